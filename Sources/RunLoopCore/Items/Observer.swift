@@ -1,0 +1,135 @@
+import Synchronization
+
+extension RunLoop {
+  /// A closure that a loop calls at chosen stages of its runs.
+  ///
+  /// An observer is bound to one loop at a time, may be in any number of its modes, and does not keep a loop alive. While it
+  /// is being called, runs nested in its call-out skip it. Observers of one stage are called by ascending order and, among
+  /// equals, as they were added.
+  ///
+  /// The corresponding Core Foundation type is `CFRunLoopObserver`.
+  public final class Observer: @unchecked Sendable, Hashable {
+    // Sendable: the binding is guarded by the lock (and the loop's table lock), the handler by the lease.
+
+    /// The stages at which the observer is called. The corresponding Core Foundation function is
+    /// `CFRunLoopObserverGetActivities`.
+    public let activities: Activity
+    /// Whether the observer stays after its first call. The corresponding Core Foundation function is
+    /// `CFRunLoopObserverDoesRepeat`.
+    public let repeats: Bool
+    /// Observers with a smaller order are called first. The corresponding Core Foundation function is
+    /// `CFRunLoopObserverGetOrder`.
+    public let order: Int
+
+    private let lock = Lock()
+    let lease = Lease()
+    /// Whether a call-out runs. Written by the loop's thread.
+    private let firing = Atomic<Bool>(false)
+    private var loop: RunLoop?
+    private var modes: ContiguousArray<ModeState> = []
+    private var isCommon = false
+    private var handler: (@Sendable (Observer, Activity) -> Void)?
+
+    /// Makes an observer that is in no mode.
+    ///
+    /// - Parameters:
+    ///   - activities: The stages at which it is called.
+    ///   - repeats: False: it is invalidated after its first call.
+    ///   - order: Observers with a smaller order are called first.
+    ///   - handler: Called on the loop's thread with the observer and the stage. It is released when the observer is invalid
+    ///     and no call-out runs.
+    ///
+    /// The corresponding Core Foundation function is `CFRunLoopObserverCreateWithHandler`.
+    public init(
+      activities: Activity, repeats: Bool = true, order: Int = 0,
+      handler: @escaping @Sendable (Observer, Activity) -> Void
+    ) {
+      self.activities = activities
+      self.repeats = repeats
+      self.order = order
+      self.handler = handler
+    }
+
+    /// Whether the observer can still be added and called. Any thread.
+    ///
+    /// The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
+    public var isValid: Bool { lease.isOpen }
+
+    /// Ends the observer for good: it leaves all modes and is not called again.
+    ///
+    /// The handler is released at once, or when its running call-out has returned. Any thread; again: nothing. The
+    /// corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
+    public func invalidate() {
+      lock.lock()
+      let closing = lease.close()
+      let loop = loop
+      lock.unlock()
+      guard closing != .already else { return }
+      loop?.expel(self)
+      if closing == .release { releaseHandler() }
+    }
+
+    public static func == (left: Observer, right: Observer) -> Bool { left === right }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+  }
+}
+
+extension RunLoop.Observer {
+  /// Calls the observer unless it is invalid or being called. The loop's thread.
+  func call(_ activity: RunLoop.Activity) {
+    guard !firing.load(ordering: .relaxed), lease.enter() else { return }
+    firing.store(true, ordering: .relaxed)
+    if let handler { runLoopIsCallingOutToAnObserver(handler, self, activity) }
+    firing.store(false, ordering: .relaxed)
+    if !repeats { invalidate() }
+    letGo()
+  }
+
+  private func releaseHandler() {
+    let released = handler
+    handler = nil
+    withExtendedLifetime(released) {}
+  }
+}
+
+extension RunLoop.Observer: RunLoopItem {
+  func lockItem() { lock.lock() }
+  func unlockItem() { lock.unlock() }
+  func hold() -> Bool { lease.enter() }
+  func letGo() { if lease.leave() { releaseHandler() } }
+  var isOpen: Bool { lease.isOpen }
+  func mayJoin(_ loop: RunLoop) -> Bool { self.loop == nil || self.loop === loop }
+
+  func setCommon(_ isCommon: Bool, of loop: RunLoop) {
+    self.isCommon = isCommon
+    rebind(to: loop)
+  }
+
+  func modes(of loop: RunLoop) -> ContiguousArray<ModeState> { self.loop === loop ? modes : [] }
+  func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { modes.contains { $0 === mode } }
+
+  func enter(_ mode: ModeState, of loop: RunLoop) {
+    modes.append(mode)
+    mode.insert(self)
+    rebind(to: loop)
+  }
+
+  func leave(_ mode: ModeState, of loop: RunLoop) {
+    modes.removeAll { $0 === mode }
+    mode.remove(self)
+    rebind(to: loop)
+  }
+
+  /// An observer is bound while it is in a mode or among the common items.
+  private func rebind(to loop: RunLoop) {
+    self.loop = modes.isEmpty && !isCommon ? nil : loop
+  }
+}
+
+extension RunLoop.Observer: CustomDebugStringConvertible {
+  public var debugDescription: String {
+    "<RunLoop.Observer \(addressDescription(self))>{valid = \(yesOrNo(isValid)), "
+      + "activities = 0x\(String(activities.rawValue, radix: 16)), repeats = \(yesOrNo(repeats)), order = \(order)}"
+  }
+}

@@ -1,0 +1,166 @@
+import Synchronization
+
+extension RunLoop {
+  /// A source that is signalled by hand (version 0).
+  ///
+  /// ``signal()`` marks the source; the loop that next makes a pass in one of its modes performs it, once. A signal does not
+  /// wake a sleeping loop: follow it with ``RunLoop/wakeUp()``, as in Core Foundation. A source may be in any number of modes
+  /// of any number of loops, and keeps a loop alive in each of its modes.
+  ///
+  /// The corresponding Core Foundation type is `CFRunLoopSource`.
+  public final class Source: @unchecked Sendable, Hashable {
+    // Sendable: the memberships are guarded by the lock, the closures by the lease.
+
+    /// Sources with a smaller order are performed first. The corresponding Core Foundation function is
+    /// `CFRunLoopSourceGetOrder`.
+    public let order: Int
+
+    private let lock = Lock()
+    let lease = Lease()
+    /// Zero, or the place of the source's first signal in the order of all signals.
+    private let signalSequence = Atomic<UInt64>(0)
+    private var memberships = Memberships<Source>()
+    private var performBlock: Block?
+    private var scheduleBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+    private var cancelBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+
+    /// Makes a source that is in no mode.
+    ///
+    /// - Parameters:
+    ///   - order: Sources with a smaller order are performed first; among equals, the one signalled first.
+    ///   - schedule: Called on the adding thread when the source enters a concrete mode of a loop.
+    ///   - cancel: Called when the source leaves a concrete mode of a loop: on the thread that removes or invalidates it,
+    ///     or on the loop's own thread when that thread ends.
+    ///   - perform: Called on a loop's thread once for each signal that was not yet performed.
+    ///
+    /// All three are released when the source is invalid and none of them runs. The corresponding Core Foundation function is
+    /// `CFRunLoopSourceCreate`.
+    public init(
+      order: Int = 0,
+      schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil,
+      cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil,
+      perform: @escaping @Sendable () -> Void
+    ) {
+      self.order = order
+      self.scheduleBody = schedule
+      self.cancelBody = cancel
+      self.performBlock = Block(body: perform)
+    }
+
+    /// Marks the source to be performed by the next pass of a loop in one of its modes.
+    ///
+    /// A source that is signalled again before it ran keeps its place and runs once. The signal of a source that is in no
+    /// mode is kept until it is. An invalid source ignores it. Does not wake a loop. Any thread. The corresponding Core
+    /// Foundation function is `CFRunLoopSourceSignal`.
+    public func signal() {
+      lock.lock()
+      if lease.isOpen, signalSequence.load(ordering: .relaxed) == 0 {
+        signalSequence.store(SignalOrder.next(), ordering: .releasing)
+        for membership in memberships.all { membership.loop.noteSignalled(membership) }
+      }
+      lock.unlock()
+    }
+
+    /// Whether the source is marked and not yet performed. Any thread.
+    ///
+    /// The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
+    public var isSignalled: Bool { signalSequence.load(ordering: .acquiring) != 0 }
+
+    /// Whether the source can still be added and performed. Any thread.
+    ///
+    /// The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
+    public var isValid: Bool { lease.isOpen }
+
+    /// Ends the source for good: it leaves all modes of all loops, with a `cancel` call-out for each.
+    ///
+    /// The closures are released at once, or when the running call-out has returned. Any thread; again: nothing. The
+    /// corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+    public func invalidate() {
+      guard lease.enter() else { return }
+      lock.lock()
+      let isFirst = lease.close() != .already
+      if isFirst { signalSequence.store(0, ordering: .relaxed) }
+      let loops = memberships.loops
+      lock.unlock()
+      if isFirst { for loop in loops { loop.expel(self) } }
+      letGo()
+    }
+
+    public static func == (left: Source, right: Source) -> Bool { left === right }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+  }
+}
+
+extension RunLoop.Source {
+  /// The order of the first signal; of several marked sources of equal order, the lower comes first.
+  var signalOrder: UInt64 { signalSequence.load(ordering: .relaxed) }
+
+  /// Takes the mark away; true for the one loop that is to perform the source.
+  func claimSignal() -> Bool { signalSequence.exchange(0, ordering: .acquiring) != 0 }
+
+  /// Performs the source once. The loop's thread.
+  func perform() -> Bool {
+    guard lease.enter() else { return false }
+    if let performBlock { runLoopIsCallingOutToASource0(performBlock) }
+    letGo()
+    return true
+  }
+
+  func callSchedule(_ loop: RunLoop, _ mode: RunLoop.Mode) {
+    guard lease.enter() else { return }
+    if let scheduleBody { runLoopIsCallingOutToASourceSchedule(scheduleBody, loop, mode) }
+    letGo()
+  }
+
+  /// Tells the source that it has left a mode. Whoever made it leave holds a lease or knows the source to be valid.
+  func callCancel(_ loop: RunLoop, _ mode: RunLoop.Mode) {
+    if let cancelBody { runLoopIsCallingOutToASourceCancel(cancelBody, loop, mode) }
+  }
+
+  /// Takes the closures out before they go, so that what their release runs finds the source without them.
+  func releaseClosures() {
+    let released = (performBlock, scheduleBody, cancelBody)
+    performBlock = nil
+    scheduleBody = nil
+    cancelBody = nil
+    withExtendedLifetime(released) {}
+  }
+}
+
+extension RunLoop.Source: RunLoopItem {
+  func lockItem() { lock.lock() }
+  func unlockItem() { lock.unlock() }
+  func hold() -> Bool { lease.enter() }
+  func letGo() { if lease.leave() { releaseClosures() } }
+  var isOpen: Bool { lease.isOpen }
+  func mayJoin(_ loop: RunLoop) -> Bool { true }
+  func setCommon(_ isCommon: Bool, of loop: RunLoop) { memberships.setCommon(isCommon, of: loop) }
+  func modes(of loop: RunLoop) -> ContiguousArray<ModeState> { memberships.modes(of: loop) }
+  func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.sources[ObjectIdentifier(self)] != nil }
+
+  func enter(_ mode: ModeState, of loop: RunLoop) {
+    let membership = Membership(self, loop: loop, mode: mode)
+    memberships.insert(membership)
+    mode.insert(membership, isSignalled: isSignalled)
+  }
+
+  func leave(_ mode: ModeState, of loop: RunLoop) {
+    guard let membership = mode.removeSource(self) else { return }
+    memberships.remove(membership)
+  }
+}
+
+extension RunLoop.Source: CustomDebugStringConvertible {
+  public var debugDescription: String {
+    "<RunLoop.Source \(addressDescription(self))>{signalled = \(yesOrNo(isSignalled)), valid = \(yesOrNo(isValid)), "
+      + "order = \(order), version = 0}"
+  }
+}
+
+/// The order of all first signals of all sources.
+private enum SignalOrder {
+  private static let last = Atomic<UInt64>(0)
+
+  static func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
+}

@@ -1,0 +1,38 @@
+extension RunLoop {
+  /// The name of a mode: the set of sources, timers, observers and ports that one run of a loop serves.
+  ///
+  /// Modes are equal when their names are. A mode is made when something is added to it and stays as long as its loop.
+  public struct Mode: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral {
+    public let rawValue: String
+
+    /// Names a mode.
+    public init(_ rawValue: String) {
+      self.rawValue = rawValue
+    }
+
+    public init(rawValue: String) {
+      self.rawValue = rawValue
+    }
+
+    public init(stringLiteral value: String) {
+      self.rawValue = value
+    }
+
+    /// The mode that a loop is in when nothing asks for another. The corresponding Core Foundation constant is
+    /// `kCFRunLoopDefaultMode`.
+    public static let `default` = Mode("kCFRunLoopDefaultMode")
+    /// Stands for all modes that were made common, where items are added and blocks are posted. It is not a mode that a loop
+    /// can run. The corresponding Core Foundation constant is `kCFRunLoopCommonModes`.
+    public static let common = Mode("kCFRunLoopCommonModes")
+    /// For the time during which a control follows the user, as UIKit names it.
+    public static let tracking = Mode("UITrackingRunLoopMode")
+    /// For the time until an application has been set up, as UIKit names it.
+    public static let initialization = Mode("UIInitializationRunLoopMode")
+    /// For receiving the system's events, as UIKit names it.
+    public static let eventReceive = Mode("GSEventReceiveRunLoopMode")
+  }
+}
+
+extension RunLoop.Mode: CustomStringConvertible {
+  public var description: String { rawValue }
+}

@@ -1,0 +1,154 @@
+import Synchronization
+
+/// One mode of one loop: what is in it, what of it is ready, and the blocks that wait for it.
+///
+/// A mode lives as long as its loop.
+final class ModeState: @unchecked Sendable {
+  let name: RunLoop.Mode
+
+  // Guarded by the loop's table lock.
+
+  private(set) var sources: [ObjectIdentifier: Membership<RunLoop.Source>] = [:]
+  private(set) var ports: [ObjectIdentifier: Membership<Port>] = [:]
+  private(set) var observers: ContiguousArray<RunLoop.Observer> = []
+  var timers = TimerQueue()
+  private(set) var timerCount = 0
+  var signalled = ReadyList<RunLoop.Source>()
+  var readyPorts = ReadyList<Port>()
+
+  // Any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the lock before
+  // it sleeps.
+
+  /// How many sources, ports and timers keep the mode alive.
+  let itemCount = Atomic<Int>(0)
+  let isCommon = Atomic<Bool>(false)
+  let isStopped = Atomic<Bool>(false)
+  let mayHaveTimers = Atomic<Bool>(false)
+  let mayHaveSignalled = Atomic<Bool>(false)
+  let mayHaveReadyPorts = Atomic<Bool>(false)
+  private let observerVersion = Atomic<Int>(0)
+
+  // The loop's thread only.
+
+  var blocks = BlockQueue()
+  private var listedVersion = 0
+  private var listedActivities: RunLoop.Activity = []
+  private var lists: ContiguousArray<ContiguousArray<RunLoop.Observer>> = []
+
+  init(_ name: RunLoop.Mode) {
+    self.name = name
+  }
+
+  /// Where the mode lies, for an atomic that names it. The loop keeps its modes alive.
+  var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
+
+  static func at(_ address: UInt) -> ModeState? {
+    guard let pointer = UnsafeRawPointer(bitPattern: address) else { return nil }
+    return Unmanaged<ModeState>.fromOpaque(pointer).takeUnretainedValue()
+  }
+}
+
+// Items come and go. Under the loop's table lock.
+extension ModeState {
+  private func countItems(_ change: Int) {
+    itemCount.wrappingAdd(change, ordering: .relaxed)
+  }
+
+  func insert(_ membership: Membership<RunLoop.Source>, isSignalled: Bool) {
+    sources[ObjectIdentifier(membership.item)] = membership
+    countItems(1)
+    if isSignalled { enqueue(membership) }
+  }
+
+  func removeSource(_ source: RunLoop.Source) -> Membership<RunLoop.Source>? {
+    guard let membership = sources.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
+    membership.isActive = false
+    countItems(-1)
+    return membership
+  }
+
+  func enqueue(_ membership: Membership<RunLoop.Source>) {
+    signalled.enqueue(membership)
+    mayHaveSignalled.store(true, ordering: .relaxed)
+  }
+
+  func insert(_ membership: Membership<Port>, isReady: Bool) {
+    ports[ObjectIdentifier(membership.item)] = membership
+    countItems(1)
+    if isReady { enqueue(membership) }
+  }
+
+  func removePort(_ port: Port) -> Membership<Port>? {
+    guard let membership = ports.removeValue(forKey: ObjectIdentifier(port)) else { return nil }
+    membership.isActive = false
+    countItems(-1)
+    return membership
+  }
+
+  func enqueue(_ membership: Membership<Port>) {
+    readyPorts.enqueue(membership)
+    mayHaveReadyPorts.store(true, ordering: .relaxed)
+  }
+
+  func insert(_ timer: Timer, slot: Int32, insertion: UInt64) {
+    timerCount += 1
+    countItems(1)
+    mayHaveTimers.store(true, ordering: .relaxed)
+    if timer.usableTolerance > 0 { timers.countTolerant(1) }
+    if !timer.isFiring { timers.insert(timer, slot: slot, insertion: insertion) }
+  }
+
+  func remove(_ timer: Timer, slot: Int32) {
+    timers.remove(timer, slot: slot)
+    if timer.usableTolerance > 0 { timers.countTolerant(-1) }
+    timerCount -= 1
+    countItems(-1)
+    if timerCount == 0 { mayHaveTimers.store(false, ordering: .relaxed) }
+  }
+
+  func insert(_ observer: RunLoop.Observer) {
+    let index = observers.firstIndex { $0.order > observer.order } ?? observers.endIndex
+    observers.insert(observer, at: index)
+    observerVersion.wrappingAdd(1, ordering: .releasing)
+  }
+
+  func remove(_ observer: RunLoop.Observer) {
+    observers.removeAll { $0 === observer }
+    observerVersion.wrappingAdd(1, ordering: .releasing)
+  }
+}
+
+// The lists of observers that the loop's thread reads without a lock.
+extension ModeState {
+  /// The observers of one stage, as they are now.
+  @inline(__always)
+  func observers(of activity: RunLoop.Activity, of loop: RunLoop) -> ContiguousArray<RunLoop.Observer>? {
+    if observerVersion.load(ordering: .acquiring) != listedVersion { listObservers(of: loop) }
+    guard listedActivities.contains(activity) else { return nil }
+    return lists[activity.stageIndex]
+  }
+
+  @inline(never)
+  private func listObservers(of loop: RunLoop) {
+    var observers = loop.table.withLock { table in
+      listedVersion = observerVersion.load(ordering: .relaxed)
+      return self.observers
+    }
+    if loop.sabotage.contains(.observersReversed) { observers.reverse() }
+    // The observers that are gone end after the new lists stand: their release may run anything.
+    let released = lists
+    lists = ContiguousArray(
+      RunLoop.Activity.stages.map { stage in observers.filter { $0.activities.contains(stage) } })
+    listedActivities = observers.reduce(into: []) { $0.formUnion($1.activities) }
+    withExtendedLifetime(released) {}
+  }
+
+  /// Lets go of the observers when the loop ends.
+  func forgetObserverLists() {
+    let released = lists
+    lists = []
+    listedActivities = []
+    listedVersion = -1
+    withExtendedLifetime(released) {}
+  }
+}

@@ -1,0 +1,83 @@
+import Synchronization
+
+/// The modes of a loop by name, which of them are common, and the items that all common modes share.
+///
+/// A value behind the loop's table lock.
+struct ModeTable {
+  /// An item that was added to the common modes, and its place in the order of such.
+  struct CommonItem {
+    let item: any RunLoopItem
+    let sequence: UInt64
+  }
+
+  private(set) var modes: [RunLoop.Mode: ModeState] = [:]
+  /// In the order in which they were made common. A mode is here by name before anything has made it a mode.
+  private(set) var commonNames: [RunLoop.Mode] = [.default]
+  private(set) var commonItems: [ObjectIdentifier: CommonItem] = [:]
+  private var lastCommonItem: UInt64 = 0
+  /// The loop's thread has ended: nothing is added any more.
+  private(set) var isDead = false
+
+  /// What the loop has announced to sleep for: the mode, and until when.
+  var sleepingMode: ModeState?
+  var sleepDeadline = Tick.distantPast
+
+  init() {
+    _ = mode(.default)
+  }
+
+  /// The common modes that exist, in the order in which they were made common.
+  var commonModes: [ModeState] { commonNames.compactMap { modes[$0] } }
+
+  /// The common items in the order in which they were added.
+  var orderedCommonItems: [any RunLoopItem] {
+    commonItems.values.sorted { $0.sequence < $1.sequence }.map(\.item)
+  }
+
+  /// The mode of a name, made if there is none. The common pseudo-mode is never made.
+  mutating func mode(_ name: RunLoop.Mode) -> ModeState {
+    precondition(name != .common, "\(name) stands for modes and is none")
+    if let mode = modes[name] { return mode }
+    let mode = ModeState(name)
+    mode.isCommon.store(commonNames.contains(name), ordering: .relaxed)
+    modes[name] = mode
+    return mode
+  }
+
+  mutating func makeCommon(_ name: RunLoop.Mode) -> Bool {
+    guard !commonNames.contains(name) else { return false }
+    commonNames.append(name)
+    modes[name]?.isCommon.store(true, ordering: .relaxed)
+    return true
+  }
+
+  mutating func insertCommon(_ item: any RunLoopItem) {
+    guard commonItems[ObjectIdentifier(item)] == nil else { return }
+    lastCommonItem += 1
+    commonItems[ObjectIdentifier(item)] = CommonItem(item: item, sequence: lastCommonItem)
+  }
+
+  mutating func removeCommon(_ item: any RunLoopItem) -> Bool {
+    commonItems.removeValue(forKey: ObjectIdentifier(item)) != nil
+  }
+
+  mutating func forget(_ name: RunLoop.Mode) { modes[name] = nil }
+
+  mutating func die() { isDead = true }
+}
+
+/// A loop's table behind its lock.
+final class GuardedModeTable: @unchecked Sendable {
+  // Sendable: the table is guarded by the lock.
+  private let lock = Lock()
+  private var table = ModeTable()
+
+  @inline(__always)
+  func withLock<Result, Failure: Error>(
+    _ body: (inout ModeTable) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    lock.lock()
+    defer { lock.unlock() }
+    return try body(&table)
+  }
+}

@@ -1,0 +1,87 @@
+/// The blocks that wait for one mode, or for the common modes, in the order in which they were posted.
+///
+/// The loop's thread only.
+struct BlockQueue: ~Copyable {
+  enum Work {
+    case own(Block)
+    case shared(SharedBlock)
+
+    /// Another mode has run it.
+    var isTaken: Bool {
+      switch self {
+      case .own: false
+      case .shared(let shared): shared.block == nil
+      }
+    }
+
+    func take() -> Block? {
+      switch self {
+      case .own(let block): block
+      case .shared(let shared): shared.take()
+      }
+    }
+  }
+
+  struct Entry {
+    /// The place in the order of all blocks of the loop.
+    let sequence: UInt64
+    let work: Work
+  }
+
+  private var entries = MoveQueue<Entry>()
+
+  var count: Int { entries.count }
+  var isEmpty: Bool { entries.isEmpty }
+  /// The sequence number of the first entry, or the largest number if there is none.
+  var firstSequence: UInt64 { entries.isEmpty ? .max : entries.withElement(at: 0) { $0.sequence } }
+
+  /// Appends an entry; sequence numbers ascend. O(1) amortised.
+  mutating func append(_ entry: consuming Entry) {
+    // What another mode has run must not pile up in a mode that never runs.
+    while !entries.isEmpty, entries.withElement(at: 0, { $0.work.isTaken }) { _ = entries.takeFirst() }
+    entries.append(entry)
+  }
+
+  mutating func takeFirst() -> Entry { entries.takeFirst() }
+
+  /// Whether a block waits that was posted at `sequence` or later. O(1) amortised.
+  mutating func hasBlock(from sequence: UInt64) -> Bool {
+    while !entries.isEmpty {
+      let (last, isTaken) = entries.withElement(at: entries.count - 1) { ($0.sequence, $0.work.isTaken) }
+      if !isTaken { return last >= sequence }
+      _ = entries.takeLast()
+    }
+    return false
+  }
+
+  /// Moves what was posted at `sequence` or later into `batch`, which must be empty.
+  ///
+  /// O(1) when that is all, as it is but in a run nested inside a block.
+  mutating func detach(from sequence: UInt64, into batch: inout BlockQueue) {
+    precondition(batch.isEmpty, "a batch is taken into an empty queue")
+    if firstSequence >= sequence {
+      swap(&self, &batch)
+    } else {
+      var low = 0
+      var high = entries.count
+      while low < high {
+        let middle = (low + high) / 2
+        if entries.withElement(at: middle, { $0.sequence < sequence }) { low = middle + 1 } else { high = middle }
+      }
+      entries.moveSuffix(from: low, to: &batch.entries)
+    }
+  }
+
+  /// Gives memory back after a burst.
+  mutating func trim() { entries.trim(to: 1024) }
+
+  /// The queue's rules, for tests.
+  func checkInvariants() {
+    entries.checkInvariants()
+    for offset in stride(from: 1, to: entries.count, by: 1) {
+      let earlier = entries.withElement(at: offset - 1) { $0.sequence }
+      let later = entries.withElement(at: offset) { $0.sequence }
+      precondition(earlier < later, "block \(earlier) stands before \(later)")
+    }
+  }
+}

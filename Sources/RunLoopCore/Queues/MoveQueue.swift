@@ -1,0 +1,102 @@
+/// A first-in, first-out buffer whose elements are moved in and moved out.
+///
+/// Taking an element gives up the queue's reference to it at once, which a standard array cannot do without copying. The
+/// elements lie side by side from `head` to `tail`; the space in front of `head` is used again when the end is reached.
+struct MoveQueue<Element>: ~Copyable {
+  private(set) var storage: UnsafeMutablePointer<Element>?
+  private(set) var head = 0
+  private(set) var tail = 0
+  private(set) var capacity = 0
+
+  init() {}
+
+  deinit {
+    storage?.advanced(by: head).deinitialize(count: tail - head)
+    storage?.deallocate()
+  }
+
+  var count: Int { tail - head }
+  var isEmpty: Bool { head == tail }
+
+  /// Appends an element. O(1) amortised.
+  @inline(__always)
+  mutating func append(_ element: consuming Element) {
+    if tail == capacity { makeRoom() }
+    storage.unsafelyUnwrapped.advanced(by: tail).initialize(to: element)
+    tail += 1
+  }
+
+  /// Takes the first element; the queue must have one. O(1).
+  @inline(__always)
+  mutating func takeFirst() -> Element {
+    precondition(head < tail, "an empty queue has no first element")
+    let element = storage.unsafelyUnwrapped.advanced(by: head).move()
+    head += 1
+    if head == tail {
+      head = 0
+      tail = 0
+    }
+    return element
+  }
+
+  /// Takes the last element; the queue must have one. O(1).
+  mutating func takeLast() -> Element {
+    precondition(head < tail, "an empty queue has no last element")
+    tail -= 1
+    return storage.unsafelyUnwrapped.advanced(by: tail).move()
+  }
+
+  /// Looks at the element `offset` places behind the first. O(1).
+  func withElement<Result>(at offset: Int, _ body: (borrowing Element) -> Result) -> Result {
+    precondition(offset >= 0 && head + offset < tail, "offset \(offset) of \(count) elements")
+    return body(storage.unsafelyUnwrapped[head + offset])
+  }
+
+  /// Moves the elements from `offset` on to the end of `other`. O(moved).
+  mutating func moveSuffix(from offset: Int, to other: inout MoveQueue<Element>) {
+    precondition(offset >= 0 && offset <= count, "offset \(offset) of \(count) elements")
+    for position in head + offset..<tail {
+      other.append(storage.unsafelyUnwrapped.advanced(by: position).move())
+    }
+    tail = head + offset
+    if head == tail {
+      head = 0
+      tail = 0
+    }
+  }
+
+  /// Gives memory back after a burst: an empty queue keeps at most `limit` places.
+  mutating func trim(to limit: Int) {
+    guard isEmpty, capacity > limit else { return }
+    storage?.deallocate()
+    storage = nil
+    capacity = 0
+  }
+
+  @inline(never)
+  private mutating func makeRoom() {
+    if head > capacity / 2 {
+      storage.unsafelyUnwrapped.moveInitialize(from: storage.unsafelyUnwrapped + head, count: count)
+    } else {
+      let larger = max(16, capacity * 2)
+      let room = UnsafeMutablePointer<Element>.allocate(capacity: larger)
+      if let storage {
+        room.moveInitialize(from: storage + head, count: count)
+        storage.deallocate()
+      }
+      storage = room
+      capacity = larger
+    }
+    tail = count
+    head = 0
+  }
+}
+
+extension MoveQueue {
+  /// The queue's rules, for tests.
+  func checkInvariants() {
+    precondition(0 <= head && head <= tail && tail <= capacity, "head \(head), tail \(tail), capacity \(capacity)")
+    precondition(head < tail || head == 0, "an empty queue begins at 0, not at \(head)")
+    precondition((storage == nil) == (capacity == 0), "storage without capacity or capacity without storage")
+  }
+}

@@ -1,0 +1,75 @@
+/// The timers of one mode, ordered by when they are due and, while one of them has a tolerance, by how long they can wait.
+///
+/// A timer that is being called stands in neither heap. Guarded by the loop's table lock.
+struct TimerQueue {
+  private(set) var due = DeadlineHeap<Timer>(kind: .due)
+  private(set) var latest = DeadlineHeap<Timer>(kind: .latest)
+  /// The timers of the mode that have a tolerance, also those that are being called.
+  private var tolerantCount = 0
+
+  /// Whether the second heap is in use.
+  var hasTolerance: Bool { tolerantCount > 0 }
+  /// When the first timer is due.
+  var firstTick: Tick { due.firstTick }
+  /// How long the loop may sleep.
+  var wakeTick: Tick { hasTolerance ? latest.firstTick : due.firstTick }
+
+  mutating func insert(_ timer: Timer, slot: Int32, insertion: UInt64) {
+    due.insert(timer, slot: slot, tick: timer.tick, insertion: insertion)
+    if hasTolerance { latest.insert(timer, slot: slot, tick: timer.latestTick, insertion: insertion) }
+  }
+
+  mutating func remove(_ timer: Timer, slot: Int32) {
+    let places = timer.slots[slot]
+    if places.duePosition >= 0 { due.remove(at: Int(places.duePosition)) }
+    if places.latestPosition >= 0 { latest.remove(at: Int(places.latestPosition)) }
+  }
+
+  /// Gives a timer that is in the heaps the place of its present date.
+  mutating func move(_ timer: Timer, slot: Int32, insertion: UInt64) {
+    let places = timer.slots[slot]
+    if places.duePosition >= 0 { due.move(at: Int(places.duePosition), to: timer.tick, insertion: insertion) }
+    if places.latestPosition >= 0 {
+      latest.move(at: Int(places.latestPosition), to: timer.latestTick, insertion: insertion)
+    }
+  }
+
+  /// Gives a timer whose tolerance has changed its place in the second heap.
+  mutating func moveLatest(_ timer: Timer, slot: Int32) {
+    let position = timer.slots[slot].latestPosition
+    guard position >= 0 else { return }
+    latest.move(at: Int(position), to: timer.latestTick, insertion: latest.entries[Int(position)].insertion)
+  }
+
+  /// Notes that a timer of the mode has gained a tolerance, or has lost it or left with it.
+  mutating func countTolerant(_ change: Int) {
+    tolerantCount += change
+    precondition(tolerantCount >= 0, "\(tolerantCount) tolerant timers")
+    if tolerantCount == 0, !latest.isEmpty {
+      latest.removeAll()
+    } else if tolerantCount > 0, latest.isEmpty {
+      for entry in due.entries {
+        let timer = entry.member.takeUnretainedValue()
+        latest.insert(timer, slot: entry.slot, tick: timer.latestTick, insertion: entry.insertion)
+      }
+    }
+  }
+
+  /// Lets go of every timer. The caller holds references of its own to them.
+  mutating func removeAll() {
+    due.removeAll()
+    latest.removeAll()
+    tolerantCount = 0
+  }
+
+  /// The queue's rules, for tests.
+  func checkInvariants() {
+    due.checkInvariants { $0.slots[$1].duePosition }
+    latest.checkInvariants { $0.slots[$1].latestPosition }
+    precondition(latest.count == (hasTolerance ? due.count : 0), "\(latest.count) of \(due.count) in the second heap")
+    for entry in due.entries {
+      let timer = entry.member.takeUnretainedValue()
+      precondition(entry.tick == timer.tick && !timer.isFiring, "a timer stands at another date, or fires")
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import CRunLoopSystem
+
+// Every closure of a user is called from one of these functions, which are never inlined, so that a backtrace says what
+// the loop was doing. None of them runs under a lock.
+
+@inline(never)
+func runLoopIsCallingOutToASource0(_ block: Block) {
+  block.body()
+  crl_keep_frame()
+}
+
+@inline(never)
+func runLoopIsCallingOutToASource1(_ port: Port, _ message: Port.Message) {
+  port.receive(message)
+  crl_keep_frame()
+}
+
+@inline(never)
+func runLoopIsCallingOutToATimer(_ body: @Sendable (Timer) -> Void, _ timer: Timer) {
+  body(timer)
+  crl_keep_frame()
+}
+
+@inline(never)
+func runLoopIsCallingOutToAnObserver(
+  _ handler: @Sendable (RunLoop.Observer, RunLoop.Activity) -> Void, _ observer: RunLoop.Observer,
+  _ activity: RunLoop.Activity
+) {
+  handler(observer, activity)
+  crl_keep_frame()
+}
+
+@inline(never)
+func runLoopIsCallingOutToABlock(_ block: Block) {
+  block.body()
+  crl_keep_frame()
+}
+
+@inline(never)
+func runLoopIsCallingOutToASourceSchedule(
+  _ body: @Sendable (RunLoop, RunLoop.Mode) -> Void, _ loop: RunLoop, _ mode: RunLoop.Mode
+) {
+  body(loop, mode)
+  crl_keep_frame()
+}
+
+@inline(never)
+func runLoopIsCallingOutToASourceCancel(
+  _ body: @Sendable (RunLoop, RunLoop.Mode) -> Void, _ loop: RunLoop, _ mode: RunLoop.Mode
+) {
+  body(loop, mode)
+  crl_keep_frame()
+}

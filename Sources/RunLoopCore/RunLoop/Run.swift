@@ -1,0 +1,53 @@
+import Synchronization
+
+/// What belongs to one run of a loop. Nested runs keep the outer one's on the stack.
+struct Run {
+  /// Nil outside every run.
+  var mode: ModeState?
+  var deadline = Tick.never
+  /// A run whose time was over before it began makes one pass and does not wait.
+  var polls = false
+  var returnsAfterSource = false
+  /// How many runs are active.
+  var depth = 0
+}
+
+/// The stop flag of the innermost run, and the sticky one of a loop whose thread is stopping.
+struct StopFlag: ~Copyable {
+  /// What the innermost run knows of stops.
+  enum State: UInt8, AtomicRepresentable {
+    /// No run is active: a stop is forgotten.
+    case idle
+    case running
+    case stopped
+  }
+
+  private let state = Atomic<State>(.idle)
+  private let ending = Atomic<Bool>(false)
+
+  /// A run begins; the state of the run around it is kept by the caller.
+  borrowing func begin() -> State { state.exchange(.running, ordering: .acquiringAndReleasing) }
+
+  /// A run ends. A stop that it has not answered dies with it.
+  borrowing func end(before: State) { state.store(before, ordering: .releasing) }
+
+  /// Stops the innermost run; false if there is none.
+  borrowing func stop() -> Bool {
+    state.compareExchange(expected: .running, desired: .stopped, ordering: .acquiringAndReleasing).original != .idle
+  }
+
+  /// Answers a stop: true once.
+  borrowing func consume() -> Bool {
+    guard state.load(ordering: .acquiring) == .stopped else { return false }
+    state.store(.running, ordering: .relaxed)
+    return true
+  }
+
+  /// Whether the innermost run is stopped, or every run is.
+  var isSet: Bool { state.load(ordering: .acquiring) == .stopped || isEnding }
+
+  /// Whether the loop's thread is stopping: every run ends, and a new one returns at once.
+  var isEnding: Bool { ending.load(ordering: .acquiring) }
+
+  borrowing func endEveryRun() { ending.store(true, ordering: .releasing) }
+}

@@ -1,0 +1,76 @@
+import Synchronization
+
+extension RunLoop: CustomDebugStringConvertible {
+  /// The loop with all that is in it, in the shape of Core Foundation's `CFRunLoop` description. Any thread.
+  public var debugDescription: String {
+    let state = word.state
+    // Items describe themselves under their own lock, which comes before the table's: hence the copies.
+    let (names, common, modes, now) = table.withLock { table in
+      (
+        table.commonNames, table.orderedCommonItems,
+        table.modes.values.sorted { $0.name.rawValue < $1.name.rawValue }.map(ModeListing.init), waiter.now
+      )
+    }
+    var text = "<RunLoop \(addressDescription(self))>{wakeup port = \(state.portDescription), "
+    text += "stopped = \(stopFlag.isSet), ignoreWakeUps = \(!state.isListening), \n"
+    text += "current mode = \(currentMode?.rawValue ?? "(none)"),\n"
+    text += "common modes = \(setDescription(names.map { "\"\($0)\"" })),\n"
+    text += "common mode items = \(setDescription(common.map { String(reflecting: $0) })),\n"
+    text += "modes = \(setDescription(modes.map { $0.description(at: now) }))}"
+    return text
+  }
+}
+
+/// What is in a mode at one moment.
+private struct ModeListing {
+  let name: RunLoop.Mode
+  let sources: [RunLoop.Source]
+  let ports: [Port]
+  let observers: [RunLoop.Observer]
+  let timers: [Timer]
+  let nextWake: Tick
+  let nextDue: Tick
+
+  /// Under the table's lock.
+  init(_ mode: ModeState) {
+    name = mode.name
+    sources = mode.sources.values.map(\.item).sorted { $0.order < $1.order }
+    ports = mode.ports.values.map(\.item)
+    observers = Array(mode.observers)
+    timers = mode.timers.due.entries.sorted(by: <).map { $0.member.takeUnretainedValue() }
+    nextWake = mode.timers.wakeTick
+    nextDue = mode.timers.firstTick
+  }
+
+  func description(at now: Tick) -> String {
+    "<RunLoop.Mode>{name = \(name),\n"
+      + "\tsources0 = \(list(sources)),\n\tsources1 = \(list(ports)),\n"
+      + "\tobservers = \(list(observers)),\n\ttimers = \(list(timers)),\n"
+      + "\tcurrently \(now.nanoseconds) / soft deadline in: \(ahead(nextDue, now)) / "
+      + "hard deadline in: \(ahead(nextWake, now))\n}"
+  }
+
+  private func list(_ items: [some CustomDebugStringConvertible]) -> String {
+    items.isEmpty ? "(null)" : setDescription(items.map(\.debugDescription))
+  }
+
+  private func ahead(_ tick: Tick, _ now: Tick) -> String {
+    tick == .never ? "never" : "\(Double(tick.nanoseconds - now.nanoseconds) / 1e9) sec (@ \(tick.nanoseconds))"
+  }
+}
+
+extension WakeState {
+  /// What wakes the loop, in the place where Core Foundation prints a Mach port.
+  fileprivate var portDescription: String { sleeper == .virtual ? "virtual time" : "futex" }
+}
+
+/// A set as Core Foundation prints it.
+private func setDescription(_ members: [String]) -> String {
+  "{count = \(members.count), entries =>\n" + members.enumerated().map { "\t\($0) : \($1)\n" }.joined() + "}"
+}
+
+func addressDescription(_ object: AnyObject) -> String {
+  "0x" + String(UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque()), radix: 16)
+}
+
+func yesOrNo(_ flag: Bool) -> String { flag ? "Yes" : "No" }

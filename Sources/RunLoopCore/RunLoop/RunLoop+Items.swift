@@ -1,0 +1,158 @@
+import Synchronization
+
+// Adding, removing and asking, the same for every kind of item.
+extension RunLoop {
+  /// Puts an item into a mode, or, for ``Mode/common``, among the common items and so into every common mode.
+  ///
+  /// False if it was refused: the item is invalid or bound to another loop, or this loop has ended.
+  @discardableResult
+  func join(_ item: some RunLoopItem, _ name: Mode) -> Bool {
+    var entered: [ModeState] = []
+    item.lockItem()
+    let refusal: Refusal? =
+      if !item.isOpen { .invalidItem } else if !item.mayJoin(self) { .boundItem } else { insert(item, name, &entered) }
+    item.unlockItem()
+    if let refusal { return refuse(refusal) }
+    if let source = item as? Source { for mode in entered { source.callSchedule(self, mode.name) } }
+    return true
+  }
+
+  /// Takes an item out of a mode; for ``Mode/common``, a common item out of every common mode.
+  func part(_ item: some RunLoopItem, _ name: Mode) {
+    // Whoever invalidates the item takes it out.
+    guard item.hold() else { return }
+    defer { item.letGo() }
+    var left: [ModeState] = []
+    item.lockItem()
+    table.withLock { table in
+      if name == .common {
+        guard table.removeCommon(item) else { return }
+        for mode in table.commonModes where item.isIn(mode, of: self) { leave(item, mode, &left, &table) }
+        item.setCommon(false, of: self)
+      } else if let mode = table.modes[name], item.isIn(mode, of: self) {
+        leave(item, mode, &left, &table)
+      }
+    }
+    item.unlockItem()
+    finishLeaving(item, left)
+  }
+
+  /// Takes an item out of all modes of this loop. The caller holds the item.
+  func expel(_ item: some RunLoopItem) {
+    guard !sabotage.contains(.invalidKept) else { return }
+    var left: [ModeState] = []
+    item.lockItem()
+    table.withLock { table in
+      for mode in item.modes(of: self) { leave(item, mode, &left, &table) }
+      _ = table.removeCommon(item)
+      item.setCommon(false, of: self)
+    }
+    item.unlockItem()
+    finishLeaving(item, left)
+  }
+
+  /// Whether an item is in a mode, or, for ``Mode/common``, among the common items.
+  func holds(_ item: some RunLoopItem, _ name: Mode) -> Bool {
+    item.lockItem()
+    defer { item.unlockItem() }
+    return table.withLock { table in
+      if name == .common { return table.commonItems[ObjectIdentifier(item)] != nil }
+      guard let mode = table.modes[name] else { return false }
+      return item.isIn(mode, of: self)
+    }
+  }
+
+  /// Makes a mode common: what is added to ``Mode/common``, now or later, is in it too.
+  ///
+  /// The items that are common now enter it in the order in which they were added. Again: nothing. Any thread. The
+  /// corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
+  ///
+  /// - Throws: ``RunLoopError/notAMode(_:)`` for ``Mode/common`` itself, ``RunLoopError/loopHasEnded``.
+  public func addCommonMode(_ mode: Mode) throws(RunLoopError) {
+    guard mode != .common else { throw .notAMode(mode) }
+    let items: [any RunLoopItem] = try table.withLock { table throws(RunLoopError) in
+      guard !table.isDead else { throw .loopHasEnded }
+      return table.makeCommon(mode) ? table.orderedCommonItems : []
+    }
+    for item in items { copyCommon(item, mode) }
+    if !items.isEmpty { word.post() }
+  }
+
+  private func copyCommon(_ item: some RunLoopItem, _ name: Mode) {
+    guard !sabotage.contains(.commonItemsNotCopied) else { return }
+    var entered: [ModeState] = []
+    item.lockItem()
+    if item.isOpen {
+      table.withLock { table in
+        guard !table.isDead, table.commonItems[ObjectIdentifier(item)] != nil else { return }
+        enter(item, table.mode(name), &entered)
+      }
+    }
+    item.unlockItem()
+    if let source = item as? Source { for mode in entered { source.callSchedule(self, mode.name) } }
+  }
+}
+
+extension RunLoop {
+  /// Why an item or a block was not taken.
+  enum Refusal {
+    case invalidItem
+    case boundItem
+    case endedLoop
+    case noMode
+  }
+
+  /// Counts a refusal and, where it may be a mistake, says so once.
+  func refuse(_ refusal: Refusal) -> Bool {
+    counters.refusals.wrappingAdd(1, ordering: .relaxed)
+    switch refusal {
+    case .invalidItem: break
+    case .boundItem: Complaint.boundItem.report("an item that is bound to another run loop was added: refused")
+    case .endedLoop: Complaint.endedLoop.report("work for a run loop whose thread has ended: refused")
+    case .noMode: Complaint.noMode.report("a block for no mode: refused")
+    }
+    return false
+  }
+
+  private func insert(_ item: some RunLoopItem, _ name: Mode, _ entered: inout [ModeState]) -> Refusal? {
+    let (refusal, wakes) = table.withLock { table -> (Refusal?, Bool) in
+      guard !table.isDead else { return (.endedLoop, false) }
+      if name == .common {
+        table.insertCommon(item)
+        item.setCommon(true, of: self)
+        // The default mode is common from the start and exists.
+        for common in table.commonNames where common == .default || !sabotage.contains(.commonItemsNotCopied) {
+          enter(item, table.mode(common), &entered)
+        }
+      } else {
+        enter(item, table.mode(name), &entered)
+        if sabotage.contains(.timersInEveryMode), item is Timer { enter(item, table.mode(.tracking), &entered) }
+      }
+      guard let sleeping = table.sleepingMode, entered.contains(where: { $0 === sleeping }) else { return (nil, false) }
+      return (nil, (item as? Timer).map { sleepsTooLong(for: $0, in: sleeping, table) } ?? !sleeping.readyPorts.isEmpty)
+    }
+    if wakes { word.post() }
+    return refusal
+  }
+
+  /// Under both locks.
+  private func enter(_ item: some RunLoopItem, _ mode: ModeState, _ entered: inout [ModeState]) {
+    guard !item.isIn(mode, of: self) || (sabotage.contains(.duplicatesAdded) && item is Observer) else { return }
+    item.enter(mode, of: self)
+    entered.append(mode)
+    if sabotage.contains(.observersKeepAlive), item is Observer { mode.itemCount.wrappingAdd(1, ordering: .relaxed) }
+  }
+
+  /// Under both locks.
+  private func leave(_ item: some RunLoopItem, _ mode: ModeState, _ left: inout [ModeState], _ table: inout ModeTable) {
+    item.leave(mode, of: self)
+    left.append(mode)
+    if sabotage.contains(.emptyModesForgotten), mode.itemCount.load(ordering: .relaxed) == 0 { table.forget(mode.name) }
+  }
+
+  /// Under no lock: a sleeping loop that has lost its last item ends its run.
+  private func finishLeaving(_ item: some RunLoopItem, _ left: [ModeState]) {
+    if left.contains(where: { $0.itemCount.load(ordering: .relaxed) == 0 }) { word.post() }
+    if let source = item as? Source { for mode in left { source.callCancel(self, mode.name) } }
+  }
+}

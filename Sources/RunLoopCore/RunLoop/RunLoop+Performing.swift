@@ -1,0 +1,46 @@
+extension RunLoop {
+  /// Runs a block once on the loop's thread, when the loop next runs in the default mode.
+  ///
+  /// Blocks of a mode run in the order in which they were posted. A sleeping loop is woken; an awake one costs no system call.
+  /// Any thread; O(1) amortised.
+  ///
+  /// - Returns: False if the block was refused and released, because the loop's thread has ended.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method `perform(_:)`.
+  @discardableResult
+  public func perform(_ block: @escaping @Sendable () -> Void) -> Bool {
+    post(.inDefaultMode(Block(body: block)))
+  }
+
+  /// Runs a block once on the loop's thread, when the loop next runs in one of several modes.
+  ///
+  /// ``Mode/common`` among them stands for every mode that is common when the block could run. A mode that does not exist is
+  /// made. Any thread.
+  ///
+  /// - Returns: False if the block was refused and released: the list is empty, or the loop's thread has ended.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method
+  /// `perform(inModes:block:)`.
+  @discardableResult
+  public func perform(inModes modes: [Mode], block: @escaping @Sendable () -> Void) -> Bool {
+    let block = Block(body: block)
+    switch modes {
+    case []: return refuse(.noMode)
+    case [.default]: return post(.inDefaultMode(block))
+    case [.common]: return post(.inCommonModes(block))
+    default:
+      let concrete = Set(modes).subtracting([.common])
+      guard let states = table.withLock({ table in table.isDead ? nil : concrete.map { table.mode($0) } }) else {
+        return refuse(.endedLoop)
+      }
+      return post(.inModes(SharedBlock(block, modes: states, isForCommonModes: modes.contains(.common))))
+    }
+  }
+
+  @inline(__always)
+  private func post(_ entry: consuming Inbox.Entry) -> Bool {
+    guard inbox.append(entry) else { return refuse(.endedLoop) }
+    word.post()
+    return true
+  }
+}

@@ -1,0 +1,104 @@
+import Synchronization
+
+extension RunLoop {
+  /// The longest time that a run counts: about sixteen years. What is longer is without end.
+  private static let longestTimeout = 504_911_232.0
+
+  /// Runs the loop in one mode.
+  ///
+  /// A mode with no source, port, timer or block in it is not entered: no observer is called.
+  ///
+  /// - Parameters:
+  ///   - mode: The mode to run. ``Mode/common`` names no mode that could run, and the run is finished.
+  ///   - timeout: How long to run. Zero or less: one pass, without waiting. More than 504 911 232 s: without end.
+  ///   - returnAfterSourceHandled: Whether to return after one source or port was handled.
+  /// - Returns: Why the run ended.
+  /// - Precondition: The calling thread is the loop's.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopRunInMode`.
+  @discardableResult
+  public func run(mode: Mode, for timeout: Duration, returnAfterSourceHandled: Bool = false) -> RunResult {
+    requireOwnThread()
+    let seconds = Double(timeout.components.seconds)
+    let limit = seconds > Self.longestTimeout ? .max : Int64(saturating: timeout)
+    return run(mode, for: limit, returnsAfterSource: returnAfterSourceHandled)
+  }
+
+  /// Runs the loop in one mode for so many seconds.
+  ///
+  /// As ``run(mode:for:returnAfterSourceHandled:)-(_,Duration,_)``. Infinity, more than 504 911 232 s, and what is not a number are
+  /// without end.
+  @discardableResult
+  public func run(mode: Mode, for seconds: Double, returnAfterSourceHandled: Bool = false) -> RunResult {
+    requireOwnThread()
+    let limit = seconds <= Self.longestTimeout ? Int64(saturatingSeconds: seconds) : .max
+    return run(mode, for: limit, returnsAfterSource: returnAfterSourceHandled)
+  }
+
+  /// Runs the loop in the default mode until it is stopped or has nothing left.
+  ///
+  /// - Precondition: The calling thread is the loop's.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopRun`.
+  @discardableResult
+  public func runUntilStopped() -> RunResult {
+    requireOwnThread()
+    return run(.default, for: .max, returnsAfterSource: false)
+  }
+
+  /// Runs the loop in the default mode until it has nothing left.
+  ///
+  /// ``stop()`` ends one turn of it, and the next begins; only the end of the thread's work ends it for good. On a thread that
+  /// is not the loop's it does nothing, and says so once. The corresponding Foundation method is `run()`.
+  public func run() {
+    guard isOwnThread else { return Complaint.foreignRun.report("run() on a thread that is not the run loop's: ignored") }
+    while run(.default, for: .max, returnsAfterSource: true) != .finished, !stopFlag.isEnding {}
+  }
+}
+
+extension RunLoop {
+  /// One run: enters the mode, makes passes until one of them gives a result, and leaves.
+  func run(_ name: Mode, for timeout: Int64, returnsAfterSource: Bool) -> RunResult {
+    guard !stopFlag.isEnding else { return .stopped }
+    guard let mode = runnableMode(name), !isEmpty(mode) else { return .finished }
+    let outer = innermost
+    let outerMode = current.exchange(mode.address, ordering: .acquiringAndReleasing)
+    let outerStop = stopFlag.begin()
+    let outerWord = word.apply(.beginRun).before
+    innermost = Run(
+      mode: mode, deadline: timeout == .max || timeout <= 0 ? .never : waiter.now + timeout, polls: timeout <= 0,
+      returnsAfterSource: returnsAfterSource, depth: outer.depth + 1)
+
+    notify(.entry, mode)
+    let result = stopFlag.isSet && consumeStop(mode) ? .stopped : makePasses(mode)
+    notify(.exit, mode)
+
+    innermost = outer
+    word.apply(.endRun(before: outerWord))
+    stopFlag.end(before: outerStop)
+    current.store(outerMode, ordering: .releasing)
+    return result
+  }
+
+  private func runnableMode(_ name: Mode) -> ModeState? {
+    guard name != .common || sabotage.contains(.commonModeRuns) else {
+      Complaint.commonRun.report("a run in the common pseudo-mode \(name), which is no mode: finished")
+      return nil
+    }
+    return table.withLock { table in
+      table.isDead ? nil : table.modes[name == .common ? .default : name]
+    }
+  }
+
+  /// Whether the calling thread is the loop's.
+  var isOwnThread: Bool {
+    RunLoop.currentIfMade === self || (self === RunLoop.main && RunLoop.isMainThread && RunLoop.current === self)
+  }
+
+  private func requireOwnThread() {
+    guard !isOwnThread else { return }
+    preconditionFailure(
+      "the run loop of thread \(threadName(threadID)) cannot be run by thread "
+        + threadName(RunLoop.callingThreadID))
+  }
+}

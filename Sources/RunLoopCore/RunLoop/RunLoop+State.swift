@@ -1,0 +1,100 @@
+import Synchronization
+
+// Stopping, waking and asking, from any thread.
+extension RunLoop {
+  /// Ends the innermost run that is active, after the pass that it is in.
+  ///
+  /// Without an active run, the stop is forgotten. Any thread; a sleeping loop is woken. The corresponding Core Foundation
+  /// function is `CFRunLoopStop`.
+  public func stop() {
+    guard !sabotage.contains(.stopIgnored) else { return }
+    // Under the lock that the loop takes before it sleeps.
+    if table.withLock({ _ in stopFlag.stop() }) { word.post() }
+  }
+
+  /// Ends the next run of a mode that comes to the end of a pass, also one that is yet to begin.
+  ///
+  /// The mode is made if it does not exist. Any thread; a sleeping loop is woken. The corresponding Core Foundation function
+  /// is `_CFRunLoopStopMode`.
+  ///
+  /// ``Mode/common`` is no mode, and nothing happens.
+  public func stop(mode name: Mode) {
+    guard name != .common else { return }
+    table.withLock { table in
+      if !table.isDead { table.mode(name).isStopped.store(true, ordering: .releasing) }
+    }
+    word.post()
+  }
+
+  /// Ends every run of this loop, and every run that is yet to begin: the loop's thread is stopping.
+  package func stopForGood() {
+    table.withLock { _ in stopFlag.endEveryRun() }
+    word.post()
+  }
+
+  /// Lets a sleeping loop make one more pass, and keeps an awake one from sleeping in this pass.
+  ///
+  /// Outside a run nothing happens. Any thread. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
+  public func wakeUp() {
+    word.wakeUp()
+  }
+
+  /// Whether the loop is waiting for something to happen. Any thread.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
+  public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
+
+  /// The mode of the innermost run, nil outside every run. Any thread.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
+  public var currentMode: Mode? { ModeState.at(current.load(ordering: .acquiring))?.name }
+
+  /// The modes that have been made: modes only come. Any thread.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
+  public var modes: Set<Mode> { table.withLock { Set($0.modes.keys) } }
+
+  /// When the first timer of a mode is due, also one that is being called; nil without one.
+  ///
+  /// Any thread; O(1), and O(n) in the timers that are being called. The corresponding Core Foundation function is
+  /// `CFRunLoopGetNextTimerFireDate`.
+  public func nextDeadline(forMode mode: Mode) -> SuspendingClock.Instant? {
+    let tick = table.withLock { table -> Tick? in
+      guard let mode = table.modes[mode], mode.timerCount > 0 else { return nil }
+      return firingTimers.reduce(mode.timers.firstTick) { first, timer in
+        timer.slots.index(of: mode) == nil ? first : min(first, timer.tick)
+      }
+    }
+    return tick?.instant
+  }
+
+  /// Whether the loop's thread has ended, so that nothing can run any more. Any thread.
+  public var hasEnded: Bool { table.withLock { $0.isDead } }
+}
+
+extension RunLoop {
+  /// What a loop has counted since it was made.
+  public struct Statistics: Sendable, Hashable {
+    /// The wake-ups that tolerances of timers have saved.
+    public let savedWakeUps: Int
+    /// The blocks that were dropped because the loop's thread ended first.
+    public let droppedBlocks: Int
+    /// The items and blocks that were refused.
+    public let refusals: Int
+  }
+
+  /// What the loop has counted so far. Any thread.
+  public var statistics: Statistics {
+    Statistics(
+      savedWakeUps: counters.savedWakeUps.load(ordering: .relaxed),
+      droppedBlocks: counters.droppedBlocks.load(ordering: .relaxed),
+      refusals: counters.refusals.load(ordering: .relaxed))
+  }
+}
+
+/// Counted on any thread.
+struct Counters: ~Copyable {
+  let savedWakeUps = Atomic<Int>(0)
+  let droppedBlocks = Atomic<Int>(0)
+  let refusals = Atomic<Int>(0)
+}

@@ -1,0 +1,118 @@
+import Synchronization
+
+extension RunLoop {
+  /// Fires the timers of the mode that are due now, in the order of their dates; false if none is.
+  ///
+  /// What is due is settled before the first call-out. A timer that an earlier one has moved, removed or ended, or that a
+  /// nested run has fired, is passed over.
+  func fireDueTimers(_ mode: ModeState) -> Bool {
+    let now = waiter.now
+    let start = dueTimers.count
+    let hasTolerance = table.withLock { _ in
+      mode.timers.due.collect(dueAt: now, into: &dueTimers)
+      return mode.timers.hasTolerance
+    }
+    guard dueTimers.count > start else { return false }
+    if hasTolerance { countSavedWakeUps(dueTimers[start...]) }
+    for index in start..<dueTimers.count {
+      let timer = dueTimers[index].member
+      guard beginFiring(timer, now: now) else { continue }
+      trace(.callOut(.timer), mode)
+      timer.callOut()
+      trace(.callOutEnded(.timer), mode)
+      endFiring(timer)
+    }
+    dueTimers.removeSubrange(start...)
+    return true
+  }
+
+  private func beginFiring(_ timer: Timer, now: Tick) -> Bool {
+    timer.lock.withLock {
+      guard timer.isOpen, timer.loop === self, !timer.isFiring, timer.tick <= now else { return false }
+      timer.isFiring = true
+      table.withLock { _ in
+        for slot in 0..<timer.slots.end {
+          if let mode = timer.slots[slot].mode { mode.timers.remove(timer, slot: slot) }
+        }
+        firingTimers.append(timer)
+      }
+      return true
+    }
+  }
+
+  private func endFiring(_ timer: Timer) {
+    table.withLock { _ in _ = firingTimers.removeLast() }
+    guard timer.interval > 0 else {
+      timer.invalidate()
+      return timer.lock.withLock { timer.isFiring = false }
+    }
+    var wakes: RunLoop?
+    timer.lock.withLock {
+      timer.advance(after: waiter.now, makingUpMissedTicks: sabotage.contains(.missedTicksMadeUp))
+      // Its call-out may have moved it to another loop.
+      if let loop = timer.loop, loop.rekey(timer) { wakes = loop }
+    }
+    wakes?.word.post()
+  }
+
+  /// Counts the dates that one wake-up serves, and that without tolerances would each have had one of its own.
+  private func countSavedWakeUps(_ due: ArraySlice<DeadlineHeap<Timer>.Due>) {
+    guard lastSleepBegan != .never else { return }
+    var dates = 0
+    var last = lastSleepBegan
+    for timer in due where timer.entry.tick > last {
+      dates += 1
+      last = timer.entry.tick
+    }
+    if dates > 1 { counters.savedWakeUps.wrappingAdd(dates - 1, ordering: .relaxed) }
+  }
+}
+
+// What changes in a loop's timers from any thread. Under the timer's lock; true if the loop sleeps too long for the change.
+extension RunLoop {
+  /// The next number in the order of all insertions. Under the table's lock.
+  func nextInsertion() -> UInt64 {
+    lastInsertion += 1
+    return lastInsertion
+  }
+
+  /// Gives a timer the place of its present date in each of its modes.
+  func rekey(_ timer: Timer) -> Bool {
+    guard !timer.isFiring else { return false }
+    return table.withLock { table in
+      var rearms = false
+      for slot in 0..<timer.slots.end {
+        guard let mode = timer.slots[slot].mode else { continue }
+        let insertion = nextInsertion()
+        if timer.slots[slot].duePosition >= 0 {
+          mode.timers.move(timer, slot: slot, insertion: insertion)
+        } else {
+          mode.timers.insert(timer, slot: slot, insertion: insertion)
+        }
+        if sleepsTooLong(for: timer, in: mode, table) { rearms = true }
+      }
+      return rearms
+    }
+  }
+
+  func setTolerance(of timer: Timer, to nanoseconds: Int64) -> Bool {
+    table.withLock { table in
+      let had = timer.usableTolerance > 0
+      timer.storeTolerance(sabotage.contains(.toleranceIgnored) ? 0 : nanoseconds)
+      let has = timer.usableTolerance > 0
+      var rearms = false
+      for slot in 0..<timer.slots.end {
+        guard let mode = timer.slots[slot].mode else { continue }
+        if had != has { mode.timers.countTolerant(has ? 1 : -1) }
+        mode.timers.moveLatest(timer, slot: slot)
+        if sleepsTooLong(for: timer, in: mode, table) { rearms = true }
+      }
+      return rearms
+    }
+  }
+
+  /// Whether the loop, if it sleeps, would sleep past a timer. Under both locks.
+  func sleepsTooLong(for timer: Timer, in mode: ModeState, _ table: ModeTable) -> Bool {
+    table.sleepingMode === mode && timer.latestTick < table.sleepDeadline
+  }
+}

@@ -1,0 +1,76 @@
+import Synchronization
+
+/// The loop of a thread: it waits for sources, timers, ports and blocks, and calls them on its thread.
+///
+/// Every thread has at most one loop, ``current``, made when it is first asked for and ended with the thread. A loop runs in
+/// one mode at a time and serves what is in that mode. Only its own thread runs it; everything else may be called from any
+/// thread.
+///
+/// The corresponding Core Foundation type is `CFRunLoop`, the Foundation class `RunLoop`.
+public final class RunLoop: @unchecked Sendable, Hashable {
+  // Sendable: each part says what guards it.
+
+  // Any thread.
+
+  let word = WakeWord()
+  let inbox = Inbox()
+  let table = GuardedModeTable()
+  let waiter: any Waiter
+  let stopFlag = StopFlag()
+  let counters = Counters()
+  /// The kernel's id of the loop's thread.
+  let threadID: Int32
+  /// The mode of the innermost run.
+  let current = Atomic<UInt>(0)
+  let waiting = Atomic<Bool>(false)
+  let tracer = Tracer()
+  /// The last number in the order in which timers were inserted or moved. Guarded by the table's lock.
+  var lastInsertion: UInt64 = 0
+
+  // The loop's thread only.
+
+  var innermost = Run()
+  var blocks = BlockState()
+  var sources = ContiguousArray<Source>()
+  var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
+  /// The timers that are being called, the innermost last. Written under the table's lock too.
+  var firingTimers = ContiguousArray<Timer>()
+  /// When the last wait began to sleep for a date, or ``Tick/never`` if it did not.
+  var lastSleepBegan = Tick.never
+  /// Which class of ready things is looked at first after the next wait.
+  var rotation = 0
+
+  #if DEBUG
+    let sabotage: Sabotage
+  #else
+    var sabotage: Sabotage {
+      @inline(__always) get { [] }
+    }
+  #endif
+
+  init(threadID: Int32, waiter: any Waiter, sabotage: Sabotage = []) {
+    self.threadID = threadID
+    self.waiter = waiter
+    #if DEBUG
+      self.sabotage = sabotage
+    #endif
+  }
+
+  public static func == (left: RunLoop, right: RunLoop) -> Bool { left === right }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension RunLoop {
+  /// What a run ended with. The raw values are Core Foundation's `CFRunLoopRunResult`.
+  public enum RunResult: Int32, Sendable, Hashable {
+    /// The mode has nothing left that keeps it alive.
+    case finished = 1
+    /// Somebody stopped the run.
+    case stopped = 2
+    /// The time that the run was given is over.
+    case timedOut = 3
+    /// A source or port was handled, and the run was to return after one.
+    case handledSource = 4
+  }
+}

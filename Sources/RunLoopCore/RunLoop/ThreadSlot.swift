@@ -1,0 +1,110 @@
+import CRunLoopSystem
+import Glibc
+import Synchronization
+
+// A thread's loop hangs on the thread itself, in a thread-local slot. No table is keyed by a thread's id, which the system
+// uses again as soon as the thread is gone.
+extension RunLoop {
+  /// The loop of the calling thread, made at its first request.
+  ///
+  /// It is the same loop until the thread ends, also in the destructors of thread-specific data. On the main thread it is
+  /// ``main``. O(1), without a system call after the first request. The corresponding Core Foundation function is
+  /// `CFRunLoopGetCurrent`.
+  public static var current: RunLoop {
+    if let slot = crl_thread_slot_get() { return loop(in: slot) }
+    return attach(isMainThread ? main : RunLoop(threadID: callingThreadID, waiter: FutexWaiter.shared))
+  }
+
+  /// The loop of the main thread, from any thread.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopGetMain`.
+  public static let main = RunLoop(threadID: getpid(), waiter: FutexWaiter.shared)
+
+  /// The loop of the calling thread if it has been made.
+  package static var currentIfMade: RunLoop? {
+    guard let slot = crl_thread_slot_get() else { return nil }
+    return loop(in: slot)
+  }
+
+  /// How the calling thread tells the time: as its loop does, if it has one.
+  static var currentWaiter: any Waiter { currentIfMade?.waiter ?? FutexWaiter.shared }
+
+  static var callingThreadID: Int32 { crl_thread_id() }
+
+  static var isMainThread: Bool { callingThreadID == getpid() }
+
+  private static func loop(in slot: UnsafeMutableRawPointer) -> RunLoop {
+    // After its loop has ended, a thread that asks in a late destructor is given one that is dead, and kept nowhere.
+    guard slot != endedMark else { return deadLoop() }
+    return Unmanaged<RunLoop>.fromOpaque(slot).takeUnretainedValue()
+  }
+
+  private static func deadLoop() -> RunLoop {
+    let loop = RunLoop(threadID: callingThreadID, waiter: FutexWaiter.shared)
+    loop.end()
+    return loop
+  }
+
+  /// Makes `loop` the calling thread's and sees to it that it ends with the thread.
+  @discardableResult
+  static func attach(_ loop: RunLoop) -> RunLoop {
+    crl_thread_slot_set(Unmanaged.passRetained(loop).toOpaque())
+    RunLoopRegistry.shared.insert(loop)
+    // The key's value is the round of destructors, beginning at 1: a null value would call none.
+    pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: 1))
+    return loop
+  }
+
+  /// Ends the calling thread's loop, as the thread's end does.
+  static func detachCurrent() {
+    guard let slot = crl_thread_slot_get(), slot != endedMark else { return }
+    let loop = Unmanaged<RunLoop>.fromOpaque(slot)
+    loop._withUnsafeGuaranteedRef { $0.end() }
+    RunLoopRegistry.shared.remove(loop.takeUnretainedValue())
+    crl_thread_slot_set(endedMark)
+    loop.release()
+  }
+
+  /// What stands in the slot of a thread whose loop has ended.
+  private static var endedMark: UnsafeMutableRawPointer {
+    UnsafeMutableRawPointer(bitPattern: 1).unsafelyUnwrapped
+  }
+
+  /// The round of thread-specific destructors in which the loop ends, so that other destructors still find it.
+  private static let lastRound = 3
+
+  private static let endKey: pthread_key_t = {
+    var key = pthread_key_t()
+    let answer = pthread_key_create(&key) { value in
+      let round = Int(bitPattern: value)
+      if round < lastRound {
+        pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: round + 1))
+      } else {
+        detachCurrent()
+      }
+    }
+    precondition(answer == 0, "no thread-specific key is left for the end of run loops (error \(answer))")
+    return key
+  }()
+}
+
+/// The loops that are alive, for instruments and tests.
+final class RunLoopRegistry: @unchecked Sendable {
+  static let shared = RunLoopRegistry()
+
+  // Sendable: guarded by the lock. The loops are held by their threads.
+  private let lock = Lock()
+  private var loops: [ObjectIdentifier: Unmanaged<RunLoop>] = [:]
+
+  func insert(_ loop: RunLoop) {
+    lock.withLock { loops[ObjectIdentifier(loop)] = .passUnretained(loop) }
+  }
+
+  func remove(_ loop: RunLoop) {
+    lock.withLock { _ = loops.removeValue(forKey: ObjectIdentifier(loop)) }
+  }
+
+  var count: Int { lock.withLock { loops.count } }
+
+  func contains(_ loop: RunLoop) -> Bool { lock.withLock { loops[ObjectIdentifier(loop)] != nil } }
+}

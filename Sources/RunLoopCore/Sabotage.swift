@@ -1,0 +1,35 @@
+/// Ways to break a loop on purpose, so that the tests can see the laboratory's experiments fail.
+///
+/// Only a debug build has them: in a release build the set is a constant, and every question about it is answered by the
+/// compiler.
+package struct Sabotage: OptionSet, Sendable {
+  package let rawValue: UInt32
+
+  package init(rawValue: UInt32) {
+    self.rawValue = rawValue
+  }
+
+  package static let observersReversed = Sabotage(rawValue: 1 << 0)
+  package static let stopIgnored = Sabotage(rawValue: 1 << 1)
+  package static let missedTicksMadeUp = Sabotage(rawValue: 1 << 2)
+  package static let commonItemsNotCopied = Sabotage(rawValue: 1 << 3)
+  package static let timersInEveryMode = Sabotage(rawValue: 1 << 4)
+  package static let duplicatesAdded = Sabotage(rawValue: 1 << 5)
+  package static let observersKeepAlive = Sabotage(rawValue: 1 << 6)
+  package static let emptyModesForgotten = Sabotage(rawValue: 1 << 7)
+  package static let toleranceIgnored = Sabotage(rawValue: 1 << 8)
+  package static let sleepInSlices = Sabotage(rawValue: 1 << 9)
+  package static let newTimersAdded = Sabotage(rawValue: 1 << 10)
+  package static let invalidKept = Sabotage(rawValue: 1 << 11)
+  package static let commonModeRuns = Sabotage(rawValue: 1 << 12)
+}
+
+extension Sabotage {
+  #if DEBUG
+    /// Whether this build can be sabotaged.
+    package static let isPossible = true
+  #else
+    /// Whether this build can be sabotaged.
+    package static let isPossible = false
+  #endif
+}

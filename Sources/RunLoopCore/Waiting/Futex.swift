@@ -1,0 +1,29 @@
+import CRunLoopSystem
+import Synchronization
+
+extension Atomic where Value == UInt32 {
+  /// Sleeps while this word reads `expected`, until `deadline` on the monotonic clock. May return early.
+  ///
+  /// The corresponding system call is `futex` with `FUTEX_WAIT_BITSET`.
+  borrowing func futexWait(while expected: UInt32, until deadline: Tick = .never) {
+    withUnsafePointer(to: self) { pointer in
+      let word = UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt32.self)
+      guard deadline != .never else {
+        _ = crl_futex_wait(word, expected, nil)
+        return
+      }
+      let nanoseconds = Swift.max(0, deadline.nanoseconds)
+      var time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
+      _ = crl_futex_wait(word, expected, &time)
+    }
+  }
+
+  /// Wakes at most `count` threads that sleep on this word.
+  ///
+  /// The corresponding system call is `futex` with `FUTEX_WAKE`.
+  borrowing func futexWake(_ count: Int32 = 1) {
+    _ = withUnsafePointer(to: self) { pointer in
+      crl_futex_wake(UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt32.self), count)
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import Glibc
+
+/// Runs `body` on a new thread whose loop is on virtual time, and waits until the thread and its loop have ended.
+package func onVirtualTime<Result: Sendable>(
+  sabotage: Sabotage = [], _ body: @escaping @Sendable (VirtualTime, RunLoop) -> Result
+) -> Result {
+  onNewThread {
+    let time = VirtualTime()
+    return body(time, RunLoop.attach(RunLoop(threadID: RunLoop.callingThreadID, waiter: time, sabotage: sabotage)))
+  }
+}
+
+/// Runs `body` on a new thread and waits until the thread has ended.
+package func onNewThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
+  startThread(body).result()
+}
+
+/// Starts a thread.
+package func startThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> StartedThread<Result> {
+  StartedThread(body)
+}
+
+/// A thread with a result.
+package final class StartedThread<Result: Sendable>: @unchecked Sendable {
+  // Sendable: `value` is written before the thread ends and read after it was joined.
+  private var value: Result?
+  private var thread = pthread_t()
+
+  fileprivate init(_ body: @escaping @Sendable () -> Result) {
+    let work = ThreadWork { self.value = body() }
+    let answer = pthread_create(&thread, nil, threadMain, Unmanaged.passRetained(work).toOpaque())
+    precondition(answer == 0, "no thread could be made (error \(answer))")
+  }
+
+  /// Waits until the thread has ended. Once.
+  package func result() -> Result {
+    pthread_join(thread, nil)
+    guard let value else { preconditionFailure("the thread ended without a result") }
+    return value
+  }
+}
+
+private final class ThreadWork {
+  let body: () -> Void
+
+  init(_ body: @escaping () -> Void) {
+    self.body = body
+  }
+}
+
+private nonisolated func threadMain(_ work: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  if let work { Unmanaged<ThreadWork>.fromOpaque(work).takeRetainedValue().body() }
+  return nil
+}

@@ -1,0 +1,67 @@
+import Glibc
+
+/// A clock that moves only when its loop would sleep.
+///
+/// A loop on virtual time is the real loop: it runs the same passes and sleeps through the same wake word, but a sleep
+/// until a deadline sets the clock to the deadline and returns. What should happen from outside while the loop sleeps is
+/// written down in advance with ``at(_:do:)``. A sleep without a deadline and without such an event is real, and another
+/// thread can end it.
+package final class VirtualTime: @unchecked Sendable, Waiter {
+  private struct Event {
+    var tick: Tick
+    var action: @Sendable () -> Void
+  }
+
+  // What the lock guards.
+  private let lock = Lock()
+  private var time = Tick(nanoseconds: 0)
+  private var events: [Event] = []
+  private var sleeps = 0
+
+  package init() {}
+
+  /// The time, in nanoseconds since the clock was made.
+  package var now: Tick { lock.withLock { time } }
+
+  /// How many times the loop has slept.
+  package var sleepCount: Int { lock.withLock { sleeps } }
+
+  var sleeper: WakeState.Sleeper { .virtual }
+
+  /// Runs `action` while the loop sleeps over that time, as another thread would.
+  ///
+  /// Events of one time run in the order in which they were written down.
+  package func at(_ time: Duration, do action: @escaping @Sendable () -> Void) {
+    let event = Event(tick: Tick(nanoseconds: Int64(saturating: time)), action: action)
+    lock.withLock {
+      events.insert(event, at: events.firstIndex { $0.tick > event.tick } ?? events.endIndex)
+    }
+  }
+
+  /// Lets the time pass, as work that takes so long would.
+  package func advance(by duration: Duration) {
+    lock.withLock { time = time + Int64(saturating: duration) }
+  }
+
+  func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick) {
+    lock.withLock { sleeps += 1 }
+    while word.state == asleep {
+      if let action = takeEvent(until: deadline) {
+        action()
+      } else if deadline == .never {
+        return word.sleep(while: asleep, until: .never)
+      } else {
+        return lock.withLock { time = max(time, deadline) }
+      }
+    }
+  }
+
+  private func takeEvent(until deadline: Tick) -> (@Sendable () -> Void)? {
+    lock.withLock {
+      guard let event = events.first, event.tick <= deadline else { return nil }
+      events.removeFirst()
+      time = max(time, event.tick)
+      return event.action
+    }
+  }
+}

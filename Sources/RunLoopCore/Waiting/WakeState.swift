@@ -1,0 +1,118 @@
+/// What a loop's wake word says, as a value: who sleeps, and which wake-ups are kept.
+///
+/// Every change is ``applying(_:)``, a pure function; ``WakeWord`` applies it to the atomic, and the tests enumerate it.
+struct WakeState: Hashable, Sendable {
+  /// Who sleeps for the loop, and so how a poster wakes it. The field has room for eight.
+  enum Sleeper: UInt32, Sendable, CaseIterable {
+    case nobody = 0
+    /// The loop's thread sleeps on the word itself.
+    case futex = 1
+    /// Virtual time passes for the loop.
+    case virtual = 2
+  }
+
+  var bits: UInt32
+
+  private static let sleeperMask: UInt32 = 0b111
+  private static let running: UInt32 = 1 << 3
+  private static let listening: UInt32 = 1 << 4
+  private static let woken: UInt32 = 1 << 5
+  private static let late: UInt32 = 1 << 6
+
+  /// No run is active.
+  static let idle = WakeState(bits: 0)
+
+  var sleeper: Sleeper {
+    guard let sleeper = Sleeper(rawValue: bits & Self.sleeperMask) else { preconditionFailure("\(self)") }
+    return sleeper
+  }
+  /// A run is active.
+  var isRunning: Bool { bits & Self.running != 0 }
+  /// The innermost run has a wait before it: a wake-up counts for that wait.
+  var isListening: Bool { bits & Self.listening != 0 }
+  /// A wake-up has come for the coming wait, or has ended it.
+  var isWoken: Bool { bits & Self.woken != 0 }
+  /// A wake-up came when the wait was over: the next pass answers it.
+  var isLate: Bool { bits & Self.late != 0 }
+}
+
+extension WakeState {
+  enum Event: Hashable, Sendable {
+    /// A run begins. Whoever applies it keeps the state before for the run's end.
+    case beginRun
+    /// The innermost run ends and gives back what was before it.
+    case endRun(before: WakeState)
+    /// The top of a pass.
+    case beginPass
+    /// The loop is about to sleep and will look for work once more.
+    case announceSleep(Sleeper)
+    /// The loop sleeps no more, whatever the cause.
+    case awaken
+    /// The wait of this pass is over; wake-ups are answered by the next pass.
+    case endWait
+    /// Work lies ready that the loop would find if it looked.
+    case post
+    /// Somebody asks for one more pass.
+    case wakeUp
+  }
+
+  enum Action: Hashable, Sendable {
+    case none
+    case wake(Sleeper)
+  }
+
+  func applying(_ event: Event) -> (state: WakeState, action: Action) {
+    var next = self
+    switch event {
+    case .beginRun:
+      requireAwake(event)
+      next.bits = Self.running | Self.listening
+    case .endRun(let before):
+      requireAwake(event)
+      next = before
+      // A wake-up that the ended run has not answered belongs to the run around it.
+      if before.isRunning, isWoken || isLate { next.bits |= before.isListening ? Self.woken : Self.late }
+    case .beginPass:
+      requireAwake(event)
+      next.bits |= Self.listening
+      next.bits &= ~Self.late
+    case .announceSleep(let sleeper):
+      requireAwake(event)
+      precondition(sleeper != .nobody && isListening, "\(event) in \(self)")
+      next.bits |= sleeper.rawValue
+    case .awaken:
+      next.bits &= ~Self.sleeperMask
+    case .endWait:
+      requireAwake(event)
+      next.bits &= ~(Self.woken | Self.listening)
+    case .post:
+      return waking(next)
+    case .wakeUp:
+      guard isRunning else { return (self, .none) }
+      next.bits |= isListening ? Self.woken : Self.late
+      return waking(next)
+    }
+    return (next, .none)
+  }
+
+  /// Of many posters, the one whose change takes the sleeper out of the word makes the call that wakes it.
+  private func waking(_ next: WakeState) -> (state: WakeState, action: Action) {
+    guard sleeper != .nobody else { return (next, .none) }
+    return (WakeState(bits: next.bits & ~Self.sleeperMask), .wake(sleeper))
+  }
+
+  private func requireAwake(_ event: Event) {
+    precondition(bits & Self.sleeperMask == 0, "\(event) in \(self)")
+  }
+}
+
+extension WakeState: CustomStringConvertible {
+  var description: String {
+    var words = ["\(Sleeper(rawValue: bits & Self.sleeperMask).map { "\($0)" } ?? "?") sleeps"]
+    if isRunning { words.append("running") }
+    if isListening { words.append("listening") }
+    if isWoken { words.append("woken") }
+    if isLate { words.append("late") }
+    return words.joined(separator: ", ")
+  }
+}

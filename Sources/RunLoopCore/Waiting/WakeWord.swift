@@ -1,0 +1,55 @@
+import Synchronization
+
+/// The atomic that a loop sleeps on and that its posters read.
+///
+/// **Why no wake-up is lost.** A poster stores its work under a lock and then reads the word (``post()``). The loop
+/// announces its sleep in the word, then looks at all work under the same locks, and only then sleeps, and only while
+/// the word still says what it announced. Either the poster's lock came first, and the loop finds the work; or the loop's
+/// did, and the poster, having taken the lock after it, reads the announcement and wakes it.
+struct WakeWord: ~Copyable {
+  private let word = Atomic<UInt32>(WakeState.idle.bits)
+
+  var state: WakeState {
+    WakeState(bits: word.load(ordering: .acquiring))
+  }
+
+  /// Applies an event and gives the state before and after it, and what is to be done about it.
+  @inline(__always)
+  @discardableResult
+  borrowing func apply(_ event: WakeState.Event) -> (before: WakeState, after: WakeState, action: WakeState.Action) {
+    var bits = word.load(ordering: .relaxed)
+    while true {
+      let before = WakeState(bits: bits)
+      let (after, action) = before.applying(event)
+      let (exchanged, original) = word.weakCompareExchange(
+        expected: bits, desired: after.bits, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed)
+      if exchanged { return (before, after, action) }
+      bits = original
+    }
+  }
+
+  /// Wakes the loop if it sleeps; an awake loop costs one load.
+  ///
+  /// What was posted must lie behind a lock that the loop takes after it has announced its sleep.
+  @inline(__always)
+  borrowing func post() {
+    guard WakeState(bits: word.load(ordering: .acquiring)).sleeper != .nobody else { return }
+    perform(apply(.post).action)
+  }
+
+  borrowing func wakeUp() {
+    perform(apply(.wakeUp).action)
+  }
+
+  private borrowing func perform(_ action: WakeState.Action) {
+    switch action {
+    case .none, .wake(.nobody): break
+    case .wake(.futex), .wake(.virtual): word.futexWake()
+    }
+  }
+
+  /// Sleeps on the futex while the word says `asleep`, until `deadline`. May return early: the caller looks again.
+  borrowing func sleep(while asleep: WakeState, until deadline: Tick) {
+    word.futexWait(while: asleep.bits, until: deadline)
+  }
+}
