@@ -3,15 +3,19 @@ extension RunLoop {
   ///
   /// The raw values are Core Foundation's `CFRunLoopActivity`.
   public struct Activity: OptionSet, Hashable, Sendable {
+    /// The raw value.
     public let rawValue: UInt
 
+    /// Makes a value from its raw value.
     public init(rawValue: UInt) {
       self.rawValue = rawValue
     }
 
     /// A run begins, before its first pass.
     public static let entry = Activity(rawValue: 1 << 0)
-    /// The top of a pass. Timers do not run now: a timer that is due runs after the wait.
+    /// The top of a pass.
+    ///
+    /// Timers do not run now: a timer that is due runs after the wait.
     public static let beforeTimers = Activity(rawValue: 1 << 1)
     /// Blocks and signalled sources come next.
     public static let beforeSources = Activity(rawValue: 1 << 2)

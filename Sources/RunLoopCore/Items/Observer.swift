@@ -11,19 +11,24 @@ extension RunLoop {
   public final class Observer: @unchecked Sendable, Hashable {
     // Sendable: the binding is guarded by the lock (and the loop's table lock), the handler by the lease.
 
-    /// The stages at which the observer is called. The corresponding Core Foundation function is
-    /// `CFRunLoopObserverGetActivities`.
+    /// The stages at which the observer is called.
+    ///
+    /// The corresponding Core Foundation function is `CFRunLoopObserverGetActivities`.
     public let activities: Activity
-    /// Whether the observer stays after its first call. The corresponding Core Foundation function is
-    /// `CFRunLoopObserverDoesRepeat`.
+    /// Whether the observer stays after its first call.
+    ///
+    /// The corresponding Core Foundation function is `CFRunLoopObserverDoesRepeat`.
     public let repeats: Bool
-    /// Observers with a smaller order are called first. The corresponding Core Foundation function is
-    /// `CFRunLoopObserverGetOrder`.
+    /// Observers with a smaller order are called first.
+    ///
+    /// The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
     public let order: Int
 
     private let lock = Lock()
     let lease = Lease()
-    /// Whether a call-out runs. Written by the loop's thread.
+    /// Whether a call-out runs.
+    ///
+    /// Written by the loop's thread.
     private let firing = Atomic<Bool>(false)
     private var loop: RunLoop?
     private var modes: ContiguousArray<ModeState> = []
@@ -50,7 +55,9 @@ extension RunLoop {
       self.handler = handler
     }
 
-    /// Whether the observer can still be added and called. Any thread.
+    /// Whether the observer can still be added and called.
+    ///
+    /// Any thread.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
     public var isValid: Bool { lease.isOpen }
@@ -69,14 +76,18 @@ extension RunLoop {
       if closing == .release { releaseHandler() }
     }
 
+    /// Whether both are the same.
     public static func == (left: Observer, right: Observer) -> Bool { left === right }
 
+    /// Hashes the identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
   }
 }
 
 extension RunLoop.Observer {
-  /// Calls the observer unless it is invalid or being called. The loop's thread.
+  /// Calls the observer unless it is invalid or being called.
+  ///
+  /// The loop's thread.
   func call(_ activity: RunLoop.Activity) {
     guard !firing.load(ordering: .relaxed), lease.enter() else { return }
     firing.store(true, ordering: .relaxed)
@@ -128,6 +139,7 @@ extension RunLoop.Observer: RunLoopItem {
 }
 
 extension RunLoop.Observer: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
     "<RunLoop.Observer \(addressDescription(self))>{valid = \(yesOrNo(isValid)), "
       + "activities = 0x\(String(activities.rawValue, radix: 16)), repeats = \(yesOrNo(repeats)), order = \(order)}"

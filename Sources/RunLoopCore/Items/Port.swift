@@ -31,7 +31,9 @@ open class Port: @unchecked Sendable, Hashable {
   private let lease = Lease()
   private var memberships = Memberships<Port>()
   private var messages = MoveQueue<Message>()
-  /// How many messages wait. Written under the lock; a loop looks at it without.
+  /// How many messages wait.
+  ///
+  /// Written under the lock; a loop looks at it without.
   private let messageCount = Atomic<Int>(0)
   /// Counts the messages that were taken, for senders that wait for room.
   private let taken = Atomic<UInt32>(0)
@@ -54,24 +56,33 @@ open class Port: @unchecked Sendable, Hashable {
     self.handler = handler
   }
 
-  /// Whether the port can still be added, sent to and received from. Any thread.
+  /// Whether the port can still be added, sent to and received from.
+  ///
+  /// Any thread.
   open var isValid: Bool { lease.isOpen }
 
-  /// The bytes that a message of this port needs beside its components. The corresponding Foundation property is
-  /// `reservedSpaceLength`.
+  /// The bytes that a message of this port needs beside its components.
+  ///
+  /// The corresponding Foundation property is `reservedSpaceLength`.
   open var reservedSpaceLength: Int { 0 }
 
-  /// Receives a message, on a loop's thread. The port's handler gets it, if there is one.
+  /// Receives a message, on a loop's thread.
+  ///
+  /// The port's handler gets it, if there is one.
   open func receive(_ message: Message) {
     handler?(self, message)
   }
 
-  /// Puts the port into a mode of a loop. ``RunLoop/add(_:forMode:)-(Port,_)`` calls it; a subclass may add its own sources.
+  /// Puts the port into a mode of a loop.
+  ///
+  /// ``RunLoop/add(_:forMode:)-(Port,_)`` calls it; a subclass may add its own sources.
   open func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) {
     loop.join(self, mode)
   }
 
-  /// Takes the port out of a mode of a loop. ``RunLoop/remove(_:forMode:)-(Port,_)`` calls it.
+  /// Takes the port out of a mode of a loop.
+  ///
+  /// ``RunLoop/remove(_:forMode:)-(Port,_)`` calls it.
   open func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) {
     loop.part(self, mode)
   }
@@ -128,8 +139,10 @@ open class Port: @unchecked Sendable, Hashable {
     }
   }
 
+  /// Whether both are the same.
   public static func == (left: Port, right: Port) -> Bool { left === right }
 
+  /// Hashes the identity.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
@@ -144,6 +157,7 @@ public enum PortError: Error, Hashable, Sendable {
 }
 
 extension PortError: CustomStringConvertible {
+  /// The text for a person.
   public var description: String {
     switch self {
     case .invalid: "the port is invalid"
@@ -154,10 +168,14 @@ extension PortError: CustomStringConvertible {
 }
 
 extension Port {
-  /// Whether a message waits. Another loop may take it first.
+  /// Whether a message waits.
+  ///
+  /// Another loop may take it first.
   var hasMessage: Bool { messageCount.load(ordering: .relaxed) > 0 }
 
-  /// Receives one message; false if another loop was faster. The loop's thread.
+  /// Receives one message; false if another loop was faster.
+  ///
+  /// The loop's thread.
   func receiveOne() -> Bool {
     guard lease.enter() else { return false }
     lock.lock()
@@ -208,6 +226,7 @@ extension Port: RunLoopItem {
 }
 
 extension Port: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
     let waiting = lock.withLock { messages.count }
     return "<\(type(of: self)) \(addressDescription(self))>{valid = \(yesOrNo(isValid)), version = 1, "

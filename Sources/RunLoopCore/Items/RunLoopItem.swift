@@ -33,9 +33,13 @@ final class Membership<Item: AnyObject>: @unchecked Sendable {
   let item: Item
   let loop: RunLoop
   let mode: ModeState
-  /// Whether the item stands in the mode's list of ready items. Guarded by the loop's table lock.
+  /// Whether the item stands in the mode's list of ready items.
+  ///
+  /// Guarded by the loop's table lock.
   var isQueued = false
-  /// False once the item has left the mode. Guarded by the loop's table lock.
+  /// False once the item has left the mode.
+  ///
+  /// Guarded by the loop's table lock.
   var isActive = true
 
   init(_ item: Item, loop: RunLoop, mode: ModeState) {
@@ -45,7 +49,9 @@ final class Membership<Item: AnyObject>: @unchecked Sendable {
   }
 }
 
-/// Where an item is that may be in many loops at once. Guarded by the item's lock.
+/// Where an item is that may be in many loops at once.
+///
+/// Guarded by the item's lock.
 struct Memberships<Item: AnyObject> {
   private(set) var all: ContiguousArray<Membership<Item>> = []
   private(set) var commonLoops: ContiguousArray<RunLoop> = []
@@ -81,7 +87,9 @@ struct Memberships<Item: AnyObject> {
   }
 }
 
-/// Items of one mode that have something to do, each at most once. Guarded by the loop's table lock.
+/// Items of one mode that have something to do, each at most once.
+///
+/// Guarded by the loop's table lock.
 struct ReadyList<Item: AnyObject> {
   private(set) var entries: ContiguousArray<Membership<Item>> = []
 

@@ -11,8 +11,9 @@ extension RunLoop {
   public final class Source: @unchecked Sendable, Hashable {
     // Sendable: the memberships are guarded by the lock, the closures by the lease.
 
-    /// Sources with a smaller order are performed first. The corresponding Core Foundation function is
-    /// `CFRunLoopSourceGetOrder`.
+    /// Sources with a smaller order are performed first.
+    ///
+    /// The corresponding Core Foundation function is `CFRunLoopSourceGetOrder`.
     public let order: Int
 
     private let lock = Lock()
@@ -61,12 +62,16 @@ extension RunLoop {
       lock.unlock()
     }
 
-    /// Whether the source is marked and not yet performed. Any thread.
+    /// Whether the source is marked and not yet performed.
+    ///
+    /// Any thread.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
     public var isSignalled: Bool { signalSequence.load(ordering: .acquiring) != 0 }
 
-    /// Whether the source can still be added and performed. Any thread.
+    /// Whether the source can still be added and performed.
+    ///
+    /// Any thread.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
     public var isValid: Bool { lease.isOpen }
@@ -86,8 +91,10 @@ extension RunLoop {
       letGo()
     }
 
+    /// Whether both are the same.
     public static func == (left: Source, right: Source) -> Bool { left === right }
 
+    /// Hashes the identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
   }
 }
@@ -99,7 +106,9 @@ extension RunLoop.Source {
   /// Takes the mark away; true for the one loop that is to perform the source.
   func claimSignal() -> Bool { signalSequence.exchange(0, ordering: .acquiring) != 0 }
 
-  /// Performs the source once. The loop's thread.
+  /// Performs the source once.
+  ///
+  /// The loop's thread.
   func perform() -> Bool {
     guard lease.enter() else { return false }
     if let performBlock { runLoopIsCallingOutToASource0(performBlock) }
@@ -113,7 +122,9 @@ extension RunLoop.Source {
     letGo()
   }
 
-  /// Tells the source that it has left a mode. Whoever made it leave holds a lease or knows the source to be valid.
+  /// Tells the source that it has left a mode.
+  ///
+  /// Whoever made it leave holds a lease or knows the source to be valid.
   func callCancel(_ loop: RunLoop, _ mode: RunLoop.Mode) {
     if let cancelBody { runLoopIsCallingOutToASourceCancel(cancelBody, loop, mode) }
   }
@@ -152,6 +163,7 @@ extension RunLoop.Source: RunLoopItem {
 }
 
 extension RunLoop.Source: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
     "<RunLoop.Source \(addressDescription(self))>{signalled = \(yesOrNo(isSignalled)), valid = \(yesOrNo(isValid)), "
       + "order = \(order), version = 0}"

@@ -17,7 +17,9 @@ public final class Timer: @unchecked Sendable, Hashable {
   var loop: RunLoop?
   var slots = TimerSlots()
   var isCommon = false
-  /// When the timer is due. A date in the past counts from when it was set.
+  /// When the timer is due.
+  ///
+  /// A date in the past counts from when it was set.
   var tick: Tick
   /// The date as it was set.
   private var setTick: Tick
@@ -94,8 +96,10 @@ public final class Timer: @unchecked Sendable, Hashable {
     isPositive ? max(nanoseconds, 1000) : 0
   }
 
+  /// Whether both are the same.
   public static func == (left: Timer, right: Timer) -> Bool { left === right }
 
+  /// Hashes the identity.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
@@ -112,7 +116,9 @@ extension Timer {
     set { move(to: Tick(newValue)) }
   }
 
-  /// Seconds between two dates; zero for a timer that fires once. Any thread.
+  /// Seconds between two dates; zero for a timer that fires once.
+  ///
+  /// Any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopTimerGetInterval`.
   public var timeInterval: Double { Double(interval) / 1e9 }
@@ -127,7 +133,9 @@ extension Timer {
     set { setTolerance(newValue.isNaN ? 0 : Int64(saturatingSeconds: newValue)) }
   }
 
-  /// Whether the timer can still fire. Any thread.
+  /// Whether the timer can still fire.
+  ///
+  /// Any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopTimerIsValid`.
   public var isValid: Bool { lease.isOpen }
@@ -184,11 +192,14 @@ extension Timer {
     if rearms { loop?.word.post() }
   }
 
-  /// Stores a tolerance. Under the timer's lock, and the loop's if there is one.
+  /// Stores a tolerance.
+  ///
+  /// Under the timer's lock, and the loop's if there is one.
   func storeTolerance(_ nanoseconds: Int64) { setTolerance = nanoseconds }
 
-  /// Ends the firing of a repeating timer: keeps a date that was set meanwhile, or goes on to the next of its phase. Under
-  /// the timer's lock.
+  /// Ends the firing of a repeating timer: keeps a date that was set meanwhile, or goes on to the next of its phase.
+  ///
+  /// Under the timer's lock.
   func advance(after now: Tick, makingUpMissedTicks: Bool) {
     isFiring = false
     if !wasMoved {
@@ -253,6 +264,7 @@ extension Timer: DeadlineHeapMember {
 }
 
 extension Timer: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
     lock.lock()
     let (firing, deadline, tolerance, loop) = (isFiring, setTick, setTolerance, self.loop)

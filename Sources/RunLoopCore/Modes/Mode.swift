@@ -3,6 +3,7 @@ extension RunLoop {
   ///
   /// Modes are equal when their names are. A mode is made when something is added to it and stays as long as its loop.
   public struct Mode: RawRepresentable, Hashable, Sendable, ExpressibleByStringLiteral {
+    /// The raw value.
     public let rawValue: String
 
     /// Names a mode.
@@ -10,19 +11,23 @@ extension RunLoop {
       self.rawValue = rawValue
     }
 
+    /// Makes a value from its raw value.
     public init(rawValue: String) {
       self.rawValue = rawValue
     }
 
+    /// Makes a value from its raw value.
     public init(stringLiteral value: String) {
       self.rawValue = value
     }
 
-    /// The mode that a loop is in when nothing asks for another. The corresponding Core Foundation constant is
-    /// `kCFRunLoopDefaultMode`.
+    /// The mode that a loop is in when nothing asks for another.
+    ///
+    /// The corresponding Core Foundation constant is `kCFRunLoopDefaultMode`.
     public static let `default` = Mode("kCFRunLoopDefaultMode")
-    /// Stands for all modes that were made common, where items are added and blocks are posted. It is not a mode that a loop
-    /// can run. The corresponding Core Foundation constant is `kCFRunLoopCommonModes`.
+    /// Stands for all modes that were made common, where items are added and blocks are posted.
+    ///
+    /// It is not a mode that a loop can run. The corresponding Core Foundation constant is `kCFRunLoopCommonModes`.
     public static let common = Mode("kCFRunLoopCommonModes")
     /// For the time during which a control follows the user, as UIKit names it.
     public static let tracking = Mode("UITrackingRunLoopMode")
@@ -34,5 +39,6 @@ extension RunLoop {
 }
 
 extension RunLoop.Mode: CustomStringConvertible {
+  /// The text for a person.
   public var description: String { rawValue }
 }

@@ -39,7 +39,9 @@ final class ModeState: @unchecked Sendable {
     self.name = name
   }
 
-  /// Where the mode lies, for an atomic that names it. The loop keeps its modes alive.
+  /// Where the mode lies, for an atomic that names it.
+  ///
+  /// The loop keeps its modes alive.
   var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
 
   static func at(_ address: UInt) -> ModeState? {

@@ -11,7 +11,9 @@ struct ModeTable {
   }
 
   private(set) var modes: [RunLoop.Mode: ModeState] = [:]
-  /// In the order in which they were made common. A mode is here by name before anything has made it a mode.
+  /// In the order in which they were made common.
+  ///
+  /// A mode is here by name before anything has made it a mode.
   private(set) var commonNames: [RunLoop.Mode] = [.default]
   private(set) var commonItems: [ObjectIdentifier: CommonItem] = [:]
   private var lastCommonItem: UInt64 = 0
@@ -34,7 +36,9 @@ struct ModeTable {
     commonItems.values.sorted { $0.sequence < $1.sequence }.map(\.item)
   }
 
-  /// The mode of a name, made if there is none. The common pseudo-mode is never made.
+  /// The mode of a name, made if there is none.
+  ///
+  /// The common pseudo-mode is never made.
   mutating func mode(_ name: RunLoop.Mode) -> ModeState {
     precondition(name != .common, "\(name) stands for modes and is none")
     if let mode = modes[name] { return mode }

@@ -11,8 +11,10 @@ final class SharedBlock: @unchecked Sendable {
   let modes: [ModeState]
   /// Whether every common mode may run it, as they are when it runs.
   let isForCommonModes: Bool
-  /// The block until it is taken. Guarded by ownership: the poster hands it over through the inbox's lock, and from
-  /// then on only the loop's thread reads it.
+  /// The block until it is taken.
+  ///
+  /// Guarded by ownership: the poster hands it over through the inbox's lock, and from then on only the loop's thread
+  /// reads it.
   private(set) var block: Block?
 
   init(_ block: Block, modes: [ModeState], isForCommonModes: Bool) {

@@ -35,7 +35,9 @@ struct BlockQueue: ~Copyable {
   /// The sequence number of the first entry, or the largest number if there is none.
   var firstSequence: UInt64 { entries.isEmpty ? .max : entries.withElement(at: 0) { $0.sequence } }
 
-  /// Appends an entry; sequence numbers ascend. O(1) amortised.
+  /// Appends an entry; sequence numbers ascend.
+  ///
+  /// O(1) amortised.
   mutating func append(_ entry: consuming Entry) {
     // What another mode has run must not pile up in a mode that never runs.
     while !entries.isEmpty, entries.withElement(at: 0, { $0.work.isTaken }) { _ = entries.takeFirst() }
@@ -44,7 +46,9 @@ struct BlockQueue: ~Copyable {
 
   mutating func takeFirst() -> Entry { entries.takeFirst() }
 
-  /// Whether a block waits that was posted at `sequence` or later. O(1) amortised.
+  /// Whether a block waits that was posted at `sequence` or later.
+  ///
+  /// O(1) amortised.
   mutating func hasBlock(from sequence: UInt64) -> Bool {
     while !entries.isEmpty {
       let (last, isTaken) = entries.withElement(at: entries.count - 1) { ($0.sequence, $0.work.isTaken) }

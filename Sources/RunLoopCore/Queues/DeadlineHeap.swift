@@ -19,7 +19,9 @@ struct DeadlineHeap<Member: DeadlineHeapMember> {
   struct Entry {
     var tick: Tick
     var insertion: UInt64
-    /// The heap owns one reference, from ``insert(_:slot:tick:insertion:)`` to ``remove(at:)``. Sifting counts none.
+    /// The heap owns one reference, from ``insert(_:slot:tick:insertion:)`` to ``remove(at:)``.
+    ///
+    /// Sifting counts none.
     let member: Unmanaged<Member>
     let slot: Int32
 
@@ -53,7 +55,9 @@ struct DeadlineHeap<Member: DeadlineHeapMember> {
     siftUp(from: entries.count - 1)
   }
 
-  /// Removes the entry at `position`. The caller holds a reference of its own to the member.
+  /// Removes the entry at `position`.
+  ///
+  /// The caller holds a reference of its own to the member.
   mutating func remove(at position: Int) {
     let removed = entries[position]
     removed.leave(kind)
@@ -72,7 +76,9 @@ struct DeadlineHeap<Member: DeadlineHeapMember> {
     restore(at: position)
   }
 
-  /// Removes every entry and gives its memory back. The caller holds references of its own to the members.
+  /// Removes every entry and gives its memory back.
+  ///
+  /// The caller holds references of its own to the members.
   mutating func removeAll() {
     for entry in entries {
       entry.leave(kind)
@@ -81,7 +87,9 @@ struct DeadlineHeap<Member: DeadlineHeapMember> {
     entries = []
   }
 
-  /// Appends to `due` every entry whose tick is at most `now`, in order. O(due · log due).
+  /// Appends to `due` every entry whose tick is at most `now`, in order.
+  ///
+  /// O(due · log due).
   func collect(dueAt now: Tick, into due: inout ContiguousArray<Due>) {
     guard let first = entries.first, first.tick <= now else { return }
     // The due entries are a subtree at the top, and `due` is the list of those whose children are yet to be looked at.
@@ -163,8 +171,8 @@ extension DeadlineHeap {
   func checkInvariants(position: (Member, Int32) -> Int32) {
     for index in entries.indices {
       let entry = entries[index]
-      precondition(
-        position(entry.member.takeUnretainedValue(), entry.slot) == Int32(index), "a member does not know that it is at \(index)")
+      let known = position(entry.member.takeUnretainedValue(), entry.slot)
+      precondition(known == Int32(index), "a member at \(index) believes that it is at \(known)")
       if index > 0 { precondition(!(entry < entries[(index - 1) / 4]), "entry \(index) stands below a later one") }
     }
   }

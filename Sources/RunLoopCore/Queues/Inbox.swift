@@ -14,10 +14,14 @@ final class Inbox: @unchecked Sendable {
   // Guarded by the lock.
   private var entries = MoveQueue<Entry>()
   private var isClosed = false
-  /// A hint for the loop's thread, which may lag behind. The loop never sleeps on it: see ``drain(into:)``.
+  /// A hint for the loop's thread, which may lag behind.
+  ///
+  /// The loop never sleeps on it: see ``drain(into:)``.
   private let hasEntries = Atomic<Bool>(false)
 
-  /// Whether there may be entries. A post that happened before is seen.
+  /// Whether there may be entries.
+  ///
+  /// A post that happened before is seen.
   var mayHaveEntries: Bool {
     @inline(__always) get { hasEntries.load(ordering: .relaxed) }
   }
@@ -36,7 +40,9 @@ final class Inbox: @unchecked Sendable {
     return true
   }
 
-  /// Swaps all entries into `drained`, which must be empty. The loop's thread.
+  /// Swaps all entries into `drained`, which must be empty.
+  ///
+  /// The loop's thread.
   func drain(into drained: inout MoveQueue<Entry>) {
     precondition(drained.isEmpty, "the last drain has been sorted")
     lock.lock()

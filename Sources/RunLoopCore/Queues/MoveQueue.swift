@@ -18,7 +18,9 @@ struct MoveQueue<Element>: ~Copyable {
   var count: Int { tail - head }
   var isEmpty: Bool { head == tail }
 
-  /// Appends an element. O(1) amortised.
+  /// Appends an element.
+  ///
+  /// O(1) amortised.
   @inline(__always)
   mutating func append(_ element: consuming Element) {
     if tail == capacity { makeRoom() }
@@ -26,7 +28,9 @@ struct MoveQueue<Element>: ~Copyable {
     tail += 1
   }
 
-  /// Takes the first element; the queue must have one. O(1).
+  /// Takes the first element; the queue must have one.
+  ///
+  /// O(1).
   @inline(__always)
   mutating func takeFirst() -> Element {
     precondition(head < tail, "an empty queue has no first element")
@@ -39,20 +43,26 @@ struct MoveQueue<Element>: ~Copyable {
     return element
   }
 
-  /// Takes the last element; the queue must have one. O(1).
+  /// Takes the last element; the queue must have one.
+  ///
+  /// O(1).
   mutating func takeLast() -> Element {
     precondition(head < tail, "an empty queue has no last element")
     tail -= 1
     return storage.unsafelyUnwrapped.advanced(by: tail).move()
   }
 
-  /// Looks at the element `offset` places behind the first. O(1).
+  /// Looks at the element `offset` places behind the first.
+  ///
+  /// O(1).
   func withElement<Result>(at offset: Int, _ body: (borrowing Element) -> Result) -> Result {
     precondition(offset >= 0 && head + offset < tail, "offset \(offset) of \(count) elements")
     return body(storage.unsafelyUnwrapped[head + offset])
   }
 
-  /// Moves the elements from `offset` on to the end of `other`. O(moved).
+  /// Moves the elements from `offset` on to the end of `other`.
+  ///
+  /// O(moved).
   mutating func moveSuffix(from offset: Int, to other: inout MoveQueue<Element>) {
     precondition(offset >= 0 && offset <= count, "offset \(offset) of \(count) elements")
     for position in head + offset..<tail {

@@ -55,7 +55,9 @@ struct TimerQueue {
     }
   }
 
-  /// Lets go of every timer. The caller holds references of its own to them.
+  /// Lets go of every timer.
+  ///
+  /// The caller holds references of its own to them.
   mutating func removeAll() {
     due.removeAll()
     latest.removeAll()

@@ -1,6 +1,8 @@
 import Synchronization
 
-/// What belongs to one run of a loop. Nested runs keep the outer one's on the stack.
+/// What belongs to one run of a loop.
+///
+/// Nested runs keep the outer one's on the stack.
 struct Run {
   /// Nil outside every run.
   var mode: ModeState?
@@ -28,7 +30,9 @@ struct StopFlag: ~Copyable {
   /// A run begins; the state of the run around it is kept by the caller.
   borrowing func begin() -> State { state.exchange(.running, ordering: .acquiringAndReleasing) }
 
-  /// A run ends. A stop that it has not answered dies with it.
+  /// A run ends.
+  ///
+  /// A stop that it has not answered dies with it.
   borrowing func end(before: State) { state.store(before, ordering: .releasing) }
 
   /// Stops the innermost run; false if there is none.

@@ -18,7 +18,9 @@ extension RunLoop {
   /// `CFRunLoopRemoveSource`.
   public func remove(_ source: Source, forMode mode: Mode) { part(source, mode) }
 
-  /// Whether a source is in a mode, or, for ``Mode/common``, among the common items. Any thread.
+  /// Whether a source is in a mode, or, for ``Mode/common``, among the common items.
+  ///
+  /// Any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopContainsSource`.
   public func contains(_ source: Source, forMode mode: Mode) -> Bool { holds(source, mode) }
@@ -41,7 +43,9 @@ extension RunLoop {
   /// `CFRunLoopRemoveTimer`.
   public func remove(_ timer: Timer, forMode mode: Mode) { part(timer, mode) }
 
-  /// Whether a timer is in a mode, or, for ``Mode/common``, among the common items. Any thread.
+  /// Whether a timer is in a mode, or, for ``Mode/common``, among the common items.
+  ///
+  /// Any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopContainsTimer`.
   public func contains(_ timer: Timer, forMode mode: Mode) -> Bool { holds(timer, mode) }
@@ -65,7 +69,9 @@ extension RunLoop {
   /// `CFRunLoopRemoveObserver`.
   public func remove(_ observer: Observer, forMode mode: Mode) { part(observer, mode) }
 
-  /// Whether an observer is in a mode, or, for ``Mode/common``, among the common items. Any thread.
+  /// Whether an observer is in a mode, or, for ``Mode/common``, among the common items.
+  ///
+  /// Any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
   public func contains(_ observer: Observer, forMode mode: Mode) -> Bool { holds(observer, mode) }
@@ -93,6 +99,8 @@ extension RunLoop {
   /// The port's ``Port/remove(from:forMode:)`` does it. Any thread. The corresponding Foundation method is `remove(_:forMode:)`.
   public func remove(_ port: Port, forMode mode: Mode) { port.remove(from: self, forMode: mode) }
 
-  /// Whether a port is in a mode, or, for ``Mode/common``, among the common items. Any thread.
+  /// Whether a port is in a mode, or, for ``Mode/common``, among the common items.
+  ///
+  /// Any thread.
   public func contains(_ port: Port, forMode mode: Mode) -> Bool { holds(port, mode) }
 }

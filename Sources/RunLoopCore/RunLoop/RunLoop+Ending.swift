@@ -44,7 +44,9 @@ extension ModeTable {
 }
 
 extension ModeState {
-  /// The items of the mode: sources, ports, timers, observers. Under the table's lock.
+  /// The items of the mode: sources, ports, timers, observers.
+  ///
+  /// Under the table's lock.
   var items: [any RunLoopItem] {
     sources.values.map(\.item) + ports.values.map(\.item)
       + timers.due.entries.map { $0.member.takeUnretainedValue() } + Array(observers)

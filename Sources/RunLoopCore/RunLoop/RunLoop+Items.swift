@@ -37,7 +37,9 @@ extension RunLoop {
     finishLeaving(item, left)
   }
 
-  /// Takes an item out of all modes of this loop. The caller holds the item.
+  /// Takes an item out of all modes of this loop.
+  ///
+  /// The caller holds the item.
   func expel(_ item: some RunLoopItem) {
     guard !sabotage.contains(.invalidKept) else { return }
     var left: [ModeState] = []

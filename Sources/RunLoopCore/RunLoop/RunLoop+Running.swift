@@ -1,7 +1,9 @@
 import Synchronization
 
 extension RunLoop {
-  /// The longest time that a run counts: about sixteen years. What is longer is without end.
+  /// The longest time that a run counts: about sixteen years.
+  ///
+  /// What is longer is without end.
   private static let longestTimeout = 504_911_232.0
 
   /// Runs the loop in one mode.
@@ -51,7 +53,9 @@ extension RunLoop {
   /// ``stop()`` ends one turn of it, and the next begins; only the end of the thread's work ends it for good. On a thread that
   /// is not the loop's it does nothing, and says so once. The corresponding Foundation method is `run()`.
   public func run() {
-    guard isOwnThread else { return Complaint.foreignRun.report("run() on a thread that is not the run loop's: ignored") }
+    guard isOwnThread else {
+      return Complaint.foreignRun.report("run() on a thread that is not the run loop's: ignored")
+    }
     while run(.default, for: .max, returnsAfterSource: true) != .finished, !stopFlag.isEnding {}
   }
 }

@@ -63,7 +63,9 @@ extension RunLoop {
     return false
   }
 
-  /// What can be ready after a wait. Each pass serves one class, in turn, so that none starves another.
+  /// What can be ready after a wait.
+  ///
+  /// Each pass serves one class, in turn, so that none starves another.
   enum ReadyClass: Int, CaseIterable {
     case timers
     case ports
@@ -72,13 +74,17 @@ extension RunLoop {
 
 // What the loop's thread takes from the table.
 extension RunLoop {
-  /// Drops from the mode's list what is not signalled any more. Under the table's lock.
+  /// Drops from the mode's list what is not signalled any more.
+  ///
+  /// Under the table's lock.
   func purgeSignalled(_ mode: ModeState) {
     mode.signalled.purge { $0.isSignalled }
     if mode.signalled.isEmpty { mode.mayHaveSignalled.store(false, ordering: .relaxed) }
   }
 
-  /// Drops from the mode's list the ports whose messages another loop has taken. Under the table's lock.
+  /// Drops from the mode's list the ports whose messages another loop has taken.
+  ///
+  /// Under the table's lock.
   func purgeReadyPorts(_ mode: ModeState) {
     mode.readyPorts.purge { $0.hasMessage }
     if mode.readyPorts.isEmpty { mode.mayHaveReadyPorts.store(false, ordering: .relaxed) }
@@ -122,12 +128,16 @@ extension RunLoop {
     table.withLock { _ in if let membership = mode.ports[ObjectIdentifier(port)] { mode.enqueue(membership) } }
   }
 
-  /// Notes that a source was signalled. Under the source's lock.
+  /// Notes that a source was signalled.
+  ///
+  /// Under the source's lock.
   func noteSignalled(_ membership: Membership<Source>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
   }
 
-  /// Notes that a port has a message. Under the port's lock.
+  /// Notes that a port has a message.
+  ///
+  /// Under the port's lock.
   func noteReady(_ membership: Membership<Port>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
   }

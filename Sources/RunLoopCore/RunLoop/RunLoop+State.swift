@@ -39,17 +39,23 @@ extension RunLoop {
     word.wakeUp()
   }
 
-  /// Whether the loop is waiting for something to happen. Any thread.
+  /// Whether the loop is waiting for something to happen.
+  ///
+  /// Any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
   public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
 
-  /// The mode of the innermost run, nil outside every run. Any thread.
+  /// The mode of the innermost run, nil outside every run.
+  ///
+  /// Any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
   public var currentMode: Mode? { ModeState.at(current.load(ordering: .acquiring))?.name }
 
-  /// The modes that have been made: modes only come. Any thread.
+  /// The modes that have been made: modes only come.
+  ///
+  /// Any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
   public var modes: Set<Mode> { table.withLock { Set($0.modes.keys) } }
@@ -68,7 +74,9 @@ extension RunLoop {
     return tick?.instant
   }
 
-  /// Whether the loop's thread has ended, so that nothing can run any more. Any thread.
+  /// Whether the loop's thread has ended, so that nothing can run any more.
+  ///
+  /// Any thread.
   public var hasEnded: Bool { table.withLock { $0.isDead } }
 }
 
@@ -83,7 +91,9 @@ extension RunLoop {
     public let refusals: Int
   }
 
-  /// What the loop has counted so far. Any thread.
+  /// What the loop has counted so far.
+  ///
+  /// Any thread.
   public var statistics: Statistics {
     Statistics(
       savedWakeUps: counters.savedWakeUps.load(ordering: .relaxed),

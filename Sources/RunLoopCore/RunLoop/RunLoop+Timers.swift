@@ -70,7 +70,9 @@ extension RunLoop {
 
 // What changes in a loop's timers from any thread. Under the timer's lock; true if the loop sleeps too long for the change.
 extension RunLoop {
-  /// The next number in the order of all insertions. Under the table's lock.
+  /// The next number in the order of all insertions.
+  ///
+  /// Under the table's lock.
   func nextInsertion() -> UInt64 {
     lastInsertion += 1
     return lastInsertion
@@ -111,7 +113,9 @@ extension RunLoop {
     }
   }
 
-  /// Whether the loop, if it sleeps, would sleep past a timer. Under both locks.
+  /// Whether the loop, if it sleeps, would sleep past a timer.
+  ///
+  /// Under both locks.
   func sleepsTooLong(for timer: Timer, in mode: ModeState, _ table: ModeTable) -> Bool {
     table.sleepingMode === mode && timer.latestTick < table.sleepDeadline
   }

@@ -24,7 +24,9 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   let current = Atomic<UInt>(0)
   let waiting = Atomic<Bool>(false)
   let tracer = Tracer()
-  /// The last number in the order in which timers were inserted or moved. Guarded by the table's lock.
+  /// The last number in the order in which timers were inserted or moved.
+  ///
+  /// Guarded by the table's lock.
   var lastInsertion: UInt64 = 0
 
   // The loop's thread only.
@@ -33,7 +35,9 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   var blocks = BlockState()
   var sources = ContiguousArray<Source>()
   var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
-  /// The timers that are being called, the innermost last. Written under the table's lock too.
+  /// The timers that are being called, the innermost last.
+  ///
+  /// Written under the table's lock too.
   var firingTimers = ContiguousArray<Timer>()
   /// When the last wait began to sleep for a date, or ``Tick/never`` if it did not.
   var lastSleepBegan = Tick.never
@@ -56,13 +60,17 @@ public final class RunLoop: @unchecked Sendable, Hashable {
     #endif
   }
 
+  /// Whether both are the same.
   public static func == (left: RunLoop, right: RunLoop) -> Bool { left === right }
 
+  /// Hashes the identity.
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
 extension RunLoop {
-  /// What a run ended with. The raw values are Core Foundation's `CFRunLoopRunResult`.
+  /// What a run ended with.
+  ///
+  /// The raw values are Core Foundation's `CFRunLoopRunResult`.
   public enum RunResult: Int32, Sendable, Hashable {
     /// The mode has nothing left that keeps it alive.
     case finished = 1

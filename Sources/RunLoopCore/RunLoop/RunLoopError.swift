@@ -7,6 +7,7 @@ public enum RunLoopError: Error, Hashable, Sendable {
 }
 
 extension RunLoopError: CustomStringConvertible {
+  /// The text for a person.
   public var description: String {
     switch self {
     case .notAMode(let mode): "\"\(mode)\" stands for the common modes and is not a mode itself"

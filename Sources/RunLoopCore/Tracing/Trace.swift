@@ -26,7 +26,9 @@ extension RunLoop {
     case timer
   }
 
-  /// Sets what is called, on the loop's thread, with everything that the loop does; nil: nothing. Any thread.
+  /// Sets what is called, on the loop's thread, with everything that the loop does; nil: nothing.
+  ///
+  /// Any thread.
   package func setTraceHook(_ hook: (@Sendable (TraceEvent) -> Void)?) {
     tracer.set(hook)
   }
@@ -39,7 +41,9 @@ extension RunLoop {
   }
 }
 
-/// The trace hook of a loop. While there is none, asking costs one load and one branch.
+/// The trace hook of a loop.
+///
+/// While there is none, asking costs one load and one branch.
 final class Tracer: @unchecked Sendable {
   // Sendable: the hook is guarded by the lock.
   private let enabled = Atomic<Bool>(false)

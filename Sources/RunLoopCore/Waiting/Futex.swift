@@ -2,7 +2,9 @@ import CRunLoopSystem
 import Synchronization
 
 extension Atomic where Value == UInt32 {
-  /// Sleeps while this word reads `expected`, until `deadline` on the monotonic clock. May return early.
+  /// Sleeps while this word reads `expected`, until `deadline` on the monotonic clock.
+  ///
+  /// May return early.
   ///
   /// The corresponding system call is `futex` with `FUTEX_WAIT_BITSET`.
   borrowing func futexWait(while expected: UInt32, until deadline: Tick = .never) {

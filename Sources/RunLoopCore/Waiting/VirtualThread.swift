@@ -32,7 +32,9 @@ package final class StartedThread<Result: Sendable>: @unchecked Sendable {
     precondition(answer == 0, "no thread could be made (error \(answer))")
   }
 
-  /// Waits until the thread has ended. Once.
+  /// Waits until the thread has ended.
+  ///
+  /// Once.
   package func result() -> Result {
     pthread_join(thread, nil)
     guard let value else { preconditionFailure("the thread ended without a result") }

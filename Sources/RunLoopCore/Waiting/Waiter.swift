@@ -13,7 +13,9 @@ protocol Waiter: AnyObject, Sendable {
   func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick)
 }
 
-/// Sleeps on the wake word itself, by the system's monotonic clock. It owns no descriptor.
+/// Sleeps on the wake word itself, by the system's monotonic clock.
+///
+/// It owns no descriptor.
 final class FutexWaiter: Waiter {
   static let shared = FutexWaiter()
 

@@ -2,7 +2,9 @@
 ///
 /// Every change is ``applying(_:)``, a pure function; ``WakeWord`` applies it to the atomic, and the tests enumerate it.
 struct WakeState: Hashable, Sendable {
-  /// Who sleeps for the loop, and so how a poster wakes it. The field has room for eight.
+  /// Who sleeps for the loop, and so how a poster wakes it.
+  ///
+  /// The field has room for eight.
   enum Sleeper: UInt32, Sendable, CaseIterable {
     case nobody = 0
     /// The loop's thread sleeps on the word itself.

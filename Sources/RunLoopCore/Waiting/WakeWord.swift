@@ -48,7 +48,9 @@ struct WakeWord: ~Copyable {
     }
   }
 
-  /// Sleeps on the futex while the word says `asleep`, until `deadline`. May return early: the caller looks again.
+  /// Sleeps on the futex while the word says `asleep`, until `deadline`.
+  ///
+  /// May return early: the caller looks again.
   borrowing func sleep(while asleep: WakeState, until deadline: Tick) {
     word.futexWait(while: asleep.bits, until: deadline)
   }

@@ -1,0 +1,39 @@
+import Foundation
+import RunLoopKit
+import Testing
+
+// Both modules are imported plainly: that this file compiles shows that each name means ours.
+@Suite("The umbrella beside Foundation")
+struct UmbrellaTests {
+  @Test("RunLoop, Timer and Port are ours, and Foundation's can still be named")
+  func names() {
+    let loop: RunLoop = RunLoop.current
+    let port: Port = Port()
+    #expect(type(of: loop) != Foundation.RunLoop.self)
+    #expect(Timer.self != Foundation.Timer.self)
+    #expect(type(of: port) != Foundation.Port.self)
+  }
+
+  @Test("Foundation's spelling of a timer runs on our loop")
+  func timer() async {
+    let fired = await withCheckedContinuation { continuation in
+      Foundation.Thread.detachNewThread {
+        let loop = RunLoop.current
+        let timer = Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in loop.stop() }
+        let result = loop.runUntilStopped()
+        continuation.resume(returning: result == .stopped && !timer.isValid)
+      }
+    }
+    #expect(fired)
+  }
+
+  @Test("loops, timers and ports are hashable by identity and cross threads")
+  func identity() {
+    func requireSendable(_: some Sendable & Hashable) {}
+    requireSendable(RunLoop.main)
+    requireSendable(Port())
+    let timer = Timer(timeInterval: 1, repeats: true) { _ in }
+    requireSendable(timer)
+    #expect(Set([timer, timer]).count == 1)
+  }
+}
