@@ -37,7 +37,9 @@ public final class Timer: @unchecked Sendable, Hashable {
     self.interval = interval
     self.setTolerance = tolerance
     self.block = block
-    if let loop = RunLoop.currentIfMade, loop.sabotage.contains(.newTimersAdded) { loop.add(self, forMode: .default) }
+    if Sabotage.isPossible, let loop = RunLoop.currentIfMade, loop.sabotage.contains(.newTimersAdded) {
+      loop.add(self, forMode: .default)
+    }
   }
 
   /// Makes a timer that is in no mode yet.
@@ -175,12 +177,23 @@ extension Timer {
     lock.lock()
     guard lease.isOpen else { return lock.unlock() }
     let loop = loop
-    setTick = tick
-    self.tick = max(tick, (loop?.waiter ?? RunLoop.currentWaiter).now)
-    if isFiring { wasMoved = true }
-    let rearms = loop?.rekey(self) ?? false
+    let now = (loop?.waiter ?? RunLoop.currentWaiter).now
+    let rearms = update(in: loop) {
+      setTick = tick
+      self.tick = max(tick, now)
+      if isFiring { wasMoved = true }
+    }
     lock.unlock()
     if rearms { loop?.word.post() }
+  }
+
+  /// Changes the date and with it the places in a loop's heaps.
+  ///
+  /// Under the timer's lock; true if the loop sleeps too long for the new date.
+  private func update(in loop: RunLoop?, _ change: () -> Void) -> Bool {
+    if let loop { return loop.rekey(self, after: change) }
+    change()
+    return false
   }
 
   private func setTolerance(_ nanoseconds: Int64) {
@@ -199,14 +212,19 @@ extension Timer {
 
   /// Ends the firing of a repeating timer: keeps a date that was set meanwhile, or goes on to the next of its phase.
   ///
-  /// Under the timer's lock.
-  func advance(after now: Tick, makingUpMissedTicks: Bool) {
-    isFiring = false
-    if !wasMoved {
-      tick = makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval)
-      setTick = tick
+  /// Gives the loop that must be woken for it: the call-out may have moved the timer to another one.
+  func endFiring(at now: Tick, makingUpMissedTicks: Bool) -> RunLoop? {
+    lock.lock()
+    defer { lock.unlock() }
+    let rearms = update(in: loop) {
+      isFiring = false
+      if !wasMoved {
+        tick = makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval)
+        setTick = tick
+      }
+      wasMoved = false
     }
-    wasMoved = false
+    return rearms ? loop : nil
   }
 
   /// Calls the block unless the timer is invalid.

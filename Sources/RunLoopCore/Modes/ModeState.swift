@@ -97,7 +97,7 @@ extension ModeState {
     countItems(1)
     mayHaveTimers.store(true, ordering: .relaxed)
     if timer.usableTolerance > 0 { timers.countTolerant(1) }
-    if !timer.isFiring { timers.insert(timer, slot: slot, insertion: insertion) }
+    timers.insert(timer, slot: slot, insertion: insertion)
   }
 
   func remove(_ timer: Timer, slot: Int32) {

@@ -65,6 +65,11 @@ struct ModeTable {
     commonItems.removeValue(forKey: ObjectIdentifier(item)) != nil
   }
 
+  /// Whether the loop, if it sleeps, would sleep past a timer. Under the timer's lock too.
+  func sleepsTooLong(for timer: Timer, in mode: ModeState) -> Bool {
+    sleepingMode === mode && timer.latestTick < sleepDeadline
+  }
+
   mutating func forget(_ name: RunLoop.Mode) { modes[name] = nil }
 
   mutating func die() { isDead = true }

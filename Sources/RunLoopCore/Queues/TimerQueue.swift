@@ -4,6 +4,12 @@
 struct TimerQueue {
   private(set) var due = DeadlineHeap<Timer>(kind: .due)
   private(set) var latest = DeadlineHeap<Timer>(kind: .latest)
+  /// The timers that are being called, the innermost last.
+  private(set) var firing: ContiguousArray<Timer> = []
+  /// All timers of the mode, those that are being called first, then by their dates.
+  ///
+  /// O(n log n).
+  var all: [Timer] { Array(firing) + due.entries.sorted(by: <).map { $0.member.takeUnretainedValue() } }
   /// The timers of the mode that have a tolerance, also those that are being called.
   private var tolerantCount = 0
 
@@ -11,24 +17,38 @@ struct TimerQueue {
   var hasTolerance: Bool { tolerantCount > 0 }
   /// When the first timer is due.
   var firstTick: Tick { due.firstTick }
+  /// The date of the first timer, also of one that is being called.
+  var firstDate: Tick { firing.reduce(due.firstTick) { min($0, $1.tick) } }
   /// How long the loop may sleep.
   var wakeTick: Tick { hasTolerance ? latest.firstTick : due.firstTick }
 
   mutating func insert(_ timer: Timer, slot: Int32, insertion: UInt64) {
+    guard !timer.isFiring else { return firing.append(timer) }
     due.insert(timer, slot: slot, tick: timer.tick, insertion: insertion)
     if hasTolerance { latest.insert(timer, slot: slot, tick: timer.latestTick, insertion: insertion) }
   }
 
   mutating func remove(_ timer: Timer, slot: Int32) {
+    firing.removeAll { $0 === timer }
     let places = timer.slots[slot]
     if places.duePosition >= 0 { due.remove(at: Int(places.duePosition)) }
     if places.latestPosition >= 0 { latest.remove(at: Int(places.latestPosition)) }
   }
 
-  /// Gives a timer that is in the heaps the place of its present date.
+  /// Takes a timer out of the heaps while it is being called.
+  mutating func beginFiring(_ timer: Timer, slot: Int32) {
+    remove(timer, slot: slot)
+    firing.append(timer)
+  }
+
+  /// Gives a timer the place of its present date; one that has been called comes back into the heaps.
   mutating func move(_ timer: Timer, slot: Int32, insertion: UInt64) {
     let places = timer.slots[slot]
-    if places.duePosition >= 0 { due.move(at: Int(places.duePosition), to: timer.tick, insertion: insertion) }
+    guard places.duePosition >= 0 else {
+      firing.removeAll { $0 === timer }
+      return insert(timer, slot: slot, insertion: insertion)
+    }
+    due.move(at: Int(places.duePosition), to: timer.tick, insertion: insertion)
     if places.latestPosition >= 0 {
       latest.move(at: Int(places.latestPosition), to: timer.latestTick, insertion: insertion)
     }
@@ -53,15 +73,6 @@ struct TimerQueue {
         latest.insert(timer, slot: entry.slot, tick: timer.latestTick, insertion: entry.insertion)
       }
     }
-  }
-
-  /// Lets go of every timer.
-  ///
-  /// The caller holds references of its own to them.
-  mutating func removeAll() {
-    due.removeAll()
-    latest.removeAll()
-    tolerantCount = 0
   }
 
   /// The queue's rules, for tests.

@@ -39,7 +39,7 @@ private struct ModeListing {
     sources = mode.sources.values.map(\.item).sorted { $0.order < $1.order }
     ports = mode.ports.values.map(\.item)
     observers = Array(mode.observers)
-    timers = mode.timers.due.entries.sorted(by: <).map { $0.member.takeUnretainedValue() }
+    timers = mode.timers.all
     nextWake = mode.timers.wakeTick
     nextDue = mode.timers.firstTick
   }

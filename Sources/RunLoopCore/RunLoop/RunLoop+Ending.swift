@@ -48,7 +48,10 @@ extension ModeState {
   ///
   /// Under the table's lock.
   var items: [any RunLoopItem] {
-    sources.values.map(\.item) + ports.values.map(\.item)
-      + timers.due.entries.map { $0.member.takeUnretainedValue() } + Array(observers)
+    var items: [any RunLoopItem] = sources.values.map(\.item)
+    for membership in ports.values { items.append(membership.item) }
+    for timer in timers.all { items.append(timer) }
+    for observer in observers { items.append(observer) }
+    return items
   }
 }

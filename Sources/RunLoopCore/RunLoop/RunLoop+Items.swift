@@ -46,8 +46,8 @@ extension RunLoop {
     item.lockItem()
     table.withLock { table in
       for mode in item.modes(of: self) { leave(item, mode, &left, &table) }
-      _ = table.removeCommon(item)
-      item.setCommon(false, of: self)
+      // An item that has moved on to another loop is none of this loop's business.
+      if table.removeCommon(item) { item.setCommon(false, of: self) }
     }
     item.unlockItem()
     finishLeaving(item, left)
@@ -131,7 +131,7 @@ extension RunLoop {
         if sabotage.contains(.timersInEveryMode), item is Timer { enter(item, table.mode(.tracking), &entered) }
       }
       guard let sleeping = table.sleepingMode, entered.contains(where: { $0 === sleeping }) else { return (nil, false) }
-      return (nil, (item as? Timer).map { sleepsTooLong(for: $0, in: sleeping, table) } ?? !sleeping.readyPorts.isEmpty)
+      return (nil, (item as? Timer).map { table.sleepsTooLong(for: $0, in: sleeping) } ?? !sleeping.readyPorts.isEmpty)
     }
     if wakes { word.post() }
     return refusal

@@ -74,7 +74,7 @@ extension RunLoop {
       returnsAfterSource: returnsAfterSource, depth: outer.depth + 1)
 
     notify(.entry, mode)
-    let result = stopFlag.isSet && consumeStop(mode) ? .stopped : makePasses(mode)
+    let result = consumeStop(mode) ? .stopped : makePasses(mode)
     notify(.exit, mode)
 
     innermost = outer

@@ -67,9 +67,7 @@ extension RunLoop {
   public func nextDeadline(forMode mode: Mode) -> SuspendingClock.Instant? {
     let tick = table.withLock { table -> Tick? in
       guard let mode = table.modes[mode], mode.timerCount > 0 else { return nil }
-      return firingTimers.reduce(mode.timers.firstTick) { first, timer in
-        timer.slots.index(of: mode) == nil ? first : min(first, timer.tick)
-      }
+      return mode.timers.firstDate
     }
     return tick?.instant
   }

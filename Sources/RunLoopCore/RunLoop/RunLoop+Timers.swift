@@ -32,27 +32,20 @@ extension RunLoop {
       timer.isFiring = true
       table.withLock { _ in
         for slot in 0..<timer.slots.end {
-          if let mode = timer.slots[slot].mode { mode.timers.remove(timer, slot: slot) }
+          if let mode = timer.slots[slot].mode { mode.timers.beginFiring(timer, slot: slot) }
         }
-        firingTimers.append(timer)
       }
       return true
     }
   }
 
   private func endFiring(_ timer: Timer) {
-    table.withLock { _ in _ = firingTimers.removeLast() }
-    guard timer.interval > 0 else {
+    if timer.interval > 0 {
+      timer.endFiring(at: waiter.now, makingUpMissedTicks: sabotage.contains(.missedTicksMadeUp))?.word.post()
+    } else {
       timer.invalidate()
-      return timer.lock.withLock { timer.isFiring = false }
+      timer.lock.withLock { timer.isFiring = false }
     }
-    var wakes: RunLoop?
-    timer.lock.withLock {
-      timer.advance(after: waiter.now, makingUpMissedTicks: sabotage.contains(.missedTicksMadeUp))
-      // Its call-out may have moved it to another loop.
-      if let loop = timer.loop, loop.rekey(timer) { wakes = loop }
-    }
-    wakes?.word.post()
   }
 
   /// Counts the dates that one wake-up serves, and that without tolerances would each have had one of its own.
@@ -78,20 +71,18 @@ extension RunLoop {
     return lastInsertion
   }
 
-  /// Gives a timer the place of its present date in each of its modes.
-  func rekey(_ timer: Timer) -> Bool {
-    guard !timer.isFiring else { return false }
-    return table.withLock { table in
+  /// Changes a timer's date and gives it the place of the new one in each of its modes.
+  ///
+  /// While it is being called it has none, but for its end.
+  func rekey(_ timer: Timer, after change: () -> Void) -> Bool {
+    table.withLock { table in
+      change()
+      guard !timer.isFiring else { return false }
       var rearms = false
       for slot in 0..<timer.slots.end {
         guard let mode = timer.slots[slot].mode else { continue }
-        let insertion = nextInsertion()
-        if timer.slots[slot].duePosition >= 0 {
-          mode.timers.move(timer, slot: slot, insertion: insertion)
-        } else {
-          mode.timers.insert(timer, slot: slot, insertion: insertion)
-        }
-        if sleepsTooLong(for: timer, in: mode, table) { rearms = true }
+        mode.timers.move(timer, slot: slot, insertion: nextInsertion())
+        if table.sleepsTooLong(for: timer, in: mode) { rearms = true }
       }
       return rearms
     }
@@ -107,16 +98,9 @@ extension RunLoop {
         guard let mode = timer.slots[slot].mode else { continue }
         if had != has { mode.timers.countTolerant(has ? 1 : -1) }
         mode.timers.moveLatest(timer, slot: slot)
-        if sleepsTooLong(for: timer, in: mode, table) { rearms = true }
+        if table.sleepsTooLong(for: timer, in: mode) { rearms = true }
       }
       return rearms
     }
-  }
-
-  /// Whether the loop, if it sleeps, would sleep past a timer.
-  ///
-  /// Under both locks.
-  func sleepsTooLong(for timer: Timer, in mode: ModeState, _ table: ModeTable) -> Bool {
-    table.sleepingMode === mode && timer.latestTick < table.sleepDeadline
   }
 }

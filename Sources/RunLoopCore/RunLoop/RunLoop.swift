@@ -35,10 +35,6 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   var blocks = BlockState()
   var sources = ContiguousArray<Source>()
   var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
-  /// The timers that are being called, the innermost last.
-  ///
-  /// Written under the table's lock too.
-  var firingTimers = ContiguousArray<Timer>()
   /// When the last wait began to sleep for a date, or ``Tick/never`` if it did not.
   var lastSleepBegan = Tick.never
   /// Which class of ready things is looked at first after the next wait.
