@@ -65,7 +65,9 @@ struct ModeTable {
     commonItems.removeValue(forKey: ObjectIdentifier(item)) != nil
   }
 
-  /// Whether the loop, if it sleeps, would sleep past a timer. Under the timer's lock too.
+  /// Whether the loop, if it sleeps, would sleep past a timer.
+  ///
+  /// Under the timer's lock too.
   func sleepsTooLong(for timer: Timer, in mode: ModeState) -> Bool {
     sleepingMode === mode && timer.latestTick < sleepDeadline
   }
