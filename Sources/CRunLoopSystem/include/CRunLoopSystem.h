@@ -5,7 +5,10 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <stddef.h>
+#include <poll.h>
 #include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +25,62 @@ static inline int crl_futex_wake(const uint32_t *word, int count) {
   long answer = syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
   return answer < 0 ? -errno : (int)answer;
 }
+
+// Makes an epoll set that is closed on exec.
+static inline int crl_epoll_create(void) {
+  int answer = epoll_create1(EPOLL_CLOEXEC);
+  return answer < 0 ? -errno : answer;
+}
+
+// Adds, changes or removes (EPOLL_CTL_…) a descriptor's interest; `data` comes back with each event.
+static inline int crl_epoll_control(int epoll, int operation, int descriptor, uint32_t events, uint64_t data) {
+  struct epoll_event event = {.events = events, .data = {.u64 = data}};
+  return epoll_ctl(epoll, operation, descriptor, &event) < 0 ? -errno : 0;
+}
+
+// Waits for events, at most for `timeout` (NULL: without end), by the nanosecond.
+static inline int crl_epoll_wait(int epoll, struct epoll_event *events, int count, const struct timespec *timeout) {
+  int answer = epoll_pwait2(epoll, events, count, timeout, NULL);
+  return answer < 0 ? -errno : answer;
+}
+
+// The same by the millisecond, for kernels that have no other (negative: without end).
+static inline int crl_epoll_wait_milliseconds(int epoll, struct epoll_event *events, int count, int milliseconds) {
+  int answer = epoll_wait(epoll, events, count, milliseconds);
+  return answer < 0 ? -errno : answer;
+}
+
+// Makes a counter that can be waited for; it is closed on exec and does not block.
+static inline int crl_event_create(void) {
+  int answer = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  return answer < 0 ? -errno : answer;
+}
+
+// Adds one to such a counter.
+static inline int crl_event_write(int descriptor) {
+  uint64_t one = 1;
+  return write(descriptor, &one, sizeof one) < 0 ? -errno : 0;
+}
+
+// Sets such a counter back to zero.
+static inline int crl_event_read(int descriptor) {
+  uint64_t count;
+  return read(descriptor, &count, sizeof count) < 0 ? -errno : 0;
+}
+
+// Whether a descriptor is readable now.
+static inline int crl_is_readable(int descriptor) {
+  struct pollfd entry = {.fd = descriptor, .events = POLLIN};
+  int answer = poll(&entry, 1, 0);
+  return answer < 0 ? -errno : answer;
+}
+
+static inline int crl_close(int descriptor) { return close(descriptor) < 0 ? -errno : 0; }
+
+// libdispatch's main queue for a run loop: the descriptor that says that it has work, and the call that does the work. They
+// are exported for CoreFoundation and declared in no header.
+extern int _dispatch_get_main_queue_handle_4CF(void);
+extern void _dispatch_main_queue_callback_4CF(void *message);
 
 // The monotonic clock, in nanoseconds.
 static inline int64_t crl_monotonic_nanoseconds(void) {
@@ -46,6 +105,16 @@ static inline void crl_keep_frame(void) { __asm__ volatile("" ::: "memory"); }
 extern _Thread_local void *crl_thread_slot __attribute__((tls_model("initial-exec")));
 static inline void *crl_thread_slot_get(void) { return crl_thread_slot; }
 static inline void crl_thread_slot_set(void *value) { crl_thread_slot = value; }
+
+// How many forks lie between this process and the first that used a run loop. Written in a forked child, by its only thread.
+extern int32_t crl_fork_generation;
+static inline int32_t crl_fork_generation_get(void) { return crl_fork_generation; }
+static inline void crl_fork_generation_advance(void) { crl_fork_generation += 1; }
+
+// What the calling thread's tests do to its system calls.
+extern _Thread_local void *crl_fault_slot __attribute__((tls_model("initial-exec")));
+static inline void *crl_fault_slot_get(void) { return crl_fault_slot; }
+static inline void crl_fault_slot_set(void *value) { crl_fault_slot = value; }
 
 // The kernel's id of the calling thread.
 int crl_thread_id(void);

@@ -120,7 +120,7 @@ extension RunLoop.Observer: RunLoopItem {
   func modes(of loop: RunLoop) -> ContiguousArray<ModeState> { self.loop === loop ? modes : [] }
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { modes.contains { $0 === mode } }
 
-  func enter(_ mode: ModeState, of loop: RunLoop) {
+  func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {
     modes.append(mode)
     mode.insert(self)
     rebind(to: loop)

@@ -129,12 +129,12 @@ open class Port: @unchecked Sendable, Hashable {
         for membership in memberships.all { membership.loop.noteReady(membership) }
         let loops = memberships.loops
         lock.unlock()
-        for loop in loops { loop.word.post() }
+        for loop in loops { loop.post() }
         return
       }
       lock.unlock()
       guard let limit else { throw .queueFull(limit: queueLimit) }
-      guard FutexWaiter.shared.now < limit else { throw .timedOut(limit: queueLimit) }
+      guard SystemWaiter.shared.now < limit else { throw .timedOut(limit: queueLimit) }
       taken.futexWait(while: seen, until: limit)
     }
   }
@@ -213,7 +213,7 @@ extension Port: RunLoopItem {
   func modes(of loop: RunLoop) -> ContiguousArray<ModeState> { memberships.modes(of: loop) }
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.ports[ObjectIdentifier(self)] != nil }
 
-  func enter(_ mode: ModeState, of loop: RunLoop) {
+  func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {
     let membership = Membership(self, loop: loop, mode: mode)
     memberships.insert(membership)
     mode.insert(membership, isReady: !messages.isEmpty)

@@ -23,7 +23,9 @@ protocol RunLoopItem: AnyObject, Sendable {
   /// Whether the item is in a concrete mode. Under both locks.
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool
   /// Enters a concrete mode in which it is not. Under both locks.
-  func enter(_ mode: ModeState, of loop: RunLoop)
+  ///
+  /// Only what needs a descriptor of the system can fail.
+  func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) throws(SystemError)
   /// Leaves a concrete mode in which it is. Under both locks.
   func leave(_ mode: ModeState, of loop: RunLoop)
 }

@@ -150,7 +150,7 @@ extension RunLoop.Source: RunLoopItem {
   func modes(of loop: RunLoop) -> ContiguousArray<ModeState> { memberships.modes(of: loop) }
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.sources[ObjectIdentifier(self)] != nil }
 
-  func enter(_ mode: ModeState, of loop: RunLoop) {
+  func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {
     let membership = Membership(self, loop: loop, mode: mode)
     memberships.insert(membership)
     mode.insert(membership, isSignalled: isSignalled)

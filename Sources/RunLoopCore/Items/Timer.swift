@@ -184,7 +184,7 @@ extension Timer {
       if isFiring { wasMoved = true }
     }
     lock.unlock()
-    if rearms { loop?.word.post() }
+    if rearms { loop?.post() }
   }
 
   /// Changes the date and with it the places in a loop's heaps.
@@ -202,7 +202,7 @@ extension Timer {
     let rearms = loop?.setTolerance(of: self, to: nanoseconds) ?? false
     if loop == nil { setTolerance = nanoseconds }
     lock.unlock()
-    if rearms { loop?.word.post() }
+    if rearms { loop?.post() }
   }
 
   /// Stores a tolerance.
@@ -257,7 +257,7 @@ extension Timer: RunLoopItem {
   func modes(of loop: RunLoop) -> ContiguousArray<ModeState> { self.loop === loop ? slots.modes : [] }
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { slots.index(of: mode) != nil }
 
-  func enter(_ mode: ModeState, of loop: RunLoop) {
+  func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {
     let slot = slots.insert(mode)
     mode.insert(self, slot: slot, insertion: loop.nextInsertion())
     rebind(to: loop)

@@ -10,11 +10,16 @@ final class ModeState: @unchecked Sendable {
 
   private(set) var sources: [ObjectIdentifier: Membership<RunLoop.Source>] = [:]
   private(set) var ports: [ObjectIdentifier: Membership<Port>] = [:]
+  private(set) var descriptors: [ObjectIdentifier: Membership<RunLoop.DescriptorSource>] = [:]
   private(set) var observers: ContiguousArray<RunLoop.Observer> = []
   var timers = TimerQueue()
   private(set) var timerCount = 0
   var signalled = ReadyList<RunLoop.Source>()
   var readyPorts = ReadyList<Port>()
+  /// The epoll set, as long as something is watched.
+  var pollSet: PollSet? {
+    didSet { isWatching.store(pollSet != nil, ordering: .relaxed) }
+  }
 
   // Any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the lock before
   // it sleeps.
@@ -23,6 +28,9 @@ final class ModeState: @unchecked Sendable {
   let itemCount = Atomic<Int>(0)
   let isCommon = Atomic<Bool>(false)
   let isStopped = Atomic<Bool>(false)
+  /// Whether the main dispatch queue is served in this mode, and so keeps it alive.
+  let servesMainQueue = Atomic<Bool>(false)
+  let isWatching = Atomic<Bool>(false)
   let mayHaveTimers = Atomic<Bool>(false)
   let mayHaveSignalled = Atomic<Bool>(false)
   let mayHaveReadyPorts = Atomic<Bool>(false)
@@ -90,6 +98,22 @@ extension ModeState {
   func enqueue(_ membership: Membership<Port>) {
     readyPorts.enqueue(membership)
     mayHaveReadyPorts.store(true, ordering: .relaxed)
+  }
+
+  func insert(_ membership: Membership<RunLoop.DescriptorSource>, in set: PollSet) throws(SystemError) {
+    defer { if set.isEmpty { pollSet = nil } }
+    try set.insert(membership)
+    descriptors[ObjectIdentifier(membership.item)] = membership
+    countItems(1)
+  }
+
+  func removeDescriptorSource(_ source: RunLoop.DescriptorSource) -> Membership<RunLoop.DescriptorSource>? {
+    guard let membership = descriptors.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
+    membership.isActive = false
+    countItems(-1)
+    pollSet?.remove(membership)
+    if let pollSet, pollSet.isEmpty { self.pollSet = nil }
+    return membership
   }
 
   func insert(_ timer: Timer, slot: Int32, insertion: UInt64) {

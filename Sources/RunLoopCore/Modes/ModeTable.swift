@@ -23,8 +23,15 @@ struct ModeTable {
   /// What the loop has announced to sleep for: the mode, and until when.
   var sleepingMode: ModeState?
   var sleepDeadline = Tick.distantPast
+  /// The set of descriptors that the loop's thread waits in.
+  var waitingIn: PollSet?
+  /// The counter that stands in all sets of the loop, as long as there is one.
+  private weak var wakeDescriptor: WakeDescriptor?
+  /// The handle of the main dispatch queue, which the main loop watches in its common modes.
+  private let mainQueueHandle: Int32?
 
-  init() {
+  init(mainQueueHandle: Int32?) {
+    self.mainQueueHandle = mainQueueHandle
     _ = mode(.default)
   }
 
@@ -43,16 +50,49 @@ struct ModeTable {
     precondition(name != .common, "\(name) stands for modes and is none")
     if let mode = modes[name] { return mode }
     let mode = ModeState(name)
-    mode.isCommon.store(commonNames.contains(name), ordering: .relaxed)
     modes[name] = mode
+    if commonNames.contains(name) {
+      mode.isCommon.store(true, ordering: .relaxed)
+      do {
+        try serveMainQueue(in: mode)
+      } catch {
+        Complaint.mainQueue.report("the main dispatch queue is not served in the mode \(name): \(error)")
+      }
+    }
     return mode
   }
 
-  mutating func makeCommon(_ name: RunLoop.Mode) -> Bool {
+  mutating func makeCommon(_ name: RunLoop.Mode) throws(SystemError) -> Bool {
     guard !commonNames.contains(name) else { return false }
+    if let mode = modes[name] {
+      try serveMainQueue(in: mode)
+      mode.isCommon.store(true, ordering: .relaxed)
+    }
     commonNames.append(name)
-    modes[name]?.isCommon.store(true, ordering: .relaxed)
     return true
+  }
+
+  /// Takes back ``makeCommon(_:)``.
+  mutating func makeUncommon(_ name: RunLoop.Mode) {
+    commonNames.removeAll { $0 == name }
+    modes[name]?.isCommon.store(false, ordering: .relaxed)
+    modes[name]?.servesMainQueue.store(false, ordering: .relaxed)
+  }
+
+  private mutating func serveMainQueue(in mode: ModeState) throws(SystemError) {
+    guard let mainQueueHandle else { return }
+    try pollSet(of: mode).watchMainQueue(mainQueueHandle)
+    mode.servesMainQueue.store(true, ordering: .relaxed)
+  }
+
+  /// The epoll set of a mode, made if there is none.
+  mutating func pollSet(of mode: ModeState) throws(SystemError) -> PollSet {
+    if let set = mode.pollSet { return set }
+    let wake = if let wakeDescriptor { wakeDescriptor } else { try WakeDescriptor() }
+    let set = try PollSet(wakeDescriptor: wake)
+    wakeDescriptor = wake
+    mode.pollSet = set
+    return set
   }
 
   mutating func insertCommon(_ item: any RunLoopItem) {
@@ -81,12 +121,22 @@ struct ModeTable {
 final class GuardedModeTable: @unchecked Sendable {
   // Sendable: the table is guarded by the lock.
   private let lock = Lock()
-  private var table = ModeTable()
+  private var table: ModeTable
+  private let generation = ForkGeneration.current
+
+  init(mainQueueHandle: Int32? = nil) {
+    table = ModeTable(mainQueueHandle: mainQueueHandle)
+  }
+
+  /// Stops a forked child that uses a loop of its parent.
+  @inline(__always)
+  func checkFork() { generation.check() }
 
   @inline(__always)
   func withLock<Result, Failure: Error>(
     _ body: (inout ModeTable) throws(Failure) -> Result
   ) throws(Failure) -> Result {
+    checkFork()
     lock.lock()
     defer { lock.unlock() }
     return try body(&table)

@@ -16,6 +16,15 @@ func runLoopIsCallingOutToASource1(_ port: Port, _ message: Port.Message) {
 }
 
 @inline(never)
+func runLoopIsCallingOutToASource1(
+  _ handler: @Sendable (RunLoop.DescriptorSource, RunLoop.DescriptorSource.Events) -> Void,
+  _ source: RunLoop.DescriptorSource, _ events: RunLoop.DescriptorSource.Events
+) {
+  handler(source, events)
+  crl_keep_frame()
+}
+
+@inline(never)
 func runLoopIsCallingOutToATimer(_ body: @Sendable (Timer) -> Void, _ timer: Timer) {
   body(timer)
   crl_keep_frame()

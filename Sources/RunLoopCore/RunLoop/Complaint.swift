@@ -8,6 +8,7 @@ enum Complaint {
   static let boundItem = Once()
   static let endedLoop = Once()
   static let noMode = Once()
+  static let mainQueue = Once()
 
   final class Once: Sendable {
     private let isDone = Atomic<Bool>(false)

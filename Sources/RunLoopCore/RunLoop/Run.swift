@@ -10,6 +10,8 @@ struct Run {
   /// A run whose time was over before it began makes one pass and does not wait.
   var polls = false
   var returnsAfterSource = false
+  /// Whether the coming pass may ask the main dispatch queue before it waits.
+  var mayAskMainQueue = false
   /// How many runs are active.
   var depth = 0
 }

@@ -104,3 +104,36 @@ extension RunLoop {
   /// Any thread.
   public func contains(_ port: Port, forMode mode: Mode) -> Bool { holds(port, mode) }
 }
+
+extension RunLoop {
+  /// Adds a descriptor source to a mode, or, for ``Mode/common``, to every common mode there is and will be.
+  ///
+  /// The first of a mode makes an epoll set for it, and the last to leave gives it back. A sleeping loop takes the source into
+  /// account at once. Any thread.
+  ///
+  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is not open (`EBADF`) or cannot be waited for, as
+  ///   a regular file cannot (`EPERM`), or if the process has no descriptor left for the set (`EMFILE`, `ENFILE`);
+  ///   ``RunLoopError/invalidSource``, ``RunLoopError/loopHasEnded``. The source is in no further mode then.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopAddSource`.
+  public func add(_ source: DescriptorSource, forMode mode: Mode) throws(RunLoopError) {
+    guard let refusal = attempt(source, mode) else { return }
+    _ = refuse(refusal)
+    switch refusal {
+    case .system(let error): throw .cannotWatch(descriptor: source.descriptor, error)
+    case .endedLoop: throw .loopHasEnded
+    case .invalidItem, .boundItem, .noMode: throw .invalidSource
+    }
+  }
+
+  /// Removes a descriptor source from a mode, or, for ``Mode/common``, a common source from every common mode.
+  ///
+  /// What was found ready is not served any more. Any thread. The corresponding Core Foundation function is
+  /// `CFRunLoopRemoveSource`.
+  public func remove(_ source: DescriptorSource, forMode mode: Mode) { part(source, mode) }
+
+  /// Whether a descriptor source is in a mode, or, for ``Mode/common``, among the common items.
+  ///
+  /// Any thread. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+  public func contains(_ source: DescriptorSource, forMode mode: Mode) -> Bool { holds(source, mode) }
+}

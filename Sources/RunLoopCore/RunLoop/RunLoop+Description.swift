@@ -28,6 +28,7 @@ private struct ModeListing {
   let name: RunLoop.Mode
   let sources: [RunLoop.Source]
   let ports: [Port]
+  let descriptors: [RunLoop.DescriptorSource]
   let observers: [RunLoop.Observer]
   let timers: [Timer]
   let nextWake: Tick
@@ -38,6 +39,7 @@ private struct ModeListing {
     name = mode.name
     sources = mode.sources.values.map(\.item).sorted { $0.order < $1.order }
     ports = mode.ports.values.map(\.item)
+    descriptors = mode.descriptors.values.map(\.item).sorted { $0.descriptor < $1.descriptor }
     observers = Array(mode.observers)
     timers = mode.timers.all
     nextWake = mode.timers.wakeTick
@@ -46,15 +48,15 @@ private struct ModeListing {
 
   func description(at now: Tick) -> String {
     "<RunLoop.Mode>{name = \(name),\n"
-      + "\tsources0 = \(list(sources)),\n\tsources1 = \(list(ports)),\n"
+      + "\tsources0 = \(list(sources)),\n\tsources1 = \(list(descriptors.map(\.debugDescription) + ports.map(\.debugDescription))),\n"
       + "\tobservers = \(list(observers)),\n\ttimers = \(list(timers)),\n"
       + "\tcurrently \(now.nanoseconds) / soft deadline in: \(ahead(nextDue, now)) / "
       + "hard deadline in: \(ahead(nextWake, now))\n}"
   }
 
-  private func list(_ items: [some CustomDebugStringConvertible]) -> String {
-    items.isEmpty ? "(null)" : setDescription(items.map(\.debugDescription))
-  }
+  private func list(_ items: [some CustomDebugStringConvertible]) -> String { list(items.map(\.debugDescription)) }
+
+  private func list(_ items: [String]) -> String { items.isEmpty ? "(null)" : setDescription(items) }
 
   private func ahead(_ tick: Tick, _ now: Tick) -> String {
     tick == .never ? "never" : "\(Double(tick.nanoseconds - now.nanoseconds) / 1e9) sec (@ \(tick.nanoseconds))"
@@ -63,7 +65,7 @@ private struct ModeListing {
 
 extension WakeState {
   /// What wakes the loop, in the place where Core Foundation prints a Mach port.
-  fileprivate var portDescription: String { sleeper == .virtual ? "virtual time" : "futex" }
+  fileprivate var portDescription: String { sleeper == .nobody ? "none" : "\(sleeper)" }
 }
 
 /// A set as Core Foundation prints it.

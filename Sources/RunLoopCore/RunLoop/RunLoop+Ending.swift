@@ -50,6 +50,7 @@ extension ModeState {
   var items: [any RunLoopItem] {
     var items: [any RunLoopItem] = sources.values.map(\.item)
     for membership in ports.values { items.append(membership.item) }
+    for membership in descriptors.values { items.append(membership.item) }
     for timer in timers.all { items.append(timer) }
     for observer in observers { items.append(observer) }
     return items

@@ -7,14 +7,21 @@ extension RunLoop {
   /// False if it was refused: the item is invalid or bound to another loop, or this loop has ended.
   @discardableResult
   func join(_ item: some RunLoopItem, _ name: Mode) -> Bool {
+    attempt(item, name).map(refuse) ?? true
+  }
+
+  /// Puts an item into a mode, or says why not.
+  ///
+  /// All of its modes or none.
+  func attempt(_ item: some RunLoopItem, _ name: Mode) -> Refusal? {
     var entered: [ModeState] = []
     item.lockItem()
     let refusal: Refusal? =
       if !item.isOpen { .invalidItem } else if !item.mayJoin(self) { .boundItem } else { insert(item, name, &entered) }
     item.unlockItem()
-    if let refusal { return refuse(refusal) }
+    guard refusal == nil else { return refusal }
     if let source = item as? Source { for mode in entered { source.callSchedule(self, mode.name) } }
-    return true
+    return nil
   }
 
   /// Takes an item out of a mode; for ``Mode/common``, a common item out of every common mode.
@@ -69,29 +76,50 @@ extension RunLoop {
   /// The items that are common now enter it in the order in which they were added. Again: nothing. Any thread. The
   /// corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
   ///
-  /// - Throws: ``RunLoopError/notAMode(_:)`` for ``Mode/common`` itself, ``RunLoopError/loopHasEnded``.
+  /// - Throws: ``RunLoopError/notAMode(_:)`` for ``Mode/common`` itself, ``RunLoopError/loopHasEnded``, and, if the system has
+  ///   too few descriptors, ``RunLoopError/cannotWatch(descriptor:_:)`` or ``RunLoopError/cannotServeMainQueue(_:_:)``; then no
+  ///   item has entered the mode.
   public func addCommonMode(_ mode: Mode) throws(RunLoopError) {
     guard mode != .common else { throw .notAMode(mode) }
     let items: [any RunLoopItem] = try table.withLock { table throws(RunLoopError) in
       guard !table.isDead else { throw .loopHasEnded }
-      return table.makeCommon(mode) ? table.orderedCommonItems : []
-    }
-    for item in items { copyCommon(item, mode) }
-    if !items.isEmpty { word.post() }
-  }
-
-  private func copyCommon(_ item: some RunLoopItem, _ name: Mode) {
-    guard !sabotage.contains(.commonItemsNotCopied) else { return }
-    var entered: [ModeState] = []
-    item.lockItem()
-    if item.isOpen {
-      table.withLock { table in
-        guard !table.isDead, table.commonItems[ObjectIdentifier(item)] != nil else { return }
-        enter(item, table.mode(name), &entered)
+      do throws(SystemError) {
+        return try table.makeCommon(mode) ? table.orderedCommonItems : []
+      } catch {
+        throw .cannotServeMainQueue(mode, error)
       }
     }
-    item.unlockItem()
+    // What can fail comes first; the order among descriptors means nothing.
+    let watching = items.compactMap { $0 as? DescriptorSource }
+    for (index, source) in watching.enumerated() {
+      do throws(SystemError) {
+        try copyCommon(source, mode)
+      } catch {
+        table.withLock { $0.makeUncommon(mode) }
+        for copied in watching[..<index] { part(copied, mode) }
+        throw .cannotWatch(descriptor: source.descriptor, error)
+      }
+    }
+    for item in items where !(item is DescriptorSource) { try? copyCommon(item, mode) }
+    if !items.isEmpty { post() }
+  }
+
+  private func copyCommon(_ item: some RunLoopItem, _ name: Mode) throws(SystemError) {
+    guard !sabotage.contains(.commonItemsNotCopied) else { return }
+    let entered = try enterAsCommon(item, name)
     if let source = item as? Source { for mode in entered { source.callSchedule(self, mode.name) } }
+  }
+
+  private func enterAsCommon(_ item: some RunLoopItem, _ name: Mode) throws(SystemError) -> [ModeState] {
+    var entered: [ModeState] = []
+    item.lockItem()
+    defer { item.unlockItem() }
+    guard item.isOpen else { return [] }
+    try table.withLock { table throws(SystemError) in
+      guard !table.isDead, table.commonItems[ObjectIdentifier(item)] != nil else { return }
+      try enter(item, table.mode(name), &entered, &table)
+    }
+    return entered
   }
 }
 
@@ -102,6 +130,7 @@ extension RunLoop {
     case boundItem
     case endedLoop
     case noMode
+    case system(SystemError)
   }
 
   /// Counts a refusal and, where it may be a mistake, says so once.
@@ -112,6 +141,7 @@ extension RunLoop {
     case .boundItem: Complaint.boundItem.report("an item that is bound to another run loop was added: refused")
     case .endedLoop: Complaint.endedLoop.report("work for a run loop whose thread has ended: refused")
     case .noMode: Complaint.noMode.report("a block for no mode: refused")
+    case .system: break
     }
     return false
   }
@@ -119,28 +149,53 @@ extension RunLoop {
   private func insert(_ item: some RunLoopItem, _ name: Mode, _ entered: inout [ModeState]) -> Refusal? {
     let (refusal, wakes) = table.withLock { table -> (Refusal?, Bool) in
       guard !table.isDead else { return (.endedLoop, false) }
+      let names =
+        if name == .common { commonNames(table) } else if sabotage.contains(.timersInEveryMode), item is Timer {
+          [name, .tracking]
+        } else { [name] }
+      do throws(SystemError) {
+        for name in names { try enter(item, table.mode(name), &entered, &table) }
+      } catch {
+        for mode in entered { item.leave(mode, of: self) }
+        entered = []
+        return (.system(error), false)
+      }
       if name == .common {
         table.insertCommon(item)
         item.setCommon(true, of: self)
-        // The default mode is common from the start and exists.
-        for common in table.commonNames where common == .default || !sabotage.contains(.commonItemsNotCopied) {
-          enter(item, table.mode(common), &entered)
-        }
-      } else {
-        enter(item, table.mode(name), &entered)
-        if sabotage.contains(.timersInEveryMode), item is Timer { enter(item, table.mode(.tracking), &entered) }
       }
       guard let sleeping = table.sleepingMode, entered.contains(where: { $0 === sleeping }) else { return (nil, false) }
-      return (nil, (item as? Timer).map { table.sleepsTooLong(for: $0, in: sleeping) } ?? !sleeping.readyPorts.isEmpty)
+      return (nil, needsLook(item, sleeping, table))
     }
-    if wakes { word.post() }
+    if wakes { post() }
     return refusal
   }
 
+  /// The common modes by name.
+  ///
+  /// The default mode is common from the start and exists.
+  private func commonNames(_ table: ModeTable) -> [Mode] {
+    sabotage.contains(.commonItemsNotCopied) ? [.default] : table.commonNames
+  }
+
+  /// Whether a loop that sleeps in a mode must look again because of an item that has entered it.
+  ///
   /// Under both locks.
-  private func enter(_ item: some RunLoopItem, _ mode: ModeState, _ entered: inout [ModeState]) {
+  private func needsLook(_ item: some RunLoopItem, _ sleeping: ModeState, _ table: ModeTable) -> Bool {
+    switch item {
+    case let timer as Timer: table.sleepsTooLong(for: timer, in: sleeping)
+    // A loop that sleeps elsewhere is to go on in the epoll set that has been made.
+    case is DescriptorSource: table.waitingIn !== sleeping.pollSet
+    default: !sleeping.readyPorts.isEmpty
+    }
+  }
+
+  /// Under both locks.
+  private func enter(
+    _ item: some RunLoopItem, _ mode: ModeState, _ entered: inout [ModeState], _ table: inout ModeTable
+  ) throws(SystemError) {
     guard !item.isIn(mode, of: self) || (sabotage.contains(.duplicatesAdded) && item is Observer) else { return }
-    item.enter(mode, of: self)
+    try item.enter(mode, of: self, &table)
     entered.append(mode)
     if sabotage.contains(.observersKeepAlive), item is Observer { mode.itemCount.wrappingAdd(1, ordering: .relaxed) }
   }
@@ -154,7 +209,7 @@ extension RunLoop {
 
   /// Under no lock: a sleeping loop that has lost its last item ends its run.
   private func finishLeaving(_ item: some RunLoopItem, _ left: [ModeState]) {
-    if left.contains(where: { $0.itemCount.load(ordering: .relaxed) == 0 }) { word.post() }
+    if left.contains(where: { $0.itemCount.load(ordering: .relaxed) == 0 }) { post() }
     if let source = item as? Source { for mode in left { source.callCancel(self, mode.name) } }
   }
 }

@@ -11,10 +11,12 @@ extension RunLoop {
       var handledSource = performSources(mode)
       if handledSource { performBlocks(mode) }
 
-      let polls = innermost.polls || handledSource || isRunnable(mode) || isEmpty(mode)
-      if !polls { notify(.beforeWaiting, mode) }
-      wait(mode, polls: polls)
-      if !polls { notify(.afterWaiting, mode) }
+      if !isMainQueueReady(mode) {
+        let polls = innermost.polls || handledSource || isRunnable(mode) || isEmpty(mode)
+        if !polls { notify(.beforeWaiting, mode) }
+        wait(mode, polls: polls)
+        if !polls { notify(.afterWaiting, mode) }
+      }
 
       if serveOneClass(mode) { handledSource = true }
       performBlocks(mode)
@@ -29,10 +31,17 @@ extension RunLoop {
 
 // What the pass asks.
 extension RunLoop {
-  /// Whether the mode has nothing that keeps it alive: no source, port or timer, and no block that it could run.
+  /// Whether the mode has nothing that keeps it alive: no source, port or timer, no main queue, and no block that
+  /// it could run.
   @inline(__always)
   func isEmpty(_ mode: ModeState) -> Bool {
-    mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode)
+    mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode) && !isServingMainQueue(mode)
+  }
+
+  /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop but for runs nested in one of the
+  /// queue's own blocks.
+  func isServingMainQueue(_ mode: ModeState) -> Bool {
+    mode.servesMainQueue.load(ordering: .relaxed) && !isDrainingMainQueue
   }
 
   /// Whether a pass of the mode would find something to run now: a block, or a signalled source.
@@ -55,43 +64,83 @@ extension RunLoop {
 
 // Steps 7 and 8 of the pass: the sleep.
 extension RunLoop {
-  /// Waits until something is ready, somebody wakes the loop, or the run's time is over; or only ends the pass's claim to
-  /// wake-ups, if it polls.
+  /// Waits until something is ready, somebody wakes the loop, or the run's time is over.
+  ///
+  /// A pass that polls only looks, and answers the wake-ups that have come.
   func wait(_ mode: ModeState, polls: Bool) {
     waiting.store(true, ordering: .relaxed)
     lastSleepBegan = .never
-    while !polls {
-      let asleep = word.apply(.announceSleep(waiter.sleeper)).after
-      guard !asleep.isWoken, let deadline = sleepDeadline(mode) else { break }
-      trace(.sleep(until: deadline), mode)
-      waiter.sleep(on: word, while: asleep, until: deadline)
-      // A post may have ended the sleep for nothing that concerns this mode: then the loop sleeps on, without a pass.
-      if word.apply(.awaken).before.isWoken || waiter.now >= deadline { break }
-    }
-    if !polls { word.apply(.awaken) }
+    if polls { lookAtDescriptors(mode) } else { sleep(mode) }
     word.apply(.endWait)
     waiting.store(false, ordering: .relaxed)
   }
 
-  /// Until when the loop may sleep, or nil if it must not: the last look, after the sleep was announced.
-  private func sleepDeadline(_ mode: ModeState) -> Tick? {
-    guard !hasBlock(mode, exactly: true) else { return nil }
+  private func sleep(_ mode: ModeState) {
+    var isOver = false
+    while !isOver {
+      let isWatching = mode.isWatching.load(ordering: .relaxed)
+      let asleep = word.apply(.announceSleep(waiter.sleeper(watching: isWatching))).after
+      switch asleep.isWoken ? .never : lastLook(mode, isWatching: isWatching) {
+      case .never: isOver = true
+      case .again: break
+      case .until(let deadline, let set):
+        trace(.sleep(until: deadline), mode)
+        waiter.sleep(on: word, while: asleep, until: deadline, in: set)
+        isOver = waiter.now >= deadline
+        if let set {
+          table.withLock { $0.waitingIn = nil }
+          isOver = isOver || set.hasReady || (set.isMainQueueReady && !isDrainingMainQueue)
+        }
+      }
+      // A post may have ended the sleep for nothing that concerns this mode: then the loop sleeps on, without a pass.
+      isOver = word.apply(.awaken).before.isWoken || isOver
+    }
+  }
+
+  private enum Sleep {
+    case until(Tick, PollSet?)
+    /// Something is there to be done.
+    case never
+    /// The mode has come to watch descriptors, or to watch none, since the sleep was announced.
+    case again
+  }
+
+  /// The last look for work, after the sleep was announced.
+  private func lastLook(_ mode: ModeState, isWatching: Bool) -> Sleep {
+    guard !hasBlock(mode, exactly: true) else { return .never }
     return table.withLock { table in
       purgeSignalled(mode)
       purgeReadyPorts(mode)
       guard mode.signalled.isEmpty, mode.readyPorts.isEmpty, !stopFlag.isSet,
-        !mode.isStopped.load(ordering: .relaxed), mode.itemCount.load(ordering: .relaxed) > 0
-      else { return nil }
+        !mode.isStopped.load(ordering: .relaxed),
+        mode.itemCount.load(ordering: .relaxed) > 0 || isServingMainQueue(mode)
+      else { return .never }
+      guard (mode.pollSet != nil) == isWatching else { return .again }
+      if let set = mode.pollSet {
+        guard !set.hasReady, !set.isMainQueueReady || isDrainingMainQueue else { return .never }
+        set.prepareToWait()
+      }
       var deadline = min(innermost.deadline, mode.timers.wakeTick)
       if sabotage.contains(.sleepInSlices) { deadline = min(deadline, waiter.now + 1_000_000_000) }
       if deadline != .never {
         let now = waiter.now
-        guard deadline > now else { return nil }
+        guard deadline > now else { return .never }
         lastSleepBegan = now
       }
       table.sleepingMode = mode
       table.sleepDeadline = deadline
-      return deadline
+      table.waitingIn = mode.pollSet
+      return .until(deadline, mode.pollSet)
     }
+  }
+
+  /// Asks the kernel once what is ready, without waiting.
+  private func lookAtDescriptors(_ mode: ModeState) {
+    guard mode.isWatching.load(ordering: .relaxed) else { return }
+    let set = table.withLock { _ in
+      mode.pollSet?.prepareToWait()
+      return mode.pollSet
+    }
+    set?.wait(0)
   }
 }

@@ -39,8 +39,9 @@ extension RunLoop {
 
   @inline(__always)
   private func post(_ entry: consuming Inbox.Entry) -> Bool {
+    table.checkFork()
     guard inbox.append(entry) else { return refuse(.endedLoop) }
-    word.post()
+    post()
     return true
   }
 }

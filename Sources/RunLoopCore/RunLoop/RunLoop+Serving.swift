@@ -39,26 +39,27 @@ extension RunLoop {
   /// Serves one class of ready things, beginning with the one whose turn it is; true if a source was handled.
   @inline(__always)
   func serveOneClass(_ mode: ModeState) -> Bool {
-    let mayHaveTimers = mode.mayHaveTimers.load(ordering: .relaxed)
-    let mayHavePorts = mode.mayHaveReadyPorts.load(ordering: .relaxed)
-    guard mayHaveTimers || mayHavePorts else { return false }
+    innermost.mayAskMainQueue = true
+    guard
+      mode.mayHaveTimers.load(ordering: .relaxed) || mode.mayHaveReadyPorts.load(ordering: .relaxed)
+        || mode.isWatching.load(ordering: .relaxed) || isMainQueueNoticed
+    else { return false }
+    return serveInTurn(mode)
+  }
+
+  private func serveInTurn(_ mode: ModeState) -> Bool {
     for turn in 0..<ReadyClass.allCases.count {
       let readyClass = ReadyClass.allCases[(rotation + turn) % ReadyClass.allCases.count]
-      switch readyClass {
-      case .timers where mayHaveTimers:
-        guard fireDueTimers(mode) else { continue }
-        rotation = readyClass.rawValue + 1
-        return false
-      case .ports where mayHavePorts:
-        guard let port = takeReadyPort(mode) else { continue }
-        rotation = readyClass.rawValue + 1
-        trace(.callOut(.source1), mode)
-        let handled = port.receiveOne()
-        trace(.callOutEnded(.source1), mode)
-        requeue(port, mode)
-        return handled
-      default: continue
-      }
+      let served: Served? =
+        switch readyClass {
+        case .timers: fireDueTimers(mode) ? .other : nil
+        case .mainQueue: drainMainQueue(mode)
+        case .descriptors: serveDescriptor(mode)
+        case .ports: servePort(mode)
+        }
+      guard let served else { continue }
+      rotation = readyClass.rawValue + 1
+      return served == .source
     }
     return false
   }
@@ -68,7 +69,69 @@ extension RunLoop {
   /// Each pass serves one class, in turn, so that none starves another.
   enum ReadyClass: Int, CaseIterable {
     case timers
+    case mainQueue
+    case descriptors
     case ports
+  }
+
+  /// What a class of ready things has done.
+  ///
+  /// Nil: nothing was ready.
+  private enum Served {
+    /// A source was handled, as ``RunResult/handledSource`` counts it.
+    case source
+    case other
+  }
+
+  private func serveDescriptor(_ mode: ModeState) -> Served? {
+    guard mode.isWatching.load(ordering: .relaxed) else { return nil }
+    guard let (source, events) = table.withLock({ _ in mode.pollSet?.takeReady() }) else { return nil }
+    trace(.callOut(.source1), mode)
+    let handled = source.call(events)
+    trace(.callOutEnded(.source1), mode)
+    return handled ? .source : .other
+  }
+
+  private func servePort(_ mode: ModeState) -> Served? {
+    guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let port = takeReadyPort(mode) else { return nil }
+    trace(.callOut(.source1), mode)
+    let handled = port.receiveOne()
+    trace(.callOutEnded(.source1), mode)
+    requeue(port, mode)
+    return handled ? .source : .other
+  }
+}
+
+// The main dispatch queue, on the main loop.
+extension RunLoop {
+  /// Whether the main dispatch queue has work, asked without waiting: then the pass does not wait either.
+  ///
+  /// It is not asked in the first pass of a run, nor in the pass after it was drained, so that it alternates with everything
+  /// else.
+  @inline(__always)
+  func isMainQueueReady(_ mode: ModeState) -> Bool {
+    guard innermost.mayAskMainQueue, isServingMainQueue(mode), MainQueue.takeNotice() else { return false }
+    isMainQueueNoticed = true
+    rotation = ReadyClass.mainQueue.rawValue
+    return true
+  }
+
+  /// Runs what was queued on the main dispatch queue before now.
+  private func drainMainQueue(_ mode: ModeState) -> Served? {
+    guard isServingMainQueue(mode) else { return nil }
+    if !isMainQueueNoticed {
+      guard let set = table.withLock({ _ in mode.pollSet }), set.isMainQueueReady else { return nil }
+      set.isMainQueueReady = false
+      guard MainQueue.takeNotice() else { return nil }
+    }
+    isMainQueueNoticed = false
+    isDrainingMainQueue = true
+    trace(.callOut(.mainQueue), mode)
+    runLoopIsServicingTheMainDispatchQueue()
+    trace(.callOutEnded(.mainQueue), mode)
+    isDrainingMainQueue = false
+    innermost.mayAskMainQueue = false
+    return .source
   }
 }
 

@@ -2,6 +2,20 @@ import Synchronization
 
 // Stopping, waking and asking, from any thread.
 extension RunLoop {
+  /// Wakes the loop if it sleeps, to look for what was posted.
+  @inline(__always)
+  func post() {
+    let sleeper = word.post()
+    if sleeper != .nobody { wake(sleeper) }
+  }
+
+  /// Makes the call that wakes the loop's thread, in the way in which it sleeps.
+  private func wake(_ sleeper: WakeState.Sleeper) {
+    if sleeper == .futex || sleeper == .virtual { word.wakeSleeper() }
+    // The set that the loop waits in cannot be closed under this: it is held here and by the loop.
+    if sleeper == .epoll || sleeper == .virtual { table.withLock { $0.waitingIn }?.wakeDescriptor.wake() }
+  }
+
   /// Ends the innermost run that is active, after the pass that it is in.
   ///
   /// Without an active run, the stop is forgotten. Any thread; a sleeping loop is woken. The corresponding Core Foundation
@@ -9,7 +23,7 @@ extension RunLoop {
   public func stop() {
     guard !sabotage.contains(.stopIgnored) else { return }
     // Under the lock that the loop takes before it sleeps.
-    if table.withLock({ _ in stopFlag.stop() }) { word.post() }
+    if table.withLock({ _ in stopFlag.stop() }) { post() }
   }
 
   /// Ends the next run of a mode that comes to the end of a pass, also one that is yet to begin.
@@ -23,20 +37,21 @@ extension RunLoop {
     table.withLock { table in
       if !table.isDead { table.mode(name).isStopped.store(true, ordering: .releasing) }
     }
-    word.post()
+    post()
   }
 
   /// Ends every run of this loop, and every run that is yet to begin: the loop's thread is stopping.
   package func stopForGood() {
     table.withLock { _ in stopFlag.endEveryRun() }
-    word.post()
+    post()
   }
 
   /// Lets a sleeping loop make one more pass, and keeps an awake one from sleeping in this pass.
   ///
   /// Outside a run nothing happens. Any thread. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
   public func wakeUp() {
-    word.wakeUp()
+    table.checkFork()
+    wake(word.apply(.wakeUp).action.sleeper)
   }
 
   /// Whether the loop is waiting for something to happen.

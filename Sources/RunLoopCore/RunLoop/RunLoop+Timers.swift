@@ -6,6 +6,7 @@ extension RunLoop {
   /// What is due is settled before the first call-out. A timer that an earlier one has moved, removed or ended, or that a
   /// nested run has fired, is passed over.
   func fireDueTimers(_ mode: ModeState) -> Bool {
+    guard mode.mayHaveTimers.load(ordering: .relaxed) else { return false }
     let now = waiter.now
     let start = dueTimers.count
     let hasTolerance = table.withLock { _ in
@@ -41,7 +42,7 @@ extension RunLoop {
 
   private func endFiring(_ timer: Timer) {
     if timer.interval > 0 {
-      timer.endFiring(at: waiter.now, makingUpMissedTicks: sabotage.contains(.missedTicksMadeUp))?.word.post()
+      timer.endFiring(at: waiter.now, makingUpMissedTicks: sabotage.contains(.missedTicksMadeUp))?.post()
     } else {
       timer.invalidate()
       timer.lock.withLock { timer.isFiring = false }

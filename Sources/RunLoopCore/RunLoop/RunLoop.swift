@@ -14,7 +14,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
 
   let word = WakeWord()
   let inbox = Inbox()
-  let table = GuardedModeTable()
+  let table: GuardedModeTable
   let waiter: any Waiter
   let stopFlag = StopFlag()
   let counters = Counters()
@@ -37,6 +37,10 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
   /// When the last wait began to sleep for a date, or ``Tick/never`` if it did not.
   var lastSleepBegan = Tick.never
+  /// The main dispatch queue's notice of work has been taken, and the work is to be done by this pass.
+  var isMainQueueNoticed = false
+  /// The main dispatch queue's blocks are being run: nested runs leave it alone.
+  var isDrainingMainQueue = false
   /// Which class of ready things is looked at first after the next wait.
   var rotation = 0
 
@@ -48,8 +52,9 @@ public final class RunLoop: @unchecked Sendable, Hashable {
     }
   #endif
 
-  init(threadID: Int32, waiter: any Waiter, sabotage: Sabotage = []) {
+  init(threadID: Int32, waiter: any Waiter, mainQueueHandle: Int32? = nil, sabotage: Sabotage = []) {
     self.threadID = threadID
+    self.table = GuardedModeTable(mainQueueHandle: mainQueueHandle)
     self.waiter = waiter
     #if DEBUG
       self.sabotage = sabotage

@@ -12,13 +12,41 @@ extension RunLoop {
   /// `CFRunLoopGetCurrent`.
   public static var current: RunLoop {
     if let slot = crl_thread_slot_get() { return loop(in: slot) }
-    return attach(isMainThread ? main : RunLoop(threadID: callingThreadID, waiter: FutexWaiter.shared))
+    return attach(isMainThread ? main : RunLoop(threadID: callingThreadID, waiter: SystemWaiter.shared))
   }
 
   /// The loop of the main thread, from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopGetMain`.
-  public static let main = RunLoop(threadID: getpid(), waiter: FutexWaiter.shared)
+  public static var main: RunLoop {
+    if let main = loop(at: mainAddress.load(ordering: .acquiring)) { return main }
+    let made = RunLoop(
+      threadID: getpid(), waiter: SystemWaiter.shared,
+      mainQueueHandle: ForkGeneration.isForkedChild ? nil : MainQueue.handle)
+    // Of several threads that ask first, one makes the loop that stays.
+    let address = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
+    let (exchanged, original) = mainAddress.compareExchange(
+      expected: 0, desired: address, ordering: .acquiringAndReleasing)
+    guard !exchanged, let earlier = loop(at: original) else { return made }
+    Unmanaged.passUnretained(made).release()
+    return earlier
+  }
+
+  /// The main loop, or zero before it was made.
+  ///
+  /// It stays for as long as the process.
+  private static let mainAddress = Atomic<UInt>(0)
+
+  private static func loop(at address: UInt) -> RunLoop? {
+    guard let pointer = UnsafeRawPointer(bitPattern: address) else { return nil }
+    return Unmanaged<RunLoop>.fromOpaque(pointer).takeUnretainedValue()
+  }
+
+  /// In a forked child: gives up the loops that the parent's threads had, with all that is in them.
+  static func forgetParentsLoops() {
+    crl_thread_slot_set(nil)
+    mainAddress.store(0, ordering: .releasing)
+  }
 
   /// The loop of the calling thread if it has been made.
   package static var currentIfMade: RunLoop? {
@@ -27,7 +55,7 @@ extension RunLoop {
   }
 
   /// How the calling thread tells the time: as its loop does, if it has one.
-  static var currentWaiter: any Waiter { currentIfMade?.waiter ?? FutexWaiter.shared }
+  static var currentWaiter: any Waiter { currentIfMade?.waiter ?? SystemWaiter.shared }
 
   static var callingThreadID: Int32 { crl_thread_id() }
 
@@ -40,7 +68,7 @@ extension RunLoop {
   }
 
   private static func deadLoop() -> RunLoop {
-    let loop = RunLoop(threadID: callingThreadID, waiter: FutexWaiter.shared)
+    let loop = RunLoop(threadID: callingThreadID, waiter: SystemWaiter.shared)
     loop.end()
     return loop
   }
@@ -86,25 +114,4 @@ extension RunLoop {
     precondition(answer == 0, "no thread-specific key is left for the end of run loops (error \(answer))")
     return key
   }()
-}
-
-/// The loops that are alive, for instruments and tests.
-final class RunLoopRegistry: @unchecked Sendable {
-  static let shared = RunLoopRegistry()
-
-  // Sendable: guarded by the lock. The loops are held by their threads.
-  private let lock = Lock()
-  private var loops: [ObjectIdentifier: Unmanaged<RunLoop>] = [:]
-
-  func insert(_ loop: RunLoop) {
-    lock.withLock { loops[ObjectIdentifier(loop)] = .passUnretained(loop) }
-  }
-
-  func remove(_ loop: RunLoop) {
-    lock.withLock { _ = loops.removeValue(forKey: ObjectIdentifier(loop)) }
-  }
-
-  var count: Int { lock.withLock { loops.count } }
-
-  func contains(_ loop: RunLoop) -> Bool { lock.withLock { loops[ObjectIdentifier(loop)] != nil } }
 }

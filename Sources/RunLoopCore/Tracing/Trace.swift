@@ -24,6 +24,7 @@ extension RunLoop {
     case source0
     case source1
     case timer
+    case mainQueue
   }
 
   /// Sets what is called, on the loop's thread, with everything that the loop does; nil: nothing.

@@ -26,7 +26,7 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
   /// How many times the loop has slept.
   package var sleepCount: Int { lock.withLock { sleeps } }
 
-  var sleeper: WakeState.Sleeper { .virtual }
+  func sleeper(watching: Bool) -> WakeState.Sleeper { .virtual }
 
   /// Runs `action` while the loop sleeps over that time, as another thread would.
   ///
@@ -43,12 +43,16 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
     lock.withLock { time = time + Int64(saturating: duration) }
   }
 
-  func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick) {
+  func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick, in set: PollSet?) {
     lock.withLock { sleeps += 1 }
     while word.state == asleep {
+      // What is ready in the real world is ready before the virtual time goes on.
+      set?.wait(0)
+      if let set, set.hasReady || set.isMainQueueReady { return }
       if let action = takeEvent(until: deadline) {
         action()
       } else if deadline == .never {
+        if let set { return set.wait(nil) }
         return word.sleep(while: asleep, until: .never)
       } else {
         return lock.withLock { time = max(time, deadline) }

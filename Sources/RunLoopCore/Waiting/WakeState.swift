@@ -9,8 +9,10 @@ struct WakeState: Hashable, Sendable {
     case nobody = 0
     /// The loop's thread sleeps on the word itself.
     case futex = 1
+    /// The loop's thread waits in an epoll set, in which a counter stands.
+    case epoll = 2
     /// Virtual time passes for the loop.
-    case virtual = 2
+    case virtual = 3
   }
 
   var bits: UInt32
@@ -61,6 +63,14 @@ extension WakeState {
   enum Action: Hashable, Sendable {
     case none
     case wake(Sleeper)
+
+    /// Whom to wake.
+    var sleeper: Sleeper {
+      switch self {
+      case .none: .nobody
+      case .wake(let sleeper): sleeper
+      }
+    }
   }
 
   func applying(_ event: Event) -> (state: WakeState, action: Action) {

@@ -28,24 +28,19 @@ struct WakeWord: ~Copyable {
     }
   }
 
-  /// Wakes the loop if it sleeps; an awake loop costs one load.
+  /// Takes the loop out of its sleep, if it sleeps, and says who is to be woken for it.
   ///
-  /// What was posted must lie behind a lock that the loop takes after it has announced its sleep.
+  /// An awake loop costs one load. What was posted must lie behind a lock that the loop takes after it has announced its
+  /// sleep.
   @inline(__always)
-  borrowing func post() {
-    guard WakeState(bits: word.load(ordering: .acquiring)).sleeper != .nobody else { return }
-    perform(apply(.post).action)
+  borrowing func post() -> WakeState.Sleeper {
+    guard WakeState(bits: word.load(ordering: .acquiring)).sleeper != .nobody else { return .nobody }
+    return apply(.post).action.sleeper
   }
 
-  borrowing func wakeUp() {
-    perform(apply(.wakeUp).action)
-  }
-
-  private borrowing func perform(_ action: WakeState.Action) {
-    switch action {
-    case .none, .wake(.nobody): break
-    case .wake(.futex), .wake(.virtual): word.futexWake()
-    }
+  /// Wakes whoever sleeps on the word itself.
+  borrowing func wakeSleeper() {
+    word.futexWake()
   }
 
   /// Sleeps on the futex while the word says `asleep`, until `deadline`.

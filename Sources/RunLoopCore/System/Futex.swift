@@ -4,19 +4,17 @@ import Synchronization
 extension Atomic where Value == UInt32 {
   /// Sleeps while this word reads `expected`, until `deadline` on the monotonic clock.
   ///
-  /// May return early.
-  ///
-  /// The corresponding system call is `futex` with `FUTEX_WAIT_BITSET`.
+  /// It may return early, whatever the cause: the caller looks again. The corresponding system call is `futex` with
+  /// `FUTEX_WAIT_BITSET`.
   borrowing func futexWait(while expected: UInt32, until deadline: Tick = .never) {
     withUnsafePointer(to: self) { pointer in
       let word = UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt32.self)
       guard deadline != .never else {
-        _ = crl_futex_wait(word, expected, nil)
+        _ = try? SystemCall.futexWait.make { crl_futex_wait(word, expected, nil) }
         return
       }
-      let nanoseconds = Swift.max(0, deadline.nanoseconds)
-      var time = timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
-      _ = crl_futex_wait(word, expected, &time)
+      var time = timespec(nanoseconds: Swift.max(0, deadline.nanoseconds))
+      _ = try? SystemCall.futexWait.make { crl_futex_wait(word, expected, &time) }
     }
   }
 
@@ -27,5 +25,11 @@ extension Atomic where Value == UInt32 {
     _ = withUnsafePointer(to: self) { pointer in
       crl_futex_wake(UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt32.self), count)
     }
+  }
+}
+
+extension timespec {
+  init(nanoseconds: Int64) {
+    self.init(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
   }
 }

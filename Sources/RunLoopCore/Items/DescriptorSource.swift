@@ -1,0 +1,147 @@
+extension RunLoop {
+  /// A source that waits for a file descriptor (version 1).
+  ///
+  /// It is level-triggered: as long as the descriptor is ready, each pass may call the handler, which reads or writes what it
+  /// likes; the loop itself never touches the descriptor. Several sources may watch one descriptor, for the same or for
+  /// different events; they take turns. A source may be in any number of modes of any number of loops.
+  ///
+  /// Invalidate the source before closing its descriptor. If the number is closed and used again meanwhile, a source that is
+  /// added for it watches the new file.
+  ///
+  /// The corresponding Core Foundation type is `CFFileDescriptor`, or `CFRunLoopSource` of version 1.
+  public final class DescriptorSource: @unchecked Sendable, Hashable {
+    // Sendable: the memberships are guarded by the lock, the handler by the lease.
+
+    /// What a descriptor can be ready for.
+    public struct Events: OptionSet, Hashable, Sendable {
+      /// The raw value.
+      public let rawValue: UInt8
+
+      /// Makes a value from its raw value.
+      public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+      }
+
+      /// There is something to read, or the end.
+      public static let readable = Events(rawValue: 1 << 0)
+      /// There is room to write.
+      public static let writable = Events(rawValue: 1 << 1)
+      /// The other end has closed; told to every source of the descriptor, asked for or not, when it has closed wholly, and
+      /// to those that ask when it only writes no more.
+      public static let hangUp = Events(rawValue: 1 << 2)
+      /// An error has happened; told to every source of the descriptor.
+      public static let error = Events(rawValue: 1 << 3)
+    }
+
+    /// The descriptor that the source waits for.
+    ///
+    /// It belongs to the caller.
+    public let descriptor: Int32
+    /// What the source waits for.
+    public let events: Events
+
+    private let lock = Lock()
+    private let lease = Lease()
+    private var memberships = Memberships<DescriptorSource>()
+    private var handler: (@Sendable (DescriptorSource, Events) -> Void)?
+
+    /// Makes a source that is in no mode.
+    ///
+    /// - Parameters:
+    ///   - descriptor: The descriptor to wait for. It is looked at when the source is added.
+    ///   - events: What to wait for.
+    ///   - handler: Called on a loop's thread with the source and what the descriptor is ready for. It is released when the
+    ///     source is invalid and no call-out runs.
+    public init(
+      descriptor: Int32, events: Events, handler: @escaping @Sendable (DescriptorSource, Events) -> Void
+    ) {
+      self.descriptor = descriptor
+      self.events = events
+      self.handler = handler
+    }
+
+    /// Whether the source can still be added and called.
+    ///
+    /// Any thread.
+    public var isValid: Bool { lease.isOpen }
+
+    /// Ends the source for good: it leaves all modes of all loops and is not called again.
+    ///
+    /// The handler is released at once, or when its running call-out has returned. The descriptor stays open. Any thread;
+    /// again: nothing.
+    public func invalidate() {
+      lock.lock()
+      let closing = lease.close()
+      let loops = memberships.loops
+      lock.unlock()
+      guard closing != .already else { return }
+      for loop in loops { loop.expel(self) }
+      if closing == .release { releaseHandler() }
+    }
+
+    /// Whether both are the same.
+    public static func == (left: DescriptorSource, right: DescriptorSource) -> Bool { left === right }
+
+    /// Hashes the identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+  }
+}
+
+extension RunLoop.DescriptorSource {
+  /// Calls the handler unless the source is invalid.
+  ///
+  /// The loop's thread.
+  func call(_ events: Events) -> Bool {
+    guard lease.enter() else { return false }
+    if let handler { runLoopIsCallingOutToASource1(handler, self, events) }
+    letGo()
+    return true
+  }
+
+  private func releaseHandler() {
+    let released = handler
+    handler = nil
+    withExtendedLifetime(released) {}
+  }
+}
+
+extension RunLoop.DescriptorSource: RunLoopItem {
+  func lockItem() { lock.lock() }
+  func unlockItem() { lock.unlock() }
+  func hold() -> Bool { lease.enter() }
+  func letGo() { if lease.leave() { releaseHandler() } }
+  var isOpen: Bool { lease.isOpen }
+  func mayJoin(_ loop: RunLoop) -> Bool { true }
+  func setCommon(_ isCommon: Bool, of loop: RunLoop) { memberships.setCommon(isCommon, of: loop) }
+  func modes(of loop: RunLoop) -> ContiguousArray<ModeState> { memberships.modes(of: loop) }
+  func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.descriptors[ObjectIdentifier(self)] != nil }
+
+  func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) throws(SystemError) {
+    let membership = Membership(self, loop: loop, mode: mode)
+    try mode.insert(membership, in: table.pollSet(of: mode))
+    memberships.insert(membership)
+  }
+
+  func leave(_ mode: ModeState, of loop: RunLoop) {
+    guard let membership = mode.removeDescriptorSource(self) else { return }
+    memberships.remove(membership)
+  }
+}
+
+extension RunLoop.DescriptorSource: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
+  public var debugDescription: String {
+    "<RunLoop.DescriptorSource \(addressDescription(self))>{valid = \(yesOrNo(isValid)), version = 1, "
+      + "descriptor = \(descriptor), events = \(events)}"
+  }
+}
+
+extension RunLoop.DescriptorSource.Events: CustomStringConvertible {
+  /// The names of the events.
+  public var description: String {
+    let names: [(Self, String)] = [
+      (.readable, "readable"), (.writable, "writable"), (.hangUp, "hangUp"), (.error, "error"),
+    ]
+    return "[" + names.filter { contains($0.0) }.map(\.1).joined(separator: ", ") + "]"
+  }
+}

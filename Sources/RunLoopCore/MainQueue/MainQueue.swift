@@ -1,0 +1,21 @@
+import CRunLoopSystem
+import Dispatch
+
+/// The main dispatch queue as the main loop sees it: a port that says when it has work, and a call that does the work.
+///
+/// `Dispatch` is imported for what it links: these entry points of it stand in no header.
+enum MainQueue {
+  /// Readable while the queue has work.
+  static var handle: Int32 { _dispatch_get_main_queue_handle_4CF() }
+
+  /// Takes the queue's notice of work; false if there is none.
+  static func takeNotice() -> Bool {
+    (try? SystemCall.eventRead.makeUninterrupted { crl_event_read(handle) }) != nil
+  }
+}
+
+@inline(never)
+func runLoopIsServicingTheMainDispatchQueue() {
+  _dispatch_main_queue_callback_4CF(nil)
+  crl_keep_frame()
+}

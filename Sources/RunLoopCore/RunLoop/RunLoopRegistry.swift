@@ -1,0 +1,29 @@
+/// The loops that are alive, for instruments and tests.
+final class RunLoopRegistry: @unchecked Sendable {
+  static let shared = RunLoopRegistry()
+
+  // Sendable: guarded by the lock. The loops are held by their threads.
+  private let lock = Lock()
+  private var loops: [ObjectIdentifier: Unmanaged<RunLoop>] = [:]
+
+  func insert(_ loop: RunLoop) {
+    lock.withLock { loops[ObjectIdentifier(loop)] = .passUnretained(loop) }
+  }
+
+  func remove(_ loop: RunLoop) {
+    lock.withLock { _ = loops.removeValue(forKey: ObjectIdentifier(loop)) }
+  }
+
+  func prepareForFork() { lock.lock() }
+
+  func finishForkInParent() { lock.unlock() }
+
+  func finishForkInChild() {
+    loops = [:]
+    lock.unlock()
+  }
+
+  var count: Int { lock.withLock { loops.count } }
+
+  func contains(_ loop: RunLoop) -> Bool { lock.withLock { loops[ObjectIdentifier(loop)] != nil } }
+}

@@ -1,0 +1,46 @@
+import CRunLoopSystem
+import Glibc
+
+/// Keeps a forked child away from the loops of its parent.
+///
+/// A child has one thread. The others may have held any lock of any loop when it was made, and the parent's epoll sets and
+/// counters are open in it too. So its thread is given a loop of its own, and whoever uses one of the parent's is stopped with
+/// a message, as with any precondition.
+struct ForkGeneration: Sendable {
+  private let number = crl_fork_generation_get()
+
+  /// The generation of a loop that is made now.
+  static var current: ForkGeneration {
+    _ = handlers
+    return ForkGeneration()
+  }
+
+  /// Whether this process is the child of one that has used run loops.
+  ///
+  /// The main dispatch queue does not survive a fork.
+  static var isForkedChild: Bool { crl_fork_generation_get() != 0 }
+
+  /// Stops a child that uses a loop of its parent.
+  @inline(__always)
+  func check() {
+    if number != crl_fork_generation_get() { ForkGeneration.fail() }
+  }
+
+  @inline(never)
+  private static func fail() -> Never {
+    preconditionFailure("process \(getpid()) uses a run loop of the process that it was forked from; RunLoop.current is its own")
+  }
+
+  /// Installed once, before the first loop is made.
+  private static let handlers: Void = {
+    let answer = pthread_atfork(
+      { RunLoopRegistry.shared.prepareForFork() },
+      { RunLoopRegistry.shared.finishForkInParent() },
+      {
+        crl_fork_generation_advance()
+        RunLoopRegistry.shared.finishForkInChild()
+        RunLoop.forgetParentsLoops()
+      })
+    precondition(answer == 0, "no handlers for forks can be installed (error \(answer))")
+  }()
+}

@@ -1,0 +1,86 @@
+import CRunLoopSystem
+import Glibc
+
+/// The system calls that the loop makes, by name, so that a test can make each of them fail.
+enum SystemCall: String, Sendable, CaseIterable {
+  case epollCreate = "epoll_create1"
+  case epollControl = "epoll_ctl"
+  case epollWait = "epoll_wait"
+  case epollWaitNanoseconds = "epoll_pwait2"
+  case eventCreate = "eventfd"
+  case eventWrite = "write"
+  case eventRead = "read"
+  case futexWait = "futex"
+
+  /// Makes the call, unless a test has something else for it, and gives its result or the kernel's error.
+  @inline(__always)
+  func make(_ call: () -> Int32) throws(SystemError) -> Int32 {
+    #if DEBUG
+      if let fault = FaultPlan.current?.next(self) {
+        switch fault {
+        case .fails(let number): throw SystemError(call: rawValue, number: number)
+        case .answers(let value): return value
+        }
+      }
+    #endif
+    let answer = call()
+    guard answer >= 0 else { throw SystemError(call: rawValue, number: -answer) }
+    return answer
+  }
+
+  /// Makes a call that a signal may interrupt, again and again until it was not.
+  @inline(__always)
+  func makeUninterrupted(_ call: () -> Int32) throws(SystemError) -> Int32 {
+    while true {
+      do {
+        return try make(call)
+      } catch {
+        guard error.number == EINTR else { throw error }
+      }
+    }
+  }
+}
+
+#if DEBUG
+  /// What a test does to the system calls of its thread.
+  final class FaultPlan {
+    enum Fault: Sendable {
+      /// The call is not made and fails with this error number.
+      case fails(Int32)
+      /// The call is not made and gives this result.
+      case answers(Int32)
+    }
+
+    private var faults: [SystemCall: [Fault?]] = [:]
+    /// How many times each call was asked for.
+    private(set) var counts: [SystemCall: Int] = [:]
+
+    /// The plan of the calling thread.
+    static var current: FaultPlan? {
+      crl_fault_slot_get().map { Unmanaged<FaultPlan>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// Lets the next calls of a kind fail in turn; nil lets one pass.
+    func plan(_ call: SystemCall, _ faults: Fault?...) {
+      self.faults[call, default: []] += faults
+    }
+
+    /// Whether every planned fault has come.
+    var isUsedUp: Bool { faults.values.allSatisfy(\.isEmpty) }
+
+    func next(_ call: SystemCall) -> Fault? {
+      counts[call, default: 0] += 1
+      guard var planned = faults[call], !planned.isEmpty else { return nil }
+      let fault = planned.removeFirst()
+      faults[call] = planned
+      return fault
+    }
+
+    /// Lets the plan rule the calling thread's system calls during `body`.
+    func rule<Result>(_ body: () throws -> Result) rethrows -> Result {
+      crl_fault_slot_set(Unmanaged.passUnretained(self).toOpaque())
+      defer { crl_fault_slot_set(nil) }
+      return try body()
+    }
+  }
+#endif

@@ -1,0 +1,22 @@
+import Glibc
+
+/// A system call that failed: its name and the error that the kernel gave.
+public struct SystemError: Error, Hashable, Sendable {
+  /// The system call, as its manual page is called.
+  public let call: String
+  /// The kernel's error number, such as `EMFILE`.
+  public let number: Int32
+
+  package init(call: String, number: Int32) {
+    self.call = call
+    self.number = number
+  }
+}
+
+extension SystemError: CustomStringConvertible {
+  /// The text for a person.
+  public var description: String {
+    let text = strerror(number).map { String(cString: $0) } ?? "error \(number)"
+    return "\(call): \(text) (\(number))"
+  }
+}

@@ -1,0 +1,232 @@
+import CRunLoopSystem
+import Glibc
+import Synchronization
+
+/// The descriptors that one mode watches: an epoll set in which the interests of all sources of a descriptor are merged.
+///
+/// The set lives as long as its mode watches anything, and as long as the loop's thread waits in it.
+final class PollSet: @unchecked Sendable {
+  // Sendable: the watches are guarded by the loop's table lock, what was found ready belongs to the loop's thread.
+
+  /// The sources of one descriptor.
+  private struct Watch {
+    /// Tells the events of this watch from those of an earlier one of the same number.
+    let serial: UInt32
+    var sources: ContiguousArray<Membership<RunLoop.DescriptorSource>> = []
+    /// Which source's turn it is.
+    var turn = 0
+
+    var interests: RunLoop.DescriptorSource.Events {
+      sources.reduce(into: []) { $0.formUnion($1.item.events) }
+    }
+  }
+
+  /// A descriptor that a wait found ready.
+  private struct Ready {
+    let descriptor: Int32
+    let serial: UInt32
+    let events: RunLoop.DescriptorSource.Events
+  }
+
+  private enum Token {
+    static let wake = UInt64.max
+    static let mainQueue = UInt64.max - 1
+  }
+
+  /// How many events one wait takes from the kernel.
+  private static let batch = 64
+
+  let wakeDescriptor: WakeDescriptor
+  private var epoll: OwnedDescriptor
+  private var mainQueueHandle: Int32?
+  private var watches: [Int32: Watch] = [:]
+  private var lastSerial: UInt32 = 0
+  /// How many descriptors have left, now and when the last wait began.
+  private var departures = 0
+  private var departuresBeforeWait = 0
+
+  private var ready = MoveQueue<Ready>()
+  private let buffer = UnsafeMutablePointer<epoll_event>.allocate(capacity: PollSet.batch)
+  /// The main dispatch queue has said that it has work.
+  var isMainQueueReady = false
+  /// Events came that belong to no watch: a descriptor was closed while a copy of it lives on.
+  private var hasStrayEvents = false
+
+  init(wakeDescriptor: WakeDescriptor) throws(SystemError) {
+    self.wakeDescriptor = wakeDescriptor
+    epoll = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: nil)
+  }
+
+  deinit {
+    buffer.deallocate()
+  }
+
+  private static func makeEpoll(
+    _ wakeDescriptor: WakeDescriptor, mainQueueHandle: Int32?
+  ) throws(SystemError) -> OwnedDescriptor {
+    let epoll = OwnedDescriptor(try SystemCall.epollCreate.make { crl_epoll_create() })
+    try control(epoll, EPOLL_CTL_ADD, wakeDescriptor.descriptor.number, counterEvents, Token.wake)
+    if let mainQueueHandle { try control(epoll, EPOLL_CTL_ADD, mainQueueHandle, counterEvents, Token.mainQueue) }
+    return epoll
+  }
+
+  /// Edge-triggered: one event for each write, so that a counter need not be read to be quiet.
+  private static let counterEvents = EPOLLIN.rawValue | EPOLLET.rawValue
+
+  private static func control(
+    _ epoll: OwnedDescriptor, _ operation: Int32, _ descriptor: Int32, _ events: UInt32, _ data: UInt64
+  ) throws(SystemError) {
+    _ = try SystemCall.epollControl.make { crl_epoll_control(epoll.number, operation, descriptor, events, data) }
+  }
+}
+
+// What is watched. Under the loop's table lock.
+extension PollSet {
+  /// Whether nothing is watched.
+  var isEmpty: Bool { watches.isEmpty && mainQueueHandle == nil }
+
+  /// Waits for the main dispatch queue too.
+  func watchMainQueue(_ handle: Int32) throws(SystemError) {
+    guard mainQueueHandle == nil else { return }
+    try PollSet.control(epoll, EPOLL_CTL_ADD, handle, PollSet.counterEvents, Token.mainQueue)
+    mainQueueHandle = handle
+  }
+
+  func insert(_ membership: Membership<RunLoop.DescriptorSource>) throws(SystemError) {
+    let descriptor = membership.item.descriptor
+    let isNew = watches[descriptor] == nil
+    if isNew { lastSerial &+= 1 }
+    var watch = watches[descriptor] ?? Watch(serial: lastSerial)
+    watch.sources.append(membership)
+    try apply(watch, descriptor, isNew: isNew)
+    watches[descriptor] = watch
+  }
+
+  func remove(_ membership: Membership<RunLoop.DescriptorSource>) {
+    let descriptor = membership.item.descriptor
+    guard var watch = watches[descriptor] else { return }
+    watch.sources.removeAll { $0 === membership }
+    if watch.sources.isEmpty {
+      watches[descriptor] = nil
+      departures += 1
+      // The descriptor may have been closed before its source was removed: then the kernel has forgotten it already.
+      try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
+    } else {
+      try? apply(watch, descriptor, isNew: false)
+      watches[descriptor] = watch
+    }
+  }
+
+  /// Tells the kernel what a descriptor is watched for.
+  ///
+  /// A number that was closed and used again stands in our table and not in the kernel's, or the other way round.
+  private func apply(_ watch: Watch, _ descriptor: Int32, isNew: Bool) throws(SystemError) {
+    let events = watch.interests.epollBits
+    let data = UInt64(watch.serial) << 32 | UInt64(UInt32(bitPattern: descriptor))
+    do {
+      try PollSet.control(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, events, data)
+    } catch {
+      switch (isNew, error.number) {
+      case (false, ENOENT): try PollSet.control(epoll, EPOLL_CTL_ADD, descriptor, events, data)
+      case (true, EEXIST): try PollSet.control(epoll, EPOLL_CTL_MOD, descriptor, events, data)
+      default: throw error
+      }
+    }
+  }
+
+  /// Before a wait: makes the kernel's set anew if it reports what nobody watches and nobody can remove.
+  func prepareToWait() {
+    departuresBeforeWait = departures
+    guard hasStrayEvents, let fresh = try? PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle) else { return }
+    hasStrayEvents = false
+    epoll = fresh
+    for (descriptor, watch) in watches { try? apply(watch, descriptor, isNew: true) }
+  }
+
+  /// The source whose turn it is among those of the next ready descriptor, and what it is to be told.
+  ///
+  /// What was found ready and is watched no more is passed over.
+  func takeReady() -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+    while !ready.isEmpty {
+      let found = ready.takeFirst()
+      guard var watch = watches[found.descriptor], watch.serial == found.serial else {
+        if departures == departuresBeforeWait { hasStrayEvents = true }
+        continue
+      }
+      for _ in watch.sources.indices {
+        watch.turn = (watch.turn + 1) % watch.sources.count
+        let source = watch.sources[watch.turn].item
+        let events = found.events.intersection(source.events.union([.hangUp, .error]))
+        guard !events.isEmpty else { continue }
+        watches[found.descriptor] = watch
+        return (source, events)
+      }
+    }
+    return nil
+  }
+}
+
+// The wait. The loop's thread.
+extension PollSet {
+  /// Whether the last wait found a descriptor that has not been served.
+  var hasReady: Bool { !ready.isEmpty }
+
+  /// Waits until a descriptor is ready, the loop is woken, or the time is over.
+  ///
+  /// - Parameter nanoseconds: How long to wait; nil: without end. It may return early: the caller looks again.
+  func wait(_ nanoseconds: Int64?) {
+    guard ready.isEmpty else { return }
+    let count = (try? waitForEvents(nanoseconds)) ?? 0
+    for event in UnsafeBufferPointer(start: buffer, count: Int(count)) {
+      switch event.data.u64 {
+      case Token.wake: break
+      case Token.mainQueue: isMainQueueReady = true
+      default:
+        let serial = UInt32(truncatingIfNeeded: event.data.u64 >> 32)
+        let descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
+        ready.append(Ready(descriptor: descriptor, serial: serial, events: .init(epollBits: event.events)))
+      }
+    }
+  }
+
+  private func waitForEvents(_ nanoseconds: Int64?) throws(SystemError) -> Int32 {
+    let number = epoll.number
+    if !PollSet.countsMilliseconds.load(ordering: .relaxed) {
+      do {
+        guard var timeout = nanoseconds.map(timespec.init(nanoseconds:)) else {
+          return try SystemCall.epollWaitNanoseconds.make { crl_epoll_wait(number, buffer, Int32(Self.batch), nil) }
+        }
+        return try SystemCall.epollWaitNanoseconds.make { crl_epoll_wait(number, buffer, Int32(Self.batch), &timeout) }
+      } catch {
+        guard error.number == ENOSYS || error.number == EPERM else { throw error }
+        PollSet.countsMilliseconds.store(true, ordering: .relaxed)
+      }
+    }
+    // Rounded up: a wait that is over too soon would spin until its time has come.
+    let milliseconds = nanoseconds.map { Int32(clamping: ($0 / 1_000_000) + ($0 % 1_000_000 == 0 ? 0 : 1)) } ?? -1
+    return try SystemCall.epollWait.make {
+      crl_epoll_wait_milliseconds(number, buffer, Int32(Self.batch), milliseconds)
+    }
+  }
+
+  /// Set once, when the kernel turns out to have no wait by the nanosecond.
+  static let countsMilliseconds = Atomic<Bool>(false)
+}
+
+extension RunLoop.DescriptorSource.Events {
+  fileprivate init(epollBits: UInt32) {
+    self = []
+    if epollBits & EPOLLIN.rawValue != 0 { insert(.readable) }
+    if epollBits & EPOLLOUT.rawValue != 0 { insert(.writable) }
+    if epollBits & (EPOLLHUP.rawValue | EPOLLRDHUP.rawValue) != 0 { insert(.hangUp) }
+    if epollBits & EPOLLERR.rawValue != 0 { insert(.error) }
+  }
+
+  fileprivate var epollBits: UInt32 {
+    var bits: UInt32 = 0
+    if contains(.readable) { bits |= EPOLLIN.rawValue }
+    if contains(.writable) { bits |= EPOLLOUT.rawValue }
+    if contains(.hangUp) { bits |= EPOLLRDHUP.rawValue }
+    return bits
+  }
+}

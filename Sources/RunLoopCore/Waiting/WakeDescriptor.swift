@@ -1,0 +1,32 @@
+import CRunLoopSystem
+
+/// A descriptor that somebody owns: it is closed when the last reference goes, once.
+final class OwnedDescriptor: Sendable {
+  let number: Int32
+
+  init(_ number: Int32) {
+    self.number = number
+  }
+
+  deinit {
+    _ = crl_close(number)
+  }
+}
+
+/// The counter that wakes a loop out of an epoll set.
+///
+/// It stands in every set of its loop and lives as long as one of them.
+final class WakeDescriptor: Sendable {
+  let descriptor: OwnedDescriptor
+
+  init() throws(SystemError) {
+    descriptor = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
+  }
+
+  /// Wakes whoever waits in one of the sets.
+  ///
+  /// A counter so high that a write would block is readable all the same, so no failure loses a wake-up.
+  func wake() {
+    _ = try? SystemCall.eventWrite.makeUninterrupted { crl_event_write(descriptor.number) }
+  }
+}
