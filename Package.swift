@@ -22,7 +22,7 @@ let package = Package(
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
-    .testTarget(name: "RunLoopLabTests", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
+    .testTarget(name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore"], swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]
 )

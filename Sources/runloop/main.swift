@@ -1,1 +1,4 @@
-print("")
+import Glibc
+import RunLoopLab
+
+exit(RunLoopCommand.run(Array(CommandLine.arguments.dropFirst())).rawValue)

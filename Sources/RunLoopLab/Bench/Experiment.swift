@@ -1,0 +1,46 @@
+/// One claim of the source documents, and a small program that puts it to the test on the real run loop.
+///
+/// To add one: write a value of this protocol in `Experiments/`, enter it in ``Catalog``, and name in the tests the ways of
+/// breaking a loop that must make it fail.
+protocol Experiment: Sendable {
+  /// The group's letter and the number within the group.
+  var id: String { get }
+  /// What the experiment is about, in a few words.
+  var title: String { get }
+  /// The numbers of the documents that make the claim.
+  var documents: [String] { get }
+  /// What the documents say.
+  var claim: String { get }
+  /// What is to be thought of the claim, if the experiment holds.
+  var verdict: Verdict { get }
+
+  /// Runs loops on a bench and returns what was observed, beside what the verdict requires.
+  func run(on bench: Bench) -> Outcome
+}
+
+/// What is to be thought of a claim of the documents.
+enum Verdict: Sendable, Hashable {
+  /// The loop does what the documents say.
+  case confirmed
+  /// The claim is right in part; the text says what is right instead.
+  case corrected(String)
+  /// The claim is wrong; the text says what is right.
+  case refuted(String)
+
+  /// The verdict in one word.
+  var word: String {
+    switch self {
+    case .confirmed: "confirmed"
+    case .corrected: "corrected"
+    case .refuted: "refuted"
+    }
+  }
+
+  /// What is right instead of the claim; nil if the claim stands.
+  var correction: String? {
+    switch self {
+    case .confirmed: nil
+    case .corrected(let text), .refuted(let text): text
+    }
+  }
+}

@@ -1,0 +1,15 @@
+/// The experiments of the laboratory, by group and number.
+enum Catalog {
+  static let all: [any Experiment] = [
+    TenSteps(), RunResults(), OneModeAtATime(), CommonModes(), DuplicateItems(), EmptyModes(), ModesOnlyGrow(),
+    TimerDates(), ObserverOrder(), Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
+  ]
+
+  /// The ids of all experiments, in order.
+  static var ids: [String] { all.map(\.id) }
+
+  /// The experiment of an id, which may be written in lower case.
+  static func experiment(_ id: String) -> (any Experiment)? {
+    all.first { $0.id == id.uppercased() }
+  }
+}

@@ -1,0 +1,67 @@
+import RunLoopCore
+
+/// `runloop lab`: runs the experiments and reports.
+struct LabCommand: Sendable {
+  let output: Output
+  /// How the loops are broken on purpose, for the tests.
+  var sabotage: Sabotage = []
+
+  static let usage = """
+    usage: runloop lab [--list] [--verbose | --json] [experiment ...]
+
+    Runs experiments that put the claims of the source documents to the test on the real run loop,
+    on virtual time: all of them, or the ones named, as in "runloop lab D4 D9".
+
+      --list      names the experiments and runs none
+      --verbose   prints what each experiment says while it runs
+      --json      prints one array of objects: id, title, claim, observed, verdict, holds, seconds
+                  (with --verbose, the logs go to the standard error)
+      --help      prints this
+
+    The verdict is on the document: confirmed, corrected or refuted. An experiment holds if the loop
+    did exactly what the verdict says. Exit status: 0 if every experiment that ran holds, 1 if one
+    does not, 2 for arguments that make no sense.
+    """
+
+  /// Runs the command with the arguments that follow `lab`.
+  func run(_ arguments: [String]) -> CommandStatus {
+    let request: LabArguments
+    do {
+      request = try LabArguments(arguments, known: Catalog.ids)
+    } catch {
+      for message in error.messages { output.complain("runloop lab: \(message)") }
+      output.complain("\"runloop lab --list\" names the experiments, \"runloop lab --help\" the options.")
+      return .usageError
+    }
+    if request.wantsHelp {
+      output.print(Self.usage)
+      return .success
+    }
+    let experiments = request.ids.isEmpty ? Catalog.all : request.ids.compactMap(Catalog.experiment)
+    if request.lists {
+      for experiment in experiments { output.print(listing(experiment)) }
+      return .success
+    }
+    return run(experiments, request)
+  }
+
+  private func run(_ experiments: [any Experiment], _ request: LabArguments) -> CommandStatus {
+    var reports: [Report] = []
+    for experiment in experiments {
+      let report = Report(of: experiment, on: Bench(sabotage: sabotage))
+      reports.append(report)
+      if !request.isJSON {
+        output.print(report.text(verbose: request.isVerbose) + "\n")
+      } else if request.isVerbose {
+        for line in report.log { output.complain("\(experiment.id)  \(line)") }
+      }
+    }
+    output.print(request.isJSON ? json(of: reports) : summary(of: reports))
+    return reports.allSatisfy(\.outcome.holds) ? .success : .failure
+  }
+
+  private func listing(_ experiment: any Experiment) -> String {
+    let id = experiment.id + String(repeating: " ", count: max(1, 5 - experiment.id.count))
+    return "\(id)\(experiment.title) (\(experiment.documents.joined(separator: ", ")))"
+  }
+}

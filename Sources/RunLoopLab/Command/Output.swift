@@ -1,0 +1,36 @@
+import Glibc
+
+/// Where a command writes.
+package struct Output: Sendable {
+  /// Takes a line of the command's results.
+  let print: @Sendable (String) -> Void
+  /// Takes a line about what went wrong.
+  let complain: @Sendable (String) -> Void
+
+  init(print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void) {
+    self.print = print
+    self.complain = complain
+  }
+
+  /// The process's standard output and standard error, unbuffered.
+  package static let standard = Output(
+    print: { writeLine($0, to: STDOUT_FILENO) }, complain: { writeLine($0, to: STDERR_FILENO) })
+}
+
+/// Writes a line to a descriptor.
+///
+/// What the other end refuses is dropped.
+private func writeLine(_ line: String, to descriptor: Int32) {
+  var text = line + "\n"
+  text.withUTF8 { bytes in
+    var rest = UnsafeRawBufferPointer(bytes)[...]
+    while !rest.isEmpty {
+      let count = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if count == 0 || errno != EINTR {
+        return
+      }
+    }
+  }
+}

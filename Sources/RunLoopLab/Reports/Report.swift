@@ -1,0 +1,18 @@
+/// An experiment that has been run.
+struct Report: Sendable {
+  let experiment: any Experiment
+  let outcome: Outcome
+  /// What the experiment said while it ran.
+  let log: [String]
+  /// The real time that it took.
+  let duration: Duration
+
+  /// Runs an experiment on a bench.
+  init(of experiment: any Experiment, on bench: Bench = Bench()) {
+    var outcome = Outcome()
+    self.duration = ContinuousClock().measure { outcome = experiment.run(on: bench) }
+    self.experiment = experiment
+    self.outcome = outcome
+    self.log = bench.log.lines
+  }
+}

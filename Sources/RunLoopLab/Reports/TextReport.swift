@@ -1,0 +1,69 @@
+// Reports for people: plain text, a hundred columns wide.
+
+extension Report {
+  /// The report, several lines of text.
+  func text(verbose: Bool) -> String {
+    var lines = ["\(experiment.id)  \(experiment.title)"]
+    let documents = experiment.documents.joined(separator: ", ")
+    lines += section(
+      "claim", ["\(experiment.claim) (\(experiment.documents.count > 1 ? "documents" : "document") \(documents))"])
+    if verbose, !log.isEmpty {
+      lines += section("log", log)
+    }
+    lines += section("observed", outcome.observations.flatMap(\.paragraphs))
+    let verdict = experiment.verdict.correction.map { "\(experiment.verdict.word): \($0)" } ?? experiment.verdict.word
+    lines += section("verdict", [verdict])
+    lines += section("holds", [outcome.holds ? "yes" : "no: the verdict is not supported by what was observed"])
+    return lines.joined(separator: "\n")
+  }
+
+  /// Paragraphs under a heading that stands to the left of the first.
+  private func section(_ heading: String, _ paragraphs: [String]) -> [String] {
+    let margin = 14
+    let lines = paragraphs.flatMap { wrapped($0, width: 100 - margin) }
+    return lines.enumerated().map { index, line in
+      let head = index == 0 ? "    \(heading)" : ""
+      return head + String(repeating: " ", count: margin - head.count) + line
+    }
+  }
+}
+
+extension Outcome.Observation {
+  /// What was looked at, what was seen, and, if it should have been something else, what.
+  fileprivate var paragraphs: [String] {
+    let lines = [subject, "  -> \(observed)"]
+    return holds ? lines : lines + ["  required: \(required)"]
+  }
+}
+
+/// The last line: how many experiments hold, and what becomes of the claims of those that do.
+func summary(of reports: [Report]) -> String {
+  let held = reports.filter(\.outcome.holds)
+  let failed = reports.filter { !$0.outcome.holds }.map(\.experiment.id)
+  var text = "\(held.count) of \(reports.count) experiments hold"
+  if !failed.isEmpty { text += "; these do not: \(failed.joined(separator: ", "))" }
+  let verdicts = ["confirmed", "corrected", "refuted"].map { word in
+    "\(held.count { $0.experiment.verdict.word == word }) \(word)"
+  }
+  return text + "; the documents' claims: " + verdicts.joined(separator: ", ") + "."
+}
+
+/// Breaks a paragraph into lines at its spaces; the lines after the first are indented by two more columns.
+///
+/// A word that is longer than a line keeps a line of its own. Leading spaces stay, on every line.
+func wrapped(_ paragraph: String, width: Int) -> [String] {
+  let leading = String(paragraph.prefix { $0 == " " })
+  var lines: [String] = []
+  var line = leading
+  var isLineEmpty = true
+  for word in paragraph.dropFirst(leading.count).split(separator: " ", omittingEmptySubsequences: false) {
+    if !isLineEmpty, line.count + 1 + word.count > width {
+      lines.append(line)
+      line = leading + "  "
+      isLineEmpty = true
+    }
+    line += isLineEmpty ? String(word) : " \(word)"
+    isLineEmpty = false
+  }
+  return lines + [line]
+}

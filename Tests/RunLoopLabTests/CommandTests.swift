@@ -1,0 +1,172 @@
+import RunLoopCore
+import Testing
+
+@testable import RunLoopLab
+
+@Suite("The command line")
+struct CommandTests {
+  /// A command that has run, and all that it wrote.
+  struct Session {
+    let status: CommandStatus
+    let printed: String
+    let complaints: String
+  }
+
+  private func capture(_ body: (Output) -> CommandStatus) -> Session {
+    let printed = Record()
+    let complaints = Record()
+    let status = body(Output(print: { printed.write($0) }, complain: { complaints.write($0) }))
+    return Session(
+      status: status, printed: printed.lines.joined(separator: "\n"),
+      complaints: complaints.lines.joined(separator: "\n"))
+  }
+
+  private func runloop(_ arguments: String...) -> Session { capture { RunLoopCommand.run(arguments, output: $0) } }
+
+  private func lab(sabotage: Sabotage, _ arguments: String...) -> Session {
+    capture { LabCommand(output: $0, sabotage: sabotage).run(arguments) }
+  }
+
+  @Test("without arguments and for help, the tool prints its usage", arguments: [[], ["--help"], ["-h"], ["help"]])
+  func usage(_ arguments: [String]) {
+    let session = capture { RunLoopCommand.run(arguments, output: $0) }
+    #expect(session.status == .success)
+    #expect(session.printed.hasPrefix("usage: runloop <command>"))
+    #expect(session.complaints.isEmpty)
+  }
+
+  @Test("an unknown command is a usage error that suggests the nearest")
+  func unknownCommand() {
+    let session = runloop("lap")
+    #expect(session.status == .usageError)
+    #expect(session.printed.isEmpty)
+    #expect(session.complaints.hasPrefix("runloop: unknown command lap; did you mean lab?"))
+    #expect(runloop("--hepl").complaints.hasPrefix("runloop: unknown option --hepl; did you mean --help?"))
+  }
+
+  @Test("the laboratory prints its own usage, and runs nothing")
+  func labUsage() {
+    let session = runloop("lab", "D2", "--help")
+    #expect(session.status == .success)
+    #expect(session.printed == LabCommand.usage)
+  }
+
+  @Test("all experiments run and hold")
+  func everything() {
+    let session = runloop("lab")
+    #expect(session.status == .success)
+    #expect(session.complaints.isEmpty)
+    for id in Catalog.ids { #expect(session.printed.contains("\n\(id)  ") || session.printed.hasPrefix("\(id)  ")) }
+    #expect(
+      session.printed.contains(
+        "\n13 of 13 experiments hold; the documents' claims: 7 confirmed, 6 corrected, 0 refuted."))
+  }
+
+  @Test("the experiments that are named run in the order given, each once, in either case")
+  func some() {
+    let session = runloop("lab", "D9", "d4", "D9")
+    #expect(session.status == .success)
+    let heads = session.printed.split(separator: "\n").filter { $0.hasPrefix("D") }.map { String($0.prefix(2)) }
+    #expect(heads == ["D9", "D4"])
+    #expect(
+      session.printed.hasSuffix("2 of 2 experiments hold; the documents' claims: 1 confirmed, 1 corrected, 0 refuted."))
+  }
+
+  @Test("the list names every experiment and runs none")
+  func list() {
+    let session = runloop("lab", "--list")
+    #expect(session.status == .success)
+    let lines = session.printed.split(separator: "\n")
+    #expect(lines.map { String($0.prefix { $0 != " " }) } == Catalog.ids)
+    #expect(lines.first == "D1   The ten steps of a pass (003, 004)")
+    #expect(runloop("lab", "--list", "d16").printed == "D16  A timer that is not added (003)")
+  }
+
+  @Test("the log is printed on request only")
+  func verbose() {
+    let line = "00:01:00.000  observer call-out -> name = afterWaiting"
+    #expect(runloop("lab", "D15", "--verbose").printed.contains(line))
+    #expect(!runloop("lab", "D15").printed.contains(line))
+    #expect(runloop("lab", "--verbose", "D1").printed.contains("/// 8. The observers are told: the wait is over."))
+  }
+
+  @Test(
+    "an experiment that does not hold shows in the report and in the exit status", .enabled(if: Sabotage.isPossible))
+  func failure() {
+    let session = lab(sabotage: .stopIgnored, "D2", "D4")
+    #expect(session.status == .failure)
+    #expect(session.printed.contains("-> timedOut 3, after 10 s\n"))
+    #expect(session.printed.contains("required: stopped 2, after 2 s\n"))
+    #expect(session.printed.contains("holds     no: the verdict is not supported by what was observed"))
+    #expect(
+      session.printed.contains(
+        "1 of 2 experiments hold; these do not: D2; the documents' claims: 1 confirmed, 0 corrected"))
+    #expect(lab(sabotage: .stopIgnored, "--json", "D2").status == .failure)
+  }
+
+  @Test("an unknown id names the nearest, and nothing runs")
+  func unknownIDs() {
+    let session = runloop("lab", "D4", "D19", "d8", "nonsense")
+    #expect(session.status == .usageError)
+    #expect(session.printed.isEmpty)
+    #expect(
+      session.complaints.hasPrefix(
+        """
+        runloop lab: no experiment "D19"; did you mean D18 or D17 or D16?
+        runloop lab: no experiment "d8"; did you mean D7 or D9 or D6?
+        runloop lab: no experiment "nonsense"
+        "runloop lab --list" names the experiments
+        """))
+  }
+
+  @Test("an unknown option names the nearest, and nothing runs")
+  func unknownOption() {
+    let session = runloop("lab", "D4", "--verbos", "-x")
+    #expect(session.status == .usageError)
+    #expect(session.printed.isEmpty)
+    #expect(session.complaints.hasPrefix("runloop lab: unknown option --verbos; did you mean --verbose?\n"))
+    #expect(session.complaints.contains("unknown option -x"))
+  }
+
+  @Test("options that contradict each other are a usage error", arguments: ["--json", "--verbose"])
+  func contradiction(_ option: String) {
+    let session = runloop("lab", "--list", option)
+    #expect(session.status == .usageError)
+    #expect(session.complaints.hasPrefix("runloop lab: --list goes with neither --json nor --verbose"))
+  }
+
+  @Test("no line of a report is wider than a hundred columns")
+  func width() {
+    for line in runloop("lab", "--verbose").printed.split(separator: "\n") { #expect(line.count <= 100, "\(line)") }
+  }
+}
+
+@Suite("Words")
+struct WordTests {
+  @Test(
+    "the edit distance counts letters added, removed and replaced",
+    arguments: [
+      ("", "", 0), ("", "abc", 3), ("abc", "", 3), ("D1", "D1", 0), ("D19", "D1", 1), ("kitten", "sitting", 3),
+    ])
+  func distance(_ first: String, _ second: String, _ distance: Int) {
+    #expect(editDistance(first, second) == distance)
+    #expect(editDistance(second, first) == distance)
+  }
+
+  @Test("the nearest names are those of the least distance, by number, and none that has nothing in common")
+  func nearest() {
+    #expect(nearestNames(to: "D8", among: ["D1", "D7", "D9", "E1"]) == ["D7", "D9", "D1"])
+    #expect(nearestNames(to: "D77", among: ["D7", "D1"]) == ["D7"])
+    #expect(nearestNames(to: "xyz", among: ["D7", "D1"]).isEmpty)
+    #expect(nearestNames(to: "", among: ["D7", "D1"]).isEmpty)
+    #expect(nearestNames(to: "D7", among: []).isEmpty)
+  }
+
+  @Test("a paragraph is broken at its spaces, and what follows is indented")
+  func wrapping() {
+    #expect(wrapped("one two three four", width: 9) == ["one two", "  three", "  four"])
+    #expect(wrapped("  one two", width: 6) == ["  one", "    two"])
+    #expect(wrapped("incomprehensibility is one word", width: 8) == ["incomprehensibility", "  is one", "  word"])
+    #expect(wrapped("", width: 8) == [""])
+  }
+}

@@ -1,0 +1,117 @@
+import RunLoopCore
+import Testing
+
+@testable import RunLoopLab
+
+@Suite("The experiments")
+struct ExperimentTests {
+  /// For each experiment, the ways of breaking a loop that it must notice.
+  static let noticed: [(id: String, sabotage: Sabotage)] = [
+    ("D1", .sleepInSlices),
+    ("D1", .stopIgnored),
+    ("D2", .stopIgnored),
+    ("D3", .timersInEveryMode),
+    ("D4", .commonItemsNotCopied),
+    ("D4", .timersInEveryMode),
+    ("D5", .duplicatesAdded),
+    ("D6", .observersKeepAlive),
+    ("D7", .emptyModesForgotten),
+    ("D9", .missedTicksMadeUp),
+    ("D9", .toleranceIgnored),
+    ("D10", .observersReversed),
+    ("D15", .sleepInSlices),
+    ("D16", .newTimersAdded),
+    ("D17", .invalidKept),
+    ("D18", .commonModeRuns),
+  ]
+
+  /// All ways of breaking a loop.
+  static let sabotages = (0..<13).map { Sabotage(rawValue: 1 << $0) }
+
+  @Test("an honest loop does what each experiment requires", arguments: Catalog.ids)
+  func holds(_ id: String) throws {
+    let report = Report(of: try #require(Catalog.experiment(id)))
+    #expect(!report.outcome.observations.isEmpty)
+    for observation in report.outcome.observations {
+      #expect(observation.observed == observation.required, "\(id): \(observation.subject)")
+    }
+    #expect(report.outcome.holds)
+  }
+
+  @Test("the same experiment observes the same again", arguments: Catalog.ids)
+  func isDeterministic(_ id: String) throws {
+    let experiment = try #require(Catalog.experiment(id))
+    let first = Report(of: experiment)
+    let second = Report(of: experiment)
+    #expect(first.outcome == second.outcome)
+    #expect(first.log == second.log)
+    #expect(first.log.count > 1)
+  }
+
+  @Test(
+    "a loop that is broken on purpose makes the experiment fail", .enabled(if: Sabotage.isPossible),
+    arguments: noticed)
+  func fails(_ id: String, _ sabotage: Sabotage) throws {
+    let experiment = try #require(Catalog.experiment(id))
+    #expect(!Report(of: experiment, on: Bench(sabotage: sabotage)).outcome.holds)
+  }
+
+  @Test("every experiment ends, however the loop is broken", .enabled(if: Sabotage.isPossible), arguments: Catalog.ids)
+  func ends(_ id: String) throws {
+    let experiment = try #require(Catalog.experiment(id))
+    let subjects = experiment.run(on: Bench()).observations.map(\.subject)
+    for sabotage in Self.sabotages {
+      #expect(experiment.run(on: Bench(sabotage: sabotage)).observations.map(\.subject) == subjects)
+    }
+  }
+
+  @Test("the table of what is noticed covers every experiment and every way of breaking a loop")
+  func coverage() {
+    #expect(Set(Self.noticed.map(\.id)) == Set(Catalog.ids))
+    #expect(Set(Self.noticed.map(\.sabotage.rawValue)) == Set(Self.sabotages.map(\.rawValue)))
+  }
+
+  @Test("the ids are unique and in order")
+  func ids() {
+    #expect(Catalog.ids == ["D1", "D2", "D3", "D4", "D5", "D6", "D7", "D9", "D10", "D15", "D16", "D17", "D18"])
+  }
+
+  @Test("every experiment names its documents, and says what is right where it corrects them", arguments: Catalog.ids)
+  func descriptions(_ id: String) throws {
+    let experiment = try #require(Catalog.experiment(id))
+    #expect(!experiment.title.isEmpty && !experiment.claim.isEmpty && !experiment.documents.isEmpty)
+    #expect(experiment.documents.allSatisfy { ["000", "001", "002", "003", "004"].contains($0) })
+    #expect((experiment.verdict == .confirmed) == (experiment.verdict.correction == nil))
+  }
+
+  @Test("an experiment is found by its id in upper and lower case")
+  func lookUp() {
+    #expect(Catalog.experiment("d10")?.id == "D10")
+    #expect(Catalog.experiment("D10")?.id == "D10")
+    #expect(Catalog.experiment("D99") == nil)
+  }
+
+  @Test("an outcome holds if every observation is as required, and not without any")
+  func outcome() {
+    var outcome = Outcome()
+    #expect(!outcome.holds)
+    outcome.observe("one", "1", requires: "1")
+    #expect(outcome.holds)
+    outcome.observe("two", "3", requires: "2")
+    #expect(!outcome.holds)
+  }
+
+  @Test("a run that makes passes without end at one moment is cut short", .timeLimit(.minutes(1)))
+  func standstill() {
+    let result = Bench().onLoop { rig in
+      postAgain(rig.loop)
+      return rig.loop.run(mode: .default, for: .seconds(10))
+    }
+    #expect(result == .timedOut)
+  }
+}
+
+/// Posts a block that posts itself again, for ever and at one moment.
+private func postAgain(_ loop: RunLoop) {
+  loop.perform { postAgain(loop) }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+
+@testable import RunLoopLab
+
+@Suite("JSON reports")
+struct JSONTests {
+  @Test("the reports are one array of objects that any reader of JSON understands")
+  func reports() throws {
+    let printed = Record()
+    let status = RunLoopCommand.run(
+      ["lab", "--json"], output: Output(print: { printed.write($0) }, complain: { _ in }))
+    #expect(status == .success)
+    let parsed = try JSONSerialization.jsonObject(with: Data(printed.lines.joined(separator: "\n").utf8))
+    let objects = try #require(parsed as? [[String: Any]])
+    #expect(objects.compactMap { $0["id"] as? String } == Catalog.ids)
+    for object in objects {
+      #expect(
+        object.keys.sorted() == ["claim", "holds", "id", "observed", "seconds", "title", "verdict"])
+      #expect(object["title"] as? String != "")
+      #expect(object["claim"] as? String != "")
+      #expect((object["observed"] as? String)?.isEmpty == false)
+      #expect(["confirmed", "corrected", "refuted"].contains(object["verdict"] as? String))
+      #expect(object["holds"] as? Bool == true)
+      #expect(try #require(object["seconds"] as? Double) >= 0)
+    }
+  }
+
+  @Test("with --verbose the array stays whole and the logs go to the standard error")
+  func verbose() throws {
+    let printed = Record()
+    let complaints = Record()
+    _ = RunLoopCommand.run(
+      ["lab", "--json", "--verbose", "D2"],
+      output: Output(print: { printed.write($0) }, complain: { complaints.write($0) }))
+    let parsed = try JSONSerialization.jsonObject(with: Data(printed.lines.joined(separator: "\n").utf8))
+    #expect((parsed as? [Any])?.count == 1)
+    #expect(complaints.lines.dropFirst().first == "D2  00:00:01.000  kCFRunLoopRun… = 1 // finished")
+  }
+
+  @Test(
+    "a string survives being written and read",
+    arguments: [
+      "", "plain", "\"quoted\" \\ back", "\u{0}\u{1}\u{8}\t\n\u{c}\r\u{1f}\u{7f}", "\r\n", "运行循环 🌰", "\u{2028}",
+    ])
+  func strings(_ string: String) throws {
+    let parsed = try JSONSerialization.jsonObject(with: Data("[\(jsonString(string))]".utf8))
+    let read = try #require((parsed as? [String])?.first)
+    #expect(Array(read.unicodeScalars) == Array(string.unicodeScalars))
+  }
+
+  @Test("control characters, quotes and backslashes are escaped")
+  func escapes() {
+    #expect(jsonString("a\"b\\c\n\u{1}") == #""a\"b\\c\n\u0001""#)
+  }
+
+  @Test("seconds are a number with six decimals")
+  func seconds() {
+    #expect(jsonSeconds(.zero) == "0.000000")
+    #expect(jsonSeconds(.microseconds(1_000_042)) == "1.000042")
+    #expect(jsonSeconds(.milliseconds(12)) == "0.012000")
+  }
+}
