@@ -28,7 +28,8 @@ struct ForkGeneration: Sendable {
 
   @inline(never)
   private static func fail() -> Never {
-    preconditionFailure("process \(getpid()) uses a run loop of the process that it was forked from; RunLoop.current is its own")
+    preconditionFailure(
+      "process \(getpid()) uses a run loop of the process that it was forked from; RunLoop.current is its own")
   }
 
   /// Installed once, before the first loop is made.

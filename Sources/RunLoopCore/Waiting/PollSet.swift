@@ -137,7 +137,9 @@ extension PollSet {
   /// Before a wait: makes the kernel's set anew if it reports what nobody watches and nobody can remove.
   func prepareToWait() {
     departuresBeforeWait = departures
-    guard hasStrayEvents, let fresh = try? PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle) else { return }
+    guard hasStrayEvents, let fresh = try? PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle) else {
+      return
+    }
     hasStrayEvents = false
     epoll = fresh
     for (descriptor, watch) in watches { try? apply(watch, descriptor, isNew: true) }
