@@ -77,7 +77,7 @@ extension RunLoop {
       return table.makeCommon(mode) ? table.orderedCommonItems : []
     }
     for item in items { copyCommon(item, mode) }
-    if !items.isEmpty { word.post() }
+    word.post()
   }
 
   private func copyCommon(_ item: some RunLoopItem, _ name: Mode) {

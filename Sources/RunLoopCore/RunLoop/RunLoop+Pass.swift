@@ -55,22 +55,33 @@ extension RunLoop {
 
 // Steps 7 and 8 of the pass: the sleep.
 extension RunLoop {
-  /// Waits until something is ready, somebody wakes the loop, or the run's time is over; or only ends the pass's claim to
-  /// wake-ups, if it polls.
+  /// Waits until something is ready, somebody wakes the loop, or the run's time is over.
+  ///
+  /// A pass that polls only answers the wake-ups that have come.
   func wait(_ mode: ModeState, polls: Bool) {
     waiting.store(true, ordering: .relaxed)
     lastSleepBegan = .never
-    while !polls {
-      let asleep = word.apply(.announceSleep(waiter.sleeper)).after
-      guard !asleep.isWoken, let deadline = sleepDeadline(mode) else { break }
-      trace(.sleep(until: deadline), mode)
-      waiter.sleep(on: word, while: asleep, until: deadline)
-      // A post may have ended the sleep for nothing that concerns this mode: then the loop sleeps on, without a pass.
-      if word.apply(.awaken).before.isWoken || waiter.now >= deadline { break }
-    }
-    if !polls { word.apply(.awaken) }
+    if !polls { sleep(mode) }
     word.apply(.endWait)
     waiting.store(false, ordering: .relaxed)
+  }
+
+  /// Sleeps until there is a reason for a pass.
+  ///
+  /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are none: then the loop
+  /// sleeps on.
+  private func sleep(_ mode: ModeState) {
+    var isOver = false
+    while !isOver {
+      let asleep = word.apply(.announceSleep(waiter.sleeper)).after
+      if !asleep.isWoken, let deadline = sleepDeadline(mode) {
+        trace(.sleep(until: deadline), mode)
+        waiter.sleep(on: word, while: asleep, until: deadline)
+      } else {
+        isOver = true
+      }
+      isOver = word.apply(.awaken).before.isWoken || isOver
+    }
   }
 
   /// Until when the loop may sleep, or nil if it must not: the last look, after the sleep was announced.
@@ -87,7 +98,7 @@ extension RunLoop {
       if deadline != .never {
         let now = waiter.now
         guard deadline > now else { return nil }
-        lastSleepBegan = now
+        lastSleepBegan = min(lastSleepBegan, now)
       }
       table.sleepingMode = mode
       table.sleepDeadline = deadline

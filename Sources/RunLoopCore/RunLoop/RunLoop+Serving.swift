@@ -52,11 +52,7 @@ extension RunLoop {
       case .ports where mayHavePorts:
         guard let port = takeReadyPort(mode) else { continue }
         rotation = readyClass.rawValue + 1
-        trace(.callOut(.source1), mode)
-        let handled = port.receiveOne()
-        trace(.callOutEnded(.source1), mode)
-        requeue(port, mode)
-        return handled
+        return receiveOne(port, mode)
       default: continue
       }
     }
@@ -122,7 +118,20 @@ extension RunLoop {
     }
   }
 
-  /// Puts a port that still has messages behind the others.
+  /// Receives one message; false if another loop was faster.
+  private func receiveOne(_ port: Port, _ mode: ModeState) -> Bool {
+    guard port.hold() else { return false }
+    defer { port.letGo() }
+    let message = port.takeMessage()
+    requeue(port, mode)
+    guard let message else { return false }
+    trace(.callOut(.source1), mode)
+    runLoopIsCallingOutToASource1(port, message)
+    trace(.callOutEnded(.source1), mode)
+    return true
+  }
+
+  /// Puts a port that still has messages behind the others, before the call-out: a run nested in it receives the next.
   private func requeue(_ port: Port, _ mode: ModeState) {
     guard port.hasMessage else { return }
     table.withLock { _ in if let membership = mode.ports[ObjectIdentifier(port)] { mode.enqueue(membership) } }
