@@ -173,21 +173,16 @@ extension Port {
   /// Another loop may take it first.
   var hasMessage: Bool { messageCount.load(ordering: .relaxed) > 0 }
 
-  /// Receives one message; false if another loop was faster.
+  /// Takes the first message.
   ///
   /// The loop's thread.
-  func receiveOne() -> Bool {
-    guard lease.enter() else { return false }
+  func takeMessage() -> Message? {
     lock.lock()
     let message = messages.isEmpty ? nil : messages.takeFirst()
     messageCount.store(messages.count, ordering: .relaxed)
     lock.unlock()
-    if let message {
-      noteTaken()
-      runLoopIsCallingOutToASource1(self, message)
-    }
-    letGo()
-    return message != nil
+    if message != nil { noteTaken() }
+    return message
   }
 
   private func noteTaken() {

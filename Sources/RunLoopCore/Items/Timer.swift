@@ -22,9 +22,9 @@ public final class Timer: @unchecked Sendable, Hashable {
   /// A date in the past counts from when it was set.
   var tick: Tick
   /// The date as it was set.
-  private var setTick: Tick
-  /// In nanoseconds, as it was set.
-  private var setTolerance: Int64 = 0
+  private(set) var setTick: Tick
+  /// The nanoseconds by which the loop may be late.
+  private(set) var usableTolerance: Int64 = 0
   /// Whether the loop is calling it: it stands in no heap meanwhile.
   var isFiring = false
   /// Whether it was given a date while it fired.
@@ -35,8 +35,8 @@ public final class Timer: @unchecked Sendable, Hashable {
     self.setTick = tick
     self.tick = max(tick, RunLoop.currentWaiter.now)
     self.interval = interval
-    self.setTolerance = tolerance
     self.block = block
+    storeTolerance(tolerance)
     if Sabotage.isPossible, let loop = RunLoop.currentIfMade, loop.sabotage.contains(.newTimersAdded) {
       loop.add(self, forMode: .default)
     }
@@ -127,11 +127,11 @@ extension Timer {
 
   /// How much later than its date the timer may fire, in seconds, so that several timers can share one wake-up.
   ///
-  /// It reads back as it was set. Negative counts as zero, and of a repeating timer at most half its interval is used; not a
-  /// number counts as zero. A late fire does not move the phase. Any thread. The corresponding Core Foundation functions are
+  /// It reads back as it is used: negative and not a number are zero, and a repeating timer has at most half its interval. A
+  /// late fire does not move the phase. Any thread. The corresponding Core Foundation functions are
   /// `CFRunLoopTimerGetTolerance` and `CFRunLoopTimerSetTolerance`.
   public var tolerance: Double {
-    get { Double(lock.withLock { setTolerance }) / 1e9 }
+    get { Double(lock.withLock { usableTolerance }) / 1e9 }
     set { setTolerance(newValue.isNaN ? 0 : Int64(saturatingSeconds: newValue)) }
   }
 
@@ -167,9 +167,6 @@ extension Timer {
 }
 
 extension Timer {
-  /// The nanoseconds by which the loop may be late.
-  var usableTolerance: Int64 { max(0, interval == 0 ? setTolerance : min(setTolerance, interval / 2)) }
-
   /// How long the loop may sleep for this timer.
   var latestTick: Tick { tick + usableTolerance }
 
@@ -200,7 +197,7 @@ extension Timer {
     lock.lock()
     let loop = loop
     let rearms = loop?.setTolerance(of: self, to: nanoseconds) ?? false
-    if loop == nil { setTolerance = nanoseconds }
+    if loop == nil { storeTolerance(nanoseconds) }
     lock.unlock()
     if rearms { loop?.post() }
   }
@@ -208,7 +205,9 @@ extension Timer {
   /// Stores a tolerance.
   ///
   /// Under the timer's lock, and the loop's if there is one.
-  func storeTolerance(_ nanoseconds: Int64) { setTolerance = nanoseconds }
+  func storeTolerance(_ nanoseconds: Int64) {
+    usableTolerance = max(0, interval == 0 ? nanoseconds : min(nanoseconds, interval / 2))
+  }
 
   /// Ends the firing of a repeating timer: keeps a date that was set meanwhile, or goes on to the next of its phase.
   ///
@@ -285,7 +284,7 @@ extension Timer: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
     lock.lock()
-    let (firing, deadline, tolerance, loop) = (isFiring, setTick, setTolerance, self.loop)
+    let (firing, deadline, tolerance, loop) = (isFiring, setTick, usableTolerance, self.loop)
     lock.unlock()
     let now = (loop?.waiter ?? RunLoop.currentWaiter).now
     let ahead = deadline + (now.nanoseconds == .min ? 0 : -now.nanoseconds)

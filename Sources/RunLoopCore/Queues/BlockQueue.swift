@@ -29,6 +29,8 @@ struct BlockQueue: ~Copyable {
   }
 
   private var entries = MoveQueue<Entry>()
+  /// How many entries make a sweep worth its while.
+  private var sweepCount = 64
 
   var count: Int { entries.count }
   var isEmpty: Bool { entries.isEmpty }
@@ -39,9 +41,24 @@ struct BlockQueue: ~Copyable {
   ///
   /// O(1) amortised.
   mutating func append(_ entry: consuming Entry) {
-    // What another mode has run must not pile up in a mode that never runs.
-    while !entries.isEmpty, entries.withElement(at: 0, { $0.work.isTaken }) { _ = entries.takeFirst() }
+    dropTakenEntries()
     entries.append(entry)
+  }
+
+  /// Lets go of what another mode has run, which must not pile up in a mode that never runs.
+  ///
+  /// At both ends at once, and between them whenever the queue has doubled.
+  private mutating func dropTakenEntries() {
+    while !entries.isEmpty, entries.withElement(at: 0, { $0.work.isTaken }) { _ = entries.takeFirst() }
+    while !entries.isEmpty, entries.withElement(at: entries.count - 1, { $0.work.isTaken }) { _ = entries.takeLast() }
+    guard entries.count >= sweepCount else { return }
+    var kept = MoveQueue<Entry>()
+    while !entries.isEmpty {
+      let entry = entries.takeFirst()
+      if !entry.work.isTaken { kept.append(entry) }
+    }
+    swap(&entries, &kept)
+    sweepCount = max(64, 2 * entries.count)
   }
 
   mutating func takeFirst() -> Entry { entries.takeFirst() }

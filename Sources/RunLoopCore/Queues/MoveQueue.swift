@@ -49,7 +49,12 @@ struct MoveQueue<Element>: ~Copyable {
   mutating func takeLast() -> Element {
     precondition(head < tail, "an empty queue has no last element")
     tail -= 1
-    return storage.unsafelyUnwrapped.advanced(by: tail).move()
+    let element = storage.unsafelyUnwrapped.advanced(by: tail).move()
+    if head == tail {
+      head = 0
+      tail = 0
+    }
+    return element
   }
 
   /// Looks at the element `offset` places behind the first.

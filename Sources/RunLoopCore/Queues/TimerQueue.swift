@@ -17,8 +17,14 @@ struct TimerQueue {
   var hasTolerance: Bool { tolerantCount > 0 }
   /// When the first timer is due.
   var firstTick: Tick { due.firstTick }
-  /// The date of the first timer, also of one that is being called.
-  var firstDate: Tick { firing.reduce(due.firstTick) { min($0, $1.tick) } }
+  /// The date, as it was set, of the first timer, also of one that is being called.
+  var firstDeadline: Tick? {
+    let waiting = due.entries.first?.member.takeUnretainedValue()
+    let first = firing.reduce(waiting) { first, timer in
+      first.map { timer.tick <= $0.tick } ?? true ? timer : first
+    }
+    return first?.setTick
+  }
   /// How long the loop may sleep.
   var wakeTick: Tick { hasTolerance ? latest.firstTick : due.firstTick }
 

@@ -101,7 +101,7 @@ extension RunLoop {
       }
     }
     for item in items where !(item is DescriptorSource) { try? copyCommon(item, mode) }
-    if !items.isEmpty { post() }
+    post()
   }
 
   private func copyCommon(_ item: some RunLoopItem, _ name: Mode) throws(SystemError) {

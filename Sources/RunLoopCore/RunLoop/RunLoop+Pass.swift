@@ -75,6 +75,10 @@ extension RunLoop {
     waiting.store(false, ordering: .relaxed)
   }
 
+  /// Sleeps until there is a reason for a pass.
+  ///
+  /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are none: then the loop
+  /// sleeps on.
   private func sleep(_ mode: ModeState) {
     var isOver = false
     while !isOver {
@@ -86,13 +90,8 @@ extension RunLoop {
       case .until(let deadline, let set):
         trace(.sleep(until: deadline), mode)
         waiter.sleep(on: word, while: asleep, until: deadline, in: set)
-        isOver = waiter.now >= deadline
-        if let set {
-          table.withLock { $0.waitingIn = nil }
-          isOver = isOver || set.hasReady || (set.isMainQueueReady && !isDrainingMainQueue)
-        }
+        if set != nil { table.withLock { $0.waitingIn = nil } }
       }
-      // A post may have ended the sleep for nothing that concerns this mode: then the loop sleeps on, without a pass.
       isOver = word.apply(.awaken).before.isWoken || isOver
     }
   }
@@ -125,7 +124,7 @@ extension RunLoop {
       if deadline != .never {
         let now = waiter.now
         guard deadline > now else { return .never }
-        lastSleepBegan = now
+        lastSleepBegan = min(lastSleepBegan, now)
       }
       table.sleepingMode = mode
       table.sleepDeadline = deadline

@@ -4,7 +4,7 @@ extension RunLoop {
   /// The longest time that a run counts: about sixteen years.
   ///
   /// What is longer is without end.
-  private static let longestTimeout = 504_911_232.0
+  private static let longestTimeout = 504_911_232
 
   /// Runs the loop in one mode.
   ///
@@ -21,9 +21,8 @@ extension RunLoop {
   @discardableResult
   public func run(mode: Mode, for timeout: Duration, returnAfterSourceHandled: Bool = false) -> RunResult {
     requireOwnThread()
-    let seconds = Double(timeout.components.seconds)
-    let limit = seconds > Self.longestTimeout ? .max : Int64(saturating: timeout)
-    return run(mode, for: limit, returnsAfterSource: returnAfterSourceHandled)
+    let limit = timeout > .seconds(Self.longestTimeout) ? .max : Int64(saturating: timeout)
+    return run(mode, for: limit, polls: timeout <= .zero, returnsAfterSource: returnAfterSourceHandled)
   }
 
   /// Runs the loop in one mode for so many seconds.
@@ -33,8 +32,8 @@ extension RunLoop {
   @discardableResult
   public func run(mode: Mode, for seconds: Double, returnAfterSourceHandled: Bool = false) -> RunResult {
     requireOwnThread()
-    let limit = seconds <= Self.longestTimeout ? Int64(saturatingSeconds: seconds) : .max
-    return run(mode, for: limit, returnsAfterSource: returnAfterSourceHandled)
+    let limit = seconds <= Double(Self.longestTimeout) ? Int64(saturatingSeconds: seconds) : .max
+    return run(mode, for: limit, polls: seconds <= 0, returnsAfterSource: returnAfterSourceHandled)
   }
 
   /// Runs the loop in the default mode until it is stopped or has nothing left.
@@ -62,15 +61,15 @@ extension RunLoop {
 
 extension RunLoop {
   /// One run: enters the mode, makes passes until one of them gives a result, and leaves.
-  func run(_ name: Mode, for timeout: Int64, returnsAfterSource: Bool) -> RunResult {
-    guard !stopFlag.isEnding else { return .stopped }
+  func run(_ name: Mode, for timeout: Int64, polls: Bool = false, returnsAfterSource: Bool) -> RunResult {
+    guard !stopFlag.isEnding else { return hasEnded ? .finished : .stopped }
     guard let mode = runnableMode(name), !isEmpty(mode) else { return .finished }
     let outer = innermost
     let outerMode = current.exchange(mode.address, ordering: .acquiringAndReleasing)
     let outerStop = stopFlag.begin()
     let outerWord = word.apply(.beginRun).before
     innermost = Run(
-      mode: mode, deadline: timeout == .max || timeout <= 0 ? .never : waiter.now + timeout, polls: timeout <= 0,
+      mode: mode, deadline: timeout == .max || polls ? .never : waiter.now + timeout, polls: polls,
       returnsAfterSource: returnsAfterSource, depth: outer.depth + 1)
 
     notify(.entry, mode)
@@ -90,7 +89,7 @@ extension RunLoop {
       return nil
     }
     return table.withLock { table in
-      table.isDead ? nil : table.modes[name == .common ? .default : name]
+      table.modes[name == .common ? .default : name]
     }
   }
 
@@ -100,8 +99,9 @@ extension RunLoop {
   }
 
   private func requireOwnThread() {
-    guard !isOwnThread else { return }
-    preconditionFailure(
+    // In the last destructors of a thread its loop has ended, and a run is finished.
+    guard !isOwnThread, !(hasEnded && threadID == RunLoop.callingThreadID) else { return }
+    fatalError(
       "the run loop of thread \(threadName(threadID)) cannot be run by thread "
         + threadName(RunLoop.callingThreadID))
   }

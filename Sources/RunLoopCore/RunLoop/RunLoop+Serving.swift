@@ -93,12 +93,16 @@ extension RunLoop {
   }
 
   private func servePort(_ mode: ModeState) -> Served? {
-    guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let port = takeReadyPort(mode) else { return nil }
-    trace(.callOut(.source1), mode)
-    let handled = port.receiveOne()
-    trace(.callOutEnded(.source1), mode)
+    guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let port = takeReadyPort(mode), port.hold() else { return nil }
+    defer { port.letGo() }
+    let message = port.takeMessage()
     requeue(port, mode)
-    return handled ? .source : .other
+    // Another loop may have been faster.
+    guard let message else { return nil }
+    trace(.callOut(.source1), mode)
+    runLoopIsCallingOutToASource1(port, message)
+    trace(.callOutEnded(.source1), mode)
+    return .source
   }
 }
 
@@ -185,7 +189,7 @@ extension RunLoop {
     }
   }
 
-  /// Puts a port that still has messages behind the others.
+  /// Puts a port that still has messages behind the others, before the call-out: a run nested in it receives the next.
   private func requeue(_ port: Port, _ mode: ModeState) {
     guard port.hasMessage else { return }
     table.withLock { _ in if let membership = mode.ports[ObjectIdentifier(port)] { mode.enqueue(membership) } }

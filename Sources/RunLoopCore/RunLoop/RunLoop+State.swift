@@ -82,7 +82,7 @@ extension RunLoop {
   public func nextDeadline(forMode mode: Mode) -> SuspendingClock.Instant? {
     let tick = table.withLock { table -> Tick? in
       guard let mode = table.modes[mode], mode.timerCount > 0 else { return nil }
-      return mode.timers.firstDate
+      return mode.timers.firstDeadline
     }
     return tick?.instant
   }
