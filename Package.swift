@@ -12,15 +12,19 @@ let package = Package(
   products: [
     .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
     .library(name: "RunLoopCore", targets: ["RunLoopCore"]),
+    .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
     .executable(name: "runloop", targets: ["runloop"]),
   ],
   targets: [
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
-    .target(name: "RunLoopKit", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
+    .testTarget(name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore"], swiftSettings: swiftSettings),
   ],

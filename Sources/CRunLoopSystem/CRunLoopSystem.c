@@ -1,8 +1,53 @@
 #include "CRunLoopSystem.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <sys/resource.h>
+
 _Thread_local void *crl_thread_slot __attribute__((tls_model("initial-exec")));
+_Thread_local void *crl_promise_slot __attribute__((tls_model("initial-exec")));
+_Thread_local void *crl_object_slot __attribute__((tls_model("initial-exec")));
 _Thread_local void *crl_fault_slot __attribute__((tls_model("initial-exec")));
 
 int32_t crl_fork_generation = 0;
 
 int crl_thread_id(void) { return gettid(); }
+
+int crl_thread_create(size_t stack, void *(*body)(void *), void *context) {
+  pthread_attr_t attributes;
+  int answer = pthread_attr_init(&attributes);
+  if (answer != 0) return -answer;
+  answer = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  if (answer == 0 && stack > 0) answer = pthread_attr_setstacksize(&attributes, stack);
+  pthread_t thread;
+  if (answer == 0) answer = pthread_create(&thread, &attributes, body, context);
+  pthread_attr_destroy(&attributes);
+  return -answer;
+}
+
+int crl_thread_set_affinity(int thread, const int *processors, int count) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int index = 0; index < count; index++)
+    if (processors[index] >= 0 && processors[index] < CPU_SETSIZE) CPU_SET(processors[index], &set);
+  return sched_setaffinity(thread, sizeof set, &set) < 0 ? -errno : 0;
+}
+
+int crl_thread_get_affinity(int thread, int *processors, int capacity) {
+  cpu_set_t set;
+  if (sched_getaffinity(thread, sizeof set, &set) < 0) return -errno;
+  int count = 0;
+  for (int processor = 0; processor < CPU_SETSIZE && count < capacity; processor++)
+    if (CPU_ISSET(processor, &set)) processors[count++] = processor;
+  return count;
+}
+
+int crl_thread_set_niceness(int thread, int niceness) {
+  return setpriority(PRIO_PROCESS, (id_t)thread, niceness) < 0 ? -errno : 0;
+}
+
+int crl_thread_get_niceness(int thread, int *niceness) {
+  errno = 0;
+  *niceness = getpriority(PRIO_PROCESS, (id_t)thread);
+  return *niceness == -1 && errno != 0 ? -errno : 0;
+}

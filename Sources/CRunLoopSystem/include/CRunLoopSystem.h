@@ -111,6 +111,14 @@ extern int32_t crl_fork_generation;
 static inline int32_t crl_fork_generation_get(void) { return crl_fork_generation; }
 static inline void crl_fork_generation_advance(void) { crl_fork_generation += 1; }
 
+// What a thread object keeps on its thread: the promise of a loop, and the thread object.
+extern _Thread_local void *crl_promise_slot __attribute__((tls_model("initial-exec")));
+static inline void *crl_promise_slot_get(void) { return crl_promise_slot; }
+static inline void crl_promise_slot_set(void *value) { crl_promise_slot = value; }
+extern _Thread_local void *crl_object_slot __attribute__((tls_model("initial-exec")));
+static inline void *crl_object_slot_get(void) { return crl_object_slot; }
+static inline void crl_object_slot_set(void *value) { crl_object_slot = value; }
+
 // What the calling thread's tests do to its system calls.
 extern _Thread_local void *crl_fault_slot __attribute__((tls_model("initial-exec")));
 static inline void *crl_fault_slot_get(void) { return crl_fault_slot; }
@@ -118,3 +126,16 @@ static inline void crl_fault_slot_set(void *value) { crl_fault_slot = value; }
 
 // The kernel's id of the calling thread.
 int crl_thread_id(void);
+
+// Makes a detached thread; a stack of zero bytes is one of the usual size.
+int crl_thread_create(size_t stack, void *(*body)(void *), void *context);
+
+// Lets a thread of this process run on so many processors only, by their numbers.
+int crl_thread_set_affinity(int thread, const int *processors, int count);
+
+// The processors that a thread of this process may run on: at most `capacity` of them; gives their number.
+int crl_thread_get_affinity(int thread, int *processors, int capacity);
+
+// Sets and reads the niceness (-20 to 19) of a thread of this process.
+int crl_thread_set_niceness(int thread, int niceness);
+int crl_thread_get_niceness(int thread, int *niceness);

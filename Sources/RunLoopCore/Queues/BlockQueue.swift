@@ -5,19 +5,21 @@ struct BlockQueue: ~Copyable {
   enum Work {
     case own(Block)
     case shared(SharedBlock)
+    case job(LoopJob)
 
     /// Another mode has run it.
     var isTaken: Bool {
       switch self {
-      case .own: false
+      case .own, .job: false
       case .shared(let shared): shared.block == nil
       }
     }
 
-    func take() -> Block? {
+    /// Takes what is to be called, unless another mode has run it.
+    func take() -> Work? {
       switch self {
-      case .own(let block): block
-      case .shared(let shared): shared.take()
+      case .own, .job: self
+      case .shared(let shared): shared.take().map { .own($0) }
       }
     }
   }

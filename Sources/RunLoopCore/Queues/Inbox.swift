@@ -8,6 +8,7 @@ final class Inbox: @unchecked Sendable {
     case inDefaultMode(Block)
     case inCommonModes(Block)
     case inModes(SharedBlock)
+    case job(LoopJob)
   }
 
   private let lock = Lock()

@@ -46,6 +46,12 @@ func runLoopIsCallingOutToABlock(_ block: Block) {
 }
 
 @inline(never)
+func runLoopIsCallingOutToAnExecutorJob(_ job: LoopJob) {
+  job.runner.body(job.job)
+  crl_keep_frame()
+}
+
+@inline(never)
 func runLoopIsCallingOutToASourceSchedule(
   _ body: @Sendable (RunLoop, RunLoop.Mode) -> Void, _ loop: RunLoop, _ mode: RunLoop.Mode
 ) {

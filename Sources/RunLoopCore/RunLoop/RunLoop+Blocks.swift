@@ -13,10 +13,31 @@ struct BlockState: ~Copyable {
   /// What the inbox gave, on its way into the queues.
   var arrived = MoveQueue<Inbox.Entry>()
   /// Empty queues for the batches of nested passes, so that a pass allocates none.
-  var spares = MoveQueue<SpareQueue>()
+  var spares = MoveQueue<Batch>()
+  /// Jobs of executors.
+  var jobs = BlockQueue()
+  /// Whether a job is being run: nested runs see no jobs.
+  var isRunningJob = false
 
-  final class SpareQueue {
-    var blocks = BlockQueue()
+  /// The blocks and jobs that one step of a pass runs.
+  final class Batch {
+    var own = BlockQueue()
+    var common = BlockQueue()
+    var jobs = BlockQueue()
+
+    /// Takes the entry that was posted first.
+    func takeNext() -> BlockQueue.Entry? {
+      let (own, common, jobs) = (own.firstSequence, common.firstSequence, jobs.firstSequence)
+      if own < common, own < jobs { return self.own.takeFirst() }
+      if common < jobs { return self.common.takeFirst() }
+      return jobs == .max ? nil : self.jobs.takeFirst()
+    }
+
+    func trim() {
+      own.trim()
+      common.trim()
+      jobs.trim()
+    }
   }
 }
 
@@ -38,41 +59,49 @@ extension RunLoop {
   func hasBlock(_ mode: ModeState, exactly: Bool = false) -> Bool {
     if exactly || inbox.mayHaveEntries { sortArrivals() }
     if mode.blocks.hasBlock(from: blocks.visibleFrom) { return true }
-    return mode.isCommon.load(ordering: .relaxed) && blocks.common.hasBlock(from: blocks.visibleFrom)
+    guard mode.isCommon.load(ordering: .relaxed) else { return false }
+    return blocks.common.hasBlock(from: blocks.visibleFrom)
+      || (!blocks.isRunningJob && blocks.jobs.hasBlock(from: blocks.visibleFrom))
   }
 
   @inline(never)
   private func performBatch(_ mode: ModeState) {
-    let own = takeSpare()
-    let common = takeSpare()
-    mode.blocks.detach(from: blocks.visibleFrom, into: &own.blocks)
+    let batch = takeSpare()
+    mode.blocks.detach(from: blocks.visibleFrom, into: &batch.own)
     if mode.isCommon.load(ordering: .relaxed) {
-      blocks.common.detach(from: blocks.visibleFrom, into: &common.blocks)
+      blocks.common.detach(from: blocks.visibleFrom, into: &batch.common)
+      if !blocks.isRunningJob { blocks.jobs.detach(from: blocks.visibleFrom, into: &batch.jobs) }
     }
     let visibleBefore = blocks.visibleFrom
     blocks.visibleFrom = blocks.lastSequence + 1
-    while true {
-      let ownNext = own.blocks.firstSequence
-      let commonNext = common.blocks.firstSequence
-      guard ownNext != .max || commonNext != .max else { break }
-      let entry = ownNext < commonNext ? own.blocks.takeFirst() : common.blocks.takeFirst()
-      guard let block = entry.work.take() else { continue }
-      trace(.callOut(.block), mode)
-      runLoopIsCallingOutToABlock(block)
-      trace(.callOutEnded(.block), mode)
+    while let entry = batch.takeNext() {
+      if let work = entry.work.take() { call(work, mode) }
     }
     blocks.visibleFrom = visibleBefore
-    giveBack(own)
-    giveBack(common)
+    giveBack(batch)
   }
 
-  private func takeSpare() -> BlockState.SpareQueue {
-    blocks.spares.isEmpty ? BlockState.SpareQueue() : blocks.spares.takeLast()
+  private func call(_ work: BlockQueue.Work, _ mode: ModeState) {
+    trace(.callOut(.block), mode)
+    switch work {
+    case .own(let block): runLoopIsCallingOutToABlock(block)
+    case .shared: break
+    case .job(let job):
+      let wasRunningJob = blocks.isRunningJob
+      blocks.isRunningJob = true
+      runLoopIsCallingOutToAnExecutorJob(job)
+      blocks.isRunningJob = wasRunningJob
+    }
+    trace(.callOutEnded(.block), mode)
   }
 
-  private func giveBack(_ spare: BlockState.SpareQueue) {
-    spare.blocks.trim()
-    blocks.spares.append(spare)
+  private func takeSpare() -> BlockState.Batch {
+    blocks.spares.isEmpty ? BlockState.Batch() : blocks.spares.takeLast()
+  }
+
+  private func giveBack(_ batch: BlockState.Batch) {
+    batch.trim()
+    blocks.spares.append(batch)
   }
 
   /// Takes what has arrived and puts each block into the queue of its modes.
@@ -92,6 +121,8 @@ extension RunLoop {
       case .inModes(let shared):
         if shared.isForCommonModes { blocks.common.append(.init(sequence: sequence, work: .shared(shared))) }
         for mode in shared.modes { mode.blocks.append(.init(sequence: sequence, work: .shared(shared))) }
+      case .job(let job):
+        blocks.jobs.append(.init(sequence: sequence, work: .job(job)))
       }
     }
     blocks.arrived.trim(to: 1024)

@@ -15,20 +15,64 @@ extension RunLoop {
       expel(item)
       item.letGo()
     }
-    dropBlocks()
+    discardRemainingBlocks()
     for mode in table.withLock({ $0.modes.values }) { mode.forgetObserverLists() }
   }
 
-  private func dropBlocks() {
+  /// Refuses blocks and jobs from now on; drops the blocks that wait, and runs the jobs.
+  ///
+  /// On the loop's own thread, outside every run.
+  package func discardRemainingBlocks() {
     inbox.close()
-    sortArrivals()
-    var dropped: [Block] = []
-    func drop(_ queue: inout BlockQueue) {
-      while !queue.isEmpty { if let block = queue.takeFirst().work.take() { dropped.append(block) } }
-    }
-    for mode in table.withLock({ $0.modes.values }) { drop(&mode.blocks) }
-    drop(&blocks.common)
+    var dropped: [BlockQueue.Work] = []
+    forEachRemaining { dropped.append($0) }
     counters.droppedBlocks.wrappingAdd(dropped.count, ordering: .relaxed)
+    // A job is never dropped: whoever waits for its task would wait for ever.
+    for case .job(let job) in dropped { job.runner.body(job.job) }
+  }
+
+  /// Runs every block and job that waits, for whatever mode, in the order in which they were posted, also those that they
+  /// post meanwhile.
+  ///
+  /// On the loop's own thread, outside every run; for a thread that ends its work in good order.
+  package func runRemainingBlocks(while mayGoOn: () -> Bool) {
+    while mayGoOn(), let work = takeFirstRemaining() {
+      switch work {
+      case .own(let block): runLoopIsCallingOutToABlock(block)
+      case .shared: break
+      case .job(let job): runLoopIsCallingOutToAnExecutorJob(job)
+      }
+    }
+  }
+
+  /// The timers, and the sources, ports and descriptor sources, that are in the loop.
+  package var itemCounts: (timers: Int, sources: Int) {
+    let items = table.withLock { $0.allItems }
+    let timers = items.count { $0 is Timer }
+    return (timers, items.count { !($0 is Observer) } - timers)
+  }
+
+  private func forEachRemaining(_ body: (BlockQueue.Work) -> Void) {
+    while let work = takeFirstRemaining() { body(work) }
+  }
+
+  /// Takes the block or job that was posted first, of all modes. O(modes).
+  private func takeFirstRemaining() -> BlockQueue.Work? {
+    if inbox.mayHaveEntries { sortArrivals() }
+    while true {
+      let modes = table.withLock { Array($0.modes.values) }
+      let first = modes.min { $0.blocks.firstSequence < $1.blocks.firstSequence }
+      let own = first?.blocks.firstSequence ?? .max
+      let (common, jobs) = (blocks.common.firstSequence, blocks.jobs.firstSequence)
+      guard min(own, common, jobs) != .max else { return nil }
+      let entry: BlockQueue.Entry
+      if let first, own < common, own < jobs {
+        entry = first.blocks.takeFirst()
+      } else {
+        entry = common < jobs ? blocks.common.takeFirst() : blocks.jobs.takeFirst()
+      }
+      if let work = entry.work.take() { return work }
+    }
   }
 }
 

@@ -37,6 +37,16 @@ extension RunLoop {
     }
   }
 
+  /// Leaves an executor's job for the loop; false if the loop's thread has ended.
+  ///
+  /// Any thread.
+  package func enqueue(_ job: LoopJob) -> Bool {
+    table.checkFork()
+    guard inbox.append(.job(job)) else { return false }
+    post()
+    return true
+  }
+
   @inline(__always)
   private func post(_ entry: consuming Inbox.Entry) -> Bool {
     table.checkFork()

@@ -18,8 +18,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   let waiter: any Waiter
   let stopFlag = StopFlag()
   let counters = Counters()
-  /// The kernel's id of the loop's thread.
-  let threadID: Int32
+  /// The kernel's id of the loop's thread; zero until the thread has asked for the loop.
+  let threadID: Atomic<Int32>
   /// The mode of the innermost run.
   let current = Atomic<UInt>(0)
   let waiting = Atomic<Bool>(false)
@@ -53,7 +53,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   #endif
 
   init(threadID: Int32, waiter: any Waiter, mainQueueHandle: Int32? = nil, sabotage: Sabotage = []) {
-    self.threadID = threadID
+    self.threadID = Atomic(threadID)
     self.table = GuardedModeTable(mainQueueHandle: mainQueueHandle)
     self.waiter = waiter
     #if DEBUG

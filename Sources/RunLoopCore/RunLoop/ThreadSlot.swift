@@ -12,7 +12,9 @@ extension RunLoop {
   /// `CFRunLoopGetCurrent`.
   public static var current: RunLoop {
     if let slot = crl_thread_slot_get() { return loop(in: slot) }
-    return attach(isMainThread ? main : RunLoop(threadID: callingThreadID, waiter: SystemWaiter.shared))
+    if isMainThread { return attach(main) }
+    if let promised = LoopPromise.installed?.loop { return attach(promised) }
+    return attach(RunLoop(threadID: callingThreadID, waiter: SystemWaiter.shared))
   }
 
   /// The loop of the main thread, from any thread.
@@ -57,9 +59,9 @@ extension RunLoop {
   /// How the calling thread tells the time: as its loop does, if it has one.
   static var currentWaiter: any Waiter { currentIfMade?.waiter ?? SystemWaiter.shared }
 
-  static var callingThreadID: Int32 { crl_thread_id() }
+  package static var callingThreadID: Int32 { crl_thread_id() }
 
-  static var isMainThread: Bool { callingThreadID == getpid() }
+  package static var isMainThread: Bool { callingThreadID == getpid() }
 
   private static func loop(in slot: UnsafeMutableRawPointer) -> RunLoop {
     // After its loop has ended, a thread that asks in a late destructor is given one that is dead, and kept nowhere.
@@ -76,6 +78,7 @@ extension RunLoop {
   /// Makes `loop` the calling thread's and sees to it that it ends with the thread.
   @discardableResult
   static func attach(_ loop: RunLoop) -> RunLoop {
+    loop.threadID.store(callingThreadID, ordering: .relaxed)
     crl_thread_slot_set(Unmanaged.passRetained(loop).toOpaque())
     RunLoopRegistry.shared.insert(loop)
     // The key's value is the round of destructors, beginning at 1: a null value would call none.
@@ -84,7 +87,7 @@ extension RunLoop {
   }
 
   /// Ends the calling thread's loop, as the thread's end does.
-  static func detachCurrent() {
+  package static func detachCurrent() {
     guard let slot = crl_thread_slot_get(), slot != endedMark else { return }
     let loop = Unmanaged<RunLoop>.fromOpaque(slot)
     loop._withUnsafeGuaranteedRef { $0.end() }

@@ -1,12 +1,12 @@
 import CRunLoopSystem
-import Synchronization
+package import Synchronization
 
 extension Atomic where Value == UInt32 {
   /// Sleeps while this word reads `expected`, until `deadline` on the monotonic clock.
   ///
   /// It may return early, whatever the cause: the caller looks again. The corresponding system call is `futex` with
   /// `FUTEX_WAIT_BITSET`.
-  borrowing func futexWait(while expected: UInt32, until deadline: Tick = .never) {
+  package borrowing func futexWait(while expected: UInt32, until deadline: Tick = .never) {
     withUnsafePointer(to: self) { pointer in
       let word = UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt32.self)
       guard deadline != .never else {
@@ -21,7 +21,7 @@ extension Atomic where Value == UInt32 {
   /// Wakes at most `count` threads that sleep on this word.
   ///
   /// The corresponding system call is `futex` with `FUTEX_WAKE`.
-  borrowing func futexWake(_ count: Int32 = 1) {
+  package borrowing func futexWake(_ count: Int32 = 1) {
     _ = withUnsafePointer(to: self) { pointer in
       crl_futex_wake(UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt32.self), count)
     }

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// It is our own because `Synchronization.Mutex` goes to the kernel under contention and, as its slow path is not
 /// instrumented, gives false reports under the thread sanitizer. It is not recursive, and no call-out runs under it.
-struct Lock: ~Copyable {
+package struct Lock: ~Copyable {
   private enum State {
     static let free: UInt32 = 0
     static let held: UInt32 = 1
@@ -15,20 +15,22 @@ struct Lock: ~Copyable {
 
   private let word = Atomic<UInt32>(State.free)
 
+  package init() {}
+
   @inline(__always)
-  borrowing func lock() {
+  package borrowing func lock() {
     let (acquired, _) = word.compareExchange(
       expected: State.free, desired: State.held, successOrdering: .acquiring, failureOrdering: .relaxed)
     if !acquired { lockSlowly() }
   }
 
   @inline(__always)
-  borrowing func unlock() {
+  package borrowing func unlock() {
     if word.exchange(State.free, ordering: .releasing) == State.awaited { word.futexWake() }
   }
 
   @inline(__always)
-  borrowing func withLock<Result: ~Copyable, Failure: Error>(
+  package borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     lock()

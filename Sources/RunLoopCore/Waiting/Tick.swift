@@ -14,6 +14,12 @@ package struct Tick: Hashable, Comparable, Sendable {
   /// A date that has always been.
   package static let distantPast = Tick(nanoseconds: .min)
 
+  /// Now, by the system's monotonic clock.
+  package static var monotonicNow: Tick { SystemWaiter.shared.now }
+
+  /// So much later than now.
+  package static func after(_ duration: Duration) -> Tick { monotonicNow + Int64(saturating: duration) }
+
   package static func < (left: Tick, right: Tick) -> Bool {
     left.nanoseconds < right.nanoseconds
   }

@@ -1,0 +1,119 @@
+public import RunLoopCore
+
+extension Thread {
+  /// Runs a block on the thread, when its loop runs in one of several modes.
+  ///
+  /// A thread that has been started and whose loop does not run yet keeps it until then. Any thread; the order of posts is
+  /// kept. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
+  ///
+  /// - Throws: ``ThreadError/notStarted(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``.
+  @discardableResult
+  public func perform(
+    inModes modes: [RunLoop.Mode] = [.common], _ block: @escaping @Sendable () -> Void
+  ) throws(ThreadError) -> PerformToken {
+    let task = PerformTask(block)
+    try post(task, inModes: modes)
+    return PerformToken(task: task, timer: nil)
+  }
+
+  /// Runs a block on the thread and waits until it has run.
+  ///
+  /// On the thread itself the block runs at once. The corresponding Foundation method is
+  /// `perform(_:on:with:waitUntilDone:modes:)` with waiting.
+  ///
+  /// - Parameters:
+  ///   - modes: The modes in which the block may run.
+  ///   - timeout: How long to wait; nil: as long as it takes.
+  ///   - body: The block.
+  /// - Returns: What the block gives.
+  /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, and ``ThreadError/dropped(thread:)``
+  ///   if the thread ends first, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
+  public func performAndWait<Value: Sendable, Failure: Error>(
+    inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) throws -> Value {
+    if Thread.current === self { return try body() }
+    let outcome = Outcome<Value, Failure>()
+    let task = PerformTask { outcome.set { () throws(Failure) in try body() } }
+    try post(task, inModes: modes)
+    try wait(for: task, timeout: timeout)
+    return try outcome.get()
+  }
+
+  /// Runs a block on the thread after a time, when its loop runs in one of several modes.
+  ///
+  /// The corresponding Foundation method is `perform(_:with:afterDelay:inModes:)`.
+  ///
+  /// - Throws: As ``perform(inModes:_:)``.
+  @discardableResult
+  public func perform(
+    afterDelay delay: Duration, inModes modes: [RunLoop.Mode] = [.default], _ block: @escaping @Sendable () -> Void
+  ) throws(ThreadError) -> PerformToken {
+    try perform(PerformTask(block), afterDelay: delay, inModes: modes)
+  }
+
+  func perform(
+    _ task: PerformTask, afterDelay delay: Duration, inModes modes: [RunLoop.Mode]
+  ) throws(ThreadError) -> PerformToken {
+    guard !modes.isEmpty else { throw .noModes }
+    let loop = try loopForWork()
+    let ticket = task.ticket
+    let timer = Timer(deadline: loop.now.advanced(by: delay)) { _ in ticket() }
+    for mode in modes {
+      guard loop.add(timer, forMode: mode) else {
+        timer.invalidate()
+        throw .finished(thread: label)
+      }
+    }
+    return PerformToken(task: task, timer: timer)
+  }
+
+  func post(_ task: PerformTask, inModes modes: [RunLoop.Mode]) throws(ThreadError) {
+    guard !modes.isEmpty else { throw .noModes }
+    guard try loopForWork().perform(inModes: modes, block: task.ticket) else { throw .finished(thread: label) }
+  }
+
+  /// Waits until a task is over, on the calling thread.
+  func wait(for task: PerformTask, timeout: Duration?) throws(ThreadError) {
+    let deadline = timeout.map { Tick.after($0) } ?? .never
+    do throws(ThreadError) {
+      try Thread.current.wait(for: self, until: deadline) { task.state.isOver } sleep: { deadline in
+        let state = task.state
+        if !state.isOver { task.sleep(while: state, until: deadline) }
+      }
+    } catch {
+      // Nobody waits for it any more: it does not begin.
+      task.end(.cancelled)
+      throw error
+    }
+    switch task.state {
+    case .cancelled: throw .cancelled
+    case .dropped: throw .dropped(thread: label)
+    case .pending, .running, .ran: break
+    }
+  }
+
+  private func loopForWork() throws(ThreadError) -> RunLoop {
+    if hasNotStarted { throw .notStarted(thread: label) }
+    guard let loop = runLoop else { throw .finished(thread: label) }
+    return loop
+  }
+}
+
+/// What a block that somebody waits for has given. Written before the task is over, read after.
+final class Outcome<Value: Sendable, Failure: Error>: @unchecked Sendable {
+  private var result: Result<Value, Failure>?
+
+  func set(_ body: () throws(Failure) -> Value) {
+    do throws(Failure) {
+      result = .success(try body())
+    } catch {
+      result = .failure(error)
+    }
+  }
+
+  func get() throws -> Value {
+    guard let result else { throw ThreadError.cancelled }
+    return try result.get()
+  }
+}

@@ -1,0 +1,78 @@
+/// What becomes of a resident thread, as a value.
+struct ResidentLifecycle: Hashable, Sendable {
+  private(set) var state = ResidentThread.State.running
+
+  enum StopAction: Hashable, Sendable {
+    /// It has been told so before.
+    case nothing
+    /// Take no more work, and end.
+    case stop
+    /// The work that was to run first is to be given up.
+    case escalate
+  }
+
+  /// Whether work is accepted.
+  var takesWork: Bool { state == .running }
+
+  mutating func stop(_ policy: ResidentThread.StopPolicy) -> StopAction {
+    switch (state, policy) {
+    case (.running, .afterPendingWork):
+      state = .draining
+      return .stop
+    case (.running, .immediately):
+      state = .stopping
+      return .stop
+    case (.draining, .immediately):
+      state = .stopping
+      return .escalate
+    case (.draining, .afterPendingWork), (.stopping, _), (.finished, _): return .nothing
+    }
+  }
+
+  /// The thread's last step. A loop that ended by other means has not been stopped before.
+  mutating func finish() {
+    precondition(state != .finished, "a resident thread finished twice")
+    state = .finished
+  }
+}
+
+extension ResidentThread {
+  /// What a resident thread does with work.
+  public enum State: Sendable, Hashable {
+    /// It takes work.
+    case running
+    /// It takes no more work, and runs what it has accepted.
+    case draining
+    /// It takes no more work, and gives up what it has accepted.
+    case stopping
+    /// It has ended.
+    case finished
+  }
+
+  /// What becomes of accepted work when the thread is told to stop.
+  public enum StopPolicy: Sendable, Hashable {
+    /// Everything that was accepted runs, in every mode and in order; delayed work that is not due is cancelled.
+    case afterPendingWork
+    /// The call-out that runs comes to its end; everything else is cancelled.
+    case immediately
+  }
+
+  /// What a resident thread has done with the work that it was given.
+  public struct StopReport: Sendable, Hashable {
+    /// Pieces of work that ran.
+    public var ran = 0
+    /// Pieces of work that were cancelled, by their token or by the stop.
+    public var cancelled = 0
+    /// Pieces of work that the end of the thread left behind.
+    public var dropped = 0
+    /// Pieces of work that were refused because the thread was stopping or had ended.
+    public var refused = 0
+    /// Timers that were left in the loop.
+    public var timersLeft = 0
+    /// Sources, ports and descriptor sources that were left in the loop.
+    public var sourcesLeft = 0
+
+    /// Makes a report in which everything is zero.
+    public init() {}
+  }
+}

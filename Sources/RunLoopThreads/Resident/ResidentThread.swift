@@ -1,0 +1,208 @@
+public import RunLoopCore
+
+/// A thread that stays and takes work until it is told to stop.
+///
+/// It is the owner's handle: when the last reference to it goes, the thread is told to stop after the work that it has
+/// accepted; nobody waits for that. It is an executor too: an actor whose `unownedExecutor` it gives lives on the thread.
+public final class ResidentThread: Sendable, Hashable {
+  let core: ResidentCore
+
+  /// Starts a thread and returns when its loop takes work.
+  ///
+  /// - Parameters:
+  ///   - name: The thread's name.
+  ///   - configuration: Stack, niceness and processors.
+  ///   - onStart: Called on the thread before it takes work: open here what belongs to the thread.
+  ///   - onStop: Called on the thread when it takes no more work and has run or given up what it had: close it here.
+  /// - Throws: ``ThreadError/cannotStart(thread:number:)``.
+  public init(
+    name: String? = nil, configuration: Thread.Configuration = .init(), onStart: (@Sendable () -> Void)? = nil,
+    onStop: (@Sendable () -> Void)? = nil
+  ) throws(ThreadError) {
+    core = try ResidentCore.start(name: name, configuration: configuration, onStart: onStart, onStop: onStop)
+  }
+
+  deinit {
+    _ = core.stop(.afterPendingWork)
+  }
+
+  /// Whether both are the same.
+  public static func == (left: ResidentThread, right: ResidentThread) -> Bool { left === right }
+
+  /// Hashes the identity.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+// What the thread is. Any thread.
+extension ResidentThread {
+  /// The thread's loop. After the thread has ended, it refuses everything.
+  public var runLoop: RunLoop { core.runLoop }
+
+  /// The thread's object.
+  public var thread: Thread { core.thread }
+
+  /// What the thread does with work.
+  public var state: State { core.state }
+
+  /// What has become of the work that it was given so far.
+  public var counts: StopReport { core.counts }
+}
+
+// Giving it work. Any thread.
+extension ResidentThread {
+  /// Runs a block on the thread.
+  ///
+  /// - Throws: ``ThreadError/stopping(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``; the block is
+  ///   released and does not run.
+  @discardableResult
+  public func perform(
+    inModes modes: [RunLoop.Mode] = [.common], _ work: @escaping @Sendable () -> Void
+  ) throws(ThreadError) -> PerformToken {
+    let task = PerformTask(owner: core, work)
+    try core.post(task, inModes: modes)
+    return PerformToken(task: task, timer: nil)
+  }
+
+  /// Runs a block on the thread and waits until it has run; on the thread itself, at once.
+  ///
+  /// - Returns: What the block gives.
+  /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, ``ThreadError/cancelled`` if the thread
+  ///   is stopped immediately, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
+  public func performAndWait<Value: Sendable, Failure: Error>(
+    inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
+    _ work: @escaping @Sendable () throws(Failure) -> Value
+  ) throws -> Value {
+    if Thread.current === core.thread { return try work() }
+    let outcome = Outcome<Value, Failure>()
+    let task = PerformTask(owner: core) { outcome.set { () throws(Failure) in try work() } }
+    try core.post(task, inModes: modes)
+    try core.thread.wait(for: task, timeout: timeout)
+    return try outcome.get()
+  }
+
+  /// Runs a block on the thread after a time. Work that is not due when the thread is told to stop is cancelled.
+  ///
+  /// - Throws: As ``perform(inModes:_:)``.
+  @discardableResult
+  public func perform(
+    afterDelay delay: Duration, inModes modes: [RunLoop.Mode] = [.default], _ work: @escaping @Sendable () -> Void
+  ) throws(ThreadError) -> PerformToken {
+    let task = PerformTask(owner: core, work)
+    return PerformToken(task: task, timer: try core.post(task, afterDelay: delay, inModes: modes))
+  }
+
+  /// Runs a block on the thread and gives what it gives.
+  ///
+  /// If the calling task is cancelled before the block has begun, it does not run.
+  ///
+  /// - Throws: What the block throws, `CancellationError`, or a ``ThreadError`` as ``performAndWait(inModes:timeout:_:)``.
+  public func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    let outcome = Outcome<Value, any Error>()
+    let task = PerformTask(owner: core) { outcome.set(work) }
+    let state = try await withTaskCancellationHandler {
+      try Task.checkCancellation()
+      return try await withCheckedThrowingContinuation { continuation in
+        do {
+          try core.post(task, inModes: [.common])
+          task.whenOver { continuation.resume(returning: $0) }
+        } catch {
+          continuation.resume(throwing: error)
+        }
+      }
+    } onCancel: {
+      task.end(.cancelled)
+    }
+    switch state {
+    case .cancelled:
+      try Task.checkCancellation()
+      throw ThreadError.cancelled
+    case .dropped: throw ThreadError.dropped(thread: core.thread.label)
+    case .pending, .running, .ran: return try outcome.get()
+    }
+  }
+}
+
+// Ending it. Any thread, the thread itself included.
+extension ResidentThread {
+  /// Tells the thread to stop, and returns at once.
+  ///
+  /// It takes no more work from now on. Again: nothing, but that a stop that is immediate overrules one that is not.
+  ///
+  /// - Returns: The state after it.
+  @discardableResult
+  public func stop(_ policy: StopPolicy = .afterPendingWork) -> State { core.stop(policy) }
+
+  /// Waits until the thread has ended. It does not tell it to stop.
+  ///
+  /// - Returns: What the thread has done with its work.
+  /// - Throws: ``ThreadError/joinsItself(thread:)``, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
+  @discardableResult
+  public func join(timeout: Duration? = nil) throws(ThreadError) -> StopReport {
+    if let timeout { try core.thread.join(timeout: timeout) } else { try core.thread.join() }
+    return core.counts
+  }
+
+  /// Waits, without holding a thread, until this one has ended.
+  ///
+  /// - Returns: What the thread has done with its work.
+  public func finished() async -> StopReport {
+    await withCheckedContinuation { continuation in core.whenFinished { continuation.resume(returning: $0) } }
+  }
+}
+
+// One for all.
+extension ResidentThread {
+  private static let shared = ThreadLocked<[String: ResidentThread]>([:])
+
+  /// The thread of a name that the whole process shares: made once, however many ask at once.
+  ///
+  /// It stays until ``removeShared(_:)``. One that was stopped is replaced by a new one.
+  ///
+  /// - Precondition: The system can make a thread.
+  public static func shared(_ name: String = "default") -> ResidentThread {
+    shared.withLock { threads in
+      if let thread = threads[name], thread.state == .running { return thread }
+      do {
+        let thread = try ResidentThread(name: name)
+        threads[name] = thread
+        return thread
+      } catch {
+        fatalError("the shared resident thread \"\(name)\": \(error)")
+      }
+    }
+  }
+
+  /// Gives up the shared thread of a name. It stops when nobody holds it any more.
+  ///
+  /// - Returns: The thread, if there was one.
+  @discardableResult
+  public static func removeShared(_ name: String = "default") -> ResidentThread? {
+    shared.withLock { $0.removeValue(forKey: name) }
+  }
+}
+
+extension ResidentThread: SerialExecutor, TaskExecutor {
+  /// Leaves a job of an actor for the thread.
+  public func enqueue(_ job: UnownedJob) { core.enqueue(job) }
+
+  /// Leaves a job of a task that prefers this executor for the thread.
+  @_implements(TaskExecutor, enqueue(_:))
+  public func enqueueTaskJob(_ job: UnownedJob) { core.enqueueTaskJob(job) }
+
+  /// The executor's identity, which lives as long as the thread.
+  public func asUnownedSerialExecutor() -> UnownedSerialExecutor { core.asUnownedSerialExecutor() }
+
+  /// The executor's identity, which lives as long as the thread.
+  public func asUnownedTaskExecutor() -> UnownedTaskExecutor { core.asUnownedTaskExecutor() }
+
+  /// Whether the caller is on the thread.
+  public func isIsolatingCurrentContext() -> Bool? { core.isIsolatingCurrentContext() }
+
+  /// Stops the process unless the caller is on the thread.
+  public func checkIsolated() { core.checkIsolated() }
+}
+
+extension ResidentThread: CustomDebugStringConvertible {
+  /// The thread's name and state.
+  public var debugDescription: String { "<ResidentThread>{\(core.thread.label), \(state)}" }
+}

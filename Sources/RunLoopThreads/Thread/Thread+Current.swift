@@ -1,0 +1,77 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+import Synchronization
+
+// A thread's object hangs on the thread, in a thread-local slot, and ends in a thread-specific destructor.
+extension Thread {
+  /// The object of the calling thread, made now for a thread that was made by other means.
+  ///
+  /// O(1), without a system call after the first request. The corresponding Foundation property is `current`.
+  public class var current: Thread {
+    if let slot = crl_object_slot_get() { return Unmanaged<Thread>.fromOpaque(slot).takeUnretainedValue() }
+    return attachForeign()
+  }
+
+  /// The object of the main thread, from any thread.
+  public class var main: Thread { mainObject }
+
+  /// The object of the main thread, from any thread.
+  public class var mainThread: Thread { mainObject }
+
+  private static let mainObject = Thread(foreign: getpid(), isMain: true, promise: LoopPromise(RunLoop.main))
+
+  private static func attachForeign() -> Thread {
+    if RunLoop.isMainThread {
+      // The main thread's object outlives everything.
+      crl_object_slot_set(Unmanaged.passUnretained(mainObject).toOpaque())
+      return mainObject
+    }
+    let thread = Thread(
+      foreign: RunLoop.callingThreadID, isMain: false, promise: LoopPromise(RunLoop.currentIfMade))
+    _ = Unmanaged.passRetained(thread)
+    attach(thread)
+    return thread
+  }
+
+  /// Hangs an object on the calling thread, which owns one reference to it from now on.
+  static func attach(_ thread: Thread) {
+    crl_object_slot_set(Unmanaged.passUnretained(thread).toOpaque())
+    thread.promise.install()
+    pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: 1))
+  }
+
+  /// The round of thread-specific destructors in which the thread's object ends: with its loop, after other destructors.
+  private static let lastRound = 3
+
+  private static let endKey: pthread_key_t = {
+    var key = pthread_key_t()
+    let answer = pthread_key_create(&key) { value in
+      let round = Int(bitPattern: value)
+      if round < lastRound {
+        pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: round + 1))
+      } else if let slot = crl_object_slot_get() {
+        let thread = Unmanaged<Thread>.fromOpaque(slot)
+        thread._withUnsafeGuaranteedRef { $0.endOnThread() }
+        crl_object_slot_set(nil)
+        thread.release()
+      }
+    }
+    precondition(answer == 0, "no thread-specific key is left for the end of threads (error \(answer))")
+    return key
+  }()
+}
+
+/// What is called on every thread that has an object, as its last step, before its loop ends.
+package enum WillExit {
+  private static let hook = ThreadLocked<(@Sendable (Thread) -> Void)?>(nil)
+
+  /// Sets the hook, once for the process.
+  package static func set(_ hook: @escaping @Sendable (Thread) -> Void) {
+    Self.hook.withLock { $0 = hook }
+  }
+
+  static func run(for thread: Thread) {
+    hook.withLock { $0 }?(thread)
+  }
+}

@@ -1,0 +1,47 @@
+/// Why a thread did not do what it was asked to.
+public enum ThreadError: Error, Hashable, Sendable {
+  /// The thread has not been started, so nothing can run on it.
+  case notStarted(thread: String)
+  /// The thread has been started before; a thread runs once.
+  case alreadyStarted(thread: String)
+  /// The thread was cancelled before it was started.
+  case cancelledBeforeStart(thread: String)
+  /// The thread has finished, so nothing can run on it any more.
+  case finished(thread: String)
+  /// The thread takes no more work: it has been told to stop.
+  case stopping(thread: String)
+  /// The system could not make the thread. `number` is the error that it gave, such as `EAGAIN`.
+  case cannotStart(thread: String, number: Int32)
+  /// The list of modes is empty, so the work could never run.
+  case noModes
+  /// The work was cancelled before it ran.
+  case cancelled
+  /// The thread ended, or its run loop did, before the work ran.
+  case dropped(thread: String)
+  /// The time to wait was over. The work is cancelled if it had not begun, and goes on if it had.
+  case timedOut
+  /// A thread cannot wait for its own end.
+  case joinsItself(thread: String)
+  /// The wait would close a circle of threads that wait for each other, in this order.
+  case wouldDeadlock(cycle: [String])
+}
+
+extension ThreadError: CustomStringConvertible {
+  /// The text for a person.
+  public var description: String {
+    switch self {
+    case .notStarted(let thread): "\(thread) has not been started"
+    case .alreadyStarted(let thread): "\(thread) has been started before"
+    case .cancelledBeforeStart(let thread): "\(thread) was cancelled before it was started"
+    case .finished(let thread): "\(thread) has finished"
+    case .stopping(let thread): "\(thread) takes no more work: it has been told to stop"
+    case .cannotStart(let thread, let number): "\(thread) could not be made: \(errorText(number))"
+    case .noModes: "there is no mode in which the work could run"
+    case .cancelled: "the work was cancelled before it ran"
+    case .dropped(let thread): "\(thread) ended before the work ran"
+    case .timedOut: "the time to wait was over"
+    case .joinsItself(let thread): "\(thread) cannot wait for its own end"
+    case .wouldDeadlock(let cycle): "waiting would never end: " + cycle.joined(separator: " waits for ")
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import Glibc
+import RunLoopCore
+import Synchronization
+
+typealias ThreadLock = Lock
+
+/// A value behind a lock.
+final class ThreadLocked<Value>: @unchecked Sendable {
+  // Sendable: the value is guarded by the lock.
+  private let lock = Lock()
+  private var value: Value
+
+  init(_ value: Value) {
+    self.value = value
+  }
+
+  func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
+    lock.lock()
+    defer { lock.unlock() }
+    return try body(&value)
+  }
+}
+
+/// What the system says of an error number.
+func errorText(_ number: Int32) -> String {
+  "\(strerror(number).map { String(cString: $0) } ?? "error") (\(number))"
+}
