@@ -22,6 +22,11 @@ package struct Sabotage: OptionSet, Sendable {
   package static let newTimersAdded = Sabotage(rawValue: 1 << 10)
   package static let invalidKept = Sabotage(rawValue: 1 << 11)
   package static let commonModeRuns = Sabotage(rawValue: 1 << 12)
+  package static let signalsWake = Sabotage(rawValue: 1 << 13)
+  package static let portsSilent = Sabotage(rawValue: 1 << 14)
+  package static let postsMakeTimers = Sabotage(rawValue: 1 << 15)
+  package static let descriptionIncomplete = Sabotage(rawValue: 1 << 16)
+  package static let mainQueueIgnored = Sabotage(rawValue: 1 << 17)
 }
 
 extension Sabotage {
@@ -32,4 +37,15 @@ extension Sabotage {
     /// Whether this build can be sabotaged.
     package static let isPossible = false
   #endif
+}
+
+extension RunLoop {
+  /// Breaks a loop that exists already, as the main loop does, or mends it again.
+  ///
+  /// The loop's thread, while the loop does not run and no other thread uses it. A release build does nothing.
+  package func setSabotage(_ sabotage: Sabotage) {
+    #if DEBUG
+      self.sabotage = sabotage
+    #endif
+  }
 }

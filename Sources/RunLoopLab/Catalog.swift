@@ -2,7 +2,8 @@
 enum Catalog {
   static let all: [any Experiment] = [
     TenSteps(), RunResults(), OneModeAtATime(), CommonModes(), DuplicateItems(), EmptyModes(), ModesOnlyGrow(),
-    TimerDates(), ObserverOrder(), Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
+    SignalAndWake(), TimerDates(), ObserverOrder(), CallOutNames(), Description(), MainQueue(), DelayedAndPosted(),
+    Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
   ]
 
   /// The ids of all experiments, in order.

@@ -129,7 +129,7 @@ open class Port: @unchecked Sendable, Hashable {
         for membership in memberships.all { membership.loop.noteReady(membership) }
         let loops = memberships.loops
         lock.unlock()
-        for loop in loops { loop.post() }
+        for loop in loops where !loop.sabotage.contains(.portsSilent) { loop.post() }
         return
       }
       lock.unlock()

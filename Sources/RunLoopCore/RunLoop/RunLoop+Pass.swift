@@ -41,7 +41,7 @@ extension RunLoop {
   /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop but for runs nested in one of the
   /// queue's own blocks.
   func isServingMainQueue(_ mode: ModeState) -> Bool {
-    mode.servesMainQueue.load(ordering: .relaxed) && !isDrainingMainQueue
+    mode.servesMainQueue.load(ordering: .relaxed) && !isDrainingMainQueue && !sabotage.contains(.mainQueueIgnored)
   }
 
   /// Whether a pass of the mode would find something to run now: a block, or a signalled source.
@@ -84,7 +84,7 @@ extension RunLoop {
     while !isOver {
       let isWatching = mode.isWatching.load(ordering: .relaxed)
       let asleep = word.apply(.announceSleep(waiter.sleeper(watching: isWatching))).after
-      switch asleep.isWoken ? .never : lastLook(mode, isWatching: isWatching) {
+      switch asleep.isWoken ? .never : lastLook(mode, asleep, isWatching: isWatching) {
       case .never: isOver = true
       case .again: break
       case .until(let deadline, let set):
@@ -100,12 +100,12 @@ extension RunLoop {
     case until(Tick, PollSet?)
     /// Something is there to be done.
     case never
-    /// The mode has come to watch descriptors, or to watch none, since the sleep was announced.
+    /// The mode has come to watch descriptors, or to watch none, since the sleep was announced, or somebody has posted.
     case again
   }
 
   /// The last look for work, after the sleep was announced.
-  private func lastLook(_ mode: ModeState, isWatching: Bool) -> Sleep {
+  private func lastLook(_ mode: ModeState, _ asleep: WakeState, isWatching: Bool) -> Sleep {
     guard !hasBlock(mode, exactly: true) else { return .never }
     return table.withLock { table in
       purgeSignalled(mode)
@@ -126,6 +126,8 @@ extension RunLoop {
         guard deadline > now else { return .never }
         lastSleepBegan = min(lastSleepBegan, now)
       }
+      // A poster that has already taken the sleeper out of the word has found no set to wake it in.
+      guard word.state == asleep else { return .again }
       table.sleepingMode = mode
       table.sleepDeadline = deadline
       table.waitingIn = mode.pollSet

@@ -9,7 +9,10 @@ extension RunLoop {
   /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method `perform(_:)`.
   @discardableResult
   public func perform(_ block: @escaping @Sendable () -> Void) -> Bool {
-    post(.inDefaultMode(Block(body: block)))
+    if sabotage.contains(.postsMakeTimers) {
+      return add(Timer(tick: waiter.now, interval: 0, tolerance: 0) { _ in block() }, forMode: .default)
+    }
+    return post(.inDefaultMode(Block(body: block)))
   }
 
   /// Runs a block once on the loop's thread, when the loop next runs in one of several modes.

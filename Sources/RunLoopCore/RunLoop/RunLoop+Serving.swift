@@ -200,6 +200,7 @@ extension RunLoop {
   /// Under the source's lock.
   func noteSignalled(_ membership: Membership<Source>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
+    if sabotage.contains(.signalsWake) { wakeUp() }
   }
 
   /// Notes that a port has a message.

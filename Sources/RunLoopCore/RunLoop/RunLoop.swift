@@ -45,7 +45,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   var rotation = 0
 
   #if DEBUG
-    let sabotage: Sabotage
+    var sabotage: Sabotage
   #else
     var sabotage: Sabotage {
       @inline(__always) get { [] }

@@ -26,6 +26,8 @@ final class PollSet: @unchecked Sendable {
     let descriptor: Int32
     let serial: UInt32
     let events: RunLoop.DescriptorSource.Events
+    /// The other end writes no more, which only those are told who ask for hang-ups.
+    let isHalfClosed: Bool
   }
 
   private enum Token {
@@ -158,7 +160,8 @@ extension PollSet {
       for _ in watch.sources.indices {
         watch.turn = (watch.turn + 1) % watch.sources.count
         let source = watch.sources[watch.turn].item
-        let events = found.events.intersection(source.events.union([.hangUp, .error]))
+        var events = found.events.intersection(source.events.union([.hangUp, .error]))
+        if found.isHalfClosed, source.events.contains(.hangUp) { events.insert(.hangUp) }
         guard !events.isEmpty else { continue }
         watches[found.descriptor] = watch
         return (source, events)
@@ -186,7 +189,10 @@ extension PollSet {
       default:
         let serial = UInt32(truncatingIfNeeded: event.data.u64 >> 32)
         let descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
-        ready.append(Ready(descriptor: descriptor, serial: serial, events: .init(epollBits: event.events)))
+        ready.append(
+          Ready(
+            descriptor: descriptor, serial: serial, events: .init(epollBits: event.events),
+            isHalfClosed: event.events & EPOLLRDHUP.rawValue != 0))
       }
     }
   }
@@ -220,7 +226,7 @@ extension RunLoop.DescriptorSource.Events {
     self = []
     if epollBits & EPOLLIN.rawValue != 0 { insert(.readable) }
     if epollBits & EPOLLOUT.rawValue != 0 { insert(.writable) }
-    if epollBits & (EPOLLHUP.rawValue | EPOLLRDHUP.rawValue) != 0 { insert(.hangUp) }
+    if epollBits & EPOLLHUP.rawValue != 0 { insert(.hangUp) }
     if epollBits & EPOLLERR.rawValue != 0 { insert(.error) }
   }
 

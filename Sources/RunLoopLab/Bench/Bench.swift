@@ -1,6 +1,6 @@
 import RunLoopCore
 
-/// Where experiments get their loops: real ones, on virtual time, each on a thread of its own.
+/// Where experiments get their loops: real ones, on virtual time, each on a thread of its own; or the main loop.
 struct Bench: Sendable {
   /// How the loops are broken on purpose; honest loops have none.
   let sabotage: Sabotage
@@ -22,5 +22,27 @@ struct Bench: Sendable {
       defer { loop.setTraceHook(nil) }
       return body(Rig(time: time, loop: loop, trace: trace, log: log))
     }
+  }
+
+  /// Whether the calling thread is the main thread, which ``onMainLoop(_:)`` needs.
+  static var isOnMainThread: Bool { RunLoop.current == RunLoop.main }
+
+  /// Runs `body` on the calling thread, which is the main thread, with the main loop.
+  ///
+  /// The main loop is the process's only one that serves the main dispatch queue. It is on real time.
+  func onMainLoop<Result>(_ body: (MainRig) -> Result) -> Result {
+    precondition(Self.isOnMainThread, "only the main thread runs the main loop")
+    let loop = RunLoop.main
+    log.write("The main loop:")
+    let trace = Trace()
+    loop.setSabotage(sabotage)
+    loop.setTraceHook { event in _ = trace.write(event) }
+    defer {
+      loop.setTraceHook(nil)
+      loop.setSabotage([])
+      // What a broken loop left in the main dispatch queue.
+      if !sabotage.isEmpty { loop.run(mode: .default, for: .zero) }
+    }
+    return body(MainRig(loop: loop, trace: trace, log: log))
   }
 }

@@ -13,9 +13,16 @@ protocol Experiment: Sendable {
   var claim: String { get }
   /// What is to be thought of the claim, if the experiment holds.
   var verdict: Verdict { get }
+  /// Whether the experiment is about the main loop, and so can only be run on the main thread.
+  var needsMainThread: Bool { get }
 
   /// Runs loops on a bench and returns what was observed, beside what the verdict requires.
   func run(on bench: Bench) -> Outcome
+}
+
+extension Experiment {
+  /// Most experiments make their own loops and can be run anywhere.
+  var needsMainThread: Bool { false }
 }
 
 /// What is to be thought of a claim of the documents.

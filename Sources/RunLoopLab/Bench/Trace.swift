@@ -35,6 +35,21 @@ final class Trace: Sendable {
   /// The events so far.
   var events: [RunLoop.TraceEvent] { state.withLock { $0.events } }
 
+  /// The kind of the innermost call-out that is being made, or `none`.
+  ///
+  /// Observers' call-outs are not among them.
+  var callOut: String {
+    var open: [String] = []
+    for event in events {
+      switch event.kind {
+      case .callOut(let callOut): open.append(callOut.rawValue)
+      case .callOutEnded: _ = open.popLast()
+      case .activity, .sleep: break
+      }
+    }
+    return open.last ?? "none"
+  }
+
   /// The events so far in one word each, without the ends of the call-outs.
   var text: String { events.compactMap(\.word).joined(separator: " ") }
 }

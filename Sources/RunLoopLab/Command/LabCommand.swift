@@ -10,7 +10,7 @@ struct LabCommand: Sendable {
     usage: runloop lab [--list] [--verbose | --json] [experiment ...]
 
     Runs experiments that put the claims of the source documents to the test on the real run loop,
-    on virtual time: all of them, or the ones named, as in "runloop lab D4 D9".
+    most of them on virtual time: all of them, or the ones named, as in "runloop lab D4 D9".
 
       --list      names the experiments and runs none
       --verbose   prints what each experiment says while it runs

@@ -1,0 +1,37 @@
+import Glibc
+import RunLoopCore
+
+/// The main loop with the instruments around it, on real time.
+///
+/// Any thread; the loop is run on the main thread.
+struct MainRig: Sendable {
+  let loop: RunLoop
+  /// All that the loop did.
+  let trace: Trace
+  /// What the experiment says.
+  let log: Record
+  private let mainThread = pthread_self()
+
+  /// How long a run may take before it is given up.
+  ///
+  /// An experiment ends its runs by events; this ends them if one is lost.
+  static let patience = Duration.seconds(10)
+
+  /// On the main thread.
+  init(loop: RunLoop, trace: Trace, log: Record) {
+    self.loop = loop
+    self.trace = trace
+    self.log = log
+  }
+
+  /// The calling thread, as the documents tell threads apart.
+  var thread: String { pthread_equal(pthread_self(), mainThread) != 0 ? "the main thread" : "another thread" }
+
+  /// Runs the loop in the default mode until it has handled one source; what ended the run.
+  @discardableResult
+  func runOnce() -> RunLoop.RunResult {
+    let result = loop.run(mode: .default, for: Self.patience, returnAfterSourceHandled: true)
+    log.write("run(mode: .default) = \(result)")
+    return result
+  }
+}

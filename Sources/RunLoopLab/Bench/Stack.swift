@@ -1,0 +1,26 @@
+import Runtime
+
+/// The functions on the calling thread's stack, innermost first, by the names in the program's symbol tables.
+///
+/// A function without a symbol is left out. The first look at a program takes some milliseconds, a later one less than one.
+func stack() -> [String] {
+  guard let trace = try? Backtrace.capture().symbolicated() else { return [] }
+  return trace.frames.compactMap { $0.symbol?.name }
+}
+
+/// The call-out functions among the functions of a stack, without their parameters, or `none`.
+func callOuts(in stack: [String]) -> String {
+  let names = stack.compactMap { function -> Substring? in
+    let name = function.prefix { $0 != "(" }.split(separator: " ").last ?? ""
+    return name.hasPrefix("runLoopIs") ? name : nil
+  }
+  return names.isEmpty ? "none" : names.joined(separator: " < ")
+}
+
+/// The part of a stack that is the loop's own: from the innermost call-out to the outermost run.
+func loopPart(of stack: [String]) -> ArraySlice<String> {
+  guard let first = stack.firstIndex(where: { $0.contains("runLoopIs") }),
+    let last = stack.lastIndex(where: { $0.contains("RunLoop.run(") }), first <= last
+  else { return [] }
+  return stack[first...last]
+}

@@ -1,0 +1,88 @@
+import Glibc
+import RunLoopCore
+
+/// D14: what is behind performing later, and performing on another thread.
+struct DelayedAndPosted: Experiment {
+  let id = "D14"
+  let title = "Performing later, and on another thread"
+  let documents = ["003", "004"]
+  let claim = """
+    performSelector:afterDelay: makes a timer in the loop of the calling thread, and performSelector:onThread: makes a timer \
+    in the loop of that thread. Without a loop on the thread, neither has an effect.
+    """
+  let verdict = Verdict.corrected(
+    """
+    What is performed later is a timer, as claimed. What is performed on another thread is not: it is a block, which wakes \
+    the loop of that thread at once. Either has no effect as long as nobody runs the loop. Shown is that half of the claim \
+    which is about loops: a thread that has one and does not run it.
+    """)
+
+  func run(on bench: Bench) -> Outcome {
+    var outcome = Outcome()
+    outcome.observe(
+      "performed after a delay of 2 s, by a thread that runs its loop", delayed(bench, busy: 0),
+      requires: "before the run: none, in the run: at 2 s in timer")
+    outcome.observe(
+      "the same, by a thread that runs its loop only after 10 s", delayed(bench, busy: 10),
+      requires: "before the run: none, in the run: at 10 s in timer")
+    outcome.observe(
+      "performed at 2 s on a thread whose loop sleeps, by another thread", posted(bench),
+      requires: "timers made: none; at 2 s in block on the loop's thread")
+    outcome.observe(
+      "performed on a thread that ends without having run its loop", dropped(bench),
+      requires: "ran: none, dropped when the thread ended: 1")
+    return outcome
+  }
+
+  private func delayed(_ bench: Bench, busy seconds: Int) -> String {
+    bench.onLoop { rig in
+      let ran = Record()
+      _ = Timer.scheduledTimer(withTimeInterval: 2, repeats: false) { _ in ran.write(callOut(rig)) }
+      rig.time.advance(by: .seconds(seconds))
+      let before = ran.take()
+      rig.note("the loop runs")
+      rig.loop.run(mode: .default, for: .seconds(10))
+      return "before the run: \(before), in the run: \(ran.text)"
+    }
+  }
+
+  private func posted(_ bench: Bench) -> String {
+    bench.onLoop { rig in
+      let loop = rig.loop
+      let thread = pthread_self()
+      let timers = Record()
+      let ran = Record()
+      rig.keepAlive()
+      rig.time.at(.seconds(2)) {
+        _ = onNewThread {
+          loop.perform {
+            let isOwn = pthread_equal(pthread_self(), thread) != 0
+            ran.write("\(callOut(rig)) on \(isOwn ? "the loop's" : "another") thread")
+          }
+        }
+        if loop.nextDeadline(forMode: .default) != nil { timers.write("one") }
+      }
+      loop.run(mode: .default, for: .seconds(10))
+      return "timers made: \(timers.text); \(ran.text)"
+    }
+  }
+
+  private func dropped(_ bench: Bench) -> String {
+    let ran = Record()
+    let loop = bench.onLoop { rig in
+      let loop = rig.loop
+      onNewThread { _ = loop.perform { ran.write(callOut(rig)) } }
+      rig.time.advance(by: .seconds(10))
+      rig.note("the thread ends")
+      return loop
+    }
+    return "ran: \(ran.text), dropped when the thread ended: \(loop.statistics.droppedBlocks)"
+  }
+
+  /// The kind of the call-out that is being made, and when.
+  private func callOut(_ rig: Rig) -> String {
+    let callOut = rig.trace.callOut
+    rig.note("call-out: \(callOut)")
+    return "at \(rig.seconds) s in \(callOut)"
+  }
+}
