@@ -17,12 +17,13 @@ struct UmbrellaTests {
   @Test("Foundation's spelling of a timer runs on our loop")
   func timer() async {
     let fired = await withCheckedContinuation { continuation in
-      Foundation.Thread.detachNewThread {
+      let thread = Thread {
         let loop = RunLoop.current
         let timer = Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in loop.stop() }
         let result = loop.runUntilStopped()
         continuation.resume(returning: result == .stopped && !timer.isValid)
       }
+      thread.start()
     }
     #expect(fired)
   }

@@ -13,13 +13,20 @@ package struct LoopJob: Sendable {
 }
 
 /// Runs the jobs of one executor.
-package final class LoopJobRunner: Sendable {
-  let body: @Sendable (UnownedJob) -> Void
+package final class LoopJobRunner: @unchecked Sendable {
+  // Sendable: the body is written once, before anybody else has the runner.
+  private var body: (@Sendable (UnownedJob) -> Void)?
 
-  /// Runs a job on the calling thread.
-  package func run(_ job: LoopJob) { body(job.job) }
+  package init() {}
 
-  package init(_ body: @escaping @Sendable (UnownedJob) -> Void) {
+  /// Says how.
+  ///
+  /// Once, before the first job.
+  package func runs(_ body: @escaping @Sendable (UnownedJob) -> Void) {
+    precondition(self.body == nil, "an executor's way to run jobs is said once")
     self.body = body
   }
+
+  /// Runs a job on the calling thread.
+  package func run(_ job: LoopJob) { body?(job.job) }
 }

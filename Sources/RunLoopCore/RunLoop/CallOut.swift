@@ -47,7 +47,7 @@ func runLoopIsCallingOutToABlock(_ block: Block) {
 
 @inline(never)
 func runLoopIsCallingOutToAnExecutorJob(_ job: LoopJob) {
-  job.runner.body(job.job)
+  job.runner.run(job)
   crl_keep_frame()
 }
 

@@ -28,7 +28,7 @@ extension RunLoop {
     forEachRemaining { dropped.append($0) }
     counters.droppedBlocks.wrappingAdd(dropped.count, ordering: .relaxed)
     // A job is never dropped: whoever waits for its task would wait for ever.
-    for case .job(let job) in dropped { job.runner.body(job.job) }
+    for case .job(let job) in dropped { job.runner.run(job) }
   }
 
   /// Runs every block and job that waits, for whatever mode, in the order in which they were posted, also those that they
@@ -56,7 +56,9 @@ extension RunLoop {
     while let work = takeFirstRemaining() { body(work) }
   }
 
-  /// Takes the block or job that was posted first, of all modes. O(modes).
+  /// Takes the block or job that was posted first, of all modes.
+  ///
+  /// O(modes).
   private func takeFirstRemaining() -> BlockQueue.Work? {
     if inbox.mayHaveEntries { sortArrivals() }
     while true {

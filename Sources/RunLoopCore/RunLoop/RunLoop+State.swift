@@ -87,7 +87,9 @@ extension RunLoop {
     return tick?.instant
   }
 
-  /// The time by the loop's clock, against which its timers' deadlines count. Any thread.
+  /// The time by the loop's clock, against which its timers' deadlines count.
+  ///
+  /// Any thread.
   public var now: SuspendingClock.Instant { waiter.now.instant }
 
   /// Whether the loop's thread has ended, so that nothing can run any more.

@@ -19,10 +19,14 @@ final class PerformTask: @unchecked Sendable {
   private var body: (@Sendable () -> Void)?
   /// Who counts what becomes of the work.
   private let owner: ResidentCore?
-  /// Whether the owner has accepted the work, so that it counts. Guarded by the owner's lock.
+  /// Whether the owner has accepted the work, so that it counts.
+  ///
+  /// Guarded by the owner's lock.
   var isAccepted = false
   private let lock = Lock()
-  /// Who is told when the work is over. Guarded by the lock.
+  /// Who is told when the work is over.
+  ///
+  /// Guarded by the lock.
   private var listener: (@Sendable (State) -> Void)?
 
   init(owner: ResidentCore? = nil, _ body: @escaping @Sendable () -> Void) {
@@ -125,7 +129,9 @@ public struct PerformToken: Sendable {
     case dropped
   }
 
-  /// What has become of the work. Any thread.
+  /// What has become of the work.
+  ///
+  /// Any thread.
   public var state: State {
     switch task.state {
     case .pending: .pending

@@ -100,7 +100,9 @@ extension Thread {
   }
 }
 
-/// What a block that somebody waits for has given. Written before the task is over, read after.
+/// What a block that somebody waits for has given.
+///
+/// Written before the task is over, read after.
 final class Outcome<Value: Sendable, Failure: Error>: @unchecked Sendable {
   private var result: Result<Value, Failure>?
 

@@ -28,7 +28,9 @@ final class WaitRecord: @unchecked Sendable {
     withExtendedLifetime(released) {}
   }
 
-  /// Whom the thread waits for now. A wait whose end has come and that has only not woken yet is none.
+  /// Whom the thread waits for now.
+  ///
+  /// A wait whose end has come and that has only not woken yet is none.
   var current: Thread? {
     lock.lock()
     defer { lock.unlock() }

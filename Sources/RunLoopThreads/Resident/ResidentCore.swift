@@ -24,12 +24,19 @@ final class ResidentCore: @unchecked Sendable {
   let runLoop: RunLoop
 
   private let keepAlive = Port()
+  /// How the jobs of actors and those of tasks are run.
+  ///
+  /// They do not hold the core: the thread does.
+  private let serialRunner = LoopJobRunner()
+  private let taskRunner = LoopJobRunner()
   private let onStop: (@Sendable () -> Void)?
 
   private init(thread: Thread, runLoop: RunLoop, onStop: (@Sendable () -> Void)?) {
     self.thread = thread
     self.runLoop = runLoop
     self.onStop = onStop
+    serialRunner.runs { [unowned self] job in job.runSynchronously(on: asUnownedSerialExecutor()) }
+    taskRunner.runs { [unowned self] job in job.runSynchronously(on: asUnownedTaskExecutor()) }
   }
 
   /// Starts a thread and waits until its loop takes work.
@@ -139,7 +146,9 @@ extension ResidentCore {
     throw error
   }
 
-  /// Whether work can be taken: the thread does, and nobody has cancelled the work meanwhile. Under the lock.
+  /// Whether work can be taken: the thread does, and nobody has cancelled the work meanwhile.
+  ///
+  /// Under the lock.
   private func mayAccept(_ task: PerformTask) -> Bool { lifecycle.takesWork && task.state == .pending }
 
   /// Under the lock.
@@ -195,13 +204,15 @@ extension ResidentCore {
 
 // The executor.
 extension ResidentCore: SerialExecutor, TaskExecutor {
-  func enqueue(_ job: UnownedJob) {
-    enqueue(LoopJob(job, serialRunner))
+  func enqueue(_ job: UnownedJob) { enqueueActorJob(job) }
+
+  func enqueueActorJob(_ job: UnownedJob) {
+    leave(LoopJob(job, serialRunner))
   }
 
   @_implements(TaskExecutor, enqueue(_:))
   func enqueueTaskJob(_ job: UnownedJob) {
-    enqueue(LoopJob(job, taskRunner))
+    leave(LoopJob(job, taskRunner))
   }
 
   func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
@@ -220,15 +231,7 @@ extension ResidentCore: SerialExecutor, TaskExecutor {
     RunLoop.currentIfMade === runLoop || lateThread.load(ordering: .relaxed) == RunLoop.callingThreadID
   }
 
-  private var serialRunner: LoopJobRunner {
-    LoopJobRunner { [unowned self] job in job.runSynchronously(on: asUnownedSerialExecutor()) }
-  }
-
-  private var taskRunner: LoopJobRunner {
-    LoopJobRunner { [unowned self] job in job.runSynchronously(on: asUnownedTaskExecutor()) }
-  }
-
-  private func enqueue(_ job: LoopJob) {
+  private func leave(_ job: LoopJob) {
     guard !runLoop.enqueue(job) else { return }
     // The thread has ended. A job that comes so late is not lost: the late ones run one after the other, on a thread of
     // their own.

@@ -29,7 +29,9 @@ struct ResidentLifecycle: Hashable, Sendable {
     }
   }
 
-  /// The thread's last step. A loop that ended by other means has not been stopped before.
+  /// The thread's last step.
+  ///
+  /// A loop that ended by other means has not been stopped before.
   mutating func finish() {
     precondition(state != .finished, "a resident thread finished twice")
     state = .finished

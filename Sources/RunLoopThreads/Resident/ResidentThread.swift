@@ -35,7 +35,9 @@ public final class ResidentThread: Sendable, Hashable {
 
 // What the thread is. Any thread.
 extension ResidentThread {
-  /// The thread's loop. After the thread has ended, it refuses everything.
+  /// The thread's loop.
+  ///
+  /// After the thread has ended, it refuses everything.
   public var runLoop: RunLoop { core.runLoop }
 
   /// The thread's object.
@@ -80,7 +82,9 @@ extension ResidentThread {
     return try outcome.get()
   }
 
-  /// Runs a block on the thread after a time. Work that is not due when the thread is told to stop is cancelled.
+  /// Runs a block on the thread after a time.
+  ///
+  /// Work that is not due when the thread is told to stop is cancelled.
   ///
   /// - Throws: As ``perform(inModes:_:)``.
   @discardableResult
@@ -132,7 +136,9 @@ extension ResidentThread {
   @discardableResult
   public func stop(_ policy: StopPolicy = .afterPendingWork) -> State { core.stop(policy) }
 
-  /// Waits until the thread has ended. It does not tell it to stop.
+  /// Waits until the thread has ended.
+  ///
+  /// It does not tell it to stop.
   ///
   /// - Returns: What the thread has done with its work.
   /// - Throws: ``ThreadError/joinsItself(thread:)``, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
@@ -172,7 +178,9 @@ extension ResidentThread {
     }
   }
 
-  /// Gives up the shared thread of a name. It stops when nobody holds it any more.
+  /// Gives up the shared thread of a name.
+  ///
+  /// It stops when nobody holds it any more.
   ///
   /// - Returns: The thread, if there was one.
   @discardableResult
@@ -183,7 +191,7 @@ extension ResidentThread {
 
 extension ResidentThread: SerialExecutor, TaskExecutor {
   /// Leaves a job of an actor for the thread.
-  public func enqueue(_ job: UnownedJob) { core.enqueue(job) }
+  public func enqueue(_ job: UnownedJob) { core.enqueueActorJob(job) }
 
   /// Leaves a job of a task that prefers this executor for the thread.
   @_implements(TaskExecutor, enqueue(_:))

@@ -67,7 +67,9 @@ open class Thread: @unchecked Sendable, Hashable {
     self.promise = promise
   }
 
-  /// What the thread does, on it. The block that it was made with runs; a subclass overrides this.
+  /// What the thread does, on it.
+  ///
+  /// The block that it was made with runs; a subclass overrides this.
   open func main() {
     // The frame owns the only reference to the block, so that it is released as soon as the block returns.
     guard let body = takeBody() else { return }
@@ -84,7 +86,9 @@ open class Thread: @unchecked Sendable, Hashable {
     }
   }
 
-  /// Marks the thread as cancelled. It is for its own code to look at ``isCancelled``.
+  /// Marks the thread as cancelled.
+  ///
+  /// It is for its own code to look at ``isCancelled``.
   ///
   /// A thread that is cancelled before it is started does not start. Any thread.
   open func cancel() {
@@ -144,7 +148,9 @@ extension Thread {
     set { lock.withLock { settings.stackSize = max(0, newValue) } }
   }
 
-  /// Stack, niceness and processors. Niceness and processors may be changed while the thread runs.
+  /// Stack, niceness and processors.
+  ///
+  /// Niceness and processors may be changed while the thread runs.
   public var configuration: Configuration {
     get { lock.withLock { settings } }
     set {
@@ -155,7 +161,9 @@ extension Thread {
     }
   }
 
-  /// A place for one value of whoever builds on this class. Any thread.
+  /// A place for one value of whoever builds on this class.
+  ///
+  /// Any thread.
   package var slot: (any Sendable)? {
     get { lock.withLock { ownSlot } }
     set {
@@ -169,7 +177,9 @@ extension Thread {
     }
   }
 
-  /// The thread's run loop, made now if need be; nil once the thread has ended. Any thread.
+  /// The thread's run loop, made now if need be; nil once the thread has ended.
+  ///
+  /// Any thread.
   ///
   /// What is posted to it before the thread runs it waits until then.
   public var runLoop: RunLoop? { promise.loop }

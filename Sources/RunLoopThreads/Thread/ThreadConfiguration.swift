@@ -3,7 +3,9 @@ extension Thread {
   public struct Configuration: Sendable, Hashable {
     /// The bytes of the stack; zero is the system's usual size.
     public var stackSize: Int
-    /// The niceness, from −20 (the most favoured) to 19; nil leaves it as it is. Less than the maker's own needs a privilege.
+    /// The niceness, from −20 (the most favoured) to 19; nil leaves it as it is.
+    ///
+    /// Less than the maker's own needs a privilege.
     public var niceness: Int?
     /// The numbers of the processors that the thread may run on; nil leaves it as it is.
     public var processors: Set<Int>?

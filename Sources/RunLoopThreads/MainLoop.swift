@@ -1,0 +1,39 @@
+import Glibc
+import RunLoopCore
+
+/// The main run loop as a program's main function.
+public enum MainLoop {
+  /// Runs the main loop on the main thread until a body has ended, and then ends the process.
+  ///
+  /// For programs with a `main` that is not `async`:
+  ///
+  /// ```swift
+  /// @main struct Program {
+  ///   static func main() { MainLoop.run { try await serve() } }
+  /// }
+  /// ```
+  ///
+  /// The main dispatch queue and `@MainActor` are served by the loop, on the real main thread. The process ends with status 0
+  /// when the body returns, and with 1, after saying why on the standard error, when it throws.
+  ///
+  /// - Precondition: The calling thread is the process's first. In a program with an `async` main that thread is parked for
+  ///   ever, and the main actor lives on another.
+  public static func run(_ body: @escaping @MainActor @Sendable () async throws -> Void) -> Never {
+    guard RunLoop.isMainThread else {
+      fatalError("MainLoop.run needs the main thread, which a program with an `async` main has given up")
+    }
+    Task { @MainActor in
+      do {
+        try await body()
+        exit(0)
+      } catch {
+        var line = "\(error)\n"
+        line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+        exit(1)
+      }
+    }
+    // A stop by somebody else ends one run.
+    while RunLoop.main.runUntilStopped() == .stopped {}
+    fatalError("the main dispatch queue cannot be served: the process has no descriptor left for it")
+  }
+}
