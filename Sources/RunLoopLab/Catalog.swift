@@ -2,7 +2,7 @@
 enum Catalog {
   static let all: [any Experiment] = [
     TenSteps(), RunResults(), OneModeAtATime(), CommonModes(), DuplicateItems(), EmptyModes(), ModesOnlyGrow(),
-    SignalAndWake(), TimerDates(), ObserverOrder(), CallOutNames(), Description(), MainQueue(), DelayedAndPosted(),
+    SignalAndWake(), TimerDates(), ObserverOrder(), CallOutNames(), LoopDescribed(), MainDispatchQueue(), DelayedAndPosted(),
     Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
   ]
 

@@ -3,6 +3,9 @@ import Testing
 
 @testable import RunLoopLab
 
+/// The experiments that any thread can run; the others are tested by ``MainThreadTests``.
+private let idsForAnyThread = Catalog.all.filter { !$0.needsMainThread }.map(\.id)
+
 @Suite("The experiments")
 struct ExperimentTests {
   /// For each experiment, the ways of breaking a loop that it must notice.
@@ -16,9 +19,17 @@ struct ExperimentTests {
     ("D5", .duplicatesAdded),
     ("D6", .observersKeepAlive),
     ("D7", .emptyModesForgotten),
+    ("D8", .signalsWake),
+    ("D8", .portsSilent),
     ("D9", .missedTicksMadeUp),
     ("D9", .toleranceIgnored),
     ("D10", .observersReversed),
+    ("D11", .postsMakeTimers),
+    ("D12", .descriptionIncomplete),
+    ("D12", .commonItemsNotCopied),
+    ("D12", .stopIgnored),
+    ("D13", .mainQueueIgnored),
+    ("D14", .postsMakeTimers),
     ("D15", .sleepInSlices),
     ("D16", .newTimersAdded),
     ("D17", .invalidKept),
@@ -26,9 +37,9 @@ struct ExperimentTests {
   ]
 
   /// All ways of breaking a loop.
-  static let sabotages = (0..<13).map { Sabotage(rawValue: 1 << $0) }
+  static let sabotages = (0..<18).map { Sabotage(rawValue: 1 << $0) }
 
-  @Test("an honest loop does what each experiment requires", arguments: Catalog.ids)
+  @Test("an honest loop does what each experiment requires", arguments: idsForAnyThread)
   func holds(_ id: String) throws {
     let report = Report(of: try #require(Catalog.experiment(id)))
     #expect(!report.outcome.observations.isEmpty)
@@ -38,7 +49,7 @@ struct ExperimentTests {
     #expect(report.outcome.holds)
   }
 
-  @Test("the same experiment observes the same again", arguments: Catalog.ids)
+  @Test("the same experiment observes the same again", arguments: idsForAnyThread)
   func isDeterministic(_ id: String) throws {
     let experiment = try #require(Catalog.experiment(id))
     let first = Report(of: experiment)
@@ -50,13 +61,13 @@ struct ExperimentTests {
 
   @Test(
     "a loop that is broken on purpose makes the experiment fail", .enabled(if: Sabotage.isPossible),
-    arguments: noticed)
+    arguments: noticed.filter { idsForAnyThread.contains($0.id) })
   func fails(_ id: String, _ sabotage: Sabotage) throws {
     let experiment = try #require(Catalog.experiment(id))
     #expect(!Report(of: experiment, on: Bench(sabotage: sabotage)).outcome.holds)
   }
 
-  @Test("every experiment ends, however the loop is broken", .enabled(if: Sabotage.isPossible), arguments: Catalog.ids)
+  @Test("every experiment ends, however the loop is broken", .enabled(if: Sabotage.isPossible), arguments: idsForAnyThread)
   func ends(_ id: String) throws {
     let experiment = try #require(Catalog.experiment(id))
     let subjects = experiment.run(on: Bench()).observations.map(\.subject)
@@ -73,7 +84,7 @@ struct ExperimentTests {
 
   @Test("the ids are unique and in order")
   func ids() {
-    #expect(Catalog.ids == ["D1", "D2", "D3", "D4", "D5", "D6", "D7", "D9", "D10", "D15", "D16", "D17", "D18"])
+    #expect(Catalog.ids == (1...18).map { "D\($0)" })
   }
 
   @Test("every experiment names its documents, and says what is right where it corrects them", arguments: Catalog.ids)

@@ -5,27 +5,6 @@ import Testing
 
 @Suite("JSON reports")
 struct JSONTests {
-  @Test("the reports are one array of objects that any reader of JSON understands")
-  func reports() throws {
-    let printed = Record()
-    let status = RunLoopCommand.run(
-      ["lab", "--json"], output: Output(print: { printed.write($0) }, complain: { _ in }))
-    #expect(status == .success)
-    let parsed = try JSONSerialization.jsonObject(with: Data(printed.lines.joined(separator: "\n").utf8))
-    let objects = try #require(parsed as? [[String: Any]])
-    #expect(objects.compactMap { $0["id"] as? String } == Catalog.ids)
-    for object in objects {
-      #expect(
-        object.keys.sorted() == ["claim", "holds", "id", "observed", "seconds", "title", "verdict"])
-      #expect(object["title"] as? String != "")
-      #expect(object["claim"] as? String != "")
-      #expect((object["observed"] as? String)?.isEmpty == false)
-      #expect(["confirmed", "corrected", "refuted"].contains(object["verdict"] as? String))
-      #expect(object["holds"] as? Bool == true)
-      #expect(try #require(object["seconds"] as? Double) >= 0)
-    }
-  }
-
   @Test("with --verbose the array stays whole and the logs go to the standard error")
   func verbose() throws {
     let printed = Record()

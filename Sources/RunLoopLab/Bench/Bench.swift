@@ -34,15 +34,12 @@ struct Bench: Sendable {
     precondition(Self.isOnMainThread, "only the main thread runs the main loop")
     let loop = RunLoop.main
     log.write("The main loop:")
-    let trace = Trace()
     loop.setSabotage(sabotage)
-    loop.setTraceHook { event in _ = trace.write(event) }
     defer {
-      loop.setTraceHook(nil)
       loop.setSabotage([])
       // What a broken loop left in the main dispatch queue.
       if !sabotage.isEmpty { loop.run(mode: .default, for: .zero) }
     }
-    return body(MainRig(loop: loop, trace: trace, log: log))
+    return body(MainRig(loop: loop, log: log))
   }
 }

@@ -3,11 +3,11 @@ import RunLoopCore
 
 /// The main loop with the instruments around it, on real time.
 ///
-/// Any thread; the loop is run on the main thread.
+/// Any thread; the loop is run on the main thread. It outlives every experiment: nothing is to be left in it.
 struct MainRig: Sendable {
   let loop: RunLoop
   /// All that the loop did.
-  let trace: Trace
+  let trace = Trace()
   /// What the experiment says.
   let log: Record
   private let mainThread = pthread_self()
@@ -18,9 +18,8 @@ struct MainRig: Sendable {
   static let patience = Duration.seconds(10)
 
   /// On the main thread.
-  init(loop: RunLoop, trace: Trace, log: Record) {
+  init(loop: RunLoop, log: Record) {
     self.loop = loop
-    self.trace = trace
     self.log = log
   }
 
@@ -28,8 +27,15 @@ struct MainRig: Sendable {
   var thread: String { pthread_equal(pthread_self(), mainThread) != 0 ? "the main thread" : "another thread" }
 
   /// Runs the loop in the default mode until it has handled one source; what ended the run.
+  ///
+  /// - Parameter isIdle: Called when the loop is about to sleep.
   @discardableResult
-  func runOnce() -> RunLoop.RunResult {
+  func runOnce(isIdle: @escaping @Sendable () -> Void = {}) -> RunLoop.RunResult {
+    loop.setTraceHook { [trace] event in
+      _ = trace.write(event)
+      if event.kind == .activity(.beforeWaiting) { isIdle() }
+    }
+    defer { loop.setTraceHook(nil) }
     let result = loop.run(mode: .default, for: Self.patience, returnAfterSourceHandled: true)
     log.write("run(mode: .default) = \(result)")
     return result

@@ -2,7 +2,7 @@ import RunLoopCore
 import Synchronization
 
 /// D12: what a loop says of itself.
-struct Description: Experiment {
+struct LoopDescribed: Experiment {
   let id = "D12"
   let title = "The description of a loop"
   let documents = ["003"]

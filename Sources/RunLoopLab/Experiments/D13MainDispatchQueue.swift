@@ -2,7 +2,7 @@ import Dispatch
 import RunLoopCore
 
 /// D13: which queue the main loop serves.
-struct MainQueue: Experiment {
+struct MainDispatchQueue: Experiment {
   let id = "D13"
   let title = "The main dispatch queue and the others"
   let documents = ["003", "004"]
@@ -68,14 +68,11 @@ struct MainQueue: Experiment {
   private func wakes(_ rig: MainRig) -> String {
     let found = Record()
     let isIdle = DispatchSemaphore(value: 0)
-    let observer = RunLoop.Observer(activities: .beforeWaiting, repeats: false) { _, _ in isIdle.signal() }
-    rig.loop.add(observer, forMode: .default)
     let thread = startThread {
       isIdle.wait()
       DispatchQueue.main.async { found.write(whereabouts(rig)) }
     }
-    rig.runOnce()
-    observer.invalidate()
+    rig.runOnce { isIdle.signal() }
     // A loop that did not come to sleep has not told the thread.
     isIdle.signal()
     thread.result()

@@ -1,0 +1,204 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The queue of blocks")
+struct BlockQueueTests {
+  // R53, R55, R57, R59
+  @Test("against plain lists: two modes' queues with own and shared blocks, taken and detached", arguments: 1...6)
+  func model(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    let ran = Recorder()
+    var queues = Queues()
+    var model = Model()
+    var sequence: UInt64 = 0
+    for _ in 0..<600 {
+      let isFirst = random.oneIn(2)
+      switch random.below(8) {
+      case 0, 1:
+        sequence += 1
+        let block = ran.block(sequence)
+        queues.append(.init(sequence: sequence, work: .own(block)), toFirst: isFirst)
+        model.append(sequence, toFirst: isFirst)
+      case 2, 3:
+        sequence += 1
+        let shared = SharedBlock(ran.block(sequence), modes: [], isForCommonModes: false)
+        for isFirst in [true, false] {
+          queues.append(.init(sequence: sequence, work: .shared(shared)), toFirst: isFirst)
+          model.append(sequence, toFirst: isFirst)
+        }
+      case 4, 5:
+        let visible = random.oneIn(2) ? 0 : UInt64(random.below(Int(sequence) + 2))
+        #expect(queues.hasBlock(from: visible, inFirst: isFirst) == model.hasBlock(from: visible, inFirst: isFirst))
+      default:
+        // A batch as a pass takes it, the younger blocks only if the pass is nested inside a block.
+        let visible = random.oneIn(2) ? 0 : UInt64(random.below(Int(sequence) + 2))
+        queues.runBatch(from: visible, ofFirst: isFirst)
+        #expect(ran.takeAll() == model.takeBatch(from: visible, ofFirst: isFirst))
+      }
+      queues.check()
+    }
+    queues.runBatch(from: 0, ofFirst: true)
+    #expect(ran.takeAll() == model.takeBatch(from: 0, ofFirst: true))
+    queues.runBatch(from: 0, ofFirst: false)
+    #expect(ran.takeAll() == model.takeBatch(from: 0, ofFirst: false))
+  }
+
+  // R59
+  @Test("what was posted before the sequence number stays, in its order")
+  func hiddenPrefix() {
+    let ran = Recorder()
+    var queue = BlockQueue()
+    var batch = BlockQueue()
+    for sequence in [2, 3, 5, 8] as [UInt64] {
+      queue.append(.init(sequence: sequence, work: .own(ran.block(sequence))))
+    }
+    queue.detach(from: 4, into: &batch)
+    batch.runAll()
+    #expect(ran.takeAll() == [5, 8])
+    let rest = queue.count
+    let isHidden = !queue.hasBlock(from: 4)
+    #expect(rest == 2 && isHidden)
+    queue.append(.init(sequence: 9, work: .own(ran.block(9))))
+    queue.detach(from: 0, into: &batch)
+    batch.runAll()
+    #expect(ran.takeAll() == [2, 3, 9])
+    let isEmpty = queue.isEmpty
+    #expect(isEmpty)
+  }
+
+  // R55
+  @Test("a shared block that another mode has run is none")
+  func taken() {
+    let ran = Recorder()
+    var queue = BlockQueue()
+    let shared = SharedBlock(ran.block(1), modes: [], isForCommonModes: false)
+    queue.append(.init(sequence: 1, work: .shared(shared)))
+    let before = queue.hasBlock(from: 0)
+    shared.take()?.body()
+    let after = queue.hasBlock(from: 0)
+    #expect(before && !after)
+    #expect(shared.take() == nil)
+    #expect(ran.takeAll() == [1])
+  }
+
+  // R55
+  @Test("shared blocks that another mode runs do not pile up in a mode that never runs")
+  func noPile() {
+    let ran = Recorder()
+    var queue = BlockQueue()
+    for sequence in 1...10_000 as ClosedRange<UInt64> {
+      let shared = SharedBlock(ran.block(sequence), modes: [], isForCommonModes: false)
+      queue.append(.init(sequence: sequence, work: .shared(shared)))
+      shared.take()?.body()
+    }
+    let count = queue.count
+    #expect(count <= 1)
+  }
+
+  // R55
+  @Test("nor do they behind a block that waits for the mode that never runs")
+  func noPileBehind() {
+    let ran = Recorder()
+    var queue = BlockQueue()
+    queue.append(.init(sequence: 1, work: .own(ran.block(1))))
+    for sequence in 2...10_000 as ClosedRange<UInt64> {
+      let shared = SharedBlock(ran.block(sequence), modes: [], isForCommonModes: false)
+      queue.append(.init(sequence: sequence, work: .shared(shared)))
+      shared.take()?.body()
+    }
+    let count = queue.count
+    #expect(count <= 2)
+  }
+
+  // R55
+  @Test("nor do they between such blocks")
+  func noPileBetween() {
+    let ran = Recorder()
+    var queue = BlockQueue()
+    var sequence: UInt64 = 0
+    for _ in 0..<100 {
+      let burst = (0..<100).map { _ in SharedBlock(ran.block(0), modes: [], isForCommonModes: false) }
+      for shared in burst {
+        sequence += 1
+        queue.append(.init(sequence: sequence, work: .shared(shared)))
+      }
+      sequence += 1
+      queue.append(.init(sequence: sequence, work: .own(ran.block(sequence))))
+      for shared in burst { _ = shared.take() }
+      queue.checkInvariants()
+    }
+    // A hundred that wait and a burst of a hundred, and at most as many again that were taken.
+    let count = queue.count
+    #expect(count <= 2 * (100 + 100) + 1)
+    queue.runAll()
+    #expect(ran.takeAll() == (1...100).map { UInt64($0 * 101) })
+  }
+}
+
+extension BlockQueue {
+  /// Runs all blocks, as the pass does with a batch.
+  fileprivate mutating func runAll() {
+    while !isEmpty { takeFirst().work.take()?.body() }
+  }
+}
+
+/// The queues of two modes.
+private struct Queues: ~Copyable {
+  private var first = BlockQueue()
+  private var second = BlockQueue()
+
+  mutating func append(_ entry: BlockQueue.Entry, toFirst isFirst: Bool) {
+    if isFirst { first.append(entry) } else { second.append(entry) }
+  }
+
+  mutating func hasBlock(from sequence: UInt64, inFirst isFirst: Bool) -> Bool {
+    isFirst ? first.hasBlock(from: sequence) : second.hasBlock(from: sequence)
+  }
+
+  mutating func runBatch(from sequence: UInt64, ofFirst isFirst: Bool) {
+    var batch = BlockQueue()
+    if isFirst { first.detach(from: sequence, into: &batch) } else { second.detach(from: sequence, into: &batch) }
+    batch.checkInvariants()
+    batch.runAll()
+  }
+
+  func check() {
+    first.checkInvariants()
+    second.checkInvariants()
+  }
+}
+
+private struct Model {
+  private var first: [UInt64] = []
+  private var second: [UInt64] = []
+
+  mutating func append(_ sequence: UInt64, toFirst isFirst: Bool) {
+    if isFirst { first.append(sequence) } else { second.append(sequence) }
+  }
+
+  func hasBlock(from sequence: UInt64, inFirst isFirst: Bool) -> Bool {
+    (isFirst ? first : second).contains { $0 >= sequence }
+  }
+
+  mutating func takeBatch(from sequence: UInt64, ofFirst isFirst: Bool) -> [UInt64] {
+    let batch = (isFirst ? first : second).filter { $0 >= sequence }
+    // What one mode runs is gone from the other.
+    first.removeAll(where: batch.contains)
+    second.removeAll(where: batch.contains)
+    return batch
+  }
+}
+
+/// The numbers of the blocks that ran.
+private final class Recorder: @unchecked Sendable {
+  // Sendable: of one test, which has one thread.
+  private var numbers: [UInt64] = []
+
+  func block(_ number: UInt64) -> Block { Block { self.numbers.append(number) } }
+
+  func takeAll() -> [UInt64] {
+    defer { numbers = [] }
+    return numbers
+  }
+}

@@ -1,0 +1,271 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Blocks", .timeLimit(.minutes(1)))
+struct BlockTests {
+  // R53, R60
+  @Test("blocks run in the order in which they were posted, also those posted before the first run")
+  func order() {
+    let log = record { _, loop, log in
+      for number in 1...3 { loop.perform { log.write("\(number)") } }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS 1 2 3 X finished")
+  }
+
+  // R53, R55
+  @Test("blocks for the mode, for the common modes and for several modes keep their order")
+  func mixedOrder() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.perform(inModes: [.common]) { log.write("1") }
+      loop.perform { log.write("2") }
+      loop.perform(inModes: ["a", .default]) { log.write("3") }
+      loop.perform(inModes: [.default, .common, .default]) { log.write("4") }
+      loop.perform(inModes: [.common]) { log.write("5") }
+      loop.perform { log.write("6") }
+      loop.run(log)
+    }
+    #expect(log == "1 2 3 4 5 6 finished")
+  }
+
+  // R55
+  @Test("a block for several modes runs once, in the first of them that runs")
+  func once() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.perform(inModes: ["a", "b", .common]) { log.write("B") }
+      loop.run(log, mode: "b")
+      loop.run(log, mode: "a")
+      loop.run(log)
+    }
+    #expect(log == "B finished finished finished")
+  }
+
+  // R55
+  @Test("which modes are common is asked when the block could run")
+  func commonAtRunTime() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.perform(inModes: [.common]) { log.write("B") }
+      loop.keepAlive("a")
+      loop.run(log, mode: "a", for: .zero)
+      try? loop.addCommonMode("a")
+      loop.run(log, mode: "a", for: .zero)
+    }
+    #expect(log == "timedOut B timedOut")
+  }
+
+  // R55, R25
+  @Test("a block for the common modes is content of each of them")
+  func commonIsContent() {
+    let log = record(observing: "a") { _, loop, log in
+      try? loop.addCommonMode("a")
+      loop.perform(inModes: [.common]) { log.write("B") }
+      loop.run(log, mode: "a")
+    }
+    #expect(log == "E BT BS B X finished")
+  }
+
+  // R57
+  @Test("blocks of other modes wait in their order, before those that are posted meanwhile")
+  func otherModes() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.perform(inModes: ["a"]) { log.write("a1") }
+      loop.perform {
+        log.write("B")
+        loop.perform(inModes: ["a"]) { log.write("a3") }
+      }
+      loop.perform(inModes: ["a"]) { log.write("a2") }
+      loop.run(log)
+      loop.run(log, mode: "a")
+    }
+    #expect(log == "B finished a1 a2 a3 finished")
+  }
+
+  // R58, M1
+  @Test("a block of an observer before the wait runs without a sleep")
+  func fromBeforeWaiting() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.once(.beforeWaiting) { loop.perform { log.write("B") } }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW AW B BT BS BW AW X timedOut 1")
+  }
+
+  // R58
+  @Test(
+    "a block of an observer before the blocks runs in the same pass",
+    arguments: [RunLoop.Activity.entry, .beforeTimers, .beforeSources])
+  func fromTop(activity: RunLoop.Activity) {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      loop.once(activity) { loop.perform { log.write("B") } }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS B BW AW X timedOut")
+  }
+
+  // R58
+  @Test("a block of a source runs in the same pass, before the timers")
+  func fromSource() {
+    let log = record { _, loop, log in
+      loop.signalled { loop.perform { log.write("B") } }
+      loop.after(.zero) { _ in log.write("T") }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS B T BT BS BW AW X timedOut")
+  }
+
+  // R58
+  @Test("a block of an observer after the wait runs behind the timers")
+  func fromAfterWaiting() {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      loop.once(.afterWaiting) { loop.perform { log.write("B") } }
+      loop.after(.milliseconds(5)) { _ in log.write("T") }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW T B BT BS BW AW X timedOut")
+  }
+
+  // R58
+  @Test("a block of a port's message runs in the same pass")
+  func fromPort() {
+    let log = record { _, loop, log in
+      loop.port(messages: 1) { loop.perform { log.write("B") } }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW B BT BS BW AW X timedOut")
+  }
+
+  // R58
+  @Test("a block of a block at the end of a pass runs at the top of the next")
+  func fromLastBlock() {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      loop.after(.milliseconds(5)) { _ in
+        loop.perform {
+          log.write("B1")
+          loop.perform { log.write("B2") }
+        }
+      }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW B1 BT BS B2 BW AW X timedOut")
+  }
+
+  // R58, M1
+  @Test("a block that posts itself again and again does not keep the timers from firing")
+  func forever() {
+    let log = record(observing: nil) { time, loop, log in
+      let post = Later<@Sendable () -> Void>()
+      post.value = {
+        time.advance(by: .milliseconds(1))
+        if let again = post.value { loop.perform(again) }
+      }
+      loop.perform { post.value?() }
+      loop.after(.milliseconds(5)) { _ in
+        log.write("T")
+        post.value = nil
+      }
+      loop.run(log)
+    }
+    #expect(log == "T finished")
+  }
+
+  // R59, R109
+  @Test("a nested run does not see the blocks behind the one that it is nested in")
+  func invisible() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.perform {
+        log.write("1")
+        loop.nest(log)
+      }
+      loop.perform { log.write("2") }
+      loop.run(log)
+    }
+    #expect(log == "1 [ finished ] 2 finished")
+  }
+
+  // R59
+  @Test("a nested run sees the blocks that were posted since")
+  func visible() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.perform {
+        log.write("1")
+        loop.perform { log.write("3") }
+        loop.nest(log, for: .seconds(1))
+      }
+      loop.perform { log.write("2") }
+      loop.run(log)
+    }
+    #expect(log == "1 [ 3 finished ] 2 finished")
+  }
+
+  // R57, R59
+  @Test("a nested run of another mode does not see its blocks of the same batch")
+  func invisibleInOtherMode() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.perform(inModes: ["a"]) { log.write("a1") }
+      loop.perform {
+        loop.nest(log, mode: "a")
+        loop.perform(inModes: ["a"]) { log.write("a3") }
+        loop.nest(log, mode: "a", for: .seconds(1))
+      }
+      loop.perform(inModes: ["a"]) { log.write("a2") }
+      loop.run(log)
+      loop.run(log, mode: "a")
+    }
+    #expect(log == "[ finished ] [ a3 finished ] finished a1 a2 finished")
+  }
+
+  // R59
+  @Test("a run nested in a timer sees every block")
+  func visibleInTimer() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.after(.milliseconds(5)) { _ in
+        loop.perform { log.write("B") }
+        loop.nest(log)
+      }
+      loop.run(log)
+    }
+    #expect(log == "[ B timedOut ] finished")
+  }
+
+  // R53, R60
+  @Test("blocks that several threads post all run, each thread's in order")
+  func threads() {
+    let isOrdered = onVirtualTime { _, loop in
+      let log = Log()
+      let threads = (0..<4).map { thread in
+        startThread {
+          for number in 100..<300 { loop.perform { log.write("\(thread):\(number)") } }
+        }
+      }
+      for thread in threads { thread.result() }
+      loop.run(mode: .default, for: .seconds(1))
+      let entries = log.text.split(separator: " ")
+      return (0..<4).allSatisfy { thread in
+        entries.filter { $0.hasPrefix("\(thread):") } == (100..<300).map { "\(thread):\($0)" }
+      }
+    }
+    #expect(isOrdered)
+  }
+
+  // R60, R115, M14
+  @Test("blocks that have not run when the thread ends are dropped and counted, each once")
+  func dropped() {
+    let log = Log()
+    let loop = onVirtualTime { _, loop in
+      let probe = ReleaseProbe(log)
+      loop.perform { probe.touch() }
+      loop.perform(inModes: ["a", "b", .common]) { log.write("B") }
+      loop.perform(inModes: [.common]) { log.write("B") }
+      loop.perform { log.write("B") }
+      return loop
+    }
+    #expect(loop.statistics.droppedBlocks == 4)
+    #expect(log.text == "released")
+  }
+}

@@ -1,0 +1,124 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("No call-out runs under a lock", .timeLimit(.minutes(1)))
+struct CallOutLockTests {
+  /// Uses a loop and an item from another thread, and waits for it: for ever, if the caller held one of their locks.
+  private func use(_ loop: RunLoop, _ source: RunLoop.Source? = nil) {
+    onNewThread {
+      let added = source ?? RunLoop.Source {}
+      added.signal()
+      loop.add(added, forMode: "probe")
+      loop.remove(added, forMode: "probe")
+      loop.perform(inModes: ["probe"]) {}
+      loop.stop(mode: "probe")
+      loop.wakeUp()
+    }
+  }
+
+  // R19, M10
+  @Test("the call-outs of a run")
+  func run() {
+    let log = record(observing: nil) { _, loop, log in
+      let write = { @Sendable (entry: String) in
+        use(loop)
+        log.write(entry)
+      }
+      loop.add(RunLoop.Observer(activities: .all) { _, activity in write(activity.letter) }, forMode: .default)
+      loop.perform { write("B") }
+      loop.signalled { write("S0") }
+      loop.after(.zero) { _ in write("T") }
+      loop.port(messages: 1) { write("S1") }
+      loop.run(log, returnAfterSourceHandled: true)
+      loop.run(log, returnAfterSourceHandled: true)
+    }
+    #expect(log == "E BT BS B S0 T X handledSource E BT BS BW AW S1 X handledSource")
+  }
+
+  // R19, R72, M10
+  @Test("the schedule call-outs of a source", arguments: [RunLoop.Mode.default, .common])
+  func schedule(mode: RunLoop.Mode) {
+    let log = record(observing: nil) { _, loop, log in
+      let source = Later<RunLoop.Source>()
+      let made = RunLoop.Source(
+        schedule: { loop, mode in
+          guard mode != "probe" else { return }
+          use(loop, source.value)
+          log.write("+")
+        }, perform: {})
+      source.value = made
+      loop.add(made, forMode: mode)
+      try? loop.addCommonMode("a")
+      source.value = nil
+    }
+    #expect(log == (mode == .common ? "+ +" : "+"))
+  }
+
+  // R19, R73, M10
+  @Test("the cancel call-outs of a source")
+  func cancel() {
+    let log = record(observing: nil) { _, loop, log in
+      let source = Later<RunLoop.Source>()
+      let made = RunLoop.Source(
+        cancel: { loop, mode in
+          guard mode != "probe" else { return }
+          use(loop, source.value)
+          log.write("-")
+        }, perform: {})
+      source.value = made
+      for mode: RunLoop.Mode in [.default, .common] {
+        loop.add(made, forMode: mode)
+        loop.remove(made, forMode: mode)
+      }
+      loop.add(made, forMode: .default)
+      made.invalidate()
+      source.value = nil
+    }
+    #expect(log == "- - -")
+  }
+
+  // R19, R115, M10
+  @Test("the cancel call-out of a source whose loop ends with its thread")
+  func cancelAtThreadEnd() {
+    let log = Log()
+    onVirtualTime { _, loop in
+      let source = RunLoop.Source(
+        cancel: { loop, _ in
+          use(loop)
+          log.write("-")
+        }, perform: {})
+      loop.add(source, forMode: .default)
+    }
+    #expect(log.text == "-")
+  }
+
+  // R19, M10, M22
+  @Test("the release of what closures hold")
+  func release() {
+    let log = record(observing: nil) { _, loop, log in
+      let hold = { @Sendable (name: String) -> @Sendable () -> Void in
+        let probe = ReleaseProbe {
+          use(loop)
+          log.write(name)
+        }
+        return { probe.touch() }
+      }
+      loop.keepAlive()
+      loop.signalled(hold("source")).invalidate()
+      makeObserver(hold("observer"), in: loop).invalidate()
+      loop.perform(inModes: [], block: hold("refused"))
+      loop.perform(hold("block"))
+      loop.run(log, for: .zero)
+      loop.perform(hold("dropped"))
+      RunLoop.detachCurrent()
+    }
+    #expect(log == "source observer refused block timedOut dropped")
+  }
+
+  private func makeObserver(_ body: @escaping @Sendable () -> Void, in loop: RunLoop) -> RunLoop.Observer {
+    let observer = RunLoop.Observer(activities: .entry) { _, _ in body() }
+    loop.add(observer, forMode: .common)
+    return observer
+  }
+}

@@ -1,0 +1,163 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The description of a loop")
+struct DescriptionTests {
+  @Test("its parts come in the order of Core Foundation's")
+  func order() {
+    let text = onVirtualTime { _, loop in
+      loop.keepAlive()
+      return loop.debugDescription
+    }
+    expect(
+      text,
+      inOrder: [
+        "<RunLoop 0x", "{wakeup port = ", "stopped = false", "ignoreWakeUps = ", "current mode = ", "common modes = ",
+        "common mode items = ", "modes = ", "name = kCFRunLoopDefaultMode", "sources0 = ", "sources1 = ",
+        "observers = ", "timers = ", "currently ", "soft deadline in: ", "hard deadline in: ",
+      ])
+  }
+
+  @Test("each item stands in each of its modes, and once more if it is common")
+  func items() throws {
+    let failures = try onVirtualTime { _, loop in
+      Result {
+        let source = loop.keepAlive()
+        loop.add(source, forMode: "A")
+        let port = Port { _, _ in }
+        loop.add(port, forMode: "A")
+        let observer = RunLoop.Observer(activities: .beforeWaiting) { _, _ in }
+        loop.add(observer, forMode: .common)
+        let timer = Timer(at: 10) { _ in }
+        try loop.addCommonMode("B")
+        loop.add(timer, forMode: .common)
+        loop.add(timer, forMode: "A")
+        let removed = loop.keepAlive()
+        loop.remove(removed, forMode: .default)
+        let text = loop.debugDescription
+        let expected: [(AnyObject, Int)] = [(source, 2), (port, 1), (observer, 3), (timer, 4), (removed, 0)]
+        return expected.compactMap { object, count -> String? in
+          let seen = text.ranges(of: addressDescription(object) + ">").count
+          return seen == count ? nil : "\(object) \(seen) times, not \(count)"
+        }
+      }
+    }.get()
+    #expect(failures == [])
+  }
+
+  @Test("modes stand by name, with what each holds, in the order in which it is served")
+  func modes() throws {
+    let (text, names) = try onVirtualTime { time, loop in
+      Result {
+        time.advance(by: .milliseconds(5))
+        let late = RunLoop.Source(order: 3) {}
+        let early = RunLoop.Source(order: -1) {}
+        let second = RunLoop.Observer(activities: .exit, repeats: false, order: 9) { _, _ in }
+        let first = RunLoop.Observer(activities: [.entry, .beforeWaiting], order: -9) { _, _ in }
+        let slow = Timer(at: 30) { _ in }
+        let fast = Timer(at: 20, every: .milliseconds(500), tolerance: .milliseconds(2)) { _ in }
+        for source in [late, early] { loop.add(source, forMode: "A") }
+        for observer in [second, first] { loop.add(observer, forMode: "A") }
+        for timer in [slow, fast] { loop.add(timer, forMode: "A") }
+        try loop.addCommonMode("A")
+        let items: [AnyObject] = [early, late, first, second, fast, slow]
+        return (loop.debugDescription, items.map(addressDescription))
+      }
+    }.get()
+    expect(
+      text,
+      inOrder: [
+        "current mode = (none)", "common modes = ", "count = 2", "\"kCFRunLoopDefaultMode\"", "\"A\"",
+        "common mode items = ", "count = 0", "modes = ", "count = 2", "name = A",
+        "sources0 = ", "count = 2",
+        "<RunLoop.Source \(names[0])>{signalled = No, valid = Yes, order = -1", "version = 0",
+        "<RunLoop.Source \(names[1])>{signalled = No, valid = Yes, order = 3", "version = 0",
+        "sources1 = (null)", "observers = ",
+        "<RunLoop.Observer \(names[2])>{valid = Yes, activities = 0x21, repeats = Yes, order = -9",
+        "<RunLoop.Observer \(names[3])>{valid = Yes, activities = 0x80, repeats = No, order = 9",
+        "timers = ",
+        "<Timer \(names[4])>{valid = Yes, firing = No, interval = 0.5, tolerance = 0.002",
+        "next fire date = 0.015 @ 20000000",
+        "<Timer \(names[5])>{valid = Yes, firing = No, interval = 0.0, tolerance = 0.0",
+        "next fire date = 0.025 @ 30000000",
+        "currently 5000000", "soft deadline in: 0.015 sec (@ 20000000)", "hard deadline in: 0.017 sec (@ 22000000)",
+        "name = kCFRunLoopDefaultMode", "sources0 = (null)", "sources1 = (null)", "observers = (null)",
+        "timers = (null)", "soft deadline in: never", "hard deadline in: never",
+      ])
+  }
+
+  @Test("in a call-out it tells the mode, a stop that is to come, what is signalled and what is being called")
+  func running() {
+    let (text, name) = onVirtualTime { _, loop in
+      let text = Box("")
+      let source = loop.keepAlive("A")
+      let port = Port { _, _ in }
+      let timer = Timer(at: 10) { _ in
+        source.signal()
+        try? port.send(.init())
+        loop.stop()
+        text.value = loop.debugDescription
+      }
+      loop.add(port, forMode: "A")
+      loop.add(timer, forMode: "A")
+      loop.run(mode: "A", for: .seconds(1))
+      return (text.value, addressDescription(timer))
+    }
+    expect(
+      text,
+      inOrder: [
+        "stopped = true", "ignoreWakeUps = true", "current mode = A", "name = A", "signalled = Yes", "version = 1",
+        "messages = 1", "<Timer \(name)>{valid = Yes, firing = Yes",
+      ])
+  }
+
+  // R47, R48
+  @Test("before the wait wake-ups count, after it and outside every run they are ignored")
+  func ignoreWakeUps() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      let write: @Sendable () -> Void = {
+        log.write(loop.debugDescription.contains("ignoreWakeUps = true") ? "ignored" : "counts")
+      }
+      loop.keepAlive()
+      write()
+      for activity in RunLoop.Activity.stages { loop.once(activity, write) }
+      loop.run(mode: .default, for: .milliseconds(1))
+      write()
+      return log.text
+    }
+    #expect(log == "ignored counts counts counts counts ignored ignored ignored")
+  }
+
+  @Test("items that are in no loop describe themselves")
+  func alone() {
+    let source = RunLoop.Source(order: 2) {}
+    source.signal()
+    #expect(source.debugDescription.contains("signalled = Yes, valid = Yes, order = 2"))
+    source.invalidate()
+    #expect(source.debugDescription.contains("signalled = No, valid = No, order = 2"))
+    let timer = Timer(deadline: Tick.never.instant) { _ in }
+    #expect(timer.debugDescription.contains("next fire date = never"))
+    timer.invalidate()
+    #expect(timer.debugDescription.contains("valid = No"))
+    let observer = RunLoop.Observer(activities: .all) { _, _ in }
+    observer.invalidate()
+    #expect(observer.debugDescription.contains("valid = No, activities = 0xfffffff"))
+    final class Special: Port, @unchecked Sendable {}
+    #expect(Special().debugDescription.hasPrefix("<Special 0x"))
+  }
+
+  private func expect(
+    _ text: String, inOrder parts: [String], sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    var rest = text[...]
+    for part in parts {
+      guard let range = rest.firstRange(of: part) else {
+        Issue.record("\"\(part)\" is missing in: \(rest)", sourceLocation: sourceLocation)
+        return
+      }
+      rest = rest[range.upperBound...]
+    }
+  }
+}

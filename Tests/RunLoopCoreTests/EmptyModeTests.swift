@@ -1,0 +1,164 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("An empty mode", .timeLimit(.minutes(1)))
+struct EmptyModeTests {
+  // R24
+  @Test("a run of an unknown mode is finished and makes nothing")
+  func unknown() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.run(log, mode: "unknown")
+      log.write("\(loop.modes.count)")
+    }
+    #expect(log == "finished 1")
+  }
+
+  // R24, R25
+  @Test("observers do not keep a mode alive and are not called")
+  func observersOnly() {
+    let log = record { _, loop, log in loop.run(log) }
+    #expect(log == "finished")
+  }
+
+  enum Content: String, CaseIterable {
+    case source, port, timer, block, commonBlock
+  }
+
+  // R25, R26
+  @Test("whatever could still happen keeps a mode alive", arguments: Content.allCases)
+  func alive(content: Content) {
+    let log = record { _, loop, log in
+      switch content {
+      case .source: loop.keepAlive()
+      case .port: loop.port(messages: 0) {}
+      case .timer: loop.after(.seconds(9)) { _ in }
+      case .block: loop.perform {}
+      case .commonBlock: loop.perform(inModes: [.common]) {}
+      }
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "E BT BS X timedOut")
+  }
+
+  // R25
+  @Test("a block for another mode does not keep this one alive")
+  func otherBlock() {
+    let log = record { _, loop, log in
+      loop.perform(inModes: ["other"]) {}
+      loop.run(log)
+    }
+    #expect(log == "finished")
+  }
+
+  // R26
+  @Test("a timer that fires for the last time still counts in a run nested in it")
+  func firing() {
+    let log = record(observing: nil) { time, loop, log in
+      loop.after(.milliseconds(5)) { _ in loop.nest(log, for: .milliseconds(10)) }
+      loop.run(log)
+      log.write("\(time.milliseconds)")
+    }
+    #expect(log == "[ timedOut ] finished 15")
+  }
+
+  // R28a, M1
+  @Test("a block-only mode runs the blocks of its blocks and is finished without a wait")
+  func blocksOnly() {
+    let log = record { _, loop, log in
+      loop.perform {
+        log.write("B1")
+        loop.perform { log.write("B2") }
+      }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS B1 B2 X finished")
+  }
+
+  // R28b, M1
+  @Test("a mode that an entry observer empties makes one pass without a wait")
+  func emptiedAtEntry() {
+    let log = record { _, loop, log in
+      let source = loop.keepAlive()
+      loop.once(.entry) { loop.remove(source, forMode: .default) }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS X finished")
+  }
+
+  // R28b, M1
+  @Test("a mode that a source empties is finished after that pass")
+  func emptiedBySource() {
+    let log = record { _, loop, log in
+      let source = Later<RunLoop.Source>()
+      source.value = loop.signalled {
+        log.write("S0")
+        source.value?.invalidate()
+      }
+      loop.run(log)
+      source.value = nil
+    }
+    #expect(log == "E BT BS S0 X finished")
+  }
+
+  // R28, M1
+  @Test("a mode that is emptied when the loop is about to wait is not waited for")
+  func emptiedBeforeWaiting() {
+    let log = record { time, loop, log in
+      let source = loop.keepAlive()
+      loop.once(.beforeWaiting) { source.invalidate() }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW AW X finished 0")
+  }
+
+  enum Removal: String, CaseIterable {
+    case removed, removedFromCommon, invalidated
+  }
+
+  // R28c, R50, M23
+  @Test("the last source that leaves while the loop sleeps ends the run", arguments: Removal.allCases)
+  func lastSource(removal: Removal) {
+    let log = record { time, loop, log in
+      let source = RunLoop.Source {}
+      loop.add(source, forMode: removal == .removedFromCommon ? .common : .default)
+      time.at(.milliseconds(5)) {
+        switch removal {
+        case .removed: loop.remove(source, forMode: .default)
+        case .removedFromCommon: loop.remove(source, forMode: .common)
+        case .invalidated: source.invalidate()
+        }
+      }
+      loop.run(log)
+      log.write("\(time.milliseconds)")
+    }
+    #expect(log == "E BT BS BW AW X finished 5")
+  }
+
+  // R28c, M23
+  @Test("the last timer or port that leaves while the loop sleeps ends the run")
+  func lastTimerAndPort() {
+    let log = record(observing: nil) { time, loop, log in
+      let timer = loop.after(.seconds(9)) { _ in }
+      let port = loop.port(messages: 0) {}
+      time.at(.milliseconds(5)) { timer.invalidate() }
+      time.at(.milliseconds(7)) { port.invalidate() }
+      loop.run(log)
+      log.write("\(time.milliseconds)")
+    }
+    #expect(log == "finished 7")
+  }
+
+  // R50, M20
+  @Test("a source that leaves beside another costs no pass")
+  func notTheLast() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      let source = loop.keepAlive()
+      time.at(.milliseconds(5)) { source.invalidate() }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW X timedOut")
+  }
+}

@@ -1,0 +1,128 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The inbox", .timeLimit(.minutes(1)))
+struct InboxTests {
+  @Test("against an array: random appends and drains", arguments: 1...10)
+  func model(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    let inbox = Inbox()
+    let reader = Reader()
+    var model: [Int] = []
+    for number in 0..<1000 {
+      if random.oneIn(10) {
+        #expect(reader.take(from: inbox) == model)
+        #expect(!inbox.mayHaveEntries)
+        model = []
+      } else {
+        #expect(inbox.append(reader.entry(number, of: random.below(3))))
+        #expect(inbox.mayHaveEntries)
+        model.append(number)
+      }
+      inbox.checkInvariants()
+    }
+  }
+
+  // M21
+  @Test("a closed inbox takes nothing more, and gives what it has")
+  func closed() {
+    let inbox = Inbox()
+    let reader = Reader()
+    #expect(inbox.append(reader.entry(1, of: 0)))
+    inbox.close()
+    #expect(!inbox.append(reader.entry(2, of: 0)))
+    #expect(reader.take(from: inbox) == [1])
+    #expect(reader.take(from: inbox) == [])
+    inbox.checkInvariants()
+  }
+
+  // M21
+  @Test("a block that is refused is released at once")
+  func refused() {
+    let log = Log()
+    let inbox = Inbox()
+    inbox.close()
+    let isTaken = { [token = Token(log)] in inbox.append(.inDefaultMode(Block { token.touch() })) }()
+    #expect(!isTaken)
+    #expect(log.text == "released")
+  }
+
+  // R53, M3
+  @Test("of four producers nothing is lost, and each one's order is kept")
+  func producers() {
+    let inbox = Inbox()
+    let reader = Reader()
+    let count = 5000
+    let threads = (0..<4).map { producer in
+      startThread {
+        for number in 0..<count {
+          precondition(inbox.append(reader.entry(producer * count + number, of: number % 3)), "the inbox is open")
+        }
+      }
+    }
+    var next = [0, 0, 0, 0]
+    var total = 0
+    while total < 4 * count {
+      for entry in reader.take(from: inbox) {
+        #expect(entry % count == next[entry / count])
+        next[entry / count] += 1
+        total += 1
+      }
+    }
+    for thread in threads { thread.result() }
+    #expect(next == [count, count, count, count])
+    #expect(reader.take(from: inbox) == [])
+    inbox.checkInvariants()
+  }
+
+  // M14, M21
+  @Test("what races with the closing is either taken or refused, never neither")
+  func racingClose() {
+    for _ in 0..<20 {
+      let inbox = Inbox()
+      let reader = Reader()
+      let threads = (0..<3).map { _ in
+        startThread {
+          var taken = 0
+          while taken < 1000, inbox.append(reader.entry(0, of: 0)) { taken += 1 }
+          return taken
+        }
+      }
+      var seen = 0
+      while seen < 100 { seen += reader.take(from: inbox).count }
+      inbox.close()
+      seen += reader.take(from: inbox).count
+      #expect(threads.map { $0.result() }.reduce(0, +) == seen)
+    }
+  }
+}
+
+/// Makes entries that know their number, on any thread, and reads the numbers of what an inbox gives, on one.
+private final class Reader: @unchecked Sendable {
+  // Sendable: only the reading thread runs blocks and so touches the number.
+  private var number = 0
+
+  func entry(_ number: Int, of kind: Int) -> Inbox.Entry {
+    let block = Block { self.number = number }
+    return switch kind {
+    case 0: .inDefaultMode(block)
+    case 1: .inCommonModes(block)
+    default: .inModes(SharedBlock(block, modes: [], isForCommonModes: false))
+    }
+  }
+
+  func take(from inbox: Inbox) -> [Int] {
+    var queue = MoveQueue<Inbox.Entry>()
+    inbox.drain(into: &queue)
+    var numbers: [Int] = []
+    while !queue.isEmpty {
+      switch queue.takeFirst() {
+      case .inDefaultMode(let block), .inCommonModes(let block): block.body()
+      case .inModes(let shared): shared.take()?.body()
+      }
+      numbers.append(number)
+    }
+    return numbers
+  }
+}

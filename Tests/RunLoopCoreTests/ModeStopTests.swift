@@ -1,0 +1,102 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("A stop of a mode", .timeLimit(.minutes(1)))
+struct ModeStopTests {
+  // R42, M16
+  @Test("a stop of a mode before the run ends it before its first pass, once")
+  func beforeRun() {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      loop.stop(mode: .default)
+      loop.run(log)
+      loop.run(log)
+    }
+    #expect(log == "E X stopped E BT BS BW AW X timedOut")
+  }
+
+  // R42
+  @Test("a stop of the mode at the entry ends the run before its first pass")
+  func atEntry() {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      loop.once(.entry) { loop.stop(mode: .default) }
+      loop.run(log)
+    }
+    #expect(log == "E X stopped")
+  }
+
+  // R42
+  @Test("a stop of the mode ends the sleep and the run")
+  func asleep() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      time.at(.milliseconds(5)) { loop.stop(mode: .default) }
+      loop.run(log)
+      log.write("\(time.milliseconds)")
+    }
+    #expect(log == "E BT BS BW AW X stopped 5")
+  }
+
+  // R42
+  @Test("a stop of the mode before the wait lets the pass end without a sleep")
+  func beforeWaiting() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.once(.beforeWaiting) { loop.stop(mode: .default) }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW AW X stopped 0")
+  }
+
+  // R42
+  @Test("a stop of a mode waits for a run that consumes it")
+  func kept() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.keepAlive()
+      loop.keepAlive("a")
+      loop.once(.beforeTimers) { loop.stop(mode: .default) }
+      loop.run(log, for: .zero)
+      loop.run(log, mode: "a")
+      loop.run(log)
+      loop.run(log)
+    }
+    #expect(log == "timedOut timedOut stopped timedOut")
+  }
+
+  // R42, M20
+  @Test("a stop of another mode costs no pass")
+  func otherMode() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      time.at(.milliseconds(5)) { loop.stop(mode: "other") }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW X timedOut")
+  }
+
+  // R42
+  @Test("a stop of the outer mode passes the nested run by")
+  func outerMode() {
+    let log = record { time, loop, log in
+      loop.keepAlive("inner")
+      time.at(.milliseconds(5)) { loop.stop(mode: .default) }
+      loop.signalled { loop.nest(log, mode: "inner", for: .milliseconds(10)) }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS [ timedOut ] X stopped")
+  }
+
+  // R42
+  @Test("a stop of a mode that runs twice ends the inner run")
+  func sameModeTwice() {
+    let log = record(observing: nil) { time, loop, log in
+      time.at(.milliseconds(5)) { loop.stop(mode: .default) }
+      loop.signalled { loop.nest(log, for: .seconds(1)) }
+      loop.run(log, for: .seconds(2))
+    }
+    #expect(log == "[ stopped ] timedOut")
+  }
+}

@@ -1,0 +1,193 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Modes", .timeLimit(.minutes(1)))
+struct ModeTests {
+  // R20
+  @Test("modes are the same when their names are")
+  func names() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.signalled(mode: RunLoop.Mode("a")) { log.write("S0") }
+      loop.run(log, mode: RunLoop.Mode(rawValue: ["a"].joined()), for: .zero)
+    }
+    #expect(log == "S0 timedOut")
+  }
+
+  // R20
+  @Test("a run serves what is in its mode, and nothing else")
+  func separate() {
+    let log = record { _, loop, log in
+      loop.signalled { log.write("default") }
+      loop.signalled(mode: "a") { log.write("a") }
+      loop.perform { log.write("B") }
+      loop.after(.zero) { _ in log.write("T") }
+      loop.run(log, mode: "a")
+    }
+    #expect(log == "a timedOut")
+  }
+
+  // R21
+  @Test("a new loop has the default mode, and only that is common")
+  func new() {
+    let log = record(observing: nil) { _, loop, log in
+      log.write("\(loop.modes)")
+      let source = RunLoop.Source(schedule: { _, mode in log.write("\(mode)") }, perform: {})
+      loop.add(source, forMode: .common)
+      log.write("\(loop.modes.count)")
+    }
+    #expect(log == "[kCFRunLoopDefaultMode] kCFRunLoopDefaultMode 1")
+  }
+
+  // R22, R30
+  @Test("items, blocks and stops make the modes that they name")
+  func made() {
+    let modes = onVirtualTime { _, loop in
+      loop.keepAlive("source")
+      loop.after(.zero, mode: "timer") { _ in }
+      loop.once(.entry, mode: "observer") {}
+      loop.port(messages: 0, mode: "port") {}
+      loop.perform(inModes: ["block 1", "block 2"]) {}
+      loop.stop(mode: "stop")
+      return loop.modes
+    }
+    #expect(modes == [.default, "source", "timer", "observer", "port", "block 1", "block 2", "stop"])
+  }
+
+  // R22
+  @Test("asking, removing, running and making common make no mode")
+  func notMade() {
+    let modes = onVirtualTime { _, loop in
+      let source = RunLoop.Source {}
+      loop.remove(source, forMode: "a")
+      _ = loop.contains(source, forMode: "b")
+      _ = loop.nextDeadline(forMode: "c")
+      loop.run(mode: "d", for: .zero)
+      try? loop.addCommonMode("e")
+      return loop.modes
+    }
+    #expect(modes == [.default])
+  }
+
+  // R22, R101
+  @Test("a common mode is made by the first common item")
+  func madeByCommonItem() {
+    let modes = onVirtualTime { _, loop in
+      try? loop.addCommonMode("a")
+      loop.add(RunLoop.Source {}, forMode: .common)
+      return loop.modes
+    }
+    #expect(modes == [.default, "a"])
+  }
+
+  // R30, R100, M11
+  @Test(
+    "the common pseudo-mode is never a mode, whatever names it",
+    arguments: [RunLoop.Mode.common, "kCFRunLoopCommonModes"])
+  func pseudoMode(mode: RunLoop.Mode) {
+    let log = record(observing: nil) { _, loop, log in
+      loop.perform(inModes: [mode]) { log.write("B1") }
+      loop.perform(inModes: [mode, "a"]) { log.write("B2") }
+      loop.signalled(mode: mode) { log.write("S0") }
+      loop.stop(mode: mode)
+      log.write(loop.modes.map(\.rawValue).sorted().joined(separator: " "))
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "a kCFRunLoopDefaultMode B1 B2 S0 timedOut")
+  }
+
+  // R23
+  @Test("a mode stays when it is empty")
+  func stays() {
+    let modes = onVirtualTime { _, loop in
+      let source = loop.keepAlive("a")
+      loop.remove(source, forMode: "a")
+      return loop.modes
+    }
+    #expect(modes == [.default, "a"])
+  }
+
+  // R31
+  @Test("the current mode is the innermost one, restored afterwards, and can be read from any thread")
+  func current() {
+    let log = record(observing: nil) { _, loop, log in
+      let write = { @Sendable in log.write(onNewThread { loop.currentMode?.rawValue ?? "none" }) }
+      loop.keepAlive("inner")
+      write()
+      loop.signalled(mode: "outer") {
+        write()
+        loop.once(.entry, mode: "inner", write)
+        loop.once(.exit, mode: "inner", write)
+        loop.run(mode: "inner", for: .zero)
+        write()
+      }
+      loop.run(mode: "outer", for: .zero)
+      write()
+    }
+    #expect(log == "none outer inner inner outer none")
+  }
+
+  // R32
+  @Test("the next deadline of a mode is that of its first timer")
+  func nextDeadline() {
+    let log = record(observing: nil) { _, loop, log in
+      log.write(loop.deadline(.default))
+      loop.after(.seconds(2)) { _ in }
+      loop.after(.seconds(1)) { _ in }
+      loop.after(.milliseconds(1), mode: "other") { _ in }
+      for mode: RunLoop.Mode in [.default, "other", "unknown", .common] { log.write(loop.deadline(mode)) }
+    }
+    #expect(log == "none 1000 1 none none")
+  }
+
+  // R32
+  @Test("a timer that is being called still counts for the next deadline")
+  func nextDeadlineWhileFiring() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.after(.seconds(9)) { _ in }
+      loop.after(.milliseconds(5)) { _ in log.write(loop.deadline(.default)) }
+      loop.run(log)
+      log.write(loop.deadline(.default))
+    }
+    #expect(log == "5 timedOut 9000")
+  }
+
+  // R32, R93
+  @Test("the next deadline is the date as it was set, also in the past")
+  func nextDeadlineInThePast() {
+    let log = record(observing: nil) { time, loop, log in
+      time.advance(by: .seconds(10))
+      loop.after(.seconds(-1)) { _ in log.write(loop.deadline(.default)) }
+      log.write(loop.deadline(.default))
+      loop.run(log)
+    }
+    #expect(log == "9000 9000 finished")
+  }
+
+  // R33
+  @Test("a loop is waiting only between the observers before and after the wait")
+  func isWaiting() {
+    let log = record(observing: nil) { time, loop, log in
+      let write = { @Sendable (entry: String) in log.write("\(entry):\(onNewThread { loop.isWaiting })") }
+      write("before")
+      loop.add(
+        RunLoop.Observer(activities: .all) { _, activity in write(activity.letter) }, forMode: .default)
+      loop.perform { write("B") }
+      loop.after(.milliseconds(5)) { _ in write("T") }
+      time.at(.milliseconds(2)) { write("asleep") }
+      loop.run(log)
+      write("after")
+    }
+    #expect(
+      log == """
+        before:false E:false BT:false BS:false B:false BW:false asleep:true AW:false T:false X:false finished after:false
+        """)
+  }
+}
+
+extension RunLoop {
+  /// The next deadline of a mode, in virtual milliseconds.
+  fileprivate func deadline(_ mode: Mode) -> String {
+    nextDeadline(forMode: mode).map { "\(Tick($0).nanoseconds / 1_000_000)" } ?? "none"
+  }
+}

@@ -1,0 +1,114 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("What a loop refuses")
+struct RefusalTests {
+  // R56, M21
+  @Test("a block for no mode is refused, counted and released")
+  func noMode() {
+    let log = record(observing: nil) { _, loop, log in
+      func refuse() -> Bool {
+        let probe = ReleaseProbe(log)
+        return loop.perform(inModes: []) { probe.touch() }
+      }
+      log.write("\(refuse()) \(loop.statistics.refusals)")
+      loop.run(log)
+    }
+    #expect(log == "released false 1 finished")
+  }
+
+  // R87, R99b, M21
+  @Test("an observer or a timer of another loop is refused and counted")
+  func bound() {
+    let log = record { _, loop, log in
+      let observer = loop.observe(log)
+      let timer = loop.after(.zero) { _ in log.write("T") }
+      onVirtualTime { _, second in
+        log.write("\(second.add(observer, forMode: .default)) \(second.add(timer, forMode: .common))")
+        log.write("\(second.contains(observer, forMode: .default)) \(second.contains(timer, forMode: .common))")
+        log.write("\(second.statistics.refusals)")
+        second.run(log)
+      }
+      log.write("\(loop.contains(observer, forMode: .default)) \(loop.contains(timer, forMode: .default))")
+      log.write("\(loop.statistics.refusals)")
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "false false false false 2 finished true true 0 E E BT BT BS BS T X X timedOut")
+  }
+
+  // R87, R99b
+  @Test("what is in a mode already is not refused, and not added twice")
+  func duplicates() {
+    let log = record { _, loop, log in
+      let source = RunLoop.Source { log.write("S0") }
+      let timer = Timer(deadline: loop.waiter.now.instant) { _ in log.write("T") }
+      for _ in 0..<2 { log.write("\(loop.add(source, forMode: .default)) \(loop.add(timer, forMode: .default))") }
+      source.signal()
+      loop.run(log, for: .zero)
+      log.write("\(loop.statistics.refusals)")
+    }
+    #expect(log == "true true true true E BT BS S0 T X timedOut 0")
+  }
+
+  // R74, R99c, M21
+  @Test("an invalid item is refused")
+  func invalid() {
+    let log = record(observing: nil) { _, loop, log in
+      let source = RunLoop.Source {}
+      let observer = RunLoop.Observer(activities: .all) { _, _ in }
+      let timer = Timer(deadline: loop.waiter.now.instant) { _ in }
+      let port = Port()
+      source.invalidate()
+      observer.invalidate()
+      timer.invalidate()
+      port.invalidate()
+      log.write("\(loop.add(source, forMode: .default)) \(loop.add(observer, forMode: .default))")
+      log.write("\(loop.add(timer, forMode: .default)) \(loop.add(port, forMode: .common))")
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "false false false false finished")
+  }
+
+  // R116, R117, M21
+  @Test("a loop whose thread has ended refuses everything, and counts it")
+  func ended() {
+    let loop = onVirtualTime { _, loop in loop }
+    #expect(loop.hasEnded)
+    #expect(!loop.add(RunLoop.Source {}, forMode: .default))
+    #expect(!loop.add(RunLoop.Observer(activities: .all) { _, _ in }, forMode: .common))
+    #expect(!loop.add(Timer(timeInterval: 1, repeats: false) { _ in }, forMode: .default))
+    #expect(!loop.add(Port(), forMode: .default))
+    #expect(!loop.perform {})
+    #expect(!loop.perform(inModes: ["a", "b"]) {})
+    #expect(loop.statistics.refusals == 6)
+    #expect(loop.statistics.droppedBlocks == 0)
+    #expect(throws: RunLoopError.loopHasEnded) { try loop.addCommonMode("a") }
+  }
+
+  // R116, R117
+  @Test("waking, stopping and asking a loop whose thread has ended is harmless")
+  func endedIsHarmless() {
+    let loop = onVirtualTime { _, loop in
+      loop.keepAlive("a")
+      return loop
+    }
+    loop.wakeUp()
+    loop.stop()
+    loop.stop(mode: "b")
+    #expect(loop.modes == [.default, "a"])
+    #expect(loop.currentMode == nil && !loop.isWaiting)
+    #expect(loop.nextDeadline(forMode: .default) == nil)
+  }
+
+  // M14, M21
+  @Test("a refused block is not a dropped one")
+  func refusedIsNotDropped() {
+    let loop = onVirtualTime { _, loop in
+      loop.perform(inModes: []) {}
+      loop.perform {}
+      return loop
+    }
+    #expect(loop.statistics == RunLoop.Statistics(savedWakeUps: 0, droppedBlocks: 1, refusals: 1))
+  }
+}

@@ -1,0 +1,135 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The result of a run", .timeLimit(.minutes(1)))
+struct RunResultTests {
+  /// What may end a run that returns after a source, and what may not.
+  enum Cause: String, CaseIterable {
+    case source, port, timer, block, observer, wakeUp
+  }
+
+  // R8
+  @Test("only a source or a port ends a run that returns after a source", arguments: Cause.allCases)
+  func returnAfterSource(cause: Cause) {
+    let result = onVirtualTime { time, loop in
+      loop.keepAlive()
+      switch cause {
+      case .source: loop.signalled {}
+      case .port: loop.port(messages: 1) {}
+      case .timer: loop.after(.milliseconds(1)) { _ in }
+      case .block: loop.perform {}
+      case .observer: loop.once(.beforeWaiting) {}
+      case .wakeUp: time.at(.milliseconds(1)) { loop.wakeUp() }
+      }
+      return loop.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true)
+    }
+    #expect(result == (cause == .source || cause == .port ? .handledSource : .timedOut))
+  }
+
+  // R6
+  @Test("a handled source counts before the timeout, a stop and an empty mode")
+  func handledSourceFirst() {
+    let log = record { time, loop, log in
+      let source = Later<RunLoop.Source>()
+      source.value = loop.signalled {
+        log.write("S0")
+        time.advance(by: .seconds(2))
+        loop.stop()
+        loop.stop(mode: .default)
+        source.value?.invalidate()
+      }
+      loop.run(log, returnAfterSourceHandled: true)
+      source.value = nil
+    }
+    #expect(log == "E BT BS S0 X handledSource")
+  }
+
+  // R6
+  @Test("the timeout counts before a stop and an empty mode")
+  func timeoutSecond() {
+    let log = record { time, loop, log in
+      loop.after(.milliseconds(5)) { _ in
+        log.write("T")
+        time.advance(by: .seconds(2))
+        loop.stop()
+      }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW T X timedOut")
+  }
+
+  // R6
+  @Test("a stop counts before an empty mode")
+  func stopThird() {
+    let log = record { _, loop, log in
+      loop.after(.milliseconds(5)) { _ in loop.stop() }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW X stopped")
+  }
+
+  // R6, R42
+  @Test("a stop of the mode counts before an empty mode")
+  func modeStopFourth() {
+    let log = record { _, loop, log in
+      loop.after(.milliseconds(5)) { _ in loop.stop(mode: .default) }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW X stopped")
+  }
+
+  // R6, R42
+  @Test("a stop of the run counts before a stop of the mode, which stays for the next run")
+  func stopBeforeModeStop() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.keepAlive()
+      loop.once(.beforeTimers) {
+        loop.stop()
+        loop.stop(mode: .default)
+      }
+      for _ in 0..<3 { loop.run(log) }
+    }
+    #expect(log == "stopped stopped timedOut")
+  }
+
+  // R7
+  @Test("a stop that loses to the timeout is lost")
+  func lostToTimeout() {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      loop.after(.seconds(1)) { _ in loop.stop() }
+      loop.run(log)
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW X timedOut E BT BS BW AW X timedOut")
+  }
+
+  // R7
+  @Test("a stop that loses to a handled source is lost")
+  func lostToSource() {
+    let log = record { _, loop, log in
+      loop.signalled { loop.stop() }
+      loop.run(log, returnAfterSourceHandled: true)
+      loop.run(log)
+    }
+    #expect(log == "E BT BS X handledSource E BT BS BW AW X timedOut")
+  }
+
+  // R29
+  @Test("the pass that fires the last timer finishes the run")
+  func lastTimer() {
+    let log = record { _, loop, log in
+      loop.after(.milliseconds(5)) { _ in log.write("T") }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW T X finished")
+  }
+
+  // R6
+  @Test("the results have Core Foundation's numbers")
+  func numbers() {
+    let results: [RunLoop.RunResult] = [.finished, .stopped, .timedOut, .handledSource]
+    #expect(results.map(\.rawValue) == [1, 2, 3, 4])
+  }
+}

@@ -1,0 +1,93 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The order of sources")
+struct SourceOrderTests {
+  /// Adds sources by name and order, signals them by name, and logs one pass.
+  private func pass(_ sources: [(name: String, order: Int)], signals: [String]) -> String {
+    record(observing: nil) { _, loop, log in
+      let made = sources.map { name, order in
+        (name, RunLoop.Source(order: order) { log.write(name) })
+      }
+      for (_, source) in made { loop.add(source, forMode: .default) }
+      for signal in signals { for (name, source) in made where name == signal { source.signal() } }
+      loop.run(mode: .default, for: .zero)
+    }
+  }
+
+  // R62
+  @Test("the smaller order first")
+  func byOrder() {
+    #expect(pass([("b", 1), ("c", .max), ("a", .min)], signals: ["b", "c", "a"]) == "a b c")
+  }
+
+  // R62
+  @Test("among equal orders, the one that was signalled first")
+  func bySignal() {
+    #expect(pass([("a", 0), ("b", 0), ("c", 0)], signals: ["c", "a", "b"]) == "c a b")
+  }
+
+  // R62, R63
+  @Test("a second signal does not change the place")
+  func byFirstSignal() {
+    #expect(pass([("a", 0), ("b", 0)], signals: ["a", "b", "a"]) == "a b")
+  }
+
+  // R62
+  @Test("order counts before the time of the signal")
+  func orderBeforeSignal() {
+    #expect(pass([("a", 1), ("b", 0), ("c", 1), ("d", 0)], signals: ["c", "d", "a", "b"]) == "d b c a")
+  }
+
+  // R62, R70
+  @Test("the time of the signal counts also for a source that was in no mode then")
+  func signalledBefore() {
+    let log = record(observing: nil) { _, loop, log in
+      let first = RunLoop.Source { log.write("a") }
+      first.signal()
+      loop.signalled { log.write("b") }
+      loop.add(first, forMode: .default)
+      loop.run(mode: .default, for: .zero)
+    }
+    #expect(log == "a b")
+  }
+
+  // R9, R62
+  @Test("runs that return after a source take them in their order, also what was signalled between")
+  func onePerRun() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.signalled(order: 1) { log.write("b") }
+      loop.signalled(order: 2) { log.write("c") }
+      loop.run(log, returnAfterSourceHandled: true)
+      loop.signalled(order: 0) { log.write("a") }
+      loop.run(log, returnAfterSourceHandled: true)
+      loop.run(log, returnAfterSourceHandled: true)
+    }
+    #expect(log == "b handledSource a handledSource c handledSource")
+  }
+
+  // R62, R64
+  @Test("a source that signals itself stands behind those that were signalled before")
+  func behindTheOthers() {
+    let log = record(observing: nil) { _, loop, log in
+      let first = Later<RunLoop.Source>()
+      let second = RunLoop.Source { log.write("b") }
+      loop.add(second, forMode: .default)
+      first.value = loop.signalled {
+        log.write("a")
+        second.signal()
+        if log.count(of: "a") == 1 { first.value?.signal() }
+      }
+      loop.run(log)
+      first.value = nil
+    }
+    #expect(log == "a b a b timedOut")
+  }
+
+  // R76
+  @Test("the order of a source is what it was made with")
+  func immutable() {
+    #expect(RunLoop.Source(order: -3) {}.order == -3)
+  }
+}

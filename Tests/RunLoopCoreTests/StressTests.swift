@@ -1,0 +1,361 @@
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+
+// Real threads on a real loop: four of them work on it while it runs and sleeps. What the call-outs count is touched by
+// the loop's thread only, without a lock, so that the thread sanitizer sees a call-out on another one.
+
+@Suite("Stress", .timeLimit(.minutes(1)))
+struct StressTests {
+  // R53, R54, R120, M3
+  @Test("of blocks that four threads post, each runs once, and each thread's in its order")
+  func blocks() {
+    let count = 1500
+    let modes: [[RunLoop.Mode]] = [[.default], [.common], [.default, "A"], ["A", "B", .common]]
+    let tally = hammer { loop, tally, thread in
+      for number in 0..<count {
+        loop.perform(inModes: modes[(number + thread) % modes.count]) { tally.note(thread, number) }
+      }
+    }
+    #expect(tally.counts == Array(repeating: count, count: 4))
+    #expect(tally.isInOrder)
+  }
+
+  // R63, R70, R120, M2
+  @Test("of signals that four threads give, the last of each is performed")
+  func signals() {
+    let count = 1500
+    let tally = onNewThread {
+      let loop = RunLoop.current
+      let tally = Tally()
+      let last = (0..<4).map { _ in Number() }
+      let sources = (0..<4).map { thread in
+        RunLoop.Source {
+          tally.note(thread, last[thread].value)
+          if tally.latest == Array(repeating: count, count: 4) { loop.stop() }
+        }
+      }
+      for source in sources { loop.add(source, forMode: .common) }
+      let threads = (0..<4).map { thread in
+        startThread {
+          for number in 1...count {
+            last[thread].value = number
+            sources[thread].signal()
+            loop.wakeUp()
+          }
+        }
+      }
+      loop.runUntilStopped()
+      for thread in threads { thread.result() }
+      return tally
+    }
+    #expect(tally.latest == Array(repeating: count, count: 4))
+    #expect(tally.counts.allSatisfy { (1...count).contains($0) })
+  }
+
+  // R50, R51, R99, R120, M8
+  @Test("timers that four threads move fire after their last move")
+  func timers() {
+    let tally = onNewThread {
+      let loop = RunLoop.current
+      let tally = Tally()
+      let isLast = (0..<4).map { _ in Number() }
+      let timers = (0..<4).map { thread in
+        loop.every(.seconds(3600), tolerance: .seconds(1), mode: thread % 2 == 0 ? .default : .common) { _ in
+          tally.note(thread, isLast[thread].value)
+          if tally.latest == [1, 1, 1, 1] { loop.stop() }
+        }
+      }
+      let threads = (0..<4).map { thread in
+        startThread {
+          var random = SplitMix64(seed: UInt64(thread))
+          for _ in 0..<1000 {
+            timers[thread].deadline = FutexWaiter.shared.now.instant + .microseconds(random.below(60) - 10)
+            if random.oneIn(5) { timers[thread].tolerance = Double(random.below(40)) / 1e6 }
+          }
+          isLast[thread].value = 1
+          timers[thread].tolerance = 0
+          timers[thread].deadline = FutexWaiter.shared.now.instant
+        }
+      }
+      loop.runUntilStopped()
+      for thread in threads { thread.result() }
+      return tally
+    }
+    #expect(tally.latest == [1, 1, 1, 1])
+  }
+
+  // R72, R73, R99c, R120
+  @Test("items that four threads add, remove and invalidate leave nothing behind")
+  func items() {
+    let (scheduled, cancelled) = (Number(), Number())
+    let leftOver = onNewThread {
+      let loop = RunLoop.current
+      loop.keepAlive()
+      withFourThreads(on: loop) { thread in
+        var random = SplitMix64(seed: UInt64(100 + thread))
+        let modes: [RunLoop.Mode] = [.default, .common, "A"]
+        for _ in 0..<40 {
+          let source = RunLoop.Source(
+            schedule: { _, _ in scheduled.add(1) }, cancel: { _, _ in cancelled.add(1) }, perform: {})
+          let timer = Timer(timeInterval: 0.00005, repeats: true) { _ in }
+          let once = Timer(timeInterval: 0.00002, repeats: false) { _ in }
+          let observer = RunLoop.Observer(activities: .all, repeats: random.oneIn(2)) { _, _ in }
+          let port = Port { _, _ in }
+          for _ in 0..<20 {
+            let mode = modes[random.below(3)]
+            switch random.below(12) {
+            case 0: loop.add(source, forMode: mode)
+            case 1: loop.add(timer, forMode: mode)
+            case 2: loop.add(observer, forMode: mode)
+            case 3: loop.add(port, forMode: mode)
+            case 4: loop.remove(source, forMode: mode)
+            case 5: loop.remove(timer, forMode: mode)
+            case 6: loop.remove(observer, forMode: mode)
+            case 7: loop.remove(port, forMode: mode)
+            case 8: source.signal()
+            case 9: try? port.send(.init())
+            case 10: loop.add(once, forMode: mode)
+            default: timer.tolerance = random.oneIn(2) ? 0 : 0.00001
+            }
+          }
+          source.invalidate()
+          timer.invalidate()
+          once.invalidate()
+          observer.invalidate()
+          port.invalidate()
+        }
+      }
+      return loop.table.withLock { table in
+        table.modes.values.map { mode in
+          mode.timers.checkInvariants()
+          return mode.itemCount.load(ordering: .relaxed) + mode.observers.count + mode.timerCount
+        }.reduce(table.commonItems.count, +)
+      }
+    }
+    // What keeps the loop alive.
+    #expect(leftOver == 1)
+    #expect(scheduled.value == cancelled.value)
+    #expect(scheduled.value > 0)
+  }
+
+  // R120
+  @Test("messages of four threads through a narrow port arrive once, and each thread's in its order")
+  func messages() {
+    let count = 300
+    let tally = onNewThread {
+      let loop = RunLoop.current
+      let tally = Tally()
+      let port = Port(queueLimit: 8) { _, message in
+        tally.note(Int(message.id) / count, Int(message.id) % count)
+        if tally.counts.reduce(0, +) == 4 * count { loop.stop() }
+      }
+      loop.add(port, forMode: .default)
+      let deadline = FutexWaiter.shared.now.instant + .seconds(3600)
+      let threads = (0..<4).map { thread in
+        startThread {
+          for number in 0..<count { try? port.send(.init(id: UInt32(thread * count + number)), deadline: deadline) }
+        }
+      }
+      loop.runUntilStopped()
+      for thread in threads { thread.result() }
+      return tally
+    }
+    #expect(tally.counts == Array(repeating: count, count: 4))
+    #expect(tally.isInOrder)
+  }
+
+  /// What ends the sleep of a loop.
+  enum Cause: CaseIterable {
+    case block, signal, message, addedTimer, movedTimer, addedReadyPort
+  }
+
+  // R45, R50, R51, M2, M3
+  @Test("a loop that falls asleep between any two of them hears every call", arguments: Cause.allCases)
+  func everyCall(cause: Cause) {
+    let rounds = 300
+    let answered = onNewThread {
+      let loop = RunLoop.current
+      let answered = Turn()
+      loop.keepAlive()
+      let source = RunLoop.Source { answered.advance() }
+      loop.add(source, forMode: .default)
+      let port = Port { _, _ in answered.advance() }
+      loop.add(port, forMode: .default)
+      let timer = loop.every(.seconds(3600)) { _ in answered.advance() }
+      let caller = startThread {
+        for round in 1...rounds {
+          switch cause {
+          case .block: loop.perform { answered.advance() }
+          case .signal:
+            source.signal()
+            loop.wakeUp()
+          case .message: try? port.send(.init())
+          case .addedTimer:
+            loop.add(Timer(timeInterval: 0, repeats: false) { _ in answered.advance() }, forMode: .default)
+          case .movedTimer: timer.deadline = FutexWaiter.shared.now.instant
+          case .addedReadyPort:
+            let port = Port { port, _ in
+              port.invalidate()
+              answered.advance()
+            }
+            try? port.send(.init())
+            loop.add(port, forMode: .default)
+          }
+          answered.wait(for: round)
+        }
+        loop.perform { loop.stop() }
+      }
+      loop.runUntilStopped()
+      caller.result()
+      return answered.value
+    }
+    #expect(answered == rounds)
+  }
+
+  // R28, M23
+  @Test("a loop whose last item goes during its sleep is finished, every time")
+  func lastItem() {
+    let results = onNewThread {
+      let loop = RunLoop.current
+      let turn = Turn()
+      let item = Box<RunLoop.Source?>(nil)
+      let remover = startThread {
+        for round in 1...200 {
+          turn.wait(for: round)
+          item.value?.invalidate()
+        }
+      }
+      let results = (1...200).map { _ in
+        item.value = loop.keepAlive()
+        turn.advance()
+        return loop.runUntilStopped()
+      }
+      remover.result()
+      return results
+    }
+    #expect(results.allSatisfy { $0 == .finished })
+  }
+
+  // R113, M3
+  @Test("two loops that post to each other hand a ball over and back")
+  func pingPong() {
+    let hops = onNewThread {
+      let first = RunLoop.current
+      first.keepAlive()
+      let second = Box<RunLoop?>(nil)
+      let isReady = Turn()
+      let other = startThread {
+        second.value = RunLoop.current
+        RunLoop.current.keepAlive()
+        isReady.advance()
+        RunLoop.current.runUntilStopped()
+      }
+      isReady.wait(for: 1)
+      let count = Number()
+      if let second = second.value { hop(first, second, count) }
+      first.runUntilStopped()
+      other.result()
+      return count.value
+    }
+    #expect(hops == 1000)
+  }
+
+  private func hop(_ here: RunLoop, _ there: RunLoop, _ count: Number) {
+    there.perform {
+      count.add(1)
+      guard count.value < 1000 else {
+        here.stopForGood()
+        there.stopForGood()
+        return
+      }
+      hop(there, here, count)
+    }
+  }
+
+  // R120
+  @Test("what can be asked of a loop can be asked by any thread while it runs")
+  func asking() {
+    let tally = hammer { loop, tally, thread in
+      let timer = Timer(timeInterval: 0.0001, repeats: true) { _ in }
+      loop.add(timer, forMode: .common)
+      for number in 0..<100 {
+        loop.perform { tally.note(thread, number) }
+        _ = loop.isWaiting || loop.contains(timer, forMode: .default) || loop.contains(timer, forMode: .common)
+        _ = (loop.currentMode, loop.modes, loop.nextDeadline(forMode: .default), loop.statistics)
+        _ = (timer.deadline, timer.tolerance, timer.isValid)
+        if number % 10 == 0 { precondition(loop.debugDescription.contains("kCFRunLoopDefaultMode")) }
+      }
+      timer.invalidate()
+    }
+    #expect(tally.counts == [100, 100, 100, 100])
+  }
+
+  /// Runs a new loop while four threads work on it, and gives what its call-outs have counted.
+  private func hammer(_ work: @escaping @Sendable (RunLoop, Tally, Int) -> Void) -> Tally {
+    onNewThread {
+      let loop = RunLoop.current
+      let tally = Tally()
+      loop.keepAlive()
+      withFourThreads(on: loop) { thread in work(loop, tally, thread) }
+      return tally
+    }
+  }
+}
+
+/// Runs the calling thread's loop while four threads work on it; when they are done, a last block stops it.
+private func withFourThreads(on loop: RunLoop, _ work: @escaping @Sendable (Int) -> Void) {
+  let threads = (0..<4).map { thread in startThread { work(thread) } }
+  let last = startThread {
+    for thread in threads { thread.result() }
+    loop.perform { loop.stop() }
+  }
+  loop.runUntilStopped()
+  last.result()
+}
+
+/// What the call-outs of four threads' work have counted.
+private final class Tally: @unchecked Sendable {
+  // Sendable: of the loop's thread while it runs, and read after it.
+  private(set) var counts = [0, 0, 0, 0]
+  private(set) var latest = [-1, -1, -1, -1]
+  private(set) var isInOrder = true
+
+  func note(_ thread: Int, _ number: Int) {
+    if latest[thread] + 1 != number { isInOrder = false }
+    latest[thread] = number
+    counts[thread] += 1
+  }
+}
+
+private final class Number: Sendable {
+  private let number = Atomic<Int>(0)
+
+  var value: Int {
+    get { number.load(ordering: .acquiring) }
+    set { number.store(newValue, ordering: .releasing) }
+  }
+
+  func add(_ more: Int) { number.wrappingAdd(more, ordering: .acquiringAndReleasing) }
+}
+
+/// A count that a thread can wait for.
+private final class Turn: Sendable {
+  private let count = Atomic<UInt32>(0)
+
+  var value: Int { Int(count.load(ordering: .acquiring)) }
+
+  func advance() {
+    count.wrappingAdd(1, ordering: .acquiringAndReleasing)
+    count.futexWake(.max)
+  }
+
+  func wait(for value: Int) {
+    while true {
+      let now = count.load(ordering: .acquiring)
+      if Int(now) >= value { return }
+      count.futexWait(while: now)
+    }
+  }
+}

@@ -1,0 +1,214 @@
+@testable import RunLoopCore
+
+/// Walks through every interleaving of one loop and its posters, and looks for a wake-up that is lost.
+///
+/// The loop and the posters are small programs; a step of one is what the real code does in one atomic access, or under
+/// one lock. Every change of the word is the real ``WakeState/applying(_:)``. From each state the checker tries each
+/// program's next step, once for each distinct state. Where no program can go on, the loop sleeps and the posters are
+/// done: then no work may lie unseen, and no wake-up unanswered.
+struct InterleavingChecker {
+  /// How the loop and the posters go about it: the right way, and ways that lose wake-ups.
+  enum Variant: CaseIterable {
+    case correct
+    /// The loop looks for work for the last time before it announces its sleep.
+    case recheckBeforeAnnounce
+    /// A poster looks whether the loop sleeps before it pushes its work.
+    case readBeforePush
+    /// The loop goes to sleep whatever the word says.
+    case sleepWithoutComparison
+    /// A poster takes the sleeper out of the word and wakes nobody.
+    case noWake
+  }
+
+  enum Operation {
+    /// Pushes work and wakes the loop if it sleeps.
+    case post
+    /// Asks for one more pass.
+    case wakeUp
+  }
+
+  /// What a walk through all interleavings has found.
+  struct Verdict {
+    var states = 0
+    /// The states in which no program can go on.
+    var ends = 0
+    /// The most passes that one interleaving has needed.
+    var mostPasses = 0
+    /// The steps that lead to a sleep with work unseen or a wake-up unanswered.
+    var lost: [String]?
+    /// The steps that lead to a pass without a reason.
+    var needless: [String]?
+  }
+
+  let variant: Variant
+  let posters: [[Operation]]
+
+  func run() -> Verdict {
+    var verdict = Verdict()
+    var seen: Set<Situation> = []
+    var path: [String] = []
+    var start = Situation(posters: posters.count)
+    start.word = start.word.applying(.beginRun).state
+    walk(start, &seen, &path, &verdict)
+    verdict.states = seen.count
+    return verdict
+  }
+
+  private func walk(_ here: Situation, _ seen: inout Set<Situation>, _ path: inout [String], _ verdict: inout Verdict) {
+    guard seen.insert(here).inserted else { return }
+    verdict.mostPasses = max(verdict.mostPasses, here.passes)
+    // Each post, each wake-up is a reason for one pass, and so is the run itself.
+    if here.passes > 1 + here.reasons, verdict.needless == nil { verdict.needless = path }
+    var isEnd = true
+    if let (next, step) = loopStep(here) {
+      isEnd = false
+      path.append("loop: \(step)")
+      walk(next, &seen, &path, &verdict)
+      path.removeLast()
+    }
+    for index in posters.indices {
+      guard let (next, step) = posterStep(here, index) else { continue }
+      isEnd = false
+      path.append("poster \(index): \(step)")
+      walk(next, &seen, &path, &verdict)
+      path.removeLast()
+    }
+    guard isEnd else { return }
+    verdict.ends += 1
+    if here.work > 0 || here.isUnanswered || here.word.isWoken, verdict.lost == nil { verdict.lost = path }
+  }
+}
+
+/// Where all programs are, and all that they share.
+private struct Situation: Hashable {
+  enum LoopStep: Hashable {
+    case beginPass, takeWork, announce, lookAgain, sleep, blocked, awaken, endAnnouncement, endWait
+  }
+
+  enum PosterStep: Hashable {
+    case push, read, change(expected: WakeState), wake, done
+  }
+
+  struct Poster: Hashable {
+    var step = PosterStep.push
+    var operation = 0
+    /// What the poster that reads too early has read.
+    var early: WakeState?
+  }
+
+  var word = WakeState.idle
+  var loop = LoopStep.beginPass
+  /// What the loop has announced and compares when it goes to sleep.
+  var announced = WakeState.idle
+  var posters: [Poster]
+  /// Work that was pushed and that the loop has not taken.
+  var work = 0
+  /// Somebody has asked for one more pass, and none has begun since, nor has a wait ended.
+  var isUnanswered = false
+  var passes = 0
+  var reasons = 0
+
+  init(posters count: Int) {
+    posters = Array(repeating: Poster(), count: count)
+  }
+}
+
+// The loop: `makePasses` and `wait`.
+extension InterleavingChecker {
+  private func loopStep(_ here: Situation) -> (Situation, String)? {
+    var next = here
+    switch here.loop {
+    case .beginPass:
+      next.word = here.word.applying(.beginPass).state
+      next.isUnanswered = false
+      next.passes += 1
+      next.loop = .takeWork
+      return (next, "begins a pass")
+    case .takeWork:
+      next.work = 0
+      next.loop = variant == .recheckBeforeAnnounce ? .lookAgain : .announce
+      return (next, "takes \(here.work) pieces of work")
+    case .announce:
+      next.word = here.word.applying(.announceSleep(.futex)).state
+      next.announced = next.word
+      let goesOn: Situation.LoopStep = variant == .recheckBeforeAnnounce ? .sleep : .lookAgain
+      next.loop = next.word.isWoken ? .endAnnouncement : goesOn
+      return (next, "announces its sleep")
+    case .lookAgain:
+      let goesOn: Situation.LoopStep = variant == .recheckBeforeAnnounce ? .announce : .sleep
+      next.loop = here.work > 0 ? .endAnnouncement : goesOn
+      return (next, "looks again and finds \(here.work)")
+    case .sleep:
+      let sleeps = variant == .sleepWithoutComparison || here.word == here.announced
+      next.loop = sleeps ? .blocked : .awaken
+      return (next, sleeps ? "falls asleep" : "does not fall asleep")
+    case .blocked:
+      return nil
+    case .awaken:
+      next.word = here.word.applying(.awaken).state
+      next.loop = here.word.isWoken ? .endAnnouncement : variant == .recheckBeforeAnnounce ? .lookAgain : .announce
+      return (next, "is awake")
+    case .endAnnouncement:
+      next.word = here.word.applying(.awaken).state
+      next.loop = .endWait
+      return (next, "will not sleep")
+    case .endWait:
+      next.word = here.word.applying(.endWait).state
+      next.isUnanswered = false
+      next.loop = .beginPass
+      return (next, "ends its wait")
+    }
+  }
+}
+
+// A poster: `RunLoop.post`, `WakeWord.post` and `WakeWord.wakeUp`.
+extension InterleavingChecker {
+  private func posterStep(_ here: Situation, _ index: Int) -> (Situation, String)? {
+    var next = here
+    var poster = here.posters[index]
+    guard poster.operation < posters[index].count else { return nil }
+    let operation = posters[index][poster.operation]
+    let step: String
+    switch poster.step {
+    case .push where operation == .wakeUp:
+      next.reasons += 1
+      poster.step = .change(expected: here.word)
+      step = "reads the word for a wake-up"
+    case .push where variant == .readBeforePush && poster.early == nil:
+      poster.early = here.word
+      step = "reads the word too early: \(here.word)"
+    case .push:
+      next.work += 1
+      next.reasons += 1
+      poster.step = .read
+      step = "pushes work"
+    case .read:
+      let word = poster.early ?? here.word
+      poster.early = nil
+      poster.step = word.sleeper == .nobody ? .done : .change(expected: word)
+      step = "reads the word: \(word)"
+    case .change(let expected):
+      guard here.word == expected else {
+        // The exchange has failed and brings the word as it is.
+        poster.step = .change(expected: here.word)
+        step = "finds the word changed"
+        break
+      }
+      let (after, action) = expected.applying(operation == .post ? .post : .wakeUp)
+      next.word = after
+      if operation == .wakeUp { next.isUnanswered = true }
+      poster.step = action == .none || variant == .noWake ? .done : .wake
+      step = "changes the word to: \(after)"
+    case .wake:
+      if here.loop == .blocked { next.loop = .awaken }
+      poster.step = .done
+      step = "wakes the loop"
+    case .done:
+      poster.operation += 1
+      poster.step = .push
+      step = "is done"
+    }
+    next.posters[index] = poster
+    return (next, step)
+  }
+}

@@ -1,0 +1,68 @@
+import Synchronization
+
+@testable import RunLoopCore
+
+/// Runs `body` on virtual time, with an observer of all stages of a mode, and gives what was logged.
+func record(
+  observing mode: RunLoop.Mode? = .default, _ body: @escaping @Sendable (VirtualTime, RunLoop, Log) -> Void
+) -> String {
+  onVirtualTime { time, loop in
+    let log = Log()
+    if let mode { loop.observe(log, mode: mode) }
+    body(time, loop, log)
+    return log.text
+  }
+}
+
+extension RunLoop {
+  /// Runs one mode, one second long if not told otherwise, and logs the result.
+  func run(
+    _ log: Log, mode: Mode = .default, for timeout: Duration = .seconds(1), returnAfterSourceHandled: Bool = false
+  ) {
+    log.write("\(run(mode: mode, for: timeout, returnAfterSourceHandled: returnAfterSourceHandled))")
+  }
+
+  /// Runs one mode within a call-out, and logs the result in brackets.
+  func nest(_ log: Log, mode: Mode = .default, for timeout: Duration = .zero) {
+    log.write("[")
+    run(log, mode: mode, for: timeout)
+    log.write("]")
+  }
+
+  /// Adds a port in which messages wait.
+  @discardableResult
+  func port(messages: Int, mode: Mode = .default, _ body: @escaping @Sendable () -> Void) -> Port {
+    let port = Port { _, _ in body() }
+    add(port, forMode: mode)
+    for _ in 0..<messages { try? port.send(Port.Message()) }
+    return port
+  }
+}
+
+/// A variable for what a call-out needs and is made only after it.
+final class Later<Value: Sendable>: Sendable {
+  private let stored = Mutex<Value?>(nil)
+
+  var value: Value? {
+    get { stored.withLock { $0 } }
+    set { stored.withLock { $0 = newValue } }
+  }
+}
+
+/// Says when it is released.
+final class ReleaseProbe: Sendable {
+  private let released: @Sendable () -> Void
+
+  init(_ released: @escaping @Sendable () -> Void) {
+    self.released = released
+  }
+
+  convenience init(_ log: Log, _ entry: String = "released") {
+    self.init { log.write(entry) }
+  }
+
+  /// Is there to be called from the closure that is to hold the probe.
+  func touch() {}
+
+  deinit { released() }
+}

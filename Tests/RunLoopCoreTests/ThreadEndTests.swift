@@ -1,0 +1,262 @@
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The end of a thread and its loop", .timeLimit(.minutes(1)))
+struct ThreadEndTests {
+  // R73, R115
+  @Test("its sources leave with a cancel call-out for each mode, on the thread, whose loop it still is")
+  func cancels() {
+    let log = Log()
+    let (source, loop) = onNewThread {
+      let source = RunLoop.Source(
+        cancel: { loop, mode in
+          log.write("cancel:\(mode):\(RunLoop.current === loop):\(loop.threadID == RunLoop.callingThreadID)")
+        },
+        perform: { log.write("performed") })
+      RunLoop.current.add(source, forMode: .common)
+      RunLoop.current.add(source, forMode: "A")
+      source.signal()
+      log.write("end")
+      return (source, RunLoop.current)
+    }
+    #expect(log.text == "end cancel:kCFRunLoopDefaultMode:true:true cancel:A:true:true")
+    for mode in [.default, "A", .common] as [RunLoop.Mode] { #expect(!loop.contains(source, forMode: mode)) }
+  }
+
+  // R116
+  @Test("a source stays valid and signalled, and another loop may perform it")
+  func freeSource() {
+    let log = Log()
+    let source = onNewThread { RunLoop.current.signalled { log.write("S0") } }
+    #expect(source.isValid && source.isSignalled)
+    let result = onNewThread {
+      RunLoop.current.add(source, forMode: .default)
+      return RunLoop.current.run(mode: .default, for: .zero)
+    }
+    #expect(log.text == "S0")
+    #expect(result == .timedOut)
+  }
+
+  // R116
+  @Test("timers and observers are not called and stay valid, and another loop may have them")
+  func freeTimersAndObservers() {
+    let log = Log()
+    let (timer, observer) = onVirtualTime { time, loop in
+      let timer = Timer(at: 10, every: .milliseconds(10)) { _ in log.write("T") }
+      loop.add(timer, forMode: .common)
+      loop.add(timer, forMode: "A")
+      let observer = loop.observe(log, mode: .common)
+      loop.add(observer, forMode: "A")
+      time.advance(by: .milliseconds(15))
+      return (timer, observer)
+    }
+    #expect(log.text == "")
+    #expect(timer.isValid && observer.isValid)
+    #expect(timer.deadline.milliseconds == 10)
+    onVirtualTime { time, loop in
+      log.write("\(loop.add(timer, forMode: .default)) \(loop.add(observer, forMode: .default))")
+      loop.run(mode: .default, for: .milliseconds(15))
+    }
+    #expect(log.text == "true true E BT BS BW AW T BT BS BW AW X")
+  }
+
+  // R116
+  @Test("a port keeps its messages for another loop")
+  func freePort() {
+    let log = Log()
+    let port = onNewThread {
+      let port = Port { _, message in log.write("P\(message.id)") }
+      RunLoop.current.add(port, forMode: .common)
+      try? port.send(.init(id: 1))
+      return port
+    }
+    try? port.send(.init(id: 2))
+    onNewThread {
+      RunLoop.current.add(port, forMode: .default)
+      for _ in 0..<2 { RunLoop.current.run(mode: .default, for: 10, returnAfterSourceHandled: true) }
+    }
+    #expect(log.text == "P1 P2")
+    #expect(port.isValid)
+  }
+
+  // R115
+  @Test("a loop keeps none of its items after its end")
+  func releasesItems() {
+    let items = onNewThread {
+      let loop = RunLoop.current
+      let source = loop.keepAlive(.common)
+      let timer = loop.every(.seconds(10), tolerance: .seconds(1), mode: .common) { _ in }
+      loop.add(timer, forMode: "A")
+      let observer = loop.observe(Log(), mode: .common)
+      let port = Port { _, _ in }
+      loop.add(port, forMode: .common)
+      loop.run(mode: .default, for: .zero)
+      return (WeakBox(source), WeakBox(timer), WeakBox(observer), WeakBox(port), loop)
+    }
+    #expect(items.0.object == nil)
+    #expect(items.1.object == nil)
+    #expect(items.2.object == nil)
+    #expect(items.3.object == nil)
+  }
+
+  // R60, R115, M14
+  @Test("blocks that have not run are dropped, released and counted, each once")
+  func drops() {
+    let log = Log()
+    let loop = onNewThread {
+      let loop = RunLoop.current
+      let modes: [[RunLoop.Mode]] = [[.default], [.common], ["A"], ["A", "B", .common], [.default, .tracking]]
+      for modes in modes {
+        let token = Token(log)
+        loop.perform(inModes: modes) {
+          token.touch()
+          log.write("ran")
+        }
+      }
+      loop.run(mode: .tracking, for: .zero)
+      log.write("end")
+      return loop
+    }
+    // The last was for the tracking mode too, which has run.
+    #expect(log.text == "ran released end released released released released")
+    #expect(loop.statistics.droppedBlocks == 4)
+  }
+
+  // R115, M14, M21
+  @Test("what a cancel call-out posts is dropped and counted, and what it adds is refused")
+  func posted() {
+    let log = Log()
+    let loop = onNewThread {
+      let source = RunLoop.Source(
+        cancel: { loop, _ in
+          log.write("\(loop.perform { log.write("ran") }) \(loop.add(RunLoop.Source {}, forMode: .default))")
+        }, perform: {})
+      RunLoop.current.add(source, forMode: .default)
+      return RunLoop.current
+    }
+    #expect(log.text == "true false")
+    #expect(loop.statistics.droppedBlocks == 1)
+    #expect(loop.statistics.refusals == 1)
+  }
+
+  // R117, M21
+  @Test("a loop that is kept after its thread refuses all work, counts it, and is otherwise harmless")
+  func survives() {
+    let log = Log()
+    let loop = onNewThread {
+      RunLoop.current.keepAlive("A")
+      return RunLoop.current
+    }
+    let (source, timer) = (RunLoop.Source {}, Timer(timeInterval: 1, repeats: true) { _ in })
+    let (observer, port) = (RunLoop.Observer(activities: .all) { _, _ in }, Port { _, _ in })
+    #expect(!loop.add(source, forMode: .default))
+    #expect(!loop.add(timer, forMode: .common))
+    #expect(!loop.add(observer, forMode: "A"))
+    #expect(!loop.add(port, forMode: .default))
+    let first = { [token = Token(log)] in loop.perform { token.touch() } }()
+    let second = { [token = Token(log)] in loop.perform(inModes: ["B", .common]) { token.touch() } }()
+    #expect(!first && !second)
+    #expect(log.text == "released released")
+    #expect(loop.statistics.refusals == 6)
+    #expect(throws: RunLoopError.loopHasEnded) { try loop.addCommonMode("C") }
+    loop.stop()
+    loop.stop(mode: "D")
+    loop.wakeUp()
+    loop.remove(source, forMode: .default)
+    loop.remove(timer, forMode: .common)
+    #expect(!loop.contains(source, forMode: .default))
+    #expect(loop.nextDeadline(forMode: .default) == nil)
+    #expect(loop.modes == [.default, "A"])
+    #expect(loop.currentMode == nil && !loop.isWaiting)
+    #expect(!loop.debugDescription.isEmpty)
+    // What was refused is free.
+    let isTaken = onNewThread { RunLoop.current.add(timer, forMode: .default) }
+    #expect(isTaken)
+  }
+
+  // R115
+  @Test("it ends the loop also while others keep its items in their loops")
+  func sharedItems() {
+    let isLeft = onNewThread {
+      let loop = RunLoop.current
+      let source = RunLoop.Source {}
+      loop.add(source, forMode: .default)
+      let ended = onNewThread {
+        RunLoop.current.add(source, forMode: .default)
+        return WeakBox(RunLoop.current)
+      }
+      return ended.object == nil && loop.contains(source, forMode: .default)
+    }
+    #expect(isLeft)
+  }
+
+  // M14, M21
+  @Test("of blocks that others post while it ends, each ran, was dropped or was refused")
+  func race() {
+    for _ in 0..<20 {
+      let threads = Box<[StartedThread<Int>]>([])
+      let ran = Counter(0)
+      let loop = onNewThread {
+        let loop = RunLoop.current
+        loop.keepAlive()
+        threads.value = (0..<3).map { _ in
+          startThread { (0..<500).count { _ in loop.perform { if ran.add() == 50 { loop.stop() } } } }
+        }
+        loop.runUntilStopped()
+        return loop
+      }
+      let taken = threads.value.map { $0.result() }.reduce(0, +)
+      #expect(taken == ran.value + loop.statistics.droppedBlocks)
+      #expect(1500 - taken == loop.statistics.refusals)
+    }
+  }
+
+  // R99e, R120
+  @Test("items may be invalidated by others while it ends")
+  func invalidationRace() {
+    for _ in 0..<50 {
+      let cancels = Counter(0)
+      let releases = Counter(0)
+      let threads = Box<[StartedThread<Void>]>([])
+      onNewThread {
+        let loop = RunLoop.current
+        let sources = (0..<4).map { _ in
+          let counted = Released(releases)
+          return RunLoop.Source(cancel: { _, _ in _ = cancels.add() }, perform: { counted.touch() })
+        }
+        let timers = (0..<4).map { _ in Timer(timeInterval: 3600, repeats: true) { _ in } }
+        for source in sources { loop.add(source, forMode: .default) }
+        for timer in timers { loop.add(timer, forMode: .common) }
+        threads.value = [
+          startThread { for source in sources { source.invalidate() } },
+          startThread { for timer in timers { timer.invalidate() } },
+        ]
+      }
+      for thread in threads.value { thread.result() }
+      #expect(cancels.value == 4)
+      #expect(releases.value == 4)
+    }
+  }
+}
+
+private final class Counter: Sendable {
+  private let count: Atomic<Int>
+
+  init(_ count: Int) { self.count = Atomic(count) }
+
+  func add() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
+
+  var value: Int { count.load(ordering: .relaxed) }
+}
+
+private final class Released: Sendable {
+  private let counter: Counter
+
+  init(_ counter: Counter) { self.counter = counter }
+
+  func touch() {}
+
+  deinit { _ = counter.add() }
+}

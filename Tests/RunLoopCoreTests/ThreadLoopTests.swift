@@ -1,0 +1,194 @@
+import Glibc
+import Testing
+
+@testable import RunLoopCore
+
+/// Under the thread sanitizer nothing may run in a thread's last round of destructors, in which the sanitizer ends it.
+private let canRunInLastRound = dlsym(nil, "__tsan_init") == nil
+
+@Suite("Threads and their loops", .timeLimit(.minutes(1)))
+struct ThreadLoopTests {
+  // R113
+  @Test("a thread has no loop before it asks for one, and then the same one always")
+  func firstRequest() {
+    let log = onNewThread {
+      let log = Log()
+      log.write("\(RunLoop.currentIfMade == nil)")
+      let loop = RunLoop.current
+      log.write("\(RunLoop.current === loop) \(RunLoop.currentIfMade === loop) \(loop.hasEnded)")
+      log.write("\(loop.threadID == RunLoop.callingThreadID)")
+      return log.text
+    }
+    #expect(log == "true true true false true")
+  }
+
+  // R22, R113
+  @Test("asking about the main loop makes none for the asking thread, and running without one makes it")
+  func lazily() {
+    let log = onNewThread {
+      let log = Log()
+      _ = RunLoop.main.modes
+      _ = Timer(timeInterval: 1, repeats: false) { _ in }
+      _ = RunLoop.Source {}
+      log.write("\(RunLoop.currentIfMade == nil)")
+      let timer = Timer.scheduledTimer(withTimeInterval: 1, repeats: false) { _ in }
+      log.write("\(RunLoop.currentIfMade?.contains(timer, forMode: .default) ?? false)")
+      return log.text
+    }
+    #expect(log == "true true")
+  }
+
+  // R113
+  @Test("two threads have two loops")
+  func twoThreads() {
+    let (first, second) = onNewThread { (RunLoop.current, onNewThread { RunLoop.current }) }
+    #expect(first !== second)
+    #expect(first != second)
+    #expect(first.threadID != second.threadID)
+  }
+
+  // R21
+  @Test("a new loop has the default mode and nothing in it")
+  func new() {
+    let (modes, result) = onNewThread { (RunLoop.current.modes, RunLoop.current.run(mode: .default, for: 100)) }
+    #expect(modes == [.default])
+    #expect(result == .finished)
+  }
+
+  // R113
+  @Test("the main loop is the same from every thread, also before the main thread has asked for it")
+  func main() {
+    let loops = (0..<4).map { _ in startThread { (RunLoop.main, RunLoop.current) } }.map { $0.result() }
+    for (main, current) in loops {
+      #expect(main === RunLoop.main)
+      #expect(current !== main)
+    }
+    #expect(RunLoop.main.threadID == getpid())
+    #expect(!RunLoop.main.hasEnded)
+  }
+
+  // R113, R115
+  @Test("a loop is registered from its first request to the end of its thread, and ends with it")
+  func registry() {
+    let (loop, wasRegistered) = onNewThread {
+      let loop = RunLoop.current
+      return (loop, RunLoopRegistry.shared.contains(loop) && !loop.hasEnded)
+    }
+    #expect(wasRegistered)
+    #expect(!RunLoopRegistry.shared.contains(loop))
+    #expect(loop.hasEnded)
+  }
+
+  // R115
+  @Test("a loop that nobody keeps is released at the end of its thread")
+  func released() {
+    let loop = onNewThread { WeakBox(RunLoop.current) }
+    #expect(loop.object == nil)
+  }
+
+  // R118
+  @Test("threads that follow each other, and so have the same ids, have loops of their own")
+  func reusedIDs() {
+    var loops: Set<RunLoop> = []
+    var weakLoops: [WeakBox<RunLoop>] = []
+    for round in 0..<60 {
+      let isKept = round % 2 == 0
+      let (loop, kept, wasFresh) = onNewThread {
+        let loop = RunLoop.current
+        let wasFresh = !loop.hasEnded && loop.modes == [.default]
+        loop.keepAlive("used")
+        return (WeakBox(loop), isKept ? loop : nil, wasFresh)
+      }
+      #expect(wasFresh)
+      weakLoops.append(loop)
+      if let kept { #expect(loops.insert(kept).inserted) }
+    }
+    #expect(loops.count == 30)
+    #expect(loops.allSatisfy { $0.hasEnded && !RunLoopRegistry.shared.contains($0) })
+    #expect(weakLoops.count { $0.object != nil } == 30)
+  }
+
+  // R115
+  @Test("a destructor of thread-specific data still finds the loop, and the loop takes work")
+  func destructor() throws {
+    let log = try withDestructor(rounds: 2) { witness in
+      let loop = RunLoop.current
+      witness.look = { _ in
+        let current = RunLoop.current
+        witness.log.write("\(current === loop) \(current.hasEnded) \(current.perform {})")
+      }
+    }
+    #expect(log == "true false true true false true")
+  }
+
+  // R115, M21
+  @Test("a destructor that comes after the loop's end finds one that has ended", .enabled(if: canRunInLastRound))
+  func lateDestructor() throws {
+    let log = try withDestructor(rounds: 4) { witness in
+      let loop = RunLoop.current
+      witness.look = { round in
+        guard round == 4 else { return }
+        let current = RunLoop.current
+        witness.log.write("\(current === loop) \(loop.hasEnded) \(current.hasEnded) \(current.perform {})")
+      }
+    }
+    #expect(log == "false true true false")
+  }
+
+  // R113, R115
+  @Test("a loop that is first asked for by a destructor ends with the thread too", .enabled(if: canRunInLastRound))
+  func firstInDestructor() throws {
+    let kept = Box<RunLoop?>(nil)
+    let log = try withDestructor(rounds: 1) { witness in
+      witness.look = { _ in
+        witness.log.write("\(RunLoop.currentIfMade == nil)")
+        kept.value = RunLoop.current
+        witness.log.write("\(RunLoop.current.hasEnded)")
+      }
+    }
+    #expect(log == "true false")
+    let loop = try #require(kept.value)
+    #expect(loop.hasEnded)
+    #expect(!RunLoopRegistry.shared.contains(loop))
+  }
+
+  /// Runs `body` on a thread that has thread-specific data, whose destructor looks about in the first rounds of four.
+  private func withDestructor(rounds: Int, _ body: @escaping @Sendable (Witness) -> Void) throws -> String {
+    var key = pthread_key_t()
+    let answer = pthread_key_create(&key) { value in
+      guard let value else { return }
+      Unmanaged<Witness>.fromOpaque(value).takeRetainedValue().callBack()
+    }
+    try #require(answer == 0)
+    let witness = Witness(key, rounds: rounds)
+    onNewThread {
+      body(witness)
+      witness.arm()
+    }
+    pthread_key_delete(key)
+    witness.look = { _ in }
+    return witness.log.text
+  }
+
+  private final class Witness: @unchecked Sendable {
+    // Sendable: one thread after the other has it.
+    let log = Log()
+    var look: (Int) -> Void = { _ in }
+    private let key: pthread_key_t
+    private let rounds: Int
+    private var round = 0
+
+    init(_ key: pthread_key_t, rounds: Int) {
+      self.key = key
+      self.rounds = rounds
+    }
+
+    func arm() { pthread_setspecific(key, Unmanaged.passRetained(self).toOpaque()) }
+
+    func callBack() {
+      round += 1
+      look(round)
+      if round < rounds { arm() }
+    }
+  }
+}

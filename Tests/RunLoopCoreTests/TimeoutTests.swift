@@ -1,0 +1,155 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The timeout of a run", .timeLimit(.minutes(1)))
+struct TimeoutTests {
+  // R3, R12
+  @Test("no time, or less, is one pass without a wait", arguments: [0, -5, -Double.infinity])
+  func noTime(seconds: Double) {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      log.write("\(loop.run(mode: .default, for: seconds))")
+    }
+    #expect(log == "E BT BS X timedOut")
+  }
+
+  // R3, R12
+  @Test("no duration, or less, is one pass without a wait", arguments: [Duration.zero, .nanoseconds(-1)])
+  func noDuration(timeout: Duration) {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      loop.run(log, for: timeout)
+    }
+    #expect(log == "E BT BS X timedOut")
+  }
+
+  // R3
+  @Test("the shortest time is a wait")
+  func shortestTime() {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      log.write("\(loop.run(mode: .default, for: 1e-10))")
+      loop.run(log, for: Duration(secondsComponent: 0, attosecondsComponent: 1))
+    }
+    #expect(log == "E BT BS BW AW X timedOut E BT BS BW AW X timedOut")
+  }
+
+  // R3
+  @Test("one pass without a wait fires what is due")
+  func noTimeFires() {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      loop.after(.zero) { _ in log.write("T") }
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "E BT BS T X timedOut")
+  }
+
+  // R12
+  @Test("one pass without a wait handles a source, or is timed out")
+  func noTimeHandles() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.signalled { log.write("a") }
+      loop.run(log, for: .zero)
+      loop.signalled { log.write("b") }
+      loop.run(log, for: .zero, returnAfterSourceHandled: true)
+    }
+    #expect(log == "a timedOut b handledSource")
+  }
+
+  // R12
+  @Test("one pass without a wait is timed out even if it was stopped and nothing is left")
+  func noTimeStopped() {
+    let log = record { _, loop, log in
+      loop.after(.zero) { _ in
+        log.write("T")
+        loop.stop()
+      }
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "E BT BS T X timedOut")
+  }
+
+  // R12, R24
+  @Test("a mode that is empty before is finished, whatever the timeout")
+  func noTimeEmpty() {
+    let log = record { _, loop, log in loop.run(log, for: .zero) }
+    #expect(log == "finished")
+  }
+
+  // R12, R37
+  @Test("a stop at the entry counts before no time at all")
+  func noTimeStoppedAtEntry() {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      loop.once(.entry) { loop.stop() }
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "E X stopped")
+  }
+
+  // R13
+  @Test(
+    "more than sixteen years of seconds, and what is not a number, is without end",
+    arguments: [.infinity, .nan, 504_911_232.5, 504_911_233, 1e10, .greatestFiniteMagnitude])
+  func endless(seconds: Double) {
+    let result = onVirtualTime { time, loop in
+      loop.keepAlive()
+      time.at(.seconds(2_000_000_000)) { loop.stop() }
+      return loop.run(mode: .default, for: seconds)
+    }
+    #expect(result == .stopped)
+  }
+
+  // R13
+  @Test(
+    "more than sixteen years is without end",
+    arguments: [.seconds(504_911_233), .milliseconds(504_911_232_001), Duration.seconds(Int64.max)])
+  func endlessDuration(timeout: Duration) {
+    let result = onVirtualTime { time, loop in
+      loop.keepAlive()
+      time.at(.seconds(2_000_000_000)) { loop.stop() }
+      return loop.run(mode: .default, for: timeout)
+    }
+    #expect(result == .stopped)
+  }
+
+  // R13, R14
+  @Test("sixteen years are counted")
+  func longest() {
+    let log = record(observing: nil) { time, loop, log in
+      loop.keepAlive()
+      log.write("\(loop.run(mode: .default, for: 504_911_232.0)) \(time.milliseconds)")
+    }
+    #expect(log == "timedOut 504911232000")
+  }
+
+  // R14
+  @Test("the time counts from the entry of the run")
+  func countsFromEntry() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.once(.entry) { time.advance(by: .milliseconds(4)) }
+      time.at(.milliseconds(7)) { loop.wakeUp() }
+      loop.run(log, for: .milliseconds(10))
+      log.write("\(time.milliseconds)")
+    }
+    #expect(log == "E BT BS BW AW BT BS BW AW X timedOut 10")
+  }
+
+  // R14
+  @Test("a long call-out overruns the timeout, and the pass is completed")
+  func overrun() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.perform {
+        log.write("B")
+        time.advance(by: .milliseconds(30))
+      }
+      loop.run(log, for: .milliseconds(10))
+      log.write("\(time.milliseconds)")
+    }
+    #expect(log == "E BT BS B BW AW X timedOut 30")
+  }
+}

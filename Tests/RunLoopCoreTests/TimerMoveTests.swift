@@ -1,0 +1,155 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Timers: giving them a date", .timeLimit(.minutes(1)))
+struct TimerMoveTests {
+  // R99
+  @Test("a date that is set in the call-out is kept, and the phase goes on from it")
+  func inside() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.every(.milliseconds(10)) { timer in
+        time.stamp(log, "T")
+        if time.milliseconds == 10 { timer.deadline = time.instant(25) }
+      }
+      loop.run(mode: .default, for: .milliseconds(50))
+      return log.text
+    }
+    #expect(log == "T10 T25 T35 T45")
+  }
+
+  // R99
+  @Test("a past date that is set in the call-out means once more, in the next pass")
+  func pastInside() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.observe(log, [.beforeTimers, .afterWaiting])
+      let isFirst = Box(true)
+      loop.every(.milliseconds(10)) { timer in
+        time.stamp(log, "T")
+        guard isFirst.value else { return }
+        isFirst.value = false
+        timer.deadline = time.instant(1)
+        log.write("reads\(timer.deadline.milliseconds)")
+      }
+      loop.run(mode: .default, for: .milliseconds(25))
+      return log.text
+    }
+    #expect(log == "BT AW T10 reads1 BT AW T10 BT AW T20 BT AW")
+  }
+
+  // R99
+  @Test("of a timer that is in no mode it is just noted; of an invalid one it is not")
+  func unscheduled() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = Timer(at: 10) { _ in time.stamp(log, "T") }
+      timer.deadline = time.instant(30)
+      log.write("\(timer.deadline.milliseconds)")
+      loop.add(timer, forMode: .default)
+      loop.run(mode: .default, for: .seconds(1))
+      let last = timer.deadline
+      timer.deadline = time.instant(99)
+      log.write("\(timer.deadline == last)")
+      return log.text
+    }
+    #expect(log == "30 T30 true")
+  }
+
+  // R50, R51, R99
+  @Test("an earlier date takes effect on a sleeping loop, without a pass before it")
+  func earlier() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.observe(log)
+      let timer = loop.after(.milliseconds(20)) { _ in time.stamp(log, "T") }
+      time.at(.milliseconds(5)) { timer.deadline = time.instant(8) }
+      loop.run(mode: .default, for: .seconds(1))
+      return log.text
+    }
+    #expect(log == "E BT BS BW AW T8 X")
+  }
+
+  // R50, R99
+  @Test("a past date fires on a sleeping loop at once")
+  func past() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.observe(log)
+      let timer = loop.after(.milliseconds(20)) { _ in time.stamp(log, "T") }
+      time.at(.milliseconds(5)) { timer.deadline = time.instant(0) }
+      loop.run(mode: .default, for: .seconds(1))
+      return log.text
+    }
+    #expect(log == "E BT BS BW AW T5 X")
+  }
+
+  // R99, M20
+  @Test("a later date on a sleeping loop leaves no pass at the old one")
+  func later() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.observe(log)
+      let timer = loop.after(.milliseconds(10)) { _ in time.stamp(log, "T") }
+      time.at(.milliseconds(5)) { timer.deadline = time.instant(20) }
+      loop.run(mode: .default, for: .seconds(1))
+      return log.text
+    }
+    #expect(log == "E BT BS BW AW T20 X")
+  }
+
+  // R99e, M20
+  @Test("a timer that ends or leaves during the sleep leaves no pass at its date", arguments: [false, true])
+  func gone(invalidates: Bool) {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.observe(log)
+      loop.keepAlive()
+      let timer = loop.after(.milliseconds(10)) { _ in time.stamp(log, "T") }
+      time.at(.milliseconds(5)) {
+        if invalidates { timer.invalidate() } else { loop.remove(timer, forMode: .default) }
+      }
+      loop.run(mode: .default, for: .milliseconds(30))
+      time.stamp(log, "at")
+      return log.text
+    }
+    #expect(log == "E BT BS BW AW X at30")
+  }
+
+  // R99
+  @Test("a date without end silences a timer until it gets another")
+  func never() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = loop.after(.milliseconds(10)) { _ in time.stamp(log, "T") }
+      timer.deadline = Tick.never.instant
+      log.write("\(loop.run(mode: .default, for: .milliseconds(30)))")
+      time.at(.milliseconds(40)) { timer.deadline = time.instant(50) }
+      log.write("\(loop.run(mode: .default, for: .seconds(1)))")
+      return log.text
+    }
+    #expect(log == "timedOut T50 finished")
+  }
+
+  // R99, R99b
+  @Test("a timer in several modes moves in all of them")
+  func allModes() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = Timer(at: 10, every: .milliseconds(100)) { _ in time.stamp(log, "T") }
+      loop.add(timer, forMode: "A")
+      loop.add(timer, forMode: "B")
+      timer.deadline = time.instant(20)
+      for mode in ["A", "B"] as [RunLoop.Mode] {
+        log.write("\(loop.nextDeadline(forMode: mode)?.milliseconds ?? -1)")
+      }
+      loop.run(mode: "B", for: .milliseconds(50))
+      for mode in ["A", "B"] as [RunLoop.Mode] {
+        log.write("\(loop.nextDeadline(forMode: mode)?.milliseconds ?? -1)")
+      }
+      return log.text
+    }
+    #expect(log == "20 20 T20 120 120")
+  }
+}

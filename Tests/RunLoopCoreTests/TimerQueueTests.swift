@@ -1,0 +1,108 @@
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The queue of timers")
+struct TimerQueueTests {
+  // R93, R99f, M8
+  @Test("against plain lists: random timers come, go, move, fire and change their tolerance", arguments: 1...6)
+  func model(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    let mode = ModeState("model")
+    var timers: [Timer] = []
+    var insertions: [Timer: UInt64] = [:]
+    var insertion: UInt64 = 0
+    for _ in 0..<800 {
+      insertion += 1
+      let tick = Tick(nanoseconds: Int64(random.below(50)))
+      let timer = timers.randomElement(using: &random)
+      switch (random.below(12), timer) {
+      case (0..<4, _) where timers.count < 40:
+        let tolerance = random.oneIn(3) ? Int64(random.below(30)) : 0
+        let set = Tick(nanoseconds: Int64(insertion))
+        let timer = Timer(tick: set, interval: random.oneIn(2) ? 0 : 20, tolerance: tolerance) { _ in }
+        timer.tick = tick
+        mode.insert(timer, slot: timer.slots.insert(mode), insertion: insertion)
+        timers.append(timer)
+        insertions[timer] = insertion
+      case (4..<6, let timer?):
+        mode.remove(timer, slot: 0)
+        timer.slots.remove(0)
+        timer.isFiring = false
+        timers.removeAll { $0 == timer }
+      case (6..<8, let timer?) where !timer.isFiring:
+        timer.tick = tick
+        mode.timers.move(timer, slot: 0, insertion: insertion)
+        insertions[timer] = insertion
+      case (8..<10, let timer?):
+        setTolerance(of: timer, to: random.oneIn(2) ? 0 : Int64(random.below(40) - 5), in: mode)
+      case (10, let timer?) where !timer.isFiring:
+        timer.isFiring = true
+        mode.timers.beginFiring(timer, slot: 0)
+      case (11, let timer?) where timer.isFiring:
+        timer.isFiring = false
+        timer.tick = tick
+        mode.timers.move(timer, slot: 0, insertion: insertion)
+        insertions[timer] = insertion
+      default: break
+      }
+      mode.timers.checkInvariants()
+      let waiting = timers.filter { !$0.isFiring }
+      let isTolerant = timers.contains { $0.usableTolerance > 0 }
+      #expect(mode.timers.hasTolerance == isTolerant)
+      #expect(mode.timers.firstTick == waiting.map(\.tick).min() ?? .never)
+      #expect((mode.timers.firstDeadline == nil) == timers.isEmpty)
+      #expect(mode.timers.wakeTick == waiting.map(\.latestTick).min() ?? .never)
+      var due: ContiguousArray<DeadlineHeap<Timer>.Due> = []
+      mode.timers.due.collect(dueAt: tick, into: &due)
+      let expected = waiting.filter { $0.tick <= tick }
+        .sorted { ($0.tick, insertions[$0] ?? 0) < ($1.tick, insertions[$1] ?? 0) }
+      #expect(due.map(\.member) == expected)
+      #expect(mode.timerCount == timers.count)
+      #expect(Set(mode.timers.all) == Set(timers) && mode.timers.all.count == timers.count)
+    }
+    for timer in timers { mode.remove(timer, slot: 0) }
+    #expect(mode.timers.firstTick == .never && mode.timers.wakeTick == .never && !mode.timers.hasTolerance)
+    mode.timers.checkInvariants()
+  }
+
+  private func setTolerance(of timer: Timer, to nanoseconds: Int64, in mode: ModeState) {
+    let had = timer.usableTolerance > 0
+    timer.storeTolerance(nanoseconds)
+    let has = timer.usableTolerance > 0
+    if had != has { mode.timers.countTolerant(has ? 1 : -1) }
+    mode.timers.moveLatest(timer, slot: 0)
+  }
+
+  // R99b
+  @Test("a loop's timers in several modes keep every heap in order, whatever comes", arguments: 1...6)
+  func loop(seed: UInt64) {
+    onVirtualTime { time, loop in
+      var random = SplitMix64(seed: seed)
+      let modes: [RunLoop.Mode] = [.default, "A", "B", .common]
+      let timers = (0..<12).map { index in
+        Timer(at: random.below(30), every: index % 2 == 0 ? .milliseconds(7) : .seconds(3600)) { _ in }
+      }
+      for mode in modes where mode != .common { loop.keepAlive(mode) }
+      for _ in 0..<400 {
+        let timer = timers[random.below(timers.count)]
+        let mode = modes[random.below(modes.count)]
+        switch random.below(6) {
+        case 0, 1: loop.add(timer, forMode: mode)
+        case 2: loop.remove(timer, forMode: mode)
+        case 3: timer.deadline = time.instant(time.milliseconds + random.below(30))
+        case 4: timer.tolerance = random.oneIn(2) ? 0 : Double(random.below(9)) / 1000
+        default: loop.run(mode: modes[random.below(3)], for: .milliseconds(random.below(9)))
+        }
+        loop.table.withLock { table in
+          for mode in table.modes.values {
+            mode.timers.checkInvariants()
+            precondition(mode.timerCount == timers.count { $0.slots.index(of: mode) != nil }, "a timer is not counted")
+            precondition(mode.itemCount.load(ordering: .relaxed) == mode.timerCount + 1, "items are not counted")
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Timers: repeating", .timeLimit(.minutes(1)))
+struct TimerRepeatTests {
+  // R97
+  @Test("a repeating timer fires at every date of its phase")
+  func phase() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.every(.milliseconds(10)) { _ in time.stamp(log, "T") }
+      loop.run(mode: .default, for: .milliseconds(35))
+      return log.text
+    }
+    #expect(log == "T10 T20 T30")
+  }
+
+  // R97
+  @Test("a missed date is skipped, not made up, and the phase is kept")
+  func missed() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.every(.milliseconds(20)) { _ in time.stamp(log, "T") }
+      loop.perform { time.advance(by: .milliseconds(70)) }
+      loop.run(mode: .default, for: .milliseconds(105))
+      return log.text
+    }
+    #expect(log == "T70 T80 T100")
+  }
+
+  // R97
+  @Test("dates that pass during the call-out are skipped")
+  func longCallOut() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.every(.milliseconds(20)) { _ in
+        time.stamp(log, "T")
+        if time.milliseconds == 20 { time.advance(by: .milliseconds(50)) }
+      }
+      loop.run(mode: .default, for: .milliseconds(105))
+      return log.text
+    }
+    #expect(log == "T20 T80 T100")
+  }
+
+  // R97
+  @Test("a loop that was idle for ten periods fires the timer once")
+  func idle() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = loop.every(.milliseconds(10)) { _ in time.stamp(log, "T") }
+      time.advance(by: .milliseconds(105))
+      loop.run(mode: .default, for: .zero)
+      loop.run(mode: .default, for: .zero)
+      log.write("next\(timer.deadline.milliseconds)")
+      return log.text
+    }
+    #expect(log == "T105 next110")
+  }
+
+  // R97
+  @Test("a timer that is called at one of its dates goes on to the one after")
+  func onTheDate() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = loop.every(.milliseconds(20)) { _ in time.stamp(log, "T") }
+      time.advance(by: .milliseconds(80))
+      loop.run(mode: .default, for: .zero)
+      log.write("next\(timer.deadline.milliseconds)")
+      return log.text
+    }
+    #expect(log == "T80 next100")
+  }
+
+  // M12
+  @Test("a microsecond timer that has slept for a year catches up in one step")
+  func catchingUp() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = Timer(at: 0, every: .nanoseconds(1)) { _ in log.write("T") }
+      loop.add(timer, forMode: .default)
+      time.advance(by: .seconds(365 * 86_400))
+      loop.run(mode: .default, for: .zero)
+      log.write("\(Tick(timer.deadline).nanoseconds - time.now.nanoseconds)")
+      return log.text
+    }
+    #expect(log == "T 1000")
+  }
+
+  // R98
+  @Test("in the call-out the date is the one for which it fires; after it, the next")
+  func dateInside() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = loop.every(.milliseconds(20)) { timer in log.write("in\(timer.deadline.milliseconds)") }
+      time.advance(by: .milliseconds(70))
+      loop.run(mode: .default, for: .zero)
+      log.write("after\(timer.deadline.milliseconds)")
+      return log.text
+    }
+    #expect(log == "in20 after80")
+  }
+
+  // R32, R98
+  @Test("the mode's next date is that of a timer that is being called, as long as it is")
+  func nextDeadlineInside() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let next: @Sendable () -> String = {
+        loop.nextDeadline(forMode: .default).map { "\($0.milliseconds)" } ?? "none"
+      }
+      loop.every(.milliseconds(20)) { _ in log.write("in \(next())") }
+      log.write(next())
+      loop.run(mode: .default, for: .milliseconds(30))
+      log.write("after \(next())")
+      return log.text
+    }
+    #expect(log == "20 in 20 after 40")
+  }
+
+  // R97
+  @Test("the next date of a phase")
+  func nextOfPhase() {
+    func next(_ tick: Int64, _ now: Int64, _ interval: Int64) -> Int64 {
+      Tick(nanoseconds: tick).next(after: Tick(nanoseconds: now), every: interval).nanoseconds
+    }
+    #expect(next(0, 0, 10) == 10)
+    #expect(next(0, 9, 10) == 10)
+    #expect(next(0, 10, 10) == 20)
+    #expect(next(3, 10, 10) == 13)
+    #expect(next(3, 13, 10) == 23)
+    #expect(next(-25, 10, 10) == 15)
+    #expect(next(0, .max - 5, 10) == .max)
+    #expect(next(0, 5, .max) == .max)
+    #expect(next(.min, .max - 1000, 10) > .max - 1000)
+  }
+}

@@ -1,0 +1,154 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The trace hook")
+struct TraceTests {
+  // R2, R3
+  @Test("it gets everything that a run does, in its order")
+  func everything() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.trace(to: log)
+      loop.signalled {}
+      loop.perform {}
+      let port = Port { _, _ in }
+      loop.add(port, forMode: .default)
+      time.at(.milliseconds(7)) { try? port.send(.init()) }
+      loop.after(.milliseconds(5)) { _ in loop.perform {} }
+      loop.run(mode: .default, for: .milliseconds(10))
+      return log.text
+    }
+    #expect(
+      log == """
+        E BT BS block( )block source0( )source0 \
+        BT BS BW sleep5 AW timer( )timer block( )block \
+        BT BS BW sleep10 AW source1( )source1 \
+        BT BS BW sleep10 AW X
+        """)
+  }
+
+  // R3
+  @Test("an activity comes before its observers, and there without any")
+  func observers() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      loop.trace(to: log)
+      loop.keepAlive()
+      let observer = RunLoop.Observer(activities: [.entry, .exit]) { _, activity in log.write("<\(activity.letter)>") }
+      loop.add(observer, forMode: .default)
+      loop.run(mode: .default, for: .zero)
+      return log.text
+    }
+    #expect(log == "E <E> BT BS X <X>")
+  }
+
+  // R108
+  @Test("it knows the mode, the depth of nesting and the time")
+  func modeDepthAndTime() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.setTraceHook { event in
+        guard case .activity(let activity) = event.kind, activity == .entry || activity == .exit else { return }
+        log.write("\(activity.letter)\(event.depth):\(event.mode):\(event.time.milliseconds)")
+      }
+      loop.keepAlive("inner")
+      let timer = Timer(at: 5) { _ in loop.run(mode: "inner", for: .milliseconds(3)) }
+      loop.add(timer, forMode: "outer")
+      loop.run(mode: "outer", for: .seconds(1))
+      return log.text
+    }
+    #expect(log == "E1:outer:0 E2:inner:5 X2:inner:8 X1:outer:8")
+  }
+
+  @Test("without a hook nothing is called, and a hook that was taken away hears nothing more and is released")
+  func off() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      loop.keepAlive()
+      loop.run(mode: .default, for: .zero)
+      do {
+        let token = Token(log)
+        loop.setTraceHook { [token] _ in
+          token.touch()
+          log.write("heard")
+        }
+      }
+      loop.once(.beforeSources) {
+        loop.setTraceHook(nil)
+        log.write("off")
+      }
+      loop.run(mode: .default, for: .milliseconds(1))
+      return log.text
+    }
+    #expect(log == "heard heard heard released off")
+  }
+
+  @Test("set in a call-out, it begins there; set again, the new one takes over")
+  func replaced() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      let other = Log()
+      loop.keepAlive()
+      loop.perform { loop.trace(to: log) }
+      loop.once(.afterWaiting) { loop.trace(to: other) }
+      loop.run(mode: .default, for: .milliseconds(1))
+      return "\(log.text) | \(other.text)"
+    }
+    #expect(log == ")block BW sleep1 AW | X")
+  }
+
+  // M3
+  @Test("what the hook posts when the loop falls asleep is not slept over")
+  func postAtSleep() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let isFirst = Box(true)
+      loop.setTraceHook { event in
+        guard case .sleep = event.kind else { return }
+        time.stamp(log, "sleep")
+        guard isFirst.value else { return }
+        isFirst.value = false
+        loop.perform { time.stamp(log, "B") }
+      }
+      loop.keepAlive()
+      loop.run(mode: .default, for: .milliseconds(9))
+      return log.text
+    }
+    #expect(log == "sleep0 B0 sleep0")
+  }
+
+  @Test("a hook may be set and taken away by another thread while the loop runs", .timeLimit(.minutes(1)))
+  func otherThread() {
+    let heard = onNewThread {
+      let loop = RunLoop.current
+      let log = Log()
+      loop.keepAlive()
+      let other = startThread {
+        for _ in 0..<200 {
+          loop.setTraceHook { event in if event.kind == .activity(.beforeTimers) { log.write("BT") } }
+          loop.wakeUp()
+          loop.setTraceHook(nil)
+        }
+        loop.perform { loop.stop() }
+      }
+      loop.runUntilStopped()
+      other.result()
+      return log.count(of: "BT")
+    }
+    #expect(heard <= 401)
+  }
+}
+
+extension RunLoop {
+  fileprivate func trace(to log: Log) {
+    setTraceHook { event in
+      switch event.kind {
+      case .activity(let activity): log.write(activity.letter)
+      case .sleep(let deadline): log.write("sleep\(deadline.milliseconds)")
+      case .callOut(let kind): log.write("\(kind.rawValue)(")
+      case .callOutEnded(let kind): log.write(")\(kind.rawValue)")
+      }
+    }
+  }
+}

@@ -1,0 +1,385 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("A wake-up", .timeLimit(.minutes(1)))
+struct WakeUpTests {
+  // R45
+  @Test("a wake-up of a sleeping loop is one more pass, and no reason to return")
+  func asleep() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      time.at(.milliseconds(5)) { loop.wakeUp() }
+      loop.run(log)
+      log.write("\(time.milliseconds)")
+    }
+    #expect(log == "E BT BS BW AW BT BS BW AW X timedOut 1000")
+  }
+
+  // R44
+  @Test("many wake-ups are one")
+  func coalesced() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      time.at(.milliseconds(5)) { for _ in 0..<100 { loop.wakeUp() } }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW BT BS BW AW X timedOut")
+  }
+
+  // R46, M20
+  @Test("a wake-up outside every run is dropped")
+  func outside() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.wakeUp()
+      loop.run(log)
+      loop.wakeUp()
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW AW X timedOut E BT BS BW AW X timedOut 2")
+  }
+
+  // R46
+  @Test("work that came before the run needs no wake-up")
+  func workBeforeRun() {
+    let log = record { _, loop, log in
+      onNewThread {
+        loop.signalled { log.write("S0") }
+        loop.perform { log.write("B") }
+      }
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "E BT BS B S0 X timedOut")
+  }
+
+  // R47
+  @Test("a wake-up after the wait is answered by the pass that follows anyway")
+  func afterWait() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.once(.afterWaiting) { loop.wakeUp() }
+      loop.after(.milliseconds(5)) { _ in
+        log.write("T")
+        loop.wakeUp()
+        loop.perform {
+          log.write("B")
+          loop.wakeUp()
+        }
+      }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW AW T B BT BS BW AW X timedOut 2")
+  }
+
+  // R47
+  @Test("a wake-up by a port is answered by the pass that follows anyway")
+  func byPort() {
+    let log = record { time, loop, log in
+      loop.port(messages: 1) {
+        log.write("S1")
+        loop.wakeUp()
+      }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW AW S1 BT BS BW AW X timedOut 1")
+  }
+
+  // R47, M20
+  @Test("a wake-up in the last pass or at the exit does not reach the next run")
+  func lastPass() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.after(.seconds(1)) { _ in loop.wakeUp() }
+      loop.once(.exit) { loop.wakeUp() }
+      loop.run(log)
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW AW X timedOut E BT BS BW AW X timedOut 2")
+  }
+
+  // R48
+  @Test(
+    "a wake-up by an observer before the wait keeps the loop from sleeping once",
+    arguments: [RunLoop.Activity.entry, .beforeTimers, .beforeSources, .beforeWaiting])
+  func byObserver(activity: RunLoop.Activity) {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.once(activity) { loop.wakeUp() }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW AW BT BS BW AW X timedOut 1")
+  }
+
+  // R48
+  @Test("a wake-up by a block before the wait keeps the loop from sleeping once")
+  func byBlock() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.perform { loop.wakeUp() }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW AW BT BS BW AW X timedOut 1")
+  }
+
+  // R48
+  @Test("a wake-up by a source is answered by its pass, which does not wait")
+  func bySource() {
+    let log = record { time, loop, log in
+      loop.signalled {
+        log.write("S0")
+        loop.wakeUp()
+      }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS S0 BT BS BW AW X timedOut 1")
+  }
+
+  // R49, M2
+  @Test("a wake-up before a run nested in an observer before the wait is kept for the outer loop")
+  func keptForOuter() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.keepAlive("inner")
+      loop.once(.beforeWaiting) {
+        loop.wakeUp()
+        loop.nest(log, mode: "inner", for: .milliseconds(5))
+      }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW [ timedOut ] AW BT BS BW AW X timedOut 2")
+  }
+
+  // R49, M1, M2
+  @Test("a source that is signalled while a run nested before the wait answers its wake-up is performed at once")
+  func workForOuter() {
+    let log = record { time, loop, log in
+      let source = RunLoop.Source { log.write("S0") }
+      loop.add(source, forMode: .default)
+      loop.keepAlive("inner")
+      time.at(.milliseconds(5)) {
+        source.signal()
+        loop.wakeUp()
+      }
+      loop.once(.beforeWaiting) { loop.nest(log, mode: "inner", for: .milliseconds(10)) }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    // The nested run slept twice, before and after the wake-up, the outer one once, to its end.
+    #expect(log == "E BT BS BW [ timedOut ] AW BT BS S0 BT BS BW AW X timedOut 3")
+  }
+
+  // R49, M1, M2
+  @Test("a block that is posted for the outer mode during a run nested before the wait runs at once")
+  func blockForOuter() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.keepAlive("inner")
+      time.at(.milliseconds(5)) { loop.perform { log.write("B") } }
+      loop.once(.beforeWaiting) { loop.nest(log, mode: "inner", for: .milliseconds(10)) }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW [ timedOut ] AW B BT BS BW AW X timedOut")
+  }
+
+  // R49, M2
+  @Test("a wake-up that a nested run leaves unanswered reaches the outer loop")
+  func unanswered() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      loop.keepAlive("inner")
+      loop.once(.exit, mode: "inner") { loop.wakeUp() }
+      loop.once(.beforeWaiting) { loop.nest(log, mode: "inner") }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW [ timedOut ] AW BT BS BW AW X timedOut 1")
+  }
+
+  // R50
+  @Test("a timer that is added while the loop sleeps fires in time, without a pass before")
+  func timerAdded() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      time.at(.milliseconds(5)) {
+        loop.after(.milliseconds(5)) { _ in
+          log.write("T")
+          log.write("\(time.milliseconds)")
+        }
+      }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW T 10 BT BS BW AW X timedOut")
+  }
+
+  // R50, R101
+  @Test("a timer that is added to the common modes while the loop sleeps fires in time")
+  func commonTimerAdded() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      time.at(.milliseconds(5)) { loop.after(.milliseconds(5), mode: .common) { _ in log.write("T") } }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW T BT BS BW AW X timedOut")
+  }
+
+  // R50
+  @Test("a timer whose date is moved forward while the loop sleeps fires in time, without a pass before")
+  func timerMoved() {
+    let log = record { time, loop, log in
+      let timer = loop.after(.seconds(9)) { _ in log.write("T \(time.milliseconds)") }
+      time.at(.milliseconds(5)) { timer.deadline = loop.waiter.now.instant.advanced(by: .milliseconds(2)) }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW T 7 X finished")
+  }
+
+  // R50
+  @Test("a port in which a message waits is received from when it is added while the loop sleeps")
+  func portAdded() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      time.at(.milliseconds(5)) { loop.port(messages: 1) { log.write("S1 \(time.milliseconds)") } }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW S1 5 BT BS BW AW X timedOut")
+  }
+
+  // R50, R70
+  @Test("a source that is signalled while the loop sleeps needs a wake-up")
+  func signalAlone() {
+    let log = record { time, loop, log in
+      let source = RunLoop.Source { log.write("S0") }
+      loop.add(source, forMode: .default)
+      time.at(.milliseconds(5)) { source.signal() }
+      loop.run(log)
+      log.write("\(source.isSignalled)")
+    }
+    #expect(log == "E BT BS BW AW X timedOut true")
+  }
+
+  // R45, R70
+  @Test("a source that is signalled while the loop sleeps performs with the wake-up")
+  func signalAndWakeUp() {
+    let log = record { time, loop, log in
+      let source = RunLoop.Source { log.write("S0") }
+      loop.add(source, forMode: .default)
+      time.at(.milliseconds(5)) {
+        source.signal()
+        loop.wakeUp()
+      }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW BT BS S0 BT BS BW AW X timedOut")
+  }
+
+  // R48, M1
+  @Test("a source that is signalled when the loop is about to wait is performed without a sleep")
+  func signalBeforeWaiting() {
+    let log = record { time, loop, log in
+      let source = RunLoop.Source { log.write("S0") }
+      loop.add(source, forMode: .default)
+      loop.once(.beforeWaiting) { source.signal() }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW AW BT BS S0 BT BS BW AW X timedOut 1")
+  }
+
+  // R70, M1, M20
+  @Test("a signal that the mode cannot perform does not keep the loop from sleeping")
+  func signalOfNothing() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      let removed = RunLoop.Source { log.write("S0") }
+      let invalid = RunLoop.Source { log.write("S0") }
+      for source in [removed, invalid] { loop.add(source, forMode: .default) }
+      loop.once(.beforeWaiting) {
+        removed.signal()
+        loop.remove(removed, forMode: .default)
+        invalid.signal()
+        invalid.invalidate()
+        loop.signalled(mode: "other") { log.write("S0") }
+      }
+      loop.run(log)
+      log.write("\(time.sleepCount)")
+    }
+    #expect(log == "E BT BS BW AW X timedOut 1")
+  }
+
+  // R50, R54, M3
+  @Test("a block that is posted while the loop sleeps runs at once")
+  func blockPosted() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      time.at(.milliseconds(5)) { loop.perform { log.write("B \(time.milliseconds)") } }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW B 5 BT BS BW AW X timedOut")
+  }
+
+  // R54, M3
+  @Test("a block that another thread posts ends an endless sleep")
+  func blockFromAnotherThread() {
+    let log = record { _, loop, log in
+      let thread = Later<StartedThread<Void>>()
+      loop.keepAlive()
+      loop.once(.beforeWaiting) {
+        thread.value = startThread {
+          loop.perform {
+            log.write("B")
+            loop.stop()
+          }
+        }
+      }
+      log.write("\(loop.runUntilStopped())")
+      thread.value?.result()
+    }
+    #expect(log == "E BT BS BW AW B X stopped")
+  }
+
+  // R54, M3, M20
+  @Test("a block that is posted for another mode costs no pass")
+  func blockForOtherMode() {
+    let log = record { time, loop, log in
+      loop.keepAlive()
+      time.at(.milliseconds(5)) { loop.perform(inModes: ["other"]) { log.write("B") } }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW X timedOut")
+  }
+
+  // R45, M2
+  @Test("no wake-up from another thread is lost: each signal is performed")
+  func handshake() {
+    let log = record(observing: nil) { _, loop, log in
+      let performed = Later<Int>()
+      let source = RunLoop.Source {
+        let count = (performed.value ?? 0) + 1
+        performed.value = count
+        if count == 100 { loop.stop() }
+      }
+      loop.add(source, forMode: .default)
+      let thread = Later<StartedThread<Void>>()
+      loop.add(
+        RunLoop.Observer(activities: .beforeWaiting) { _, _ in
+          thread.value?.result()
+          thread.value = startThread {
+            source.signal()
+            loop.wakeUp()
+          }
+        }, forMode: .default)
+      log.write("\(loop.runUntilStopped()) \(performed.value ?? 0)")
+      thread.value?.result()
+    }
+    #expect(log == "stopped 100")
+  }
+}

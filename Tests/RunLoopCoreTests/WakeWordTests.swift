@@ -1,0 +1,244 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The wake word")
+struct WakeWordTests {
+  // R46, R47, R48, M2
+  @Test("what each event makes of each state that it may meet")
+  func table() {
+    for row in transitions {
+      let (state, action) = row.before.applying(row.event)
+      #expect(state == row.after, "\(row.event) in \(row.before): \(state), not \(row.after)")
+      #expect(action == row.action, "\(row.event) in \(row.before)")
+    }
+  }
+
+  @Test("the table has a row for every pair that can be met, and the states are those of the table")
+  func complete() {
+    let states = Set(transitions.map(\.before))
+    for state in states {
+      let events = Set(transitions.filter { $0.before == state }.map(\.event))
+      var expected: Set<WakeState.Event> = [.awaken, .post, .wakeUp]
+      if state.sleeper == .nobody {
+        expected.formUnion([.beginRun, .beginPass, .endWait, .endRun(before: idle)])
+        if state.isListening { expected.formUnion([.announceSleep(.futex), .announceSleep(.virtual)]) }
+        if state.isRunning { expected.formUnion([.endRun(before: listening), .endRun(before: answered)]) }
+      }
+      // Outside every run no pass, wait or sleep comes, and no run ends.
+      if !state.isRunning { expected.subtract([.beginPass, .endWait, .endRun(before: idle)]) }
+      #expect(events == expected, "\(state)")
+      #expect(transitions.count { $0.before == state } == expected.count, "twice in \(state)")
+    }
+    #expect(states == reachable())
+  }
+
+  /// All states to which the events of a loop lead, in the order in which a loop has them.
+  private func reachable() -> Set<WakeState> {
+    var found: Set<WakeState> = [idle]
+    var fresh = [idle]
+    while let state = fresh.popLast() {
+      for row in transitions where row.before == state {
+        let after = state.applying(row.event).state
+        if found.insert(after).inserted { fresh.append(after) }
+      }
+    }
+    return found
+  }
+
+  // R44, R45
+  @Test("of many wake-ups and posts, one makes the call that wakes the sleeper")
+  func oneCall() {
+    for sleeper in [WakeState.Sleeper.futex, .virtual] {
+      let asleep = listening.applying(.announceSleep(sleeper)).state
+      for first in [WakeState.Event.post, .wakeUp] {
+        let (awake, action) = asleep.applying(first)
+        #expect(action == .wake(sleeper))
+        for second in [WakeState.Event.post, .wakeUp] { #expect(awake.applying(second).action == .none) }
+      }
+    }
+  }
+
+  // R49, M2
+  @Test("a wake-up that a nested run leaves unanswered goes to the run around it")
+  func nestedRun() {
+    let nested = listening.applying(.beginRun).state.applying(.wakeUp).state
+    #expect(nested.applying(.endRun(before: listening)).state.isWoken)
+    #expect(nested.applying(.endRun(before: answered)).state.isLate)
+    #expect(nested.applying(.endRun(before: idle)).state == idle)
+    let late = listening.applying(.beginRun).state.applying(.endWait).state.applying(.wakeUp).state
+    #expect(late.applying(.endRun(before: listening)).state.isWoken)
+    #expect(late.applying(.endRun(before: answered)).state.isLate)
+    #expect(late.applying(.endRun(before: idle)).state == idle)
+  }
+
+  @Test("every state has a description of its own")
+  func descriptions() {
+    let states = Set(transitions.map(\.before))
+    #expect(Set(states.map(\.description)).count == states.count)
+  }
+
+  @Test("the word applies events to itself")
+  func word() {
+    let word = WakeWord()
+    #expect(word.state == idle)
+    word.post()
+    word.wakeUp()
+    #expect(word.state == idle)
+    let (before, after, action) = word.apply(.beginRun)
+    #expect(before == idle && after == listening && action == .none)
+    word.apply(.announceSleep(.virtual))
+    word.post()
+    #expect(word.state == listening)
+    word.wakeUp()
+    #expect(word.state == woken)
+    // The word is not what was announced: the sleep returns at once.
+    word.sleep(while: listening, until: .never)
+  }
+}
+
+@Suite("The wake word: every interleaving")
+struct WakeInterleavingTests {
+  private static let scripts: [[InterleavingChecker.Operation]] = [
+    [.post], [.wakeUp], [.post, .post], [.post, .wakeUp], [.wakeUp, .post], [.wakeUp, .wakeUp],
+  ]
+
+  // R44, R45, M2, M3, M20
+  @Test("of a loop and two posters, none loses a wake-up or has a pass without a reason", arguments: scripts, scripts)
+  func correct(first: [InterleavingChecker.Operation], second: [InterleavingChecker.Operation]) {
+    let verdict = InterleavingChecker(variant: .correct, posters: [first, second]).run()
+    #expect(verdict.lost == nil)
+    #expect(verdict.needless == nil)
+    #expect(verdict.mostPasses <= 1 + first.count + second.count)
+    #expect(verdict.ends > 0)
+    #expect(verdict.states > 100)
+  }
+
+  // M2
+  @Test("of a loop and three posters, none loses a wake-up")
+  func three() {
+    let verdict = InterleavingChecker(variant: .correct, posters: [[.post], [.post, .wakeUp], [.wakeUp]]).run()
+    #expect(verdict.lost == nil)
+    #expect(verdict.needless == nil)
+  }
+
+  @Test(
+    "the checker finds what is lost by a protocol that is wrong",
+    arguments: InterleavingChecker.Variant.allCases.filter { $0 != .correct })
+  func broken(variant: InterleavingChecker.Variant) throws {
+    let verdict = InterleavingChecker(variant: variant, posters: [[.post], [.post]]).run()
+    let steps = try #require(verdict.lost)
+    #expect(steps.last?.isEmpty == false)
+    // One poster is enough.
+    #expect(InterleavingChecker(variant: variant, posters: [[.post]]).run().lost != nil)
+  }
+
+  @Test("the checker tells how: the work comes between the last look and the announcement")
+  func story() {
+    let verdict = InterleavingChecker(variant: .recheckBeforeAnnounce, posters: [[.post]]).run()
+    #expect(
+      verdict.lost == [
+        "loop: begins a pass", "loop: takes 0 pieces of work", "loop: looks again and finds 0",
+        "poster 0: pushes work", "poster 0: reads the word: nobody sleeps, running, listening",
+        "loop: announces its sleep", "loop: falls asleep", "poster 0: is done",
+      ])
+  }
+}
+
+// The nine states that a word can have.
+private let idle = WakeState.idle
+private let listening = WakeState(bits: 0b001_1000)
+private let answered = WakeState(bits: 0b000_1000)
+private let woken = WakeState(bits: 0b011_1000)
+private let late = WakeState(bits: 0b100_1000)
+private let futex = WakeState(bits: 0b001_1001)
+private let virtual = WakeState(bits: 0b001_1010)
+private let futexWoken = WakeState(bits: 0b011_1001)
+private let virtualWoken = WakeState(bits: 0b011_1010)
+
+private struct Transition {
+  let before: WakeState
+  let event: WakeState.Event
+  let after: WakeState
+  let action: WakeState.Action
+
+  init(_ before: WakeState, _ event: WakeState.Event, _ after: WakeState, _ action: WakeState.Action = .none) {
+    self.before = before
+    self.event = event
+    self.after = after
+    self.action = action
+  }
+}
+
+/// Every event in every state in which it can come.
+private let transitions: [Transition] = [
+  // Outside every run. A wake-up is dropped.
+  .init(idle, .beginRun, listening),
+  .init(idle, .awaken, idle),
+  .init(idle, .post, idle),
+  .init(idle, .wakeUp, idle),
+
+  // A wait lies ahead. A nested run keeps this state for its end.
+  .init(listening, .beginRun, listening),
+  .init(listening, .endRun(before: idle), idle),
+  .init(listening, .endRun(before: listening), listening),
+  .init(listening, .endRun(before: answered), answered),
+  .init(listening, .beginPass, listening),
+  .init(listening, .announceSleep(.futex), futex),
+  .init(listening, .announceSleep(.virtual), virtual),
+  .init(listening, .awaken, listening),
+  .init(listening, .endWait, answered),
+  .init(listening, .post, listening),
+  .init(listening, .wakeUp, woken),
+
+  // The wait is over. A wake-up is for the next pass.
+  .init(answered, .beginRun, listening),
+  .init(answered, .endRun(before: idle), idle),
+  .init(answered, .endRun(before: listening), listening),
+  .init(answered, .endRun(before: answered), answered),
+  .init(answered, .beginPass, listening),
+  .init(answered, .awaken, answered),
+  .init(answered, .endWait, answered),
+  .init(answered, .post, answered),
+  .init(answered, .wakeUp, late),
+
+  // A wake-up has come for the wait ahead.
+  .init(woken, .beginRun, listening),
+  .init(woken, .endRun(before: idle), idle),
+  .init(woken, .endRun(before: listening), woken),
+  .init(woken, .endRun(before: answered), late),
+  .init(woken, .beginPass, woken),
+  .init(woken, .announceSleep(.futex), futexWoken),
+  .init(woken, .announceSleep(.virtual), virtualWoken),
+  .init(woken, .awaken, woken),
+  .init(woken, .endWait, answered),
+  .init(woken, .post, woken),
+  .init(woken, .wakeUp, woken),
+
+  // A wake-up has come after the wait.
+  .init(late, .beginRun, listening),
+  .init(late, .endRun(before: idle), idle),
+  .init(late, .endRun(before: listening), woken),
+  .init(late, .endRun(before: answered), late),
+  .init(late, .beginPass, listening),
+  .init(late, .awaken, late),
+  .init(late, .endWait, late),
+  .init(late, .post, late),
+  .init(late, .wakeUp, late),
+
+  // The loop sleeps, or is about to: who takes it out of the word wakes it.
+  .init(futex, .awaken, listening),
+  .init(futex, .post, listening, .wake(.futex)),
+  .init(futex, .wakeUp, woken, .wake(.futex)),
+  .init(virtual, .awaken, listening),
+  .init(virtual, .post, listening, .wake(.virtual)),
+  .init(virtual, .wakeUp, woken, .wake(.virtual)),
+
+  // It has announced its sleep and finds that it was woken before.
+  .init(futexWoken, .awaken, woken),
+  .init(futexWoken, .post, woken, .wake(.futex)),
+  .init(futexWoken, .wakeUp, woken, .wake(.futex)),
+  .init(virtualWoken, .awaken, woken),
+  .init(virtualWoken, .post, woken, .wake(.virtual)),
+  .init(virtualWoken, .wakeUp, woken, .wake(.virtual)),
+]

@@ -1,0 +1,80 @@
+import RunLoopCore
+import XCTest
+
+import class RunLoopCore.RunLoop
+@testable import RunLoopLab
+
+/// The whole laboratory, and the experiments that need the main thread, on which synchronous test methods run.
+final class MainThreadTests: XCTestCase {
+  private static let experiments = Catalog.all.filter(\.needsMainThread)
+
+  /// What the command prints, line by line; it must succeed.
+  private func lab(_ arguments: String...) -> String {
+    let printed = Record()
+    let complaints = Record()
+    let output = Output(print: { printed.write($0) }, complain: { complaints.write($0) })
+    XCTAssertEqual(RunLoopCommand.run(["lab"] + arguments, output: output), .success)
+    XCTAssertEqual(complaints.text, "none")
+    return printed.lines.joined(separator: "\n")
+  }
+
+  func testAllExperimentsRunAndHold() {
+    let printed = lab()
+    for id in Catalog.ids { XCTAssertTrue("\n\(printed)".contains("\n\(id)  "), id) }
+    XCTAssertTrue(
+      printed.hasSuffix(
+        "\n18 of 18 experiments hold; the documents' claims: 9 confirmed, 9 corrected, 0 refuted."), printed)
+  }
+
+  func testNoLineOfAReportIsWiderThanAHundredColumns() {
+    for line in lab("--verbose").split(separator: "\n") { XCTAssertLessThanOrEqual(line.count, 100, String(line)) }
+  }
+
+  func testTheReportsAreOneArrayOfObjectsThatAnyReaderOfJSONUnderstands() throws {
+    let parsed = try JSONSerialization.jsonObject(with: Data(lab("--json").utf8))
+    let objects = try XCTUnwrap(parsed as? [[String: Any]])
+    XCTAssertEqual(objects.compactMap { $0["id"] as? String }, Catalog.ids)
+    for object in objects {
+      XCTAssertEqual(
+        object.keys.sorted(), ["claim", "holds", "id", "observed", "seconds", "title", "verdict"])
+      XCTAssertNotEqual(object["title"] as? String, "")
+      XCTAssertNotEqual(object["claim"] as? String, "")
+      XCTAssertFalse(try XCTUnwrap(object["observed"] as? String).isEmpty)
+      XCTAssertTrue(["confirmed", "corrected", "refuted"].contains(object["verdict"] as? String))
+      XCTAssertEqual(object["holds"] as? Bool, true)
+      XCTAssertGreaterThanOrEqual(try XCTUnwrap(object["seconds"] as? Double), 0)
+    }
+  }
+
+  func testAnExperimentThatNeedsTheMainThreadDoesTheSameAgain() {
+    for experiment in Self.experiments {
+      let first = Report(of: experiment)
+      let second = Report(of: experiment)
+      XCTAssertTrue(first.outcome.holds, "\(first.outcome)")
+      XCTAssertEqual(first.outcome, second.outcome)
+      XCTAssertEqual(first.log, second.log)
+    }
+  }
+
+  func testALoopThatIsBrokenOnPurposeMakesItFailAndTheLoopIsMendedAgain() throws {
+    try XCTSkipUnless(Sabotage.isPossible)
+    for experiment in Self.experiments {
+      let subjects = Report(of: experiment).outcome.observations.map(\.subject)
+      let noticed = ExperimentTests.noticed.filter { $0.id == experiment.id }.map(\.sabotage.rawValue)
+      for sabotage in ExperimentTests.sabotages {
+        let broken = Report(of: experiment, on: Bench(sabotage: sabotage)).outcome
+        XCTAssertEqual(broken.observations.map(\.subject), subjects)
+        XCTAssertEqual(broken.holds, !noticed.contains(sabotage.rawValue), "\(sabotage)")
+        XCTAssertTrue(Report(of: experiment).outcome.holds, "after \(sabotage)")
+      }
+    }
+  }
+
+  func testOnAnotherThreadItSaysWhatItNeeds() {
+    for experiment in Self.experiments {
+      let outcome = onNewThread { Report(of: experiment).outcome }
+      XCTAssertFalse(outcome.holds)
+      XCTAssertEqual(outcome.observations.map(\.observed), ["not the main thread"])
+    }
+  }
+}
