@@ -24,7 +24,8 @@ let package = Package(
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
-    .testTarget(name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore"], swiftSettings: swiftSettings),
   ],

@@ -77,7 +77,9 @@ extension Thread {
   func wait(for task: PerformTask, timeout: Duration?) throws(ThreadError) {
     let deadline = timeout.map { Tick.after($0) } ?? .never
     do throws(ThreadError) {
-      try Thread.current.wait(for: self, until: deadline) { task.state.isOver } sleep: { deadline in
+      try Thread.current.wait(for: self, until: deadline) {
+        task.state.isOver
+      } sleep: { deadline in
         let state = task.state
         if !state.isOver { task.sleep(while: state, until: deadline) }
       }

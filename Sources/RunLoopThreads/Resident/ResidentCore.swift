@@ -41,7 +41,8 @@ final class ResidentCore: @unchecked Sendable {
 
   /// Starts a thread and waits until its loop takes work.
   static func start(
-    name: String?, configuration: Thread.Configuration, onStart: (@Sendable () -> Void)?, onStop: (@Sendable () -> Void)?
+    name: String?, configuration: Thread.Configuration, onStart: (@Sendable () -> Void)?,
+    onStop: (@Sendable () -> Void)?
   ) throws(ThreadError) -> ResidentCore {
     let thread = ResidentBody()
     thread.name = name
@@ -131,7 +132,8 @@ extension ResidentCore {
   }
 
   /// Accepts a task that is to run after a time.
-  func post(_ task: PerformTask, afterDelay delay: Duration, inModes modes: [RunLoop.Mode]) throws(ThreadError) -> Timer {
+  func post(_ task: PerformTask, afterDelay delay: Duration, inModes modes: [RunLoop.Mode]) throws(ThreadError) -> Timer
+  {
     guard !modes.isEmpty else { throw .noModes }
     let ticket = task.ticket
     let timer = Timer(deadline: runLoop.now.advanced(by: delay)) { _ in ticket() }
@@ -210,7 +212,7 @@ extension ResidentCore: SerialExecutor, TaskExecutor {
     leave(LoopJob(job, serialRunner))
   }
 
-  @_implements(TaskExecutor, enqueue(_:))
+  @_implements(TaskExecutor,enqueue(_:))
   func enqueueTaskJob(_ job: UnownedJob) {
     leave(LoopJob(job, taskRunner))
   }

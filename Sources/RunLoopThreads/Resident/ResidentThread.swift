@@ -194,7 +194,7 @@ extension ResidentThread: SerialExecutor, TaskExecutor {
   public func enqueue(_ job: UnownedJob) { core.enqueueActorJob(job) }
 
   /// Leaves a job of a task that prefers this executor for the thread.
-  @_implements(TaskExecutor, enqueue(_:))
+  @_implements(TaskExecutor,enqueue(_:))
   public func enqueueTaskJob(_ job: UnownedJob) { core.enqueueTaskJob(job) }
 
   /// The executor's identity, which lives as long as the thread.

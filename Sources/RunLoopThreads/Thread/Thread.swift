@@ -301,7 +301,9 @@ extension Thread {
     let me = Thread.current
     guard me !== self else { throw .joinsItself(thread: label) }
     guard lock.withLock({ lifecycle.phase != .created }) else { throw .notStarted(thread: label) }
-    try me.wait(for: self, until: deadline) { [self] in endWord.load(ordering: .acquiring) == 1 } sleep: {
+    try me.wait(for: self, until: deadline) { [self] in
+      endWord.load(ordering: .acquiring) == 1
+    } sleep: {
       endWord.futexWait(while: 0, until: $0)
     }
   }
