@@ -21,13 +21,15 @@ let package = Package(
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
-    .target(name: "RunLoopLab", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
-    .testTarget(name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore"], swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -25,6 +25,10 @@ int crl_thread_create(size_t stack, void *(*body)(void *), void *context) {
   return -answer;
 }
 
+typedef __attribute__((swiftcall)) void (*crl_closure)(__attribute__((swift_context)) void *);
+
+void crl_closure_call(void *function, void *context) { ((crl_closure)function)(context); }
+
 int crl_thread_set_affinity(int thread, const int *processors, int count) {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -27,6 +27,13 @@ package struct Sabotage: OptionSet, Sendable {
   package static let postsMakeTimers = Sabotage(rawValue: 1 << 15)
   package static let descriptionIncomplete = Sabotage(rawValue: 1 << 16)
   package static let mainQueueIgnored = Sabotage(rawValue: 1 << 17)
+  package static let loopsOutliveThreads = Sabotage(rawValue: 1 << 18)
+  package static let otherLoopsGiven = Sabotage(rawValue: 1 << 19)
+
+  // What is done to a thread and not to its loop, by the laboratory's bench.
+
+  package static let threadsHeld = Sabotage(rawValue: 1 << 20)
+  package static let strangersAdded = Sabotage(rawValue: 1 << 21)
 }
 
 extension Sabotage {
@@ -40,6 +47,9 @@ extension Sabotage {
 }
 
 extension RunLoop {
+  /// How the calling thread's loop is broken: the loops of threads that it makes are broken alike.
+  static var inheritedSabotage: Sabotage { currentIfMade?.sabotage ?? [] }
+
   /// Breaks a loop that exists already, as the main loop does, or mends it again.
   ///
   /// The loop's thread, while the loop does not run and no other thread uses it. A release build does nothing.

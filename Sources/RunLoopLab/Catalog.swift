@@ -1,6 +1,11 @@
 /// The experiments of the laboratory, by group and number.
 enum Catalog {
   static let all: [any Experiment] = [
+    OneShotThread(), HeldOneShotThread(), EmptyRun(), ResidentByPort(), PortBeforeRun(), RunningThreadKept(),
+    OneThreadOnly(), SerialQueue(), TurnPerEvent(), WorkersWithoutLoops(), FinishedThreadTakesNothing(),
+    RunCannotBeStopped(), FlagAndStop(), TargetRetained(), OwnerGoes(), LivingThreads(), PermanentThreads(),
+    PermanentThreadFaults(), LastItemGoes(),
+    OneLoopPerThread(), OwnLoopOnly(), LoopEndsWithThread(), WhoHoldsWhom(), FourThreads(),
     TenSteps(), RunResults(), OneModeAtATime(), CommonModes(), DuplicateItems(), EmptyModes(), ModesOnlyGrow(),
     SignalAndWake(), TimerDates(), ObserverOrder(), CallOutNames(), LoopDescribed(), MainDispatchQueue(), DelayedAndPosted(),
     Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),

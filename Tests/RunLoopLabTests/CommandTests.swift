@@ -67,7 +67,7 @@ struct CommandTests {
     #expect(session.status == .success)
     let lines = session.printed.split(separator: "\n")
     #expect(lines.map { String($0.prefix { $0 != " " }) } == Catalog.ids)
-    #expect(lines.first == "D1   The ten steps of a pass (003, 004)")
+    #expect(lines.first == "A1   A one-shot thread in a local variable (000, 002)")
     #expect(runloop("lab", "--list", "d16").printed == "D16  A timer that is not added (003)")
   }
 

@@ -10,6 +10,33 @@ private let idsForAnyThread = Catalog.all.filter { !$0.needsMainThread }.map(\.i
 struct ExperimentTests {
   /// For each experiment, the ways of breaking a loop that it must notice.
   static let noticed: [(id: String, sabotage: Sabotage)] = [
+    ("A1", .threadsHeld),
+    ("A2", .loopsOutliveThreads),
+    ("A3", .strangersAdded),
+    ("A4", .otherLoopsGiven),
+    ("A5", .strangersAdded),
+    ("A6", .threadsHeld),
+    ("A7", .otherLoopsGiven),
+    ("A8", .otherLoopsGiven),
+    ("A9", .otherLoopsGiven),
+    ("A10", .observersKeepAlive),
+    ("A10", .strangersAdded),
+    ("A11", .loopsOutliveThreads),
+    ("B1", .stopIgnored),
+    ("B2", .stopIgnored),
+    ("B3", .threadsHeld),
+    ("B4", .stopIgnored),
+    ("B5", .stopIgnored),
+    ("B6", .stopIgnored),
+    ("B7", .stopIgnored),
+    ("B8", .invalidKept),
+    ("B8", .strangersAdded),
+    ("C1", .otherLoopsGiven),
+    ("C1", .loopsOutliveThreads),
+    ("C2", .otherLoopsGiven),
+    ("C3", .loopsOutliveThreads),
+    ("C4", .threadsHeld),
+    ("C5", .stopIgnored),
     ("D1", .sleepInSlices),
     ("D1", .stopIgnored),
     ("D2", .stopIgnored),
@@ -37,7 +64,7 @@ struct ExperimentTests {
   ]
 
   /// All ways of breaking a loop.
-  static let sabotages = (0..<18).map { Sabotage(rawValue: 1 << $0) }
+  static let sabotages = (0..<22).map { Sabotage(rawValue: 1 << $0) }
 
   @Test("an honest loop does what each experiment requires", arguments: idsForAnyThread)
   func holds(_ id: String) throws {
@@ -84,7 +111,8 @@ struct ExperimentTests {
 
   @Test("the ids are unique and in order")
   func ids() {
-    #expect(Catalog.ids == (1...18).map { "D\($0)" })
+    let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18)]
+    #expect(Catalog.ids == groups.flatMap { group, count in (1...count).map { "\(group)\($0)" } })
   }
 
   @Test("every experiment names its documents, and says what is right where it corrects them", arguments: Catalog.ids)

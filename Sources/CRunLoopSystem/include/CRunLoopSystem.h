@@ -130,6 +130,10 @@ int crl_thread_id(void);
 // Makes a detached thread; a stack of zero bytes is one of the usual size.
 int crl_thread_create(size_t stack, void *(*body)(void *), void *context);
 
+// Calls a Swift closure of type `() -> Void` by its two words. It takes no reference to the context: the caller sees to it
+// that the closure lives.
+void crl_closure_call(void *function, void *context);
+
 // Lets a thread of this process run on so many processors only, by their numbers.
 int crl_thread_set_affinity(int thread, const int *processors, int count);
 

@@ -1,4 +1,5 @@
 import CRunLoopSystem
+import Synchronization
 
 /// The loop of a thread that has an object of its own: others may have it before the thread has asked for it.
 ///
@@ -8,19 +9,34 @@ package final class LoopPromise: @unchecked Sendable {
   private let lock = Lock()
   private var made: RunLoop?
   private var isOver = false
+  #if DEBUG
+    private let sabotage: Sabotage
+  #else
+    private var sabotage: Sabotage { [] }
+  #endif
 
   /// Promises a loop that is made when somebody asks, or one that there is.
   package init(_ loop: RunLoop? = nil) {
     made = loop
+    #if DEBUG
+      sabotage = loop.map(\.sabotage) ?? RunLoop.inheritedSabotage
+    #endif
   }
 
   /// The thread's loop, made now if need be; nil once the thread has ended.
   package var loop: RunLoop? {
     lock.lock()
     defer { lock.unlock() }
-    if made == nil, !isOver { made = RunLoop(threadID: 0, waiter: SystemWaiter.shared) }
+    if made == nil, !isOver || sabotage.contains(.loopsOutliveThreads) { made = newLoop() }
+    if sabotage.contains(.otherLoopsGiven), let id = made?.threadID.load(ordering: .relaxed),
+      id != 0, id != RunLoop.callingThreadID
+    {
+      return newLoop()
+    }
     return made
   }
+
+  private func newLoop() -> RunLoop { RunLoop(threadID: 0, waiter: SystemWaiter.shared, sabotage: sabotage) }
 
   /// The thread's loop if it has been made.
   package var loopIfMade: RunLoop? { lock.withLock { made } }
@@ -47,8 +63,10 @@ package final class LoopPromise: @unchecked Sendable {
     lock.unlock()
     if onThread {
       RunLoop.detachCurrent()
+      RunLoop.refuseCurrent()
       crl_promise_slot_set(nil)
     }
+    guard !sabotage.contains(.loopsOutliveThreads) else { return }
     if let made, !made.hasEnded { made.end() }
     // Held until here: the loop's end may have run anything.
     lock.lock()

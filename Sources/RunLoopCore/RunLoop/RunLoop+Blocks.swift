@@ -12,6 +12,10 @@ struct BlockState: ~Copyable {
   var common = BlockQueue()
   /// What the inbox gave, on its way into the queues.
   var arrived = MoveQueue<Inbox.Entry>()
+  /// The batches that are being run, the outermost first.
+  ///
+  /// A thread that stops leaves them here, and what is in them remains with the rest; so does one that ends within a block.
+  var running = MoveQueue<Batch>()
   /// Empty queues for the batches of nested passes, so that a pass allocates none.
   var spares = MoveQueue<Batch>()
   /// Jobs of executors.
@@ -19,11 +23,24 @@ struct BlockState: ~Copyable {
   /// Whether a job is being run: nested runs see no jobs.
   var isRunningJob = false
 
+  /// The batch that has the entry that was posted first, of those that are being run or were left.
+  var firstRunning: Batch? {
+    var first: Batch?
+    for offset in 0..<running.count {
+      let batch = running.withElement(at: offset) { $0 }
+      if batch.firstSequence < first?.firstSequence ?? .max { first = batch }
+    }
+    return first
+  }
+
   /// The blocks and jobs that one step of a pass runs.
   final class Batch {
     var own = BlockQueue()
     var common = BlockQueue()
     var jobs = BlockQueue()
+
+    /// The number of the entry that was posted first, or the largest number if there is none.
+    var firstSequence: UInt64 { min(own.firstSequence, common.firstSequence, jobs.firstSequence) }
 
     /// Takes the entry that was posted first.
     func takeNext() -> BlockQueue.Entry? {
@@ -47,7 +64,7 @@ extension RunLoop {
   /// Blocks that are posted meanwhile wait for the next time.
   @inline(__always)
   func performBlocks(_ mode: ModeState) {
-    guard hasBlock(mode) else { return }
+    guard hasBlock(mode), !stopFlag.isEnding else { return }
     performBatch(mode)
   }
 
@@ -74,11 +91,13 @@ extension RunLoop {
     }
     let visibleBefore = blocks.visibleFrom
     blocks.visibleFrom = blocks.lastSequence + 1
-    while let entry = batch.takeNext() {
+    blocks.running.append(batch)
+    while !stopFlag.isEnding, let entry = batch.takeNext() {
       if let work = entry.work.take() { call(work, mode) }
     }
     blocks.visibleFrom = visibleBefore
-    giveBack(batch)
+    guard !stopFlag.isEnding else { return }
+    giveBack(blocks.running.takeLast())
   }
 
   private func call(_ work: BlockQueue.Work, _ mode: ModeState) {

@@ -17,11 +17,14 @@ extension RunLoop {
     }
     discardRemainingBlocks()
     for mode in table.withLock({ $0.modes.values }) { mode.forgetObserverLists() }
+    // What a pass was about to call, if the thread ended in one of its call-outs.
+    sources.removeAll()
+    dueTimers.removeAll()
   }
 
   /// Refuses blocks and jobs from now on; drops the blocks that wait, and runs the jobs.
   ///
-  /// On the loop's own thread, outside every run.
+  /// On the loop's own thread, outside every run, or at the end of a thread that has left one by its end.
   package func discardRemainingBlocks() {
     inbox.close()
     var dropped: [BlockQueue.Work] = []
@@ -58,7 +61,7 @@ extension RunLoop {
 
   /// Takes the block or job that was posted first, of all modes.
   ///
-  /// O(modes).
+  /// O(modes), and O(n) in the runs that the thread has left.
   private func takeFirstRemaining() -> BlockQueue.Work? {
     if inbox.mayHaveEntries { sortArrivals() }
     while true {
@@ -66,14 +69,18 @@ extension RunLoop {
       let first = modes.min { $0.blocks.firstSequence < $1.blocks.firstSequence }
       let own = first?.blocks.firstSequence ?? .max
       let (common, jobs) = (blocks.common.firstSequence, blocks.jobs.firstSequence)
-      guard min(own, common, jobs) != .max else { return nil }
-      let entry: BlockQueue.Entry
-      if let first, own < common, own < jobs {
-        entry = first.blocks.takeFirst()
-      } else {
-        entry = common < jobs ? blocks.common.takeFirst() : blocks.jobs.takeFirst()
-      }
-      if let work = entry.work.take() { return work }
+      let left = blocks.firstRunning
+      let next = min(own, common, jobs, left?.firstSequence ?? .max)
+      guard next != .max else { return nil }
+      let entry: BlockQueue.Entry? =
+        if let left, left.firstSequence == next {
+          left.takeNext()
+        } else if let first, own == next {
+          first.blocks.takeFirst()
+        } else {
+          common == next ? blocks.common.takeFirst() : blocks.jobs.takeFirst()
+        }
+      if let work = entry?.work.take() { return work }
     }
   }
 }

@@ -1,6 +1,6 @@
 /// The loops that are alive, for instruments and tests.
-final class RunLoopRegistry: @unchecked Sendable {
-  static let shared = RunLoopRegistry()
+package final class RunLoopRegistry: @unchecked Sendable {
+  package static let shared = RunLoopRegistry()
 
   // Sendable: guarded by the lock. The loops are held by their threads.
   private let lock = Lock()
@@ -25,5 +25,5 @@ final class RunLoopRegistry: @unchecked Sendable {
 
   var count: Int { lock.withLock { loops.count } }
 
-  func contains(_ loop: RunLoop) -> Bool { lock.withLock { loops[ObjectIdentifier(loop)] != nil } }
+  package func contains(_ loop: RunLoop) -> Bool { lock.withLock { loops[ObjectIdentifier(loop)] != nil } }
 }

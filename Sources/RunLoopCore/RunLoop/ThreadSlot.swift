@@ -90,10 +90,24 @@ extension RunLoop {
   package static func detachCurrent() {
     guard let slot = crl_thread_slot_get(), slot != endedMark else { return }
     let loop = Unmanaged<RunLoop>.fromOpaque(slot)
+    guard !loop._withUnsafeGuaranteedRef({ $0.sabotage.contains(.loopsOutliveThreads) }) else { return }
     loop._withUnsafeGuaranteedRef { $0.end() }
     RunLoopRegistry.shared.remove(loop.takeUnretainedValue())
     crl_thread_slot_set(endedMark)
     loop.release()
+  }
+
+  /// Ends the calling thread's loop before the thread ends; asked again, the thread gets a new one.
+  ///
+  /// For threads that are lent by others, who expect them back as they were.
+  package static func giveUpCurrent() {
+    detachCurrent()
+    crl_thread_slot_set(nil)
+  }
+
+  /// Sees to it that a thread that has no loop is given none any more.
+  static func refuseCurrent() {
+    if crl_thread_slot_get() == nil { crl_thread_slot_set(endedMark) }
   }
 
   /// What stands in the slot of a thread whose loop has ended.
@@ -108,7 +122,8 @@ extension RunLoop {
     var key = pthread_key_t()
     let answer = pthread_key_create(&key) { value in
       let round = Int(bitPattern: value)
-      if round < lastRound {
+      // A thread that has promised its loop ends it itself in the last round; whichever destructor comes first in it.
+      if round < lastRound || (round == lastRound && LoopPromise.installed != nil) {
         pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: round + 1))
       } else {
         detachCurrent()

@@ -1,14 +1,21 @@
 import RunLoopCore
 
-/// Where experiments get their loops: real ones, on virtual time, each on a thread of its own; or the main loop.
+/// Where experiments get their loops: real ones, on virtual time, each on a thread of its own; or the main loop; or threads
+/// that make theirs themselves, on real time.
 struct Bench: Sendable {
   /// How the loops are broken on purpose; honest loops have none.
   let sabotage: Sabotage
   /// What the experiment says while it runs, as the documents' programs print theirs.
   let log = Record()
+  /// Where threads wait for each other.
+  ///
+  /// A bench that is broken on purpose is not waited for so long.
+  let meeting: Meeting
+  let held = HeldObjects()
 
   init(sabotage: Sabotage = []) {
     self.sabotage = sabotage
+    meeting = Meeting(patience: sabotage.isEmpty ? .seconds(20) : .milliseconds(500))
   }
 
   /// Runs `body` on a new thread with a new loop, and waits until both have ended.

@@ -9,8 +9,8 @@ struct LabCommand: Sendable {
   static let usage = """
     usage: runloop lab [--list] [--verbose | --json] [experiment ...]
 
-    Runs experiments that put the claims of the source documents to the test on the real run loop,
-    most of them on virtual time: all of them, or the ones named, as in "runloop lab D4 D9".
+    Runs experiments that put the claims of the source documents to the test on real run loops and
+    threads, many on virtual time: all of them, or the ones named, as in "runloop lab B7 D9".
 
       --list      names the experiments and runs none
       --verbose   prints what each experiment says while it runs

@@ -16,21 +16,23 @@ final class PerformTask: @unchecked Sendable {
   }
 
   private let word = Atomic<UInt32>(State.pending.rawValue)
-  private var body: (@Sendable () -> Void)?
-  /// Who counts what becomes of the work.
-  private let owner: ResidentCore?
+  private var body: BareBlock?
   /// Whether the owner has accepted the work, so that it counts.
   ///
   /// Guarded by the owner's lock.
   var isAccepted = false
   private let lock = Lock()
+  /// Who counts what becomes of the work, until it is over.
+  ///
+  /// Guarded by the lock.
+  private var owner: ResidentCore?
   /// Who is told when the work is over.
   ///
   /// Guarded by the lock.
   private var listener: (@Sendable (State) -> Void)?
 
   init(owner: ResidentCore? = nil, _ body: @escaping @Sendable () -> Void) {
-    self.body = body
+    self.body = BareBlock(body)
     self.owner = owner
   }
 
@@ -38,43 +40,56 @@ final class PerformTask: @unchecked Sendable {
 
   /// Runs the work, unless it is over.
   func run() {
-    guard claim(.running) else { return }
-    body?()
-    body = nil
+    guard let state = claim(.running) else { return }
+    guard state == .running else { return settle(state) }
+    Thread.noteBegun(self)
+    let words = body?.words
+    words?.call()
+    Thread.noteEnded(self)
     finish(.ran)
   }
 
   /// Gives up work that has not begun; true for the one who did.
   @discardableResult
   func end(_ state: State) -> Bool {
-    guard claim(state) else { return false }
-    let released = body
-    body = nil
-    withExtendedLifetime(released) {}
-    finish(state)
+    guard let state = claim(state) else { return false }
+    settle(state)
     return true
   }
 
-  /// The loop has let go of the work without running it.
-  fileprivate func drop() {
-    end(owner?.state == .stopping ? .cancelled : .dropped)
+  /// Gives up work that has begun and that its thread, which is at its end, has left.
+  func abandon() { finish(.dropped) }
+
+  /// Takes work that has not begun out of `pending`, and gives the state that it is in then; nil for all but the first.
+  private func claim(_ state: State) -> State? {
+    guard let owner = lock.withLock({ owner }) else { return leavePending(for: state) ? state : nil }
+    return owner.claim(self, state)
   }
 
-  private func claim(_ state: State) -> Bool {
+  func leavePending(for state: State) -> Bool {
     word.compareExchange(
       expected: State.pending.rawValue, desired: state.rawValue, ordering: .acquiringAndReleasing
     ).exchanged
   }
 
   private func finish(_ state: State) {
+    lock.withLock { owner }?.count(self, state)
+    settle(state)
+  }
+
+  /// Tells everybody, when the work is over and counted.
+  private func settle(_ state: State) {
+    body = nil
     word.store(state.rawValue, ordering: .releasing)
     word.futexWake(.max)
-    owner?.count(self)
-    let listener = lock.withLock {
-      defer { self.listener = nil }
-      return self.listener
+    let (listener, owner) = lock.withLock {
+      defer {
+        self.listener = nil
+        self.owner = nil
+      }
+      return (self.listener, self.owner)
     }
-    listener?(state)
+    withExtendedLifetime(owner) { listener?(state) }
   }
 
   /// Calls `body` when the work is over, or now if it is.
@@ -105,7 +120,8 @@ final class PerformTask: @unchecked Sendable {
     }
 
     deinit {
-      task.drop()
+      // The loop has let go of the work without running it.
+      task.end(.dropped)
     }
   }
 }
@@ -113,7 +129,22 @@ final class PerformTask: @unchecked Sendable {
 /// Work that was given to a thread.
 public struct PerformToken: Sendable {
   let task: PerformTask
-  let timer: Timer?
+  private let timer: WeakTimer?
+
+  init(task: PerformTask, timer: Timer?) {
+    self.task = task
+    self.timer = timer.map(WeakTimer.init)
+  }
+
+  /// The loop holds the timer: with the loop, the work that waits for a date ends.
+  private final class WeakTimer: @unchecked Sendable {
+    // Sendable: written once.
+    private(set) weak var timer: Timer?
+
+    init(_ timer: Timer) {
+      self.timer = timer
+    }
+  }
 
   /// What has become of the work.
   public enum State: Sendable, Hashable {
@@ -125,7 +156,7 @@ public struct PerformToken: Sendable {
     case ran
     /// It was cancelled before it ran.
     case cancelled
-    /// Its thread ended before it ran.
+    /// Its thread ended before it ran, or while it ran.
     case dropped
   }
 
@@ -148,7 +179,7 @@ public struct PerformToken: Sendable {
   @discardableResult
   public func cancel() -> Bool {
     let isCancelled = task.end(.cancelled)
-    timer?.invalidate()
+    timer?.timer?.invalidate()
     return isCancelled
   }
 }

@@ -11,7 +11,7 @@ extension Thread {
   public func perform(
     inModes modes: [RunLoop.Mode] = [.common], _ block: @escaping @Sendable () -> Void
   ) throws(ThreadError) -> PerformToken {
-    let task = PerformTask(block)
+    let task = PerformTask(owner: keeper, block)
     try post(task, inModes: modes)
     return PerformToken(task: task, timer: nil)
   }
@@ -34,9 +34,8 @@ extension Thread {
   ) throws -> Value {
     if Thread.current === self { return try body() }
     let outcome = Outcome<Value, Failure>()
-    let task = PerformTask { outcome.set { () throws(Failure) in try body() } }
-    try post(task, inModes: modes)
-    try wait(for: task, timeout: timeout)
+    let task = PerformTask(owner: keeper) { outcome.set { () throws(Failure) in try body() } }
+    try wait(for: task, timeout: timeout) { () throws(ThreadError) in try post(task, inModes: modes) }
     return try outcome.get()
   }
 
@@ -49,36 +48,43 @@ extension Thread {
   public func perform(
     afterDelay delay: Duration, inModes modes: [RunLoop.Mode] = [.default], _ block: @escaping @Sendable () -> Void
   ) throws(ThreadError) -> PerformToken {
-    try perform(PerformTask(block), afterDelay: delay, inModes: modes)
+    let task = PerformTask(owner: keeper, block)
+    return PerformToken(task: task, timer: try post(task, afterDelay: delay, inModes: modes))
   }
 
-  func perform(
+  private func post(
     _ task: PerformTask, afterDelay delay: Duration, inModes modes: [RunLoop.Mode]
-  ) throws(ThreadError) -> PerformToken {
+  ) throws(ThreadError) -> Timer {
     guard !modes.isEmpty else { throw .noModes }
+    if let keeper { return try keeper.post(task, afterDelay: delay, inModes: modes) }
     let loop = try loopForWork()
     let ticket = task.ticket
-    let timer = Timer(deadline: loop.now.advanced(by: delay)) { _ in ticket() }
+    let timer = Timer(deadline: loop.now.advanced(by: max(delay, .zero))) { _ in ticket() }
     for mode in modes {
       guard loop.add(timer, forMode: mode) else {
         timer.invalidate()
         throw .finished(thread: label)
       }
     }
-    return PerformToken(task: task, timer: timer)
+    return timer
   }
 
-  func post(_ task: PerformTask, inModes modes: [RunLoop.Mode]) throws(ThreadError) {
+  private func post(_ task: PerformTask, inModes modes: [RunLoop.Mode]) throws(ThreadError) {
     guard !modes.isEmpty else { throw .noModes }
+    if let keeper { return try keeper.post(task, inModes: modes) }
     guard try loopForWork().perform(inModes: modes, block: task.ticket) else { throw .finished(thread: label) }
   }
 
-  /// Waits until a task is over, on the calling thread.
-  func wait(for task: PerformTask, timeout: Duration?) throws(ThreadError) {
+  /// Posts a task and waits until it is over, on the calling thread.
+  func wait(
+    for task: PerformTask, timeout: Duration?, post: () throws(ThreadError) -> Void
+  ) throws(ThreadError) {
     let deadline = timeout.map { Tick.after($0) } ?? .never
     do throws(ThreadError) {
       try Thread.current.wait(for: self, until: deadline) {
         task.state.isOver
+      } begin: { () throws(ThreadError) in
+        try post()
       } sleep: { deadline in
         let state = task.state
         if !state.isOver { task.sleep(while: state, until: deadline) }

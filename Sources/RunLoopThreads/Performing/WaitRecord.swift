@@ -4,18 +4,23 @@ import Synchronization
 /// Whom a thread waits for, and whether the wait is still for something to come.
 ///
 /// Each thread that waits publishes it before it sleeps, and then walks from thread to thread. Of several waits that close a
-/// circle together, each walk that comes last on some record sees the others: at least one finds the circle. There is no lock
-/// but one for each record.
+/// circle together, the last that is published sees all others: at least one walk finds the circle. There is no lock but
+/// one for each record.
+///
+/// A walk reads one record after the other, and what it has seen first may be over when it sees the last. So who finds a circle
+/// walks it again: when every wait is still the same and not over, all of them were there at once, between the two walks.
 final class WaitRecord: @unchecked Sendable {
   // Sendable: guarded by the lock.
   private let lock = Lock()
   private var target: Thread?
   private var isOver: (() -> Bool)?
+  private var generation: UInt64 = 0
 
   func publish(_ target: Thread, isOver: @escaping () -> Bool) {
     lock.lock()
     self.target = target
     self.isOver = isOver
+    generation += 1
     lock.unlock()
   }
 
@@ -28,15 +33,24 @@ final class WaitRecord: @unchecked Sendable {
     withExtendedLifetime(released) {}
   }
 
+  /// One wait of a thread.
+  struct Wait {
+    let target: Thread
+    fileprivate let generation: UInt64
+  }
+
   /// Whom the thread waits for now.
   ///
   /// A wait whose end has come and that has only not woken yet is none.
-  var current: Thread? {
+  var current: Wait? {
     lock.lock()
     defer { lock.unlock() }
     guard let target, let isOver, !isOver() else { return nil }
-    return target
+    return Wait(target: target, generation: generation)
   }
+
+  /// Whether a wait goes on.
+  func isStill(_ wait: Wait) -> Bool { current?.generation == wait.generation }
 }
 
 extension Thread {
@@ -46,25 +60,37 @@ extension Thread {
   ///   - target: Who is to do it.
   ///   - deadline: When to give up.
   ///   - isOver: Whether it has been done. Any thread.
+  ///   - begin: Asks the other thread for it. What that does of it finds the wait published.
   ///   - sleep: Sleeps until it may have been done, or until the deadline.
   func wait(
-    for target: Thread, until deadline: Tick, isOver: @escaping () -> Bool, sleep: (Tick) -> Void
+    for target: Thread, until deadline: Tick, isOver: @escaping () -> Bool,
+    begin: () throws(ThreadError) -> Void = {}, sleep: (Tick) -> Void
   ) throws(ThreadError) {
     guard !isOver() else { return }
     waiting.publish(target, isOver: isOver)
     defer { waiting.withdraw() }
-    var cycle = [label]
-    var next: Thread? = target
-    while let thread = next {
-      cycle.append(thread.label)
-      if thread === self { throw .wouldDeadlock(cycle: cycle) }
-      // A walk that runs into a circle of others is theirs to break.
-      if cycle.count > 1000 { break }
-      next = thread.waiting.current
-    }
+    if let cycle = closedCycle() { throw .wouldDeadlock(cycle: cycle.map(\.label)) }
+    try begin()
     while !isOver() {
       guard Tick.monotonicNow < deadline else { throw .timedOut }
       sleep(deadline)
     }
+  }
+
+  /// The threads of the circle that this one's wait has closed, this one first and last.
+  private func closedCycle() -> [Thread]? {
+    var cycle: [Thread] = []
+    var waits: [WaitRecord.Wait] = []
+    var next = self
+    // A walk that runs into a circle of others is theirs to break.
+    while waits.count < 1000, let wait = next.waiting.current {
+      cycle.append(next)
+      waits.append(wait)
+      next = wait.target
+      guard next === self else { continue }
+      for (thread, wait) in zip(cycle, waits) where !thread.waiting.isStill(wait) { return nil }
+      return cycle + [self]
+    }
+    return nil
   }
 }

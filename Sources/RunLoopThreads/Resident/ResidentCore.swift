@@ -12,10 +12,14 @@ final class ResidentCore: @unchecked Sendable {
   private var lifecycle = ResidentLifecycle()
   private var report = ResidentThread.StopReport()
   /// Work that waits for a date, and the timers that are to run it.
-  private var delayed: [ObjectIdentifier: (task: PerformTask, timer: Timer)] = [:]
+  private var delayed: [ObjectIdentifier: Delayed] = [:]
   private var finishWaiters: [@Sendable (ResidentThread.StopReport) -> Void] = []
   private var lateJobs: [LoopJob] = []
   private var runsLateJobs = false
+  /// Whether the thread has come to the end of its work in good order.
+  ///
+  /// The thread's own.
+  private var isDone = false
   /// One once the loop takes work.
   private let started = Atomic<UInt32>(0)
   private let lateThread = Atomic<Int32>(0)
@@ -24,19 +28,18 @@ final class ResidentCore: @unchecked Sendable {
   let runLoop: RunLoop
 
   private let keepAlive = Port()
-  /// How the jobs of actors and those of tasks are run.
+  /// How the jobs of actors are run.
   ///
-  /// They do not hold the core: the thread does.
+  /// It does not hold the core: the thread does.
   private let serialRunner = LoopJobRunner()
-  private let taskRunner = LoopJobRunner()
   private let onStop: (@Sendable () -> Void)?
 
   private init(thread: Thread, runLoop: RunLoop, onStop: (@Sendable () -> Void)?) {
     self.thread = thread
     self.runLoop = runLoop
     self.onStop = onStop
-    serialRunner.runs { [unowned self] job in job.runSynchronously(on: asUnownedSerialExecutor()) }
-    taskRunner.runs { [unowned self] job in job.runSynchronously(on: asUnownedTaskExecutor()) }
+    let identity = asUnownedSerialExecutor()
+    serialRunner.runs { job in job.runSynchronously(on: identity) }
   }
 
   /// Starts a thread and waits until its loop takes work.
@@ -49,22 +52,33 @@ final class ResidentCore: @unchecked Sendable {
     thread.configuration = configuration
     guard let loop = thread.runLoop else { throw .finished(thread: thread.label) }
     let core = ResidentCore(thread: thread, runLoop: loop, onStop: onStop)
-    thread.begin = { core.live(onStart: onStart) }
-    thread.finish = { core.finishWork() }
-    try thread.tryStart()
-    while core.started.load(ordering: .acquiring) == 0 { core.started.futexWait(while: 0) }
+    thread.core = core
+    // Published before the thread can run: what it does at its start may not wait for the one that waits for it.
+    let maker = Thread.current
+    maker.waiting.publish(thread) { core.hasStarted }
+    defer { maker.waiting.withdraw() }
+    thread.work = { core.live(onStart: onStart) }
+    do {
+      try thread.tryStart()
+    } catch {
+      thread.letGo()
+      throw error
+    }
+    while !core.hasStarted { core.started.futexWait(while: 0) }
     return core
   }
 
+  private var hasStarted: Bool { started.load(ordering: .acquiring) == 1 }
+
   /// The thread's life.
   private func live(onStart: (@Sendable () -> Void)?) {
-    let loop = RunLoop.current
-    loop.add(keepAlive, forMode: .default)
+    runLoop.add(keepAlive, forMode: .default)
     onStart?()
     noteStarted()
-    // A stop by somebody else ends a run and not the thread.
-    while state == .running { loop.runUntilStopped() }
-    loop.runRemainingBlocks { state == .draining }
+    // A stop by somebody else ends a run and not the thread. The thread's promise has made this loop its own.
+    while state == .running { RunLoop.current.runUntilStopped() }
+    runLoop.runRemainingBlocks { state == .draining }
+    isDone = true
   }
 
   private func noteStarted() {
@@ -73,13 +87,16 @@ final class ResidentCore: @unchecked Sendable {
   }
 
   /// The end of the thread's work, however it came about.
-  private func finishWork() {
+  fileprivate func finishWork() {
     noteStarted()
     // A thread that left by `exit()` has given up what it had accepted.
-    _ = stop(.immediately)
+    if !isDone { _ = stop(.immediately) }
+    // The jobs that are there run now. What comes later finds the loop closed.
+    runLoop.discardRemainingBlocks()
+    // A task begins with a job that leaves another: that belongs to what was there too.
+    for job in takeLateJobs() { job.runner.run(job) }
     onStop?()
     keepAlive.invalidate()
-    runLoop.discardRemainingBlocks()
     finish(runLoop.itemCounts)
   }
 
@@ -90,8 +107,10 @@ final class ResidentCore: @unchecked Sendable {
     report.sourcesLeft = left.sources
     let (report, waiters) = (report, finishWaiters)
     finishWaiters = []
+    let starts = mayStartLateThread()
     lock.unlock()
     for waiter in waiters { waiter(report) }
+    if starts { startLateThread() }
   }
 }
 
@@ -102,20 +121,37 @@ extension ResidentCore {
   /// What has become of the work so far.
   var counts: ResidentThread.StopReport { lock.withLock { report } }
 
-  /// Counts what has become of a task.
-  func count(_ task: PerformTask) {
-    // What the lock guards is released outside it.
-    var finished: (PerformTask, Timer)?
+  /// Lets a task that is pending begin or end, and gives what it has come to; nil if it is not pending any more.
+  ///
+  /// A thread that gives up its work begins none. What ends here is counted in the same step: a report lacks nothing of
+  /// which anybody could know.
+  func claim(_ task: PerformTask, _ wanted: PerformTask.State) -> PerformTask.State? {
     lock.lock()
-    switch task.isAccepted ? task.state : .pending {
+    let state = lifecycle.state == .stopping ? .cancelled : wanted
+    let isFirst = task.leavePending(for: state)
+    let finished = isFirst && state.isOver ? note(task, state) : nil
+    lock.unlock()
+    // What the lock guards is released outside it.
+    withExtendedLifetime(finished) {}
+    return isFirst ? state : nil
+  }
+
+  /// Counts what has become of a task that has begun.
+  func count(_ task: PerformTask, _ state: PerformTask.State) {
+    let finished = lock.withLock { note(task, state) }
+    withExtendedLifetime(finished) {}
+  }
+
+  /// Under the lock.
+  private func note(_ task: PerformTask, _ state: PerformTask.State) -> Delayed? {
+    guard task.isAccepted else { return nil }
+    switch state {
     case .ran: report.ran += 1
     case .cancelled: report.cancelled += 1
     case .dropped: report.dropped += 1
-    case .pending, .running: break
+    case .pending, .running: preconditionFailure("work that is \(state) is not over")
     }
-    if !delayed.isEmpty { finished = delayed.removeValue(forKey: ObjectIdentifier(task)) }
-    lock.unlock()
-    withExtendedLifetime(finished) {}
+    return delayed.isEmpty ? nil : delayed.removeValue(forKey: ObjectIdentifier(task))
   }
 
   /// Accepts a task, or says why not.
@@ -136,10 +172,10 @@ extension ResidentCore {
   {
     guard !modes.isEmpty else { throw .noModes }
     let ticket = task.ticket
-    let timer = Timer(deadline: runLoop.now.advanced(by: delay)) { _ in ticket() }
+    let timer = Timer(deadline: runLoop.now.advanced(by: max(delay, .zero))) { _ in ticket() }
     lock.lock()
     task.isAccepted = mayAccept(task) && modes.allSatisfy { runLoop.add(timer, forMode: $0) }
-    if task.isAccepted { delayed[ObjectIdentifier(task)] = (task, timer) }
+    if task.isAccepted { delayed[ObjectIdentifier(task)] = Delayed(task: task, timer: timer, ticket: ticket) }
     let error = task.isAccepted ? nil : refuse(task)
     lock.unlock()
     withExtendedLifetime(ticket) {}
@@ -165,30 +201,21 @@ extension ResidentCore {
     lock.lock()
     let action = lifecycle.stop(policy)
     let state = lifecycle.state
-    var waiting: [(task: PerformTask, timer: Timer)] = []
-    // Held until the lock is released: a ticket that the loop refuses counts its task.
-    var tickets: [@Sendable () -> Void] = []
+    var waiting: [Delayed] = []
     if action != .nothing {
       waiting = delayed.values.sorted { $0.timer.deadline < $1.timer.deadline }
       delayed = [:]
     }
-    if action == .stop, policy == .afterPendingWork {
-      // What is due by now was to run before this.
-      let now = runLoop.now
-      for entry in waiting where entry.timer.deadline <= now {
-        let ticket = entry.task.ticket
-        tickets.append(ticket)
-        runLoop.perform(inModes: [.common], block: ticket)
-      }
-      waiting.removeAll { $0.timer.deadline <= now }
+    // What is due by now was to run before this.
+    let now = runLoop.now
+    let firstLater = waiting.firstIndex { $0.timer.deadline > now } ?? waiting.count
+    if policy == .afterPendingWork {
+      for entry in waiting[..<firstLater] { runLoop.perform(inModes: [.common], block: entry.ticket) }
     }
     lock.unlock()
-    withExtendedLifetime(tickets) {}
     guard action != .nothing else { return state }
-    for entry in waiting {
-      entry.task.end(.cancelled)
-      entry.timer.invalidate()
-    }
+    for entry in waiting[(policy == .afterPendingWork ? firstLater : 0)...] { entry.task.end(.cancelled) }
+    for entry in waiting { entry.timer.invalidate() }
     runLoop.stopForGood()
     return state
   }
@@ -205,21 +232,12 @@ extension ResidentCore {
 }
 
 // The executor.
-extension ResidentCore: SerialExecutor, TaskExecutor {
-  func enqueue(_ job: UnownedJob) { enqueueActorJob(job) }
+extension ResidentCore: SerialExecutor {
+  func enqueue(_ job: UnownedJob) { leave(job) }
 
-  func enqueueActorJob(_ job: UnownedJob) {
-    leave(LoopJob(job, serialRunner))
-  }
-
-  @_implements(TaskExecutor,enqueue(_:))
-  func enqueueTaskJob(_ job: UnownedJob) {
-    leave(LoopJob(job, taskRunner))
-  }
+  func leave(_ job: UnownedJob) { leave(LoopJob(job, serialRunner)) }
 
   func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
-
-  func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
 
   func isIsolatingCurrentContext() -> Bool? { isOnThread }
 
@@ -233,26 +251,45 @@ extension ResidentCore: SerialExecutor, TaskExecutor {
     RunLoop.currentIfMade === runLoop || lateThread.load(ordering: .relaxed) == RunLoop.callingThreadID
   }
 
-  private func leave(_ job: LoopJob) {
+  /// Leaves a job for the thread.
+  ///
+  /// Jobs that are there when the thread has done its work still run on it, before its `onStop`. A job that comes later is not
+  /// lost: the late ones run one after the other when the thread has ended, on a thread made for them.
+  func leave(_ job: LoopJob) {
     guard !runLoop.enqueue(job) else { return }
-    // The thread has ended. A job that comes so late is not lost: the late ones run one after the other, on a thread of
-    // their own.
     lock.lock()
     lateJobs.append(job)
-    let starts = !runsLateJobs
-    runsLateJobs = true
+    let starts = mayStartLateThread()
     lock.unlock()
     if starts { startLateThread() }
   }
 
+  /// Whether a thread for late jobs is needed, and is not there.
+  ///
+  /// Under the lock.
+  private func mayStartLateThread() -> Bool {
+    guard lifecycle.state == .finished, !lateJobs.isEmpty, !runsLateJobs else { return false }
+    runsLateJobs = true
+    return true
+  }
+
   private func startLateThread() {
-    let thread = Thread { [self] in
+    let late = Thread { [self] in
+      // Until then code of the actors' thread may run on it, and no two run at once.
+      thread.waitForEnd()
       lateThread.store(RunLoop.callingThreadID, ordering: .relaxed)
       while let job = takeLateJob() { job.runner.run(job) }
     }
-    thread.name = "late jobs"
-    thread.start()
-    precondition(thread.startError == nil, "no thread can be made for the jobs of one that has ended")
+    late.name = "late jobs"
+    late.start()
+    precondition(late.startError == nil, "no thread can be made for the jobs of one that has ended")
+  }
+
+  private func takeLateJobs() -> [LoopJob] {
+    lock.withLock {
+      defer { lateJobs = [] }
+      return lateJobs
+    }
   }
 
   private func takeLateJob() -> LoopJob? {
@@ -265,18 +302,51 @@ extension ResidentCore: SerialExecutor, TaskExecutor {
   }
 }
 
+/// Work that waits for a date, the timer that is to run it, and what the timer calls.
+private struct Delayed {
+  let task: PerformTask
+  let timer: Timer
+  let ticket: @Sendable () -> Void
+}
+
 /// The thread of a resident thread.
 private final class ResidentBody: Thread, @unchecked Sendable {
-  // Sendable: both are written before the thread is started.
-  var begin: (@Sendable () -> Void)?
-  var finish: (@Sendable () -> Void)?
+  // Sendable: the block and the core are written before the thread is started and given up by its last step, or instead of a
+  // start; the reference to the core for others is weak, and written before anybody has it.
+  private var block: BareBlock?
+  private var ownCore: ResidentCore?
+  private weak var sharedCore: ResidentCore?
 
-  override func main() { begin?() }
+  var core: ResidentCore? {
+    get { sharedCore }
+    set {
+      ownCore = newValue
+      sharedCore = newValue
+    }
+  }
+
+  /// What the thread does.
+  var work: (@Sendable () -> Void)? {
+    get { nil }
+    set { block = newValue.map(BareBlock.init) }
+  }
+
+  override var keeper: ResidentCore? { sharedCore }
+
+  override func main() {
+    // No frame holds the core: a thread that leaves by `exit()` gives it up at its end.
+    let words = block?.words
+    words?.call()
+  }
 
   override func finishWork() {
-    finish?()
-    // The closures hold the core, which holds this thread.
-    begin = nil
-    finish = nil
+    ownCore?.finishWork()
+    letGo()
+  }
+
+  /// The core holds this thread, and this thread the core, until then.
+  func letGo() {
+    block = nil
+    ownCore = nil
   }
 }

@@ -6,6 +6,10 @@ public import RunLoopCore
 /// accepted; nobody waits for that. It is an executor too: an actor whose `unownedExecutor` it gives lives on the thread.
 public final class ResidentThread: Sendable, Hashable {
   let core: ResidentCore
+  /// How the jobs of tasks that prefer this executor are run.
+  ///
+  /// It does not hold the handle: a task holds the executor that it prefers.
+  private let taskRunner = LoopJobRunner()
 
   /// Starts a thread and returns when its loop takes work.
   ///
@@ -20,6 +24,8 @@ public final class ResidentThread: Sendable, Hashable {
     onStop: (@Sendable () -> Void)? = nil
   ) throws(ThreadError) {
     core = try ResidentCore.start(name: name, configuration: configuration, onStart: onStart, onStop: onStop)
+    let (serial, task) = (core.asUnownedSerialExecutor(), UnownedTaskExecutor(ordinary: self))
+    taskRunner.runs { job in job.runSynchronously(isolatedTo: serial, taskExecutor: task) }
   }
 
   deinit {
@@ -77,8 +83,9 @@ extension ResidentThread {
     if Thread.current === core.thread { return try work() }
     let outcome = Outcome<Value, Failure>()
     let task = PerformTask(owner: core) { outcome.set { () throws(Failure) in try work() } }
-    try core.post(task, inModes: modes)
-    try core.thread.wait(for: task, timeout: timeout)
+    try core.thread.wait(for: task, timeout: timeout) { () throws(ThreadError) in
+      try core.post(task, inModes: modes)
+    }
     return try outcome.get()
   }
 
@@ -103,14 +110,15 @@ extension ResidentThread {
   public func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     let outcome = Outcome<Value, any Error>()
     let task = PerformTask(owner: core) { outcome.set(work) }
-    let state = try await withTaskCancellationHandler {
+    let state: PerformTask.State = try await withTaskCancellationHandler {
       try Task.checkCancellation()
       return try await withCheckedThrowingContinuation { continuation in
-        do {
+        do throws(ThreadError) {
           try core.post(task, inModes: [.common])
           task.whenOver { continuation.resume(returning: $0) }
         } catch {
-          continuation.resume(throwing: error)
+          // It may have been cancelled before it was posted.
+          continuation.resume(with: error == .cancelled ? .success(.cancelled) : .failure(error))
         }
       }
     } onCancel: {
@@ -166,16 +174,20 @@ extension ResidentThread {
   ///
   /// - Precondition: The system can make a thread.
   public static func shared(_ name: String = "default") -> ResidentThread {
-    shared.withLock { threads in
-      if let thread = threads[name], thread.state == .running { return thread }
+    // The one that is replaced is released outside the lock.
+    let (thread, replaced) = shared.withLock { threads -> (ResidentThread, ResidentThread?) in
+      let earlier = threads[name]
+      if let earlier, earlier.state == .running { return (earlier, earlier) }
       do {
         let thread = try ResidentThread(name: name)
         threads[name] = thread
-        return thread
+        return (thread, earlier)
       } catch {
         fatalError("the shared resident thread \"\(name)\": \(error)")
       }
     }
+    withExtendedLifetime(replaced) {}
+    return thread
   }
 
   /// Gives up the shared thread of a name.
@@ -191,17 +203,26 @@ extension ResidentThread {
 
 extension ResidentThread: SerialExecutor, TaskExecutor {
   /// Leaves a job of an actor for the thread.
-  public func enqueue(_ job: UnownedJob) { core.enqueueActorJob(job) }
+  public func enqueue(_ job: UnownedJob) { core.leave(job) }
+
+  // The runtime leaves the jobs of tasks with the second of these: without a witness of its own for that, they would come
+  // as jobs of actors.
 
   /// Leaves a job of a task that prefers this executor for the thread.
   @_implements(TaskExecutor,enqueue(_:))
-  public func enqueueTaskJob(_ job: UnownedJob) { core.enqueueTaskJob(job) }
+  public func enqueueTaskJob(_ job: UnownedJob) { core.leave(LoopJob(job, taskRunner)) }
 
-  /// The executor's identity, which lives as long as the thread.
+  /// Leaves a job of a task that prefers this executor for the thread.
+  @_implements(TaskExecutor,enqueue(_:))
+  public func enqueueTaskJob(_ job: consuming ExecutorJob) { enqueueTaskJob(UnownedJob(job)) }
+
+  /// The identity of the executor of actors, which lives as long as the thread.
   public func asUnownedSerialExecutor() -> UnownedSerialExecutor { core.asUnownedSerialExecutor() }
 
-  /// The executor's identity, which lives as long as the thread.
-  public func asUnownedTaskExecutor() -> UnownedTaskExecutor { core.asUnownedTaskExecutor() }
+  /// The identity of the executor of tasks: this handle.
+  ///
+  /// A task that prefers it holds it, and releases what is given here when it has ended: it has to be the same object.
+  public func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
 
   /// Whether the caller is on the thread.
   public func isIsolatingCurrentContext() -> Bool? { core.isIsolatingCurrentContext() }

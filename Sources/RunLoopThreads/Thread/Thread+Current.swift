@@ -8,9 +8,18 @@ extension Thread {
   /// The object of the calling thread, made now for a thread that was made by other means.
   ///
   /// O(1), without a system call after the first request. The corresponding Foundation property is `current`.
+  ///
+  /// In a destructor that runs after the thread's object has ended, it is one that has finished, and is kept nowhere.
   public class var current: Thread {
-    if let slot = crl_object_slot_get() { return Unmanaged<Thread>.fromOpaque(slot).takeUnretainedValue() }
-    return attachForeign()
+    guard let slot = crl_object_slot_get() else { return attachForeign() }
+    return slot == endedMark ? Thread(endedThread: RunLoop.callingThreadID) : object(in: slot).takeUnretainedValue()
+  }
+
+  private static func object(in slot: UnsafeMutableRawPointer) -> Unmanaged<Thread> { .fromOpaque(slot) }
+
+  /// What stands in the slot of a thread whose object has ended.
+  private static var endedMark: UnsafeMutableRawPointer {
+    UnsafeMutableRawPointer(bitPattern: 1).unsafelyUnwrapped
   }
 
   /// The object of the main thread, from any thread.
@@ -50,10 +59,10 @@ extension Thread {
       let round = Int(bitPattern: value)
       if round < lastRound {
         pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: round + 1))
-      } else if let slot = crl_object_slot_get() {
-        let thread = Unmanaged<Thread>.fromOpaque(slot)
+      } else if let slot = crl_object_slot_get(), slot != endedMark {
+        let thread = object(in: slot)
         thread._withUnsafeGuaranteedRef { $0.endOnThread() }
-        crl_object_slot_set(nil)
+        crl_object_slot_set(endedMark)
         thread.release()
       }
     }
@@ -64,14 +73,19 @@ extension Thread {
 
 /// What is called on every thread that has an object, as its last step, before its loop ends.
 package enum WillExit {
-  private static let hook = ThreadLocked<(@Sendable (Thread) -> Void)?>(nil)
+  private static let hook = ThreadLocked(Hook(body: nil))
+
+  /// A wrapper: generic code that is given a closure itself wraps it anew at every look.
+  private struct Hook: Sendable {
+    var body: (@Sendable (Thread) -> Void)?
+  }
 
   /// Sets the hook, once for the process.
   package static func set(_ hook: @escaping @Sendable (Thread) -> Void) {
-    Self.hook.withLock { $0 = hook }
+    Self.hook.withLock { $0.body = hook }
   }
 
   static func run(for thread: Thread) {
-    hook.withLock { $0 }?(thread)
+    hook.withLock { $0 }.body?(thread)
   }
 }

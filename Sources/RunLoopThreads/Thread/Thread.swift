@@ -21,7 +21,12 @@ open class Thread: @unchecked Sendable, Hashable {
   private var refused: [Refusal] = []
   private var threadID: Int32 = 0
   private var ownSlot: (any Sendable)?
-  private var body: (@Sendable () -> Void)?
+  private var body: BareBlock?
+  private var hasRunBody = false
+  /// The pieces of work that the thread runs, one within the other.
+  ///
+  /// The thread's own.
+  private var running: [PerformTask] = []
   /// Where the thread's loop is to be found, by others too.
   let promise: LoopPromise
   /// Whom the thread waits for.
@@ -46,7 +51,7 @@ open class Thread: @unchecked Sendable, Hashable {
     settings = Configuration()
     promise = LoopPromise()
     isMain = false
-    body = block
+    body = BareBlock(block)
   }
 
   /// Makes a thread that has not been started, with settings, and runs a block.
@@ -67,22 +72,43 @@ open class Thread: @unchecked Sendable, Hashable {
     self.promise = promise
   }
 
+  /// Makes an object for what is left of a thread whose own has ended.
+  init(endedThread threadID: Int32) {
+    lifecycle = .ended
+    settings = Configuration()
+    self.threadID = threadID
+    isMain = false
+    promise = LoopPromise()
+    promise.end(onThread: false)
+    endWord.store(1, ordering: .relaxed)
+  }
+
   /// What the thread does, on it.
   ///
   /// The block that it was made with runs; a subclass overrides this.
   open func main() {
-    // The frame owns the only reference to the block, so that it is released as soon as the block returns.
-    guard let body = takeBody() else { return }
-    body()
+    // No frame holds the block: a thread that leaves by `exit()` releases it at its end.
+    guard let words = beginBody() else { return }
+    words.call()
+    // Released outside the lock.
+    _ = lock.withLock {
+      defer { body = nil }
+      return body
+    }
   }
 
   /// The last work on the thread before its loop ends, also after ``exit()``.
   func finishWork() {}
 
-  private func takeBody() -> (@Sendable () -> Void)? {
+  /// Who takes the work that is given to the thread and counts it, if anybody does.
+  var keeper: ResidentCore? { nil }
+
+  /// The block, for the first who asks.
+  private func beginBody() -> BareBlock.Words? {
     lock.withLock {
-      defer { body = nil }
-      return body
+      guard !hasRunBody else { return nil }
+      hasRunBody = true
+      return body?.words
     }
   }
 
@@ -253,12 +279,19 @@ extension Thread {
     }
   }
 
-  /// The last that happens on the thread: its loop ends, its hook runs, and whoever waits for its end goes on.
+  /// Notes that the calling thread begins a piece of work, or has come to the end of it.
+  static func noteBegun(_ task: PerformTask) { current.running.append(task) }
+  static func noteEnded(_ task: PerformTask) { current.running.removeAll { $0 === task } }
+
+  /// The last that happens on the thread: its hook runs, its loop ends, and whoever waits for its end goes on.
   func endOnThread() {
+    // What a thread that leaves by `exit()` was running never comes to its end.
+    while let task = running.popLast() { task.abandon() }
     finishWork()
     WillExit.run(for: self)
     promise.end(onThread: true)
-    let released = lock.withLock {
+    // Released outside the lock, and before anybody goes on.
+    _ = lock.withLock {
       lifecycle.end()
       defer {
         body = nil
@@ -266,7 +299,6 @@ extension Thread {
       }
       return (body, ownSlot)
     }
-    withExtendedLifetime(released) {}
     noteEnd()
   }
 
@@ -308,12 +340,19 @@ extension Thread {
     }
   }
 
+  /// Waits until the thread has finished, for those for whom nobody waits.
+  func waitForEnd() {
+    while endWord.load(ordering: .acquiring) == 0 { endWord.futexWait(while: 0) }
+  }
+
   /// Ends the calling thread, which must not be the main one.
   ///
   /// Nothing of the code that called is run any more, and what its frames hold is not released; what the thread itself owns
-  /// is: its object, its block, its loop. The corresponding Foundation method is `exit()`.
+  /// is: its object, its block, its loop. Work that was given to it, also what is running now, is dropped, and whoever waits
+  /// for it gets an error. The corresponding Foundation method is `exit()`.
   ///
-  /// - Precondition: The calling thread is not the main one.
+  /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would never
+  ///   come to its end.
   public class func exit() -> Never {
     precondition(!RunLoop.isMainThread, "the main thread cannot exit; the process does")
     pthread_exit(nil)
@@ -324,9 +363,12 @@ extension Thread {
 extension Thread {
   private func applyName() {
     guard let fullName else { return }
-    var bytes = Array(fullName.utf8.prefix(15))
     // A character is kept whole or not at all.
-    while !bytes.isEmpty, String(validating: bytes, as: UTF8.self) == nil { bytes.removeLast() }
+    var bytes: [UInt8] = []
+    for character in fullName {
+      guard bytes.count + character.utf8.count <= 15 else { break }
+      bytes += character.utf8
+    }
     if let number = writeName(bytes) { refused.append(.name(fullName, number)) }
   }
 

@@ -16,7 +16,7 @@ public enum ThreadError: Error, Hashable, Sendable {
   case noModes
   /// The work was cancelled before it ran.
   case cancelled
-  /// The thread ended, or its run loop did, before the work ran.
+  /// The thread ended, or its run loop did, before the work ran, or while it ran.
   case dropped(thread: String)
   /// The time to wait was over. The work is cancelled if it had not begun, and goes on if it had.
   case timedOut
@@ -38,7 +38,7 @@ extension ThreadError: CustomStringConvertible {
     case .cannotStart(let thread, let number): "\(thread) could not be made: \(errorText(number))"
     case .noModes: "there is no mode in which the work could run"
     case .cancelled: "the work was cancelled before it ran"
-    case .dropped(let thread): "\(thread) ended before the work ran"
+    case .dropped(let thread): "\(thread) ended before the work had run"
     case .timedOut: "the time to wait was over"
     case .joinsItself(let thread): "\(thread) cannot wait for its own end"
     case .wouldDeadlock(let cycle): "waiting would never end: " + cycle.joined(separator: " waits for ")

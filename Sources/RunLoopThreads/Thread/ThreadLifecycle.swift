@@ -17,6 +17,13 @@ struct ThreadLifecycle: Hashable, Sendable {
     return lifecycle
   }()
 
+  /// A thread that has finished when its object is made.
+  static let ended: ThreadLifecycle = {
+    var lifecycle = ThreadLifecycle()
+    lifecycle.phase = .finished
+    return lifecycle
+  }()
+
   enum StartAction: Hashable, Sendable {
     /// Ask the system for a thread.
     case create

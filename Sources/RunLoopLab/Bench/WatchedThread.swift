@@ -1,0 +1,192 @@
+import RunLoopCore
+import RunLoopThreads
+import Synchronization
+
+/// A thread with instruments: what its body does and what becomes of its object is noted.
+///
+/// It is what the documents call `MyThread` or `YZThread`, a subclass that says when it is deallocated.
+final class WatchedThread: Thread, @unchecked Sendable {
+  // Sendable: the only variable is constant.
+  let watch: Watch
+
+  /// Makes a thread that has not been started.
+  ///
+  /// - Parameters:
+  ///   - bench: Where to wait and to write.
+  ///   - name: The thread's name.
+  ///   - events: Where the thread writes down what happens.
+  ///   - body: What the thread does.
+  init(
+    on bench: Bench, name: String = "MyThread", events: Record = Record(),
+    body: @escaping @Sendable (Watch) -> Void
+  ) {
+    let watch = Watch(name: name, bench: bench, events: events)
+    self.watch = watch
+    super.init { watch.run(body) }
+    self.name = name
+    bench.note(self)
+  }
+
+  deinit {
+    watch.noteRelease()
+  }
+
+  /// What the documents print of a thread.
+  var flags: String { "isExecuting = \(isExecuting ? 1 : 0), isFinished = \(isFinished ? 1 : 0)" }
+
+  /// Waits until the thread's body has returned and the thread has finished; what it then is.
+  func finished() -> String {
+    if watch.settle() == .returned { try? join(timeout: watch.bench.meeting.patience) }
+    watch.say("\(flags)")
+    return flags
+  }
+
+  /// Ends a thread that would live for ever.
+  func end() {
+    watch.cut()
+    try? join(timeout: watch.bench.meeting.patience)
+  }
+}
+
+/// What is known of a thread, also after its object has gone.
+///
+/// Any thread.
+final class Watch: Sendable {
+  /// What a thread has come to.
+  enum Rest: String {
+    /// Its loop has done all there was to do and sleeps.
+    case asleep
+    /// Its body has returned.
+    case returned
+    /// Neither, however long one waits.
+    case restless
+  }
+
+  private struct State {
+    weak var loop: RunLoop?
+    var threadID: Int32 = 0
+    var sleeps = 0
+    /// How often the loop had slept when it came to the last block.
+    var sleepsBefore: Int?
+    var hasReturned = false
+    var isReleased = false
+    var eventsTold = 0
+  }
+
+  let bench: Bench
+  /// What has happened, in order.
+  let events: Record
+  private let name: String
+  private let state = Mutex(State())
+  private let isCutOff = Atomic<Bool>(false)
+
+  fileprivate init(name: String, bench: Bench, events: Record) {
+    self.name = name
+    self.bench = bench
+    self.events = events
+  }
+}
+
+// On the thread.
+extension Watch {
+  fileprivate func run(_ body: (Watch) -> Void) {
+    state.withLock { $0.threadID = RunLoop.callingThreadID }
+    body(self)
+    change { $0.hasReturned = true }
+  }
+
+  /// The loop of the thread, made and watched from the first request on.
+  var loop: RunLoop {
+    let loop = RunLoop.current
+    guard state.withLock({ $0.loop }) == nil else { return loop }
+    state.withLock { $0.loop = loop }
+    bench.equip(loop)
+    loop.setTraceHook { [self] event in
+      if event.word == "sleep" { change { $0.sleeps += 1 } }
+    }
+    return loop
+  }
+
+  /// Whether the bench ends the thread, as its own code does not.
+  var isCut: Bool { isCutOff.load(ordering: .relaxed) }
+}
+
+// From any thread.
+extension Watch {
+  /// Whether the calling thread is the one that is watched.
+  var thread: String {
+    state.withLock { $0.threadID } == RunLoop.callingThreadID ? "its own thread" : "another thread"
+  }
+
+  var hasReturned: Bool { state.withLock { $0.hasReturned } }
+
+  /// Waits until the thread has nothing left to do.
+  @discardableResult
+  func settle() -> Rest {
+    defer { tellEvents() }
+    return rest()
+  }
+
+  private func rest() -> Rest {
+    bench.meeting.wait { state.withLock { $0.hasReturned || $0.sleeps > 0 } }
+    guard !hasReturned, let loop = state.withLock({ $0.loop }) else { return hasReturned ? .returned : .restless }
+    // A block that comes after all else; when it has run and the loop sleeps, nothing is left.
+    state.withLock { $0.sleepsBefore = nil }
+    loop.perform(inModes: [.common]) { [self] in change { $0.sleepsBefore = $0.sleeps } }
+    let isAtRest = bench.meeting.wait {
+      state.withLock { $0.hasReturned || $0.sleeps > $0.sleepsBefore ?? .max }
+    }
+    return hasReturned ? .returned : isAtRest ? .asleep : .restless
+  }
+
+  /// Waits until the thread's object has gone; false if it does not go.
+  @discardableResult
+  func waitForRelease() -> Bool {
+    defer { tellEvents() }
+    return bench.meeting.wait { state.withLock { $0.isReleased } }
+  }
+
+  /// Lets the thread come to its end: its loop is not run any more, and its body should look at ``isCut``.
+  func cut() {
+    isCutOff.store(true, ordering: .relaxed)
+    state.withLock { $0.loop }?.stopForGood()
+  }
+
+  /// Stops the thread's loop, on the calling thread.
+  func stopLoop() { state.withLock { $0.loop }?.stop() }
+
+  /// Wakes the thread's loop.
+  func wakeUp() { state.withLock { $0.loop }?.wakeUp() }
+
+  /// Writes a line about the thread into the experiment's log.
+  func say(_ line: String) { bench.log.write("\(name): \(line)") }
+
+  fileprivate func noteRelease() {
+    events.write("dealloc")
+    change { $0.isReleased = true }
+  }
+
+  private func change(_ body: (inout State) -> Void) {
+    state.withLock { body(&$0) }
+    bench.meeting.announce()
+  }
+
+  /// Waits until the thread has nothing left to do; what has happened since it was last waited for, or `none`.
+  func news() -> String {
+    _ = rest()
+    let lines = tellEvents()
+    return lines.isEmpty ? "none" : lines.joined(separator: " ")
+  }
+
+  /// Tells in the log what has happened since the last time.
+  @discardableResult
+  private func tellEvents() -> ArraySlice<String> {
+    let lines = events.lines
+    let told = state.withLock { state in
+      defer { state.eventsTold = lines.count }
+      return state.eventsTold
+    }
+    for line in lines[told...] { say(line) }
+    return lines[told...]
+  }
+}

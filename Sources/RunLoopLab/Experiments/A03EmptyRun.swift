@@ -1,0 +1,38 @@
+import RunLoopCore
+import RunLoopThreads
+
+/// A3: a loop with nothing in it keeps no thread.
+struct EmptyRun: Experiment {
+  let id = "A3"
+  let title = "A run of a loop with nothing in it"
+  let documents = ["000", "001"]
+  let claim = """
+    Running a loop to which no source was added returns at once. The line after it is executed, and the thread finishes.
+    """
+  let verdict = Verdict.confirmed
+
+  func run(on bench: Bench) -> Outcome {
+    bench.onThreads {
+      var outcome = Outcome()
+      outcome.observe(
+        "a thread that calls run()", life(bench) { $0.run() },
+        requires: "doInitThread the-line-after-run; isExecuting = 0, isFinished = 1")
+      outcome.observe(
+        "a thread that calls runUntilStopped(), which is CFRunLoopRun", life(bench) { $0.runUntilStopped() },
+        requires: "doInitThread the-line-after-run; isExecuting = 0, isFinished = 1")
+      return outcome
+    }
+  }
+
+  private func life(_ bench: Bench, run: @escaping @Sendable (RunLoop) -> Void) -> String {
+    let thread = WatchedThread(on: bench) { watch in
+      watch.events.write("doInitThread")
+      run(watch.loop)
+      if !watch.isCut { watch.events.write("the-line-after-run") }
+    }
+    thread.start()
+    defer { thread.end() }
+    let flags = thread.finished()
+    return "\(thread.watch.events.text); \(flags)"
+  }
+}

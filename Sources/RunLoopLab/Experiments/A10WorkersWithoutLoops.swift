@@ -1,0 +1,64 @@
+import Dispatch
+import RunLoopCore
+import RunLoopThreads
+
+/// A10: what dispatch does with its threads.
+struct WorkersWithoutLoops: Experiment {
+  let id = "A10"
+  let title = "Loops on the threads of dispatch"
+  let documents = ["000"]
+  let claim = """
+    The author guesses that dispatch treats its cached threads as he has treated his: that it gets the thread's loop, adds a \
+    source to it, and runs it.
+    """
+  let verdict = Verdict.refuted(
+    """
+    A thread of dispatch has no loop. Like every thread it gets one if a block asks for it, and then nothing is in that loop \
+    and a run of it is finished at once. The threads wait for work in a way of their own.
+    """)
+
+  func run(on bench: Bench) -> Outcome {
+    bench.onThreads {
+      var outcome = Outcome()
+      outcome.observe("ten blocks of a global queue find", loops(.global(), bench), requires: "a loop: 0, none: 10")
+      outcome.observe(
+        "ten blocks of a serial queue find", loops(DispatchQueue(label: "myQueue"), bench),
+        requires: "a loop: 0, none: 10")
+      outcome.observe(
+        "a block that asks for the loop of its thread gets one", onWorker(.global()) { ask(bench) },
+        requires: "timers: 0, sources: 0, and a run of it is finished, observers called: no")
+      return outcome
+    }
+  }
+
+  private func loops(_ queue: DispatchQueue, _ bench: Bench) -> String {
+    let found = (1...10).map { _ in onWorker(queue) { RunLoop.currentIfMade != nil } }
+    for hasLoop in found { bench.log.write("\(queue.label): \(hasLoop ? "a thread with a loop" : "a thread without")") }
+    return "a loop: \(found.count { $0 }), none: \(found.count { !$0 })"
+  }
+
+  private func ask(_ bench: Bench) -> String {
+    // The worker is lent: it is given back without a loop.
+    defer { RunLoop.giveUpCurrent() }
+    let loop = RunLoop.current
+    bench.equip(loop)
+    let calls = Record()
+    let (timers, sources) = loop.itemCounts
+    loop.add(RunLoop.Observer(activities: .all) { _, activity in calls.write(activity.name) }, forMode: .default)
+    let result = loop.run(mode: .default, for: bench.meeting.patience)
+    return """
+      timers: \(timers), sources: \(sources), and a run of it is \(result), \
+      observers called: \(calls.count > 0 ? "yes" : "no")
+      """
+  }
+
+  /// Runs a block on a thread of a queue, while the calling thread waits.
+  private func onWorker<Result: Sendable>(_ queue: DispatchQueue, _ body: @escaping @Sendable () -> Result) -> Result {
+    let group = DispatchGroup()
+    let result = Found<Result?>(nil)
+    queue.async(group: group) { result.value = body() }
+    group.wait()
+    guard let value = result.value else { preconditionFailure("the block has not run") }
+    return value
+  }
+}

@@ -1,0 +1,39 @@
+import RunLoopCore
+import RunLoopThreads
+
+/// A11: what a thread can do after an empty run.
+struct FinishedThreadTakesNothing: Experiment {
+  let id = "A11"
+  let title = "Tasks for a thread after an empty run"
+  let documents = ["000"]
+  let claim = """
+    The author sees that after an empty run the thread is finished, and is surprised that it can take tasks all the same: once \
+    its loop was run, a thread goes on taking tasks.
+    """
+  let verdict = Verdict.refuted(
+    """
+    Being finished is the end. That nothing complained, and that the lines before and after the call were printed, made it \
+    look as if the tasks were taken; doWork never ran. Here each task is refused.
+    """)
+
+  func run(on bench: Bench) -> Outcome {
+    bench.onThreads {
+      var outcome = Outcome()
+      let thread = WatchedThread(on: bench) { watch in
+        watch.events.write("doInitThread")
+        watch.loop.run()
+      }
+      thread.start()
+      outcome.observe("after the empty run", thread.finished(), requires: "isExecuting = 0, isFinished = 1")
+      for number in 1...3 {
+        thread.watch.say("pre performSelector")
+        let answer = bench.answer { try thread.perform { thread.watch.events.write("doWork") } }
+        thread.watch.say("after performSelector: \(answer)")
+        outcome.observe("task \(number)", answer, requires: "refused, as thread \"MyThread\" has finished")
+      }
+      thread.end()
+      outcome.observe("what has run", thread.watch.events.text, requires: "doInitThread")
+      return outcome
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import RunLoopCore
+import RunLoopThreads
+
+/// C2: whose loop can be had where.
+struct OwnLoopOnly: Experiment {
+  let id = "C2"
+  let title = "The thread's own loop, and the main loop"
+  let documents = ["000", "003", "004"]
+  let claim = "A loop can only be had on its own thread, with the exception of the main loop, which can be had on any."
+  let verdict = Verdict.corrected(
+    """
+    RunLoop.current gives each thread its own loop and RunLoop.main gives all of them the main loop, as claimed. But a thread's \
+    object also gives its loop to others, who need it to leave work there; only the thread itself can run it.
+    """)
+
+  func run(on bench: Bench) -> Outcome {
+    bench.onThreads {
+      var outcome = Outcome()
+      let main = RunLoop.main
+      let loops = Found<[RunLoop]>([])
+      let thread = WatchedThread(on: bench) { watch in
+        loops.value = [watch.loop, RunLoop.main]
+        watch.loop.add(Port(), forMode: .default)
+        watch.loop.run()
+      }
+      thread.start()
+      thread.watch.settle()
+      let (own, workersMain) = (loops.value.first, loops.value.last)
+      func yes(_ isTrue: Bool) -> String {
+        thread.watch.say(isTrue ? "equal" : "different")
+        return isTrue ? "yes" : "no"
+      }
+      outcome.observe("the main loop, as a worker has it, is the main loop", yes(workersMain == main), requires: "yes")
+      outcome.observe("the worker's own loop is the main loop", yes(own == main), requires: "no")
+      outcome.observe("it is the current loop of another thread", yes(own == RunLoop.current), requires: "no")
+      outcome.observe(
+        "it is the loop that the worker's object gives to another thread", yes(own == thread.runLoop), requires: "yes")
+      thread.end()
+      return outcome
+    }
+  }
+}

@@ -1,0 +1,440 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+/// An actor that lives on a resident thread.
+private actor Pinned {
+  nonisolated let thread: ResidentThread
+  nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+  private(set) var count = 0
+
+  init(_ thread: ResidentThread) { self.thread = thread }
+
+  var threadID: Int32 { RunLoop.callingThreadID }
+
+  @discardableResult
+  func bump() -> Int {
+    count += 1
+    return count
+  }
+
+  func write(_ entry: String, _ log: Log) { log.write(entry) }
+
+  func bump(_ other: Pinned, times: Int) async {
+    for _ in 0..<times { await other.bump() }
+  }
+
+  /// Counts by steps between which others may get in, if nobody keeps them out.
+  func slowBump() {
+    let before = count
+    sched_yield()
+    count = before + 1
+  }
+}
+
+/// Counts the call-outs that a loop makes: blocks and jobs.
+private final class CallOutCount: Sendable {
+  private let calls = Atomic<Int>(0)
+
+  init(_ loop: RunLoop) {
+    loop.setTraceHook { [unowned self] event in
+      if event.kind == .callOut(.block) { calls.wrappingAdd(1, ordering: .relaxed) }
+    }
+  }
+
+  var value: Int { calls.load(ordering: .relaxed) }
+}
+
+@Suite("Actors and tasks on a resident thread", .timeLimit(.minutes(1)))
+struct ExecutorTests {
+  @Test("an actor lives on the thread")
+  func actor() async throws {
+    let thread = try ResidentThread()
+    let id = try thread.performAndWait { RunLoop.callingThreadID }
+    let pinned = Pinned(thread)
+    #expect(await pinned.threadID == id)
+    #expect(await pinned.bump() == 1)
+    #expect(await pinned.count == 1)
+  }
+
+  @Test("many callers of an actor come one after the other")
+  func isolation() async throws {
+    let pinned = Pinned(try ResidentThread())
+    await withTaskGroup { group in
+      for _ in 0..<200 { group.addTask { await pinned.slowBump() } }
+    }
+    #expect(await pinned.count == 200)
+  }
+
+  @Test("between two actors on one thread nothing is enqueued")
+  func actorToActor() async throws {
+    let thread = try ResidentThread()
+    let (first, second) = (Pinned(thread), Pinned(thread))
+    let calls = CallOutCount(thread.runLoop)
+    await first.bump(second, times: 1000)
+    // The one that brought the caller to the first actor, or the way back of it.
+    #expect(calls.value <= 2)
+    #expect(await second.count == 1000)
+    thread.runLoop.setTraceHook(nil)
+    withExtendedLifetime(calls) {}
+  }
+
+  @Test("a task that prefers the thread runs on it, and comes to its actors with one job at most")
+  func taskToActor() async throws {
+    let thread = try ResidentThread()
+    let id = try thread.performAndWait { RunLoop.callingThreadID }
+    let pinned = Pinned(thread)
+    for calls in [1, 100] {
+      let count = CallOutCount(thread.runLoop)
+      let task = Task(executorPreference: thread) {
+        let before = count.value
+        for _ in 0..<calls { await pinned.bump() }
+        return (count.value - before, RunLoop.callingThreadID)
+      }
+      let (jobs, place) = await task.value
+      #expect(jobs <= calls && place == id)
+      thread.runLoop.setTraceHook(nil)
+      withExtendedLifetime(count) {}
+    }
+  }
+
+  @Test("a task's preference reaches what it calls, and ends with its scope")
+  func preference() async throws {
+    let thread = try ResidentThread()
+    let id = try thread.performAndWait { RunLoop.callingThreadID }
+    let ids = await withTaskExecutorPreference(thread) {
+      async let child = RunLoop.callingThreadID
+      return await [RunLoop.callingThreadID, child]
+    }
+    #expect(ids == [id, id] && RunLoop.callingThreadID != id)
+  }
+
+  @Test("a task holds the thread that it prefers, and lets go of it when it has ended")
+  func taskHolds() async throws {
+    let hold = Hold()
+    func start() throws -> (Thread, WeakBox<ResidentThread>, Task<Int32, Never>) {
+      let thread = try ResidentThread()
+      try thread.perform { hold.occupy() }
+      let task = Task(executorPreference: thread) {
+        await Task.yield()
+        return RunLoop.callingThreadID
+      }
+      return (thread.thread, WeakBox(thread), task)
+    }
+    let (object, handle, task) = try start()
+    #expect(handle.object?.state == .running)
+    hold.released.open()
+    #expect(await task.value != RunLoop.callingThreadID)
+    try object.join()
+    waitUntil { handle.object == nil }
+  }
+
+  @Test("a sleep in a task that prefers the thread ends, and the task goes on there")
+  func sleep() async throws {
+    let thread = try ResidentThread()
+    let id = try thread.performAndWait { RunLoop.callingThreadID }
+    let task = Task(executorPreference: thread) {
+      try await Task.sleep(for: .milliseconds(1))
+      return RunLoop.callingThreadID
+    }
+    #expect(try await task.value == id)
+    let cancelled = Task(executorPreference: thread) { try await Task.sleep(for: .seconds(1000)) }
+    cancelled.cancel()
+    await #expect(throws: CancellationError.self) { try await cancelled.value }
+  }
+
+  @Test("plain work on the thread may assume the actor's isolation, as may a C function's callback")
+  func assumeIsolated() throws {
+    let thread = try ResidentThread()
+    let pinned = Pinned(thread)
+    try thread.performAndWait {
+      #expect(pinned.assumeIsolated { $0.bump() } == 1)
+      pinned.preconditionIsolated()
+      thread.checkIsolated()
+      #expect(thread.isIsolatingCurrentContext() == true)
+    }
+    CallBack.pinned.value = pinned
+    try thread.performAndWait {
+      var numbers: [Int32] = [2, 1]
+      qsort(&numbers, numbers.count, MemoryLayout<Int32>.size) { _, _ in
+        CallBack.pinned.value.map { Int32($0.assumeIsolated { $0.bump() }) } ?? 0
+      }
+      #expect(pinned.assumeIsolated { $0.bump() } == 3)
+    }
+    CallBack.pinned.value = nil
+  }
+
+  @Test("so may timers, sources and observers of its loop")
+  func callOuts() throws {
+    let thread = try ResidentThread()
+    let pinned = Pinned(thread)
+    let done = Gate()
+    try thread.perform(afterDelay: .zero) {
+      pinned.assumeIsolated { _ = $0.bump() }
+      let source = RunLoop.Source {
+        pinned.assumeIsolated { _ = $0.bump() }
+        done.open()
+      }
+      RunLoop.current.add(source, forMode: .default)
+      source.signal()
+    }
+    thread.runLoop.wakeUp()
+    done.wait()
+    #expect(try thread.performAndWait { pinned.assumeIsolated { $0.bump() } } == 3)
+  }
+
+  @Test("elsewhere the isolation is denied")
+  func notIsolated() async throws {
+    let thread = try ResidentThread()
+    let other = try ResidentThread()
+    #expect(thread.isIsolatingCurrentContext() == false)
+    #expect(try other.performAndWait { thread.isIsolatingCurrentContext() } == false)
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      try ResidentThread(name: "the actor's").checkIsolated()
+    }
+    let message = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(message.contains("the actor's"))
+    await #expect(processExitsWith: .failure) {
+      let pinned = Pinned(try ResidentThread())
+      pinned.assumeAndBump()
+    }
+  }
+
+  @Test("an actor's method that runs the loop sees blocks and timers in it, and none of its jobs")
+  func nestedRun() async throws {
+    let log = Log()
+    let thread = try ResidentThread()
+    let nesting = Nesting(thread)
+    await nesting.nest(log)
+    for task in await nesting.tasks { await task.value }
+    #expect(log.text == "[ block timer ] call job")
+  }
+
+  @Test("a method that waits for its own thread's work runs it at once")
+  func performInJob() async throws {
+    let thread = try ResidentThread()
+    let id = try await Task(executorPreference: thread) {
+      try thread.performAndWait { RunLoop.callingThreadID }
+    }.value
+    #expect(try thread.performAndWait { RunLoop.callingThreadID } == id)
+  }
+
+  @Test("blocks and jobs are served in the order of their posts")
+  func order() async throws {
+    let log = Log()
+    let hold = Hold()
+    let thread = try ResidentThread()
+    let pinned = Pinned(thread)
+    try thread.perform { hold.occupy() }
+    try thread.perform { log.write("1") }
+    let first = Task.immediate { await pinned.write("2", log) }
+    try thread.perform { log.write("3") }
+    let second = Task.immediate { await pinned.write("4", log) }
+    hold.released.open()
+    await first.value
+    await second.value
+    #expect(log.text == "1 2 3 4")
+  }
+}
+
+private actor Nesting {
+  nonisolated let thread: ResidentThread
+  nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+  private(set) var tasks: [Task<Void, Never>] = []
+
+  init(_ thread: ResidentThread) { self.thread = thread }
+
+  func nest(_ log: Log) {
+    log.write("[")
+    // The jobs are in the loop when this returns.
+    tasks.append(Task(executorPreference: thread) { log.write("job") })
+    let call = Box<Task<Void, Never>?>(nil)
+    let caller = Thread.started { call.value = Task.immediate { await self.write("call", log) } }
+    try? caller.join()
+    if let call = call.value { tasks.append(call) }
+    runNested(log)
+    log.write("]")
+  }
+
+  func write(_ entry: String, _ log: Log) { log.write(entry) }
+
+  private nonisolated func runNested(_ log: Log) {
+    let loop = RunLoop.current
+    loop.perform(inModes: [.default]) { log.write("block") }
+    loop.add(
+      Timer(deadline: loop.now) { _ in
+        log.write("timer")
+        loop.stop()
+      }, forMode: .default)
+    loop.run(mode: .default, for: .seconds(30))
+  }
+}
+
+private enum CallBack {
+  static let pinned = Box<Pinned?>(nil)
+}
+
+@Suite("Jobs at the end of a resident thread", .timeLimit(.minutes(1)))
+struct LateJobTests {
+  @Test(
+    "jobs that are there always run, on the thread, before it closes",
+    arguments: [ResidentThread.StopPolicy.afterPendingWork, .immediately])
+  func enqueued(policy: ResidentThread.StopPolicy) async throws {
+    let log = Log()
+    let hold = Hold()
+    let thread = try ResidentThread(onStop: { log.write("stop") })
+    let id = try thread.performAndWait { RunLoop.callingThreadID }
+    let pinned = Pinned(thread)
+    try thread.perform { hold.occupy() }
+    let tasks = (0..<5).map { number in
+      Task(executorPreference: thread) {
+        log.write("\(number)")
+        return RunLoop.callingThreadID
+      }
+    }
+    let calls = (0..<5).map { _ in Task.immediate { await pinned.bump() } }
+    hold.begun.wait()
+    thread.stop(policy)
+    hold.released.open()
+    for task in tasks { #expect(await task.value == id) }
+    try thread.join()
+    #expect(log.text == "0 1 2 3 4 stop")
+    for call in calls { _ = await call.value }
+    #expect(await pinned.count == 5)
+  }
+
+  @Test("jobs that were there when the thread left by exit run")
+  func enqueuedAtExit() async throws {
+    let hold = Hold()
+    let thread = try ResidentThread()
+    let id = try thread.performAndWait { RunLoop.callingThreadID }
+    try thread.perform {
+      hold.occupy()
+      Thread.exit()
+    }
+    hold.begun.wait()
+    let task = Task(executorPreference: thread) { RunLoop.callingThreadID }
+    hold.released.open()
+    #expect(await task.value == id)
+    try thread.join()
+  }
+
+  @Test("jobs that come after the end run, one after the other, and are isolated")
+  func late() async throws {
+    let thread = try ResidentThread()
+    let id = try thread.performAndWait { RunLoop.callingThreadID }
+    let pinned = Pinned(thread)
+    await pinned.slowBump()
+    thread.stop()
+    try thread.join()
+    #expect(await pinned.threadID != id)
+    await withTaskGroup { group in
+      for number in 0..<100 {
+        if number.isMultiple(of: 2) {
+          group.addTask {
+            await pinned.slowBump()
+            await pinned.bumpAssumingIsolation()
+          }
+        } else {
+          group.addTask(executorPreference: thread) { await pinned.slowBump() }
+        }
+      }
+    }
+    #expect(await pinned.count == 151)
+  }
+
+  @Test("a job that comes while the last ones run waits for their end, and for the thread's")
+  func lateDuringEnd() async throws {
+    let log = Log()
+    let hold = Hold()
+    let started = Box<Task<Void, Never>?>(nil)
+    let thread = try ResidentThread(onStop: { log.write("stop") })
+    try thread.perform { hold.occupy() }
+    hold.begun.wait()
+    let last = Task(executorPreference: thread) {
+      log.write("[")
+      // The loop is closed: this one comes late.
+      started.value = Task(executorPreference: thread) { log.write(thread.thread.isFinished ? "late" : "early") }
+      for _ in 0..<1000 { sched_yield() }
+      log.write("]")
+    }
+    thread.stop(.immediately)
+    hold.released.open()
+    await last.value
+    await started.value?.value
+    #expect(log.text == "[ ] stop late")
+  }
+
+  @Test("an endless chain of jobs does not keep an immediate stop from its end")
+  func endlessJobs() async throws {
+    let thread = try ResidentThread()
+    let isOver = Box(false)
+    let begun = Gate()
+    let task = Task(executorPreference: thread) {
+      begun.open()
+      while !isOver.value { await Task.yield() }
+    }
+    begun.wait()
+    thread.stop()
+    thread.stop(.immediately)
+    try thread.join()
+    isOver.value = true
+    await task.value
+  }
+
+  @Test("an actor may go with its last job, and the only handle of its thread with it")
+  func lastReference() async throws {
+    for _ in 0..<50 {
+      let log = Log()
+      let isAlone = Box(false)
+      let (task, object, core) = try await startOwner(log, isAlone)
+      isAlone.value = true
+      await task.value
+      try object.join()
+      #expect(log.text == "job gone stop" || log.text == "job stop gone")
+      waitUntil { core.object == nil }
+    }
+  }
+
+  private func startOwner(
+    _ log: Log, _ isAlone: Box<Bool>
+  ) async throws -> (Task<Void, Never>, Thread, WeakBox<ResidentCore>) {
+    let thread = try ResidentThread(onStop: { log.write("stop") })
+    let object = thread.thread
+    let core = WeakBox(thread.core)
+    return (await Owner(thread, log).finish(isAlone), object, core)
+  }
+}
+
+extension Pinned {
+  fileprivate nonisolated func assumeAndBump() { assumeIsolated { _ = $0.count } }
+
+  fileprivate func bumpAssumingIsolation() {
+    assumeAndBump()
+    bump()
+  }
+}
+
+private actor Owner {
+  nonisolated let thread: ResidentThread
+  nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+  private let log: Log
+
+  init(_ thread: ResidentThread, _ log: Log) {
+    self.thread = thread
+    self.log = log
+  }
+
+  deinit { log.write("gone") }
+
+  /// Begins a task on the actor that holds the only reference to it, as soon as nobody else does.
+  func finish(_ isAlone: Box<Bool>) -> Task<Void, Never> {
+    Task {
+      while !isAlone.value { await Task.yield() }
+      self.log.write("job")
+    }
+  }
+}

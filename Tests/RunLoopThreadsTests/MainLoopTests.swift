@@ -1,0 +1,16 @@
+import Testing
+
+@testable import RunLoopThreads
+
+@Suite("The main loop as a program", .timeLimit(.minutes(1)))
+struct MainLoopTests {
+  // That it serves the main actor is to be seen in a program of its own: no test runs on the main thread.
+  @Test("on another thread than the main one it stops the process and says why")
+  func otherThread() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      MainLoop.run {}
+    }
+    let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(message.contains("needs the main thread"))
+  }
+}

@@ -1,0 +1,66 @@
+import Testing
+
+@testable import RunLoopThreads
+
+@Suite("The lifecycle of a resident thread", .timeLimit(.minutes(1)))
+struct ResidentLifecycleTests {
+  enum State: String, CaseIterable, Codable, Sendable {
+    case running, draining, stopping, finished, finishedDrained, finishedStopped
+
+    var lifecycle: ResidentLifecycle {
+      var lifecycle = ResidentLifecycle()
+      if self == .draining || self == .finishedDrained { _ = lifecycle.stop(.afterPendingWork) }
+      if self == .stopping || self == .finishedStopped { _ = lifecycle.stop(.immediately) }
+      if rawValue.hasPrefix("finished") { lifecycle.finish() }
+      return lifecycle
+    }
+
+    var state: ResidentThread.State {
+      switch self {
+      case .running: .running
+      case .draining: .draining
+      case .stopping: .stopping
+      case .finished, .finishedDrained, .finishedStopped: .finished
+      }
+    }
+  }
+
+  @Test("every state is reached by its events, and only one takes work", arguments: State.allCases)
+  func states(state: State) {
+    #expect(state.lifecycle.state == state.state)
+    #expect(state.lifecycle.takesWork == (state == .running))
+  }
+
+  @Test("a stop after the pending work drains a running thread and changes no other", arguments: State.allCases)
+  func stopAfterPendingWork(state: State) {
+    var lifecycle = state.lifecycle
+    let action = lifecycle.stop(.afterPendingWork)
+    #expect(action == (state == .running ? .stop : .nothing))
+    #expect(lifecycle.state == (state == .running ? .draining : state.state))
+  }
+
+  @Test("an immediate stop ends what runs or drains, and changes no other", arguments: State.allCases)
+  func stopImmediately(state: State) {
+    var lifecycle = state.lifecycle
+    let action = lifecycle.stop(.immediately)
+    switch state {
+    case .running: #expect(action == .stop && lifecycle.state == .stopping)
+    case .draining: #expect(action == .escalate && lifecycle.state == .stopping)
+    default: #expect(action == .nothing && lifecycle.state == state.state)
+    }
+  }
+
+  @Test("every state finishes once", arguments: State.allCases)
+  func finish(state: State) async {
+    if state.state == .finished {
+      await #expect(processExitsWith: .failure) { [state = state as State] in
+        var lifecycle = state.lifecycle
+        lifecycle.finish()
+      }
+    } else {
+      var lifecycle = state.lifecycle
+      lifecycle.finish()
+      #expect(lifecycle.state == .finished)
+    }
+  }
+}

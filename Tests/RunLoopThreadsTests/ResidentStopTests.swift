@@ -1,0 +1,369 @@
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+// T2, M25
+@Suite("Stopping a resident thread", .timeLimit(.minutes(1)))
+struct ResidentStopTests {
+  /// A thread that is held in work, with work that waits: in the common modes, in a mode that never runs, delayed and due,
+  /// delayed and not due.
+  private struct Scene {
+    let log = Log()
+    let hold = Hold()
+    let thread: ResidentThread
+    let tokens: [PerformToken]
+
+    init(inHold: @escaping @Sendable (ResidentThread) -> Void = { _ in }) throws {
+      let (log, hold) = (log, hold)
+      let thread = try ResidentThread(name: "scene", onStop: { log.write("stop") })
+      self.thread = thread
+      var tokens: [PerformToken] = []
+      tokens.append(
+        try thread.perform { [unowned thread] in
+          hold.occupy()
+          inHold(thread)
+          log.write("H")
+        })
+      hold.begun.wait()
+      tokens.append(try thread.perform { log.write("1") })
+      tokens.append(try thread.perform(inModes: ["never"]) { log.write("2") })
+      tokens.append(try thread.perform(afterDelay: .zero) { log.write("due") })
+      tokens.append(try thread.perform(inModes: [.default, "never"]) { log.write("3") })
+      tokens.append(try thread.perform(afterDelay: .zero, inModes: ["never"]) { log.write("due2") })
+      tokens.append(try thread.perform(afterDelay: .seconds(1000)) { log.write("later") })
+      tokens.append(try thread.perform { log.write("4") })
+      self.tokens = tokens
+    }
+
+    /// Lets the thread go on and gives its report.
+    func end() throws -> ResidentThread.StopReport {
+      hold.released.open()
+      return try thread.join()
+    }
+  }
+
+  @Test("after the pending work: everything accepted runs, in every mode and in order; what is not due is cancelled")
+  func afterPendingWork() throws {
+    let scene = try Scene()
+    #expect(scene.thread.stop() == .draining && scene.thread.state == .draining)
+    let report = try scene.end()
+    #expect(scene.log.text == "H 1 2 3 4 due due2 stop")
+    #expect(report.ran == 7 && report.cancelled == 1 && report.posted == 8)
+    #expect(report.timersLeft == 0 && report.sourcesLeft == 0)
+    #expect(scene.tokens.map(\.state).filter { $0 == .cancelled }.count == 1)
+  }
+
+  @Test("immediately: what runs comes to its end, everything else is cancelled")
+  func immediately() throws {
+    let scene = try Scene()
+    #expect(scene.thread.stop(.immediately) == .stopping)
+    let report = try scene.end()
+    #expect(scene.log.text == "H stop")
+    #expect(report.ran == 1 && report.cancelled == 7 && report.posted == 8 && report.timersLeft == 0)
+    #expect(scene.tokens.dropFirst().allSatisfy { $0.state == .cancelled })
+  }
+
+  @Test("from the thread itself, in work", arguments: [ResidentThread.StopPolicy.afterPendingWork, .immediately])
+  func fromItself(policy: ResidentThread.StopPolicy) throws {
+    let states = Box<[ResidentThread.State]>([])
+    let scene = try Scene { thread in
+      states.update { $0.append(thread.stop(policy)) }
+      // What comes after is still the call-out that runs.
+      #expect(throws: ThreadError.stopping(thread: "thread \"scene\"")) { try thread.perform {} }
+    }
+    let report = try scene.end()
+    #expect(states.value == [policy == .immediately ? .stopping : .draining])
+    #expect(scene.log.text == (policy == .immediately ? "H stop" : "H 1 2 3 4 due due2 stop"))
+    #expect(report.posted == 9 && report.refused == 1)
+  }
+
+  @Test("inside nested runs all of them end, and new ones return at once")
+  func nestedRuns() throws {
+    let results = Box<[RunLoop.RunResult]>([])
+    let thread = try ResidentThread()
+    let inner = Gate()
+    let note = { @Sendable (result: RunLoop.RunResult) in results.update { $0.append(result) } }
+    try thread.perform {
+      let loop = RunLoop.current
+      loop.add(Port(), forMode: "outer")
+      loop.add(Port(), forMode: "inner")
+      loop.perform(inModes: ["outer"]) {
+        loop.perform(inModes: ["inner"]) { inner.open() }
+        note(loop.run(mode: "inner", for: .seconds(1000)))
+        // As with any loop that is told to go on.
+        for _ in 0..<3 { note(loop.run(mode: "inner", for: .seconds(1000))) }
+        loop.run()
+      }
+      note(loop.run(mode: "outer", for: .seconds(1000)))
+    }
+    inner.wait()
+    #expect(thread.stop() == .draining)
+    let report = try thread.join()
+    #expect(results.value == [.stopped, .stopped, .stopped, .stopped, .stopped])
+    #expect(report.ran == 1)
+  }
+
+  @Test("from inside a nested run")
+  func fromNestedRun() throws {
+    let log = Log()
+    let thread = try ResidentThread()
+    try thread.performAndWait { [unowned thread] in
+      let loop = RunLoop.current
+      loop.add(Port(), forMode: "nested")
+      loop.perform(inModes: ["nested"]) { log.write("\(thread.stop())") }
+      log.write("\(loop.run(mode: "nested", for: .seconds(1000)))")
+      log.write("\(loop.run(mode: .default, for: .seconds(1000)))")
+    }
+    try thread.join()
+    #expect(log.text == "draining stopped stopped")
+  }
+
+  @Test("from delayed work, from a source, and from an observer of its loop")
+  func fromCallOuts() throws {
+    for kind in 0..<3 {
+      let thread = try ResidentThread()
+      let object = thread.thread
+      switch kind {
+      case 0: try thread.perform(afterDelay: .zero) { [unowned thread] in thread.stop() }
+      case 1:
+        let source = RunLoop.Source { [unowned thread] in thread.stop() }
+        thread.runLoop.add(source, forMode: .default)
+        source.signal()
+        thread.runLoop.wakeUp()
+      default:
+        let observer = RunLoop.Observer(activities: .beforeTimers) { [unowned thread] _, _ in thread.stop() }
+        thread.runLoop.add(observer, forMode: .default)
+        thread.runLoop.wakeUp()
+      }
+      try object.join()
+      #expect(thread.state == .finished)
+    }
+  }
+
+  @Test("before the thread has run anything")
+  func before() throws {
+    for policy in [ResidentThread.StopPolicy.afterPendingWork, .immediately] {
+      for _ in 0..<50 {
+        let thread = try ResidentThread()
+        thread.stop(policy)
+        #expect(try thread.join().posted == 0)
+      }
+    }
+  }
+
+  @Test("after the end it changes nothing")
+  func after() throws {
+    let thread = try ResidentThread()
+    thread.stop()
+    let report = try thread.join()
+    #expect(thread.stop() == .finished && thread.stop(.immediately) == .finished)
+    #expect(try thread.join() == report)
+    #expect(throws: ThreadError.self) { try thread.perform {} }
+    #expect(throws: ThreadError.self) { try thread.perform(afterDelay: .zero) {} }
+    #expect(thread.counts.refused == report.refused + 2)
+  }
+
+  @Test("a second stop may only escalate")
+  func again() throws {
+    typealias Policy = ResidentThread.StopPolicy
+    let cases: [([Policy], [ResidentThread.State], String)] = [
+      ([.afterPendingWork, .afterPendingWork], [.draining, .draining], "H 1 2 3 4 due due2 stop"),
+      ([.afterPendingWork, .immediately], [.draining, .stopping], "H stop"),
+      ([.immediately, .afterPendingWork], [.stopping, .stopping], "H stop"),
+      ([.immediately, .immediately], [.stopping, .stopping], "H stop"),
+    ]
+    for (policies, states, text) in cases {
+      let scene = try Scene()
+      #expect(policies.map { scene.thread.stop($0) } == states)
+      let report = try scene.end()
+      #expect(scene.log.text == text && report.posted == 8)
+    }
+  }
+
+  @Test("drained work may escalate: what is behind it is cancelled")
+  func escalateInDrain() throws {
+    let log = Log()
+    let hold = Hold()
+    let thread = try ResidentThread()
+    try thread.perform { hold.occupy() }
+    hold.begun.wait()
+    try thread.perform(inModes: ["never"]) { [unowned thread] in
+      #expect(thread.state == .draining)
+      log.write("\(thread.stop(.immediately))")
+    }
+    try thread.perform(inModes: ["never"]) { log.write("ran") }
+    thread.stop()
+    hold.released.open()
+    let report = try thread.join()
+    #expect(log.text == "stopping" && report.ran == 2 && report.cancelled == 1)
+  }
+
+  @Test("work that is behind it in the same pass is given up by an immediate stop")
+  func samePass() throws {
+    let log = Log()
+    let hold = Hold()
+    let thread = try ResidentThread()
+    try thread.perform { hold.occupy() }
+    hold.begun.wait()
+    try thread.perform { [unowned thread] in
+      log.write("1")
+      thread.stop(.immediately)
+    }
+    let second = try thread.perform { log.write("2") }
+    hold.released.open()
+    try thread.join()
+    #expect(log.text == "1" && second.state == .cancelled)
+  }
+
+  @Test("posts during the drain are refused, also those of drained work, and runs in it return at once")
+  func postsDuringDrain() throws {
+    let log = Log()
+    let hold = Hold()
+    let thread = try ResidentThread(name: "drain")
+    try thread.perform { hold.occupy() }
+    hold.begun.wait()
+    try thread.perform(inModes: ["never"]) { [unowned thread] in
+      let refusal = ThreadError.stopping(thread: "thread \"drain\"")
+      #expect(throws: refusal) { try thread.perform { log.write("ran") } }
+      #expect(throws: refusal) { try thread.perform(afterDelay: .zero) { log.write("ran") } }
+      #expect(throws: refusal) { try Thread.current.perform { log.write("ran") } }
+      // It is on its own thread: this runs at once, and is no post.
+      try? thread.performAndWait { log.write("inline") }
+      log.write("\(RunLoop.current.run(mode: .default, for: .seconds(1000)))")
+    }
+    thread.stop()
+    #expect(throws: ThreadError.stopping(thread: "thread \"drain\"")) { try thread.perform { log.write("ran") } }
+    hold.released.open()
+    let report = try thread.join()
+    #expect(log.text == "inline stopped" && report.ran == 2 && report.refused == 4 && report.posted == 6)
+  }
+
+  @Test("who waits for work that a stop drains gets the value, and who waits for what it gives up gets an error")
+  func waiters() throws {
+    for policy in [ResidentThread.StopPolicy.afterPendingWork, .immediately] {
+      let log = Log()
+      let hold = Hold()
+      let thread = try ResidentThread()
+      try thread.perform { hold.occupy() }
+      hold.begun.wait()
+      let waiters = (0..<3).map { number in
+        Thread.started {
+          do { log.write("\(try thread.performAndWait(inModes: ["\(number)"]) { number })") } catch {
+            #expect(error as? ThreadError == .cancelled)
+            log.write("error")
+          }
+        }
+      }
+      for number in 0..<3 { thread.waitForWork(inMode: "\(number)") }
+      thread.stop(policy)
+      hold.released.open()
+      for waiter in waiters { try waiter.join() }
+      try thread.join()
+      let expected = policy == .immediately ? ["error", "error", "error"] : ["0", "1", "2"]
+      #expect(log.text.split(separator: " ").map(String.init).sorted() == expected)
+    }
+  }
+
+  @Test("delayed work that runs when the stop comes is neither cancelled nor run again")
+  func delayedRunning() throws {
+    let log = Log()
+    let hold = Hold()
+    let thread = try ResidentThread()
+    let token = try thread.perform(afterDelay: .zero) {
+      hold.occupy()
+      log.write("ran")
+    }
+    hold.begun.wait()
+    #expect(thread.stop() == .draining && token.state == .running)
+    hold.released.open()
+    let report = try thread.join()
+    #expect(log.text == "ran" && report.ran == 1 && report.posted == 1 && report.timersLeft == 0)
+  }
+
+  @Test("of many stops at once one is the first")
+  func contention() throws {
+    for _ in 0..<50 {
+      let thread = try ResidentThread()
+      let stoppers = (0..<3).map { number in
+        Thread.started { thread.stop(number == 0 ? .immediately : .afterPendingWork) }
+      }
+      for stopper in stoppers { try stopper.join() }
+      try thread.join()
+      #expect(thread.state == .finished)
+    }
+  }
+}
+
+@Suite("A resident thread that leaves by exit", .timeLimit(.minutes(1)))
+struct ResidentExitTests {
+  @Test("all waiters end, what was accepted has an end, and the end can be awaited")
+  func exit() async throws {
+    let log = Log()
+    let hold = Hold()
+    let thread = try ResidentThread(name: "leaver", onStop: { log.write("stop") })
+    try thread.perform { hold.occupy() }
+    hold.begun.wait()
+    let waiter = Thread.started {
+      #expect(throws: ThreadError.dropped(thread: "thread \"leaver\"")) {
+        try thread.performAndWait(inModes: [.default, "exit"]) { Thread.exit() }
+      }
+    }
+    thread.waitForWork(inMode: "exit")
+    let behind = Thread.started {
+      #expect(throws: ThreadError.cancelled) {
+        try thread.performAndWait(inModes: [.default, "behind"]) { log.write("ran") }
+      }
+    }
+    thread.waitForWork(inMode: "behind")
+    let delayed = try thread.perform(afterDelay: .seconds(1000)) { log.write("ran") }
+    let elsewhere = try thread.perform(inModes: ["never"]) { log.write("ran") }
+    hold.released.open()
+    let report = await thread.finished()
+    try waiter.join()
+    try behind.join()
+    try thread.join()
+    #expect(log.text == "stop" && delayed.state == .cancelled && elsewhere.state == .cancelled)
+    #expect(report.ran == 1 && report.dropped == 1 && report.cancelled == 3 && report.posted == 5)
+    #expect(throws: ThreadError.finished(thread: "thread \"leaver\"")) { try thread.perform {} }
+  }
+
+  @Test("in a drain it gives up the rest")
+  func exitInDrain() throws {
+    let hold = Hold()
+    let thread = try ResidentThread()
+    try thread.perform { hold.occupy() }
+    hold.begun.wait()
+    let leaving = try thread.perform(inModes: ["never"]) { Thread.exit() }
+    let behind = try thread.perform(inModes: ["never"]) {}
+    thread.stop()
+    hold.released.open()
+    let report = try thread.join()
+    #expect(leaving.state == .dropped && behind.state == .cancelled)
+    #expect(report.ran == 1 && report.dropped == 1 && report.cancelled == 1)
+  }
+
+  @Test("in what opens, the thread is made and has ended")
+  func exitInStart() throws {
+    let log = Log()
+    let thread = try ResidentThread(onStart: { Thread.exit() }, onStop: { log.write("stop") })
+    try thread.join()
+    #expect(thread.state == .finished && log.text == "stop")
+    #expect(throws: ThreadError.self) { try thread.perform {} }
+  }
+
+  @Test("nothing of the thread is left behind but what its frames held")
+  func released() throws {
+    let log = Log()
+    let core: WeakBox<ResidentCore>
+    do {
+      let token = Token(log)
+      let thread = try ResidentThread(onStop: { token.touch() })
+      core = WeakBox(thread.core)
+      try thread.perform { Thread.exit() }
+      try thread.join()
+    }
+    waitUntil { core.object == nil }
+    waitUntil { log.text == "released" }
+  }
+}

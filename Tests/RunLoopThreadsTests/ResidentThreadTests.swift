@@ -1,0 +1,403 @@
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+@Suite("A resident thread", .timeLimit(.minutes(1)))
+struct ResidentThreadTests {
+  @Test("it is there, named, and takes work until it is told to stop")
+  func lives() throws {
+    let thread = try ResidentThread(name: "a resident's long name")
+    #expect(thread.state == .running && thread.thread.isExecuting && thread.thread.name == "a resident's long name")
+    let (id, name, isItself) = try thread.performAndWait {
+      (RunLoop.callingThreadID, System.name(ofThread: RunLoop.callingThreadID), RunLoop.current === thread.runLoop)
+    }
+    #expect(id != RunLoop.callingThreadID && name == "a resident's lo" && isItself)
+    #expect(thread.stop() == .draining)
+    let report = try thread.join()
+    #expect(thread.state == .finished && report.ran == 1 && report.posted == 1 && thread.thread.isFinished)
+    #expect(thread.debugDescription == "<ResidentThread>{thread \"a resident's long name\", finished}")
+  }
+
+  @Test("a stop of its loop by somebody else ends a run and not the thread")
+  func foreignStop() throws {
+    let thread = try ResidentThread()
+    for _ in 0..<3 {
+      try thread.perform { RunLoop.current.stop() }
+      thread.runLoop.stop()
+      thread.runLoop.stop(mode: .default)
+      #expect(try thread.performAndWait { 1 } == 1)
+    }
+    thread.stop()
+    try thread.join()
+  }
+
+  @Test("what opens and what closes are called on the thread, around all work")
+  func hooks() throws {
+    let log = Log()
+    let ids = Box<Set<Int32>>([])
+    let note = { @Sendable (entry: String) in
+      log.write(entry)
+      ids.update { _ = $0.insert(RunLoop.callingThreadID) }
+    }
+    let thread = try ResidentThread(onStart: { note("start") }, onStop: { note("stop") })
+    #expect(log.text == "start")
+    try thread.perform { note("work") }
+    thread.stop()
+    try thread.join()
+    #expect(log.text == "start work stop" && ids.value.count == 1)
+    #expect(!ids.value.contains(RunLoop.callingThreadID))
+  }
+
+  @Test("what the hooks have captured goes with the thread")
+  func hooksReleased() throws {
+    let log = Log()
+    let opened = Token(log, "start")
+    let closed = Token(log, "stop")
+    let thread = try ResidentThread(onStart: { [opened] in opened.touch() }, onStop: { [closed] in closed.touch() })
+    withExtendedLifetime((consume opened, consume closed)) {}
+    let object = WeakBox(thread.core)
+    thread.stop()
+    try thread.join()
+    withExtendedLifetime(consume thread) {}
+    waitUntil { object.object == nil }
+    waitUntil { log.count(of: "start") == 1 && log.count(of: "stop") == 1 }
+  }
+
+  @Test("one that cannot be made throws, calls nothing, and leaves nothing")
+  func cannotBeMade() {
+    let log = Log()
+    let token = Token(log)
+    do throws(ThreadError) {
+      _ = try ResidentThread(
+        name: "huge", configuration: .init(stackSize: 1 << 60),
+        onStart: { [token] in
+          token.touch()
+          log.write("start")
+        }, onStop: { log.write("stop") })
+      Issue.record("it was made")
+    } catch {
+      guard case .cannotStart(thread: "thread \"huge\"", _) = error else {
+        Issue.record("\(error)")
+        return
+      }
+    }
+    withExtendedLifetime(consume token) {}
+    #expect(log.text == "released")
+  }
+
+  @Test("threads are told apart by identity")
+  func identity() throws {
+    let first = try ResidentThread()
+    let second = try ResidentThread()
+    #expect(first == first && first != second && Set([first, second, first]).count == 2)
+  }
+
+  @Test("delayed work runs, and can be cancelled")
+  func delayed() throws {
+    let log = Log()
+    let done = Gate()
+    let thread = try ResidentThread()
+    let cancelled = try thread.perform(afterDelay: .zero, inModes: ["never"]) { log.write("cancelled") }
+    let never = try thread.perform(afterDelay: .seconds(1000)) { log.write("never") }
+    let token = try thread.perform(afterDelay: .milliseconds(1)) {
+      log.write("ran")
+      done.open()
+    }
+    done.wait()
+    #expect(cancelled.cancel() && never.cancel() && !never.cancel())
+    thread.stop()
+    let report = try thread.join()
+    #expect(log.text == "ran" && token.state == .ran && never.state == .cancelled)
+    #expect(report.ran == 1 && report.cancelled == 2 && report.posted == 3 && report.timersLeft == 0)
+  }
+
+  @Test("cancelled work is counted once, and does not run")
+  func cancel() throws {
+    let hold = Hold()
+    let thread = try ResidentThread()
+    try thread.perform { hold.occupy() }
+    let token = try thread.perform { Issue.record("cancelled work ran") }
+    #expect(token.cancel() && !token.cancel() && thread.counts.cancelled == 1)
+    hold.released.open()
+    thread.stop()
+    let report = try thread.join()
+    #expect(report.ran == 1 && report.cancelled == 1 && report.posted == 2)
+  }
+
+  @Test("its thread object takes the same work and counts it")
+  func threadObject() throws {
+    let thread = try ResidentThread()
+    try thread.thread.perform {}
+    #expect(try thread.thread.performAndWait { 1 } == 1)
+    let token = try thread.thread.perform(afterDelay: .seconds(1000)) {}
+    try thread.performAndWait {
+      thread.stop()
+      #expect(throws: ThreadError.self) { try Thread.current.perform {} }
+    }
+    let report = try thread.join()
+    #expect(report.ran == 3 && report.cancelled == 1 && report.refused == 1 && token.state == .cancelled)
+  }
+
+  @Test("the report tells what was left in the loop")
+  func itemsLeft() throws {
+    let thread = try ResidentThread()
+    thread.runLoop.add(Timer(timeInterval: 1000, repeats: true) { _ in }, forMode: .default)
+    thread.runLoop.add(RunLoop.Source {}, forMode: .default)
+    thread.runLoop.add(Port(), forMode: .common)
+    thread.runLoop.add(RunLoop.Observer(activities: .all) { _, _ in }, forMode: .default)
+    thread.stop()
+    let report = try thread.join()
+    #expect(report.timersLeft == 1 && report.sourcesLeft == 2)
+  }
+
+  @Test("waits throw what they have to say")
+  func waits() throws {
+    struct Failure: Error, Equatable {}
+    let hold = Hold()
+    let thread = try ResidentThread(name: "waits")
+    #expect(throws: Failure()) { try thread.performAndWait { () throws(Failure) in throw Failure() } }
+    #expect(throws: ThreadError.noModes) { try thread.performAndWait(inModes: []) {} }
+    #expect(throws: ThreadError.noModes) { try thread.perform(inModes: []) {} }
+    #expect(throws: ThreadError.noModes) { try thread.perform(afterDelay: .zero, inModes: []) {} }
+    try thread.perform { hold.occupy() }
+    #expect(throws: ThreadError.timedOut) { try thread.performAndWait(timeout: .zero) {} }
+    #expect(throws: ThreadError.timedOut) { try thread.join(timeout: .zero) }
+    hold.released.open()
+    try thread.performAndWait {
+      #expect(throws: ThreadError.joinsItself(thread: "thread \"waits\"")) { try thread.join() }
+      #expect(throws: ThreadError.joinsItself(thread: "thread \"waits\"")) { try thread.join(timeout: .zero) }
+    }
+    thread.stop()
+    let report = try thread.join()
+    #expect(report.ran == 3 && report.cancelled == 1 && report.posted == 4)
+    #expect(throws: ThreadError.finished(thread: "thread \"waits\"")) { try thread.performAndWait {} }
+  }
+}
+
+// T3
+@Suite("The last reference to a resident thread", .timeLimit(.minutes(1)))
+struct ResidentDeinitTests {
+  @Test("when it goes, the thread runs what it has accepted, and ends")
+  func stops() throws {
+    let log = Log()
+    let hold = Hold()
+    var thread: ResidentThread? = try ResidentThread(onStop: { log.write("stop") })
+    let object = try #require(thread?.thread)
+    try thread?.perform { hold.occupy() }
+    try thread?.perform { log.write("work") }
+    hold.begun.wait()
+    // It would hang here, were it to wait.
+    thread = nil
+    #expect(object.isExecuting && log.text == "")
+    hold.released.open()
+    try object.join()
+    #expect(log.text == "work stop")
+  }
+
+  @Test("it may go on the thread itself, in work")
+  func onItself() throws {
+    let log = Log()
+    let box = Box<ResidentThread?>(try ResidentThread(onStop: { log.write("stop") }))
+    let object = try #require(box.value?.thread)
+    try box.value?.perform {
+      box.value = nil
+      log.write("released")
+    }
+    try object.join()
+    #expect(log.text == "released stop")
+  }
+
+  @Test("it may go with the work that holds it, run or not", arguments: [true, false])
+  func inCapture(runs: Bool) throws {
+    let log = Log()
+    let hold = Hold()
+    func start() throws -> (Thread, PerformToken) {
+      let thread = try ResidentThread(onStop: { log.write("stop") })
+      let token = try thread.perform {
+        withExtendedLifetime(thread) { hold.occupy() }
+        log.write("work")
+      }
+      return (thread.thread, token)
+    }
+    let (object, token) = try start()
+    if runs { hold.begun.wait() } else { token.cancel() }
+    hold.released.open()
+    try object.join()
+    #expect(log.text == "work stop" || (!runs && log.text == "stop"))
+  }
+
+  @Test("it may go in the hooks' neighbourhood: at once after the start")
+  func atOnce() throws {
+    for _ in 0..<50 {
+      let log = Log()
+      let object = try ResidentThread(onStart: { log.write("start") }, onStop: { log.write("stop") }).thread
+      try object.join()
+      #expect(log.text == "start stop")
+    }
+  }
+}
+
+// T9
+@Suite("The shared resident threads", .timeLimit(.minutes(1)))
+struct SharedResidentThreadTests {
+  @Test("one is made, however many ask at once")
+  func contention() throws {
+    for round in 0..<20 {
+      let name = "contention \(round)"
+      let found = Box<[ResidentThread]>([])
+      let askers = (0..<8).map { _ in
+        Thread.started {
+          let thread = ResidentThread.shared(name)
+          found.update { $0.append(thread) }
+        }
+      }
+      for asker in askers { try asker.join() }
+      #expect(Set(found.value).count == 1 && found.value.count == 8)
+      let thread = try #require(ResidentThread.removeShared(name))
+      #expect(thread === found.value.first && thread.thread.name == name)
+      found.value = []
+    }
+  }
+
+  @Test("each name has its own, and the default has a name")
+  func names() {
+    #expect(ResidentThread.shared("one") !== ResidentThread.shared("two"))
+    #expect(ResidentThread.shared("one") === ResidentThread.shared("one"))
+    #expect(ResidentThread.shared() === ResidentThread.shared("default"))
+    for name in ["one", "two", "default"] { ResidentThread.removeShared(name) }
+  }
+
+  @Test("one that is removed ends with its last reference, and the next is another")
+  func removal() throws {
+    var thread: ResidentThread? = ResidentThread.shared("removal")
+    let object = try #require(thread?.thread)
+    #expect(ResidentThread.removeShared("removal") === thread && ResidentThread.removeShared("removal") == nil)
+    #expect(thread?.state == .running)
+    let next = ResidentThread.shared("removal")
+    #expect(next !== thread)
+    thread = nil
+    try object.join()
+    ResidentThread.removeShared("removal")
+  }
+
+  @Test("one that was stopped is replaced")
+  func stopped() throws {
+    let first = ResidentThread.shared("stopped")
+    first.stop()
+    let second = ResidentThread.shared("stopped")
+    #expect(second !== first && second.state == .running)
+    try first.join()
+    ResidentThread.removeShared("stopped")
+  }
+}
+
+@Suite("Awaiting a resident thread", .timeLimit(.minutes(1)))
+struct ResidentAsyncTests {
+  private struct Failure: Error, Equatable {}
+
+  @Test("the value and the error come back")
+  func run() async throws {
+    let thread = try ResidentThread()
+    let id = try thread.performAndWait { RunLoop.callingThreadID }
+    #expect(try await thread.run { RunLoop.callingThreadID } == id)
+    await #expect(throws: Failure()) { try await thread.run { throw Failure() } }
+    thread.stop()
+    let report = await thread.finished()
+    #expect(report.ran == 3 && report.posted == 3)
+    #expect(await thread.finished() == report)
+  }
+
+  @Test("a task that is cancelled before posts nothing")
+  func cancelledBefore() async throws {
+    let thread = try ResidentThread()
+    let task = Task {
+      // The task is cancelled by itself, so that it is for certain.
+      withUnsafeCurrentTask { $0?.cancel() }
+      try await thread.run { neverRuns() }
+    }
+    await #expect(throws: CancellationError.self) { try await task.value }
+    thread.stop()
+    #expect(await thread.finished().posted == 0)
+  }
+
+  @Test("a task that is cancelled while its work waits takes it back")
+  func cancelledPending() async throws {
+    let hold = Hold()
+    let thread = try ResidentThread()
+    try thread.perform { hold.occupy() }
+    let task = Task { try await thread.run { neverRuns() } }
+    // It is posted, or will be by a task that is cancelled already: both throw the same.
+    await Task.yield()
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    hold.released.open()
+    thread.stop()
+    let report = await thread.finished()
+    #expect(report.ran == 1 && report.posted == 1 + report.cancelled)
+  }
+
+  @Test("work that has begun goes on when its task is cancelled")
+  func cancelledRunning() async throws {
+    let hold = Hold()
+    let thread = try ResidentThread()
+    let task = Task {
+      try await thread.run {
+        hold.occupy()
+        return 7
+      }
+    }
+    let canceller = Thread.started {
+      hold.begun.wait()
+      task.cancel()
+      hold.released.open()
+    }
+    #expect(try await task.value == 7)
+    try canceller.join()
+    thread.stop()
+    #expect(await thread.finished().ran == 1)
+  }
+
+  @Test("a thread that has been stopped says so")
+  func stopped() async throws {
+    let hold = Hold()
+    let thread = try ResidentThread(name: "stopped")
+    try thread.perform { hold.occupy() }
+    thread.stop()
+    await #expect(throws: ThreadError.stopping(thread: "thread \"stopped\"")) { try await thread.run {} }
+    hold.released.open()
+    _ = await thread.finished()
+    await #expect(throws: ThreadError.finished(thread: "thread \"stopped\"")) { try await thread.run {} }
+    #expect(thread.counts.refused == 2 && thread.counts.posted == 3)
+  }
+
+  @Test("an immediate stop ends who awaits work that has not begun")
+  func stopImmediately() async throws {
+    let hold = Hold()
+    let thread = try ResidentThread()
+    try thread.perform { hold.occupy() }
+    let task = Task { try await thread.run { neverRuns() } }
+    let stopper = Thread.started {
+      hold.begun.wait()
+      // The second piece of work is there.
+      waitUntil { thread.runLoop.inbox.mayHaveEntries }
+      thread.stop(.immediately)
+      hold.released.open()
+    }
+    await #expect(throws: ThreadError.cancelled) { try await task.value }
+    try stopper.join()
+    let report = await thread.finished()
+    #expect(report.ran == 1 && report.cancelled == 1)
+  }
+
+  @Test("any number may await the end, before and after")
+  func finished() async throws {
+    let thread = try ResidentThread()
+    let waiters = (0..<5).map { _ in Task { await thread.finished() } }
+    thread.stop()
+    let report = await thread.finished()
+    for waiter in waiters { #expect(await waiter.value == report) }
+  }
+}
+
+private func neverRuns() { Issue.record("what was taken back has run") }

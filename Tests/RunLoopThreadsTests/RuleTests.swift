@@ -1,0 +1,197 @@
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+/// The ten rules for threads that stay.
+@Suite("The rules", .timeLimit(.minutes(1)))
+struct RuleTests {
+  @Test("T1: creation returns only when the loop takes work")
+  func creation() throws {
+    for _ in 0..<100 {
+      let log = Log()
+      let thread = try ResidentThread(onStart: { log.write("open") })
+      #expect(log.text == "open" && thread.state == .running && thread.thread.isExecuting)
+      #expect(try thread.performAndWait { 1 } == 1)
+    }
+  }
+
+  @Test("T2: a stop is sticky, idempotent, from any thread, at any time")
+  func stop() throws {
+    let thread = try ResidentThread()
+    let states = Box<[ResidentThread.State]>([])
+    let stoppers = (0..<4).map { _ in
+      Thread.started {
+        let state = thread.stop()
+        states.update { $0.append(state) }
+      }
+    }
+    for stopper in stoppers { try stopper.join() }
+    try thread.join()
+    #expect(states.value.count == 4 && states.value.allSatisfy { $0 == .draining || $0 == .finished })
+    #expect(thread.stop() == .finished && thread.runLoop.hasEnded)
+  }
+
+  @Test("T3: the end of the last reference never blocks and posts nothing")
+  func deinitialization() throws {
+    let hold = Hold()
+    var thread: ResidentThread? = try ResidentThread()
+    let core = try #require(thread?.core)
+    try thread?.perform { hold.occupy() }
+    hold.begun.wait()
+    thread = nil
+    #expect(core.state == .draining && !core.runLoop.inbox.mayHaveEntries)
+    hold.released.open()
+    try core.thread.join()
+    #expect(core.counts.posted == 1)
+  }
+
+  @Test("T4: every post ran, was cancelled, or was refused")
+  func everyPost() throws {
+    let thread = try ResidentThread()
+    // What comes about by chance below is there for certain: two that run, two that are cancelled.
+    let posts = Atomic<Int>(4)
+    for _ in 0..<2 {
+      try thread.performAndWait {}
+      try thread.perform(afterDelay: .seconds(1000)) {}
+    }
+    let posters = (0..<4).map { number in
+      Thread.started {
+        for index in 0..<500 {
+          posts.wrappingAdd(1, ordering: .relaxed)
+          switch index % 4 {
+          case 0: _ = try? thread.perform {}
+          case 1: (try? thread.perform {})?.cancel()
+          case 2: _ = try? thread.perform(afterDelay: index % 8 < 4 ? .zero : .seconds(1000)) {}
+          default: try? thread.performAndWait(inModes: index % 8 < 4 ? [.common] : ["never"], timeout: .zero) {}
+          }
+          if number == 0, index == 250 { thread.stop() }
+          if number == 1, index == 400 { thread.stop(.immediately) }
+        }
+      }
+    }
+    for poster in posters { try poster.join() }
+    let report = try thread.join()
+    #expect(report.posted == posts.load(ordering: .relaxed) && report.dropped == 0)
+    #expect(report.ran >= 2 && report.cancelled >= 2)
+  }
+
+  @Test("T5: a wait sees its own thread, a dead thread, and a circle")
+  func waits() throws {
+    let (a, b) = (try ResidentThread(name: "a"), try ResidentThread(name: "b"))
+    #expect(try a.performAndWait { try a.performAndWait { 1 } } == 1)
+    #expect(throws: ThreadError.wouldDeadlock(cycle: ["b", "a", "b"].map { "thread \"\($0)\"" })) {
+      try a.performAndWait { try b.performAndWait { try a.performAndWait {} } }
+    }
+    a.stop()
+    try a.join()
+    #expect(throws: ThreadError.finished(thread: "thread \"a\"")) { try a.performAndWait {} }
+  }
+
+  @Test("T6: no callback under a lock: every one may use the thread")
+  func locks() async throws {
+    let box = Box<ResidentThread?>(nil)
+    let log = Log()
+    let use = { @Sendable (place: String) in
+      guard let thread = box.value else { return }
+      _ = (thread.state, thread.counts, thread.thread.name, thread.thread.isExecuting, "\(thread)")
+      thread.thread.name = place
+      _ = try? thread.perform {}
+      log.write(place)
+    }
+    let hold = Hold()
+    let thread = try ResidentThread(onStop: { use("stop") })
+    box.value = thread
+    try thread.perform {
+      use("work")
+      hold.occupy()
+    }
+    hold.begun.wait()
+    // Work that is given up runs what its captures do when they go.
+    let token = UseAtEnd { use("cancelled") }
+    let cancelled = try thread.perform { [token] in token.touch() }
+    let second = UseAtEnd { use("given up") }
+    try thread.perform(inModes: ["never"]) { [second] in second.touch() }
+    let third = UseAtEnd { use("not due") }
+    try thread.perform(afterDelay: .seconds(1000)) { [third] in third.touch() }
+    withExtendedLifetime((consume token, consume second, consume third)) {}
+    cancelled.cancel()
+    thread.stop(.immediately)
+    hold.released.open()
+    _ = await thread.finished()
+    try thread.join()
+    box.value = nil
+    #expect(log.text == "work cancelled not due given up stop")
+    #expect(throws: ThreadError.self) {
+      let refused = UseAtEnd { log.write("refused") }
+      try thread.perform { [refused] in refused.touch() }
+    }
+    #expect(log.text.hasSuffix("refused"))
+  }
+
+  @Test("T7: work that is added during a pass gets a pass")
+  func workInPass() throws {
+    let done = Gate()
+    let thread = try ResidentThread()
+    try thread.perform {
+      _ = try? thread.perform {
+        _ = try? thread.perform(afterDelay: .zero) { _ = try? thread.perform { done.open() } }
+      }
+    }
+    done.wait()
+    #expect(thread.counts.refused == 0)
+  }
+
+  @Test("T8: the last closure that ran is released before the loop sleeps")
+  func release() throws {
+    let log = Log()
+    let thread = try ResidentThread()
+    let token = Token(log)
+    try thread.perform { [token] in token.touch() }
+    withExtendedLifetime(consume token) {}
+    // Nothing comes after it.
+    waitUntil { log.text == "released" }
+    let second = Token(log, "again")
+    // It is gone when who waits for it goes on.
+    try thread.performAndWait { [second] in second.touch() }
+    withExtendedLifetime(consume second) {}
+    waitUntil { log.text == "released again" }
+  }
+
+  @Test("T9: registries are synchronised and removable")
+  func registry() throws {
+    let threads = (0..<4).map { number in
+      Thread.started {
+        for round in 0..<100 {
+          let thread = ResidentThread.shared("registry \(round % 3)")
+          if round % 10 == number { ResidentThread.removeShared("registry \(round % 3)") }
+          if round % 25 == number { thread.stop() }
+          _ = try? thread.performAndWait {}
+        }
+      }
+    }
+    for thread in threads { try thread.join() }
+    for number in 0..<3 {
+      ResidentThread.removeShared("registry \(number)")
+      #expect(ResidentThread.removeShared("registry \(number)") == nil)
+    }
+  }
+
+  @Test("T10: a refused setting is reported")
+  func refusals() throws {
+    let thread = try ResidentThread(configuration: .init(processors: [1023]))
+    #expect(thread.thread.refusals == [.processors([1023], 22)])
+  }
+}
+
+/// Does something when nothing holds it any more.
+private final class UseAtEnd: Sendable {
+  private let use: @Sendable () -> Void
+
+  init(_ use: @escaping @Sendable () -> Void) { self.use = use }
+
+  func touch() {}
+
+  deinit { use() }
+}

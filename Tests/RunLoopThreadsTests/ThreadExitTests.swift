@@ -1,0 +1,323 @@
+import Glibc
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+// L24, L25
+@Suite("The end of a thread", .timeLimit(.minutes(1)))
+struct ThreadExitTests {
+  @Test("a thread that leaves by exit leaves nothing: not its object, not its block, not what that has captured")
+  func exit() throws {
+    let log = Log()
+    let object: WeakBox<Thread>
+    do {
+      let token = Token(log)
+      let thread = EndingThread {
+        token.touch()
+        log.write("ran")
+        Thread.exit()
+      }
+      thread.end = { log.write("gone") }
+      object = WeakBox(thread)
+      thread.start()
+      try thread.join()
+      #expect(thread.isFinished && !thread.isExecuting)
+      #expect(log.text == "ran")
+    }
+    waitUntil { object.object == nil }
+    waitUntil { log.count(of: "gone") == 1 }
+    #expect(log.text == "ran released gone" || log.text == "ran gone released")
+  }
+
+  @Test("exit works from any depth, and nothing after it runs")
+  func depth() throws {
+    let log = Log()
+    let thread = Thread.started {
+      func deeper(_ depth: Int) {
+        if depth == 0 { Thread.exit() }
+        deeper(depth - 1)
+        log.write("returned")
+      }
+      deeper(10)
+      log.write("after")
+    }
+    try thread.join()
+    #expect(log.text == "" && thread.isFinished)
+  }
+
+  @Test("exit ends the loop of the thread, and drops what waits in it")
+  func exitEndsLoop() throws {
+    let log = Log()
+    let hold = Hold()
+    let thread = Thread.started {
+      hold.occupy()
+      Thread.exit()
+    }
+    hold.begun.wait()
+    let loop = try #require(thread.runLoop)
+    let token = try thread.perform { log.write("ran") }
+    let delayed = try thread.perform(afterDelay: .zero) { log.write("ran") }
+    hold.released.open()
+    try thread.join()
+    #expect(log.text == "" && loop.hasEnded && token.state == .dropped && delayed.state == .dropped)
+  }
+
+  @Test("exit within work ends the work that runs and all that waits behind it, also in the same pass")
+  func exitInWork() throws {
+    let log = Log()
+    let hold = Hold()
+    let thread = Thread.started {
+      hold.occupy()
+      RunLoop.current.add(Port(), forMode: .default)
+      RunLoop.current.runUntilStopped()
+      log.write("after the loop")
+    }
+    hold.begun.wait()
+    let first = try thread.perform { log.write("first") }
+    let second = try thread.perform(inModes: [.default]) { Thread.exit() }
+    let third = try thread.perform { log.write("third") }
+    let fourth = try thread.perform(inModes: ["another"]) { log.write("fourth") }
+    let fifth = try thread.perform(afterDelay: .seconds(1000)) { log.write("fifth") }
+    let raw = Token(log)
+    thread.runLoop?.perform { [raw] in raw.touch() }
+    withExtendedLifetime(consume raw) {}
+    hold.released.open()
+    try thread.join()
+    #expect(log.text == "first released")
+    #expect([first, second, third, fourth, fifth].map(\.state) == [.ran, .dropped, .dropped, .dropped, .dropped])
+  }
+
+  @Test("who waits for work in which its thread leaves is told so")
+  func waiterOfExit() {
+    let thread = Thread.running(name: "leaver")
+    #expect(throws: ThreadError.dropped(thread: "thread \"leaver\"")) {
+      try thread.performAndWait { Thread.exit() }
+    }
+  }
+
+  @Test("exit within delayed work ends that and the rest")
+  func exitInTimer() throws {
+    let hold = Hold()
+    let thread = Thread.started {
+      hold.occupy()
+      RunLoop.current.runUntilStopped()
+    }
+    hold.begun.wait()
+    let leaving = try thread.perform(afterDelay: .zero) { Thread.exit() }
+    let due = try thread.perform(afterDelay: .zero) {}
+    hold.released.open()
+    try thread.join()
+    #expect(leaving.state == .dropped && due.state == .dropped)
+  }
+
+  @Test("the hook runs on the thread, once, before its loop has ended, also after exit")
+  func hook() throws {
+    Hook.install()
+    for leaves in [false, true] {
+      let log = Log()
+      let thread = Thread {
+        _ = RunLoop.current
+        if leaves { Thread.exit() }
+      }
+      thread.slot = log
+      thread.start()
+      try thread.join()
+      #expect(log.text == "hook on itself, loop alive")
+    }
+  }
+
+  @Test("the hook's call costs the same after many threads")
+  func hookOfMany() throws {
+    Hook.install()
+    let thread = Thread.started {
+      // As many ends of threads.
+      for _ in 0..<200_000 { WillExit.run(for: Thread.current) }
+    }
+    try thread.join()
+    #expect(thread.isFinished)
+  }
+
+  @Test("the hook runs on a foreign thread too, if that has an object")
+  func foreignHook() {
+    Hook.install()
+    let log = Log()
+    _ = onForeignThread { Thread.current.slot = log }
+    #expect(log.text == "hook on itself, loop alive")
+  }
+
+  @Test("what the hook posts is refused or dropped, and is not lost in silence")
+  func hookPosts() throws {
+    Hook.install()
+    let log = Log()
+    let thread = Thread {}
+    thread.slot = HookBody {
+      let thread = Thread.current
+      let token = try? thread.perform { log.write("ran") }
+      thread.slot = TokenAtEnd(log, token)
+    }
+    thread.start()
+    try thread.join()
+    #expect(log.text == "dropped")
+  }
+
+  @Test("the order in which keys were made means nothing: the object ends before the loop")
+  func keyOrder() async {
+    // In a process in which a foreign thread's loop comes first.
+    await #expect(processExitsWith: .success) {
+      _ = onForeignThread { RunLoop.current }
+      Hook.install()
+      let log = Log()
+      let thread = Thread { _ = RunLoop.current }
+      thread.slot = log
+      thread.start()
+      try thread.join()
+      #expect(log.text == "hook on itself, loop alive")
+      let resident = try ResidentThread(onStop: { log.write(RunLoop.current.hasEnded ? "dead" : "alive") })
+      resident.stop()
+      try resident.join()
+      #expect(log.text == "hook on itself, loop alive alive")
+    }
+  }
+
+  @Test("the main thread cannot exit")
+  func mainThread() async {
+    // The body of an exit test runs on another thread: the check is what is seen.
+    #expect(!RunLoop.isMainThread)
+  }
+
+  @Test("sources leave a loop with its thread, on it")
+  func sources() throws {
+    let log = Log()
+    let thread = Thread {}
+    let loop = try #require(thread.runLoop)
+    let source = RunLoop.Source(cancel: { _, _ in log.write(Thread.current === thread ? "itself" : "other") }) {}
+    loop.add(source, forMode: .default)
+    thread.start()
+    try thread.join()
+    #expect(log.text == "itself" && loop.hasEnded)
+  }
+}
+
+@Suite("Waiting for the end of a thread", .timeLimit(.minutes(1)))
+struct ThreadJoinTests {
+  @Test("a join returns when the work is done, the loop has ended, and any number may wait")
+  func many() throws {
+    let log = Log()
+    let hold = Hold()
+    let thread = Thread.started {
+      hold.occupy()
+      log.write("done")
+    }
+    hold.begun.wait()
+    let joiners = (0..<4).map { _ in
+      Thread.started {
+        #expect(throws: Never.self) { try thread.join() }
+        log.write("joined")
+      }
+    }
+    for joiner in joiners { waitUntil { joiner.isWaiting } }
+    hold.released.open()
+    for joiner in joiners { try joiner.join() }
+    try thread.join()
+    try thread.join(timeout: .zero)
+    #expect(log.text == "done joined joined joined joined" && thread.runLoop == nil)
+  }
+
+  @Test("a thread cannot join itself")
+  func oneself() throws {
+    let caught = Box<ThreadError?>(nil)
+    let thread = Thread {
+      do throws(ThreadError) { try Thread.current.join() } catch { caught.value = error }
+    }
+    thread.name = "selfish"
+    thread.start()
+    try thread.join()
+    #expect(caught.value == .joinsItself(thread: "thread \"selfish\""))
+  }
+
+  @Test("a thread that was not started cannot be joined")
+  func notStarted() {
+    let thread = Thread {}
+    #expect(throws: ThreadError.notStarted(thread: "a thread without a name")) { try thread.join() }
+    #expect(throws: ThreadError.self) { try thread.join(timeout: .seconds(1)) }
+  }
+
+  @Test("a join gives up after its time", arguments: [Duration.seconds(-1), .zero, .milliseconds(1)])
+  func timeout(_ timeout: Duration) throws {
+    let hold = Hold()
+    let thread = Thread.started { hold.occupy() }
+    hold.begun.wait()
+    #expect(throws: ThreadError.timedOut) { try thread.join(timeout: timeout) }
+    hold.released.open()
+    try thread.join(timeout: .seconds(1_000_000_000_000))
+  }
+
+  @Test("two threads cannot join each other")
+  func cycle() throws {
+    let first = Box<Thread?>(nil)
+    let begin = Gate()
+    let errors = Box<[ThreadError]>([])
+    let other = Thread {
+      begin.wait()
+      do throws(ThreadError) { try first.value?.join() } catch { errors.update { $0.append(error) } }
+    }
+    let one = Thread {
+      begin.wait()
+      do throws(ThreadError) { try other.join() } catch { errors.update { $0.append(error) } }
+    }
+    first.value = one
+    one.name = "one"
+    other.name = "other"
+    one.start()
+    other.start()
+    begin.open()
+    try one.join()
+    try other.join()
+    first.value = nil
+    let names = ["thread \"one\"", "thread \"other\""]
+    let cycles: [ThreadError] = [
+      .wouldDeadlock(cycle: [names[0], names[1], names[0]]), .wouldDeadlock(cycle: [names[1], names[0], names[1]]),
+    ]
+    // One of them at least; both if they closed the circle at the same moment.
+    #expect(!errors.value.isEmpty && errors.value.allSatisfy(cycles.contains))
+  }
+}
+
+private final class EndingThread: Thread, @unchecked Sendable {
+  // Sendable: written before the start.
+  var end: @Sendable () -> Void = {}
+
+  deinit { end() }
+}
+
+/// What a thread's slot holds if the hook is to do something.
+private struct HookBody: Sendable {
+  let body: @Sendable () -> Void
+
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+}
+
+/// Logs what has become of a piece of work when it is released.
+private final class TokenAtEnd: Sendable {
+  let log: Log
+  let token: PerformToken?
+
+  init(_ log: Log, _ token: PerformToken?) {
+    self.log = log
+    self.token = token
+  }
+
+  deinit { log.write(token.map { "\($0.state)" } ?? "refused") }
+}
+
+private enum Hook {
+  static let installed: Void = WillExit.set { thread in
+    if let body = thread.slot as? HookBody { body.body() }
+    guard let log = thread.slot as? Log else { return }
+    let place = Thread.current === thread ? "itself" : "another"
+    log.write("hook on \(place), loop \(RunLoop.current.hasEnded ? "dead" : "alive")")
+  }
+
+  static func install() { _ = installed }
+}

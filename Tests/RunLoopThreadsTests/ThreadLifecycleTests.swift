@@ -1,0 +1,107 @@
+import Testing
+
+@testable import RunLoopThreads
+
+@Suite("The lifecycle of a thread", .timeLimit(.minutes(1)))
+struct ThreadLifecycleTests {
+  /// Every state, by the events that lead to it.
+  enum Path: String, CaseIterable, Codable, Sendable {
+    case created, starting, executing, finished, failed
+    case cancelled, cancelledStarting, cancelledExecuting, cancelledFinished, refused
+
+    var lifecycle: ThreadLifecycle {
+      var lifecycle = ThreadLifecycle()
+      if self == .cancelled || self == .refused { lifecycle.cancel() }
+      guard self != .created, self != .cancelled else { return lifecycle }
+      _ = lifecycle.start()
+      switch self {
+      case .created, .cancelled, .starting, .cancelledStarting, .refused: break
+      case .failed: lifecycle.startFailed()
+      case .executing, .cancelledExecuting: lifecycle.begin()
+      case .finished, .cancelledFinished:
+        lifecycle.begin()
+        lifecycle.end()
+      }
+      if rawValue.hasPrefix("cancelled") { lifecycle.cancel() }
+      return lifecycle
+    }
+
+    var phase: ThreadLifecycle.Phase {
+      switch self {
+      case .created, .cancelled: .created
+      case .starting, .cancelledStarting: .starting
+      case .executing, .cancelledExecuting: .executing
+      case .finished, .failed, .cancelledFinished, .refused: .finished
+      }
+    }
+
+    var isCancelled: Bool { rawValue.hasPrefix("cancelled") || self == .refused }
+  }
+
+  @Test("every state is reached by its events", arguments: Path.allCases)
+  func states(path: Path) {
+    let lifecycle = path.lifecycle
+    #expect(lifecycle.phase == path.phase && lifecycle.isCancelled == path.isCancelled)
+  }
+
+  @Test("a start makes a thread once, and none that was cancelled before", arguments: Path.allCases)
+  func start(path: Path) {
+    var lifecycle = path.lifecycle
+    let action = lifecycle.start()
+    switch path {
+    case .created: #expect(action == .create && lifecycle.phase == .starting)
+    case .cancelled: #expect(action == .refuse(.cancelled) && lifecycle.phase == .finished)
+    default: #expect(action == .refuse(.alreadyStarted) && lifecycle == path.lifecycle)
+    }
+  }
+
+  @Test("a cancel marks every state and moves none", arguments: Path.allCases)
+  func cancel(path: Path) {
+    var lifecycle = path.lifecycle
+    lifecycle.cancel()
+    #expect(lifecycle.phase == path.phase && lifecycle.isCancelled)
+  }
+
+  @Test("a thread begins, or could not be made, after its start", arguments: [Path.starting, .cancelledStarting])
+  func leaveStarting(path: Path) {
+    var begun = path.lifecycle
+    begun.begin()
+    #expect(begun.phase == .executing && begun.isCancelled == path.isCancelled)
+    var failed = path.lifecycle
+    failed.startFailed()
+    #expect(failed.phase == .finished && failed.isCancelled == path.isCancelled)
+  }
+
+  @Test("a thread that executes ends", arguments: [Path.executing, .cancelledExecuting])
+  func end(path: Path) {
+    var lifecycle = path.lifecycle
+    lifecycle.end()
+    #expect(lifecycle.phase == .finished && lifecycle.isCancelled == path.isCancelled)
+  }
+
+  @Test("a thread that was made by other means executes, and one that is gone has finished")
+  func foreign() {
+    #expect(ThreadLifecycle.foreign.phase == .executing && !ThreadLifecycle.foreign.isCancelled)
+    #expect(ThreadLifecycle.ended.phase == .finished && !ThreadLifecycle.ended.isCancelled)
+  }
+
+  @Test("what cannot happen stops the process", arguments: [Path.created, .executing, .finished])
+  func impossibleBegin(path: Path) async {
+    await #expect(processExitsWith: .failure) { [path = path as Path] in
+      var lifecycle = path.lifecycle
+      lifecycle.begin()
+    }
+    await #expect(processExitsWith: .failure) { [path = path as Path] in
+      var lifecycle = path.lifecycle
+      lifecycle.startFailed()
+    }
+  }
+
+  @Test("what does not execute cannot end", arguments: [Path.created, .starting, .finished])
+  func impossibleEnd(path: Path) async {
+    await #expect(processExitsWith: .failure) { [path = path as Path] in
+      var lifecycle = path.lifecycle
+      lifecycle.end()
+    }
+  }
+}

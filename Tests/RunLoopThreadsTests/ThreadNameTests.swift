@@ -1,0 +1,51 @@
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+// L23
+@Suite("The name of a thread", .timeLimit(.minutes(1)))
+struct ThreadNameTests {
+  @Test(
+    "a name that is set before the start is kept whole, and the kernel has what fits of it",
+    arguments: [
+      ("worker", "worker"), ("exactly 15 byte", "exactly 15 byte"), ("a name of 16 byt", "a name of 16 by"),
+      ("ääääääää", "äääääää"), ("fifteen bytes é", "fifteen bytes "),
+      ("family 👨‍👩‍👧", "family "),
+    ])
+  func beforeStart(name: String, kept: String) throws {
+    let system = Box<String?>(nil)
+    let thread = Thread { system.value = System.name(ofThread: RunLoop.callingThreadID) }
+    thread.name = name
+    #expect(thread.name == name)
+    thread.start()
+    try thread.join()
+    #expect(system.value == kept)
+    #expect(thread.name == name && thread.refusals == [])
+  }
+
+  @Test("a name may be set and read from any thread while the thread runs")
+  func fromOutside() throws {
+    let thread = Thread.running(name: "before")
+    let id = try thread.performAndWait { RunLoop.callingThreadID }
+    #expect(System.name(ofThread: id) == "before")
+    thread.name = "after, and longer"
+    #expect(System.name(ofThread: id) == "after, and long")
+    let seen = try thread.performAndWait { Thread.current.name }
+    #expect(seen == "after, and longer")
+    #expect(thread.name == "after, and longer")
+    try thread.stopLoop()
+    thread.name = "at last"
+    #expect(thread.name == "at last" && thread.refusals == [])
+  }
+
+  @Test("each thread has its own name, and the one who asks has none of it")
+  func own() throws {
+    let first = Thread.running(name: "first")
+    let second = Thread.running(name: "second")
+    let seen = try first.performAndWait { second.name }
+    #expect(seen == "second" && first.name == "first" && Thread().name == nil)
+    try first.stopLoop()
+    try second.stopLoop()
+  }
+}

@@ -1,0 +1,91 @@
+import CRunLoopSystem
+import Glibc
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+// L27, T10
+@Suite("The settings of a thread", .timeLimit(.minutes(1)))
+struct ThreadSettingsTests {
+  @Test("a stack is as large as was asked for")
+  func stackSize() throws {
+    let thread = Thread {
+      // Half a megabyte of frames, on a stack that has twice as much.
+      #expect(useStack(512) == 512)
+    }
+    thread.stackSize = 1 << 20
+    #expect(thread.stackSize == 1 << 20 && thread.configuration.stackSize == 1 << 20)
+    thread.start()
+    try thread.join()
+    #expect(thread.refusals == [])
+  }
+
+  @Test("a stack below the system's minimum counts as the minimum")
+  func smallStack() throws {
+    let log = Log()
+    for size in [-1, 0, 1, 4096] {
+      let thread = Thread { log.write("\(size)") }
+      thread.stackSize = size
+      try thread.tryStart()
+      try thread.join()
+    }
+    #expect(log.text == "-1 0 1 4096")
+  }
+
+  @Test("niceness and processors are set")
+  func accepted() throws {
+    let niceness = Box<Int32>(0)
+    let thread = Thread(name: nil, configuration: .init(niceness: 5, processors: [0])) {
+      niceness.update { _ = crl_thread_get_niceness(RunLoop.callingThreadID, &$0) }
+    }
+    thread.start()
+    try thread.join()
+    #expect(niceness.value == 5 && thread.refusals == [])
+  }
+
+  @Test("processors of which there is none are refused, and that can be read")
+  func noSuchProcessor() throws {
+    let log = Log()
+    let thread = Thread(name: nil, configuration: .init(processors: [1023])) { log.write("ran") }
+    thread.start()
+    try thread.join()
+    #expect(log.text == "ran" && thread.refusals == [.processors([1023], EINVAL)])
+    #expect(thread.refusals.first.map { "\($0)" } == "the processors [1023]: Invalid argument (22)")
+  }
+
+  @Test("a niceness that needs a privilege is refused with EPERM, or set where there is the privilege")
+  func privilege() throws {
+    let niceness = Box<Int32>(0)
+    let thread = Thread(name: nil, configuration: .init(niceness: 19)) {
+      Thread.current.configuration.niceness = -20
+      niceness.update { _ = crl_thread_get_niceness(RunLoop.callingThreadID, &$0) }
+    }
+    thread.start()
+    try thread.join()
+    if thread.refusals == [] {
+      #expect(niceness.value == -20)
+    } else {
+      #expect(thread.refusals == [.niceness(-20, EPERM)] || thread.refusals == [.niceness(-20, EACCES)])
+      #expect(niceness.value == 19)
+    }
+  }
+
+  @Test("a setting is changed while the thread runs, and its refusal reported then")
+  func whileRunning() throws {
+    let thread = Thread.running()
+    try thread.performAndWait {}
+    thread.configuration.processors = [1022]
+    #expect(thread.refusals == [.processors([1022], EINVAL)])
+    try thread.stopLoop()
+  }
+}
+
+/// Uses a kilobyte of stack for each step.
+@inline(never)
+private func useStack(_ depth: Int) -> Int {
+  withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 8) { bytes in
+    bytes.initializeMemory(as: UInt8.self, repeating: 1)
+    return depth == 0 ? 0 : useStack(depth - 1) + Int(bytes[depth % 1024])
+  }
+}
