@@ -2,8 +2,8 @@
 enum Catalog {
   static let all: [any Experiment] = [
     TenSteps(), RunResults(), OneModeAtATime(), CommonModes(), DuplicateItems(), EmptyModes(), ModesOnlyGrow(),
-    SignalAndWake(), TimerDates(), ObserverOrder(), CallOutNames(), LoopDescribed(), MainDispatchQueue(), DelayedAndPosted(),
-    Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
+    SignalAndWake(), TimerDates(), ObserverOrder(), CallOutNames(), LoopDescribed(), MainDispatchQueue(),
+    DelayedAndPosted(), Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
   ]
 
   /// The ids of all experiments, in order.

@@ -67,7 +67,8 @@ struct ExperimentTests {
     #expect(!Report(of: experiment, on: Bench(sabotage: sabotage)).outcome.holds)
   }
 
-  @Test("every experiment ends, however the loop is broken", .enabled(if: Sabotage.isPossible), arguments: idsForAnyThread)
+  @Test(
+    "every experiment ends, however the loop is broken", .enabled(if: Sabotage.isPossible), arguments: idsForAnyThread)
   func ends(_ id: String) throws {
     let experiment = try #require(Catalog.experiment(id))
     let subjects = experiment.run(on: Bench()).observations.map(\.subject)

@@ -8,6 +8,9 @@ enum MainQueue {
   /// Readable while the queue has work.
   static var handle: Int32 { _dispatch_get_main_queue_handle_4CF() }
 
+  /// Whether the queue has given notice of work that nobody has taken.
+  static var hasNotice: Bool { crl_is_readable(handle) == 1 }
+
   /// Takes the queue's notice of work; false if there is none.
   static func takeNotice() -> Bool {
     (try? SystemCall.eventRead.makeUninterrupted { crl_event_read(handle) }) != nil

@@ -16,7 +16,7 @@ extension RunLoop {
       item.letGo()
     }
     dropBlocks()
-    for mode in table.withLock({ $0.modes.values }) { mode.forgetObserverLists() }
+    for mode in table.withLock({ $0.modes.values }) { mode.dropObserverLists() }
   }
 
   private func dropBlocks() {

@@ -46,6 +46,8 @@ final class PollSet: @unchecked Sendable {
   /// How many descriptors have left, now and when the last wait began.
   private var departures = 0
   private var departuresBeforeWait = 0
+  /// How many times the loop had served a descriptor when the last wait began, but for those that were of this set.
+  private var seenServices = 0
 
   private var ready = MoveQueue<Ready>()
   private let buffer = UnsafeMutablePointer<epoll_event>.allocate(capacity: PollSet.batch)
@@ -136,36 +138,77 @@ extension PollSet {
     }
   }
 
-  /// Before a wait: makes the kernel's set anew if it reports what nobody watches and nobody can remove.
-  func prepareToWait() {
+  /// Whether an earlier wait has found something that is still to be served.
+  ///
+  /// If not, the set is made ready for a wait: the kernel's is made anew if it reports what nobody watches and nobody can
+  /// remove.
+  ///
+  /// - Parameter services: How many times the loop has served a descriptor, in whatever mode.
+  func prepareToWait(servedBefore services: Int) -> Bool {
+    discardStaleReadiness(services)
+    guard ready.isEmpty else { return true }
+    seenServices = services
     departuresBeforeWait = departures
-    guard hasStrayEvents, let fresh = try? PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle) else {
-      return
-    }
+    if hasStrayEvents { makeAnew() }
+    return false
+  }
+
+  private func makeAnew() {
+    guard let fresh = try? PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle) else { return }
     hasStrayEvents = false
     epoll = fresh
     for (descriptor, watch) in watches { try? apply(watch, descriptor, isNew: true) }
   }
 
+  /// Notes that the loop has served a descriptor of this set: what else was found ready here still is.
+  func noteOwnService(_ services: Int) { seenServices = services }
+
+  /// Forgets what was found ready.
+  ///
+  /// A descriptor that still is will be found again.
+  func discardReadiness() {
+    while !ready.isEmpty { _ = ready.takeFirst() }
+  }
+
+  private func discardStaleReadiness(_ services: Int) {
+    if services != seenServices { discardReadiness() }
+    while !ready.isEmpty, !ready.withElement(at: 0, isWatched) { noteStray(ready.takeFirst()) }
+  }
+
+  private func isWatched(_ found: Ready) -> Bool { watches[found.descriptor]?.serial == found.serial }
+
+  /// Readiness of what is not watched is stray if nothing has left since the wait that found it.
+  private func noteStray(_ found: Ready) {
+    if departures == departuresBeforeWait { hasStrayEvents = true }
+  }
+
   /// The source whose turn it is among those of the next ready descriptor, and what it is to be told.
   ///
   /// What was found ready and is watched no more is passed over.
-  func takeReady() -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+  func takeReady(
+    servedBefore services: Int
+  ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+    discardStaleReadiness(services)
     while !ready.isEmpty {
       let found = ready.takeFirst()
-      guard var watch = watches[found.descriptor], watch.serial == found.serial else {
-        if departures == departuresBeforeWait { hasStrayEvents = true }
-        continue
-      }
-      for _ in watch.sources.indices {
-        watch.turn = (watch.turn + 1) % watch.sources.count
-        let source = watch.sources[watch.turn].item
-        var events = found.events.intersection(source.events.union([.hangUp, .error]))
-        if found.isHalfClosed, source.events.contains(.hangUp) { events.insert(.hangUp) }
-        guard !events.isEmpty else { continue }
-        watches[found.descriptor] = watch
-        return (source, events)
-      }
+      if let turn = takeTurn(found) { return turn }
+      discardStaleReadiness(services)
+    }
+    return nil
+  }
+
+  private func takeTurn(
+    _ found: Ready
+  ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+    guard let watch = watches[found.descriptor] else { return nil }
+    for offset in 1...watch.sources.count {
+      let turn = (watch.turn + offset) % watch.sources.count
+      let source = watch.sources[turn].item
+      var events = found.events.intersection(source.events.union([.hangUp, .error]))
+      if found.isHalfClosed, source.events.contains(.hangUp) { events.insert(.hangUp) }
+      guard !events.isEmpty else { continue }
+      watches[found.descriptor]?.turn = turn
+      return (source, events)
     }
     return nil
   }
@@ -173,15 +216,15 @@ extension PollSet {
 
 // The wait. The loop's thread.
 extension PollSet {
-  /// Whether the last wait found a descriptor that has not been served.
-  var hasReady: Bool { !ready.isEmpty }
+  /// Whether the last wait found a descriptor.
+  var hasFound: Bool { !ready.isEmpty }
 
   /// Waits until a descriptor is ready, the loop is woken, or the time is over.
   ///
   /// - Parameter nanoseconds: How long to wait; nil: without end. It may return early: the caller looks again.
   func wait(_ nanoseconds: Int64?) {
     guard ready.isEmpty else { return }
-    let count = (try? waitForEvents(nanoseconds)) ?? 0
+    let count = waitUnlessInterrupted(nanoseconds)
     for event in UnsafeBufferPointer(start: buffer, count: Int(count)) {
       switch event.data.u64 {
       case Token.wake: break
@@ -194,6 +237,16 @@ extension PollSet {
             descriptor: descriptor, serial: serial, events: .init(epollBits: event.events),
             isHalfClosed: event.events & EPOLLRDHUP.rawValue != 0))
       }
+    }
+  }
+
+  private func waitUnlessInterrupted(_ nanoseconds: Int64?) -> Int32 {
+    do {
+      return try waitForEvents(nanoseconds)
+    } catch {
+      // Nothing else can go wrong with a set that is ours, unless somebody has closed it: then the loop cannot go on.
+      guard error.number == EINTR else { fatalError("the run loop's descriptor \(epoll.number) was closed: \(error)") }
+      return 0
     }
   }
 
