@@ -109,9 +109,19 @@ private func countOpenDescriptors() -> Int {
   }
 }
 
-/// Lets Dispatch, which the testing library uses, open what it will have open.
+/// Lets Dispatch, which the testing library uses, open what it will have open, and close what it opens for a moment.
 private func warmUpDispatch() {
   let isDone = DispatchSemaphore(value: 0)
   DispatchQueue.global().asyncAfter(deadline: .now()) { isDone.signal() }
   isDone.wait()
+  // The main thread opens and closes the main queue's handle before it is parked for good.
+  for _ in 0..<1_000_000 where !isMainThreadParked() { sched_yield() }
+}
+
+private func isMainThreadParked() -> Bool {
+  guard let file = fopen("/proc/self/wchan", "r") else { return true }
+  defer { fclose(file) }
+  var name = [CChar](repeating: 0, count: 64)
+  let length = fread(&name, 1, name.count - 1, file)
+  return String(decoding: name.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self).contains("sigsuspend")
 }

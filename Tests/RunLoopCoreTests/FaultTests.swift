@@ -183,14 +183,16 @@
         loop.watch(pipe.reading, mode: .common)
         loop.keepAlive("a")
         let plan = FaultPlan()
-        // The set of the mode has the counter and the queue before the source comes.
-        plan.plan(.epollControl, nil, nil, .fails(ENOMEM))
-        let error = plan.rule { failure { () throws(RunLoopError) in try loop.addCommonMode("a") } }
         let reason = SystemError(call: "epoll_ctl", number: ENOMEM)
-        log.write("\(error == .cannotWatch(descriptor: pipe.reading, reason)) \(loop.pollSet("a") == nil)")
+        // The set of the mode has the counter, then the source, then the queue.
+        plan.plan(.epollControl, nil, .fails(ENOMEM), nil, nil, .fails(ENOMEM))
+        let first = plan.rule { failure { () throws(RunLoopError) in try loop.addCommonMode("a") } }
+        log.write("\(first == .cannotWatch(descriptor: pipe.reading, reason)) \(loop.pollSet("a") == nil)")
+        let second = plan.rule { failure { () throws(RunLoopError) in try loop.addCommonMode("a") } }
+        log.write("\(second == .cannotServeMainQueue("a", reason)) \(loop.pollSet("a") == nil)")
         return log.text
       }
-      #expect(log == "true true")
+      #expect(log == "true true true true")
     }
 
     // M7

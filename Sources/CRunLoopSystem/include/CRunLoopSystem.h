@@ -68,11 +68,11 @@ static inline int crl_event_read(int descriptor) {
   return read(descriptor, &count, sizeof count) < 0 ? -errno : 0;
 }
 
-// Whether a descriptor is readable now.
-static inline int crl_is_readable(int descriptor) {
-  struct pollfd entry = {.fd = descriptor, .events = POLLIN};
+// What a descriptor is ready for now, of `events` (POLL…) and of errors and hang-ups.
+static inline int crl_poll_now(int descriptor, short events) {
+  struct pollfd entry = {.fd = descriptor, .events = events};
   int answer = poll(&entry, 1, 0);
-  return answer < 0 ? -errno : answer;
+  return answer < 0 ? -errno : entry.revents;
 }
 
 static inline int crl_close(int descriptor) { return close(descriptor) < 0 ? -errno : 0; }

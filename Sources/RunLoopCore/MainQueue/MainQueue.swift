@@ -1,5 +1,6 @@
 import CRunLoopSystem
 import Dispatch
+import Glibc
 
 /// The main dispatch queue as the main loop sees it: a port that says when it has work, and a call that does the work.
 ///
@@ -9,7 +10,7 @@ enum MainQueue {
   static var handle: Int32 { _dispatch_get_main_queue_handle_4CF() }
 
   /// Whether the queue has given notice of work that nobody has taken.
-  static var hasNotice: Bool { crl_is_readable(handle) == 1 }
+  static var hasNotice: Bool { crl_poll_now(handle, Int16(POLLIN)) > 0 }
 
   /// Takes the queue's notice of work; false if there is none.
   static func takeNotice() -> Bool {

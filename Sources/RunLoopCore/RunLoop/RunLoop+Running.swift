@@ -99,7 +99,7 @@ extension RunLoop {
         }
       }
       // What an earlier run has found ready may have been read since.
-      mode.pollSet?.discardReadiness()
+      mode.pollSet?.distrustReadiness()
       return mode
     }
     if let failure {

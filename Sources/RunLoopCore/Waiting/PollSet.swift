@@ -11,7 +11,7 @@ final class PollSet: @unchecked Sendable {
   /// The sources of one descriptor.
   private struct Watch {
     /// Tells the events of this watch from those of an earlier one of the same number.
-    let serial: UInt32
+    var serial: UInt32
     var sources: ContiguousArray<Membership<RunLoop.DescriptorSource>> = []
     /// Which source's turn it is.
     var turn = 0
@@ -19,10 +19,16 @@ final class PollSet: @unchecked Sendable {
     var interests: RunLoop.DescriptorSource.Events {
       sources.reduce(into: []) { $0.formUnion($1.item.events) }
     }
+
+    /// What a source is to be told of what was found.
+    func events(_ found: Ready, for source: RunLoop.DescriptorSource) -> RunLoop.DescriptorSource.Events {
+      let events = found.events.intersection(source.events.union([.hangUp, .error]))
+      return found.isHalfClosed ? events.union(source.events.intersection(.hangUp)) : events
+    }
   }
 
   /// A descriptor that a wait found ready.
-  private struct Ready {
+  fileprivate struct Ready {
     let descriptor: Int32
     let serial: UInt32
     let events: RunLoop.DescriptorSource.Events
@@ -48,6 +54,8 @@ final class PollSet: @unchecked Sendable {
   private var departuresBeforeWait = 0
   /// How many times the loop had served a descriptor when the last wait began, but for those that were of this set.
   private var seenServices = 0
+  /// Whether what was found ready may be so no more.
+  private var mustVerify = false
 
   private var ready = MoveQueue<Ready>()
   private let buffer = UnsafeMutablePointer<epoll_event>.allocate(capacity: PollSet.batch)
@@ -102,7 +110,7 @@ extension PollSet {
     if isNew { lastSerial &+= 1 }
     var watch = watches[descriptor] ?? Watch(serial: lastSerial)
     watch.sources.append(membership)
-    try apply(watch, descriptor, isNew: isNew)
+    try apply(&watch, descriptor, isNew: isNew)
     watches[descriptor] = watch
   }
 
@@ -116,26 +124,36 @@ extension PollSet {
       // The descriptor may have been closed before its source was removed: then the kernel has forgotten it already.
       try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
     } else {
-      try? apply(watch, descriptor, isNew: false)
+      try? apply(&watch, descriptor, isNew: false)
       watches[descriptor] = watch
     }
   }
 
   /// Tells the kernel what a descriptor is watched for.
   ///
-  /// A number that was closed and used again stands in our table and not in the kernel's, or the other way round.
-  private func apply(_ watch: Watch, _ descriptor: Int32, isNew: Bool) throws(SystemError) {
-    let events = watch.interests.epollBits
-    let data = UInt64(watch.serial) << 32 | UInt64(UInt32(bitPattern: descriptor))
+  /// A number that was closed and used again stands in our table and not in the kernel's, or the other way round. The old file
+  /// may live on under another number; what the kernel says of it is stray from now on.
+  private func apply(_ watch: inout Watch, _ descriptor: Int32, isNew: Bool) throws(SystemError) {
     do {
-      try PollSet.control(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, events, data)
+      try control(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, watch)
     } catch {
       switch (isNew, error.number) {
-      case (false, ENOENT): try PollSet.control(epoll, EPOLL_CTL_ADD, descriptor, events, data)
-      case (true, EEXIST): try PollSet.control(epoll, EPOLL_CTL_MOD, descriptor, events, data)
+      case (false, ENOENT):
+        lastSerial &+= 1
+        watch.serial = lastSerial
+        hasStrayEvents = true
+        try control(epoll, EPOLL_CTL_ADD, descriptor, watch)
+      case (true, EEXIST): try control(epoll, EPOLL_CTL_MOD, descriptor, watch)
       default: throw error
       }
     }
+  }
+
+  private func control(
+    _ epoll: OwnedDescriptor, _ operation: Int32, _ descriptor: Int32, _ watch: Watch
+  ) throws(SystemError) {
+    let data = UInt64(watch.serial) << 32 | UInt64(UInt32(bitPattern: descriptor))
+    try PollSet.control(epoll, operation, descriptor, watch.interests.epollBits, data)
   }
 
   /// Whether an earlier wait has found something that is still to be served.
@@ -147,39 +165,65 @@ extension PollSet {
   func prepareToWait(servedBefore services: Int) -> Bool {
     discardStaleReadiness(services)
     guard ready.isEmpty else { return true }
-    seenServices = services
+    mustVerify = false
     departuresBeforeWait = departures
     if hasStrayEvents { makeAnew() }
     return false
   }
 
+  /// Makes the kernel's set anew, with what is watched and nothing else; or leaves the old one for this time.
   private func makeAnew() {
-    guard let fresh = try? PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle) else { return }
-    hasStrayEvents = false
-    epoll = fresh
-    for (descriptor, watch) in watches { try? apply(watch, descriptor, isNew: true) }
+    do throws(SystemError) {
+      let fresh = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle)
+      for (descriptor, watch) in watches {
+        do throws(SystemError) {
+          try control(fresh, EPOLL_CTL_ADD, descriptor, watch)
+        } catch {
+          // A number that is closed can be watched no more, in any set.
+          guard error.number == EBADF else { throw error }
+        }
+      }
+      epoll = fresh
+      hasStrayEvents = false
+    } catch {}
   }
 
   /// Notes that the loop has served a descriptor of this set: what else was found ready here still is.
   func noteOwnService(_ services: Int) { seenServices = services }
 
-  /// Forgets what was found ready.
-  ///
-  /// A descriptor that still is will be found again.
-  func discardReadiness() {
-    while !ready.isEmpty { _ = ready.takeFirst() }
-  }
+  /// Notes that anything may have happened since the last wait: what was found ready is asked for again before it is served.
+  func distrustReadiness() { mustVerify = true }
 
   private func discardStaleReadiness(_ services: Int) {
-    if services != seenServices { discardReadiness() }
-    while !ready.isEmpty, !ready.withElement(at: 0, isWatched) { noteStray(ready.takeFirst()) }
+    if services != seenServices {
+      seenServices = services
+      mustVerify = true
+    }
+    while !ready.isEmpty {
+      let isCurrent = ready.withElement(at: 0) { found in
+        hasTaker(found) && (!mustVerify || isStillReady(found))
+      }
+      if isCurrent { return }
+      noteStray(ready.takeFirst())
+    }
   }
 
-  private func isWatched(_ found: Ready) -> Bool { watches[found.descriptor]?.serial == found.serial }
+  /// Whether some source is to be told of what was found.
+  private func hasTaker(_ found: Ready) -> Bool {
+    guard let watch = watches[found.descriptor], watch.serial == found.serial else { return false }
+    return watch.sources.contains { !watch.events(found, for: $0.item).isEmpty }
+  }
+
+  private func isStillReady(_ found: Ready) -> Bool {
+    var asked: Int32 = 0
+    if found.events.contains(.readable) { asked |= POLLIN }
+    if found.events.contains(.writable) { asked |= POLLOUT }
+    return found.isHalfClosed || crl_poll_now(found.descriptor, Int16(asked)) > 0
+  }
 
   /// Readiness of what is not watched is stray if nothing has left since the wait that found it.
   private func noteStray(_ found: Ready) {
-    if departures == departuresBeforeWait { hasStrayEvents = true }
+    if departures == departuresBeforeWait, watches[found.descriptor]?.serial != found.serial { hasStrayEvents = true }
   }
 
   /// The source whose turn it is among those of the next ready descriptor, and what it is to be told.
@@ -189,23 +233,13 @@ extension PollSet {
     servedBefore services: Int
   ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
     discardStaleReadiness(services)
-    while !ready.isEmpty {
-      let found = ready.takeFirst()
-      if let turn = takeTurn(found) { return turn }
-      discardStaleReadiness(services)
-    }
-    return nil
-  }
-
-  private func takeTurn(
-    _ found: Ready
-  ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+    guard !ready.isEmpty else { return nil }
+    let found = ready.takeFirst()
     guard let watch = watches[found.descriptor] else { return nil }
     for offset in 1...watch.sources.count {
       let turn = (watch.turn + offset) % watch.sources.count
       let source = watch.sources[turn].item
-      var events = found.events.intersection(source.events.union([.hangUp, .error]))
-      if found.isHalfClosed, source.events.contains(.hangUp) { events.insert(.hangUp) }
+      let events = watch.events(found, for: source)
       guard !events.isEmpty else { continue }
       watches[found.descriptor]?.turn = turn
       return (source, events)
