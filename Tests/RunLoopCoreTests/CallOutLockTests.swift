@@ -17,7 +17,7 @@ struct CallOutLockTests {
     }
   }
 
-  // R19, M10
+  // R19, R52, M10
   @Test("the call-outs of a run")
   func run() {
     let log = record(observing: nil) { _, loop, log in

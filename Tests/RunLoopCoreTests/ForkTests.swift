@@ -57,6 +57,29 @@ struct ForkTests {
     }
   }
 
+  // R61, M21
+  @Test("a main loop whose thread has ended refuses everything")
+  func mainThreadEnds() async {
+    await #expect(processExitsWith: .success) {
+      let end = onVirtualTime { _, _ in
+        // The only thread of a child is its main thread.
+        inForkedChild {
+          let main = RunLoop.current
+          guard main === RunLoop.main else { return 1 }
+          _ = startThread {
+            while !main.hasEnded { sched_yield() }
+            let refuses = !main.perform {} && !main.add(RunLoop.Source {}, forMode: .default) && main === RunLoop.main
+            main.wakeUp()
+            main.stop()
+            _exit(refuses && main.statistics.refusals == 2 ? 0 : 2)
+          }
+          pthread_exit(nil)
+        }
+      }
+      #expect(end == .exited(0), "\(end)")
+    }
+  }
+
   // M17
   @Test("a child that uses a loop of its parent is stopped with a message")
   func parentsLoop() async throws {

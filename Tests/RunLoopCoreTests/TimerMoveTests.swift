@@ -57,7 +57,7 @@ struct TimerMoveTests {
     #expect(log == "30 T30 true")
   }
 
-  // R50, R51, R99
+  // R50, R51, R99, M26
   @Test("an earlier date takes effect on a sleeping loop, without a pass before it")
   func earlier() {
     let log = onVirtualTime { time, loop in

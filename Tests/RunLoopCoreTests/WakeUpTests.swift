@@ -190,7 +190,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW [ timedOut ] AW B BT BS BW AW X timedOut")
   }
 
-  // R49, M2
+  // R49, M2, M27
   @Test("a wake-up that a nested run leaves unanswered reaches the outer loop")
   func unanswered() {
     let log = record { time, loop, log in
