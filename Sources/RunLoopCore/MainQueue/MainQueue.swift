@@ -21,5 +21,5 @@ enum MainQueue {
 @inline(never)
 func runLoopIsServicingTheMainDispatchQueue() {
   _dispatch_main_queue_callback_4CF(nil)
-  crl_keep_frame()
+  crl_keep_frame(9)
 }
