@@ -115,13 +115,19 @@ private func warmUpDispatch() {
   DispatchQueue.global().asyncAfter(deadline: .now()) { isDone.signal() }
   isDone.wait()
   // The main thread opens and closes the main queue's handle before it is parked for good.
-  for _ in 0..<1_000_000 where !isMainThreadParked() { sched_yield() }
+  var patience = 100_000
+  while patience > 0, !isMainThreadParked() {
+    sched_yield()
+    patience -= 1
+  }
 }
 
+/// Whether the main thread waits for signals.
 private func isMainThreadParked() -> Bool {
   guard let file = fopen("/proc/self/wchan", "r") else { return true }
   defer { fclose(file) }
   var name = [CChar](repeating: 0, count: 64)
-  let length = fread(&name, 1, name.count - 1, file)
-  return String(decoding: name.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self).contains("sigsuspend")
+  let length = fread(&name, 1, name.count, file)
+  let function = String(decoding: name.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  return function.contains("sigsuspend")
 }
