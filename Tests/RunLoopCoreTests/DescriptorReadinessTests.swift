@@ -80,6 +80,22 @@ struct DescriptorReadinessTests {
     #expect(log == "D timedOut D timedOut")
   }
 
+  // R77, M6
+  @Test("what an earlier run has found ready and is not any more is not reported")
+  func betweenRuns() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let log = record { _, loop, log in
+      for pipe in pipes {
+        pipe.write()
+        loop.watch(pipe.reading) { _, _ in log.write("D") }
+      }
+      loop.run(log, for: .zero)
+      for pipe in pipes { pipe.read() }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS D X timedOut E BT BS BW AW X timedOut")
+  }
+
   // M19
   @Test("a source that leaves its descriptor to another takes its readiness with it")
   func leavesToAnother() throws {

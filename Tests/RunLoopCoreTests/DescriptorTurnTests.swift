@@ -77,6 +77,23 @@ struct DescriptorTurnTests {
     #expect(Set(log.split(separator: " ")).count == 70)
   }
 
+  // R9, R11, M19
+  @Test("descriptors that are always ready take turns from run to run too", arguments: [false, true])
+  func acrossRuns(returnsAfterSource: Bool) throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let log = record(observing: nil) { _, loop, log in
+      for (name, pipe) in zip(["a", "b"], pipes) {
+        pipe.write()
+        loop.watch(pipe.reading) { _, _ in log.write(name) }
+      }
+      for _ in 0..<4 {
+        let timeout: Duration = returnsAfterSource ? .seconds(1) : .zero
+        loop.run(mode: .default, for: timeout, returnAfterSourceHandled: returnsAfterSource)
+      }
+    }
+    #expect(["a b a b", "b a b a"].contains(log), "\(log)")
+  }
+
   // R11, M19
   @Test("timers that are always due, a descriptor that is always ready and a port take turns")
   func classes() throws {

@@ -5,7 +5,9 @@ import Testing
 @testable import RunLoopCore
 
 /// Each test forks in a process of its own, which has few threads.
-@Suite("Forked children", .timeLimit(.minutes(1)))
+///
+/// The thread sanitizer's own locks and threads do not survive a fork.
+@Suite("Forked children", .timeLimit(.minutes(1)), .disabled(if: isUnderThreadSanitizer))
 struct ForkTests {
   // R113, M17
   @Test("a child has a loop of its own, which is its main loop, and which runs")
@@ -242,6 +244,9 @@ struct ForkTests {
     }
   }
 }
+
+/// Whether the thread sanitizer is linked to the tests.
+private let isUnderThreadSanitizer = dlsym(nil, "__tsan_init") != nil
 
 /// How a child ended.
 private enum ForkedEnd: Equatable {
