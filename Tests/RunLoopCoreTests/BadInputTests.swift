@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Bad input: durations", .timeLimit(.minutes(1)))
+@Suite("Bad input: durations", .timeLimit(.minutes(5)))
 struct BadDurationTests {
   // R12
   @Test(
@@ -132,7 +132,7 @@ struct BadDurationTests {
   }
 }
 
-@Suite("Bad input: modes, loops and threads", .timeLimit(.minutes(1)))
+@Suite("Bad input: modes, loops and threads", .timeLimit(.minutes(5)))
 struct BadPlaceTests {
   // R20, R24
   @Test("a mode may have any name, also none, and a run of its near namesake is finished")

@@ -5,7 +5,7 @@ import Testing
 /// What a pass holds last may run anything when it is released.
 ///
 /// Each test has a process of its own: a conflict of accesses ends it.
-@Suite("What the release of an item runs", .timeLimit(.minutes(1)))
+@Suite("What the release of an item runs", .timeLimit(.minutes(5)))
 struct CallOutReleaseTests {
   // R94, R108, M10
   @Test("a due timer that an earlier one has removed runs the loop as it is released")

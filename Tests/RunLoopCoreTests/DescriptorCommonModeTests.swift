@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Descriptor sources in the common modes", .timeLimit(.minutes(1)))
+@Suite("Descriptor sources in the common modes", .timeLimit(.minutes(5)))
 struct DescriptorCommonModeTests {
   /// In which of the modes a, b, default and common a source is.
   private func places(_ source: RunLoop.DescriptorSource, in loop: RunLoop) -> String {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("What watching costs and gives back", .timeLimit(.minutes(1)))
+@Suite("What watching costs and gives back", .timeLimit(.minutes(5)))
 struct DescriptorCostTests {
   // R114, M7
   @Test("the last source of a mode gives its epoll set back, the last of a loop its counter too")

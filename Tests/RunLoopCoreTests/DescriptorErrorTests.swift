@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Descriptors that cannot be watched, or are closed", .timeLimit(.minutes(1)))
+@Suite("Descriptors that cannot be watched, or are closed", .timeLimit(.minutes(5)))
 struct DescriptorErrorTests {
   /// Adds a source for a descriptor and says what became of it.
   private func logOfAdd(_ descriptor: Int32, mode: RunLoop.Mode = .default) -> (log: String, error: RunLoopError?) {

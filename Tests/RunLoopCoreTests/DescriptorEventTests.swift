@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("What descriptor sources are told", .timeLimit(.minutes(1)))
+@Suite("What descriptor sources are told", .timeLimit(.minutes(5)))
 struct DescriptorEventTests {
   // M6
   @Test("reading and writing are waited for apart")

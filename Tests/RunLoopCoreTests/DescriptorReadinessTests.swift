@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Readiness that is out of date", .timeLimit(.minutes(1)))
+@Suite("Readiness that is out of date", .timeLimit(.minutes(5)))
 struct DescriptorReadinessTests {
   /// Runs two ready descriptors; the handler that comes first takes the other source away.
   private func logOfTwo(invalidates: Bool) throws -> String {

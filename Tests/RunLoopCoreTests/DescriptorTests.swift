@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Descriptor sources", .timeLimit(.minutes(1)))
+@Suite("Descriptor sources", .timeLimit(.minutes(5)))
 struct DescriptorTests {
   // R10, R77, M6
   @Test("a descriptor with two bytes is served twice by a handler that reads one")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Turns among descriptors", .timeLimit(.minutes(1)))
+@Suite("Turns among descriptors", .timeLimit(.minutes(5)))
 struct DescriptorTurnTests {
   // R10
   @Test("of two ready descriptors a pass serves one, with all its stages")

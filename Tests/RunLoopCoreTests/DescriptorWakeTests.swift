@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Loops that sleep in an epoll set", .timeLimit(.minutes(1)))
+@Suite("Loops that sleep in an epoll set", .timeLimit(.minutes(5)))
 struct DescriptorWakeTests {
   /// What is done to a sleeping loop, and what it does then.
   enum Waking: CaseIterable, Sendable {

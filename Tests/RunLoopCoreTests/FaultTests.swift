@@ -5,7 +5,7 @@
 
   @testable import RunLoopCore
 
-  @Suite("The system has too little", .timeLimit(.minutes(1)))
+  @Suite("The system has too little", .timeLimit(.minutes(5)))
   struct ShortageTests {
     /// A system call that fails, after so many of its kind that succeed.
     struct Shortage: Sendable, CustomTestStringConvertible {
@@ -228,7 +228,7 @@
     }
   }
 
-  @Suite("Waits that the kernel ends early", .timeLimit(.minutes(1)))
+  @Suite("Waits that the kernel ends early", .timeLimit(.minutes(5)))
   struct EarlyWaitTests {
     // R2, M20
     @Test(
@@ -321,7 +321,7 @@
     }
   }
 
-  @Suite("Kernels without a wait by the nanosecond", .timeLimit(.minutes(1)))
+  @Suite("Kernels without a wait by the nanosecond", .timeLimit(.minutes(5)))
   struct MillisecondWaitTests {
     // R2, R14
     @Test("where the kernel knows no wait by the nanosecond, or a filter forbids it, the loop counts milliseconds")

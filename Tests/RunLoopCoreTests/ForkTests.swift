@@ -7,7 +7,7 @@ import Testing
 /// Each test forks in a process of its own, which has few threads.
 ///
 /// The thread sanitizer's own locks and threads do not survive a fork.
-@Suite("Forked children", .timeLimit(.minutes(1)), .disabled(if: isUnderThreadSanitizer))
+@Suite("Forked children", .timeLimit(.minutes(5)), .disabled(if: isUnderThreadSanitizer))
 struct ForkTests {
   // R113, M17
   @Test("a child has a loop of its own, which is its main loop, and which runs")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Ports", .timeLimit(.minutes(1)))
+@Suite("Ports", .timeLimit(.minutes(5)))
 struct PortTests {
   // R25
   @Test("a port keeps a loop alive, message or none")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("The end of a thread and its loop", .timeLimit(.minutes(1)))
+@Suite("The end of a thread and its loop", .timeLimit(.minutes(5)))
 struct ThreadEndTests {
   // R73, R115
   @Test("its sources leave with a cancel call-out for each mode, on the thread, whose loop it still is")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Timers: giving them a date", .timeLimit(.minutes(1)))
+@Suite("Timers: giving them a date", .timeLimit(.minutes(5)))
 struct TimerMoveTests {
   // R99
   @Test("a date that is set in the call-out is kept, and the phase goes on from it")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("A wake-up", .timeLimit(.minutes(1)))
+@Suite("A wake-up", .timeLimit(.minutes(5)))
 struct WakeUpTests {
   // R45
   @Test("a wake-up of a sleeping loop is one more pass, and no reason to return")

@@ -113,7 +113,7 @@ struct ExperimentTests {
     #expect(!outcome.holds)
   }
 
-  @Test("a run that makes passes without end at one moment is cut short", .timeLimit(.minutes(1)))
+  @Test("a run that makes passes without end at one moment is cut short", .timeLimit(.minutes(5)))
   func standstill() {
     let result = Bench().onLoop { rig in
       postAgain(rig.loop)
