@@ -7,8 +7,8 @@ enum Catalog {
     PermanentThreadFaults(), LastItemGoes(),
     OneLoopPerThread(), OwnLoopOnly(), LoopEndsWithThread(), WhoHoldsWhom(), FourThreads(),
     TenSteps(), RunResults(), OneModeAtATime(), CommonModes(), DuplicateItems(), EmptyModes(), ModesOnlyGrow(),
-    SignalAndWake(), TimerDates(), ObserverOrder(), CallOutNames(), LoopDescribed(), MainDispatchQueue(), DelayedAndPosted(),
-    Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
+    SignalAndWake(), TimerDates(), ObserverOrder(), CallOutNames(), LoopDescribed(), MainDispatchQueue(),
+    DelayedAndPosted(), Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
   ]
 
   /// The ids of all experiments, in order.

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Blocks", .timeLimit(.minutes(1)))
+@Suite("Blocks", .timeLimit(.minutes(5)))
 struct BlockTests {
   // R53, R60
   @Test("blocks run in the order in which they were posted, also those posted before the first run")

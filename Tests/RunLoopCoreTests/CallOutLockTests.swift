@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("No call-out runs under a lock", .timeLimit(.minutes(1)))
+@Suite("No call-out runs under a lock", .timeLimit(.minutes(5)))
 struct CallOutLockTests {
   /// Uses a loop and an item from another thread, and waits for it: for ever, if the caller held one of their locks.
   private func use(_ loop: RunLoop, _ source: RunLoop.Source? = nil) {
@@ -17,7 +17,7 @@ struct CallOutLockTests {
     }
   }
 
-  // R19, M10
+  // R19, R52, M10
   @Test("the call-outs of a run")
   func run() {
     let log = record(observing: nil) { _, loop, log in

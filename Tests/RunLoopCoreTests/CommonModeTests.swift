@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("The common modes", .timeLimit(.minutes(1)))
+@Suite("The common modes", .timeLimit(.minutes(5)))
 struct CommonModeTests {
   /// In which of the modes a, b, default and common a source is.
   private func places(_ source: RunLoop.Source, in loop: RunLoop) -> String {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("An empty mode", .timeLimit(.minutes(1)))
+@Suite("An empty mode", .timeLimit(.minutes(5)))
 struct EmptyModeTests {
   // R24
   @Test("a run of an unknown mode is finished and makes nothing")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("The inbox", .timeLimit(.minutes(1)))
+@Suite("The inbox", .timeLimit(.minutes(5)))
 struct InboxTests {
   @Test("against an array: random appends and drains", arguments: 1...10)
   func model(seed: UInt64) {

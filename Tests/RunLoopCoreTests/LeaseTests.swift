@@ -44,7 +44,7 @@ struct LeaseTests {
   }
 
   // M22
-  @Test("of many threads one is told to release, when nobody is inside", .timeLimit(.minutes(1)))
+  @Test("of many threads one is told to release, when nobody is inside", .timeLimit(.minutes(5)))
   func threads() {
     for _ in 0..<100 {
       let shared = Shared()

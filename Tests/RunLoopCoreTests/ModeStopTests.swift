@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("A stop of a mode", .timeLimit(.minutes(1)))
+@Suite("A stop of a mode", .timeLimit(.minutes(5)))
 struct ModeStopTests {
   // R42, M16
   @Test("a stop of a mode before the run ends it before its first pass, once")

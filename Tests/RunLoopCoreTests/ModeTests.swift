@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Modes", .timeLimit(.minutes(1)))
+@Suite("Modes", .timeLimit(.minutes(5)))
 struct ModeTests {
   // R20
   @Test("modes are the same when their names are")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Nested runs", .timeLimit(.minutes(1)))
+@Suite("Nested runs", .timeLimit(.minutes(5)))
 struct NestedRunTests {
   // R35
   @Test("a stop ends the innermost run only")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Observers", .timeLimit(.minutes(1)))
+@Suite("Observers", .timeLimit(.minutes(5)))
 struct ObserverTests {
   // R83
   @Test("observers are called by order, and among equals as they were added")

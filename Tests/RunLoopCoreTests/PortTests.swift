@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Ports", .timeLimit(.minutes(1)))
+@Suite("Ports", .timeLimit(.minutes(5)))
 struct PortTests {
   // R25
   @Test("a port keeps a loop alive, message or none")
@@ -147,7 +147,7 @@ struct PortTests {
   @Test("a sender whose deadline is over does not wait for room")
   func deadlineOver() {
     let port = Port(queueLimit: 1) { _, _ in }
-    let past = FutexWaiter.shared.now.instant
+    let past = SystemWaiter.shared.now.instant
     #expect(port.trySend(1, deadline: past) == "sent")
     #expect(port.trySend(2, deadline: past) == "timedOut(limit:1)")
   }
@@ -460,5 +460,5 @@ extension Port {
 
 extension SuspendingClock.Instant {
   /// A deadline that is not meant to come.
-  fileprivate static var farFuture: Self { FutexWaiter.shared.now.instant.advanced(by: .seconds(3600)) }
+  fileprivate static var farFuture: Self { SystemWaiter.shared.now.instant.advanced(by: .seconds(3600)) }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Who may run a loop", .timeLimit(.minutes(1)))
+@Suite("Who may run a loop", .timeLimit(.minutes(5)))
 struct PreconditionTests {
   // R18, M15
   @Test("a run by another thread fails with both threads' names")
@@ -73,7 +73,7 @@ struct PreconditionTests {
   }
 }
 
-@Suite("Mistakes are reported", .timeLimit(.minutes(1)))
+@Suite("Mistakes are reported", .timeLimit(.minutes(5)))
 struct ComplaintTests {
   // R16
   @Test("runs in the common pseudo-mode: once in a process")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("When closures are released", .timeLimit(.minutes(1)))
+@Suite("When closures are released", .timeLimit(.minutes(5)))
 struct ReleaseTests {
   // R53
   @Test("a block is released right after it ran, before the next one runs")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("The result of a run", .timeLimit(.minutes(1)))
+@Suite("The result of a run", .timeLimit(.minutes(5)))
 struct RunResultTests {
   /// What may end a run that returns after a source, and what may not.
   enum Cause: String, CaseIterable {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("A run", .timeLimit(.minutes(1)))
+@Suite("A run", .timeLimit(.minutes(5)))
 struct RunTests {
   // R1, R31
   @Test("a run has its mode from the entry observers to the exit observers")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Sources", .timeLimit(.minutes(1)))
+@Suite("Sources", .timeLimit(.minutes(5)))
 struct SourceTests {
   // R63
   @Test("a source that is signalled again before it ran performs once")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("A stop", .timeLimit(.minutes(1)))
+@Suite("A stop", .timeLimit(.minutes(5)))
 struct StopTests {
   // R34, M16
   @Test("a stop before the run is forgotten")

@@ -6,7 +6,7 @@ import Testing
 // Real threads on a real loop: four of them work on it while it runs and sleeps. What the call-outs count is touched by
 // the loop's thread only, without a lock, so that the thread sanitizer sees a call-out on another one.
 
-@Suite("Stress", .timeLimit(.minutes(1)))
+@Suite("Stress", .timeLimit(.minutes(5)))
 struct StressTests {
   // R53, R54, R120, M3
   @Test("of blocks that four threads post, each runs once, and each thread's in its order")
@@ -71,12 +71,12 @@ struct StressTests {
         startThread {
           var random = SplitMix64(seed: UInt64(thread))
           for _ in 0..<1000 {
-            timers[thread].deadline = FutexWaiter.shared.now.instant + .microseconds(random.below(60) - 10)
+            timers[thread].deadline = SystemWaiter.shared.now.instant + .microseconds(random.below(60) - 10)
             if random.oneIn(5) { timers[thread].tolerance = Double(random.below(40)) / 1e6 }
           }
           isLast[thread].value = 1
           timers[thread].tolerance = 0
-          timers[thread].deadline = FutexWaiter.shared.now.instant
+          timers[thread].deadline = SystemWaiter.shared.now.instant
         }
       }
       loop.runUntilStopped()
@@ -152,7 +152,7 @@ struct StressTests {
         if tally.counts.reduce(0, +) == 4 * count { loop.stop() }
       }
       loop.add(port, forMode: .default)
-      let deadline = FutexWaiter.shared.now.instant + .seconds(3600)
+      let deadline = SystemWaiter.shared.now.instant + .seconds(3600)
       let threads = (0..<4).map { thread in
         startThread {
           for number in 0..<count { try? port.send(.init(id: UInt32(thread * count + number)), deadline: deadline) }
@@ -194,7 +194,7 @@ struct StressTests {
           case .message: try? port.send(.init())
           case .addedTimer:
             loop.add(Timer(timeInterval: 0, repeats: false) { _ in answered.advance() }, forMode: .default)
-          case .movedTimer: timer.deadline = FutexWaiter.shared.now.instant
+          case .movedTimer: timer.deadline = SystemWaiter.shared.now.instant
           case .addedReadyPort:
             let port = Port { port, _ in
               port.invalidate()

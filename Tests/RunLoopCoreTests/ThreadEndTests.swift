@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("The end of a thread and its loop", .timeLimit(.minutes(1)))
+@Suite("The end of a thread and its loop", .timeLimit(.minutes(5)))
 struct ThreadEndTests {
   // R73, R115
   @Test("its sources leave with a cancel call-out for each mode, on the thread, whose loop it still is")
@@ -99,6 +99,43 @@ struct ThreadEndTests {
     #expect(items.1.object == nil)
     #expect(items.2.object == nil)
     #expect(items.3.object == nil)
+  }
+
+  // R76, R115
+  @Test("a loop that ends with signalled sources, waiting messages and due timers is released, and so are they")
+  func releasesReadyItems() {
+    let ended = onNewThread {
+      let loop = RunLoop.current
+      let source = loop.signalled {}
+      let port = Port { _, _ in }
+      try? port.send(.init())
+      loop.add(port, forMode: .common)
+      let timer = Timer(timeInterval: 0, repeats: true) { _ in }
+      loop.add(timer, forMode: .common)
+      return (WeakBox(loop), WeakBox(source), WeakBox(port), WeakBox(timer))
+    }
+    #expect(ended.0.object == nil, "the loop")
+    #expect(ended.1.object == nil, "the source")
+    #expect(ended.2.object == nil, "the port")
+    #expect(ended.3.object == nil, "the timer")
+  }
+
+  // R73, R76
+  @Test("a source or port that leaves while it is signalled is not kept by the loop")
+  func releasesRemoved() {
+    let kept = onVirtualTime { _, loop in
+      let source = { WeakBox(loop.signalled {}) }()
+      let port = {
+        let port = Port { _, _ in }
+        try? port.send(.init())
+        loop.add(port, forMode: .default)
+        return WeakBox(port)
+      }()
+      if let source = source.object { loop.remove(source, forMode: .default) }
+      if let port = port.object { loop.remove(port, forMode: .default) }
+      return [source.object != nil, port.object != nil]
+    }
+    #expect(kept == [false, false])
   }
 
   // R60, R115, M14

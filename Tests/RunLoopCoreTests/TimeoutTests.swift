@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("The timeout of a run", .timeLimit(.minutes(1)))
+@Suite("The timeout of a run", .timeLimit(.minutes(5)))
 struct TimeoutTests {
   // R3, R12
   @Test("no time, or less, is one pass without a wait", arguments: [0, -5, -Double.infinity])

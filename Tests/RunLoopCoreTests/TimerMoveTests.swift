@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Timers: giving them a date", .timeLimit(.minutes(1)))
+@Suite("Timers: giving them a date", .timeLimit(.minutes(5)))
 struct TimerMoveTests {
   // R99
   @Test("a date that is set in the call-out is kept, and the phase goes on from it")
@@ -57,7 +57,7 @@ struct TimerMoveTests {
     #expect(log == "30 T30 true")
   }
 
-  // R50, R51, R99
+  // R50, R51, R99, M26
   @Test("an earlier date takes effect on a sleeping loop, without a pass before it")
   func earlier() {
     let log = onVirtualTime { time, loop in

@@ -36,7 +36,7 @@ struct TimerSlotsTests {
       #expect(slots.count == model.count)
       #expect(slots.isEmpty == model.isEmpty)
       #expect(Set(slots.modes.map(\.name)) == Set(model.keys.map { modes[$0].name }))
-      #expect(slots.modes.count == model.count)
+      #expect(Array(slots.modes).count == model.count)
       for (index, mode) in modes.enumerated() {
         #expect(slots.index(of: mode) == model[index]?.slot)
         guard let place = model[index] else { continue }

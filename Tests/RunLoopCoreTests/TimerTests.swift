@@ -2,8 +2,21 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("Timers: their life", .timeLimit(.minutes(1)))
+@Suite("Timers: their life", .timeLimit(.minutes(5)))
 struct TimerTests {
+  // R99c, M28
+  @Test("an invalid timer keeps its last date")
+  func keepsDate() {
+    let (before, after) = onVirtualTime { time, loop in
+      let timer = loop.after(.seconds(5)) { _ in }
+      let before = timer.deadline
+      timer.invalidate()
+      timer.deadline = loop.waiter.now.instant
+      return (before, timer.deadline)
+    }
+    #expect(before == after)
+  }
+
   // R96
   @Test("a timer that fires once is valid and contained in its call-out, and neither after it")
   func oneShotLife() {

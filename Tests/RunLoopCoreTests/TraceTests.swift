@@ -118,7 +118,7 @@ struct TraceTests {
     #expect(log == "sleep0 B0 sleep0")
   }
 
-  @Test("a hook may be set and taken away by another thread while the loop runs", .timeLimit(.minutes(1)))
+  @Test("a hook may be set and taken away by another thread while the loop runs", .timeLimit(.minutes(5)))
   func otherThread() {
     let heard = onNewThread {
       let loop = RunLoop.current

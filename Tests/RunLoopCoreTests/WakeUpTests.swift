@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("A wake-up", .timeLimit(.minutes(1)))
+@Suite("A wake-up", .timeLimit(.minutes(5)))
 struct WakeUpTests {
   // R45
   @Test("a wake-up of a sleeping loop is one more pass, and no reason to return")
@@ -190,7 +190,7 @@ struct WakeUpTests {
     #expect(log == "E BT BS BW [ timedOut ] AW B BT BS BW AW X timedOut")
   }
 
-  // R49, M2
+  // R49, M2, M27
   @Test("a wake-up that a nested run leaves unanswered reaches the outer loop")
   func unanswered() {
     let log = record { time, loop, log in

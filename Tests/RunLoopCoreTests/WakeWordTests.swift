@@ -82,15 +82,15 @@ struct WakeWordTests {
   func word() {
     let word = WakeWord()
     #expect(word.state == idle)
-    word.post()
-    word.wakeUp()
+    #expect(word.post() == .nobody)
+    #expect(word.apply(.wakeUp).action == .none)
     #expect(word.state == idle)
     let (before, after, action) = word.apply(.beginRun)
     #expect(before == idle && after == listening && action == .none)
     word.apply(.announceSleep(.virtual))
-    word.post()
+    #expect(word.post() == .virtual)
     #expect(word.state == listening)
-    word.wakeUp()
+    word.apply(.wakeUp)
     #expect(word.state == woken)
     // The word is not what was announced: the sleep returns at once.
     word.sleep(while: listening, until: .never)
@@ -114,6 +114,15 @@ struct WakeInterleavingTests {
     #expect(verdict.states > 100)
   }
 
+  // R44, R45, M2, M3, M20
+  @Test("the same for a loop that sleeps in an epoll set", arguments: scripts, scripts)
+  func correctInEpoll(first: [InterleavingChecker.Operation], second: [InterleavingChecker.Operation]) {
+    let verdict = InterleavingChecker(variant: .correct, sleeper: .epoll, posters: [first, second]).run()
+    #expect(verdict.lost == nil)
+    #expect(verdict.needless == nil)
+    #expect(verdict.ends > 0)
+  }
+
   // M2
   @Test("of a loop and three posters, none loses a wake-up")
   func three() {
@@ -122,9 +131,20 @@ struct WakeInterleavingTests {
     #expect(verdict.needless == nil)
   }
 
+  // M2
+  @Test(
+    "an epoll set that is named without a last look at the word loses one",
+    arguments: [
+      [InterleavingChecker.Operation.post], [.wakeUp],
+    ])
+  func brokenInEpoll(script: [InterleavingChecker.Operation]) throws {
+    let verdict = InterleavingChecker(variant: .waitWithoutComparison, sleeper: .epoll, posters: [script]).run()
+    #expect(try #require(verdict.lost).contains("poster 0: finds no epoll set"))
+  }
+
   @Test(
     "the checker finds what is lost by a protocol that is wrong",
-    arguments: InterleavingChecker.Variant.allCases.filter { $0 != .correct })
+    arguments: InterleavingChecker.Variant.allCases.filter { $0 != .correct && $0 != .waitWithoutComparison })
   func broken(variant: InterleavingChecker.Variant) throws {
     let verdict = InterleavingChecker(variant: variant, posters: [[.post], [.post]]).run()
     let steps = try #require(verdict.lost)

@@ -4,7 +4,7 @@ import Testing
 @testable import RunLoopThreads
 
 // T5
-@Suite("Threads that wait for each other", .timeLimit(.minutes(1)))
+@Suite("Threads that wait for each other", .timeLimit(.minutes(5)))
 struct DeadlockTests {
   @Test("a circle of two is refused with the names of both, and the threads go on")
   func two() throws {

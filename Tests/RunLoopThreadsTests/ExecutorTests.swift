@@ -48,7 +48,7 @@ private final class CallOutCount: Sendable {
   var value: Int { calls.load(ordering: .relaxed) }
 }
 
-@Suite("Actors and tasks on a resident thread", .timeLimit(.minutes(1)))
+@Suite("Actors and tasks on a resident thread", .timeLimit(.minutes(5)))
 struct ExecutorTests {
   @Test("an actor lives on the thread")
   func actor() async throws {
@@ -277,7 +277,7 @@ private enum CallBack {
   static let pinned = Box<Pinned?>(nil)
 }
 
-@Suite("Jobs at the end of a resident thread", .timeLimit(.minutes(1)))
+@Suite("Jobs at the end of a resident thread", .timeLimit(.minutes(5)))
 struct LateJobTests {
   @Test(
     "jobs that are there always run, on the thread, before it closes",

@@ -3,7 +3,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("Waiting for work", .timeLimit(.minutes(1)))
+@Suite("Waiting for work", .timeLimit(.minutes(5)))
 struct PerformAndWaitTests {
   private enum Refused: Error, Equatable { case because(Int) }
 

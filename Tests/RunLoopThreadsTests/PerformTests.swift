@@ -3,7 +3,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("Work for a thread", .timeLimit(.minutes(1)))
+@Suite("Work for a thread", .timeLimit(.minutes(5)))
 struct PerformTests {
   @Test("work runs on the thread, in the order of the posts, and its token tells")
   func order() throws {
@@ -156,7 +156,7 @@ struct PerformTests {
   }
 }
 
-@Suite("Refused work", .timeLimit(.minutes(1)))
+@Suite("Refused work", .timeLimit(.minutes(5)))
 struct RefusalTests {
   /// All ways to give work to a thread give the same error.
   private func expectRefusal(

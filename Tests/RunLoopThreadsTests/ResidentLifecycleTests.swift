@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopThreads
 
-@Suite("The lifecycle of a resident thread", .timeLimit(.minutes(1)))
+@Suite("The lifecycle of a resident thread", .timeLimit(.minutes(5)))
 struct ResidentLifecycleTests {
   enum State: String, CaseIterable, Codable, Sendable {
     case running, draining, stopping, finished, finishedDrained, finishedStopped

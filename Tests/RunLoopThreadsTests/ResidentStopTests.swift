@@ -4,7 +4,7 @@ import Testing
 @testable import RunLoopThreads
 
 // T2, M25
-@Suite("Stopping a resident thread", .timeLimit(.minutes(1)))
+@Suite("Stopping a resident thread", .timeLimit(.minutes(5)))
 struct ResidentStopTests {
   /// A thread that is held in work, with work that waits: in the common modes, in a mode that never runs, delayed and due,
   /// delayed and not due.
@@ -295,7 +295,7 @@ struct ResidentStopTests {
   }
 }
 
-@Suite("A resident thread that leaves by exit", .timeLimit(.minutes(1)))
+@Suite("A resident thread that leaves by exit", .timeLimit(.minutes(5)))
 struct ResidentExitTests {
   @Test("all waiters end, what was accepted has an end, and the end can be awaited")
   func exit() async throws {

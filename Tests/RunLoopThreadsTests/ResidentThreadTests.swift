@@ -3,7 +3,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("A resident thread", .timeLimit(.minutes(1)))
+@Suite("A resident thread", .timeLimit(.minutes(5)))
 struct ResidentThreadTests {
   @Test("it is there, named, and takes work until it is told to stop")
   func lives() throws {
@@ -176,7 +176,7 @@ struct ResidentThreadTests {
 }
 
 // T3
-@Suite("The last reference to a resident thread", .timeLimit(.minutes(1)))
+@Suite("The last reference to a resident thread", .timeLimit(.minutes(5)))
 struct ResidentDeinitTests {
   @Test("when it goes, the thread runs what it has accepted, and ends")
   func stops() throws {
@@ -239,7 +239,7 @@ struct ResidentDeinitTests {
 }
 
 // T9
-@Suite("The shared resident threads", .timeLimit(.minutes(1)))
+@Suite("The shared resident threads", .timeLimit(.minutes(5)))
 struct SharedResidentThreadTests {
   @Test("one is made, however many ask at once")
   func contention() throws {
@@ -292,7 +292,7 @@ struct SharedResidentThreadTests {
   }
 }
 
-@Suite("Awaiting a resident thread", .timeLimit(.minutes(1)))
+@Suite("Awaiting a resident thread", .timeLimit(.minutes(5)))
 struct ResidentAsyncTests {
   private struct Failure: Error, Equatable {}
 

@@ -5,7 +5,7 @@ import Testing
 @testable import RunLoopThreads
 
 /// The ten rules for threads that stay.
-@Suite("The rules", .timeLimit(.minutes(1)))
+@Suite("The rules", .timeLimit(.minutes(5)))
 struct RuleTests {
   @Test("T1: creation returns only when the loop takes work")
   func creation() throws {

@@ -4,7 +4,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("The current thread", .timeLimit(.minutes(1)))
+@Suite("The current thread", .timeLimit(.minutes(5)))
 struct ThreadCurrentTests {
   @Test("a thread finds its own object, and its own loop")
   func own() throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import RunLoopThreads
 
 // L24, L25
-@Suite("The end of a thread", .timeLimit(.minutes(1)))
+@Suite("The end of a thread", .timeLimit(.minutes(5)))
 struct ThreadExitTests {
   @Test("a thread that leaves by exit leaves nothing: not its object, not its block, not what that has captured")
   func exit() throws {
@@ -199,7 +199,7 @@ struct ThreadExitTests {
   }
 }
 
-@Suite("Waiting for the end of a thread", .timeLimit(.minutes(1)))
+@Suite("Waiting for the end of a thread", .timeLimit(.minutes(5)))
 struct ThreadJoinTests {
   @Test("a join returns when the work is done, the loop has ended, and any number may wait")
   func many() throws {

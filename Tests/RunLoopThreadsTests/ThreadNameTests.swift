@@ -4,7 +4,7 @@ import Testing
 @testable import RunLoopThreads
 
 // L23
-@Suite("The name of a thread", .timeLimit(.minutes(1)))
+@Suite("The name of a thread", .timeLimit(.minutes(5)))
 struct ThreadNameTests {
   @Test(
     "a name that is set before the start is kept whole, and the kernel has what fits of it",

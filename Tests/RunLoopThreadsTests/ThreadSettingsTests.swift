@@ -6,7 +6,7 @@ import Testing
 @testable import RunLoopThreads
 
 // L27, T10
-@Suite("The settings of a thread", .timeLimit(.minutes(1)))
+@Suite("The settings of a thread", .timeLimit(.minutes(5)))
 struct ThreadSettingsTests {
   @Test("a stack is as large as was asked for")
   func stackSize() throws {

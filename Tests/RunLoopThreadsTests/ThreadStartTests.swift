@@ -4,7 +4,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("The start of a thread", .timeLimit(.minutes(1)))
+@Suite("The start of a thread", .timeLimit(.minutes(5)))
 struct ThreadStartTests {
   @Test("a thread that was cancelled before does not start: it is finished, and says why")
   func cancelledBefore() throws {

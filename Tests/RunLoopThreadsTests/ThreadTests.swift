@@ -4,7 +4,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("A thread", .timeLimit(.minutes(1)))
+@Suite("A thread", .timeLimit(.minutes(5)))
 struct ThreadTests {
   @Test("a block runs once, on a thread of its own")
   func block() throws {

@@ -4,6 +4,7 @@
 //     strace -f -c costs timers             a repeating timer
 //     valgrind costs passes 1000            a source that signals itself; again with 2000: the allocations of a pass
 //     valgrind costs observed-passes 1000   the same, with one observer of each of the six stages
+//     costs descriptors                     what `ls -l /proc/PID/fd` shows: idle loops, a watching one, many that are gone
 
 import Glibc
 import RunLoopCore
@@ -89,6 +90,50 @@ nonisolated func passes(_ count: Int, observers: Bool) {
   itself.withLock { $0 = nil }
 }
 
+nonisolated func descriptors(_ count: Int) {
+  func list(_ title: String) {
+    print("\(title):")
+    fflush(nil)
+    system("ls -l /proc/\(getpid())/fd | awk 'NR > 1 { print \"  \", $9, $10, $11 }'")
+  }
+  func waitUntilAsleep(_ loop: RunLoop) { while !loop.isWaiting { sched_yield() } }
+  func runningLoop() -> (loop: RunLoop, thread: pthread_t) {
+    let box = Made()
+    let thread = onThread {
+      let loop = RunLoop.current
+      loop.add(RunLoop.Source {}, forMode: .default)
+      box.loop.withLock { $0 = loop }
+      loop.runUntilStopped()
+    }
+    while true { if let loop = box.loop.withLock({ $0 }) { return (loop, thread) } else { sched_yield() } }
+  }
+  list("before")
+  let idle = (0..<100).map { _ in runningLoop() }
+  for running in idle { waitUntilAsleep(running.loop) }
+  list("100 idle loops")
+  let watching = idle[0].loop
+  let source = RunLoop.DescriptorSource(descriptor: STDIN_FILENO, events: .readable) { _, _ in }
+  do { try watching.add(source, forMode: .default) } catch { print(error) }
+  list("one of them watches a descriptor")
+  source.invalidate()
+  for running in idle { running.loop.stop() }
+  for running in idle { pthread_join(running.thread, nil) }
+  for _ in 0..<count {
+    let thread = onThread {
+      let source = RunLoop.DescriptorSource(descriptor: STDIN_FILENO, events: .readable) { _, _ in }
+      do { try RunLoop.current.add(source, forMode: .default) } catch { print(error) }
+      RunLoop.current.run(mode: .default, for: 0)
+    }
+    pthread_join(thread, nil)
+  }
+  list("\(count) loops that watched have come and gone")
+}
+
+/// Hands a loop from its thread to another.
+final class Made: Sendable {
+  let loop = Mutex<RunLoop?>(nil)
+}
+
 let arguments = CommandLine.arguments.dropFirst()
 let count = arguments.dropFirst().first.flatMap { Int($0) }
 switch arguments.first {
@@ -96,5 +141,6 @@ case "posts": posts(count ?? 100_000)
 case "timers": timers(count ?? 1000)
 case "passes": passes(count ?? 1_000_000, observers: false)
 case "observed-passes": passes(count ?? 1_000_000, observers: true)
-default: print("costs posts | timers | passes | observed-passes [COUNT]")
+case "descriptors": descriptors(count ?? 1000)
+default: print("costs posts | timers | passes | observed-passes | descriptors [COUNT]")
 }

@@ -68,11 +68,11 @@ static inline int crl_event_read(int descriptor) {
   return read(descriptor, &count, sizeof count) < 0 ? -errno : 0;
 }
 
-// Whether a descriptor is readable now.
-static inline int crl_is_readable(int descriptor) {
-  struct pollfd entry = {.fd = descriptor, .events = POLLIN};
+// What a descriptor is ready for now, of `events` (POLL…) and of errors and hang-ups.
+static inline int crl_poll_now(int descriptor, short events) {
+  struct pollfd entry = {.fd = descriptor, .events = events};
   int answer = poll(&entry, 1, 0);
-  return answer < 0 ? -errno : answer;
+  return answer < 0 ? -errno : entry.revents;
 }
 
 static inline int crl_close(int descriptor) { return close(descriptor) < 0 ? -errno : 0; }
@@ -98,8 +98,9 @@ static inline void crl_spin_hint(void) {
 #endif
 }
 
-// Keeps the frame of a call-out's function on the stack: without something after it, the call would be a jump.
-static inline void crl_keep_frame(void) { __asm__ volatile("" ::: "memory"); }
+// Keeps the frame of a call-out's function on the stack: without something after it, the call would be a jump. Each function
+// passes a number of its own: the optimizer merges functions that do the same, and one name would stand for both.
+static inline void crl_keep_frame(int number) { __asm__ volatile("" ::"r"(number) : "memory"); }
 
 // One pointer for each thread.
 extern _Thread_local void *crl_thread_slot __attribute__((tls_model("initial-exec")));

@@ -89,11 +89,12 @@ extension RunLoop.Observer {
   ///
   /// The loop's thread.
   func call(_ activity: RunLoop.Activity) {
-    guard !firing.load(ordering: .relaxed), lease.enter() else { return }
-    firing.store(true, ordering: .relaxed)
+    // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
+    guard !firing.exchange(true, ordering: .acquiring) else { return }
+    guard lease.enter() else { return firing.store(false, ordering: .releasing) }
     if let handler { runLoopIsCallingOutToAnObserver(handler, self, activity) }
-    firing.store(false, ordering: .relaxed)
     if !repeats { invalidate() }
+    firing.store(false, ordering: .releasing)
     letGo()
   }
 
@@ -117,7 +118,11 @@ extension RunLoop.Observer: RunLoopItem {
     rebind(to: loop)
   }
 
-  func modes(of loop: RunLoop) -> ContiguousArray<ModeState> { self.loop === loop ? modes : [] }
+  func modes(of loop: RunLoop) -> ShortList<ModeState> {
+    var modes = ShortList<ModeState>()
+    if self.loop === loop { for mode in self.modes { modes.append(mode) } }
+    return modes
+  }
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { modes.contains { $0 === mode } }
 
   func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {

@@ -70,7 +70,9 @@ open class Port: @unchecked Sendable, Hashable {
   ///
   /// The port's handler gets it, if there is one.
   open func receive(_ message: Message) {
+    guard hold() else { return }
     handler?(self, message)
+    letGo()
   }
 
   /// Puts the port into a mode of a loop.
@@ -205,7 +207,7 @@ extension Port: RunLoopItem {
   var isOpen: Bool { lease.isOpen }
   func mayJoin(_ loop: RunLoop) -> Bool { true }
   func setCommon(_ isCommon: Bool, of loop: RunLoop) { memberships.setCommon(isCommon, of: loop) }
-  func modes(of loop: RunLoop) -> ContiguousArray<ModeState> { memberships.modes(of: loop) }
+  func modes(of loop: RunLoop) -> ShortList<ModeState> { memberships.modes(of: loop) }
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.ports[ObjectIdentifier(self)] != nil }
 
   func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {

@@ -1,7 +1,8 @@
 /// What sources, ports, timers and observers have in common: they are in modes of loops.
 ///
 /// **Locks.** An item has a lock, a loop has one for its table of modes; whoever needs both takes the item's first. What
-/// says where an item is changes only under both, so that either is enough to read it.
+/// says where an item is changes only under both, so that either is enough to read it; but where a timer stands in the heaps
+/// of a loop is that loop's to change, under its lock alone.
 protocol RunLoopItem: AnyObject, Sendable {
   func lockItem()
   func unlockItem()
@@ -19,7 +20,7 @@ protocol RunLoopItem: AnyObject, Sendable {
   /// Notes that the item is or is not one of the loop's common items. Under both locks.
   func setCommon(_ isCommon: Bool, of loop: RunLoop)
   /// The concrete modes of a loop that the item is in. Under both locks.
-  func modes(of loop: RunLoop) -> ContiguousArray<ModeState>
+  func modes(of loop: RunLoop) -> ShortList<ModeState>
   /// Whether the item is in a concrete mode. Under both locks.
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool
   /// Enters a concrete mode in which it is not. Under both locks.
@@ -35,10 +36,12 @@ final class Membership<Item: AnyObject>: @unchecked Sendable {
   let item: Item
   let loop: RunLoop
   let mode: ModeState
-  /// Whether the item stands in the mode's list of ready items.
+  /// Whether the item stands in the mode's list of ready items, and between which.
   ///
   /// Guarded by the loop's table lock.
   var isQueued = false
+  fileprivate var next: Membership<Item>?
+  fileprivate unowned(unsafe) var previous: Membership<Item>?
   /// False once the item has left the mode.
   ///
   /// Guarded by the loop's table lock.
@@ -75,54 +78,79 @@ struct Memberships<Item: AnyObject> {
     }
   }
 
-  func modes(of loop: RunLoop) -> ContiguousArray<ModeState> {
-    var modes: ContiguousArray<ModeState> = []
+  func modes(of loop: RunLoop) -> ShortList<ModeState> {
+    var modes = ShortList<ModeState>()
     for membership in all where membership.loop === loop { modes.append(membership.mode) }
     return modes
   }
 
   /// The loops that this item is in, each once.
-  var loops: ContiguousArray<RunLoop> {
-    var loops = commonLoops
+  var loops: ShortList<RunLoop> {
+    var loops = ShortList<RunLoop>()
+    for loop in commonLoops { loops.append(loop) }
     for membership in all where !loops.contains(where: { $0 === membership.loop }) { loops.append(membership.loop) }
     return loops
   }
 }
 
-/// Items of one mode that have something to do, each at most once.
+/// Items of one mode that have something to do, each at most once, in the order in which they came.
 ///
-/// Guarded by the loop's table lock.
+/// A list through the memberships themselves. It is guarded by the loop's table lock, and an item leaves it when it leaves the
+/// mode, so that nothing is released under the lock that only the list held.
 struct ReadyList<Item: AnyObject> {
-  private(set) var entries: ContiguousArray<Membership<Item>> = []
+  private var first: Membership<Item>?
+  private unowned(unsafe) var last: Membership<Item>?
 
-  var isEmpty: Bool { entries.isEmpty }
-  var count: Int { entries.count }
+  var isEmpty: Bool { first == nil }
 
+  /// Appends an item, unless it stands here already.
+  ///
+  /// O(1).
   mutating func enqueue(_ membership: Membership<Item>) {
     guard membership.isActive, !membership.isQueued else { return }
     membership.isQueued = true
-    entries.append(membership)
+    membership.previous = last
+    if let last { last.next = membership } else { first = membership }
+    last = membership
   }
 
-  /// Drops what has left the mode or has nothing to do any more, keeping the order.
-  mutating func purge(keeping isReady: (Item) -> Bool) {
-    var kept = 0
-    for index in entries.indices {
-      let entry = entries[index]
-      if entry.isActive, isReady(entry.item) {
-        if kept != index { entries.swapAt(kept, index) }
-        kept += 1
-      } else {
-        entry.isQueued = false
-      }
+  /// Takes an item out, if it stands here.
+  ///
+  /// O(1).
+  mutating func remove(_ membership: Membership<Item>) {
+    guard membership.isQueued else { return }
+    membership.isQueued = false
+    let next = membership.next
+    if let previous = membership.previous { previous.next = next } else { first = next }
+    if let next { next.previous = membership.previous } else { last = membership.previous }
+    membership.next = nil
+    membership.previous = nil
+  }
+
+  /// Takes the first item that has something to do; those in front of it that have nothing leave the list.
+  mutating func takeFirst(where isReady: (Item) -> Bool) -> Membership<Item>? {
+    guard let found = peekFirst(where: isReady) else { return nil }
+    remove(found)
+    return found
+  }
+
+  /// Finds the first item that has something to do; those in front of it that have nothing leave the list.
+  mutating func peekFirst(where isReady: (Item) -> Bool) -> Membership<Item>? {
+    while let membership = first {
+      if isReady(membership.item) { return membership }
+      remove(membership)
     }
-    entries.removeSubrange(kept...)
+    return nil
   }
 
-  /// Takes the first entry.
-  mutating func takeFirst() -> Membership<Item> {
-    let first = entries.removeFirst()
-    first.isQueued = false
-    return first
+  /// Calls `body` with each item that has something to do; the others leave the list.
+  ///
+  /// O(n).
+  mutating func forEach(where isReady: (Item) -> Bool, _ body: (Item) -> Void) {
+    var next = first
+    while let membership = next {
+      next = membership.next
+      if isReady(membership.item) { body(membership.item) } else { remove(membership) }
+    }
   }
 }

@@ -147,7 +147,7 @@ extension RunLoop.Source: RunLoopItem {
   var isOpen: Bool { lease.isOpen }
   func mayJoin(_ loop: RunLoop) -> Bool { true }
   func setCommon(_ isCommon: Bool, of loop: RunLoop) { memberships.setCommon(isCommon, of: loop) }
-  func modes(of loop: RunLoop) -> ContiguousArray<ModeState> { memberships.modes(of: loop) }
+  func modes(of loop: RunLoop) -> ShortList<ModeState> { memberships.modes(of: loop) }
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.sources[ObjectIdentifier(self)] != nil }
 
   func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {

@@ -253,8 +253,8 @@ extension Timer: RunLoopItem {
     rebind(to: loop)
   }
 
-  func modes(of loop: RunLoop) -> ContiguousArray<ModeState> { self.loop === loop ? slots.modes : [] }
-  func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { slots.index(of: mode) != nil }
+  func modes(of loop: RunLoop) -> ShortList<ModeState> { self.loop === loop ? slots.modes : ShortList() }
+  func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { self.loop === loop && slots.index(of: mode) != nil }
 
   func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {
     let slot = slots.insert(mode)

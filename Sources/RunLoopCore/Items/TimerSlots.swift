@@ -20,8 +20,8 @@ struct TimerSlots {
 
   subscript(slot: Int32) -> Slot { slot == 0 ? first : others[Int(slot) - 1] }
 
-  var modes: ContiguousArray<ModeState> {
-    var modes: ContiguousArray<ModeState> = []
+  var modes: ShortList<ModeState> {
+    var modes = ShortList<ModeState>()
     for slot in 0..<end { if let mode = self[slot].mode { modes.append(mode) } }
     return modes
   }

@@ -1,5 +1,6 @@
 import CRunLoopSystem
 import Dispatch
+import Glibc
 
 /// The main dispatch queue as the main loop sees it: a port that says when it has work, and a call that does the work.
 ///
@@ -7,6 +8,9 @@ import Dispatch
 enum MainQueue {
   /// Readable while the queue has work.
   static var handle: Int32 { _dispatch_get_main_queue_handle_4CF() }
+
+  /// Whether the queue has given notice of work that nobody has taken.
+  static var hasNotice: Bool { crl_poll_now(handle, Int16(POLLIN)) > 0 }
 
   /// Takes the queue's notice of work; false if there is none.
   static func takeNotice() -> Bool {
@@ -17,5 +21,5 @@ enum MainQueue {
 @inline(never)
 func runLoopIsServicingTheMainDispatchQueue() {
   _dispatch_main_queue_callback_4CF(nil)
-  crl_keep_frame()
+  crl_keep_frame(9)
 }

@@ -73,6 +73,7 @@ extension ModeState {
   func removeSource(_ source: RunLoop.Source) -> Membership<RunLoop.Source>? {
     guard let membership = sources.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
     membership.isActive = false
+    signalled.remove(membership)
     countItems(-1)
     return membership
   }
@@ -91,6 +92,7 @@ extension ModeState {
   func removePort(_ port: Port) -> Membership<Port>? {
     guard let membership = ports.removeValue(forKey: ObjectIdentifier(port)) else { return nil }
     membership.isActive = false
+    readyPorts.remove(membership)
     countItems(-1)
     return membership
   }
@@ -169,8 +171,8 @@ extension ModeState {
     withExtendedLifetime(released) {}
   }
 
-  /// Lets go of the observers when the loop ends.
-  func forgetObserverLists() {
+  /// Lets go of the listed observers; they are listed anew when they are next asked for.
+  func dropObserverLists() {
     let released = lists
     lists = []
     listedActivities = []

@@ -20,7 +20,7 @@ struct ModeTable {
   /// The loop's thread has ended: nothing is added any more.
   private(set) var isDead = false
 
-  /// What the loop has announced to sleep for: the mode, and until when.
+  /// What the loop has last announced to sleep for: the mode, and until when.
   var sleepingMode: ModeState?
   var sleepDeadline = Tick.distantPast
   /// The set of descriptors that the loop's thread waits in.
@@ -53,15 +53,13 @@ struct ModeTable {
     modes[name] = mode
     if commonNames.contains(name) {
       mode.isCommon.store(true, ordering: .relaxed)
-      do {
-        try serveMainQueue(in: mode)
-      } catch {
-        Complaint.mainQueue.report("the main dispatch queue is not served in the mode \(name): \(error)")
-      }
+      // If this fails, the mode's next run tries again, and complains.
+      try? serveMainQueue(in: mode)
     }
     return mode
   }
 
+  /// Makes a mode common, or throws and changes nothing; false if it was.
   mutating func makeCommon(_ name: RunLoop.Mode) throws(SystemError) -> Bool {
     guard !commonNames.contains(name) else { return false }
     if let mode = modes[name] {
@@ -72,16 +70,12 @@ struct ModeTable {
     return true
   }
 
-  /// Takes back ``makeCommon(_:)``.
-  mutating func makeUncommon(_ name: RunLoop.Mode) {
-    commonNames.removeAll { $0 == name }
-    modes[name]?.isCommon.store(false, ordering: .relaxed)
-    modes[name]?.servesMainQueue.store(false, ordering: .relaxed)
-  }
-
-  private mutating func serveMainQueue(in mode: ModeState) throws(SystemError) {
-    guard let mainQueueHandle else { return }
-    try pollSet(of: mode).watchMainQueue(mainQueueHandle)
+  /// Lets the main loop serve the main dispatch queue in a common mode.
+  mutating func serveMainQueue(in mode: ModeState) throws(SystemError) {
+    guard let mainQueueHandle, !mode.servesMainQueue.load(ordering: .relaxed) else { return }
+    let set = try pollSet(of: mode)
+    defer { if set.isEmpty { mode.pollSet = nil } }
+    try set.watchMainQueue(mainQueueHandle)
     mode.servesMainQueue.store(true, ordering: .relaxed)
   }
 

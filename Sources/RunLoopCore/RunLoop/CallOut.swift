@@ -6,13 +6,13 @@ import CRunLoopSystem
 @inline(never)
 func runLoopIsCallingOutToASource0(_ block: Block) {
   block.body()
-  crl_keep_frame()
+  crl_keep_frame(1)
 }
 
 @inline(never)
 func runLoopIsCallingOutToASource1(_ port: Port, _ message: Port.Message) {
   port.receive(message)
-  crl_keep_frame()
+  crl_keep_frame(2)
 }
 
 @inline(never)
@@ -21,13 +21,13 @@ func runLoopIsCallingOutToASource1(
   _ source: RunLoop.DescriptorSource, _ events: RunLoop.DescriptorSource.Events
 ) {
   handler(source, events)
-  crl_keep_frame()
+  crl_keep_frame(3)
 }
 
 @inline(never)
 func runLoopIsCallingOutToATimer(_ body: @Sendable (Timer) -> Void, _ timer: Timer) {
   body(timer)
-  crl_keep_frame()
+  crl_keep_frame(4)
 }
 
 @inline(never)
@@ -36,19 +36,19 @@ func runLoopIsCallingOutToAnObserver(
   _ activity: RunLoop.Activity
 ) {
   handler(observer, activity)
-  crl_keep_frame()
+  crl_keep_frame(5)
 }
 
 @inline(never)
 func runLoopIsCallingOutToABlock(_ block: Block) {
   block.body()
-  crl_keep_frame()
+  crl_keep_frame(6)
 }
 
 @inline(never)
 func runLoopIsCallingOutToAnExecutorJob(_ job: LoopJob) {
   job.runner.run(job)
-  crl_keep_frame()
+  crl_keep_frame(10)
 }
 
 @inline(never)
@@ -56,7 +56,7 @@ func runLoopIsCallingOutToASourceSchedule(
   _ body: @Sendable (RunLoop, RunLoop.Mode) -> Void, _ loop: RunLoop, _ mode: RunLoop.Mode
 ) {
   body(loop, mode)
-  crl_keep_frame()
+  crl_keep_frame(7)
 }
 
 @inline(never)
@@ -64,5 +64,5 @@ func runLoopIsCallingOutToASourceCancel(
   _ body: @Sendable (RunLoop, RunLoop.Mode) -> Void, _ loop: RunLoop, _ mode: RunLoop.Mode
 ) {
   body(loop, mode)
-  crl_keep_frame()
+  crl_keep_frame(8)
 }

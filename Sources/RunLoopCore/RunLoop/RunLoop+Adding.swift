@@ -91,7 +91,7 @@ extension RunLoop {
     guard port.isValid else { return refuse(.invalidItem) }
     guard !hasEnded else { return refuse(.endedLoop) }
     port.schedule(in: self, forMode: mode)
-    return true
+    return port.isValid && !hasEnded
   }
 
   /// Removes a port from a mode, or, for ``Mode/common``, a common port from every common mode.

@@ -16,10 +16,10 @@ extension RunLoop {
       item.letGo()
     }
     discardRemainingBlocks()
-    for mode in table.withLock({ $0.modes.values }) { mode.forgetObserverLists() }
+    for mode in table.withLock({ $0.modes.values }) { mode.dropObserverLists() }
     // What a pass was about to call, if the thread ended in one of its call-outs.
-    sources.removeAll()
-    dueTimers.removeAll()
+    while !sources.isEmpty { _ = sources.removeLast() }
+    while !dueTimers.isEmpty { _ = dueTimers.removeLast() }
   }
 
   /// Refuses blocks and jobs from now on; drops the blocks that wait, and runs the jobs.

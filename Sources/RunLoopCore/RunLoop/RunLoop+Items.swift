@@ -14,7 +14,9 @@ extension RunLoop {
   ///
   /// All of its modes or none.
   func attempt(_ item: some RunLoopItem, _ name: Mode) -> Refusal? {
-    var entered: [ModeState] = []
+    // Before the item's lock, which the parent's thread may have held for ever.
+    table.checkFork()
+    var entered = ShortList<ModeState>()
     item.lockItem()
     let refusal: Refusal? =
       if !item.isOpen { .invalidItem } else if !item.mayJoin(self) { .boundItem } else { insert(item, name, &entered) }
@@ -26,10 +28,11 @@ extension RunLoop {
 
   /// Takes an item out of a mode; for ``Mode/common``, a common item out of every common mode.
   func part(_ item: some RunLoopItem, _ name: Mode) {
+    table.checkFork()
     // Whoever invalidates the item takes it out.
     guard item.hold() else { return }
     defer { item.letGo() }
-    var left: [ModeState] = []
+    var left = ShortList<ModeState>()
     item.lockItem()
     table.withLock { table in
       if name == .common {
@@ -49,7 +52,7 @@ extension RunLoop {
   /// The caller holds the item.
   func expel(_ item: some RunLoopItem) {
     guard !sabotage.contains(.invalidKept) else { return }
-    var left: [ModeState] = []
+    var left = ShortList<ModeState>()
     item.lockItem()
     table.withLock { table in
       for mode in item.modes(of: self) { leave(item, mode, &left, &table) }
@@ -62,6 +65,7 @@ extension RunLoop {
 
   /// Whether an item is in a mode, or, for ``Mode/common``, among the common items.
   func holds(_ item: some RunLoopItem, _ name: Mode) -> Bool {
+    table.checkFork()
     item.lockItem()
     defer { item.unlockItem() }
     return table.withLock { table in
@@ -81,40 +85,51 @@ extension RunLoop {
   ///   item has entered the mode.
   public func addCommonMode(_ mode: Mode) throws(RunLoopError) {
     guard mode != .common else { throw .notAMode(mode) }
-    let items: [any RunLoopItem] = try table.withLock { table throws(RunLoopError) in
+    // What can fail comes first, before the mode is common; the order among descriptors means nothing.
+    let watching = try table.withLock { table throws(RunLoopError) in
       guard !table.isDead else { throw .loopHasEnded }
-      do throws(SystemError) {
-        return try table.makeCommon(mode) ? table.orderedCommonItems : []
-      } catch {
-        throw .cannotServeMainQueue(mode, error)
-      }
+      return table.commonNames.contains(mode) ? [] : table.orderedCommonItems.compactMap { $0 as? DescriptorSource }
     }
-    // What can fail comes first; the order among descriptors means nothing.
-    let watching = items.compactMap { $0 as? DescriptorSource }
-    for (index, source) in watching.enumerated() {
-      do throws(SystemError) {
-        try copyCommon(source, mode)
-      } catch {
-        table.withLock { $0.makeUncommon(mode) }
-        for copied in watching[..<index] { part(copied, mode) }
-        throw .cannotWatch(descriptor: source.descriptor, error)
-      }
+    var copied: [DescriptorSource] = []
+    do throws(RunLoopError) {
+      for source in watching where try copyCommon(source, mode) { copied.append(source) }
+      let items = try makeCommon(mode)
+      for item in items { _ = try? copyCommon(item, mode) }
+    } catch {
+      for source in copied { part(source, mode) }
+      throw error
     }
-    for item in items where !(item is DescriptorSource) { try? copyCommon(item, mode) }
     post()
   }
 
-  private func copyCommon(_ item: some RunLoopItem, _ name: Mode) throws(SystemError) {
-    guard !sabotage.contains(.commonItemsNotCopied) else { return }
-    let entered = try enterAsCommon(item, name)
-    if let source = item as? Source { for mode in entered { source.callSchedule(self, mode.name) } }
+  /// Makes a mode common, and gives the items that are to be in it.
+  private func makeCommon(_ name: Mode) throws(RunLoopError) -> [any RunLoopItem] {
+    try table.withLock { table throws(RunLoopError) in
+      do throws(SystemError) {
+        return try table.makeCommon(name) ? table.orderedCommonItems : []
+      } catch {
+        throw .cannotServeMainQueue(name, error)
+      }
+    }
   }
 
-  private func enterAsCommon(_ item: some RunLoopItem, _ name: Mode) throws(SystemError) -> [ModeState] {
-    var entered: [ModeState] = []
+  /// Puts a common item into one more mode; true if it was not there.
+  private func copyCommon(_ item: some RunLoopItem, _ name: Mode) throws(RunLoopError) -> Bool {
+    guard !sabotage.contains(.commonItemsNotCopied) else { return false }
+    do throws(SystemError) {
+      let entered = try enterAsCommon(item, name)
+      if let source = item as? Source { for mode in entered { source.callSchedule(self, mode.name) } }
+      return !entered.isEmpty
+    } catch {
+      throw .cannotWatch(descriptor: (item as? DescriptorSource)?.descriptor ?? -1, error)
+    }
+  }
+
+  private func enterAsCommon(_ item: some RunLoopItem, _ name: Mode) throws(SystemError) -> ShortList<ModeState> {
+    var entered = ShortList<ModeState>()
     item.lockItem()
     defer { item.unlockItem() }
-    guard item.isOpen else { return [] }
+    guard item.isOpen else { return ShortList() }
     try table.withLock { table throws(SystemError) in
       guard !table.isDead, table.commonItems[ObjectIdentifier(item)] != nil else { return }
       try enter(item, table.mode(name), &entered, &table)
@@ -146,18 +161,21 @@ extension RunLoop {
     return false
   }
 
-  private func insert(_ item: some RunLoopItem, _ name: Mode, _ entered: inout [ModeState]) -> Refusal? {
+  private func insert(_ item: some RunLoopItem, _ name: Mode, _ entered: inout ShortList<ModeState>) -> Refusal? {
     let (refusal, wakes) = table.withLock { table -> (Refusal?, Bool) in
       guard !table.isDead else { return (.endedLoop, false) }
-      let names =
-        if name == .common { commonNames(table) } else if sabotage.contains(.timersInEveryMode), item is Timer {
-          [name, .tracking]
-        } else { [name] }
       do throws(SystemError) {
-        for name in names { try enter(item, table.mode(name), &entered, &table) }
+        if name != .common {
+          try enter(item, table.mode(name), &entered, &table)
+          if sabotage.contains(.timersInEveryMode), item is Timer {
+            try enter(item, table.mode(.tracking), &entered, &table)
+          }
+        } else {
+          for name in commonNames(table) { try enter(item, table.mode(name), &entered, &table) }
+        }
       } catch {
         for mode in entered { item.leave(mode, of: self) }
-        entered = []
+        entered = ShortList()
         return (.system(error), false)
       }
       if name == .common {
@@ -192,7 +210,7 @@ extension RunLoop {
 
   /// Under both locks.
   private func enter(
-    _ item: some RunLoopItem, _ mode: ModeState, _ entered: inout [ModeState], _ table: inout ModeTable
+    _ item: some RunLoopItem, _ mode: ModeState, _ entered: inout ShortList<ModeState>, _ table: inout ModeTable
   ) throws(SystemError) {
     guard !item.isIn(mode, of: self) || (sabotage.contains(.duplicatesAdded) && item is Observer) else { return }
     try item.enter(mode, of: self, &table)
@@ -201,14 +219,17 @@ extension RunLoop {
   }
 
   /// Under both locks.
-  private func leave(_ item: some RunLoopItem, _ mode: ModeState, _ left: inout [ModeState], _ table: inout ModeTable) {
+  private func leave(
+    _ item: some RunLoopItem, _ mode: ModeState, _ left: inout ShortList<ModeState>, _ table: inout ModeTable
+  ) {
     item.leave(mode, of: self)
     left.append(mode)
     if sabotage.contains(.emptyModesForgotten), mode.itemCount.load(ordering: .relaxed) == 0 { table.forget(mode.name) }
   }
 
   /// Under no lock: a sleeping loop that has lost its last item ends its run.
-  private func finishLeaving(_ item: some RunLoopItem, _ left: [ModeState]) {
+  private func finishLeaving(_ item: some RunLoopItem, _ left: ShortList<ModeState>) {
+    if item is Observer, RunLoop.currentIfMade === self { for mode in left { mode.dropObserverLists() } }
     if left.contains(where: { $0.itemCount.load(ordering: .relaxed) == 0 }) { post() }
     if let source = item as? Source { for mode in left { source.callCancel(self, mode.name) } }
   }

@@ -81,6 +81,7 @@ extension RunLoop {
   /// sleeps on.
   private func sleep(_ mode: ModeState) {
     var isOver = false
+    var hasWaited = false
     while !isOver {
       let isWatching = mode.isWatching.load(ordering: .relaxed)
       let asleep = word.apply(.announceSleep(waiter.sleeper(watching: isWatching))).after
@@ -89,11 +90,14 @@ extension RunLoop {
       case .again: break
       case .until(let deadline, let set):
         trace(.sleep(until: deadline), mode)
+        hasWaited = true
         waiter.sleep(on: word, while: asleep, until: deadline, in: set)
         if set != nil { table.withLock { $0.waitingIn = nil } }
       }
       isOver = word.apply(.awaken).before.isWoken || isOver
     }
+    // Whatever kept the loop from waiting must not keep it from looking.
+    if !hasWaited { lookAtDescriptors(mode) }
   }
 
   private enum Sleep {
@@ -108,16 +112,12 @@ extension RunLoop {
   private func lastLook(_ mode: ModeState, _ asleep: WakeState, isWatching: Bool) -> Sleep {
     guard !hasBlock(mode, exactly: true) else { return .never }
     return table.withLock { table in
-      purgeSignalled(mode)
-      purgeReadyPorts(mode)
-      guard mode.signalled.isEmpty, mode.readyPorts.isEmpty, !stopFlag.isSet,
-        !mode.isStopped.load(ordering: .relaxed),
+      guard !findSignalled(mode), !findReadyPort(mode), !stopFlag.isSet, !mode.isStopped.load(ordering: .relaxed),
         mode.itemCount.load(ordering: .relaxed) > 0 || isServingMainQueue(mode)
       else { return .never }
       guard (mode.pollSet != nil) == isWatching else { return .again }
       if let set = mode.pollSet {
-        guard !set.hasReady, !set.isMainQueueReady || isDrainingMainQueue else { return .never }
-        set.prepareToWait()
+        guard !hasReady(set, mode) else { return .never }
       }
       var deadline = min(innermost.deadline, mode.timers.wakeTick)
       if sabotage.contains(.sleepInSlices) { deadline = min(deadline, waiter.now + 1_000_000_000) }
@@ -138,10 +138,23 @@ extension RunLoop {
   /// Asks the kernel once what is ready, without waiting.
   private func lookAtDescriptors(_ mode: ModeState) {
     guard mode.isWatching.load(ordering: .relaxed) else { return }
-    let set = table.withLock { _ in
-      mode.pollSet?.prepareToWait()
-      return mode.pollSet
+    let set = table.withLock { _ -> PollSet? in
+      guard let set = mode.pollSet, !hasReady(set, mode) else { return nil }
+      return set
     }
     set?.wait(0)
+  }
+
+  /// Whether an earlier wait has found something that is still to be served; if not, the set is made ready for the
+  /// next.
+  ///
+  /// Under the table's lock.
+  private func hasReady(_ set: PollSet, _ mode: ModeState) -> Bool {
+    if set.isMainQueueReady, isServingMainQueue(mode) {
+      // Another mode may have served it meanwhile.
+      if MainQueue.hasNotice { return true }
+      set.isMainQueueReady = false
+    }
+    return set.prepareToWait(servedBefore: descriptorServices)
   }
 }

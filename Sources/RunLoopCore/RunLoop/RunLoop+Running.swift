@@ -88,9 +88,24 @@ extension RunLoop {
       Complaint.commonRun.report("a run in the common pseudo-mode \(name), which is no mode: finished")
       return nil
     }
-    return table.withLock { table in
-      table.modes[name == .common ? .default : name]
+    var failure: SystemError?
+    let mode = table.withLock { table -> ModeState? in
+      guard let mode = table.modes[name == .common ? .default : name] else { return nil }
+      if mode.isCommon.load(ordering: .relaxed) {
+        do throws(SystemError) {
+          try table.serveMainQueue(in: mode)
+        } catch {
+          failure = error
+        }
+      }
+      // What an earlier run has found ready may have been read since.
+      mode.pollSet?.distrustReadiness()
+      return mode
     }
+    if let failure {
+      Complaint.mainQueue.report("the main dispatch queue is not served in the mode \(name): \(failure)")
+    }
+    return mode
   }
 
   /// Whether the calling thread is the loop's.

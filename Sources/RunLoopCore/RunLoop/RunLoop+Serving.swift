@@ -32,7 +32,8 @@ extension RunLoop {
       if source.perform() { handled = true }
       trace(.callOutEnded(.source0), mode)
     }
-    sources.removeSubrange(start...)
+    // One by one: the last reference to a source may go here, and what that runs may run the loop.
+    while sources.count > start { _ = sources.removeLast() }
     return handled
   }
 
@@ -85,7 +86,16 @@ extension RunLoop {
 
   private func serveDescriptor(_ mode: ModeState) -> Served? {
     guard mode.isWatching.load(ordering: .relaxed) else { return nil }
-    guard let (source, events) = table.withLock({ _ in mode.pollSet?.takeReady() }) else { return nil }
+    let found = table.withLock { _ in
+      let found = mode.pollSet?.takeReady(servedBefore: descriptorServices)
+      // What other modes have found ready may be so no more when this call-out has returned.
+      if found != nil {
+        descriptorServices += 1
+        mode.pollSet?.noteOwnService(descriptorServices)
+      }
+      return found
+    }
+    guard let (source, events) = found else { return nil }
     trace(.callOut(.source1), mode)
     let handled = source.call(events)
     trace(.callOutEnded(.source1), mode)
@@ -93,7 +103,9 @@ extension RunLoop {
   }
 
   private func servePort(_ mode: ModeState) -> Served? {
-    guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let port = takeReadyPort(mode), port.hold() else { return nil }
+    guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let port = takeReadyPort(mode), port.hold() else {
+      return nil
+    }
     defer { port.letGo() }
     let message = port.takeMessage()
     requeue(port, mode)
@@ -116,6 +128,9 @@ extension RunLoop {
   func isMainQueueReady(_ mode: ModeState) -> Bool {
     guard innermost.mayAskMainQueue, isServingMainQueue(mode), MainQueue.takeNotice() else { return false }
     isMainQueueNoticed = true
+    lastSleepBegan = .never
+    // The epoll set may have been told of the same work.
+    table.withLock { _ in mode.pollSet?.isMainQueueReady = false }
     rotation = ReadyClass.mainQueue.rawValue
     return true
   }
@@ -141,36 +156,34 @@ extension RunLoop {
 
 // What the loop's thread takes from the table.
 extension RunLoop {
-  /// Drops from the mode's list what is not signalled any more.
+  /// Whether a source of the mode is signalled.
   ///
   /// Under the table's lock.
-  func purgeSignalled(_ mode: ModeState) {
-    mode.signalled.purge { $0.isSignalled }
-    if mode.signalled.isEmpty { mode.mayHaveSignalled.store(false, ordering: .relaxed) }
+  func findSignalled(_ mode: ModeState) -> Bool {
+    if mode.signalled.peekFirst(where: { $0.isSignalled }) != nil { return true }
+    mode.mayHaveSignalled.store(false, ordering: .relaxed)
+    return false
   }
 
-  /// Drops from the mode's list the ports whose messages another loop has taken.
+  /// Whether a port of the mode has a message.
   ///
   /// Under the table's lock.
-  func purgeReadyPorts(_ mode: ModeState) {
-    mode.readyPorts.purge { $0.hasMessage }
-    if mode.readyPorts.isEmpty { mode.mayHaveReadyPorts.store(false, ordering: .relaxed) }
+  func findReadyPort(_ mode: ModeState) -> Bool {
+    if mode.readyPorts.peekFirst(where: { $0.hasMessage }) != nil { return true }
+    mode.mayHaveReadyPorts.store(false, ordering: .relaxed)
+    return false
   }
 
   func hasSignalledSource(_ mode: ModeState) -> Bool {
-    guard mode.mayHaveSignalled.load(ordering: .relaxed) else { return false }
-    return table.withLock { _ in
-      purgeSignalled(mode)
-      return !mode.signalled.isEmpty
-    }
+    mode.mayHaveSignalled.load(ordering: .relaxed) && table.withLock { _ in findSignalled(mode) }
   }
 
   /// Appends the mode's marked sources to ``sources``, by order and then by their first signal.
   private func collectSignalled(_ mode: ModeState) {
     let start = sources.count
     table.withLock { _ in
-      purgeSignalled(mode)
-      for entry in mode.signalled.entries { sources.append(entry.item) }
+      mode.signalled.forEach(where: { $0.isSignalled }) { sources.append($0) }
+      if mode.signalled.isEmpty { mode.mayHaveSignalled.store(false, ordering: .relaxed) }
     }
     func stands(_ left: Source, before right: Source) -> Bool {
       left.order != right.order ? left.order < right.order : left.signalOrder < right.signalOrder
@@ -183,10 +196,7 @@ extension RunLoop {
   }
 
   private func takeReadyPort(_ mode: ModeState) -> Port? {
-    table.withLock { _ in
-      purgeReadyPorts(mode)
-      return mode.readyPorts.isEmpty ? nil : mode.readyPorts.takeFirst().item
-    }
+    table.withLock { _ in findReadyPort(mode) ? mode.readyPorts.takeFirst { _ in true }?.item : nil }
   }
 
   /// Puts a port that still has messages behind the others, before the call-out: a run nested in it receives the next.

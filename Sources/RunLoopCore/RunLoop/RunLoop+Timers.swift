@@ -23,7 +23,8 @@ extension RunLoop {
       trace(.callOutEnded(.timer), mode)
       endFiring(timer)
     }
-    dueTimers.removeSubrange(start...)
+    // One by one: the last reference to a timer may go here, and what that runs may run the loop.
+    while dueTimers.count > start { _ = dueTimers.removeLast() }
     return true
   }
 

@@ -41,6 +41,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   var isMainQueueNoticed = false
   /// The main dispatch queue's blocks are being run: nested runs leave it alone.
   var isDrainingMainQueue = false
+  /// How many times a descriptor was served, in whatever mode.
+  var descriptorServices = 0
   /// Which class of ready things is looked at first after the next wait.
   var rotation = 0
 

@@ -11,7 +11,7 @@ final class PollSet: @unchecked Sendable {
   /// The sources of one descriptor.
   private struct Watch {
     /// Tells the events of this watch from those of an earlier one of the same number.
-    let serial: UInt32
+    var serial: UInt32
     var sources: ContiguousArray<Membership<RunLoop.DescriptorSource>> = []
     /// Which source's turn it is.
     var turn = 0
@@ -19,10 +19,16 @@ final class PollSet: @unchecked Sendable {
     var interests: RunLoop.DescriptorSource.Events {
       sources.reduce(into: []) { $0.formUnion($1.item.events) }
     }
+
+    /// What a source is to be told of what was found.
+    func events(_ found: Ready, for source: RunLoop.DescriptorSource) -> RunLoop.DescriptorSource.Events {
+      let events = found.events.intersection(source.events.union([.hangUp, .error]))
+      return found.isHalfClosed ? events.union(source.events.intersection(.hangUp)) : events
+    }
   }
 
   /// A descriptor that a wait found ready.
-  private struct Ready {
+  fileprivate struct Ready {
     let descriptor: Int32
     let serial: UInt32
     let events: RunLoop.DescriptorSource.Events
@@ -46,6 +52,10 @@ final class PollSet: @unchecked Sendable {
   /// How many descriptors have left, now and when the last wait began.
   private var departures = 0
   private var departuresBeforeWait = 0
+  /// How many times the loop had served a descriptor when the last wait began, but for those that were of this set.
+  private var seenServices = 0
+  /// Whether what was found ready may be so no more.
+  private var mustVerify = false
 
   private var ready = MoveQueue<Ready>()
   private let buffer = UnsafeMutablePointer<epoll_event>.allocate(capacity: PollSet.batch)
@@ -100,7 +110,7 @@ extension PollSet {
     if isNew { lastSerial &+= 1 }
     var watch = watches[descriptor] ?? Watch(serial: lastSerial)
     watch.sources.append(membership)
-    try apply(watch, descriptor, isNew: isNew)
+    try apply(&watch, descriptor, isNew: isNew)
     watches[descriptor] = watch
   }
 
@@ -114,58 +124,125 @@ extension PollSet {
       // The descriptor may have been closed before its source was removed: then the kernel has forgotten it already.
       try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
     } else {
-      try? apply(watch, descriptor, isNew: false)
+      try? apply(&watch, descriptor, isNew: false)
       watches[descriptor] = watch
     }
   }
 
   /// Tells the kernel what a descriptor is watched for.
   ///
-  /// A number that was closed and used again stands in our table and not in the kernel's, or the other way round.
-  private func apply(_ watch: Watch, _ descriptor: Int32, isNew: Bool) throws(SystemError) {
-    let events = watch.interests.epollBits
-    let data = UInt64(watch.serial) << 32 | UInt64(UInt32(bitPattern: descriptor))
+  /// A number that was closed and used again stands in our table and not in the kernel's, or the other way round. The old file
+  /// may live on under another number; what the kernel says of it is stray from now on.
+  private func apply(_ watch: inout Watch, _ descriptor: Int32, isNew: Bool) throws(SystemError) {
     do {
-      try PollSet.control(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, events, data)
+      try control(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, watch)
     } catch {
       switch (isNew, error.number) {
-      case (false, ENOENT): try PollSet.control(epoll, EPOLL_CTL_ADD, descriptor, events, data)
-      case (true, EEXIST): try PollSet.control(epoll, EPOLL_CTL_MOD, descriptor, events, data)
+      case (false, ENOENT):
+        lastSerial &+= 1
+        watch.serial = lastSerial
+        hasStrayEvents = true
+        try control(epoll, EPOLL_CTL_ADD, descriptor, watch)
+      case (true, EEXIST): try control(epoll, EPOLL_CTL_MOD, descriptor, watch)
       default: throw error
       }
     }
   }
 
-  /// Before a wait: makes the kernel's set anew if it reports what nobody watches and nobody can remove.
-  func prepareToWait() {
+  private func control(
+    _ epoll: OwnedDescriptor, _ operation: Int32, _ descriptor: Int32, _ watch: Watch
+  ) throws(SystemError) {
+    let data = UInt64(watch.serial) << 32 | UInt64(UInt32(bitPattern: descriptor))
+    try PollSet.control(epoll, operation, descriptor, watch.interests.epollBits, data)
+  }
+
+  /// Whether an earlier wait has found something that is still to be served.
+  ///
+  /// If not, the set is made ready for a wait: the kernel's is made anew if it reports what nobody watches and nobody can
+  /// remove.
+  ///
+  /// - Parameter services: How many times the loop has served a descriptor, in whatever mode.
+  func prepareToWait(servedBefore services: Int) -> Bool {
+    discardStaleReadiness(services)
+    guard ready.isEmpty else { return true }
+    mustVerify = false
     departuresBeforeWait = departures
-    guard hasStrayEvents, let fresh = try? PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle) else {
-      return
+    if hasStrayEvents { makeAnew() }
+    return false
+  }
+
+  /// Makes the kernel's set anew, with what is watched and nothing else; or leaves the old one for this time.
+  private func makeAnew() {
+    do throws(SystemError) {
+      let fresh = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle)
+      for (descriptor, watch) in watches {
+        do throws(SystemError) {
+          try control(fresh, EPOLL_CTL_ADD, descriptor, watch)
+        } catch {
+          // A number that is closed can be watched no more, in any set.
+          guard error.number == EBADF else { throw error }
+        }
+      }
+      epoll = fresh
+      hasStrayEvents = false
+    } catch {}
+  }
+
+  /// Notes that the loop has served a descriptor of this set: what else was found ready here still is.
+  func noteOwnService(_ services: Int) { seenServices = services }
+
+  /// Notes that anything may have happened since the last wait: what was found ready is asked for again before it is served.
+  func distrustReadiness() { mustVerify = true }
+
+  private func discardStaleReadiness(_ services: Int) {
+    if services != seenServices {
+      seenServices = services
+      mustVerify = true
     }
-    hasStrayEvents = false
-    epoll = fresh
-    for (descriptor, watch) in watches { try? apply(watch, descriptor, isNew: true) }
+    while !ready.isEmpty {
+      let isCurrent = ready.withElement(at: 0) { found in
+        hasTaker(found) && (!mustVerify || isStillReady(found))
+      }
+      if isCurrent { return }
+      noteStray(ready.takeFirst())
+    }
+  }
+
+  /// Whether some source is to be told of what was found.
+  private func hasTaker(_ found: Ready) -> Bool {
+    guard let watch = watches[found.descriptor], watch.serial == found.serial else { return false }
+    return watch.sources.contains { !watch.events(found, for: $0.item).isEmpty }
+  }
+
+  private func isStillReady(_ found: Ready) -> Bool {
+    var asked: Int32 = 0
+    if found.events.contains(.readable) { asked |= POLLIN }
+    if found.events.contains(.writable) { asked |= POLLOUT }
+    return found.isHalfClosed || crl_poll_now(found.descriptor, Int16(asked)) > 0
+  }
+
+  /// Readiness of what is not watched is stray if nothing has left since the wait that found it.
+  private func noteStray(_ found: Ready) {
+    if departures == departuresBeforeWait, watches[found.descriptor]?.serial != found.serial { hasStrayEvents = true }
   }
 
   /// The source whose turn it is among those of the next ready descriptor, and what it is to be told.
   ///
   /// What was found ready and is watched no more is passed over.
-  func takeReady() -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
-    while !ready.isEmpty {
-      let found = ready.takeFirst()
-      guard var watch = watches[found.descriptor], watch.serial == found.serial else {
-        if departures == departuresBeforeWait { hasStrayEvents = true }
-        continue
-      }
-      for _ in watch.sources.indices {
-        watch.turn = (watch.turn + 1) % watch.sources.count
-        let source = watch.sources[watch.turn].item
-        var events = found.events.intersection(source.events.union([.hangUp, .error]))
-        if found.isHalfClosed, source.events.contains(.hangUp) { events.insert(.hangUp) }
-        guard !events.isEmpty else { continue }
-        watches[found.descriptor] = watch
-        return (source, events)
-      }
+  func takeReady(
+    servedBefore services: Int
+  ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+    discardStaleReadiness(services)
+    guard !ready.isEmpty else { return nil }
+    let found = ready.takeFirst()
+    guard let watch = watches[found.descriptor] else { return nil }
+    for offset in 1...watch.sources.count {
+      let turn = (watch.turn + offset) % watch.sources.count
+      let source = watch.sources[turn].item
+      let events = watch.events(found, for: source)
+      guard !events.isEmpty else { continue }
+      watches[found.descriptor]?.turn = turn
+      return (source, events)
     }
     return nil
   }
@@ -173,15 +250,15 @@ extension PollSet {
 
 // The wait. The loop's thread.
 extension PollSet {
-  /// Whether the last wait found a descriptor that has not been served.
-  var hasReady: Bool { !ready.isEmpty }
+  /// Whether the last wait found a descriptor.
+  var hasFound: Bool { !ready.isEmpty }
 
   /// Waits until a descriptor is ready, the loop is woken, or the time is over.
   ///
   /// - Parameter nanoseconds: How long to wait; nil: without end. It may return early: the caller looks again.
   func wait(_ nanoseconds: Int64?) {
     guard ready.isEmpty else { return }
-    let count = (try? waitForEvents(nanoseconds)) ?? 0
+    let count = waitUnlessInterrupted(nanoseconds)
     for event in UnsafeBufferPointer(start: buffer, count: Int(count)) {
       switch event.data.u64 {
       case Token.wake: break
@@ -194,6 +271,16 @@ extension PollSet {
             descriptor: descriptor, serial: serial, events: .init(epollBits: event.events),
             isHalfClosed: event.events & EPOLLRDHUP.rawValue != 0))
       }
+    }
+  }
+
+  private func waitUnlessInterrupted(_ nanoseconds: Int64?) -> Int32 {
+    do {
+      return try waitForEvents(nanoseconds)
+    } catch {
+      // Nothing else can go wrong with a set that is ours, unless somebody has closed it: then the loop cannot go on.
+      guard error.number == EINTR else { fatalError("the run loop's descriptor \(epoll.number) was closed: \(error)") }
+      return 0
     }
   }
 

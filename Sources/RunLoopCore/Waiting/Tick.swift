@@ -53,6 +53,10 @@ extension Tick {
 extension Int64 {
   /// The nanoseconds of a duration, the nearest that there are.
   package init(saturating duration: Duration) {
+    guard duration < .nanoseconds(Int64.max), duration > .nanoseconds(Int64.min) else {
+      self = duration > .zero ? .max : .min
+      return
+    }
     let (seconds, attoseconds) = duration.components
     let (nanoseconds, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     guard !overflow else {

@@ -25,7 +25,7 @@ final class WakeDescriptor: Sendable {
 
   /// Wakes whoever waits in one of the sets.
   ///
-  /// A counter so high that a write would block is readable all the same, so no failure loses a wake-up.
+  /// The write cannot fail: the counter would have to be near its end.
   func wake() {
     _ = try? SystemCall.eventWrite.makeUninterrupted { crl_event_write(descriptor.number) }
   }

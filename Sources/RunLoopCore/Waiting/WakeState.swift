@@ -9,10 +9,10 @@ struct WakeState: Hashable, Sendable {
     case nobody = 0
     /// The loop's thread sleeps on the word itself.
     case futex = 1
-    /// The loop's thread waits in an epoll set, in which a counter stands.
-    case epoll = 2
     /// Virtual time passes for the loop.
-    case virtual = 3
+    case virtual = 2
+    /// The loop's thread waits in an epoll set, in which a counter stands.
+    case epoll = 3
   }
 
   var bits: UInt32

@@ -2,7 +2,7 @@ import RunLoopCore
 
 /// What a loop's description says, taken apart again.
 ///
-/// The items' addresses are replaced by names, so that two descriptions of the same things are equal.
+/// The items' addresses and descriptors are replaced by names, so that two descriptions of the same things are equal.
 struct LoopDescription: Sendable {
   /// The lines of the description.
   let lines: [String]
@@ -10,7 +10,12 @@ struct LoopDescription: Sendable {
   /// Describes a loop, with names for objects.
   init(of loop: RunLoop, names: [(object: AnyObject, name: String)]) {
     var text = loop.debugDescription
-    for (object, name) in names { text.replace(" \(address(of: object))>", with: " \(name)>") }
+    for (object, name) in names {
+      text.replace(" \(address(of: object))>", with: " \(name)>")
+      if let source = object as? RunLoop.DescriptorSource {
+        text.replace("descriptor = \(source.descriptor),", with: "descriptor = \(name),")
+      }
+    }
     lines = text.split(separator: "\n").map { String($0.replacing("\t", with: "  ")) }
   }
 

@@ -1,11 +1,18 @@
 import Runtime
 
+/// The program and the libraries in the process.
+///
+/// Found once: the search reads every file that is mapped into memory, and would crash if another thread unmapped one
+/// meanwhile, as looking up symbols does.
+private let images = ImageMap.capture()
+
 /// The functions on the calling thread's stack, innermost first, by the names in the program's symbol tables.
 ///
-/// A function without a symbol is left out. The first look at a program takes some milliseconds, a later one less than one.
+/// A function without a symbol is left out, and so is one that was inlined: to find those, the debugger's information would
+/// have to be read.
 func stack() -> [String] {
-  guard let trace = try? Backtrace.capture().symbolicated() else { return [] }
-  return trace.frames.compactMap { $0.symbol?.name }
+  let trace = try? Backtrace.capture(images: images).symbolicated(with: images, options: .useSymbolCache)
+  return (trace?.frames ?? []).compactMap { $0.symbol?.name }
 }
 
 /// The call-out functions among the functions of a stack, without their parameters, or `none`.

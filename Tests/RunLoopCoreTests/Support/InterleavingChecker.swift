@@ -18,6 +18,8 @@ struct InterleavingChecker {
     case sleepWithoutComparison
     /// A poster takes the sleeper out of the word and wakes nobody.
     case noWake
+    /// The loop names the epoll set that it waits in without looking whether somebody has taken it out of the word.
+    case waitWithoutComparison
   }
 
   enum Operation {
@@ -41,6 +43,8 @@ struct InterleavingChecker {
   }
 
   let variant: Variant
+  /// How the loop sleeps.
+  var sleeper = WakeState.Sleeper.futex
   let posters: [[Operation]]
 
   func run() -> Verdict {
@@ -82,7 +86,7 @@ struct InterleavingChecker {
 /// Where all programs are, and all that they share.
 private struct Situation: Hashable {
   enum LoopStep: Hashable {
-    case beginPass, takeWork, announce, lookAgain, sleep, blocked, awaken, endAnnouncement, endWait
+    case beginPass, takeWork, announce, lookAgain, name, sleep, blocked, forget, awaken, endAnnouncement, endWait
   }
 
   enum PosterStep: Hashable {
@@ -101,6 +105,10 @@ private struct Situation: Hashable {
   /// What the loop has announced and compares when it goes to sleep.
   var announced = WakeState.idle
   var posters: [Poster]
+  /// Whether the table names the epoll set that the loop waits in.
+  var isNamed = false
+  /// The counter in the epoll set has been written to, and no wait has returned for it.
+  var isCounted = false
   /// Work that was pushed and that the loop has not taken.
   var work = 0
   /// Somebody has asked for one more pass, and none has begun since, nor has a wait ended.
@@ -129,15 +137,29 @@ extension InterleavingChecker {
       next.loop = variant == .recheckBeforeAnnounce ? .lookAgain : .announce
       return (next, "takes \(here.work) pieces of work")
     case .announce:
-      next.word = here.word.applying(.announceSleep(.futex)).state
+      next.word = here.word.applying(.announceSleep(sleeper)).state
       next.announced = next.word
       let goesOn: Situation.LoopStep = variant == .recheckBeforeAnnounce ? .sleep : .lookAgain
       next.loop = next.word.isWoken ? .endAnnouncement : goesOn
       return (next, "announces its sleep")
     case .lookAgain:
-      let goesOn: Situation.LoopStep = variant == .recheckBeforeAnnounce ? .announce : .sleep
+      let goesOn: Situation.LoopStep =
+        variant == .recheckBeforeAnnounce ? .announce : sleeper == .epoll ? .name : .sleep
       next.loop = here.work > 0 ? .endAnnouncement : goesOn
       return (next, "looks again and finds \(here.work)")
+    case .name:
+      let waits = variant == .waitWithoutComparison || here.word == here.announced
+      next.isNamed = waits
+      next.loop = waits ? .sleep : .awaken
+      return (next, waits ? "names its epoll set" : "finds the word changed")
+    case .sleep where sleeper == .epoll:
+      next.isCounted = false
+      next.loop = here.isCounted ? .forget : .blocked
+      return (next, here.isCounted ? "finds the counter" : "falls asleep")
+    case .forget:
+      next.isNamed = false
+      next.loop = .awaken
+      return (next, "forgets its epoll set")
     case .sleep:
       let sleeps = variant == .sleepWithoutComparison || here.word == here.announced
       next.loop = sleeps ? .blocked : .awaken
@@ -199,6 +221,14 @@ extension InterleavingChecker {
       if operation == .wakeUp { next.isUnanswered = true }
       poster.step = action == .none || variant == .noWake ? .done : .wake
       step = "changes the word to: \(after)"
+    case .wake where sleeper == .epoll:
+      // The loop's thread returns for the write, or will when it waits.
+      if here.isNamed {
+        next.isCounted = here.loop != .blocked
+        if here.loop == .blocked { next.loop = .forget }
+      }
+      poster.step = .done
+      step = here.isNamed ? "writes to the counter" : "finds no epoll set"
     case .wake:
       if here.loop == .blocked { next.loop = .awaken }
       poster.step = .done

@@ -1,0 +1,32 @@
+/// A list of which most have one element or none: the first lies inline, so that a short one allocates nothing.
+struct ShortList<Element> {
+  private(set) var first: Element?
+  private var others: ContiguousArray<Element> = []
+
+  init() {}
+
+  init(_ element: Element) {
+    first = element
+  }
+
+  var isEmpty: Bool { first == nil }
+
+  mutating func append(_ element: Element) {
+    if first == nil { first = element } else { others.append(element) }
+  }
+}
+
+extension ShortList: Sequence {
+  func makeIterator() -> Iterator { Iterator(first: first, others: others.makeIterator()) }
+
+  struct Iterator: IteratorProtocol {
+    fileprivate var first: Element?
+    fileprivate var others: IndexingIterator<ContiguousArray<Element>>
+
+    mutating func next() -> Element? {
+      guard let element = first else { return others.next() }
+      first = nil
+      return element
+    }
+  }
+}

@@ -1,0 +1,246 @@
+import Glibc
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Bad input: durations", .timeLimit(.minutes(5)))
+struct BadDurationTests {
+  // R12
+  @Test(
+    "the most negative times are one pass without a wait",
+    arguments: [Duration.seconds(Int64.min), Duration(secondsComponent: 0, attosecondsComponent: -1)])
+  func negativeDuration(timeout: Duration) {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      loop.run(log, for: timeout)
+    }
+    #expect(log == "E BT BS X timedOut")
+  }
+
+  // R12
+  @Test(
+    "the most and the least negative seconds are one pass without a wait",
+    arguments: [-Double.greatestFiniteMagnitude, -Double.leastNonzeroMagnitude, -0.0])
+  func negativeSeconds(seconds: Double) {
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      log.write("\(loop.run(mode: .default, for: seconds))")
+    }
+    #expect(log == "E BT BS X timedOut")
+  }
+
+  // R13
+  @Test("what is not a number is without end, whatever its sign and kind", arguments: [-Double.nan, .signalingNaN])
+  func notANumber(seconds: Double) {
+    let log = record(observing: nil) { time, loop, log in
+      loop.keepAlive()
+      time.at(.seconds(2_000_000_000)) { loop.stop() }
+      log.write("\(loop.run(mode: .default, for: seconds))")
+    }
+    #expect(log == "stopped")
+  }
+
+  // R95, M12
+  @Test("a timer with the longest interval fires at its date, and not again")
+  func longestInterval() {
+    let log = record(observing: nil) { time, loop, log in
+      loop.add(Timer(at: 5, every: .seconds(Int64.max)) { _ in time.stamp(log, "T") }, forMode: .default)
+      loop.run(log, for: .seconds(500_000_000))
+    }
+    #expect(log == "T5 timedOut")
+  }
+
+  // R95, M12
+  @Test("a timer with the most negative interval fires once")
+  func mostNegativeInterval() {
+    let log = record(observing: nil) { time, loop, log in
+      loop.add(Timer(at: 5, every: .seconds(Int64.min)) { _ in time.stamp(log, "T") }, forMode: .default)
+      loop.run(log)
+    }
+    #expect(log == "T5 finished")
+  }
+
+  // M12
+  @Test(
+    "in Foundation's spelling the most negative intervals mean 0.0001 seconds, the least positive a microsecond",
+    arguments: [
+      (-Double.infinity, 0.0001), (-.greatestFiniteMagnitude, 0.0001), (-0.0, 0.0001), (.leastNonzeroMagnitude, 1e-6),
+    ])
+  func foundationInterval(seconds: Double, interval: Double) {
+    #expect(Timer(timeInterval: seconds, repeats: true) { _ in }.timeInterval == interval)
+  }
+
+  // M12
+  @Test("in Foundation's spelling the longest interval is never over")
+  func foundationLongest() {
+    let log = record(observing: nil) { _, loop, log in
+      for seconds in [Double.greatestFiniteMagnitude, 1e11] {
+        loop.add(Timer(timeInterval: seconds, repeats: true) { _ in log.write("T") }, forMode: .default)
+      }
+      loop.run(log, for: .seconds(500_000_000))
+    }
+    #expect(log == "timedOut")
+  }
+
+  // M12
+  @Test("a scheduled timer whose interval is not a number is a mistake, and the message says so")
+  func scheduledNotANumber() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = Timer.scheduledTimer(withTimeInterval: .nan, repeats: true) { _ in }
+    }
+    #if DEBUG
+      let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+      #expect(message.contains("a timer's interval of nan seconds is not a number"))
+    #endif
+  }
+
+  // R93, R95
+  @Test("a date as far in the past as can be is due at once, and its phase goes on from now")
+  func distantPast() {
+    let log = record(observing: nil) { time, loop, log in
+      let past = Tick.distantPast.instant
+      let timer = Timer(deadline: past, interval: .milliseconds(10)) { _ in time.stamp(log, "T") }
+      loop.add(timer, forMode: .default)
+      log.write("\(timer.deadline == past)")
+      loop.run(log, for: .milliseconds(25))
+    }
+    #expect(log == "true T0 T10 T20 timedOut")
+  }
+
+  // R99f, M8
+  @Test("a tolerance without end lets a timer wait for whatever else wakes the loop", arguments: [1e300, .infinity])
+  func endlessTolerance(seconds: Double) {
+    let log = record(observing: nil) { time, loop, log in
+      let timer = loop.after(.milliseconds(10)) { _ in time.stamp(log, "T") }
+      timer.tolerance = seconds
+      loop.keepAlive()
+      time.at(.seconds(30)) { loop.wakeUp() }
+      loop.run(log, for: .seconds(60))
+    }
+    #expect(log == "T30000 timedOut")
+  }
+
+  // R99f, M8
+  @Test("a tolerance as negative as can be is none", arguments: [-Double.infinity, -.greatestFiniteMagnitude])
+  func negativeTolerance(seconds: Double) {
+    let log = record(observing: nil) { time, loop, log in
+      let timer = loop.after(.milliseconds(10)) { _ in time.stamp(log, "T") }
+      timer.tolerance = seconds
+      loop.run(log, for: .seconds(60))
+    }
+    #expect(log == "T10 finished")
+  }
+}
+
+@Suite("Bad input: modes, loops and threads", .timeLimit(.minutes(5)))
+struct BadPlaceTests {
+  // R20, R24
+  @Test("a mode may have any name, also none, and a run of its near namesake is finished")
+  func names() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.signalled(mode: "") { log.write("S0") }
+      loop.run(log, mode: " ", for: .zero)
+      loop.run(log, mode: "", for: .zero)
+      loop.run(log, mode: "kcfrunloopdefaultmode", for: .zero)
+    }
+    #expect(log == "finished S0 timedOut finished")
+  }
+
+  // R32, R100
+  @Test("what is asked of a mode that does not exist, or of the common pseudo-mode as if it were one, is nothing")
+  func asked() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in }
+      for mode in [RunLoop.Mode("a"), .common] {
+        loop.remove(source, forMode: mode)
+        log.write("\(loop.contains(source, forMode: mode)) \(loop.nextDeadline(forMode: mode) == nil)")
+        loop.run(log, mode: mode, for: .zero)
+      }
+      loop.after(.milliseconds(5), mode: .common) { _ in }
+      log.write("\(loop.nextDeadline(forMode: .common) == nil) \(loop.modes == [.default])")
+    }
+    #expect(log == "false true finished false true finished true true")
+  }
+
+  // R74, R81, M21
+  @Test("a descriptor source that is invalid is refused by its error, and counted")
+  func invalidSource() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in }
+      source.invalidate()
+      for mode in [RunLoop.Mode.default, .common] {
+        let error = failure { () throws(RunLoopError) in try loop.add(source, forMode: mode) }
+        log.write("\(error == .invalidSource) \(loop.contains(source, forMode: mode))")
+      }
+      log.write("\(loop.statistics.refusals) \(loop.pollSet() == nil)")
+    }
+    #expect(log == "true false true false 2 true")
+  }
+
+  // R117, M21
+  @Test("a loop whose thread has ended refuses a descriptor source by its error, and counts it")
+  func endedLoop() throws {
+    let pipe = try Pipe()
+    let loop = onVirtualTime { _, loop in loop }
+    let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in }
+    for mode in [RunLoop.Mode.default, .common, "a"] {
+      #expect(throws: RunLoopError.loopHasEnded) { try loop.add(source, forMode: mode) }
+      #expect(!loop.contains(source, forMode: mode))
+    }
+    #expect(loop.statistics.refusals == 3)
+    #expect(loop.pollSet() == nil)
+    // It is free for another.
+    let isTaken = onVirtualTime { _, other in
+      failure { () throws(RunLoopError) in try other.add(source, forMode: .default) } == nil
+    }
+    #expect(isTaken)
+  }
+
+  // M7, M11, M21
+  @Test(
+    "each error says what is the matter",
+    arguments: [
+      (RunLoopError.loopHasEnded, "the thread of the run loop has ended"),
+      (.notAMode(.common), "\"kCFRunLoopCommonModes\" stands for the common modes and is not a mode itself"),
+      (.invalidSource, "the source has been invalidated"),
+      (
+        .cannotServeMainQueue("a", SystemError(call: "epoll_create1", number: EMFILE)),
+        "the main dispatch queue cannot be served in the mode \"a\": epoll_create1: Too many open files (24)"
+      ),
+    ])
+  func descriptions(error: RunLoopError, text: String) {
+    #expect("\(error)" == text)
+  }
+
+  // R18, M15
+  @Test("a run of the main loop by another thread fails with the names of both")
+  func mainLoop() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      onNewThread {
+        if let file = fopen("/proc/thread-self/comm", "w") {
+          fputs("not main", file)
+          fclose(file)
+        }
+        _ = RunLoop.main.runUntilStopped()
+      }
+    }
+    let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    let line = try #require(message.split(separator: "\n").first { $0.contains("cannot be run by thread") })
+    #expect(line.contains("\"not main\""))
+    #expect(line.split(separator: "\"").count >= 4)
+  }
+
+  // R18, M15
+  @Test("a loop cannot be run by another thread while its own runs it")
+  func runningLoop() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let running = RunningLoop { loop, _ in loop.keepAlive() }
+      running.loop.awaitSleep(.futex)
+      running.loop.run(mode: .default, for: Duration.zero)
+    }
+    let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(message.contains("cannot be run by thread"))
+  }
+}

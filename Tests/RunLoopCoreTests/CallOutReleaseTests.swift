@@ -1,0 +1,96 @@
+import Testing
+
+@testable import RunLoopCore
+
+/// What a pass holds last may run anything when it is released.
+///
+/// Each test has a process of its own: a conflict of accesses ends it.
+@Suite("What the release of an item runs", .timeLimit(.minutes(5)))
+struct CallOutReleaseTests {
+  // R94, R108, M10
+  @Test("a due timer that an earlier one has removed runs the loop as it is released")
+  func timer() async {
+    await #expect(processExitsWith: .success) {
+      let log = onVirtualTime { _, loop in
+        let log = Log()
+        let only = Box<Timer?>(nil)
+        loop.after(.milliseconds(5)) { _ in
+          log.write("A")
+          if let timer = only.value { loop.remove(timer, forMode: .default) }
+          only.value = nil
+        }
+        only.value = { [runner = Runner(loop, log)] in loop.after(.milliseconds(5)) { _ in runner.touch() } }()
+        loop.add(Timer(at: 1) { _ in log.write("T") }, forMode: "inner")
+        log.write("\(loop.run(mode: .default, for: .seconds(1)))")
+        return log.text
+      }
+      precondition(log == "A deinit T finished", log)
+    }
+  }
+
+  // R66, R108, M10
+  @Test("a signalled source that an earlier one has removed runs the loop as it is released")
+  func source() async {
+    await #expect(processExitsWith: .success) {
+      let log = onVirtualTime { _, loop in
+        let log = Log()
+        let only = Box<RunLoop.Source?>(nil)
+        loop.signalled(order: -1) {
+          log.write("A")
+          if let source = only.value { loop.remove(source, forMode: .default) }
+          only.value = nil
+        }.signal()
+        only.value = { [runner = Runner(loop, log)] in loop.signalled { runner.touch() } }()
+        loop.signalled(mode: "inner") { log.write("S0") }
+        log.write("\(loop.run(mode: .default, for: .zero))")
+        return log.text
+      }
+      precondition(log == "A deinit S0 timedOut", log)
+    }
+  }
+
+  // R108, M10
+  @Test("a port that its own message has removed runs the loop as it is released")
+  func port() async {
+    await #expect(processExitsWith: .success) {
+      let log = onVirtualTime { _, loop in
+        let log = Log()
+        do {
+          let runner = Runner(loop, log)
+          let port = Port { port, _ in
+            log.write("P")
+            loop.remove(port, forMode: .default)
+            runner.touch()
+          }
+          try? port.send(.init())
+          loop.add(port, forMode: .default)
+        }
+        let inner = Port { _, _ in log.write("inner") }
+        try? inner.send(.init())
+        loop.add(inner, forMode: "inner")
+        log.write("\(loop.run(mode: .default, for: .seconds(1)))")
+        return log.text
+      }
+      precondition(log == "P deinit inner finished", log)
+    }
+  }
+}
+
+/// Runs a loop in another mode when nothing holds it any more.
+private final class Runner: Sendable {
+  private let loop: RunLoop
+  private let log: Log
+
+  init(_ loop: RunLoop, _ log: Log) {
+    self.loop = loop
+    self.log = log
+  }
+
+  /// Keeps the runner alive to here.
+  func touch() {}
+
+  deinit {
+    log.write("deinit")
+    loop.run(mode: "inner", for: .zero)
+  }
+}

@@ -1,0 +1,136 @@
+import Dispatch
+import Glibc
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("What watching costs and gives back", .timeLimit(.minutes(5)))
+struct DescriptorCostTests {
+  // R114, M7
+  @Test("the last source of a mode gives its epoll set back, the last of a loop its counter too")
+  func givesBack() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      func state(_ set: WeakBox<PollSet>, _ counter: WeakBox<WakeDescriptor>) -> String {
+        "\(set.object == nil) \(counter.object == nil) \(loop.pollSet() == nil) \(loop.pollSet("a") == nil)"
+      }
+      func boxes() -> (WeakBox<PollSet>, WeakBox<WakeDescriptor>)? {
+        loop.pollSet().map { (WeakBox($0), WeakBox($0.wakeDescriptor)) }
+      }
+      let sources = [RunLoop.Mode.default, .default, "a"].map { loop.watch(pipe.reading, mode: $0) }
+      guard let (set, counter) = boxes() else { return log.write("no set") }
+      sources[0].invalidate()
+      log.write(state(set, counter) + ",")
+      loop.remove(sources[1], forMode: .default)
+      log.write(state(set, counter) + ",")
+      sources[2].invalidate()
+      log.write(state(set, counter))
+    }
+    #expect(log == "false false false false, true false true false, true true true true")
+  }
+
+  // R114, M7
+  @Test("a loop whose last source leaves while it sleeps gives the set back when it is awake")
+  func givesBackAsleep() throws {
+    let pipe = try Pipe()
+    let log = record { time, loop, log in
+      let source = loop.watch(pipe.reading)
+      let box = loop.pollSet().map { WeakBox($0) }
+      time.at(.milliseconds(10)) { source.invalidate() }
+      loop.run(log)
+      log.write("\(box?.object == nil)")
+    }
+    #expect(log == "E BT BS BW AW X finished true")
+  }
+
+  // R114, R115
+  @Test("the end of its thread gives back what a loop watched with")
+  func threadEnds() throws {
+    let pipe = try Pipe()
+    let box = onVirtualTime { _, loop in
+      loop.watch(pipe.reading, mode: .common)
+      return loop.pollSet().map { WeakBox($0) }
+    }
+    #expect(try #require(box).object == nil)
+  }
+
+  // R114, M7
+  @Test("100 idle loops own no descriptor, one that watches in one mode two, in three modes four")
+  func count() async {
+    await #expect(processExitsWith: .success) {
+      let pipe = try Pipe()
+      warmUpDispatch()
+      let base = OpenDescriptors()
+      let idle = (0..<100).map { _ in RunningLoop { loop, _ in loop.keepAlive() } }
+      for running in idle { running.loop.awaitSleep(.futex) }
+      #expect(base.isFollowed(by: OpenDescriptors(), sets: 0))
+      for running in idle { running.loop.stop() }
+      #expect(idle.allSatisfy { $0.result() == "stopped" })
+
+      let watched = Later<RunLoop.DescriptorSource>()
+      let watching = RunningLoop { loop, _ in watched.value = loop.watch(pipe.reading) }
+      watching.loop.awaitSleep(.epoll)
+      #expect(base.isFollowed(by: OpenDescriptors(), sets: 1))
+      for mode in ["a", "b"] { try watched.value.map { try watching.loop.add($0, forMode: RunLoop.Mode(mode)) } }
+      #expect(base.isFollowed(by: OpenDescriptors(), sets: 3))
+      watched.value?.invalidate()
+      #expect(watching.result() == "finished")
+      #expect(base.isFollowed(by: OpenDescriptors(), sets: 0))
+    }
+  }
+
+  // R114, R115
+  @Test("1000 loops that have watched leave no descriptor behind")
+  func many() async {
+    await #expect(processExitsWith: .success) {
+      let pipe = try Pipe()
+      pipe.write()
+      warmUpDispatch()
+      let base = OpenDescriptors()
+      for _ in 0..<1000 {
+        onNewThread {
+          let loop = RunLoop.current
+          loop.watch(pipe.reading, mode: .common)
+          loop.run(mode: .default, for: Duration.zero)
+        }
+      }
+      #expect(base.isFollowed(by: OpenDescriptors(), sets: 0))
+    }
+  }
+}
+
+/// The epoll sets and the counters that this process has open: a loop owns nothing else.
+///
+/// Dispatch, which the testing library uses, closes a counter of its own at some time after the start: one less is as before.
+private struct OpenDescriptors {
+  let sets: Int
+  let counters: Int
+
+  init() {
+    var (sets, counters) = (0, 0)
+    for number in 0..<1024 {
+      var link = [CChar](repeating: 0, count: 64)
+      let length = readlink("/proc/self/fd/\(number)", &link, link.count)
+      switch String(decoding: link.prefix(max(0, length)).map { UInt8(bitPattern: $0) }, as: UTF8.self) {
+      case "anon_inode:[eventpoll]": sets += 1
+      case "anon_inode:[eventfd]": counters += 1
+      default: break
+      }
+    }
+    self.sets = sets
+    self.counters = counters
+  }
+
+  /// Whether so many sets have come since, with one counter for all of them, or none.
+  func isFollowed(by now: OpenDescriptors, sets: Int) -> Bool {
+    let added = sets > 0 ? 1 : 0
+    return now.sets == self.sets + sets && (counters + added - 1...counters + added).contains(now.counters)
+  }
+}
+
+/// Lets Dispatch open what it will have open.
+private func warmUpDispatch() {
+  let isDone = DispatchSemaphore(value: 0)
+  DispatchQueue.global().asyncAfter(deadline: .now()) { isDone.signal() }
+  isDone.wait()
+}

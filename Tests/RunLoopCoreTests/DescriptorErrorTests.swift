@@ -1,0 +1,202 @@
+import Glibc
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Descriptors that cannot be watched, or are closed", .timeLimit(.minutes(5)))
+struct DescriptorErrorTests {
+  /// Adds a source for a descriptor and says what became of it.
+  private func logOfAdd(_ descriptor: Int32, mode: RunLoop.Mode = .default) -> (log: String, error: RunLoopError?) {
+    let error = Later<RunLoopError>()
+    let log = record(observing: nil) { _, loop, log in
+      let source = RunLoop.DescriptorSource(descriptor: descriptor, events: .readable) { _, _ in log.write("D") }
+      error.value = failure { () throws(RunLoopError) in try loop.add(source, forMode: mode) }
+      log.write("\(loop.contains(source, forMode: .default)) \(loop.contains(source, forMode: .common))")
+      log.write("\(loop.statistics.refusals) \(loop.pollSet() == nil) \(source.isValid)")
+      loop.run(log)
+    }
+    return (log, error.value)
+  }
+
+  // R81, M7, M21
+  @Test("a regular file is refused, and nothing is added", arguments: [RunLoop.Mode.default, .common])
+  func regularFile(mode: RunLoop.Mode) throws {
+    let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
+    try #require(file >= 0)
+    defer { close(file) }
+    let (log, error) = logOfAdd(file, mode: mode)
+    #expect(error == .cannotWatch(descriptor: file, SystemError(call: "epoll_ctl", number: EPERM)))
+    #expect(log == "false false 1 true true finished")
+  }
+
+  // R81, M7, M21
+  @Test("a number that is no descriptor is refused, and nothing is added", arguments: [-1, .min, .max])
+  func noDescriptor(number: Int32) {
+    let (log, error) = logOfAdd(number)
+    #expect(error == .cannotWatch(descriptor: number, SystemError(call: "epoll_ctl", number: EBADF)))
+    #expect(log == "false false 1 true true finished")
+  }
+
+  // R81, M7, M21
+  @Test("a descriptor that was closed is refused, and nothing is added")
+  func closed() throws {
+    let pipe = try Pipe()
+    let number = try pipe.duplicateReading()
+    close(number)
+    let (log, error) = logOfAdd(number)
+    #expect(error == .cannotWatch(descriptor: number, SystemError(call: "epoll_ctl", number: EBADF)))
+    #expect(log == "false false 1 true true finished")
+  }
+
+  // M7
+  @Test("the error says which descriptor it was, and why")
+  func description() {
+    let error = RunLoopError.cannotWatch(descriptor: -1, SystemError(call: "epoll_ctl", number: EBADF))
+    #expect("\(error)" == "descriptor -1 cannot be watched: epoll_ctl: Bad file descriptor (9)")
+  }
+
+  // R81, M7
+  @Test("a refused descriptor leaves those alone that are watched")
+  func besideOthers() throws {
+    let pipe = try Pipe()
+    let log = record { _, loop, log in
+      pipe.write()
+      loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
+      let refused = RunLoop.DescriptorSource(descriptor: -1, events: .readable) { _, _ in }
+      try? loop.add(refused, forMode: .default)
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW D[7] BT BS BW AW X timedOut")
+  }
+
+  // M7
+  @Test("a mode does not become common when a common source's descriptor was closed")
+  func closedBeforeCommon() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let number = try pipes[1].duplicateReading()
+    let log = record(observing: nil) { _, loop, log in
+      let good = loop.watch(pipes[0].reading, mode: .common)
+      let bad = loop.watch(number, mode: .common)
+      close(number)
+      let error = failure { () throws(RunLoopError) in try loop.addCommonMode("a") }
+      log.write("\(error == .cannotWatch(descriptor: number, SystemError(call: "epoll_ctl", number: EBADF)))")
+      log.write("\(loop.contains(good, forMode: "a")) \(loop.contains(bad, forMode: "a"))")
+      bad.invalidate()
+      do { try loop.addCommonMode("a") } catch { log.write("\(error)") }
+      log.write("\(loop.contains(good, forMode: "a"))")
+    }
+    #expect(log == "true false false true")
+  }
+
+  // M7
+  @Test("a descriptor number that was closed and used again is watched for its new file")
+  func reused() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let number = try pipes[0].duplicateReading()
+    defer { close(number) }
+    let log = record(observing: nil) { _, loop, log in
+      loop.watch(number) { _, _ in }
+      pipes[0].closeReading()
+      dup2(pipes[1].reading, number)
+      loop.watch(number) { _, _ in
+        log.write("D\(readBytes(number))")
+        loop.stop()
+      }
+      pipes[1].write([9])
+      loop.run(log)
+    }
+    #expect(log == "D[9] stopped")
+  }
+
+  // M7
+  @Test("a source of a number that was closed, invalidated and used again is watched for its new file")
+  func reusedAfterInvalidation() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let number = try pipes[0].duplicateReading()
+    defer { close(number) }
+    let log = record { _, loop, log in
+      loop.keepAlive()
+      let first = loop.watch(number) { _, _ in log.write("old") }
+      pipes[0].closeReading()
+      dup2(pipes[1].reading, number)
+      first.invalidate()
+      loop.watch(number) { _, _ in log.write("D\(readBytes(number))") }
+      pipes[1].write([9])
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW D[9] BT BS BW AW X timedOut")
+  }
+
+  // M7
+  @Test("a number that was closed and used again does not stand for the old file, though that lives on")
+  func reusedWhileOldLives() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let number = try pipes[0].duplicateReading()
+    defer { close(number) }
+    let log = record(observing: nil) { time, loop, log in
+      stop(loop, log, afterPasses: 20)
+      loop.watch(number) { _, _ in }
+      dup2(pipes[1].reading, number)
+      loop.watch(number) { _, _ in
+        time.stamp(log, "D")
+        log.write("\(readBytes(number))")
+      }
+      pipes[0].write([1])
+      time.at(.milliseconds(20)) { pipes[1].write([2]) }
+      loop.run(log)
+    }
+    #expect(log == "D20 [2] timedOut")
+  }
+
+  // M7
+  @Test("a source whose descriptor was closed can be removed, and others are served")
+  func closedBeforeRemoval() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let log = record { _, loop, log in
+      let first = loop.watch(pipes[0].reading) { _, _ in log.write("old") }
+      loop.watch(pipes[1].reading) { _, _ in log.write("D\(pipes[1].read())") }
+      pipes[0].closeReading()
+      loop.remove(first, forMode: .default)
+      pipes[1].write()
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW D[7] BT BS BW AW X timedOut")
+  }
+
+  // M7, M20
+  @Test("a closed descriptor whose file lives on does not make the loop spin")
+  func strayEvents() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let number = try pipes[0].duplicateReading()
+    let log = record(observing: nil) { time, loop, log in
+      pipes[0].write()
+      let passes = stop(loop, log, afterPasses: 20)
+      let first = loop.watch(number) { _, _ in log.write("old") }
+      loop.watch(pipes[1].reading) { _, _ in
+        time.stamp(log, "D")
+        pipes[1].read()
+      }
+      close(number)
+      first.invalidate()
+      time.at(.milliseconds(20)) { pipes[1].write() }
+      loop.run(log)
+      // One for each of both pipes, and the last.
+      log.write("\(passes.count(of: "BT") <= 3)")
+    }
+    #expect(log == "D20 timedOut true")
+  }
+
+  /// Ends a run that spins, and counts the passes.
+  @discardableResult
+  private func stop(_ loop: RunLoop, _ log: Log, afterPasses limit: Int) -> Log {
+    let passes = Log()
+    loop.add(
+      RunLoop.Observer(activities: .beforeTimers) { _, _ in
+        passes.write("BT")
+        guard passes.count(of: "BT") == limit else { return }
+        log.write("spins")
+        loop.stop()
+      }, forMode: .default)
+    return passes
+  }
+}

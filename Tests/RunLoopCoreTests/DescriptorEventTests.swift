@@ -1,0 +1,154 @@
+import Glibc
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("What descriptor sources are told", .timeLimit(.minutes(5)))
+struct DescriptorEventTests {
+  // M6
+  @Test("reading and writing are waited for apart")
+  func apart() throws {
+    let socket = try Pipe(.socket)
+    let log = record(observing: nil) { _, loop, log in
+      loop.watch(socket.reading, .readable) { _, events in
+        log.write("R\(events)")
+        socket.read()
+      }
+      loop.watch(socket.reading, .writable) { _, events in log.write("W\(events)") }
+      for _ in 0..<2 { loop.run(log, returnAfterSourceHandled: true) }
+      socket.write()
+      for _ in 0..<3 { loop.run(log, returnAfterSourceHandled: true) }
+    }
+    #expect(
+      log == "W[writable] handledSource W[writable] handledSource R[readable] handledSource "
+        + "W[writable] handledSource W[writable] handledSource")
+  }
+
+  // M6
+  @Test("a source that waits for both is told both at once")
+  func both() throws {
+    let socket = try Pipe(.socket)
+    let log = record(observing: nil) { _, loop, log in
+      loop.watch(socket.reading, [.readable, .writable]) { _, events in log.write("D\(events)") }
+      loop.run(log, returnAfterSourceHandled: true)
+      socket.write()
+      loop.run(log, returnAfterSourceHandled: true)
+    }
+    #expect(log == "D[writable] handledSource D[readable, writable] handledSource")
+  }
+
+  // M6
+  @Test("what nobody waits for does not wake the loop")
+  func notWaitedFor() throws {
+    let socket = try Pipe(.socket)
+    let log = record { _, loop, log in
+      socket.write()
+      let writer = loop.watch(socket.reading, .writable) { source, events in
+        log.write("W\(events)")
+        source.invalidate()
+      }
+      loop.watch(socket.writing, .readable) { _, _ in log.write("R") }
+      loop.run(log)
+      log.write("\(writer.isValid)")
+    }
+    #expect(log == "E BT BS BW AW W[writable] BT BS BW AW X timedOut false")
+  }
+
+  // R77, M6
+  @Test("the end of a pipe is a hang-up, for whatever a source waits", arguments: [Events.readable, []])
+  func hangUp(events: Events) throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      loop.watch(pipe.reading, events) { source, events in
+        log.write("D\(events)")
+        if log.count(of: "D[hangUp]") == 2 { source.invalidate() }
+      }
+      pipe.closeWriting()
+      loop.run(log)
+    }
+    #expect(log == "D[hangUp] D[hangUp] finished")
+  }
+
+  // R77, M6
+  @Test("what was written before the end can be read with the hang-up")
+  func hangUpWithData() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      pipe.write([1, 2])
+      pipe.closeWriting()
+      loop.watch(pipe.reading) { source, events in
+        log.write("D\(events)\(pipe.read())")
+        if !events.contains(.readable) { source.invalidate() }
+      }
+      loop.run(log)
+    }
+    #expect(log == "D[readable, hangUp][1] D[readable, hangUp][2] D[hangUp][] finished")
+  }
+
+  // M6
+  @Test("a pipe that nobody reads any more is an error, for whatever a source waits")
+  func error() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      pipe.closeReading()
+      for events in [Events.writable, []] {
+        loop.watch(pipe.writing, events) { source, events in
+          log.write("D\(events)")
+          source.invalidate()
+        }
+        loop.run(log)
+      }
+    }
+    #expect(log == "D[writable, error] finished D[error] finished")
+  }
+
+  // M6
+  @Test("an end that only writes no more is a hang-up to a source that asks, and the end of reading to others")
+  func halfClosed() throws {
+    let socket = try Pipe(.socket)
+    let log = record(observing: nil) { _, loop, log in
+      shutdown(socket.writing, Int32(SHUT_WR))
+      for events in [Events.readable, .hangUp, [.readable, .hangUp]] {
+        loop.watch(socket.reading, events) { source, events in
+          log.write("D\(events)")
+          source.invalidate()
+        }
+        loop.run(log)
+      }
+    }
+    #expect(log == "D[readable] finished D[hangUp] finished D[readable, hangUp] finished")
+  }
+
+  // M6
+  @Test("of two sources of one descriptor, only the one that asks is told that the other end writes no more")
+  func halfClosedForOne() throws {
+    let socket = try Pipe(.socket)
+    let log = record(observing: nil) { _, loop, log in
+      shutdown(socket.writing, Int32(SHUT_WR))
+      for (name, events) in [("A", Events.hangUp), ("B", .readable)] {
+        loop.watch(socket.reading, events) { source, events in
+          log.write("\(name)\(events)")
+          source.invalidate()
+        }
+      }
+      loop.run(log)
+    }
+    #expect(["A[hangUp] B[readable] finished", "B[readable] A[hangUp] finished"].contains(log), "\(log)")
+  }
+
+  // M6
+  @Test("what one of two sources waited for is not reported when it has left")
+  func interestEnds() throws {
+    let socket = try Pipe(.socket)
+    let log = record { _, loop, log in
+      socket.write()
+      let writer = loop.watch(socket.reading, .writable) { _, _ in log.write("W") }
+      loop.watch(socket.reading, .readable) { _, events in log.write("R\(events)\(socket.read())") }
+      writer.invalidate()
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW R[readable][7] BT BS BW AW X timedOut")
+  }
+
+  typealias Events = RunLoop.DescriptorSource.Events
+}

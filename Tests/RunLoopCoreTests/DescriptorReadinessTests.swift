@@ -1,0 +1,119 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Readiness that is out of date", .timeLimit(.minutes(5)))
+struct DescriptorReadinessTests {
+  /// Runs two ready descriptors; the handler that comes first takes the other source away.
+  private func logOfTwo(invalidates: Bool) throws -> String {
+    let pipes = [try Pipe(), try Pipe()]
+    return record { _, loop, log in
+      let sources = Later<[RunLoop.DescriptorSource]>()
+      sources.value = pipes.map { pipe in
+        pipe.write()
+        return loop.watch(pipe.reading) { source, _ in
+          log.write("D")
+          pipe.read()
+          for other in sources.value ?? [] where other != source {
+            if invalidates { other.invalidate() } else { loop.remove(other, forMode: .default) }
+          }
+        }
+      }
+      loop.run(log)
+      sources.value = nil
+    }
+  }
+
+  // M19
+  @Test("a source that leaves is not called for what the same wait has found", arguments: [false, true])
+  func leaves(invalidates: Bool) throws {
+    let log = try logOfTwo(invalidates: invalidates)
+    #expect(log.split(separator: " ").count { $0 == "D" } == 1)
+  }
+
+  // M19, M20
+  @Test("readiness that was discarded costs no pass", arguments: [false, true])
+  func costsNoPass(invalidates: Bool) throws {
+    #expect(try logOfTwo(invalidates: invalidates) == "E BT BS BW AW D BT BS BW AW X timedOut")
+  }
+
+  // R79, M19
+  @Test("a source that leaves and comes back is called for what a new wait finds")
+  func comesBack() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let log = record { _, loop, log in
+      let sources = Later<[RunLoop.DescriptorSource]>()
+      sources.value = pipes.map { pipe in
+        pipe.write()
+        return loop.watch(pipe.reading) { source, _ in
+          log.write("D")
+          pipe.read()
+          for other in sources.value ?? [] where other != source {
+            loop.remove(other, forMode: .default)
+            do { try loop.add(other, forMode: .default) } catch { log.write("\(error)") }
+          }
+        }
+      }
+      loop.run(log)
+      sources.value = nil
+    }
+    #expect(log == "E BT BS BW AW D BT BS BW AW D BT BS BW AW X timedOut")
+  }
+
+  // R3, M19
+  @Test("readiness that was discarded does not keep a pass without a wait from looking")
+  func looksAgain() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let log = record(observing: nil) { _, loop, log in
+      let sources = Later<[RunLoop.DescriptorSource]>()
+      sources.value = pipes.map { pipe in
+        pipe.write()
+        return loop.watch(pipe.reading) { source, _ in
+          log.write("D")
+          if log.count(of: "D") == 1 { for other in sources.value ?? [] where other != source { other.invalidate() } }
+        }
+      }
+      loop.run(log, for: .zero)
+      loop.run(log, for: .zero)
+      sources.value = nil
+    }
+    #expect(log == "D timedOut D timedOut")
+  }
+
+  // R77, M6
+  @Test("what an earlier run has found ready and is not any more is not reported")
+  func betweenRuns() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let log = record { _, loop, log in
+      for pipe in pipes {
+        pipe.write()
+        loop.watch(pipe.reading) { _, _ in log.write("D") }
+      }
+      loop.run(log, for: .zero)
+      for pipe in pipes { pipe.read() }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS D X timedOut E BT BS BW AW X timedOut")
+  }
+
+  // M19
+  @Test("a source that leaves its descriptor to another takes its readiness with it")
+  func leavesToAnother() throws {
+    let sockets = [try Pipe(.socket), try Pipe(.socket)]
+    let log = record { _, loop, log in
+      let readers = Later<[RunLoop.DescriptorSource]>()
+      readers.value = sockets.map { socket in
+        socket.write()
+        // Waits for what does not come, on the same descriptor.
+        loop.watch(socket.reading, .hangUp) { _, _ in log.write("H") }
+        return loop.watch(socket.reading) { _, _ in
+          log.write("R")
+          for reader in readers.value ?? [] { reader.invalidate() }
+        }
+      }
+      loop.run(log)
+      readers.value = nil
+    }
+    #expect(log == "E BT BS BW AW R BT BS BW AW X timedOut")
+  }
+}

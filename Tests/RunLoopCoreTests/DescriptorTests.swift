@@ -1,0 +1,261 @@
+import Glibc
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Descriptor sources", .timeLimit(.minutes(5)))
+struct DescriptorTests {
+  // R10, R77, M6
+  @Test("a descriptor with two bytes is served twice by a handler that reads one")
+  func levelTriggered() throws {
+    let pipe = try Pipe()
+    let log = record { _, loop, log in
+      pipe.write([1, 2])
+      loop.watch(pipe.reading) { _, events in log.write("D\(events)\(pipe.read())") }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW D[readable][1] BT BS BW AW D[readable][2] BT BS BW AW X timedOut")
+  }
+
+  // R77, M6
+  @Test("what a handler leaves unread is neither touched nor forgotten")
+  func payload() throws {
+    let pipe = try Pipe()
+    let bytes = [UInt8](1...20)
+    let log = record(observing: nil) { _, loop, log in
+      pipe.write(bytes)
+      loop.watch(pipe.reading) { _, _ in
+        log.write("D")
+        if log.count(of: "D") == 3 { loop.stop() }
+      }
+      loop.run(log)
+    }
+    #expect(log == "D D D stopped")
+    #expect(pipe.read(100) == bytes)
+  }
+
+  // R77, M6
+  @Test("the count of a counter is not touched")
+  func counter() throws {
+    let counter = try WakeDescriptor()
+    for _ in 0..<3 { counter.wake() }
+    let log = record(observing: nil) { _, loop, log in
+      loop.watch(counter.descriptor.number) { _, _ in
+        log.write("D")
+        if log.count(of: "D") == 2 { loop.stop() }
+      }
+      loop.run(log)
+    }
+    #expect(log == "D D stopped")
+    #expect(readBytes(counter.descriptor.number, 8) == [3, 0, 0, 0, 0, 0, 0, 0])
+  }
+
+  // R25, R26, M6
+  @Test("a source keeps its mode alive, ready or not")
+  func keepsAlive() throws {
+    let pipe = try Pipe()
+    let log = record { _, loop, log in
+      let source = loop.watch(pipe.reading)
+      loop.run(log)
+      source.invalidate()
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW X timedOut finished")
+  }
+
+  // R79
+  @Test("a descriptor that is ready when it is added is served, and again after it left and came back")
+  func readyAtAdd() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      pipe.write()
+      let source = loop.watch(pipe.reading) { _, _ in log.write("D") }
+      loop.run(log, for: .zero)
+      loop.remove(source, forMode: .default)
+      loop.run(log, for: .zero)
+      do { try loop.add(source, forMode: .default) } catch { log.write("\(error)") }
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "D timedOut finished D timedOut")
+  }
+
+  // R2, R45
+  @Test("a descriptor that becomes ready while the loop sleeps ends the sleep")
+  func readyLater() throws {
+    let pipe = try Pipe()
+    let log = record { time, loop, log in
+      loop.watch(pipe.reading) { source, _ in
+        time.stamp(log, "D")
+        source.invalidate()
+      }
+      time.at(.milliseconds(20)) { pipe.write() }
+      time.at(.milliseconds(30)) { log.write("late") }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW D20 X finished")
+  }
+
+  // R3, R12
+  @Test("a pass that does not wait looks at the descriptors")
+  func polls() throws {
+    let pipe = try Pipe()
+    let log = record { _, loop, log in
+      pipe.write()
+      loop.watch(pipe.reading) { _, _ in log.write("D") }
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "E BT BS D X timedOut")
+  }
+
+  // R6, R8
+  @Test("a descriptor that was served ends a run that returns after a source")
+  func handledSource() throws {
+    let pipe = try Pipe()
+    let log = record { _, loop, log in
+      pipe.write([1, 2])
+      loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
+      loop.run(log, returnAfterSourceHandled: true)
+      loop.run(log, for: .zero, returnAfterSourceHandled: true)
+      loop.run(log, for: .zero, returnAfterSourceHandled: true)
+    }
+    #expect(log == "E BT BS BW AW D[1] X handledSource E BT BS D[2] X handledSource E BT BS X timedOut")
+  }
+
+  // R82, M6
+  @Test("a descriptor that is still ready is served in each mode of its source, and in no other")
+  func perMode() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      pipe.write()
+      let source = loop.watch(pipe.reading) { _, _ in log.write("D") }
+      do { try loop.add(source, forMode: "a") } catch { log.write("\(error)") }
+      loop.keepAlive("b")
+      loop.run(log, for: .zero)
+      loop.run(log, mode: "a", for: .zero)
+      loop.run(log, mode: "b", for: .zero)
+      pipe.read()
+      loop.run(log, for: .zero)
+      loop.run(log, mode: "a", for: .zero)
+    }
+    #expect(log == "D timedOut D timedOut timedOut timedOut timedOut")
+  }
+
+  // R71, M6
+  @Test("a source may be in two loops, and leaves both when it is invalidated")
+  func twoLoops() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, first, log in
+      pipe.write()
+      let source = first.watch(pipe.reading) { _, _ in log.write("D") }
+      first.run(log, for: .zero)
+      onVirtualTime { _, second in
+        do { try second.add(source, forMode: .default) } catch { log.write("\(error)") }
+        second.run(log, for: .zero)
+        pipe.read()
+        second.run(log, for: .zero)
+        source.invalidate()
+        second.run(log, for: .zero)
+      }
+      first.run(log, for: .zero)
+    }
+    #expect(log == "D timedOut D timedOut timedOut finished finished")
+  }
+
+  // R22
+  @Test("a source that is in a mode already is left as it is, and one remove takes it out")
+  func duplicate() throws {
+    let pipe = try Pipe()
+    let log = record { _, loop, log in
+      pipe.write()
+      let source = loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
+      do { try loop.add(source, forMode: .default) } catch { log.write("\(error)") }
+      loop.run(log)
+      loop.remove(source, forMode: .default)
+      log.write("\(loop.contains(source, forMode: .default)) \(loop.statistics.refusals)")
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW D[7] BT BS BW AW X timedOut false 0 finished")
+  }
+
+  // R74, M22
+  @Test("a source that is invalidated in its own call-out keeps its handler until it has returned")
+  func invalidateInside() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      pipe.write()
+      func add() -> RunLoop.DescriptorSource {
+        let probe = ReleaseProbe(log)
+        return loop.watch(pipe.reading) { source, _ in
+          source.invalidate()
+          source.invalidate()
+          log.write("D")
+          probe.touch()
+        }
+      }
+      let source = add()
+      loop.run(log)
+      log.write("\(source.isValid) \(loop.contains(source, forMode: .default))")
+    }
+    #expect(log == "D released finished false false")
+  }
+
+  // R74, M22
+  @Test("the handler of a source is released when it is invalidated")
+  func releasesHandler() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      func add() -> RunLoop.DescriptorSource {
+        let probe = ReleaseProbe(log)
+        return loop.watch(pipe.reading) { _, _ in probe.touch() }
+      }
+      let source = add()
+      log.write("added")
+      source.invalidate()
+      log.write("invalid")
+    }
+    #expect(log == "added released invalid")
+  }
+
+  // R115, R116
+  @Test("a source outlives the thread of its loop, and can join another")
+  func threadEnds() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      pipe.write()
+      let source = onVirtualTime { _, other in other.watch(pipe.reading) { _, _ in log.write("D") } }
+      do { try loop.add(source, forMode: .default) } catch { log.write("\(error)") }
+      log.write("\(source.isValid)")
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "true D timedOut")
+  }
+
+  // M5
+  @Test("two sources of one descriptor are two")
+  func identity() throws {
+    let pipe = try Pipe()
+    let sources = (0..<2).map { _ in
+      RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in }
+    }
+    #expect(sources[0] != sources[1])
+    #expect(Set(sources).count == 2)
+  }
+
+  // R68, R108, M19
+  @Test("a run nested in a handler serves what else is ready")
+  func nested() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let log = record { _, loop, log in
+      for (index, pipe) in pipes.enumerated() {
+        pipe.write()
+        loop.watch(pipe.reading) { _, _ in
+          log.write("D")
+          pipe.read()
+          if log.count(of: "D") == 1 { loop.nest(log, for: .milliseconds(index + 1)) }
+        }
+      }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW D [ E BT BS BW AW D BT BS BW AW X timedOut ] BT BS BW AW X timedOut")
+  }
+}

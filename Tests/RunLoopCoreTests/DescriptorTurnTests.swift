@@ -1,0 +1,208 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("Turns among descriptors", .timeLimit(.minutes(5)))
+struct DescriptorTurnTests {
+  // R10
+  @Test("of two ready descriptors a pass serves one, with all its stages")
+  func onePerPass() throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let log = record { _, loop, log in
+      for pipe in pipes {
+        pipe.write()
+        loop.watch(pipe.reading) { _, _ in
+          log.write("D")
+          pipe.read()
+        }
+      }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW D BT BS BW AW D BT BS BW AW X timedOut")
+  }
+
+  // R11, R78, M6, M19
+  @Test("sources of one descriptor that wait for the same take turns")
+  func sameEvents() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      pipe.write()
+      for name in ["a", "b", "c"] { loop.watch(pipe.reading) { _, _ in log.write(name) } }
+      for _ in 0..<6 { loop.run(mode: .default, for: .zero) }
+    }
+    #expect(["a b c a b c", "b c a b c a", "c a b c a b"].contains(log), "\(log)")
+  }
+
+  // R78, M6, M19
+  @Test("sources of one descriptor that wait for different things take turns")
+  func differentEvents() throws {
+    let socket = try Pipe(.socket)
+    let log = record(observing: nil) { _, loop, log in
+      socket.write()
+      loop.watch(socket.reading, .readable) { _, events in log.write("R\(events)") }
+      loop.watch(socket.reading, .writable) { _, events in log.write("W\(events)") }
+      for _ in 0..<4 { loop.run(mode: .default, for: .zero) }
+    }
+    let turn = "R[readable] W[writable] R[readable] W[writable]"
+    #expect([turn, "W[writable] R[readable] W[writable] R[readable]"].contains(log), "\(log)")
+  }
+
+  // R78, M6
+  @Test("a source that leaves its descriptor leaves the others there")
+  func oneLeaves() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      pipe.write()
+      let sources = ["a", "b"].map { name in loop.watch(pipe.reading) { _, _ in log.write(name) } }
+      loop.remove(sources[0], forMode: .default)
+      for _ in 0..<2 { loop.run(mode: .default, for: .zero) }
+      log.write("\(loop.contains(sources[0], forMode: .default)) \(loop.contains(sources[1], forMode: .default))")
+    }
+    #expect(log == "b b false true")
+  }
+
+  // R11, M19
+  @Test("of more ready descriptors than one wait reports, each is served before any is served again")
+  func many() throws {
+    let counters = try (0..<70).map { _ in try WakeDescriptor() }
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      for (index, counter) in counters.enumerated() {
+        counter.wake()
+        loop.watch(counter.descriptor.number) { _, _ in log.write("\(index)") }
+      }
+      for _ in counters { loop.run(mode: .default, for: .zero) }
+      return log.text
+    }
+    #expect(Set(log.split(separator: " ")).count == 70)
+  }
+
+  // R9, R11, M19
+  @Test("descriptors that are always ready take turns from run to run too", arguments: [false, true])
+  func acrossRuns(returnsAfterSource: Bool) throws {
+    let pipes = [try Pipe(), try Pipe()]
+    let log = record(observing: nil) { _, loop, log in
+      for (name, pipe) in zip(["a", "b"], pipes) {
+        pipe.write()
+        loop.watch(pipe.reading) { _, _ in log.write(name) }
+      }
+      for _ in 0..<4 {
+        let timeout: Duration = returnsAfterSource ? .seconds(1) : .zero
+        loop.run(mode: .default, for: timeout, returnAfterSourceHandled: returnsAfterSource)
+      }
+    }
+    #expect(["a b a b", "b a b a"].contains(log), "\(log)")
+  }
+
+  // R11, M19
+  @Test("timers that are always due, a descriptor that is always ready and a port take turns")
+  func classes() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { time, loop, log in
+      pipe.write()
+      loop.add(
+        RunLoop.Observer(activities: .beforeTimers) { _, _ in time.advance(by: .milliseconds(1)) }, forMode: .default)
+      loop.every(.milliseconds(1)) { _ in log.write("T") }
+      loop.watch(pipe.reading) { _, _ in log.write("D") }
+      loop.port(messages: 3) {
+        log.write("P")
+        if log.count(of: "P") == 3 { loop.stop() }
+      }
+      loop.run(log)
+    }
+    #expect(log == "T D P T D P T D P stopped")
+  }
+
+  // R11, M19
+  @Test("timers that are always due do not starve a descriptor")
+  func timers() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { time, loop, log in
+      pipe.write()
+      loop.add(
+        RunLoop.Observer(activities: .beforeTimers) { _, _ in time.advance(by: .milliseconds(1)) }, forMode: .default)
+      loop.every(.milliseconds(1)) { _ in
+        log.write("T")
+        if log.count(of: "T") == 3 { loop.stop() }
+      }
+      loop.watch(pipe.reading) { _, _ in log.write("D") }
+      loop.run(log)
+    }
+    #expect(log == "T D T D T stopped")
+  }
+
+  // R11, M19
+  @Test("a port that always has a message does not starve a descriptor")
+  func ports() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      pipe.write()
+      loop.watch(pipe.reading) { _, _ in log.write("D") }
+      loop.port(messages: 3) {
+        log.write("P")
+        if log.count(of: "P") == 3 { loop.stop() }
+      }
+      loop.run(log)
+    }
+    #expect(log == "D P D P D P stopped")
+  }
+
+  // R2, R3
+  @Test("a source that signals itself again and again does not starve a descriptor")
+  func signals() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      pipe.write()
+      let again = Later<RunLoop.Source>()
+      again.value = loop.signalled {
+        log.write("S0")
+        again.value?.signal()
+      }
+      loop.watch(pipe.reading) { _, _ in
+        log.write("D")
+        if log.count(of: "D") == 3 { loop.stop() }
+      }
+      loop.run(log)
+      again.value = nil
+    }
+    #expect(log == "S0 D S0 D S0 D stopped")
+  }
+
+  // R2, M1
+  @Test("a block that posts itself again and again does not starve a descriptor")
+  func blocks() throws {
+    let pipe = try Pipe()
+    let log = record(observing: nil) { _, loop, log in
+      pipe.write()
+      @Sendable func post() {
+        loop.perform {
+          log.write("B")
+          post()
+        }
+      }
+      post()
+      loop.watch(pipe.reading) { _, _ in
+        log.write("D")
+        if log.count(of: "D") == 2 { loop.stop() }
+      }
+      loop.run(log)
+    }
+    #expect(log == "B D B B D B stopped")
+  }
+
+  // R48, M19
+  @Test("a wake-up takes no turn from a ready descriptor")
+  func wakeUps() throws {
+    let pipe = try Pipe()
+    let log = record { _, loop, log in
+      pipe.write()
+      loop.once(.beforeSources) { loop.wakeUp() }
+      loop.watch(pipe.reading) { _, _ in
+        log.write("D")
+        pipe.read()
+      }
+      loop.run(log)
+    }
+    #expect(log == "E BT BS BW AW D BT BS BW AW X timedOut")
+  }
+}

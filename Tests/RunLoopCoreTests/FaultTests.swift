@@ -1,0 +1,391 @@
+#if DEBUG
+  import Glibc
+  import Synchronization
+  import Testing
+
+  @testable import RunLoopCore
+
+  @Suite("The system has too little", .timeLimit(.minutes(5)))
+  struct ShortageTests {
+    /// A system call that fails, after so many of its kind that succeed.
+    struct Shortage: Sendable, CustomTestStringConvertible {
+      let call: SystemCall
+      let number: Int32
+      var after = 0
+
+      var testDescription: String { "\(SystemError(call: call.rawValue, number: number)) after \(after)" }
+
+      func apply(to plan: FaultPlan) {
+        for _ in 0..<after { plan.plan(call, nil) }
+        plan.plan(call, .fails(number))
+      }
+    }
+
+    /// Whatever the first descriptor of a loop needs: a counter, a set, the counter in the set, the descriptor in the set.
+    private static let first: [Shortage] =
+      [EMFILE, ENFILE, ENOMEM].flatMap { number in
+        [SystemCall.eventCreate, .epollCreate].map { Shortage(call: $0, number: number) }
+      }
+      + [ENOMEM, ENOSPC].flatMap { number in
+        (0...1).map { Shortage(call: .epollControl, number: number, after: $0) }
+      }
+
+    // R114, M7
+    @Test("an add that fails says why, adds nothing, and succeeds later", arguments: first)
+    func add(shortage: Shortage) throws {
+      let pipe = try Pipe()
+      let log = record { _, loop, log in
+        pipe.write()
+        let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in
+          log.write("D")
+          source.invalidate()
+        }
+        let plan = FaultPlan()
+        shortage.apply(to: plan)
+        let error = plan.rule { failure { () throws(RunLoopError) in try loop.add(source, forMode: .default) } }
+        let reason = SystemError(call: shortage.call.rawValue, number: shortage.number)
+        log.write("\(error == .cannotWatch(descriptor: pipe.reading, reason)) \(plan.isUsedUp)")
+        log.write("\(loop.contains(source, forMode: .default)) \(loop.pollSet() == nil) \(loop.statistics.refusals)")
+        loop.run(log)
+        loop.perform { log.write("B") }
+        loop.run(log)
+        log.write("\(failure { () throws(RunLoopError) in try loop.add(source, forMode: .default) } == nil)")
+        loop.run(log)
+      }
+      #expect(
+        log == "true true false true 1 finished E BT BS B X finished true E BT BS BW AW D X finished")
+    }
+
+    /// What a common source needs in a second mode: a set, the counter in it, the descriptor in it.
+    private static let second: [Shortage] = [
+      Shortage(call: .epollCreate, number: EMFILE, after: 1), Shortage(call: .epollControl, number: ENOMEM, after: 2),
+      Shortage(call: .epollControl, number: ENOSPC, after: 3),
+    ]
+
+    // R101, M7
+    @Test("a common source enters all common modes or none", arguments: second)
+    func addCommon(shortage: Shortage) throws {
+      let pipe = try Pipe()
+      let log = record(observing: nil) { _, loop, log in
+        pipe.write()
+        let modes: [RunLoop.Mode] = [.default, "a", .common]
+        let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in log.write("D") }
+        log.write("\(failure { () throws(RunLoopError) in try loop.addCommonMode("a") } == nil)")
+        let plan = FaultPlan()
+        shortage.apply(to: plan)
+        let error = plan.rule { failure { () throws(RunLoopError) in try loop.add(source, forMode: .common) } }
+        let reason = SystemError(call: shortage.call.rawValue, number: shortage.number)
+        log.write("\(error == .cannotWatch(descriptor: pipe.reading, reason))")
+        for mode in modes { log.write("\(loop.contains(source, forMode: mode))") }
+        log.write("\(loop.pollSet() == nil) \(loop.pollSet("a") == nil)")
+        loop.run(log, for: .zero)
+        log.write("\(failure { () throws(RunLoopError) in try loop.add(source, forMode: .common) } == nil)")
+        for mode in modes { log.write("\(loop.contains(source, forMode: mode))") }
+        for mode in modes.prefix(2) { loop.run(log, mode: mode, for: .zero) }
+      }
+      #expect(
+        log == "true true false false false true true finished true true true true D timedOut D timedOut")
+    }
+
+    // R102, M7
+    @Test(
+      "a mode becomes common with all common sources or with none",
+      arguments: [
+        Shortage(call: .epollCreate, number: EMFILE),
+        Shortage(call: .epollControl, number: ENOMEM),
+        Shortage(call: .epollControl, number: ENOMEM, after: 1),
+        Shortage(call: .epollControl, number: ENOMEM, after: 2),
+        Shortage(call: .epollControl, number: ENOSPC, after: 3),
+      ])
+    func addCommonMode(shortage: Shortage) throws {
+      let pipes = try (0..<3).map { _ in try Pipe() }
+      let log = record(observing: nil) { _, loop, log in
+        let sources = pipes.map { pipe in
+          pipe.write()
+          return loop.watch(pipe.reading, mode: .common) { _, _ in
+            log.write("D")
+            pipe.read()
+          }
+        }
+        let timer = Timer(at: 0) { _ in log.write("T") }
+        loop.add(timer, forMode: .common)
+        func places() -> String {
+          "\(sources.count { loop.contains($0, forMode: "a") }) \(loop.contains(timer, forMode: "a"))"
+        }
+        let plan = FaultPlan()
+        shortage.apply(to: plan)
+        let error = plan.rule { failure { () throws(RunLoopError) in try loop.addCommonMode("a") } }
+        guard case .cannotWatch(let descriptor, let reason) = error else { return log.write("no error") }
+        log.write("\(pipes.contains { $0.reading == descriptor })")
+        log.write("\(reason == SystemError(call: shortage.call.rawValue, number: shortage.number))")
+        log.write("\(places()) \(loop.pollSet("a") == nil)")
+        loop.run(log, mode: "a", for: .zero)
+        // It is not common: what is added to the common modes now does not enter it.
+        let later = loop.keepAlive(.common)
+        log.write("\(loop.contains(later, forMode: "a"))")
+        log.write("\(failure { () throws(RunLoopError) in try loop.addCommonMode("a") } == nil)")
+        log.write("\(places()) \(loop.contains(later, forMode: "a"))")
+        for _ in 0..<3 { loop.run(log, mode: "a", returnAfterSourceHandled: true) }
+      }
+      let served = "T D handledSource D handledSource D handledSource"
+      #expect(log == "true true 0 false true finished false true 3 true true \(served)")
+    }
+
+    // R102, M7
+    @Test("a source that was in a mode before stays there when the mode cannot become common")
+    func staysWhereItWas() throws {
+      let pipes = [try Pipe(), try Pipe()]
+      let log = record(observing: nil) { _, loop, log in
+        let sources = pipes.map { loop.watch($0.reading, mode: .common) }
+        do { try loop.add(sources[0], forMode: "a") } catch { log.write("\(error)") }
+        let plan = FaultPlan()
+        plan.plan(.epollControl, .fails(ENOMEM))
+        let error = plan.rule { failure { () throws(RunLoopError) in try loop.addCommonMode("a") } }
+        log.write("\(error != nil)")
+        log.write("\(loop.contains(sources[0], forMode: "a")) \(loop.contains(sources[1], forMode: "a"))")
+      }
+      #expect(log == "true true false")
+    }
+
+    // R27, M7
+    @Test("a mode in which the main dispatch queue cannot be served does not become common")
+    func mainQueue() throws {
+      let queue = try WakeDescriptor()
+      let log = onNewThread {
+        let log = Log()
+        let loop = RunLoop.attach(
+          RunLoop(
+            threadID: RunLoop.callingThreadID, waiter: VirtualTime(), mainQueueHandle: queue.descriptor.number))
+        loop.keepAlive("a")
+        let plan = FaultPlan()
+        plan.plan(.epollCreate, .fails(EMFILE))
+        let error = plan.rule { failure { () throws(RunLoopError) in try loop.addCommonMode("a") } }
+        log.write("\(error == .cannotServeMainQueue("a", SystemError(call: "epoll_create1", number: EMFILE)))")
+        let source = loop.keepAlive(.common)
+        log.write("\(loop.contains(source, forMode: "a")) \(loop.pollSet("a") == nil)")
+        log.write("\(failure { () throws(RunLoopError) in try loop.addCommonMode("a") } == nil)")
+        log.write("\(loop.contains(source, forMode: "a"))")
+        return log.text
+      }
+      #expect(log == "true false true true true")
+    }
+
+    // R27, M7
+    @Test("a mode that did not become common does not watch the main dispatch queue")
+    func mainQueueAfterFailure() throws {
+      let queue = try WakeDescriptor()
+      let pipe = try Pipe()
+      let log = onNewThread {
+        let log = Log()
+        let loop = RunLoop.attach(
+          RunLoop(
+            threadID: RunLoop.callingThreadID, waiter: VirtualTime(), mainQueueHandle: queue.descriptor.number))
+        loop.watch(pipe.reading, mode: .common)
+        loop.keepAlive("a")
+        let plan = FaultPlan()
+        let reason = SystemError(call: "epoll_ctl", number: ENOMEM)
+        // The set of the mode has the counter, then the source, then the queue.
+        plan.plan(.epollControl, nil, .fails(ENOMEM), nil, nil, .fails(ENOMEM))
+        let first = plan.rule { failure { () throws(RunLoopError) in try loop.addCommonMode("a") } }
+        log.write("\(first == .cannotWatch(descriptor: pipe.reading, reason)) \(loop.pollSet("a") == nil)")
+        let second = plan.rule { failure { () throws(RunLoopError) in try loop.addCommonMode("a") } }
+        log.write("\(second == .cannotServeMainQueue("a", reason)) \(loop.pollSet("a") == nil)")
+        return log.text
+      }
+      #expect(log == "true true true true")
+    }
+
+    // M7
+    @Test(
+      "a set that must be made anew and cannot be is made later", arguments: [SystemCall.epollCreate, .epollControl])
+    func remake(call: SystemCall) throws {
+      let pipes = [try Pipe(), try Pipe()]
+      let number = try pipes[0].duplicateReading()
+      let log = record(observing: nil) { time, loop, log in
+        pipes[0].write()
+        let passes = Log()
+        loop.add(
+          RunLoop.Observer(activities: .beforeTimers) { _, _ in
+            passes.write("BT")
+            if passes.count(of: "BT") == 20 { loop.stop() }
+          }, forMode: .default)
+        let stray = loop.watch(number)
+        loop.watch(pipes[1].reading) { _, _ in
+          time.stamp(log, "D")
+          pipes[1].read()
+        }
+        close(number)
+        stray.invalidate()
+        time.at(.milliseconds(20)) { pipes[1].write() }
+        let plan = FaultPlan()
+        // The new set has the counter before the descriptor.
+        if call == .epollControl { plan.plan(call, nil) }
+        plan.plan(call, .fails(ENOMEM))
+        plan.rule { loop.run(log) }
+        log.write("\(plan.isUsedUp) \(passes.count(of: "BT") <= 4)")
+      }
+      #expect(log == "D20 timedOut true true")
+    }
+  }
+
+  @Suite("Waits that the kernel ends early", .timeLimit(.minutes(5)))
+  struct EarlyWaitTests {
+    // R2, M20
+    @Test(
+      "a wait in an epoll set that ends early costs no pass and no call-out",
+      arguments: [FaultPlan.Fault.fails(EINTR), .answers(0)])
+    func epoll(fault: FaultPlan.Fault) throws {
+      let pipe = try Pipe()
+      let log = onNewThread {
+        let (loop, log, plan) = (RunLoop.current, Log(), FaultPlan())
+        loop.observe(log)
+        loop.watch(pipe.reading) { _, _ in
+          log.write("D")
+          loop.stop()
+        }
+        pipe.write()
+        plan.plan(.epollWaitNanoseconds, fault, fault, fault)
+        plan.rule { log.write("\(loop.runUntilStopped())") }
+        return "\(log.text) \(plan.isUsedUp)"
+      }
+      #expect(log == "E BT BS BW AW D X stopped true")
+    }
+
+    // R2, M20
+    @Test("a wait in an epoll set that ends early goes on until the date of a timer")
+    func epollWithTimer() throws {
+      let pipe = try Pipe()
+      let log = onNewThread {
+        let (loop, log, plan) = (RunLoop.current, Log(), FaultPlan())
+        loop.observe(log)
+        let source = loop.watch(pipe.reading)
+        loop.after(.milliseconds(20)) { _ in
+          log.write("T")
+          source.invalidate()
+        }
+        plan.plan(.epollWaitNanoseconds, .fails(EINTR), .answers(0))
+        plan.rule { log.write("\(loop.runUntilStopped())") }
+        return log.text
+      }
+      #expect(log == "E BT BS BW AW T X finished")
+    }
+
+    // R2, M20
+    @Test(
+      "a sleep on a futex that ends early costs no pass",
+      arguments: [FaultPlan.Fault.answers(0), .fails(EINTR), .fails(EAGAIN), .fails(ETIMEDOUT)])
+    func futex(fault: FaultPlan.Fault) {
+      let log = onNewThread {
+        let (loop, log, plan) = (RunLoop.current, Log(), FaultPlan())
+        loop.observe(log)
+        loop.keepAlive()
+        let sleeps = Log()
+        loop.setTraceHook { event in
+          guard case .sleep = event.kind else { return }
+          sleeps.write("sleep")
+          if sleeps.count(of: "sleep") == 5 { loop.stop() }
+        }
+        plan.plan(.futexWait, fault, fault, fault, fault)
+        plan.rule { log.write("\(loop.runUntilStopped())") }
+        loop.setTraceHook(nil)
+        return "\(log.text) \(plan.isUsedUp) \(sleeps.count(of: "sleep"))"
+      }
+      #expect(log == "E BT BS BW AW X stopped true 5")
+    }
+
+    // R2, M20
+    @Test("a sleep on a futex that ends early goes on until the date of a timer")
+    func futexWithTimer() {
+      let log = onNewThread {
+        let (loop, log, plan) = (RunLoop.current, Log(), FaultPlan())
+        loop.observe(log)
+        loop.after(.milliseconds(20)) { _ in log.write("T") }
+        plan.plan(.futexWait, .answers(0), .fails(EINTR), .answers(0))
+        plan.rule { log.write("\(loop.runUntilStopped())") }
+        return log.text
+      }
+      #expect(log == "E BT BS BW AW T X finished")
+    }
+
+    // R44, M2
+    @Test("a write to the counter that a signal interrupts is made again, and the wake-up is not lost")
+    func eventWrite() throws {
+      let pipe = try Pipe()
+      let running = RunningLoop { loop, _ in loop.watch(pipe.reading) }
+      running.loop.awaitSleep(.epoll)
+      let plan = FaultPlan()
+      plan.plan(.eventWrite, .fails(EINTR), .fails(EINTR))
+      plan.rule { running.loop.stop() }
+      #expect(running.result() == "stopped")
+      #expect(plan.counts[.eventWrite] == 3)
+    }
+  }
+
+  @Suite("Kernels without a wait by the nanosecond", .timeLimit(.minutes(5)))
+  struct MillisecondWaitTests {
+    // R2, R14
+    @Test("where the kernel knows no wait by the nanosecond, or a filter forbids it, the loop counts milliseconds")
+    func fallsBack() async {
+      await #expect(processExitsWith: .success) {
+        for number in [ENOSYS, EPERM] {
+          PollSet.countsMilliseconds.store(false, ordering: .relaxed)
+          let pipe = try Pipe()
+          let log = onNewThread {
+            let (loop, log, plan) = (RunLoop.current, Log(), FaultPlan())
+            loop.observe(log)
+            loop.watch(pipe.reading) { _, _ in
+              log.write("D")
+              pipe.read()
+              loop.stop()
+            }
+            plan.plan(.epollWaitNanoseconds, .fails(number))
+            plan.plan(.epollWait, nil, .fails(EINTR), nil)
+            for _ in 0..<2 {
+              pipe.write()
+              plan.rule { log.write("\(loop.runUntilStopped())") }
+            }
+            return "\(log.text) \(plan.counts[.epollWaitNanoseconds] ?? 0) \(plan.counts[.epollWait] ?? 0)"
+          }
+          #expect(log == "E BT BS BW AW D X stopped E BT BS BW AW D X stopped 1 3")
+        }
+        let countsMilliseconds = PollSet.countsMilliseconds.load(ordering: .relaxed)
+        #expect(countsMilliseconds)
+      }
+    }
+
+    // R2, R14
+    @Test("milliseconds are rounded up, so that a wait for part of one does not spin")
+    func roundsUp() async {
+      await #expect(processExitsWith: .success) {
+        PollSet.countsMilliseconds.store(true, ordering: .relaxed)
+        let pipe = try Pipe()
+        for timeout in [Duration.microseconds(1), .microseconds(400), .microseconds(1900)] {
+          let (result, waits) = onNewThread {
+            let (loop, plan) = (RunLoop.current, FaultPlan())
+            loop.watch(pipe.reading)
+            let result = plan.rule { loop.run(mode: .default, for: timeout) }
+            return (result, plan.counts[.epollWait] ?? 0)
+          }
+          #expect(result == .timedOut)
+          #expect(waits <= 1)
+        }
+      }
+    }
+
+    // R2, R45
+    @Test("a wait without end has none in milliseconds either, and is woken")
+    func endless() async {
+      await #expect(processExitsWith: .success) {
+        PollSet.countsMilliseconds.store(true, ordering: .relaxed)
+        let pipe = try Pipe()
+        let running = RunningLoop { loop, log in
+          loop.observe(log)
+          loop.watch(pipe.reading)
+        }
+        running.loop.awaitSleep(.epoll)
+        running.loop.perform { running.loop.stop() }
+        #expect(running.result() == "E BT BS BW AW X stopped")
+      }
+    }
+  }
+#endif

@@ -1,0 +1,281 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+
+/// Each test forks in a process of its own, which has few threads.
+///
+/// The thread sanitizer's own locks and threads do not survive a fork.
+@Suite("Forked children", .timeLimit(.minutes(5)), .disabled(if: isUnderThreadSanitizer))
+struct ForkTests {
+  // R113, M17
+  @Test("a child has a loop of its own, which is its main loop, and which runs")
+  func ownLoop() async {
+    await #expect(processExitsWith: .success) {
+      let pipe = try Pipe()
+      let main = RunLoop.main
+      let ends = onVirtualTime { _, parent in
+        (0..<20).map { _ in
+          inForkedChild {
+            let loop = RunLoop.current
+            guard loop !== parent, loop !== main else { return 1 }
+            guard loop === RunLoop.main, loop === RunLoop.current, loop.currentMode == nil else { return 2 }
+            let log = Log()
+            pipe.write()
+            loop.perform { log.write("B") }
+            loop.after(.zero) { _ in log.write("T") }
+            loop.watch(pipe.reading) { source, _ in
+              log.write("D\(pipe.read())")
+              source.invalidate()
+            }
+            loop.run(log, for: .seconds(10))
+            return log.text == "B T D[7] finished" ? 0 : 3
+          }
+        }
+      }
+      #expect(ends == Array(repeating: .exited(0), count: 20), "\(ends)")
+    }
+  }
+
+  // R113, M17
+  @Test("the child of a child has a loop of its own again")
+  func grandchild() async {
+    await #expect(processExitsWith: .success) {
+      let end = onVirtualTime { _, parent in
+        inForkedChild {
+          let loop = RunLoop.current
+          let end = inForkedChild {
+            guard RunLoop.current !== loop, RunLoop.current !== parent else { return 1 }
+            let log = Log()
+            RunLoop.current.perform { log.write("B") }
+            RunLoop.current.run(log)
+            return log.text == "B finished" ? 0 : 2
+          }
+          return end == .exited(0) && loop === RunLoop.current ? 0 : 3
+        }
+      }
+      #expect(end == .exited(0), "\(end)")
+    }
+  }
+
+  // R61, M21
+  @Test("a main loop whose thread has ended refuses everything")
+  func mainThreadEnds() async {
+    await #expect(processExitsWith: .success) {
+      let end = onVirtualTime { _, _ in
+        // The only thread of a child is its main thread.
+        inForkedChild {
+          let main = RunLoop.current
+          guard main === RunLoop.main else { return 1 }
+          _ = startThread {
+            while !main.hasEnded { sched_yield() }
+            let refuses = !main.perform {} && !main.add(RunLoop.Source {}, forMode: .default) && main === RunLoop.main
+            main.wakeUp()
+            main.stop()
+            _exit(refuses && main.statistics.refusals == 2 ? 0 : 2)
+          }
+          pthread_exit(nil)
+        }
+      }
+      #expect(end == .exited(0), "\(end)")
+    }
+  }
+
+  // M17
+  @Test("a child that uses a loop of its parent is stopped with a message")
+  func parentsLoop() async throws {
+    let uses = 12
+    let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+      let pipe = try Pipe()
+      let main = RunLoop.main
+      let ends = onVirtualTime { _, loop in
+        let source = loop.keepAlive()
+        let timer = loop.after(.seconds(1)) { _ in }
+        let descriptor = loop.watch(pipe.reading)
+        let uses: [@Sendable () -> Void] = [
+          { loop.perform {} }, { loop.perform(inModes: ["a"]) {} }, { loop.wakeUp() }, { loop.stop() },
+          { loop.stop(mode: .default) }, { loop.add(RunLoop.Source {}, forMode: .default) },
+          { loop.watch(pipe.reading) }, { _ = loop.contains(timer, forMode: .default) }, { source.signal() },
+          { timer.invalidate() }, { descriptor.invalidate() }, { main.perform {} },
+        ]
+        return uses.map { use in
+          inForkedChild {
+            use()
+            return 0
+          }
+        }
+      }
+      #expect(ends.count == 12)
+      #expect(ends.allSatisfy { $0.isTrap }, "\(ends)")
+    }
+    #if DEBUG
+      let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+      #expect(text.split(separator: "\n").count { $0.contains("of the process that it was forked from") } == uses)
+    #endif
+  }
+
+  // R18, M17
+  @Test("a child cannot run a loop of its parent")
+  func runsParentsLoop() async {
+    await #expect(processExitsWith: .success) {
+      let end = onVirtualTime { _, loop in
+        loop.keepAlive()
+        return inForkedChild {
+          loop.run(mode: .default, for: Duration.zero)
+          return 0
+        }
+      }
+      #expect(end.isTrap, "\(end)")
+    }
+  }
+
+  // M17
+  @Test("a child that returns into its parent's run is stopped before it calls anything out")
+  func goesOn() async {
+    await #expect(processExitsWith: .success) {
+      let child = Later<pid_t>()
+      let log = record { time, loop, log in
+        loop.keepAlive()
+        loop.after(.milliseconds(10)) { _ in
+          // Only the parent may come here.
+          if child.value == 0 { _exit(0) }
+          log.write("T")
+          loop.stop()
+        }
+        loop.perform { child.value = forkProcess() }
+        loop.run(log)
+      }
+      #expect(log == "E BT BS BW AW T X stopped")
+      let end = ForkedEnd(waitingFor: try #require(child.value))
+      #expect(end.isTrap, "\(end)")
+    }
+  }
+
+  // M17
+  @Test("a loop goes on after a fork, whatever the child does with what both have open")
+  func parentGoesOn() async {
+    await #expect(processExitsWith: .success) {
+      let pipe = try Pipe()
+      let log = record { time, loop, log in
+        pipe.write()
+        loop.watch(pipe.reading) { _, _ in
+          log.write("D")
+          pipe.read()
+        }
+        loop.after(.milliseconds(20)) { _ in log.write("T") }
+        // The block posts another, so that its pass does not wait, but looks.
+        loop.perform {
+          let end = inForkedChild {
+            // The child watches the same descriptor, is told, and gives up without reading.
+            let child = RunLoop.current
+            child.watch(pipe.reading) { source, _ in source.invalidate() }
+            child.wakeUp()
+            return child.run(mode: .default, for: Duration.seconds(10)) == .finished ? 0 : 1
+          }
+          log.write("\(end)")
+          loop.perform { log.write("B") }
+        }
+        loop.run(log)
+      }
+      #expect(log == "E BT BS exited(0) D B BT BS BW AW T BT BS BW AW X timedOut")
+    }
+  }
+
+  // M17
+  @Test("a loop that sleeps in another thread while its process forks is woken as ever")
+  func sleeperGoesOn() async {
+    await #expect(processExitsWith: .success) {
+      let pipe = try Pipe()
+      let sleepers: [RunningLoop] = [
+        RunningLoop { loop, _ in loop.keepAlive() }, RunningLoop { loop, _ in loop.watch(pipe.reading) },
+      ]
+      sleepers[0].loop.awaitSleep(.futex)
+      sleepers[1].loop.awaitSleep(.epoll)
+      let ends = (0..<20).map { _ in
+        inForkedChild { RunLoop.current.run(mode: .default, for: Duration.zero) == .finished ? 0 : 1 }
+      }
+      #expect(ends == Array(repeating: .exited(0), count: 20), "\(ends)")
+      for sleeper in sleepers {
+        sleeper.loop.perform {
+          sleeper.log.write("B")
+          sleeper.loop.stop()
+        }
+        #expect(sleeper.result() == "B stopped")
+      }
+    }
+  }
+
+  // M17
+  @Test("a child can make its loop though threads of its parent were making theirs when it was forked")
+  func underFire() async {
+    await #expect(processExitsWith: .success) {
+      @Sendable func runBlock() -> Int32 {
+        let log = Log()
+        RunLoop.current.perform { log.write("B") }
+        RunLoop.current.run(log)
+        return log.text == "B finished" ? 0 : 1
+      }
+      // Whatever the runtime makes once is made: its own locks do not survive a fork.
+      onVirtualTime { _, loop in _ = loop.keepAlive() }
+      #expect(onNewThread { runBlock() } == 0)
+      let isOver = Atomic<Bool>(false)
+      let maker = startThread {
+        while !isOver.load(ordering: .relaxed) { onVirtualTime { _, loop in _ = loop.keepAlive() } }
+      }
+      let ends = (0..<50).map { _ in inForkedChild { runBlock() } }
+      isOver.store(true, ordering: .relaxed)
+      maker.result()
+      #expect(ends == Array(repeating: .exited(0), count: 50), "\(ends)")
+    }
+  }
+
+  // R110, M17
+  @Test("the main loop of a child does not wait for the main dispatch queue")
+  func mainQueue() async {
+    await #expect(processExitsWith: .success) {
+      _ = RunLoop.main
+      let end = inForkedChild {
+        let loop = RunLoop.main
+        guard loop.pollSet() == nil, loop.run(mode: .default, for: Duration.seconds(10)) == .finished else { return 1 }
+        return 0
+      }
+      #expect(end == .exited(0), "\(end)")
+    }
+  }
+}
+
+/// Whether the thread sanitizer is linked to the tests.
+private let isUnderThreadSanitizer = dlsym(nil, "__tsan_init") != nil
+
+/// How a child ended.
+private enum ForkedEnd: Equatable {
+  case exited(Int32)
+  case killed(Int32)
+
+  init(waitingFor child: pid_t) {
+    var status: Int32 = 0
+    while waitpid(child, &status, 0) < 0, errno == EINTR {}
+    let signal = status & 0x7f
+    self = signal == 0 ? .exited(status >> 8 & 0xff) : .killed(signal)
+  }
+
+  /// Whether a precondition has failed.
+  var isTrap: Bool { self == .killed(SIGILL) || self == .killed(SIGTRAP) || self == .killed(SIGABRT) }
+}
+
+/// Forks; the child does something, and ends with its result.
+private func inForkedChild(_ body: () -> Int32) -> ForkedEnd {
+  let child = forkProcess()
+  guard child == 0 else { return ForkedEnd(waitingFor: child) }
+  // A child that hangs is killed, and its parent can tell. The threads of dispatch block all signals.
+  var none = sigset_t()
+  sigemptyset(&none)
+  sigprocmask(SIG_SETMASK, &none, nil)
+  alarm(20)
+  _exit(body())
+}
+
+/// Glibc's module does not let Swift see it.
+@_silgen_name("fork")
+private func forkProcess() -> pid_t
