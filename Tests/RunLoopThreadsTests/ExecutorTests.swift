@@ -158,8 +158,8 @@ struct ExecutorTests {
     }
     CallBack.pinned.value = pinned
     try thread.performAndWait {
-      var numbers: [Int32] = [2, 1]
-      qsort(&numbers, numbers.count, MemoryLayout<Int32>.size) { _, _ in
+      let numbers: [Int32] = [1]
+      _ = bsearch(numbers, numbers, numbers.count, MemoryLayout<Int32>.size) { _, _ in
         CallBack.pinned.value.map { Int32($0.assumeIsolated { $0.bump() }) } ?? 0
       }
       #expect(pinned.assumeIsolated { $0.bump() } == 3)

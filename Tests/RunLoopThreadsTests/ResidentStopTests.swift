@@ -247,15 +247,16 @@ struct ResidentStopTests {
       let thread = try ResidentThread()
       try thread.perform { hold.occupy() }
       hold.begun.wait()
-      let waiters = (0..<3).map { number in
+      let modes: [RunLoop.Mode] = ["0", "1", "2"]
+      let waiters = modes.map { mode in
         Thread.started {
-          do { log.write("\(try thread.performAndWait(inModes: ["\(number)"]) { number })") } catch {
+          do { log.write(try thread.performAndWait(inModes: [mode]) { mode.rawValue }) } catch {
             #expect(error as? ThreadError == .cancelled)
             log.write("error")
           }
         }
       }
-      for number in 0..<3 { thread.waitForWork(inMode: "\(number)") }
+      for mode in modes { thread.waitForWork(inMode: mode) }
       thread.stop(policy)
       hold.released.open()
       for waiter in waiters { try waiter.join() }

@@ -94,6 +94,8 @@ extension RunLoop {
     loop._withUnsafeGuaranteedRef { $0.end() }
     RunLoopRegistry.shared.remove(loop.takeUnretainedValue())
     crl_thread_slot_set(endedMark)
+    // A loop that was made in the last round has nothing to do in one more.
+    pthread_setspecific(endKey, nil)
     loop.release()
   }
 
@@ -122,10 +124,10 @@ extension RunLoop {
     var key = pthread_key_t()
     let answer = pthread_key_create(&key) { value in
       let round = Int(bitPattern: value)
-      // A thread that has promised its loop ends it itself in the last round; whichever destructor comes first in it.
-      if round < lastRound || (round == lastRound && LoopPromise.installed != nil) {
+      if round < lastRound {
         pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: round + 1))
-      } else {
+      } else if LoopPromise.installed == nil {
+        // A thread that has promised its loop ends it itself, as its last step, and in the same round.
         detachCurrent()
       }
     }

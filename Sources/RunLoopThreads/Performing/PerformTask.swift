@@ -66,6 +66,7 @@ final class PerformTask: @unchecked Sendable {
     return owner.claim(self, state)
   }
 
+  /// Under the owner's lock, if there is one.
   func leavePending(for state: State) -> Bool {
     word.compareExchange(
       expected: State.pending.rawValue, desired: state.rawValue, ordering: .acquiringAndReleasing
@@ -78,7 +79,7 @@ final class PerformTask: @unchecked Sendable {
   }
 
   /// Tells everybody, when the work is over and counted.
-  private func settle(_ state: State) {
+  func settle(_ state: State) {
     body = nil
     word.store(state.rawValue, ordering: .releasing)
     word.futexWake(.max)

@@ -11,6 +11,8 @@ final class ResidentCore: @unchecked Sendable {
   private let lock = Lock()
   private var lifecycle = ResidentLifecycle()
   private var report = ResidentThread.StopReport()
+  /// The pieces of work that were accepted.
+  private var accepted = 0
   /// Work that waits for a date, and the timers that are to run it.
   private var delayed: [ObjectIdentifier: Delayed] = [:]
   private var finishWaiters: [@Sendable (ResidentThread.StopReport) -> Void] = []
@@ -103,6 +105,8 @@ final class ResidentCore: @unchecked Sendable {
   private func finish(_ left: (timers: Int, sources: Int)) {
     lock.lock()
     lifecycle.finish()
+    // Whoever holds it, in the middle of a post or of a stop, will find it cancelled.
+    report.cancelled = accepted - report.ran - report.dropped
     report.timersLeft = left.timers
     report.sourcesLeft = left.sources
     let (report, waiters) = (report, finishWaiters)
@@ -127,7 +131,7 @@ extension ResidentCore {
   /// which anybody could know.
   func claim(_ task: PerformTask, _ wanted: PerformTask.State) -> PerformTask.State? {
     lock.lock()
-    let state = lifecycle.state == .stopping ? .cancelled : wanted
+    let state = lifecycle.state == .stopping || lifecycle.state == .finished ? .cancelled : wanted
     let isFirst = task.leavePending(for: state)
     let finished = isFirst && state.isOver ? note(task, state) : nil
     lock.unlock()
@@ -144,7 +148,8 @@ extension ResidentCore {
 
   /// Under the lock.
   private func note(_ task: PerformTask, _ state: PerformTask.State) -> Delayed? {
-    guard task.isAccepted else { return nil }
+    // The last report has counted what was still held by somebody and can never run.
+    guard task.isAccepted, lifecycle.state != .finished else { return nil }
     switch state {
     case .ran: report.ran += 1
     case .cancelled: report.cancelled += 1
@@ -161,6 +166,7 @@ extension ResidentCore {
     lock.lock()
     // Under the lock, so that a stop that comes later finds the work in the loop.
     task.isAccepted = mayAccept(task) && runLoop.perform(inModes: modes, block: ticket)
+    if task.isAccepted { accepted += 1 }
     let error = task.isAccepted ? nil : refuse(task)
     lock.unlock()
     withExtendedLifetime(ticket) {}
@@ -175,7 +181,10 @@ extension ResidentCore {
     let timer = Timer(deadline: runLoop.now.advanced(by: max(delay, .zero))) { _ in ticket() }
     lock.lock()
     task.isAccepted = mayAccept(task) && modes.allSatisfy { runLoop.add(timer, forMode: $0) }
-    if task.isAccepted { delayed[ObjectIdentifier(task)] = Delayed(task: task, timer: timer, ticket: ticket) }
+    if task.isAccepted {
+      accepted += 1
+      delayed[ObjectIdentifier(task)] = Delayed(task: task, timer: timer, ticket: ticket)
+    }
     let error = task.isAccepted ? nil : refuse(task)
     lock.unlock()
     withExtendedLifetime(ticket) {}
@@ -202,19 +211,24 @@ extension ResidentCore {
     let action = lifecycle.stop(policy)
     let state = lifecycle.state
     var waiting: [Delayed] = []
+    var cancelled: [PerformTask] = []
     if action != .nothing {
       waiting = delayed.values.sorted { $0.timer.deadline < $1.timer.deadline }
       delayed = [:]
     }
-    // What is due by now was to run before this.
     let now = runLoop.now
-    let firstLater = waiting.firstIndex { $0.timer.deadline > now } ?? waiting.count
-    if policy == .afterPendingWork {
-      for entry in waiting[..<firstLater] { runLoop.perform(inModes: [.common], block: entry.ticket) }
+    for entry in waiting {
+      if policy == .afterPendingWork, entry.timer.deadline <= now {
+        // What is due by now was to run before this.
+        runLoop.perform(inModes: [.common], block: entry.ticket)
+      } else if entry.task.leavePending(for: .cancelled) {
+        report.cancelled += 1
+        cancelled.append(entry.task)
+      }
     }
     lock.unlock()
     guard action != .nothing else { return state }
-    for entry in waiting[(policy == .afterPendingWork ? firstLater : 0)...] { entry.task.end(.cancelled) }
+    for task in cancelled { task.settle(.cancelled) }
     for entry in waiting { entry.timer.invalidate() }
     runLoop.stopForGood()
     return state
