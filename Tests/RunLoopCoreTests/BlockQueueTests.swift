@@ -139,7 +139,7 @@ struct BlockQueueTests {
 extension BlockQueue {
   /// Runs all blocks, as the pass does with a batch.
   fileprivate mutating func runAll() {
-    while !isEmpty { takeFirst().work.take()?.body() }
+    while !isEmpty { if case .own(let block)? = takeFirst().work.take() { block.body() } }
   }
 }
 

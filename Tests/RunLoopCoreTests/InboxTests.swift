@@ -120,6 +120,7 @@ private final class Reader: @unchecked Sendable {
       switch queue.takeFirst() {
       case .inDefaultMode(let block), .inCommonModes(let block): block.body()
       case .inModes(let shared): shared.take()?.body()
+      case .job: break
       }
       numbers.append(number)
     }

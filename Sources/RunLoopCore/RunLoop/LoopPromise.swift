@@ -28,7 +28,7 @@ package final class LoopPromise: @unchecked Sendable {
     lock.lock()
     defer { lock.unlock() }
     if made == nil, !isOver || sabotage.contains(.loopsOutliveThreads) { made = newLoop() }
-    if sabotage.contains(.otherLoopsGiven), let id = made?.threadID.load(ordering: .relaxed),
+    if sabotage.contains(.otherLoopsGiven), let id = made?.threadID,
       id != 0, id != RunLoop.callingThreadID
     {
       return newLoop()

@@ -115,9 +115,9 @@ extension RunLoop {
 
   private func requireOwnThread() {
     // In the last destructors of a thread its loop has ended, and a run is finished.
-    guard !isOwnThread, !(hasEnded && threadID.load(ordering: .relaxed) == RunLoop.callingThreadID) else { return }
+    guard !isOwnThread, !(hasEnded && threadID == RunLoop.callingThreadID) else { return }
     fatalError(
-      "the run loop of thread \(threadName(threadID.load(ordering: .relaxed))) cannot be run by thread "
+      "the run loop of thread \(threadName(threadID)) cannot be run by thread "
         + threadName(RunLoop.callingThreadID))
   }
 }

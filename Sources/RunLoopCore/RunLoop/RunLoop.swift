@@ -19,7 +19,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   let stopFlag = StopFlag()
   let counters = Counters()
   /// The kernel's id of the loop's thread; zero until the thread has asked for the loop.
-  let threadID: Atomic<Int32>
+  var threadID: Int32 { threadNumber.load(ordering: .relaxed) }
+  let threadNumber: Atomic<Int32>
   /// The mode of the innermost run.
   let current = Atomic<UInt>(0)
   let waiting = Atomic<Bool>(false)
@@ -55,7 +56,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   #endif
 
   init(threadID: Int32, waiter: any Waiter, mainQueueHandle: Int32? = nil, sabotage: Sabotage = []) {
-    self.threadID = Atomic(threadID)
+    self.threadNumber = Atomic(threadID)
     self.table = GuardedModeTable(mainQueueHandle: mainQueueHandle)
     self.waiter = waiter
     #if DEBUG

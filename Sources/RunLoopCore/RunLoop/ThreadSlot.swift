@@ -78,7 +78,7 @@ extension RunLoop {
   /// Makes `loop` the calling thread's and sees to it that it ends with the thread.
   @discardableResult
   static func attach(_ loop: RunLoop) -> RunLoop {
-    loop.threadID.store(callingThreadID, ordering: .relaxed)
+    loop.threadNumber.store(callingThreadID, ordering: .relaxed)
     crl_thread_slot_set(Unmanaged.passRetained(loop).toOpaque())
     RunLoopRegistry.shared.insert(loop)
     // The key's value is the round of destructors, beginning at 1: a null value would call none.
