@@ -138,7 +138,27 @@ extension ResidentThread {
 extension ResidentThread {
   /// Tells the thread to stop, and returns at once.
   ///
-  /// It takes no more work from now on. Again: nothing, but that a stop that is immediate overrules one that is not.
+  /// It takes no more work from now on, and every run of its loop returns, nested ones too. Again: nothing, but that a
+  /// stop that is immediate overrules one that is not. What comes of it, by the state in which it finds the thread:
+  ///
+  /// | | running | draining | stopping | finished |
+  /// | --- | --- | --- | --- | --- |
+  /// | `stop(.afterPendingWork)` | draining | draining | stopping | finished |
+  /// | `stop(.immediately)` | stopping | stopping | stopping | finished |
+  /// | the last reference goes | draining | draining | stopping | finished |
+  /// | work that runs | runs to its end | runs to its end | runs to its end | – |
+  /// | work that waits, in any mode | runs in its mode | runs, in order | cancelled | – |
+  /// | delayed work that was due | runs | runs, behind the other | cancelled | – |
+  /// | delayed work that was not due | waits | cancelled | cancelled | – |
+  /// | new work | accepted | refused | refused | refused |
+  /// | a wait for new work on the thread itself | runs at once | runs at once | runs at once | – |
+  /// | a wait for work that is cancelled | throws | throws | throws | throws |
+  /// | a job of an actor or a task | runs | runs | runs, before `onStop` | runs later, elsewhere |
+  /// | `Thread.exit()` in work | finished; the rest is cancelled | the same | the same | – |
+  /// | `join()`, `finished()` | wait | wait | wait | give the report |
+  ///
+  /// A job that comes when the thread has closed is not lost: such jobs run one after the other, when the thread has
+  /// ended, on a thread made for them.
   ///
   /// - Returns: The state after it.
   @discardableResult

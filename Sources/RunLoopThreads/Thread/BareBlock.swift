@@ -2,8 +2,9 @@ import CRunLoopSystem
 
 /// A block that can be called without holding it.
 ///
-/// Every frame that calls a closure may hold it meanwhile. ``Thread/exit()`` leaves the frames behind, and the closure with
-/// all that it has captured would never be released. Called by its words, it belongs to whoever keeps the block and to nobody else.
+/// Every frame that calls a closure may hold it meanwhile. ``Thread/exit()`` leaves the frames behind, and the closure
+/// with all that it has captured would never be released. Called by its words, it belongs to whoever keeps the block and
+/// to nobody else.
 struct BareBlock: Sendable {
   // Stored in a structure, as generic code would wrap a function that it takes by itself.
   private let body: @Sendable () -> Void
