@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
 
 let swiftSettings: [SwiftSetting] = [
@@ -7,6 +8,9 @@ let swiftSettings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+// One of the examples uses SQLite where its header is.
+let hasSQLite = FileManager.default.fileExists(atPath: "/usr/include/sqlite3.h")
+
 let package = Package(
   name: "swift-run-loop",
   products: [
@@ -14,6 +18,8 @@ let package = Package(
     .library(name: "RunLoopCore", targets: ["RunLoopCore"]),
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
     .executable(name: "runloop", targets: ["runloop"]),
+    .executable(name: "network-thread", targets: ["network-thread"]),
+    .executable(name: "pinned-database", targets: ["pinned-database"]),
   ],
   targets: [
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
@@ -23,6 +29,15 @@ let package = Package(
     .target(name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "network-thread", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Examples/network-thread",
+      swiftSettings: swiftSettings),
+    .target(
+      name: "CStore", path: "Examples/CStore", cSettings: hasSQLite ? [.define("HAS_SQLITE")] : [],
+      linkerSettings: hasSQLite ? [.linkedLibrary("sqlite3")] : []),
+    .executableTarget(
+      name: "pinned-database", dependencies: ["CStore", "RunLoopCore", "RunLoopThreads"],
+      path: "Examples/pinned-database", swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),

@@ -438,3 +438,38 @@ private actor Owner {
     }
   }
 }
+
+@Suite("Sleeps of tasks on a resident thread", .timeLimit(.minutes(5)))
+struct ExecutorSleepTests {
+  @Test("the end of a sleep is a timer of the thread's loop")
+  func timer() async throws {
+    let thread = try ResidentThread(name: "sleeps")
+    let loop = thread.runLoop
+    let seen = Task(executorPreference: thread) {
+      let sleeper = Task(executorPreference: thread) { try await Task.sleep(for: .seconds(1000)) }
+      // The sleeper's job comes behind this one, and its timer with it.
+      while loop.nextDeadline(forMode: .default) == nil { await Task.yield() }
+      sleeper.cancel()
+      return await sleeper.result
+    }
+    let result = await seen.value
+    #expect(throws: CancellationError.self) { try result.get() }
+  }
+
+  @Test("a task that sleeps when its thread ends wakes all the same")
+  func threadEnds() async throws {
+    let thread = try ResidentThread(name: "sleeps")
+    let loop = thread.runLoop
+    let isAwake = Atomic<Bool>(false)
+    let sleeper = Task(executorPreference: thread) {
+      try await Task.sleep(for: .milliseconds(200))
+      isAwake.store(true, ordering: .releasing)
+    }
+    while loop.nextDeadline(forMode: .default) == nil, !isAwake.load(ordering: .acquiring) { await Task.yield() }
+    thread.stop()
+    _ = await thread.finished()
+    try await sleeper.value
+    let woke = isAwake.load(ordering: .acquiring)
+    #expect(woke)
+  }
+}

@@ -1,5 +1,7 @@
+import Dispatch
 import Glibc
 import RunLoopCore
+import RunLoopThreads
 
 /// D14: what is behind performing later, and performing on another thread.
 struct DelayedAndPosted: Experiment {
@@ -13,8 +15,8 @@ struct DelayedAndPosted: Experiment {
   let verdict = Verdict.corrected(
     """
     What is performed later is a timer, as claimed. What is performed on another thread is not: it is a block, which wakes \
-    the loop of that thread at once. Either has no effect as long as nobody runs the loop. Shown is that half of the claim \
-    which is about loops: a thread that has one and does not run it.
+    the loop of that thread at once. Either has no effect as long as nobody runs the loop; when the thread ends, what \
+    waited for it is dropped, and its token says so.
     """)
 
   func run(on bench: Bench) -> Outcome {
@@ -31,7 +33,46 @@ struct DelayedAndPosted: Experiment {
     outcome.observe(
       "performed on a thread that ends without having run its loop", dropped(bench),
       requires: "ran: none, dropped when the thread ended: 1")
+    outcome.observe(
+      "perform(afterDelay:) of 2 s and perform(_:) on a thread object, whose loop runs", onThread(bench),
+      requires: "at 0 s in block, at 2 s in timer")
+    outcome.observe(
+      "the same on a thread that never asks for a loop", onThreadWithoutLoop(bench),
+      requires: "ran: none; dropped dropped")
     return outcome
+  }
+
+  private func onThread(_ bench: Bench) -> String {
+    bench.onLoop { rig in
+      let ran = Record()
+      rig.keepAlive()
+      do throws(ThreadError) {
+        try Thread.current.perform(afterDelay: .seconds(2)) { ran.write(callOut(rig)) }
+        try Thread.current.perform { ran.write(callOut(rig)) }
+      } catch {
+        return "\(error)"
+      }
+      rig.loop.run(mode: .default, for: .seconds(10))
+      return ran.lines.joined(separator: ", ")
+    }
+  }
+
+  private func onThreadWithoutLoop(_ bench: Bench) -> String {
+    let ran = Record()
+    let mayEnd = DispatchSemaphore(value: 0)
+    let thread = Thread { mayEnd.wait() }
+    thread.start()
+    do throws(ThreadError) {
+      let tokens = [
+        try thread.perform(afterDelay: .zero) { ran.write("delayed") }, try thread.perform { ran.write("posted") },
+      ]
+      mayEnd.signal()
+      try thread.join()
+      return "ran: \(ran.text); " + tokens.map { "\($0.state)" }.joined(separator: " ")
+    } catch {
+      mayEnd.signal()
+      return "\(error)"
+    }
   }
 
   private func delayed(_ bench: Bench, busy seconds: Int) -> String {

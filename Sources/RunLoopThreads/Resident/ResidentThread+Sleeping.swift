@@ -1,0 +1,73 @@
+import RunLoopCore
+import Synchronization
+@_spi(ExperimentalScheduling) import _Concurrency
+
+#if compiler(>=6.3)
+  // The runtime asks a task's preferred executor to end its sleeps. Before this toolchain it does so by itself.
+  @_spi(ExperimentalScheduling)
+  extension ResidentThread: SchedulingExecutor {
+    /// Leaves a job that is to run at an instant, as the end of a sleep is, to a timer of the thread's loop.
+    public func enqueue<C: Clock>(
+      _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
+    ) {
+      let delay = (clock.now.duration(to: instant) as? Duration) ?? .zero
+      let sleep = Sleep(of: UnownedJob(job), until: .after(delay), on: self)
+      let slack = (tolerance as? Duration) ?? .zero
+      let timer = Timer(deadline: runLoop.now.advanced(by: delay), tolerance: slack) { _ in sleep.end() }
+      // A loop that refuses the timer lets go of the sleep, as one that ends does.
+      _ = runLoop.add(timer, forMode: .common)
+    }
+  }
+
+  /// A job that waits for its time on a loop; if the loop ends first, on a thread of its own.
+  ///
+  /// It is never lost.
+  ///
+  /// It does not keep the handle alive, or a sleep that was cancelled would keep the thread. A task that still sleeps holds
+  /// its executor; the job of one that does not may run as any of the core's.
+  private final class Sleep: @unchecked Sendable {
+    // Sendable: nothing is written after the initializer but the weak reference, which the runtime guards.
+    private let job: UnownedJob
+    private let deadline: Tick
+    private let core: ResidentCore
+    private weak var thread: ResidentThread?
+    private let isOver = Atomic<Bool>(false)
+
+    init(of job: UnownedJob, until deadline: Tick, on thread: ResidentThread) {
+      self.job = job
+      self.deadline = deadline
+      self.core = thread.core
+      self.thread = thread
+    }
+
+    func end() {
+      if !isOver.exchange(true, ordering: .acquiringAndReleasing) { Sleep.wake(job, thread, core) }
+    }
+
+    private static func wake(_ job: UnownedJob, _ thread: ResidentThread?, _ core: ResidentCore) {
+      if let thread { thread.enqueueTaskJob(job) } else { core.leave(job) }
+    }
+
+    deinit {
+      guard !isOver.load(ordering: .acquiring) else { return }
+      let (job, deadline, core) = (job, deadline, core)
+      let reference = WeakReference(thread)
+      let waiter = Thread {
+        let nobodyWakes = Atomic<UInt32>(0)
+        while Tick.monotonicNow < deadline { nobodyWakes.futexWait(while: 0, until: deadline) }
+        Sleep.wake(job, reference.thread, core)
+      }
+      waiter.name = "sleep"
+      waiter.start()
+    }
+
+    private final class WeakReference: @unchecked Sendable {
+      // Sendable: written once; the runtime guards weak references.
+      private(set) weak var thread: ResidentThread?
+
+      init(_ thread: ResidentThread?) {
+        self.thread = thread
+      }
+    }
+  }
+#endif
