@@ -5,13 +5,15 @@ import Testing
 // Both modules are imported plainly: that this file compiles shows that each name means ours.
 @Suite("The umbrella beside Foundation")
 struct UmbrellaTests {
-  @Test("RunLoop, Timer and Port are ours, and Foundation's can still be named")
+  @Test("RunLoop, Timer, Port and Thread are ours, and Foundation's can still be named")
   func names() {
-    let loop: RunLoop = RunLoop.current
+    let loop: RunLoop = RunLoop.main
     let port: Port = Port()
+    let thread: Thread = Thread {}
     #expect(type(of: loop) != Foundation.RunLoop.self)
     #expect(Timer.self != Foundation.Timer.self)
     #expect(type(of: port) != Foundation.Port.self)
+    #expect(type(of: thread) != Foundation.Thread.self)
   }
 
   @Test("Foundation's spelling of a timer runs on our loop")

@@ -4,7 +4,8 @@ import Testing
 @testable import RunLoopLab
 
 /// The experiments that any thread can run; the others are tested by ``MainThreadTests``.
-private let idsForAnyThread = Catalog.all.filter { !$0.needsMainThread }.map(\.id)
+// The workers of this process run the tests themselves; what looks at workers is tested beside what needs the main thread.
+private let idsForAnyThread = Catalog.all.filter { !$0.needsMainThread && !$0.needsFreshWorkers }.map(\.id)
 
 @Suite("The experiments")
 struct ExperimentTests {

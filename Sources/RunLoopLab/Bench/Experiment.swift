@@ -15,6 +15,8 @@ protocol Experiment: Sendable {
   var verdict: Verdict { get }
   /// Whether the experiment is about the main loop, and so can only be run on the main thread.
   var needsMainThread: Bool { get }
+  /// Whether it looks at dispatch's own workers, which nobody else must have used before.
+  var needsFreshWorkers: Bool { get }
 
   /// Runs loops on a bench and returns what was observed, beside what the verdict requires.
   func run(on bench: Bench) -> Outcome
@@ -23,6 +25,7 @@ protocol Experiment: Sendable {
 extension Experiment {
   /// Most experiments make their own loops and can be run anywhere.
   var needsMainThread: Bool { false }
+  var needsFreshWorkers: Bool { false }
 }
 
 /// What is to be thought of a claim of the documents.

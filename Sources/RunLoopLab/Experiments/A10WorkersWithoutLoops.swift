@@ -17,6 +17,8 @@ struct WorkersWithoutLoops: Experiment {
     and a run of it is finished at once. The threads wait for work in a way of their own.
     """)
 
+  let needsFreshWorkers = true
+
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {
       var outcome = Outcome()
