@@ -1,0 +1,44 @@
+import RunLoopCore
+import Synchronization
+
+// What else Foundation's class has, in its spelling.
+extension Thread {
+  /// Whether the calling thread is the main one.
+  ///
+  /// The corresponding Foundation property is `isMainThread`.
+  public class var isMainThread: Bool { current.isMainThread }
+
+  /// Makes a thread that runs a block, and starts it.
+  ///
+  /// If the system can make none, the block is released and does not run. The corresponding Foundation method is
+  /// `detachNewThread(_:)`.
+  public class func detachNewThread(_ block: @escaping @Sendable () -> Void) {
+    Thread(block: block).start()
+  }
+
+  /// Lets the calling thread sleep for so many seconds.
+  ///
+  /// Zero, less, and what is not a number is no time; infinity is without end. Its loop does not run meanwhile. The
+  /// corresponding Foundation method is `sleep(forTimeInterval:)`.
+  public class func sleep(forTimeInterval seconds: Double) {
+    guard seconds > 0 else { return }
+    let deadline = Tick.monotonicNow + Int64(saturatingSeconds: seconds)
+    let nobodyWakes = Atomic<UInt32>(0)
+    while Tick.monotonicNow < deadline { nobodyWakes.futexWait(while: 0, until: deadline) }
+  }
+
+  /// How much the thread is favoured, from 0 to 1; 0.5 is as usual.
+  ///
+  /// It stands for a niceness from 19 to −20. What the system refuses is in ``refusals``. The corresponding Foundation
+  /// property is `threadPriority`.
+  public var threadPriority: Double {
+    get {
+      let niceness = Double(configuration.niceness ?? 0)
+      return niceness < 0 ? 0.5 - niceness / 40 : 0.5 - niceness / 38
+    }
+    set {
+      let distance = 0.5 - (newValue.isNaN ? 0.5 : min(max(newValue, 0), 1))
+      configuration.niceness = Int((distance < 0 ? distance * 40 : distance * 38).rounded())
+    }
+  }
+}
