@@ -64,6 +64,7 @@ struct DescriptorEventTests {
         if log.count(of: "D[hangUp]") == 2 { source.invalidate() }
       }
       pipe.closeWriting()
+      pipe.awaitEnd()
       loop.run(log)
     }
     #expect(log == "D[hangUp] D[hangUp] finished")
@@ -76,6 +77,7 @@ struct DescriptorEventTests {
     let log = record(observing: nil) { _, loop, log in
       pipe.write([1, 2])
       pipe.closeWriting()
+      pipe.awaitEnd()
       loop.watch(pipe.reading) { source, events in
         log.write("D\(events)\(pipe.read())")
         if !events.contains(.readable) { source.invalidate() }
@@ -91,6 +93,7 @@ struct DescriptorEventTests {
     let pipe = try Pipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.closeReading()
+      pipe.awaitEnd()
       for events in [Events.writable, []] {
         loop.watch(pipe.writing, events) { source, events in
           log.write("D\(events)")

@@ -46,6 +46,18 @@ final class Pipe: Sendable {
 
   func closeWriting() { if isWritingOpen.exchange(false, ordering: .relaxed) { close(writing) } }
 
+  /// Waits until the kernel knows that one end is closed.
+  ///
+  /// A process that another test is starting at this moment has a copy of it, until it runs its own program.
+  func awaitEnd() {
+    let open = isReadingOpen.load(ordering: .relaxed) ? reading : writing
+    while true {
+      var entry = pollfd(fd: open, events: 0, revents: 0)
+      if poll(&entry, 1, 0) > 0, Int32(entry.revents) & (POLLERR | POLLHUP) != 0 { return }
+      sched_yield()
+    }
+  }
+
   /// Makes a second descriptor of what is read, with a number that nothing else has had or will have.
   func duplicateReading() throws -> Int32 {
     let lowest = Pipe.lastDuplicate.wrappingAdd(1, ordering: .relaxed).newValue
