@@ -59,6 +59,8 @@ import Synchronization
       }
       waiter.name = "sleep"
       waiter.start()
+      // Without a thread to wait on, a sleep that is too short is better than a task that is lost.
+      if waiter.startError != nil { Sleep.wake(job, reference.thread, core) }
     }
 
     private final class WeakReference: @unchecked Sendable {
