@@ -9,6 +9,7 @@ enum Complaint {
   static let endedLoop = Once()
   static let noMode = Once()
   static let mainQueue = Once()
+  static let gate = Once()
 
   final class Once: Sendable {
     private let isDone = Atomic<Bool>(false)

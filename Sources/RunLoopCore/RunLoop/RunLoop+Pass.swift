@@ -100,7 +100,7 @@ extension RunLoop {
     if !hasWaited { lookAtDescriptors(mode) }
   }
 
-  private enum Sleep {
+  enum Sleep {
     case until(Tick, PollSet?)
     /// Something is there to be done.
     case never
@@ -109,11 +109,17 @@ extension RunLoop {
   }
 
   /// The last look for work, after the sleep was announced.
-  private func lastLook(_ mode: ModeState, _ asleep: WakeState, isWatching: Bool) -> Sleep {
+  ///
+  /// - Parameters:
+  ///   - gate: What another loop watches if it is to wait for this one.
+  ///   - keptAlive: Whether the loop sleeps though nothing of its own keeps the mode alive.
+  func lastLook(
+    _ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: Gate? = nil, keptAlive: Bool = false
+  ) -> Sleep {
     guard !hasBlock(mode, exactly: true) else { return .never }
     return table.withLock { table in
       guard !findSignalled(mode), !findReadyPort(mode), !stopFlag.isSet, !mode.isStopped.load(ordering: .relaxed),
-        mode.itemCount.load(ordering: .relaxed) > 0 || isServingMainQueue(mode)
+        mode.itemCount.load(ordering: .relaxed) > 0 || isServingMainQueue(mode) || keptAlive
       else { return .never }
       guard (mode.pollSet != nil) == isWatching else { return .again }
       if let set = mode.pollSet {
@@ -131,12 +137,13 @@ extension RunLoop {
       table.sleepingMode = mode
       table.sleepDeadline = deadline
       table.waitingIn = mode.pollSet
+      if let gate { table.waitingAt = gate }
       return .until(deadline, mode.pollSet)
     }
   }
 
   /// Asks the kernel once what is ready, without waiting.
-  private func lookAtDescriptors(_ mode: ModeState) {
+  func lookAtDescriptors(_ mode: ModeState) {
     guard mode.isWatching.load(ordering: .relaxed) else { return }
     let set = table.withLock { _ -> PollSet? in
       guard let set = mode.pollSet, !hasReady(set, mode) else { return nil }

@@ -64,6 +64,7 @@ extension RunLoop {
   func run(_ name: Mode, for timeout: Int64, polls: Bool = false, returnsAfterSource: Bool) -> RunResult {
     guard !stopFlag.isEnding else { return hasEnded ? .finished : .stopped }
     guard let mode = runnableMode(name), !isEmpty(mode) else { return .finished }
+    let sleep = suspendHostedSleep()
     let outer = innermost
     let outerMode = current.exchange(mode.address, ordering: .acquiringAndReleasing)
     let outerStop = stopFlag.begin()
@@ -80,6 +81,7 @@ extension RunLoop {
     word.apply(.endRun(before: outerWord))
     stopFlag.end(before: outerStop)
     current.store(outerMode, ordering: .releasing)
+    if sleep != nil || guest != nil { resumeHosting(sleep, after: outer) }
     return result
   }
 
@@ -88,9 +90,14 @@ extension RunLoop {
       Complaint.commonRun.report("a run in the common pseudo-mode \(name), which is no mode: finished")
       return nil
     }
+    return enterableMode(name == .common ? .default : name)
+  }
+
+  /// A mode that is about to be entered; nil if it does not exist and is not to be made.
+  func enterableMode(_ name: Mode, making: Bool = false) -> ModeState? {
     var failure: SystemError?
     let mode = table.withLock { table -> ModeState? in
-      guard let mode = table.modes[name == .common ? .default : name] else { return nil }
+      guard let mode = making ? table.mode(name) : table.modes[name] else { return nil }
       if mode.isCommon.load(ordering: .relaxed) {
         do throws(SystemError) {
           try table.serveMainQueue(in: mode)
@@ -113,7 +120,7 @@ extension RunLoop {
     RunLoop.currentIfMade === self || (self === RunLoop.main && RunLoop.isMainThread && RunLoop.current === self)
   }
 
-  private func requireOwnThread() {
+  func requireOwnThread() {
     // In the last destructors of a thread its loop has ended, and a run is finished.
     guard !isOwnThread, !(hasEnded && threadID == RunLoop.callingThreadID) else { return }
     fatalError(

@@ -11,6 +11,8 @@ enum SystemCall: String, Sendable, CaseIterable {
   case eventWrite = "write"
   case eventRead = "read"
   case futexWait = "futex"
+  case timerCreate = "timerfd_create"
+  case timerSet = "timerfd_settime"
 
   /// Makes the call, unless a test has something else for it, and gives its result or the kernel's error.
   @inline(__always)
