@@ -39,17 +39,17 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// When the last wait began to sleep for a date, or ``Tick/never`` if it did not.
   var lastSleepBegan = Tick.never
   /// What the wait has found beside what is in the mode.
-  var notices: Notices = []
+  @exclusivity(unchecked) var notices: Notices = []
   /// The main dispatch queue's blocks are being run: nested runs leave it alone.
   var isDrainingMainQueue = false
   /// How many times a descriptor was served, in whatever mode.
   var descriptorServices = 0
   /// The loop of another library in which the loop waits.
-  var hostLink: HostLink?
+  @exclusivity(unchecked) var hostLink: HostLink?
   /// The innermost guest of another loop that the loop is.
-  var guest: Guest?
+  @exclusivity(unchecked) var guest: Guest?
   /// The sleep that the loop has announced and that another loop sleeps for it, whose call-outs may run this one.
-  var hostedSleep: HostedSleep?
+  @exclusivity(unchecked) var hostedSleep: HostedSleep?
   /// Which class of ready things is looked at first after the next wait.
   var rotation = 0
 
