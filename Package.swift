@@ -20,6 +20,7 @@ let package = Package(
     .executable(name: "runloop", targets: ["runloop"]),
     .executable(name: "network-thread", targets: ["network-thread"]),
     .executable(name: "pinned-database", targets: ["pinned-database"]),
+    .executable(name: "defects", targets: ["defects"]),
   ],
   targets: [
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
@@ -38,6 +39,14 @@ let package = Package(
     .executableTarget(
       name: "pinned-database", dependencies: ["CStore", "RunLoopCore", "RunLoopThreads"],
       path: "Examples/pinned-database", swiftSettings: swiftSettings),
+    // One text, compiled with Foundation alone and with RunLoopKit beside it.
+    .target(name: "DefectsAlone", path: "Examples/defects/alone", swiftSettings: swiftSettings),
+    .target(
+      name: "DefectsBeside", dependencies: ["RunLoopKit"], path: "Examples/defects/beside",
+      swiftSettings: swiftSettings + [.define("BESIDE")]),
+    .executableTarget(
+      name: "defects", dependencies: ["DefectsAlone", "DefectsBeside"], path: "Examples/defects/table",
+      swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
