@@ -50,7 +50,7 @@ let package = Package(
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
-    .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
+    .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit", "RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
       swiftSettings: swiftSettings),

@@ -89,6 +89,13 @@ static inline int64_t crl_monotonic_nanoseconds(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+// The wall clock, in nanoseconds since 1970.
+static inline int64_t crl_wall_nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 // Tells the processor that this is a spin loop.
 static inline void crl_spin_hint(void) {
 #if defined(__x86_64__) || defined(__i386__)

@@ -17,14 +17,15 @@ struct TimerQueue {
   var hasTolerance: Bool { tolerantCount > 0 }
   /// When the first timer is due.
   var firstTick: Tick { due.firstTick }
-  /// The date, as it was set, of the first timer, also of one that is being called.
-  var firstDeadline: Tick? {
+  /// The first timer, also one that is being called.
+  var first: Timer? {
     let waiting = due.entries.first?.member.takeUnretainedValue()
-    let first = firing.reduce(waiting) { first, timer in
+    return firing.reduce(waiting) { first, timer in
       first.map { timer.tick <= $0.tick } ?? true ? timer : first
     }
-    return first?.setTick
   }
+  /// The date, as it was set, of the first timer.
+  var firstDeadline: Tick? { first?.setTick }
   /// How long the loop may sleep.
   var wakeTick: Tick { hasTolerance ? latest.firstTick : due.firstTick }
 

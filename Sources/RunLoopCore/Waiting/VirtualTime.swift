@@ -17,11 +17,15 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
   private var time = Tick(nanoseconds: 0)
   private var events: [Event] = []
   private var sleeps = 0
+  private var wall: Int64 = 0
 
   package init() {}
 
   /// The time, in nanoseconds since the clock was made.
   package var now: Tick { lock.withLock { time } }
+
+  /// The wall clock begins with the year 2001 when this one begins, so that its dates are exact.
+  var wallOffset: Int64 { lock.withLock { wall } }
 
   /// How many times the loop has slept.
   package var sleepCount: Int { lock.withLock { sleeps } }
@@ -41,6 +45,11 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
   /// Lets the time pass, as work that takes so long would.
   package func advance(by duration: Duration) {
     lock.withLock { time = time + Int64(saturating: duration) }
+  }
+
+  /// Sets the wall clock forward or back; the loop's own clock goes on as before.
+  package func setWallClock(by duration: Duration) {
+    lock.withLock { wall += Int64(saturating: duration) }
   }
 
   func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick, in set: PollSet?) {
