@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 _Thread_local void *crl_thread_slot __attribute__((tls_model("initial-exec")));
 _Thread_local void *crl_promise_slot __attribute__((tls_model("initial-exec")));
@@ -10,6 +11,11 @@ _Thread_local void *crl_object_slot __attribute__((tls_model("initial-exec")));
 _Thread_local void *crl_fault_slot __attribute__((tls_model("initial-exec")));
 
 int32_t crl_fork_generation = 0;
+
+int crl_accept(int descriptor) {
+  int answer = accept4(descriptor, NULL, NULL, SOCK_CLOEXEC);
+  return answer < 0 ? -errno : answer;
+}
 
 int crl_thread_id(void) { return gettid(); }
 

@@ -50,6 +50,9 @@ static inline int crl_epoll_wait_milliseconds(int epoll, struct epoll_event *eve
   return answer < 0 ? -errno : answer;
 }
 
+// Accepts a connection, which is closed on exec.
+int crl_accept(int descriptor);
+
 // Makes a counter that can be waited for; it is closed on exec and does not block.
 static inline int crl_event_create(void) {
   int answer = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
