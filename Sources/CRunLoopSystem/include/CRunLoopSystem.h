@@ -130,6 +130,18 @@ extern _Thread_local void *crl_object_slot __attribute__((tls_model("initial-exe
 static inline void *crl_object_slot_get(void) { return crl_object_slot; }
 static inline void crl_object_slot_set(void *value) { crl_object_slot = value; }
 
+// What a library above is told of, each with an object. It sets its hooks when it is loaded.
+typedef void (*crl_hook)(void *object);
+typedef enum crl_hook_kind {
+  CRL_HOOK_PORT_BECAME_INVALID,
+  CRL_HOOK_PORT_CAME_WITH_SOURCES,
+  CRL_HOOK_THREAD_WILL_START,
+  CRL_HOOK_THREAD_WILL_EXIT,
+  CRL_HOOK_KINDS
+} crl_hook_kind;
+crl_hook crl_hook_get(crl_hook_kind kind);
+crl_hook crl_hook_exchange(crl_hook_kind kind, crl_hook hook);
+
 // What the calling thread's tests do to its system calls.
 extern _Thread_local void *crl_fault_slot __attribute__((tls_model("initial-exec")));
 static inline void *crl_fault_slot_get(void) { return crl_fault_slot; }

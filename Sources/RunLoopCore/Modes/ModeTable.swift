@@ -17,6 +17,8 @@ struct ModeTable {
   private(set) var commonNames: [RunLoop.Mode] = [.default]
   private(set) var commonItems: [ObjectIdentifier: CommonItem] = [:]
   private var lastCommonItem: UInt64 = 0
+  /// The ports that were added, whether they have put themselves or sources of their own into the modes.
+  private(set) var addedPorts: [ObjectIdentifier: AddedPort] = [:]
   /// The loop's thread has ended: nothing is added any more.
   private(set) var isDead = false
 
@@ -98,6 +100,21 @@ struct ModeTable {
   mutating func removeCommon(_ item: any RunLoopItem) -> Bool {
     commonItems.removeValue(forKey: ObjectIdentifier(item)) != nil
   }
+
+  /// Notes that a port was added to a mode; false if it was before.
+  mutating func insertAdded(_ port: Port, _ name: RunLoop.Mode) -> Bool {
+    addedPorts[ObjectIdentifier(port), default: AddedPort(port: port, modes: [])].modes.insert(name).inserted
+  }
+
+  /// Notes that a port was removed from a mode; false if it had not been added.
+  mutating func removeAdded(_ port: Port, _ name: RunLoop.Mode) -> Bool {
+    guard addedPorts[ObjectIdentifier(port)]?.modes.remove(name) != nil else { return false }
+    if addedPorts[ObjectIdentifier(port)]?.modes.isEmpty ?? false { addedPorts[ObjectIdentifier(port)] = nil }
+    return true
+  }
+
+  /// Forgets that a port was added to any mode; false if it had not been.
+  mutating func removeAdded(_ port: Port) -> Bool { addedPorts.removeValue(forKey: ObjectIdentifier(port)) != nil }
 
   /// Whether the loop, if it sleeps, would sleep past a timer.
   ///

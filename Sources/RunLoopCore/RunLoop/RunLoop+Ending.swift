@@ -7,14 +7,16 @@ extension RunLoop {
   /// On the loop's own thread, for which it still is ``current`` meanwhile.
   func end() {
     stopFlag.endEveryRun()
-    let items = table.withLock { table in
+    let (items, ports) = table.withLock { table in
       table.die()
-      return table.allItems
+      return (table.allItems, table.addedPorts.values.map(\.port))
     }
     for item in items where item.hold() {
       expel(item)
       item.letGo()
     }
+    // Those that have brought their own sources.
+    for port in ports { expel(port) }
     discardRemainingBlocks()
     for mode in table.withLock({ $0.modes.values }) { mode.dropObserverLists() }
     // What a pass was about to call, if the thread ended in one of its call-outs.

@@ -11,6 +11,7 @@ enum SystemCall: String, Sendable, CaseIterable {
   case eventWrite = "write"
   case eventRead = "read"
   case futexWait = "futex"
+  case futexWake = "futex (wake)"
 
   /// Makes the call, unless a test has something else for it, and gives its result or the kernel's error.
   @inline(__always)

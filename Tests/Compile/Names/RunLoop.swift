@@ -99,7 +99,11 @@ func hand(to queue: DispatchQueue) {
 // MARK: RunLoop: in a task
 func loopInTask() async {
   let loop = RunLoop.main
-  await Task { loop.perform {} }.value
+  let task = Task {
+    loop.perform { print("from a task") }
+    loop.perform { print("again") }
+  }
+  await task.value
 }
 
 // MARK: RunLoop: stored in an actor

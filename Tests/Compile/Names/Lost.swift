@@ -1,0 +1,53 @@
+// What Foundation's types have on Linux and those of RunLoopKit have not. The sections are compiled with Foundation alone and
+// with RunLoopKit beside it.
+import Foundation
+
+#if canImport(RunLoopKit)
+  import RunLoopKit
+#endif
+
+// MARK: Lost: loops, timers, threads and ports are objects of Foundation
+func objects(_ loop: RunLoop, _ timer: Timer, _ thread: Thread, _ port: Port, _ queue: NotificationQueue) -> [NSObject] {
+  [loop, timer, thread, port, queue]
+}
+
+// MARK: Lost: messages are objects of Foundation
+func object(_ message: PortMessage) -> NSObject { message }
+
+// MARK: Lost: ports and messages can be copied as Foundation's objects can
+func copies(_ port: Port, _ message: PortMessage) -> [any NSCopying] { [port, message] }
+
+// MARK: Lost: a copy of what cannot be copied
+func copies(_ loop: RunLoop, _ timer: Timer, _ thread: Thread) -> [Any] { [loop.copy(), timer.copy(), thread.mutableCopy()] }
+
+// MARK: Lost: a subclass of timers
+class Alarm: Timer {
+  override func fire() { print("fires") }
+}
+
+// MARK: Lost: a subclass of loops
+class Circle: RunLoop {
+  override var currentMode: RunLoop.Mode? { nil }
+}
+
+// MARK: Lost: a port that is described by its subclass
+final class Described: Port {
+  override var description: String { "described" }
+}
+
+// MARK: Lost: a port that is compared by its subclass
+final class Compared: Port {
+  override var hash: Int { 1 }
+  override func isEqual(_ object: Any?) -> Bool { object is Compared }
+}
+
+// MARK: Lost: code after the thread's exit
+func exitOnce() {
+  Thread.exit()
+  print("never")
+}
+
+// MARK: Lost: nothing comes back from a block that is performed
+func performInTask(_ loop: sending RunLoop) async {
+  await Task { loop.perform {} }.value
+}
