@@ -34,6 +34,7 @@ struct Symbol: Decodable {
 
   var kind: Kind
   var identifier: Identifier
+  var accessLevel: String
   var pathComponents: [String]
   var declarationFragments: [Fragment]
   var functionSignature: Signature?
@@ -72,7 +73,8 @@ struct Library {
     for file in try FileManager.default.contentsOfDirectory(atPath: folder).sorted() where file.hasSuffix(".json") {
       // What a module adds to another is in a graph named "Module@Other".
       let module = String(file.prefix { $0 != "@" && $0 != "." })
-      let graph = try JSONDecoder().decode(Graph.self, from: Data(contentsOf: URL(fileURLWithPath: folder + "/" + file)))
+      let data = try Data(contentsOf: URL(fileURLWithPath: folder + "/" + file))
+      let graph = try JSONDecoder().decode(Graph.self, from: data)
       symbols += graph.symbols.map { (module, $0) }
       relationships += graph.relationships
     }
@@ -102,6 +104,8 @@ struct Name: Hashable {
 
   /// The heading under which it stands: C's functions need none each.
   var heading: String { module == "CoreFoundation" ? module : "\(module): \(path.prefix { $0 != "." && $0 != "(" })" }
+  /// The name without arguments.
+  var function: Substring { path.prefix { $0 != "(" } }
   /// What the entries are sorted by.
   var key: [String] { [module, String(path.prefix { $0 != "." && $0 != "(" }), path, declaration] }
 }
@@ -126,6 +130,8 @@ struct Entry {
   /// What the toolchain's graph calls it.
   var kind = ""
   var identifier = ""
+  /// Whether a subclass may override it, or inherit from it.
+  var isOpen = false
 }
 
 struct List {
@@ -178,18 +184,19 @@ struct List {
 /// The toolchain's names that belong into the list.
 func names(of toolchain: Library, beside ours: Library) -> [Entry] {
   let shadowed = Set(toolchain.types.keys).intersection(ours.types.keys)
-  let owners = Dictionary(uniqueKeysWithValues: shadowed.compactMap { name in toolchain.types[name].map { ($0, name) } })
+  let owners = Set(shadowed.compactMap { toolchain.types[$0] })
   var modules: [String: String] = [:]
   var found: [Name: Entry] = [:]
-  func note(_ module: String, _ path: String, _ declaration: String, kind: String, identifier: String) {
+  func note(_ module: String, _ path: String, _ declaration: String, kind: String, symbol: Symbol? = nil) {
     let name = Name(module: module, path: path, declaration: declaration)
-    found[name] = Entry(name: name, kind: kind, identifier: identifier)
+    found[name] = Entry(
+      name: name, kind: kind, identifier: symbol?.identifier.precise ?? "", isOpen: symbol?.accessLevel == "open")
   }
 
   /// Whether a type is one of the shadowed ones, or stands in one of them.
   func isShadowed(_ identifier: String) -> Bool {
-    guard let outermost = toolchain.paths[identifier]?.first, let type = toolchain.types[outermost] else { return false }
-    return owners[type] != nil
+    guard let outermost = toolchain.paths[identifier]?.first else { return false }
+    return toolchain.types[outermost].map(owners.contains) ?? false
   }
 
   for (module, symbol) in toolchain.symbols {
@@ -206,21 +213,22 @@ func names(of toolchain: Library, beside ours: Library) -> [Entry] {
       isListed = isShadowed(symbol.identifier.precise) || symbol.mentioned.contains(where: isShadowed)
     }
     guard isListed else { continue }
-    note(
-      module, symbol.path, symbol.declaration, kind: symbol.kind.identifier, identifier: symbol.identifier.precise)
+    note(module, symbol.path, symbol.declaration, kind: symbol.kind.identifier, symbol: symbol)
   }
   for (type, other) in toolchain.kinships {
     let outermost = String(type.prefix { $0 != "." })
     guard let module = modules[outermost], module != "CoreFoundation" else { continue }
     guard shadowed.contains(outermost) || shadowed.contains(other) else { continue }
-    note(module, type, "\(type) : \(other)", kind: "kinship", identifier: "")
+    note(module, type, "\(type) : \(other)", kind: "kinship")
   }
   return found.values.sorted { $0.name.key.lexicographicallyPrecedes($1.name.key) }
 }
 
-/// What our symbol graphs and sources say against the list.
-func objections(to entries: [Entry], ours: Library, sources: String) -> [String] {
+/// What our symbol graphs, sources and guide say against the list.
+func objections(to entries: [Entry], ours: Library, sources: String) throws -> [String] {
+  let guide = try String(contentsOfFile: "\(sources)/RunLoopKit.docc/Porting.md", encoding: .utf8)
   let paths = Set(ours.symbols.map(\.symbol.path))
+  let openPaths = Set(ours.symbols.filter { $0.symbol.accessLevel == "open" }.map(\.symbol.path))
   let kinships = Set(ours.kinships.map { "\($0.type) : \($0.other)" })
   let had = Set(entries.filter { $0.fate == .ours || $0.fate == .overload }.map(\.name.path))
   return entries.compactMap { entry in
@@ -229,6 +237,12 @@ func objections(to entries: [Entry], ours: Library, sources: String) -> [String]
     switch entry.fate {
     case .undecided: return "undecided: \(name)"
     case .ours where !isThere: return "said to be ours, and is not: \(name)"
+    case .ours where entry.isOpen && !openPaths.contains(entry.name.path) && entry.note.isEmpty:
+      return "ours cannot be overridden, and no note says why: \(name)"
+    case .ours where entry.isOpen && openPaths.contains(entry.name.path) && !entry.note.isEmpty:
+      return "ours can be overridden, and a note says something else: \(name)"
+    case .unchanged where entry.name.module == "CoreFoundation" && !guide.contains("`\(entry.name.function)"):
+      return "the porting guide does not say what to write instead of \(name)"
     case .overload where !isThere: return "said to have an overload, and has none: \(name)"
     case .overload where !FileManager.default.fileExists(atPath: "\(sources)/\(entry.note)"):
       return "said to have an overload in \(entry.note), which is not in \(sources): \(name)"
@@ -271,7 +285,8 @@ func page(_ list: List) -> String {
       text += "\n### \(parts.last ?? "")\n\n| Name | What has become of it |\n|---|---|\n"
     }
     let isPlain = entry.note.isEmpty || entry.fate == .overload
-    text += "| `\(entry.name.declaration)` | \(entry.fate.rawValue.capitalized)\(isPlain ? "" : ": " + entry.note) |\n"
+    let fate = entry.fate.rawValue.capitalized + (isPlain ? "" : ": " + entry.note)
+    text += "| `\(entry.name.declaration)` | \(fate) |\n"
   }
   return text
 }
@@ -316,7 +331,7 @@ func run(_ arguments: [String], option: String?) throws {
     list.toolchain = arguments[5]
     try list.text.write(toFile: path, atomically: true, encoding: .utf8)
   }
-  let wrong = objections(to: list.entries, ours: ours, sources: sources)
+  let wrong = try objections(to: list.entries, ours: ours, sources: sources)
   guard wrong.isEmpty else { throw Failure(lines: wrong) }
   if option == "--check" {
     guard try String(contentsOfFile: pagePath, encoding: .utf8) == page(list) else {
@@ -326,7 +341,8 @@ func run(_ arguments: [String], option: String?) throws {
     try page(list).write(toFile: pagePath, atomically: true, encoding: .utf8)
   }
   let counts = Dictionary(grouping: list.entries, by: \.fate.rawValue).mapValues(\.count)
-  print("\(list.entries.count) names: " + counts.sorted { $0.key < $1.key }.map { "\($1) \($0)" }.joined(separator: ", "))
+  let texts = counts.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
+  print("\(list.entries.count) names: " + texts.joined(separator: ", "))
 }
 
 let program = "Documentation/foundation-names"

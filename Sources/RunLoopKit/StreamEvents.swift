@@ -1,7 +1,7 @@
 import Foundation
 
 /// Which event a stream's delegate is told next, as a value.
-struct StreamEvents: Hashable, Sendable {
+struct StreamEvents: Sendable {
   /// What is seen of a stream.
   struct Sight {
     var status: Stream.Status

@@ -107,7 +107,6 @@ extension StreamWatch {
     guard let stream else { return end() }
     if events.isDue(sight(of: stream, afterEvent: false)) { source?.signal() }
   }
-}
 
   /// Leaves all modes for good.
   private func end() {

@@ -117,7 +117,7 @@ struct Compiler {
     var found: [Section: Set<Diagnostic>] = [:]
     var homeless: [String] = []
     for line in errors.split(separator: "\n") {
-      guard let match = line.wholeMatch(of: /(.*?):(\d+):\d+: ((?:error|warning): .*?)(?: \[#\w+\])?/) else {
+      guard let match = line.wholeMatch(of: /(.*?):(\d+):\d+: ((?:error|warning): .*?)(?: \[#[\w-]+\])?/) else {
         if line.contains("error:") { homeless.append(String(line)) }
         continue
       }
@@ -298,8 +298,9 @@ func check(_ arguments: [String], isUpdate: Bool) throws {
   } else {
     for (listing, texts) in list.texts where observed[listing] != texts {
       let (setting, found) = (listing.setting, observed[listing] ?? [])
-      wrong.append("\(listing.title), \(setting.company) \(setting.mode): listed is\n  \(texts.joined(separator: "\n  "))")
-      wrong.append(found.isEmpty ? "and it compiles" : "and observed is\n  \(found.joined(separator: "\n  "))")
+      wrong.append("\(listing.title), \(setting.company) \(setting.mode): listed is")
+      wrong += texts.map { "  " + $0 }
+      wrong += [found.isEmpty ? "and it compiles" : "and observed is"] + found.map { "  " + $0 }
     }
   }
 

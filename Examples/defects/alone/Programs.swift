@@ -89,7 +89,8 @@ private final class Log: @unchecked Sendable {
 
   init(_ names: String..., also: @escaping @Sendable (String) -> Void = { _ in }) {
     observers = names.map { name in
-      NotificationCenter.default.addObserver(forName: Notification.Name(name), object: nil, queue: nil) { [unowned self] _ in
+      let posted = Notification.Name(name)
+      return NotificationCenter.default.addObserver(forName: posted, object: nil, queue: nil) { [unowned self] _ in
         self.names.append(name)
         also(name)
       }
@@ -112,7 +113,9 @@ private func runLoop(_ mode: RunLoop.Mode = .default) {
   let timer = Timer(fire: Date(timeIntervalSinceNow: 0.01), interval: 0.01, repeats: true) { _ in count.value += 1 }
   RunLoop.current.add(timer, forMode: mode)
   let limit = Date(timeIntervalSinceNow: 5)
-  while count.value < 3, Date() < limit { _ = RunLoop.current.run(mode: mode, before: Date(timeIntervalSinceNow: 0.02)) }
+  while count.value < 3, Date() < limit {
+    _ = RunLoop.current.run(mode: mode, before: Date(timeIntervalSinceNow: 0.02))
+  }
   timer.invalidate()
 }
 

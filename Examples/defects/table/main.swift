@@ -46,7 +46,8 @@ func table() throws -> Bool {
   var remarks: [String] = []
   var isRight = true
   for number in DefectsAlone.programs.indices {
-    let (title, alone, beside) = (DefectsAlone.programs[number].title, try run("alone", number), try run("beside", number))
+    let title = DefectsAlone.programs[number].title
+    let (alone, beside) = (try run("alone", number), try run("beside", number))
     rows.append((title, alone.seen, beside.seen))
     if alone.isRight { remarks.append("Foundation does not show this defect any more: \(title)") }
     if !beside.isRight {

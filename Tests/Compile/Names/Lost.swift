@@ -7,8 +7,8 @@ import Foundation
 #endif
 
 // MARK: Lost: loops, timers, threads and ports are objects of Foundation
-func objects(_ loop: RunLoop, _ timer: Timer, _ thread: Thread, _ port: Port, _ queue: NotificationQueue) -> [NSObject] {
-  [loop, timer, thread, port, queue]
+func objects(_ timer: Timer, _ thread: Thread, _ port: Port, _ queue: NotificationQueue) -> [NSObject] {
+  [RunLoop.main, timer, thread, port, queue]
 }
 
 // MARK: Lost: messages are objects of Foundation
@@ -18,16 +18,13 @@ func object(_ message: PortMessage) -> NSObject { message }
 func copies(_ port: Port, _ message: PortMessage) -> [any NSCopying] { [port, message] }
 
 // MARK: Lost: a copy of what cannot be copied
-func copies(_ loop: RunLoop, _ timer: Timer, _ thread: Thread) -> [Any] { [loop.copy(), timer.copy(), thread.mutableCopy()] }
+func copies(_ loop: RunLoop, _ timer: Timer, _ thread: Thread) -> [Any] {
+  [loop.copy(), timer.copy(), thread.mutableCopy()]
+}
 
 // MARK: Lost: a subclass of timers
 class Alarm: Timer {
   override func fire() { print("fires") }
-}
-
-// MARK: Lost: a subclass of loops
-class Circle: RunLoop {
-  override var currentMode: RunLoop.Mode? { nil }
 }
 
 // MARK: Lost: a port that is described by its subclass

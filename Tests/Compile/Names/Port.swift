@@ -39,7 +39,8 @@ func attach(_ receiver: Receiver, to port: Port) -> Bool {
 func send(to port: Port, from reply: Port) -> Bool {
   let parts: NSMutableArray = [NSData(data: Data([1, 2, 3]))]
   let first: Bool = port.send(before: Date(timeIntervalSinceNow: 1), components: parts, from: nil, reserved: 0)
-  let second = port.send(before: .distantFuture, msgid: 7, components: nil, from: reply, reserved: port.reservedSpaceLength)
+  let reserved = port.reservedSpaceLength
+  let second = port.send(before: .distantFuture, msgid: 7, components: nil, from: reply, reserved: reserved)
   return first && second
 }
 
@@ -58,7 +59,8 @@ func copy(of message: PortMessage) -> Any { message.copy(with: nil) }
 
 // MARK: Port: its end
 func observeEnd(of port: Port) {
-  _ = NotificationCenter.default.addObserver(forName: Port.didBecomeInvalidNotification, object: port, queue: nil) { _ in }
+  let name: Notification.Name = Port.didBecomeInvalidNotification
+  _ = NotificationCenter.default.addObserver(forName: name, object: port, queue: nil) { _ in }
 }
 
 // MARK: Port: identity
@@ -87,6 +89,16 @@ final class Signal: Port {
   override func invalidate() { isOpen = false }
   override func schedule(in runLoop: RunLoop, forMode mode: RunLoop.Mode) { print(mode.rawValue) }
   override func remove(from runLoop: RunLoop, forMode mode: RunLoop.Mode) { print(mode.rawValue) }
+}
+
+// MARK: Port: a subclass that says again that it is Sendable
+final class Echo: Port, @unchecked Sendable {
+  private var handler: (() -> Void)?
+
+  override func schedule(in runLoop: RunLoop, forMode mode: RunLoop.Mode) {
+    super.schedule(in: runLoop, forMode: mode)
+    handler?()
+  }
 }
 
 // MARK: Port: a subclass that sends

@@ -115,3 +115,8 @@ actor Holder {
 
 // MARK: RunLoop: a global variable
 let globalLoop = RunLoop.main
+
+// MARK: RunLoop: a subclass
+class Circle: RunLoop {
+  override var currentMode: RunLoop.Mode? { nil }
+}

@@ -101,6 +101,15 @@ final class Counter: Thread {
   override func cancel() { super.cancel() }
 }
 
+// MARK: Thread: a subclass that says again that it is Sendable
+final class Restated: Thread, @unchecked Sendable {
+  private var count = 0
+
+  override func main() {
+    while !isCancelled && count < 3 { count += 1 }
+  }
+}
+
 // MARK: Thread: what is printed of it
 func threadText(_ thread: Thread) -> String { "\(thread) \(thread.description) \(thread.debugDescription)" }
 

@@ -10,7 +10,7 @@ func makeTimers() -> [Timer] {
   let first = Timer(timeInterval: 0.5, repeats: true) { timer in timer.invalidate() }
   let second = Timer(fire: Date(timeIntervalSinceNow: 1), interval: 0, repeats: false) { _ in }
   let third = Timer(fire: .distantFuture, interval: 60 as TimeInterval, repeats: true, block: { $0.invalidate() })
-  let fourth = Timer.scheduledTimer(withTimeInterval: 2.5, repeats: false) { (timer: Timer) in print(timer.timeInterval) }
+  let fourth = Timer.scheduledTimer(withTimeInterval: 2.5, repeats: false) { (timer: Timer) in timer.fire() }
   let block: @Sendable (Timer) -> Void = { $0.fire() }
   return [first, second, third, fourth, Timer(timeInterval: 1, repeats: false, block: block)]
 }
