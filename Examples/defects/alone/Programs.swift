@@ -1,4 +1,4 @@
-// Twelve short programs, each of which shows a defect of Foundation on Linux. This file is compiled twice: with Foundation
+// Short programs, each of which shows a defect of Foundation on Linux. This file is compiled twice: with Foundation
 // alone, and (through the link in `beside`) with one line more, which imports RunLoopKit.
 import Foundation
 
@@ -23,6 +23,9 @@ public let programs: [(title: String, run: @Sendable () -> Observation)] = [
   ("a thread's end is announced", endOfThread),
   ("a thread that leaves by exit() is released", objectOfThread),
   ("a port keeps a loop alive", portInLoop),
+  ("a file handle notifies the thread that asked", handleOfThread),
+  ("an accepted connection is in its notification", connectionOfHandle),
+  ("a stream tells its delegate what it can do", delegateOfStream),
 ]
 
 /// A value that closures share: each program ends the use of one thread before another begins.
@@ -210,4 +213,75 @@ private func onThread(named name: String? = nil, _ body: @escaping @Sendable () 
   let didRun = RunLoop.current.run(mode: .mine, before: Date(timeIntervalSinceNow: 0.2))
   let elapsed = Double(DispatchTime.now().uptimeNanoseconds - start.uptimeNanoseconds) / 1e9
   return (String(format: "a run of 0.2 s takes %.1f s", elapsed), didRun && elapsed >= 0.2)
+}
+
+// MARK: Files and streams
+
+@Sendable private func handleOfThread() -> Observation {
+  let pipe = Pipe()
+  let place = Shared("nowhere")
+  let observer = NotificationCenter.default.addObserver(
+    forName: FileHandle.readCompletionNotification, object: pipe.fileHandleForReading, queue: nil
+  ) { _ in place.value = Thread.isMainThread ? "the main thread" : "the thread that asked" }
+  defer { NotificationCenter.default.removeObserver(observer) }
+  Thread.detachNewThread {
+    pipe.fileHandleForReading.readInBackgroundAndNotify(forModes: [.default])
+    pipe.fileHandleForWriting.write(Data("hello".utf8))
+    runLoop()
+  }
+  // The main thread's loop runs too, as long as it takes either.
+  let limit = Date(timeIntervalSinceNow: 5)
+  while place.value == "nowhere", Date() < limit { runLoop() }
+  return ("notifies \(place.value)", place.value == "the thread that asked")
+}
+
+@Sendable private func connectionOfHandle() -> Observation {
+  var address = sockaddr_un()
+  address.sun_family = sa_family_t(AF_UNIX)
+  // A name that begins with a zero is none of a file.
+  withUnsafeMutableBytes(of: &address.sun_path) { $0[1...].copyBytes(from: "defects-\(getpid())".utf8) }
+  func withAddress(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Bool {
+    withUnsafePointer(to: address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0 }
+    }
+  }
+  let listener = FileHandle(fileDescriptor: socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0), closeOnDealloc: true)
+  let client = FileHandle(fileDescriptor: socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0), closeOnDealloc: true)
+  guard withAddress({ bind(listener.fileDescriptor, $0, $1) }), listen(listener.fileDescriptor, 1) == 0 else {
+    return ("cannot listen", false)
+  }
+  let seen = Shared<String?>(nil)
+  let observer = NotificationCenter.default.addObserver(
+    forName: .NSFileHandleConnectionAccepted, object: listener, queue: nil
+  ) { notification in
+    let connection = notification.userInfo?[NSFileHandleNotificationFileHandleItem] as? FileHandle
+    seen.value = connection.map { String(decoding: $0.availableData, as: UTF8.self) } ?? "no connection"
+  }
+  defer { NotificationCenter.default.removeObserver(observer) }
+  listener.acceptConnectionInBackgroundAndNotify(forModes: [.default])
+  guard withAddress({ connect(client.fileDescriptor, $0, $1) }) else { return ("cannot connect", false) }
+  client.write(Data("a greeting".utf8))
+  let limit = Date(timeIntervalSinceNow: 5)
+  while seen.value == nil, Date() < limit { runLoop() }
+  return ("brings \(seen.value ?? "nothing at all")", seen.value == "a greeting")
+}
+
+private final class Reader: StreamDelegate {
+  private(set) var text = ""
+
+  func stream(_ stream: Stream, handle event: Stream.Event) {
+    guard event == .hasBytesAvailable, let stream = stream as? InputStream else { return }
+    var bytes = [UInt8](repeating: 0, count: 16)
+    text += String(decoding: bytes.prefix(max(0, stream.read(&bytes, maxLength: 16))), as: UTF8.self)
+  }
+}
+
+@Sendable private func delegateOfStream() -> Observation {
+  let stream = InputStream(data: Data("hello".utf8))
+  let reader = Reader()
+  stream.delegate = reader
+  stream.schedule(in: RunLoop.current, forMode: .default)
+  stream.open()
+  runLoop()
+  return (reader.text.isEmpty ? "is silent" : "makes it read \(reader.text)", reader.text == "hello")
 }

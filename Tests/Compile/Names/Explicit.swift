@@ -29,6 +29,16 @@ func scheduleInFoundation(_ stream: Stream, _ input: InputStream, _ output: Outp
   output.remove(from: Foundation.RunLoop.main, forMode: .default)
 }
 
+// MARK: Explicit: a loop that is not named is Foundation's
+func scheduleInUnnamed(_ stream: Stream, _ input: InputStream, _ output: OutputStream) {
+  stream.schedule(in: .current, forMode: .default)
+  stream.remove(from: .current, forMode: .default)
+  input.schedule(in: .current, forMode: .common)
+  input.remove(from: .current, forMode: .common)
+  output.schedule(in: .main, forMode: .default)
+  output.remove(from: .main, forMode: .default)
+}
+
 // MARK: Explicit: file handles in Foundation's modes
 func listenInFoundation(to handle: FileHandle) {
   let modes: [Foundation.RunLoop.Mode] = [.default]

@@ -8,12 +8,13 @@ import Foundation
 
 // MARK: Others: streams
 func schedule(_ stream: Stream, _ input: InputStream, _ output: OutputStream) {
-  stream.schedule(in: .current, forMode: .default)
+  stream.schedule(in: RunLoop.current, forMode: .default)
   stream.remove(from: RunLoop.current, forMode: RunLoop.Mode.default)
-  input.schedule(in: RunLoop.main, forMode: .common)
-  input.remove(from: .main, forMode: .common)
-  output.schedule(in: .current, forMode: RunLoop.Mode("mine"))
-  output.remove(from: .current, forMode: RunLoop.Mode("mine"))
+  let (loop, mode) = (RunLoop.main, RunLoop.Mode("mine"))
+  input.schedule(in: loop, forMode: .common)
+  input.remove(from: loop, forMode: .common)
+  output.schedule(in: loop, forMode: mode)
+  output.remove(from: loop, forMode: mode)
 }
 
 // MARK: Others: file handles
@@ -38,8 +39,8 @@ func listenInNoModes(to handle: FileHandle) {
 func listen(on port: SocketPort) -> Bool {
   RunLoop.current.add(port, forMode: .default)
   RunLoop.current.remove(port, forMode: .default)
-  port.schedule(in: .current, forMode: .default)
-  port.remove(from: .current, forMode: .default)
+  port.schedule(in: RunLoop.current, forMode: .default)
+  port.remove(from: RunLoop.current, forMode: RunLoop.Mode.default)
   let parts: NSMutableArray = [NSData(data: Data([1, 2, 3]))]
   return port.send(before: Date(), components: parts, from: nil, reserved: 0)
     && port.send(before: Date(), msgid: 7, components: nil, from: nil, reserved: port.reservedSpaceLength)
