@@ -16,6 +16,7 @@ extension RunLoop {
       item.letGo()
     }
     discardRemainingBlocks()
+    endDeferredWork()
     for mode in table.withLock({ $0.modes.values }) { mode.dropObserverLists() }
     // What a pass was about to call, if the thread ended in one of its call-outs.
     while !sources.isEmpty { _ = sources.removeLast() }
