@@ -27,8 +27,9 @@ let package = Package(
     .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(
-      name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopThreads", "CRunLoopSystem"],
+      name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopThreads", "CRunLoopSystem"],
       swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
@@ -52,7 +53,9 @@ let package = Package(
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
-    .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit", "RunLoopCore"], swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopKitTests", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit"],
+      swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
       swiftSettings: swiftSettings),

@@ -4,5 +4,7 @@
 @_exported public import class RunLoopCore.Port
 @_exported public import class RunLoopCore.RunLoop
 @_exported public import class RunLoopCore.Timer
+@_exported public import RunLoopFoundation
+@_exported public import class RunLoopFoundation.NotificationQueue
 @_exported public import RunLoopThreads
 @_exported public import class RunLoopThreads.Thread

@@ -24,6 +24,8 @@ extension RunLoop {
     /// The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
     public let order: Int
 
+    /// Whether runs nested in its call-out call it too.
+    private let isReentrant: Bool
     private let lock = Lock()
     let lease = Lease()
     /// Whether a call-out runs.
@@ -45,13 +47,22 @@ extension RunLoop {
     ///     and no call-out runs.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverCreateWithHandler`.
-    public init(
+    public convenience init(
       activities: Activity, repeats: Bool = true, order: Int = 0,
+      handler: @escaping @Sendable (Observer, Activity) -> Void
+    ) {
+      self.init(activities: activities, repeats: repeats, order: order, isReentrant: false, handler: handler)
+    }
+
+    /// Makes an observer that, if it is re-entrant, is called by runs nested in its call-out too.
+    package init(
+      activities: Activity, repeats: Bool, order: Int, isReentrant: Bool,
       handler: @escaping @Sendable (Observer, Activity) -> Void
     ) {
       self.activities = activities
       self.repeats = repeats
       self.order = order
+      self.isReentrant = isReentrant
       self.handler = handler
     }
 
@@ -90,11 +101,12 @@ extension RunLoop.Observer {
   /// The loop's thread.
   func call(_ activity: RunLoop.Activity) {
     // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
-    guard !firing.exchange(true, ordering: .acquiring) else { return }
-    guard lease.enter() else { return firing.store(false, ordering: .releasing) }
+    let wasFiring = firing.exchange(true, ordering: .acquiring)
+    guard !wasFiring || isReentrant else { return }
+    guard lease.enter() else { return firing.store(wasFiring, ordering: .releasing) }
     if let handler { runLoopIsCallingOutToAnObserver(handler, self, activity) }
     if !repeats { invalidate() }
-    firing.store(false, ordering: .releasing)
+    firing.store(wasFiring, ordering: .releasing)
     letGo()
   }
 

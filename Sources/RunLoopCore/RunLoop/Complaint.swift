@@ -9,6 +9,7 @@ package enum Complaint {
   package static let endedLoop = Once()
   package static let noMode = Once()
   package static let mainQueue = Once()
+  package static let foreignQueue = Once()
 
   package final class Once: Sendable {
     private let isDone = Atomic<Bool>(false)

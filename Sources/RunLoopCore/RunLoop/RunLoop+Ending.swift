@@ -18,6 +18,7 @@ extension RunLoop {
     // Those that have brought their own sources.
     for port in ports { expel(port) }
     discardRemainingBlocks()
+    endDeferredWork()
     for mode in table.withLock({ $0.modes.values }) { mode.dropObserverLists() }
     // What a pass was about to call, if the thread ended in one of its call-outs.
     while !sources.isEmpty { _ = sources.removeLast() }

@@ -110,11 +110,9 @@ extension RunLoop {
 
   /// The last look for work, after the sleep was announced.
   private func lastLook(_ mode: ModeState, _ asleep: WakeState, isWatching: Bool) -> Sleep {
-    guard !hasBlock(mode, exactly: true) else { return .never }
+    guard !hasBlock(mode, exactly: true), !hasDeferredWork(mode) else { return .never }
     return table.withLock { table in
-      guard !findSignalled(mode), !findReadyPort(mode), !stopFlag.isSet, !mode.isStopped.load(ordering: .relaxed),
-        mode.itemCount.load(ordering: .relaxed) > 0 || isServingMainQueue(mode)
-      else { return .never }
+      guard !mustGoOn(mode) else { return .never }
       guard (mode.pollSet != nil) == isWatching else { return .again }
       if let set = mode.pollSet {
         guard !hasReady(set, mode) else { return .never }
@@ -135,8 +133,16 @@ extension RunLoop {
     }
   }
 
+  /// Whether a source or port is ready, the run is to end, or nothing keeps the mode alive.
+  ///
+  /// Under the table's lock.
+  func mustGoOn(_ mode: ModeState) -> Bool {
+    findSignalled(mode) || findReadyPort(mode) || stopFlag.isSet || mode.isStopped.load(ordering: .relaxed)
+      || (mode.itemCount.load(ordering: .relaxed) == 0 && !isServingMainQueue(mode))
+  }
+
   /// Asks the kernel once what is ready, without waiting.
-  private func lookAtDescriptors(_ mode: ModeState) {
+  func lookAtDescriptors(_ mode: ModeState) {
     guard mode.isWatching.load(ordering: .relaxed) else { return }
     let set = table.withLock { _ -> PollSet? in
       guard let set = mode.pollSet, !hasReady(set, mode) else { return nil }
@@ -149,7 +155,7 @@ extension RunLoop {
   /// next.
   ///
   /// Under the table's lock.
-  private func hasReady(_ set: PollSet, _ mode: ModeState) -> Bool {
+  func hasReady(_ set: PollSet, _ mode: ModeState) -> Bool {
     if set.isMainQueueReady, isServingMainQueue(mode) {
       // Another mode may have served it meanwhile.
       if MainQueue.hasNotice { return true }

@@ -105,6 +105,8 @@ extension RunLoop {
     public let savedWakeUps: Int
     /// The blocks that were dropped because the loop's thread ended first.
     public let droppedBlocks: Int
+    /// The notifications that were still queued when their queue or the loop's thread ended, and were not posted.
+    public let droppedNotifications: Int
     /// The items and blocks that were refused.
     public let refusals: Int
   }
@@ -116,6 +118,7 @@ extension RunLoop {
     Statistics(
       savedWakeUps: counters.savedWakeUps.load(ordering: .relaxed),
       droppedBlocks: counters.droppedBlocks.load(ordering: .relaxed),
+      droppedNotifications: counters.droppedNotifications.load(ordering: .relaxed),
       refusals: counters.refusals.load(ordering: .relaxed))
   }
 }
@@ -124,5 +127,6 @@ extension RunLoop {
 struct Counters: ~Copyable {
   let savedWakeUps = Atomic<Int>(0)
   let droppedBlocks = Atomic<Int>(0)
+  let droppedNotifications = Atomic<Int>(0)
   let refusals = Atomic<Int>(0)
 }

@@ -46,6 +46,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   var descriptorServices = 0
   /// Which class of ready things is looked at first after the next wait.
   var rotation = 0
+  /// What a floor above has put off to a later stage, if it ever has.
+  package var deferredWork: (any DeferredWork)?
 
   #if DEBUG
     var sabotage: Sabotage
