@@ -10,6 +10,14 @@ let swiftSettings: [SwiftSetting] = [
 
 // One of the examples uses SQLite where its header is.
 let hasSQLite = FileManager.default.fileExists(atPath: "/usr/include/sqlite3.h")
+// Another is a guest of GLib's main loop where that is.
+let hasGLib = FileManager.default.fileExists(atPath: "/usr/include/glib-2.0/glib.h")
+let glib: [Target] =
+  hasGLib
+  ? [
+    .systemLibrary(name: "CGLib", path: "Examples/CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])])
+  ]
+  : []
 
 let package = Package(
   name: "swift-run-loop",
@@ -21,8 +29,9 @@ let package = Package(
     .executable(name: "network-thread", targets: ["network-thread"]),
     .executable(name: "pinned-database", targets: ["pinned-database"]),
     .executable(name: "defects", targets: ["defects"]),
+    .executable(name: "glib-host", targets: ["glib-host"]),
   ],
-  targets: [
+  targets: glib + [
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(
@@ -49,6 +58,12 @@ let package = Package(
       swiftSettings: swiftSettings + [.define("BESIDE")]),
     .executableTarget(
       name: "defects", dependencies: ["DefectsAlone", "DefectsBeside"], path: "Examples/defects/table",
+      swiftSettings: swiftSettings),
+    .target(
+      name: "CHostLoop", dependencies: hasGLib ? ["CGLib"] : [], path: "Examples/CHostLoop",
+      cSettings: hasGLib ? [.define("HAS_GLIB")] : []),
+    .executableTarget(
+      name: "glib-host", dependencies: ["CHostLoop", "RunLoopCore"], path: "Examples/glib-host",
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(

@@ -130,6 +130,24 @@ struct ForkTests {
     }
   }
 
+  // M17, M29
+  @Test("a child cannot service a guest of its parent, which goes on in the parent")
+  func parentsGuest() async {
+    await #expect(processExitsWith: .success) {
+      let log = host { _, loop, guest, log in
+        guest.turn(log)
+        let end = inForkedChild {
+          guest.service()
+          return 0
+        }
+        log.write("\(end.isTrap) \(guest.isReadable)")
+        loop.perform { log.write("B") }
+        guest.turn(log)
+      }
+      #expect(log == "| E BT BS BW finished true false | AW BT BS B BW finished X")
+    }
+  }
+
   // M17
   @Test("a child that returns into its parent's run is stopped before it calls anything out")
   func goesOn() async {

@@ -22,7 +22,9 @@ struct WakeWordTests {
       var expected: Set<WakeState.Event> = [.awaken, .post, .wakeUp]
       if state.sleeper == .nobody {
         expected.formUnion([.beginRun, .beginPass, .endWait, .endRun(before: idle)])
-        if state.isListening { expected.formUnion([.announceSleep(.futex), .announceSleep(.virtual)]) }
+        if state.isListening {
+          expected.formUnion([.announceSleep(.futex), .announceSleep(.virtual), .announceSleep(.hosted)])
+        }
         if state.isRunning { expected.formUnion([.endRun(before: listening), .endRun(before: answered)]) }
       }
       // Outside every run no pass, wait or sleep comes, and no run ends.
@@ -49,7 +51,7 @@ struct WakeWordTests {
   // R44, R45
   @Test("of many wake-ups and posts, one makes the call that wakes the sleeper")
   func oneCall() {
-    for sleeper in [WakeState.Sleeper.futex, .virtual] {
+    for sleeper in [WakeState.Sleeper.futex, .virtual, .hosted] {
       let asleep = listening.applying(.announceSleep(sleeper)).state
       for first in [WakeState.Event.post, .wakeUp] {
         let (awake, action) = asleep.applying(first)
@@ -123,6 +125,35 @@ struct WakeInterleavingTests {
     #expect(verdict.ends > 0)
   }
 
+  // R44, R45, M2, M3, M20
+  @Test("the same for a loop that another one waits for", arguments: scripts, scripts)
+  func correctHosted(first: [InterleavingChecker.Operation], second: [InterleavingChecker.Operation]) {
+    let verdict = InterleavingChecker(variant: .correct, sleeper: .hosted, posters: [first, second]).run()
+    #expect(verdict.lost == nil)
+    #expect(verdict.needless == nil)
+    #expect(verdict.ends > 0)
+    #expect(verdict.states > 100)
+  }
+
+  // M2
+  @Test(
+    "the checker finds what a hosted loop loses by a protocol that is wrong",
+    arguments: InterleavingChecker.Variant.ofHosted)
+  func brokenHosted(variant: InterleavingChecker.Variant) throws {
+    let verdict = InterleavingChecker(variant: variant, sleeper: .hosted, posters: [[.post]]).run()
+    #expect(try #require(verdict.lost).last?.isEmpty == false)
+  }
+
+  // R46, M2
+  @Test("a gate that did not stay open would lose what comes before the host waits")
+  func unlatched() throws {
+    let verdict = InterleavingChecker(variant: .openUnlatched, sleeper: .hosted, posters: [[.wakeUp]]).run()
+    #expect(
+      try #require(verdict.lost).suffix(3) == [
+        "poster 0: opens the gate", "loop: is left to its host", "poster 0: is done",
+      ])
+  }
+
   // M2
   @Test("of a loop and three posters, none loses a wake-up")
   func three() {
@@ -144,7 +175,7 @@ struct WakeInterleavingTests {
 
   @Test(
     "the checker finds what is lost by a protocol that is wrong",
-    arguments: InterleavingChecker.Variant.allCases.filter { $0 != .correct && $0 != .waitWithoutComparison })
+    arguments: InterleavingChecker.Variant.ofWord)
   func broken(variant: InterleavingChecker.Variant) throws {
     let verdict = InterleavingChecker(variant: variant, posters: [[.post], [.post]]).run()
     let steps = try #require(verdict.lost)
@@ -165,7 +196,7 @@ struct WakeInterleavingTests {
   }
 }
 
-// The nine states that a word can have.
+// The eleven states that a word can have.
 private let idle = WakeState.idle
 private let listening = WakeState(bits: 0b001_1000)
 private let answered = WakeState(bits: 0b000_1000)
@@ -173,8 +204,10 @@ private let woken = WakeState(bits: 0b011_1000)
 private let late = WakeState(bits: 0b100_1000)
 private let futex = WakeState(bits: 0b001_1001)
 private let virtual = WakeState(bits: 0b001_1010)
+private let hosted = WakeState(bits: 0b001_1100)
 private let futexWoken = WakeState(bits: 0b011_1001)
 private let virtualWoken = WakeState(bits: 0b011_1010)
+private let hostedWoken = WakeState(bits: 0b011_1100)
 
 private struct Transition {
   let before: WakeState
@@ -206,6 +239,7 @@ private let transitions: [Transition] = [
   .init(listening, .beginPass, listening),
   .init(listening, .announceSleep(.futex), futex),
   .init(listening, .announceSleep(.virtual), virtual),
+  .init(listening, .announceSleep(.hosted), hosted),
   .init(listening, .awaken, listening),
   .init(listening, .endWait, answered),
   .init(listening, .post, listening),
@@ -230,6 +264,7 @@ private let transitions: [Transition] = [
   .init(woken, .beginPass, woken),
   .init(woken, .announceSleep(.futex), futexWoken),
   .init(woken, .announceSleep(.virtual), virtualWoken),
+  .init(woken, .announceSleep(.hosted), hostedWoken),
   .init(woken, .awaken, woken),
   .init(woken, .endWait, answered),
   .init(woken, .post, woken),
@@ -253,6 +288,9 @@ private let transitions: [Transition] = [
   .init(virtual, .awaken, listening),
   .init(virtual, .post, listening, .wake(.virtual)),
   .init(virtual, .wakeUp, woken, .wake(.virtual)),
+  .init(hosted, .awaken, listening),
+  .init(hosted, .post, listening, .wake(.hosted)),
+  .init(hosted, .wakeUp, woken, .wake(.hosted)),
 
   // It has announced its sleep and finds that it was woken before.
   .init(futexWoken, .awaken, woken),
@@ -261,4 +299,7 @@ private let transitions: [Transition] = [
   .init(virtualWoken, .awaken, woken),
   .init(virtualWoken, .post, woken, .wake(.virtual)),
   .init(virtualWoken, .wakeUp, woken, .wake(.virtual)),
+  .init(hostedWoken, .awaken, woken),
+  .init(hostedWoken, .post, woken, .wake(.hosted)),
+  .init(hostedWoken, .wakeUp, woken, .wake(.hosted)),
 ]

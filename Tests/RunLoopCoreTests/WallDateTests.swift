@@ -44,7 +44,7 @@ struct WallDateTests {
     }
   }
 
-  // M12, M29
+  // M12, M30
   @Test("what the clock cannot count to saturates, and what is not a number does not come")
   func saturates() {
     for offset in [0, Self.offset, -Self.offset, .max, .min] {

@@ -153,7 +153,7 @@ struct FoundationRunTests {
     #expect(log == "@20")
   }
 
-  // R14, M29
+  // R14, M30
   @Test(
     "setting the wall clock makes a run neither longer nor shorter",
     arguments: [Duration.seconds(3600), .seconds(-3600)])

@@ -12,7 +12,7 @@ struct TimerDateTests {
     Date.distantFuture.timeIntervalSinceReferenceDate, Date.distantPast.timeIntervalSinceReferenceDate,
   ]
 
-  // R92, M29
+  // R92, M30
   @Test("a date reads back equal to what the timer was made with or was given", arguments: dates)
   func readsBack(seconds: Double) {
     let date = Date(timeIntervalSinceReferenceDate: seconds)
@@ -30,7 +30,7 @@ struct TimerDateTests {
     #expect(timer.fireDate == date)
   }
 
-  // M12, M29
+  // M12, M30
   @Test("a date that is not a number reads back, bit by bit, and never comes")
   func notANumber() {
     let log = onVirtualTime { _, loop in
@@ -62,7 +62,7 @@ struct TimerDateTests {
     #expect(log == "timedOut")
   }
 
-  // R95, M29
+  // R95, M30
   @Test("a date after 2129 comes when it comes")
   func afterTwentyOneTwentyNine() {
     let log = onVirtualTime { time, loop in
@@ -116,7 +116,7 @@ struct TimerDateTests {
     #expect(log == "T20 20 | 40 T40 40 | 100 T100 100 | 120 T120 120 | 140")
   }
 
-  // R92, M29
+  // R92, M30
   @Test("two reads are equal, though the wall clock is set between them; the next date is that of the set clock")
   func twoReads() {
     let log = onVirtualTime { time, loop in

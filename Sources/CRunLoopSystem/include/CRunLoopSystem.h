@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,6 +70,18 @@ static inline int crl_event_write(int descriptor) {
 static inline int crl_event_read(int descriptor) {
   uint64_t count;
   return read(descriptor, &count, sizeof count) < 0 ? -errno : 0;
+}
+
+// Makes a descriptor that can be waited for until a date of the monotonic clock; it is closed on exec and does not block.
+static inline int crl_timer_create(void) {
+  int answer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+  return answer < 0 ? -errno : answer;
+}
+
+// Sets the date of such a descriptor, in nanoseconds (0: none), and makes it unready.
+static inline int crl_timer_set(int descriptor, int64_t nanoseconds) {
+  struct itimerspec date = {.it_value = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000}};
+  return timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &date, NULL) < 0 ? -errno : 0;
 }
 
 // What a descriptor is ready for now, of `events` (POLL…) and of errors and hang-ups.

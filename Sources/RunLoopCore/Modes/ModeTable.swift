@@ -27,6 +27,8 @@ struct ModeTable {
   var sleepDeadline = Tick.distantPast
   /// The set of descriptors that the loop's thread waits in.
   var waitingIn: PollSet?
+  /// The gate that another loop watches for this one, while it waits.
+  var waitingAt: Gate?
   /// The counter that stands in all sets of the loop, as long as there is one.
   private weak var wakeDescriptor: WakeDescriptor?
   /// The handle of the main dispatch queue, which the main loop watches in its common modes.

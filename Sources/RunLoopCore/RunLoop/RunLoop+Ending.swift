@@ -7,6 +7,7 @@ extension RunLoop {
   /// On the loop's own thread, for which it still is ``current`` meanwhile.
   func end() {
     stopFlag.endEveryRun()
+    abandonGuests()
     let (items, ports) = table.withLock { table in
       table.die()
       return (table.allItems, table.addedPorts.values.map(\.port))

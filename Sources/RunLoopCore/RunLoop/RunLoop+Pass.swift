@@ -100,7 +100,7 @@ extension RunLoop {
     if !hasWaited { lookAtDescriptors(mode) }
   }
 
-  private enum Sleep {
+  enum Sleep {
     case until(Tick, PollSet?)
     /// Something is there to be done.
     case never
@@ -109,10 +109,16 @@ extension RunLoop {
   }
 
   /// The last look for work, after the sleep was announced.
-  private func lastLook(_ mode: ModeState, _ asleep: WakeState, isWatching: Bool) -> Sleep {
+  ///
+  /// - Parameters:
+  ///   - gate: What another loop watches if it is to wait for this one.
+  ///   - keptAlive: Whether the loop sleeps though nothing of its own keeps the mode alive.
+  func lastLook(
+    _ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: Gate? = nil, keptAlive: Bool = false
+  ) -> Sleep {
     guard !hasBlock(mode, exactly: true), !hasDeferredWork(mode) else { return .never }
     return table.withLock { table in
-      guard !mustGoOn(mode) else { return .never }
+      guard !mustGoOn(mode, keptAlive: keptAlive) else { return .never }
       guard (mode.pollSet != nil) == isWatching else { return .again }
       if let set = mode.pollSet {
         guard !hasReady(set, mode) else { return .never }
@@ -129,6 +135,7 @@ extension RunLoop {
       table.sleepingMode = mode
       table.sleepDeadline = deadline
       table.waitingIn = mode.pollSet
+      if let gate { table.waitingAt = gate }
       return .until(deadline, mode.pollSet)
     }
   }
@@ -136,9 +143,9 @@ extension RunLoop {
   /// Whether a source or port is ready, the run is to end, or nothing keeps the mode alive.
   ///
   /// Under the table's lock.
-  func mustGoOn(_ mode: ModeState) -> Bool {
+  func mustGoOn(_ mode: ModeState, keptAlive: Bool = false) -> Bool {
     findSignalled(mode) || findReadyPort(mode) || stopFlag.isSet || mode.isStopped.load(ordering: .relaxed)
-      || (mode.itemCount.load(ordering: .relaxed) == 0 && !isServingMainQueue(mode))
+      || (mode.itemCount.load(ordering: .relaxed) == 0 && !isServingMainQueue(mode) && !keptAlive)
   }
 
   /// Asks the kernel once what is ready, without waiting.

@@ -69,6 +69,7 @@ extension RunLoop {
   /// Nil: the mode is empty, and was not entered.
   func enter(_ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool) -> RunResult? {
     guard let mode = runnableMode(name), !isEmpty(mode) else { return nil }
+    let sleep = suspendHostedSleep()
     let outer = innermost
     let outerMode = current.exchange(mode.address, ordering: .acquiringAndReleasing)
     let outerStop = stopFlag.begin()
@@ -85,6 +86,7 @@ extension RunLoop {
     word.apply(.endRun(before: outerWord))
     stopFlag.end(before: outerStop)
     current.store(outerMode, ordering: .releasing)
+    if sleep != nil || guest != nil { resumeHosting(sleep, after: outer) }
     return result
   }
 
@@ -93,9 +95,14 @@ extension RunLoop {
       Complaint.commonRun.report("a run in the common pseudo-mode \(name), which is no mode: finished")
       return nil
     }
+    return enterableMode(name == .common ? .default : name)
+  }
+
+  /// A mode that is about to be entered; nil if it does not exist and is not to be made.
+  func enterableMode(_ name: Mode, making: Bool = false) -> ModeState? {
     var failure: SystemError?
     let mode = table.withLock { table -> ModeState? in
-      guard let mode = table.modes[name == .common ? .default : name] else { return nil }
+      guard let mode = making ? table.mode(name) : table.modes[name] else { return nil }
       if mode.isCommon.load(ordering: .relaxed) {
         do throws(SystemError) {
           try table.serveMainQueue(in: mode)
@@ -130,7 +137,7 @@ extension RunLoop {
   /// In the last destructors of a thread its loop has ended, and a run is finished.
   private var isCallersToRun: Bool { isOwnThread || (hasEnded && threadID == RunLoop.callingThreadID) }
 
-  private func requireOwnThread() {
+  func requireOwnThread() {
     guard !isCallersToRun else { return }
     fatalError(
       "the run loop of thread \(threadName(threadID)) cannot be run by thread "

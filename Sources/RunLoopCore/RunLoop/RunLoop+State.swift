@@ -12,8 +12,9 @@ extension RunLoop {
   /// Makes the call that wakes the loop's thread, in the way in which it sleeps.
   private func wake(_ sleeper: WakeState.Sleeper) {
     if sleeper == .futex || sleeper == .virtual { word.wakeSleeper() }
-    // The set that the loop waits in cannot be closed under this: it is held here and by the loop.
+    // The set or gate that the loop waits at cannot be closed under this: it is held here and by the loop.
     if sleeper == .epoll || sleeper == .virtual { table.withLock { $0.waitingIn }?.wakeDescriptor.wake() }
+    if sleeper == .hosted { table.withLock { $0.waitingAt }?.open() }
   }
 
   /// Ends the innermost run that is active, after the pass that it is in.

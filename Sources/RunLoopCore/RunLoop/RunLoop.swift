@@ -44,6 +44,10 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   var isDrainingMainQueue = false
   /// How many times a descriptor was served, in whatever mode.
   var descriptorServices = 0
+  /// The innermost guest of another loop that the loop is.
+  var guest: Guest?
+  /// The sleep that the loop has announced and that another loop sleeps for it, whose call-outs may run this one.
+  var hostedSleep: HostedSleep?
   /// Which class of ready things is looked at first after the next wait.
   var rotation = 0
   /// What a floor above has put off to a later stage, if it ever has.

@@ -10,6 +10,14 @@ public enum RunLoopError: Error, Hashable, Sendable {
   case cannotWatch(descriptor: Int32, SystemError)
   /// The system has no descriptor left for serving the main dispatch queue in a mode.
   case cannotServeMainQueue(RunLoop.Mode, SystemError)
+  /// The system has no descriptor left by which another loop could wait for this one.
+  case cannotBeHosted(SystemError)
+  /// The loop waits in another loop, and so cannot be a guest of a third.
+  case hasHost
+  /// The loop is a guest of another loop, and so cannot wait in a third.
+  case isGuest
+  /// The loop's time is not the system's.
+  case hasVirtualTime
 }
 
 extension RunLoopError: CustomStringConvertible {
@@ -22,6 +30,10 @@ extension RunLoopError: CustomStringConvertible {
     case .cannotWatch(let descriptor, let error): "descriptor \(descriptor) cannot be watched: \(error)"
     case .cannotServeMainQueue(let mode, let error):
       "the main dispatch queue cannot be served in the mode \"\(mode)\": \(error)"
+    case .cannotBeHosted(let error): "the run loop cannot be hosted by another: \(error)"
+    case .hasHost: "the run loop waits in another loop already"
+    case .isGuest: "the run loop is a guest of another loop"
+    case .hasVirtualTime: "the run loop's time is not the system's"
     }
   }
 }

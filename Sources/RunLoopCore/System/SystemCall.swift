@@ -12,6 +12,8 @@ enum SystemCall: String, Sendable, CaseIterable {
   case eventRead = "read"
   case futexWait = "futex"
   case futexWake = "futex (wake)"
+  case timerCreate = "timerfd_create"
+  case timerSet = "timerfd_settime"
 
   /// Makes the call, unless a test has something else for it, and gives its result or the kernel's error.
   @inline(__always)

@@ -46,6 +46,8 @@ final class PollSet: @unchecked Sendable {
 
   let wakeDescriptor: WakeDescriptor
   private var epoll: OwnedDescriptor
+  /// The kernel's set, for a gate to watch; another after ``prepareToWait(servedBefore:)``.
+  var descriptor: OwnedDescriptor { epoll }
   private var mainQueueHandle: Int32?
   private var watches: [Int32: Watch] = [:]
   private var lastSerial: UInt32 = 0

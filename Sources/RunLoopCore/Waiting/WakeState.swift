@@ -13,6 +13,8 @@ struct WakeState: Hashable, Sendable {
     case virtual = 2
     /// The loop's thread waits in an epoll set, in which a counter stands.
     case epoll = 3
+    /// Another loop waits for this one, and has a gate among its descriptors.
+    case hosted = 4
   }
 
   var bits: UInt32

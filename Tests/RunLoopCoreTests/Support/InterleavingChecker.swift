@@ -18,8 +18,19 @@ struct InterleavingChecker {
     case sleepWithoutComparison
     /// A poster takes the sleeper out of the word and wakes nobody.
     case noWake
-    /// The loop names the epoll set that it waits in without looking whether somebody has taken it out of the word.
+    /// The loop names the epoll set or gate that it waits at without looking whether somebody has taken it out of the word.
     case waitWithoutComparison
+    /// A hosted loop closes its gate when it has looked for work for the last time, and has said where it waits.
+    case closeAfterLook
+    /// An opened gate is only seen if the host waits at that moment, as `CFRunLoopWakeUp` is.
+    case openUnlatched
+
+    /// The ways of a loop that sleeps by itself on the word.
+    static let ofWord: [Variant] = [.recheckBeforeAnnounce, .readBeforePush, .sleepWithoutComparison, .noWake]
+    /// The ways of a loop that a host waits for.
+    static let ofHosted: [Variant] = [
+      .readBeforePush, .noWake, .waitWithoutComparison, .closeAfterLook, .openUnlatched,
+    ]
   }
 
   enum Operation {
@@ -87,10 +98,12 @@ struct InterleavingChecker {
 private struct Situation: Hashable {
   enum LoopStep: Hashable {
     case beginPass, takeWork, announce, lookAgain, name, sleep, blocked, forget, awaken, endAnnouncement, endWait
+    /// Those of a hosted loop.
+    case settle, open, close, closeLate, discard
   }
 
   enum PosterStep: Hashable {
-    case push, read, change(expected: WakeState), wake, done
+    case push, read, change(expected: WakeState), wake, open, done
   }
 
   struct Poster: Hashable {
@@ -105,10 +118,12 @@ private struct Situation: Hashable {
   /// What the loop has announced and compares when it goes to sleep.
   var announced = WakeState.idle
   var posters: [Poster]
-  /// Whether the table names the epoll set that the loop waits in.
+  /// Whether the table names the epoll set or gate that the loop waits at.
   var isNamed = false
-  /// The counter in the epoll set has been written to, and no wait has returned for it.
+  /// The counter in the epoll set has been written to, and no wait has returned for it; or the gate is open.
   var isCounted = false
+  /// The gate was opened for a pass.
+  var isReady = false
   /// Work that was pushed and that the loop has not taken.
   var work = 0
   /// Somebody has asked for one more pass, and none has begun since, nor has a wait ended.
@@ -121,7 +136,7 @@ private struct Situation: Hashable {
   }
 }
 
-// The loop: `makePasses` and `wait`.
+// The loop: `makePasses` and `wait`, or those of a guest.
 extension InterleavingChecker {
   private func loopStep(_ here: Situation) -> (Situation, String)? {
     var next = here
@@ -134,7 +149,7 @@ extension InterleavingChecker {
       return (next, "begins a pass")
     case .takeWork:
       next.work = 0
-      next.loop = variant == .recheckBeforeAnnounce ? .lookAgain : .announce
+      next.loop = sleeper == .hosted ? .endWait : variant == .recheckBeforeAnnounce ? .lookAgain : .announce
       return (next, "takes \(here.work) pieces of work")
     case .announce:
       next.word = here.word.applying(.announceSleep(sleeper)).state
@@ -144,22 +159,26 @@ extension InterleavingChecker {
       return (next, "announces its sleep")
     case .lookAgain:
       let goesOn: Situation.LoopStep =
-        variant == .recheckBeforeAnnounce ? .announce : sleeper == .epoll ? .name : .sleep
+        variant == .recheckBeforeAnnounce
+        ? .announce : sleeper == .futex ? .sleep : .name
       next.loop = here.work > 0 ? .endAnnouncement : goesOn
       return (next, "looks again and finds \(here.work)")
     case .name:
       let waits = variant == .waitWithoutComparison || here.word == here.announced
       next.isNamed = waits
-      next.loop = waits ? .sleep : .awaken
-      return (next, waits ? "names its epoll set" : "finds the word changed")
+      next.loop = !waits ? .awaken : variant == .closeAfterLook ? .closeLate : .sleep
+      return (next, waits ? "names what it waits at" : "finds the word changed")
     case .sleep where sleeper == .epoll:
       next.isCounted = false
       next.loop = here.isCounted ? .forget : .blocked
       return (next, here.isCounted ? "finds the counter" : "falls asleep")
+    case .sleep where sleeper == .hosted:
+      next.loop = here.isCounted ? .forget : .blocked
+      return (next, here.isCounted ? "finds its gate open" : "is left to its host")
     case .forget:
       next.isNamed = false
       next.loop = .awaken
-      return (next, "forgets its epoll set")
+      return (next, "forgets what it waits at")
     case .sleep:
       let sleeps = variant == .sleepWithoutComparison || here.word == here.announced
       next.loop = sleeps ? .blocked : .awaken
@@ -169,16 +188,44 @@ extension InterleavingChecker {
     case .awaken:
       next.word = here.word.applying(.awaken).state
       next.loop = here.word.isWoken ? .endAnnouncement : variant == .recheckBeforeAnnounce ? .lookAgain : .announce
+      if sleeper == .hosted { next.loop = here.isReady || here.word.isWoken ? .discard : .close }
       return (next, "is awake")
     case .endAnnouncement:
       next.word = here.word.applying(.awaken).state
-      next.loop = .endWait
+      next.loop = sleeper == .hosted ? .open : .endWait
       return (next, "will not sleep")
     case .endWait:
       next.word = here.word.applying(.endWait).state
       next.isUnanswered = false
-      next.loop = .beginPass
+      next.loop = sleeper == .hosted ? .settle : .beginPass
       return (next, "ends its wait")
+    case .settle, .open, .close, .closeLate, .discard:
+      return hostedStep(here)
+    }
+  }
+
+  /// A guest: `settle`, `fallAsleep` and `service`.
+  private func hostedStep(_ here: Situation) -> (Situation, String) {
+    var next = here
+    switch here.loop {
+    case .settle:
+      next.word = here.word.applying(.beginPass).state
+      next.loop = here.word.isLate ? .open : variant == .closeAfterLook ? .announce : .close
+      return (next, "is done with its pass")
+    case .open:
+      next.isCounted = true
+      next.isReady = true
+      next.loop = .sleep
+      return (next, "opens its gate for a pass")
+    case .close, .closeLate:
+      next.isCounted = false
+      next.loop = here.loop == .close ? .announce : .sleep
+      return (next, "closes its gate")
+    default:
+      next.isCounted = false
+      next.isReady = false
+      next.loop = .beginPass
+      return (next, "closes its gate for a pass")
     }
   }
 }
@@ -229,6 +276,14 @@ extension InterleavingChecker {
       }
       poster.step = .done
       step = here.isNamed ? "writes to the counter" : "finds no epoll set"
+    case .wake where sleeper == .hosted:
+      poster.step = here.isNamed ? .open : .done
+      step = here.isNamed ? "takes hold of the gate" : "finds no gate"
+    case .open:
+      if variant != .openUnlatched || here.loop == .blocked { next.isCounted = true }
+      if here.loop == .blocked { next.loop = .forget }
+      poster.step = .done
+      step = "opens the gate"
     case .wake:
       if here.loop == .blocked { next.loop = .awaken }
       poster.step = .done

@@ -1,0 +1,65 @@
+import CHostLoop
+import RunLoopCore
+
+/// GLib's main loop, with a run loop of ours as its guest.
+///
+/// The main thread's.
+final class Host {
+  private let host: OpaquePointer
+  private let guest: RunLoop.Guest
+  /// What each turn of the guest ended with.
+  private(set) var turns: [RunLoop.RunResult: Int] = [:]
+  private var timeouts: [Timeout] = []
+
+  /// Nil if this was built without GLib.
+  init?() throws(RunLoopError) {
+    guard let host = chost_create() else { return nil }
+    self.host = host
+    guest = try RunLoop.Guest()
+  }
+
+  /// Runs GLib's loop until somebody stops ours.
+  func run() {
+    let context = Unmanaged.passUnretained(self).toOpaque()
+    chost_add_guest(
+      host, guest.descriptor, { context in Host.at(context).guest.timeoutMilliseconds },
+      { context in Host.at(context).turn() }, context)
+    chost_run(host)
+    chost_remove_guest(host)
+    guest.invalidate()
+    chost_destroy(host)
+  }
+
+  /// Calls a body every so many milliseconds, by a timeout of GLib's, until it answers false.
+  func every(milliseconds: UInt32, _ body: @escaping () -> Bool) {
+    let timeout = Timeout(body)
+    timeouts.append(timeout)
+    chost_add_timeout(
+      host, milliseconds, { context in Timeout.at(context).body() ? 1 : 0 },
+      Unmanaged.passUnretained(timeout).toOpaque())
+  }
+
+  private func turn() {
+    let result = guest.service()
+    turns[result, default: 0] += 1
+    if result == .stopped { chost_quit(host) }
+  }
+
+  private static func at(_ context: UnsafeMutableRawPointer?) -> Host {
+    guard let context else { fatalError("GLib has lost its context") }
+    return Unmanaged<Host>.fromOpaque(context).takeUnretainedValue()
+  }
+}
+
+private final class Timeout {
+  let body: () -> Bool
+
+  init(_ body: @escaping () -> Bool) {
+    self.body = body
+  }
+
+  static func at(_ context: UnsafeMutableRawPointer?) -> Timeout {
+    guard let context else { fatalError("GLib has lost its context") }
+    return Unmanaged<Timeout>.fromOpaque(context).takeUnretainedValue()
+  }
+}

@@ -1,0 +1,170 @@
+import Synchronization
+
+extension RunLoop.Guest {
+  /// Serves what is due, without waiting, and falls asleep again.
+  ///
+  /// It is what a run does from one sleep to the next:
+  ///
+  /// 1. If there is no reason for a pass, such as a timer's date that was moved, it ends here, and no observer is called.
+  /// 2. Observers of ``RunLoop/Activity/entry`` are called for the first time, or else those of
+  ///    ``RunLoop/Activity/afterWaiting``, if there was a wait.
+  /// 3. One pass is made that does not wait: it performs at most one signalled source and serves one class of ready things.
+  /// 4. If nothing else can run, observers of ``RunLoop/Activity/beforeWaiting`` are called, and the loop is asleep. Otherwise
+  ///    the descriptor is readable at once, so that the host has its turn between two passes.
+  ///
+  /// Called in a call-out of the loop, or while the loop is run in a call-out of the host, it is a nested run that polls.
+  ///
+  /// - Returns: ``RunLoop/RunResult/handledSource`` if a source, a descriptor, a port or the main dispatch queue was served;
+  ///   ``RunLoop/RunResult/stopped`` if somebody stopped the loop: a host then usually ends too, and otherwise the guest goes
+  ///   on, unless its thread is stopping; ``RunLoop/RunResult/finished`` if nothing keeps the mode alive, or the guest is
+  ///   invalid; ``RunLoop/RunResult/timedOut`` otherwise.
+  /// - Precondition: The calling thread is the loop's.
+  @discardableResult
+  public func service() -> RunLoop.RunResult {
+    guard state != .ended else { return .finished }
+    loop.requireOwnThread()
+    guard isInnermost, state != .servicing else {
+      return loop.run(mode, for: .max, polls: true, returnsAfterSource: true)
+    }
+    guard !loop.stopFlag.isEnding else { return refuse() }
+    guard hasReason() else { return loop.isEmpty(table) ? .finished : .timedOut }
+    let hasWaited = state == .waiting
+    state = .servicing
+    notifyBefore(hasWaited: hasWaited)
+    let result = resultOfPass()
+    loop.requireNothingLeft(in: self)
+    if state != .ended { settle() }
+    return result
+  }
+
+  /// Ends the guest: the loop is nobody's guest, or that of the one around, and the descriptor is closed.
+  ///
+  /// The host must not watch the descriptor any more. The observers of ``RunLoop/Activity/exit`` are called if those of
+  /// ``RunLoop/Activity/entry`` were. In a call-out of the loop the guest is serviced no more, and ends when the call-outs
+  /// are over. Again: nothing.
+  ///
+  /// - Precondition: The calling thread is the loop's.
+  public func invalidate() {
+    guard state != .ended else { return }
+    loop.requireOwnThread()
+    isEnding = true
+    if isInnermost, state != .servicing { settle() }
+  }
+
+  /// Whether no run and no guest is nested in this one.
+  var isInnermost: Bool { loop.guest === self && loop.innermost.depth == outerRun.depth + 1 }
+}
+
+// The loop's thread.
+extension RunLoop.Guest {
+  /// Wakes up; false, and asleep again, if that was for nothing.
+  private func hasReason() -> Bool {
+    let isAsleep = loop.hostedSleep != nil
+    let isWoken = loop.awaken()
+    guard isAsleep, !isWoken else {
+      gate?.close()
+      return true
+    }
+    loop.lookAtDescriptors(table)
+    return !fallAsleep()
+  }
+
+  private func fallAsleep() -> Bool {
+    guard let gate else { return false }
+    // A guest sleeps in an empty mode too: something may be added to it.
+    return loop.fallAsleep(table, at: gate, keptAlive: true)
+  }
+
+  private func notifyBefore(hasWaited: Bool) {
+    if !hasEntered {
+      hasEntered = true
+      loop.notify(.entry, table)
+    } else if hasWaited {
+      loop.notify(.afterWaiting, table)
+    }
+  }
+
+  private func resultOfPass() -> RunLoop.RunResult {
+    let result = loop.makePasses(table)
+    if result == .handledSource { return result }
+    if loop.consumeStop(table) { return .stopped }
+    return loop.isEmpty(table) ? .finished : .timedOut
+  }
+
+  /// After a pass: falls asleep, or leaves the gate open for the next; or ends, if it is to.
+  func settle() {
+    guard !isEnding else { return finish() }
+    state = .servicing
+    // A wake-up that came after the pass had looked is answered by one more.
+    let isLate = loop.word.apply(.beginPass).before.isLate
+    var isAsleep = false
+    let polls = isLate || loop.isRunnable(table) || loop.stopFlag.isSet
+    if !polls {
+      loop.notify(.beforeWaiting, table)
+      isAsleep = !isEnding && fallAsleep()
+    }
+    guard !isEnding else { return finish() }
+    state = polls ? .ready : .waiting
+    if !isAsleep { gate?.open() }
+  }
+
+  /// The loop's thread is stopping: nothing is served any more.
+  private func refuse() -> RunLoop.RunResult {
+    loop.awaken()
+    gate?.watch(nil, until: .never)
+    gate?.close()
+    return .stopped
+  }
+
+  private func finish() {
+    loop.awaken()
+    state = .servicing
+    if hasEntered { loop.notify(.exit, table) }
+    loop.innermost = outerRun
+    loop.word.apply(.endRun(before: outerWord))
+    loop.stopFlag.end(before: outerStop)
+    loop.current.store(outerMode, ordering: .releasing)
+    drop()
+    loop.guest = outerGuest
+    loop.resumeHosting(outerSleep, after: outerRun)
+  }
+
+  /// Gives up the gate, which whoever is opening it may still hold.
+  private func drop() {
+    state = .ended
+    gate?.isRetired = true
+    gate = nil
+  }
+
+  /// Ends without a call-out, with the loop.
+  fileprivate func abandon() {
+    drop()
+    outerSleep = nil
+    outerGuest?.abandon()
+  }
+}
+
+extension RunLoop {
+  /// After a run or a guest that was nested: lets the guest around it sleep on, or end.
+  func resumeHosting(_ sleep: HostedSleep?, after run: Run) {
+    if let guest, guest.outerRun.depth >= run.depth { failForGuest() }
+    if let sleep { resume(sleep) }
+    if let guest, guest.isEnding, guest.isInnermost, guest.state != .servicing { guest.settle() }
+  }
+
+  /// After a pass of a guest, which must be the innermost again.
+  fileprivate func requireNothingLeft(in guest: Guest) {
+    if let innermost = self.guest, innermost !== guest { failForGuest() }
+  }
+
+  private func failForGuest() -> Never {
+    fatalError("a guest of the run loop of thread \(threadName(threadID)) was made in a call-out and left there")
+  }
+
+  /// Ends all guests with the loop's thread: no observer is called.
+  func abandonGuests() {
+    if hostedSleep != nil { awaken() }
+    guest?.abandon()
+    guest = nil
+  }
+}

@@ -1,0 +1,132 @@
+import Synchronization
+
+extension RunLoop {
+  /// A run of a loop inside a foreign one: GLib's, libuv's, Qt's, X11's, or any that waits for descriptors.
+  ///
+  /// The foreign loop, the host, waits for ``descriptor`` beside its own and calls ``service()`` when it is readable, or when
+  /// ``nextDeadline`` has come:
+  ///
+  /// ```swift
+  /// let guest = try RunLoop.Guest()
+  /// while true {
+  ///   var entry = pollfd(fd: guest.descriptor, events: Int16(POLLIN), revents: 0)
+  ///   poll(&entry, 1, guest.timeoutMilliseconds)
+  ///   guest.service()
+  /// }
+  /// ```
+  ///
+  /// A guest is a run that is cut open where it would sleep. Between two calls of ``service()`` the loop is asleep in its
+  /// mode: whatever would end its sleep makes the descriptor readable, until it has been serviced. From any thread, and from
+  /// the host's own call-outs, that is a block, a wake-up, a stop, a timer that is added or moved, a message, a descriptor of
+  /// the loop that is ready. Nothing is lost, whether the host waits at that moment or not.
+  ///
+  /// The loop holds the guest until ``invalidate()``, or until the loop's thread ends. Everything here is for the loop's own
+  /// thread.
+  ///
+  /// While the host calls out, the loop may be run as ever, as a nested run. In a call-out of the loop that runs the host
+  /// again, such as a dialogue, another guest can be made and invalidated: it is to the first what a nested run is to the run
+  /// around it. A guest that is made in a call-out of the loop must be invalidated before the call-out returns.
+  public final class Guest: @unchecked Sendable {
+    // Sendable: what changes belongs to the loop's thread.
+
+    /// What a guest is about to do.
+    enum State {
+      /// The gate is open, and a pass is to come.
+      case ready
+      /// The observers were told of a wait, which goes on, or is over.
+      case waiting
+      /// A pass is being made, or observers are being called.
+      case servicing
+      case ended
+    }
+
+    /// The mode whose items the guest serves.
+    public let mode: Mode
+
+    let loop: RunLoop
+    let table: ModeState
+    var gate: Gate?
+    var state = State.ready
+    /// Whether the entry observers have been called.
+    var hasEntered = false
+    /// The guest is to end as soon as nothing of the loop is being called.
+    var isEnding = false
+    /// The guest in one of whose call-outs this one was made.
+    let outerGuest: Guest?
+    /// The sleep of the run around this one, suspended meanwhile.
+    var outerSleep: HostedSleep?
+    let outerRun: Run
+    let outerMode: UInt
+    let outerStop: StopFlag.State
+    let outerWord: WakeState
+
+    /// Makes the calling thread's loop a guest in a mode, which is made if it does not exist.
+    ///
+    /// The descriptor is readable from the start: the first ``service()`` calls the entry observers and makes the first pass.
+    ///
+    /// - Parameters:
+    ///   - mode: The mode that is served.
+    ///   - signalsDeadlines: Whether the descriptor becomes readable at deadlines too, for a host that counts no time, or
+    ///     milliseconds only. It costs one more descriptor, and a system call when the next deadline changes.
+    /// - Throws: ``RunLoopError/cannotBeHosted(_:)`` if the system has no descriptor left,
+    ///   ``RunLoopError/notAMode(_:)``, ``RunLoopError/loopHasEnded``.
+    public init(mode: Mode = .default, signalsDeadlines: Bool = false) throws(RunLoopError) {
+      let loop = RunLoop.current
+      guard mode != .common else { throw .notAMode(mode) }
+      guard let table = loop.enterableMode(mode, making: true), !loop.hasEnded else { throw .loopHasEnded }
+      do throws(SystemError) {
+        gate = try Gate(keepsTime: signalsDeadlines)
+      } catch {
+        throw .cannotBeHosted(error)
+      }
+      self.mode = mode
+      self.loop = loop
+      self.table = table
+      outerGuest = loop.guest
+      outerSleep = loop.suspendHostedSleep()
+      outerRun = loop.innermost
+      outerMode = loop.current.exchange(table.address, ordering: .acquiringAndReleasing)
+      outerStop = loop.stopFlag.begin()
+      outerWord = loop.word.apply(.beginRun).before
+      loop.innermost = Run(mode: table, polls: true, returnsAfterSource: true, depth: outerRun.depth + 1)
+      loop.guest = self
+      gate?.open()
+    }
+  }
+}
+
+// What a host waits for.
+extension RunLoop.Guest {
+  /// What the host watches: it is readable when ``service()`` is to be called, and stays so until then.
+  ///
+  /// It may be watched by the level or by the edge, with `poll`, `select` or in an epoll set; an epoll set in which it stands
+  /// must not be among the loop's own descriptors. Nothing is read from it. −1 once the guest is invalid.
+  public var descriptor: Int32 { gate?.descriptor ?? -1 }
+
+  /// When ``service()`` is to be called though the descriptor is not readable; nil: never.
+  ///
+  /// It is not in the future if the guest is to be serviced now. It changes only when the loop is serviced or run, so that the
+  /// host need not ask for it at any other time. Nil too while the loop is being serviced, or run in a call-out of the host.
+  public var nextDeadline: SuspendingClock.Instant? {
+    guard isInnermost, state == .ready || state == .waiting else { return nil }
+    guard let sleep = loop.hostedSleep else { return loop.now }
+    return sleep.deadline == .never ? nil : sleep.deadline.instant
+  }
+
+  /// For how long the host may wait; zero: ``service()`` is to be called now; nil: without end.
+  public var timeout: Duration? {
+    nextDeadline.map { max(.zero, loop.now.duration(to: $0)) }
+  }
+
+  /// For how many milliseconds the host may wait, rounded up, as `poll` counts them; −1: without end.
+  ///
+  /// The corresponding libuv function is `uv_backend_timeout`.
+  public var timeoutMilliseconds: Int32 {
+    guard let timeout else { return -1 }
+    let nanoseconds = Int64(saturating: timeout)
+    return Int32(clamping: nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 == 0 ? 0 : 1))
+  }
+
+  /// Whether the guest can still be serviced.
+  public var isValid: Bool { state != .ended }
+}

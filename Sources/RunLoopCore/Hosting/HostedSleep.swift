@@ -1,0 +1,72 @@
+import Synchronization
+
+/// A sleep that the loop has announced, and that another loop sleeps for it.
+///
+/// Meanwhile the loop's thread goes on with the other loop. What that calls out may run this one: then the sleep is
+/// suspended, and announced again when the nested run is over.
+struct HostedSleep {
+  let mode: ModeState
+  let gate: Gate
+  /// Whether the loop sleeps though nothing of its own keeps the mode alive.
+  let keptAlive: Bool
+  let deadline: Tick
+}
+
+// The loop's thread.
+extension RunLoop {
+  /// Announces a sleep and leaves it to the other loop; false, and awake, if there is a reason for a pass.
+  func fallAsleep(_ mode: ModeState, at gate: Gate, keptAlive: Bool) -> Bool {
+    // First of all: what opens the gate from now on comes after a look that has not seen its reason.
+    gate.close()
+    while true {
+      let isWatching = mode.isWatching.load(ordering: .relaxed)
+      let asleep = word.apply(.announceSleep(.hosted)).after
+      switch asleep.isWoken ? .never : lastLook(mode, asleep, isWatching: isWatching, at: gate, keptAlive: keptAlive) {
+      case .never:
+        awaken()
+        return false
+      case .again:
+        awaken()
+      case .until(let deadline, let set):
+        gate.watch(set, until: deadline)
+        trace(.sleep(until: deadline), mode)
+        hostedSleep = HostedSleep(mode: mode, gate: gate, keptAlive: keptAlive, deadline: deadline)
+        waiting.store(true, ordering: .relaxed)
+        return true
+      }
+    }
+  }
+
+  /// Ends a hosted sleep; true if a wake-up waits for an answer.
+  @discardableResult
+  func awaken() -> Bool {
+    hostedSleep = nil
+    waiting.store(false, ordering: .relaxed)
+    table.withLock { table in
+      table.waitingIn = nil
+      table.waitingAt = nil
+    }
+    return word.apply(.awaken).before.isWoken
+  }
+
+  /// Ends a hosted sleep for as long as a run nested in it lasts, and gives it back.
+  @inline(__always)
+  func suspendHostedSleep() -> HostedSleep? {
+    hostedSleep == nil ? nil : suspendSleep()
+  }
+
+  private func suspendSleep() -> HostedSleep? {
+    guard let sleep = hostedSleep else { return nil }
+    awaken()
+    // While the loop runs by itself, the other has nothing to call it for.
+    sleep.gate.watch(nil, until: .never)
+    sleep.gate.close()
+    return sleep
+  }
+
+  /// Announces a suspended sleep again, or opens its gate if there is a reason not to sleep.
+  func resume(_ sleep: HostedSleep) {
+    guard !sleep.gate.isRetired else { return }
+    if !fallAsleep(sleep.mode, at: sleep.gate, keptAlive: sleep.keptAlive) { sleep.gate.open() }
+  }
+}

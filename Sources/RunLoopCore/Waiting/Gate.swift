@@ -1,0 +1,85 @@
+import CRunLoopSystem
+import Glibc
+
+/// What a foreign loop watches for one of ours: a descriptor that is readable when ours has a reason to be served.
+///
+/// It is an epoll set with a counter in it, the set of the mode that waits, as far as that watches anything, and, if asked
+/// for, a clock. Unlike a wake-up of a `CFRunLoop`, which is dropped unless the loop runs, an open gate stays open until it
+/// is closed: nobody need be waiting at that moment.
+package final class Gate: @unchecked Sendable {
+  // Sendable: the descriptors do not change; what is watched, and until when, belongs to the loop's thread.
+
+  private let epoll: OwnedDescriptor
+  private let counter: OwnedDescriptor
+  private let clock: OwnedDescriptor?
+  /// The set that is watched, held open: its number means nothing else meanwhile.
+  private var watched: OwnedDescriptor?
+  private var deadline = Tick.never
+  /// Nobody waits for the gate any more.
+  var isRetired = false
+
+  /// Makes a closed gate.
+  ///
+  /// - Parameter keepsTime: Whether the gate opens at deadlines too.
+  init(keepsTime: Bool) throws(SystemError) {
+    epoll = OwnedDescriptor(try SystemCall.epollCreate.make { crl_epoll_create() })
+    counter = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
+    clock = keepsTime ? OwnedDescriptor(try SystemCall.timerCreate.make { crl_timer_create() }) : nil
+    try control(EPOLL_CTL_ADD, counter)
+    if let clock { try control(EPOLL_CTL_ADD, clock) }
+  }
+
+  /// The descriptor to be watched from outside, level-triggered or edge-triggered.
+  package var descriptor: Int32 { epoll.number }
+
+  /// Opens the gate until it is closed.
+  ///
+  /// Any thread. Who watches by the edge is told each time.
+  package func open() {
+    // It cannot fail: the counter would have to be near its end.
+    _ = try? SystemCall.eventWrite.makeUninterrupted { crl_event_write(counter.number) }
+  }
+
+  /// Closes the gate, but for what is watched.
+  ///
+  /// The loop's thread. Whoever closes it looks for work afterwards, never before: the gate may have been opened meanwhile.
+  func close() {
+    _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(counter.number) }
+  }
+
+  /// Watches a set, or none, and the time until a deadline, if the gate keeps time.
+  ///
+  /// The loop's thread. What cannot be watched leaves the gate open: the loop is then served again and again, and misses
+  /// nothing.
+  func watch(_ set: PollSet?, until deadline: Tick) {
+    do throws(SystemError) {
+      if watched !== set?.descriptor { try watchInstead(set?.descriptor) }
+      if deadline != self.deadline { try setClock(deadline) }
+    } catch {
+      Complaint.gate.report("the descriptors or timers of a hosted run loop are asked for again and again: \(error)")
+      open()
+    }
+  }
+
+  private func watchInstead(_ descriptor: OwnedDescriptor?) throws(SystemError) {
+    if let watched { try? control(EPOLL_CTL_DEL, watched) }
+    watched = nil
+    guard let descriptor else { return }
+    try control(EPOLL_CTL_ADD, descriptor)
+    watched = descriptor
+  }
+
+  private func setClock(_ deadline: Tick) throws(SystemError) {
+    guard let clock else { return }
+    // Zero would be no date at all.
+    let date = deadline == .never ? 0 : max(1, deadline.nanoseconds)
+    _ = try SystemCall.timerSet.make { crl_timer_set(clock.number, date) }
+    self.deadline = deadline
+  }
+
+  private func control(_ operation: Int32, _ descriptor: OwnedDescriptor) throws(SystemError) {
+    _ = try SystemCall.epollControl.make {
+      crl_epoll_control(epoll.number, operation, descriptor.number, EPOLLIN.rawValue, 0)
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import Glibc
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The end of a guest", .timeLimit(.minutes(5)))
+struct GuestEndTests {
+  // R115, M29
+  @Test("a guest ends with its thread, without a call-out, whoever keeps it")
+  func threadEnds() {
+    let kept = Later<RunLoop.Guest>()
+    let log = record { _, loop, log in
+      do {
+        let guest = try RunLoop.Guest()
+        guest.turn(log)
+        kept.value = guest
+      } catch {
+        log.write("\(error)")
+      }
+    }
+    #expect(log == "| E BT BS BW finished")
+    #expect(kept.value?.isValid == false)
+    #expect(kept.value?.descriptor == -1)
+    #expect(kept.value?.service() == .finished)
+    kept.value?.invalidate()
+    kept.value?.loop.wakeUp()
+    #expect(kept.value?.loop.perform {} == false)
+  }
+
+  // R22, M22, M29
+  @Test("the loop holds its guest until it is invalid, and nothing holds it then")
+  func held() {
+    let isReleased = onVirtualTime { _, loop in
+      do {
+        var guest: RunLoop.Guest? = try RunLoop.Guest()
+        let weakly = guest.map(WeakBox.init)
+        guest?.service()
+        guest = nil
+        guard let held = weakly?.object else { return false }
+        held.invalidate()
+        return true
+      } catch {
+        return false
+      }
+    }
+    #expect(isReleased)
+    let kept = Later<WeakBox<RunLoop.Guest>>()
+    onVirtualTime { _, loop in
+      kept.value = (try? RunLoop.Guest()).map(WeakBox.init)
+      kept.value?.object?.invalidate()
+    }
+    #expect(kept.value != nil && kept.value?.object == nil)
+  }
+
+  // R114, M29
+  @Test("no descriptor is left open, whichever way guests end")
+  func descriptors() async {
+    await #expect(processExitsWith: .success) {
+      func live() {
+        onNewThread {
+          do {
+            let pipe = try Pipe()
+            let outer = try RunLoop.Guest()
+            outer.loop.watch(pipe.reading)
+            outer.service()
+            let inner = try RunLoop.Guest(mode: "inner", signalsDeadlines: true)
+            inner.loop.after(.seconds(1000), mode: "inner") { _ in }
+            inner.service()
+            inner.invalidate()
+            outer.invalidate()
+            let left = try RunLoop.Guest(signalsDeadlines: true)
+            left.service()
+          } catch {
+            Issue.record("\(error)")
+          }
+        }
+      }
+      live()
+      let before = openDescriptors()
+      for _ in 0..<20 { live() }
+      #expect(openDescriptors() == before)
+    }
+  }
+
+  #if DEBUG
+    // R114, M7, M29
+    @Test(
+      "a guest that cannot have its descriptors is not made",
+      arguments: [
+        (SystemCall.epollCreate, 0), (.eventCreate, 0), (.timerCreate, 0), (.epollControl, 0), (.epollControl, 1),
+      ])
+    func fault(call: SystemCall, passed: Int) {
+      let log = record { _, loop, log in
+        let plan = FaultPlan()
+        for _ in 0..<passed { plan.plan(call, nil) }
+        plan.plan(call, .fails(EMFILE))
+        let refusal: RunLoopError? = plan.rule {
+          failure { () throws(RunLoopError) in _ = try RunLoop.Guest(signalsDeadlines: true) }
+        }
+        log.write("\(plan.isUsedUp) \(refusal == .cannotBeHosted(SystemError(call: call.rawValue, number: EMFILE)))")
+        log.write("\(loop.currentMode == nil)")
+        loop.perform { log.write("B") }
+        loop.run(log)
+      }
+      #expect(log == "true true true E BT BS B X finished")
+    }
+
+    // M7, M29
+    @Test(
+      "descriptors and dates that a guest cannot watch are asked for in every turn",
+      arguments: [SystemCall.epollControl, .timerSet])
+    func watchFault(call: SystemCall) throws {
+      let pipe = try Pipe()
+      let log = host(signalsDeadlines: true) { _, loop, guest, log in
+        loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
+        loop.after(.seconds(1 << 30)) { _ in }
+        let plan = FaultPlan()
+        plan.plan(call, .fails(ENOMEM))
+        plan.rule { guest.turn(log) }
+        log.write("\(plan.isUsedUp) \(guest.isReadable)")
+        pipe.write()
+        plan.plan(call, .fails(ENOMEM))
+        plan.rule { guest.turn(log) }
+        log.write("\(plan.isUsedUp) \(guest.isReadable)")
+        guest.turn(log)
+        log.write("\(guest.isReadable)")
+      }
+      #expect(
+        log == "| E BT BS BW timedOut true true | AW BT BS D[7] BW handledSource true true | timedOut false X")
+    }
+  #endif
+
+  // R18, M15, M29
+  @Test("another thread cannot service a guest")
+  func otherThread() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      onVirtualTime { _, _ in
+        guard let guest = try? RunLoop.Guest() else { return }
+        onNewThread { _ = guest.service() }
+      }
+    }
+    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(text.contains("cannot be run by thread"), "\(text)")
+  }
+}
+
+/// The numbers of the descriptors that this process has open.
+func openDescriptors() -> Set<Int32> {
+  Set((0..<1024).filter { fcntl($0, F_GETFD) >= 0 })
+}

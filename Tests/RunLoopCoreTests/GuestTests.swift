@@ -1,0 +1,263 @@
+import Glibc
+import Testing
+
+@testable import RunLoopCore
+
+/// The host of these tests is a test: it looks at the descriptor, lets the virtual time pass, and calls the guest.
+@Suite("A guest of another loop", .timeLimit(.minutes(5)))
+struct GuestTests {
+  // R2, R3, R83, M29
+  @Test("a guest is a run that is cut open where it would sleep")
+  func stages() {
+    let log = host { time, loop, guest, log in
+      loop.after(.milliseconds(20)) { _ in log.write("T") }
+      guest.turn(log)
+      guest.turn(log, time)
+      loop.perform { log.write("B") }
+      guest.turn(log)
+    }
+    #expect(log == "| E BT BS BW timedOut | AW BT BS T BW finished | AW BT BS B BW finished X")
+  }
+
+  // M29
+  @Test("the mode is the current one between the turns, and the loop waits then, but not before the first")
+  func state() {
+    let log = host { _, loop, guest, log in
+      loop.perform { log.write("\(loop.isWaiting)") }
+      log.write("\(loop.isWaiting)")
+      guest.turn(log)
+      log.write("\(loop.isWaiting) \(loop.currentMode == .default)")
+      guest.invalidate()
+      log.write("\(loop.isWaiting) \(loop.currentMode == nil)")
+    }
+    #expect(log == "false | E BT BS false BW finished true true X false true")
+  }
+
+  // R8, R9, M29
+  @Test("a turn performs one source, and leaves the others and the host their turns")
+  func oneSource() {
+    let log = host { _, loop, guest, log in
+      loop.signalled { log.write("a") }
+      loop.signalled { log.write("b") }
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+    }
+    #expect(log == "| E BT BS a handledSource readable | BT BS b BW handledSource quiet X")
+  }
+
+  // R8, M29
+  @Test("a message counts as a source, a timer and a block do not")
+  func results() {
+    let log = host { time, loop, guest, log in
+      loop.port(messages: 2) { log.write("S1") }
+      guest.turn(log)
+      guest.turn(log)
+      loop.after(.milliseconds(1)) { _ in log.write("T") }
+      guest.turn(log)
+      guest.turn(log, time)
+    }
+    #expect(
+      log == "| E BT BS S1 BW handledSource | AW BT BS S1 BW handledSource | timedOut | AW BT BS T BW timedOut X")
+  }
+
+  // R34, R41, R43, M16, M25, M29
+  @Test("a stop is answered by the next turn, and the guest goes on")
+  func stop() {
+    let log = host { _, loop, guest, log in
+      loop.keepAlive()
+      loop.stop()
+      guest.turn(log)
+      loop.stop()
+      guest.turn(log)
+      loop.stop(mode: .default)
+      loop.stop(mode: "other")
+      guest.turn(log)
+      loop.perform { loop.stop() }
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+    }
+    #expect(
+      log == "| E BT BS BW stopped | AW BT BS BW stopped | AW BT BS BW stopped | AW BT BS BW stopped quiet X")
+  }
+
+  // R39, M29
+  @Test("a stop by an observer before the wait is answered by the turn that follows at once")
+  func stopBeforeWait() {
+    let log = host { _, loop, guest, log in
+      loop.keepAlive()
+      loop.once(.beforeWaiting) { loop.stop() }
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      guest.turn(log)
+    }
+    #expect(log == "| E BT BS BW timedOut readable | AW BT BS BW stopped X")
+  }
+
+  // M25, M29
+  @Test("on the loop of a stopping thread a turn makes no pass, and the host is told once")
+  func stopping() {
+    let log = host { _, loop, guest, log in
+      loop.keepAlive()
+      guest.turn(log)
+      loop.stopForGood()
+      log.write(guest.isReadable ? "readable" : "quiet")
+      guest.turn(log)
+      loop.wakeUp()
+      loop.perform {}
+      log.write(guest.isReadable ? "readable" : "quiet")
+      guest.turn(log)
+    }
+    #expect(log == "| E BT BS BW timedOut readable | stopped quiet | stopped X")
+  }
+
+  // R25, M23, M29
+  @Test("an empty mode is finished, and is served again when something is added to it")
+  func empty() {
+    let log = host { time, loop, guest, log in
+      guest.turn(log)
+      log.write("\(guest.timeout == nil)")
+      let timer = loop.after(.milliseconds(5)) { _ in log.write("T") }
+      guest.turn(log)
+      timer.invalidate()
+      guest.turn(log)
+      loop.after(.milliseconds(5)) { _ in log.write("T") }
+      guest.turn(log)
+      guest.turn(log, time)
+    }
+    #expect(
+      log == "| E BT BS BW finished true | timedOut | finished | timedOut | AW BT BS T BW finished X")
+  }
+
+  // R48, M2, M20, M29
+  @Test("a wake-up is one pass: before the wait, after it, and by an observer")
+  func wakeUps() {
+    let log = host { _, loop, guest, log in
+      loop.keepAlive()
+      guest.turn(log)
+      for _ in 0..<3 { loop.wakeUp() }
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      // After the pass has looked for what is ready.
+      loop.port(messages: 1) { loop.wakeUp() }
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      loop.once(.beforeWaiting) { loop.wakeUp() }
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+    }
+    #expect(
+      log == "| E BT BS BW timedOut | AW BT BS BW timedOut quiet | AW BT BS handledSource readable "
+        + "| BT BS BW timedOut readable | AW BT BS BW timedOut quiet X")
+  }
+
+  // M2, M29
+  @Test("what is posted by an observer before the wait has its turn at once")
+  func postedBeforeWait() {
+    let log = host { _, loop, guest, log in
+      loop.once(.beforeWaiting) { loop.perform { log.write("B") } }
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      guest.turn(log)
+    }
+    #expect(log == "| E BT BS BW finished readable | AW BT BS B BW finished X")
+  }
+
+  // M26, M29
+  @Test("a moved date, work for another mode and a call for nothing make no pass")
+  func noReason() {
+    let log = host { time, loop, guest, log in
+      let timer = loop.after(.milliseconds(50)) { timer in time.stamp(log, "T") }
+      guest.turn(log)
+      guest.turn(log)
+      timer.deadline = time.instant(30)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      guest.turn(log)
+      log.write("\(guest.timeoutMilliseconds)")
+      loop.perform(inModes: ["other"]) {}
+      guest.turn(log)
+      timer.deadline = time.instant(40)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      // The host has waited until the date that was told it.
+      time.advance(by: .milliseconds(30))
+      guest.turn(log)
+      log.write("\(guest.timeoutMilliseconds)")
+      guest.turn(log, time)
+    }
+    #expect(
+      log == "| E BT BS BW timedOut | timedOut readable | timedOut 30 | timedOut quiet | timedOut 10 "
+        + "| AW BT BS T40 BW finished X")
+  }
+
+  // M29
+  @Test("the time that is left is rounded up to milliseconds")
+  func timeouts() {
+    let log = host { time, loop, guest, log in
+      log.write("\(guest.timeoutMilliseconds)")
+      guest.service()
+      log.write("\(guest.timeoutMilliseconds)")
+      let timer = loop.after(.nanoseconds(1)) { _ in }
+      guest.service()
+      log.write("\(guest.timeoutMilliseconds) \(guest.timeout == .nanoseconds(1))")
+      timer.deadline = time.instant(7)
+      guest.service()
+      log.write("\(guest.timeoutMilliseconds) \(guest.nextDeadline == time.instant(7))")
+      timer.deadline = loop.now.advanced(by: .seconds(1 << 30))
+      guest.service()
+      log.write("\(guest.timeoutMilliseconds == .max)")
+      time.advance(by: .seconds(1 << 30))
+      log.write("\(guest.timeoutMilliseconds)")
+      guest.invalidate()
+      log.write("\(guest.timeoutMilliseconds) \(guest.nextDeadline == nil)")
+    }
+    #expect(log == "0 E BT BS BW -1 1 true 7 true true 0 X -1 true")
+  }
+
+  // R84, M29
+  @Test("the common pseudo-mode is no mode of a guest, and a dead loop has none")
+  func refused() {
+    #expect(failure { () throws(RunLoopError) in _ = try RunLoop.Guest(mode: .common) } == .notAMode(.common))
+    let isRefused = onNewThread {
+      RunLoop.current.end()
+      return failure { () throws(RunLoopError) in _ = try RunLoop.Guest() } == .loopHasEnded
+    }
+    #expect(isRefused)
+  }
+}
+
+/// Makes a guest on virtual time, with an observer of all stages of the default mode, and gives what was logged.
+func host(
+  signalsDeadlines: Bool = false,
+  _ body: @escaping @Sendable (VirtualTime, RunLoop, RunLoop.Guest, Log) -> Void
+) -> String {
+  record { time, loop, log in
+    do {
+      let guest = try RunLoop.Guest(signalsDeadlines: signalsDeadlines)
+      body(time, loop, guest, log)
+      guest.invalidate()
+    } catch {
+      log.write("\(error)")
+    }
+  }
+}
+
+extension RunLoop.Guest {
+  /// Services the guest, after the time that it gives its host, and logs the result.
+  func turn(_ log: Log, _ time: VirtualTime? = nil) {
+    if let time, let timeout { time.advance(by: timeout) }
+    log.write("|")
+    log.write("\(service())")
+  }
+
+  /// Whether a host that waits for the descriptor would be told now.
+  var isReadable: Bool { isReadableNow(descriptor) }
+}
+
+/// Whether `poll` says so.
+func isReadableNow(_ descriptor: Int32) -> Bool {
+  var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+  return poll(&entry, 1, 0) == 1 && entry.revents == Int16(POLLIN)
+}

@@ -1,0 +1,247 @@
+import CRunLoopSystem
+import Glibc
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("What makes a guest's descriptor readable", .timeLimit(.minutes(5)))
+struct GuestWakeTests {
+  /// Something that ends a sleep, the answer of the turn that it causes, and whether observers see a pass.
+  struct Reason: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let log: String
+    let action: @Sendable (RunLoop, Items, Log) -> Void
+  }
+
+  /// What was in the loop before.
+  struct Items: Sendable {
+    let source: RunLoop.Source
+    let port: Port
+    let timer: Timer
+    let pipe: Pipe
+  }
+
+  private static let reasons: [Reason] = [
+    Reason(testDescription: "a block", log: "AW BT BS B BW timedOut") { loop, _, log in loop.perform { log.write("B") }
+    },
+    Reason(testDescription: "a block for common modes", log: "AW BT BS B BW timedOut") { loop, _, log in
+      loop.perform(inModes: [.common]) { log.write("B") }
+    },
+    Reason(testDescription: "a wake-up", log: "AW BT BS BW timedOut") { loop, _, _ in loop.wakeUp() },
+    Reason(testDescription: "a signalled source and a wake-up", log: "AW BT BS S0 BW handledSource") { loop, items, _ in
+      items.source.signal()
+      loop.wakeUp()
+    },
+    Reason(testDescription: "a stop", log: "AW BT BS BW stopped") { loop, _, _ in loop.stop() },
+    Reason(testDescription: "a stop of the mode", log: "AW BT BS BW stopped") { loop, _, _ in loop.stop(mode: .default)
+    },
+    Reason(testDescription: "a message", log: "AW BT BS S1 BW handledSource") { _, items, _ in
+      try? items.port.send(Port.Message())
+    },
+    Reason(testDescription: "a timer that is moved to the past", log: "AW BT BS T BW timedOut") { loop, items, _ in
+      items.timer.deadline = loop.now
+    },
+    Reason(testDescription: "a timer before the others", log: "timedOut") { loop, _, log in
+      loop.after(.seconds(1)) { _ in log.write("T2") }
+    },
+    Reason(testDescription: "a timer that is moved to an earlier date", log: "timedOut") { loop, items, _ in
+      items.timer.deadline = loop.now.advanced(by: .seconds(1))
+    },
+    Reason(testDescription: "the last item gone", log: "finished") { _, items, _ in
+      items.timer.invalidate()
+      items.port.invalidate()
+      items.source.invalidate()
+    },
+    Reason(testDescription: "the first descriptor", log: "timedOut") { loop, items, log in
+      loop.watch(items.pipe.reading) { _, _ in log.write("D") }
+    },
+    Reason(testDescription: "the first descriptor, which is ready", log: "AW BT BS D BW handledSource") {
+      loop, items, log in
+      items.pipe.write()
+      loop.watch(items.pipe.reading) { _, _ in log.write("D\(items.pipe.read().count - 1)".replacing("D0", with: "D")) }
+    },
+    Reason(testDescription: "a source that is signalled already, and a wake-up", log: "AW BT BS S2 BW handledSource") {
+      loop, _, log in
+      loop.signalled { log.write("S2") }
+      loop.wakeUp()
+    },
+    Reason(testDescription: "a mode that is made common", log: "timedOut") { loop, _, _ in
+      #expect(failure { () throws(RunLoopError) in try loop.addCommonMode("other") } == nil)
+    },
+  ]
+
+  // R45, R50, R70, M2, M3, M23, M26, M29
+  @Test("from another thread, and once", arguments: reasons)
+  func fromAnotherThread(reason: Reason) { #expect(turns(reason, onOwnThread: false) == reason.log) }
+
+  // R45, R50, R70, M2, M3, M23, M26, M29
+  @Test("from the host's own call-outs, and once", arguments: reasons)
+  func fromOwnThread(reason: Reason) { #expect(turns(reason, onOwnThread: true) == reason.log) }
+
+  /// What the turn logs that follows a reason, in which the descriptor was readable; and it is not before and after.
+  private func turns(_ reason: Reason, onOwnThread: Bool) -> String {
+    let log = host { _, loop, guest, log in
+      guard let pipe = try? Pipe() else { return log.write("no pipe") }
+      let source = RunLoop.Source { log.write("S0") }
+      loop.add(source, forMode: .default)
+      let items = Items(
+        source: source, port: loop.port(messages: 0) { log.write("S1") },
+        timer: loop.after(.seconds(3600)) { _ in log.write("T") }, pipe: pipe)
+      guest.service()
+      if guest.isReadable { log.write("readable before") }
+      if onOwnThread { reason.action(loop, items, log) } else { onNewThread { reason.action(loop, items, log) } }
+      if !guest.isReadable { log.write("not readable") }
+      log.clear()
+      log.write("\(guest.service())")
+      if guest.isReadable { log.write("readable after") }
+      guest.invalidate()
+    }
+    return log.hasSuffix(" X") ? String(log.dropLast(2)) : log
+  }
+
+  // R77, M6, M29
+  @Test("a descriptor of the mode that is ready, as long as it is")
+  func descriptor() throws {
+    let pipe = try Pipe()
+    let log = host { _, loop, guest, log in
+      let source = loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      pipe.write([1, 2])
+      log.write(guest.isReadable ? "readable" : "quiet")
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      pipe.write([3])
+      source.invalidate()
+      // The loop sleeps on: the host is called for the mode that is empty.
+      guest.turn(log)
+      log.write(guest.isReadable ? "readable" : "quiet")
+      loop.watch(pipe.reading) { _, _ in log.write("E\(pipe.read())") }
+      guest.turn(log)
+    }
+    #expect(
+      log == "| E BT BS BW timedOut quiet readable | AW BT BS D[1] BW handledSource readable "
+        + "| AW BT BS D[2] BW handledSource quiet | finished quiet | AW BT BS E[3] BW handledSource X")
+  }
+
+  // M29
+  @Test("a host that watches by the edge, in a set of its own, is told of each reason")
+  func byTheEdge() throws {
+    let pipe = try Pipe()
+    let log = host { _, loop, guest, log in
+      loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
+      let edges = EdgeSet(guest.descriptor)
+      log.write("\(edges.hasEvent) \(edges.hasEvent)")
+      guest.turn(log)
+      for _ in 0..<2 {
+        loop.perform { log.write("B") }
+        log.write("\(edges.hasEvent) \(edges.hasEvent)")
+        guest.turn(log)
+        pipe.write()
+        log.write("\(edges.hasEvent) \(edges.hasEvent)")
+        guest.turn(log)
+      }
+    }
+    let turn = " true false | AW BT BS B BW timedOut true false | AW BT BS D[7] BW handledSource"
+    #expect(log == "true false | E BT BS BW timedOut" + turn + turn + " X")
+  }
+
+  // R14, M29
+  @Test("a deadline, if the guest signals deadlines, and none that was taken back")
+  func deadline() {
+    let log = Log()
+    onNewThread {
+      do {
+        let loop = RunLoop.current
+        let guest = try RunLoop.Guest(signalsDeadlines: true)
+        loop.after(.milliseconds(2)) { _ in log.write("T") }
+        guest.turn(log)
+        awaitReadable(guest.descriptor)
+        guest.turn(log)
+        log.write(guest.isReadable ? "readable" : "quiet")
+        let other = loop.after(.milliseconds(1)) { _ in log.write("never") }
+        guest.turn(log)
+        loop.keepAlive()
+        other.invalidate()
+        guest.turn(log)
+        usleep(3000)
+        log.write(guest.isReadable ? "readable" : "quiet")
+        guest.invalidate()
+      } catch {
+        log.write("\(error)")
+      }
+    }
+    #expect(log.text == "| timedOut | T finished quiet | timedOut | timedOut quiet")
+  }
+
+  // R120, M2, M29
+  @Test("under fire from four threads nothing is lost and nothing is called twice", arguments: [false, true])
+  func underFire(signalsDeadlines: Bool) {
+    let perThread = 5000
+    let counts = Counts()
+    let loopMade = Later<RunLoop>()
+    let host = startThread {
+      guard let guest = try? RunLoop.Guest(signalsDeadlines: signalsDeadlines) else { return false }
+      let loop = guest.loop
+      loop.keepAlive()
+      loopMade.value = loop
+      while counts.total.load(ordering: .relaxed) < 4 * perThread {
+        var entry = pollfd(fd: guest.descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&entry, 1, signalsDeadlines ? -1 : guest.timeoutMilliseconds)
+        guest.service()
+      }
+      guest.invalidate()
+      return true
+    }
+    let posters = (0..<4).map { number in
+      startThread {
+        while loopMade.value == nil { sched_yield() }
+        guard let loop = loopMade.value else { return }
+        for turn in 0..<perThread {
+          switch (number + turn) % 3 {
+          case 0: loop.perform { counts.add() }
+          case 1: loop.after(.microseconds(turn % 50)) { _ in counts.add() }
+          default:
+            loop.signalled { counts.add() }
+            loop.wakeUp()
+          }
+        }
+      }
+    }
+    for poster in posters { poster.result() }
+    #expect(host.result())
+    #expect(counts.total.load(ordering: .relaxed) == 4 * perThread)
+  }
+}
+
+private final class Counts: Sendable {
+  let total = Atomic<Int>(0)
+  func add() { total.wrappingAdd(1, ordering: .relaxed) }
+}
+
+/// An epoll set in which one descriptor is watched by the edge.
+private final class EdgeSet {
+  private let epoll = crl_epoll_create()
+
+  init(_ descriptor: Int32) {
+    let events = EPOLLIN.rawValue | EPOLLET.rawValue
+    if crl_epoll_control(epoll, EPOLL_CTL_ADD, descriptor, events, 0) != 0 { Issue.record("cannot be watched") }
+  }
+
+  deinit { _ = crl_close(epoll) }
+
+  /// Whether there was an edge since it was last asked.
+  var hasEvent: Bool {
+    var event = epoll_event()
+    return crl_epoll_wait_milliseconds(epoll, &event, 1, 0) == 1
+  }
+}
+
+/// Waits until a descriptor is readable.
+func awaitReadable(_ descriptor: Int32) {
+  var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+  while poll(&entry, 1, -1) != 1 {}
+}
