@@ -30,10 +30,10 @@ extension RunLoop {
     ///
     /// Written by the loop's thread.
     private let firing = Atomic<Bool>(false)
-    private var loop: RunLoop?
-    private var modes: ContiguousArray<ModeState> = []
-    private var isCommon = false
-    private var handler: (@Sendable (Observer, Activity) -> Void)?
+    @exclusivity(unchecked) private var loop: RunLoop?
+    @exclusivity(unchecked) private var modes: ContiguousArray<ModeState> = []
+    @exclusivity(unchecked) private var isCommon = false
+    @exclusivity(unchecked) private var handler: (@Sendable (Observer, Activity) -> Void)?
 
     /// Makes an observer that is in no mode.
     ///

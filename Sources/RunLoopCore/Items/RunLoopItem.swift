@@ -39,13 +39,13 @@ final class Membership<Item: AnyObject>: @unchecked Sendable {
   /// Whether the item stands in the mode's list of ready items, and between which.
   ///
   /// Guarded by the loop's table lock.
-  var isQueued = false
-  fileprivate var next: Membership<Item>?
-  fileprivate unowned(unsafe) var previous: Membership<Item>?
+  @exclusivity(unchecked) var isQueued = false
+  @exclusivity(unchecked) fileprivate var next: Membership<Item>?
+  @exclusivity(unchecked) fileprivate unowned(unsafe) var previous: Membership<Item>?
   /// False once the item has left the mode.
   ///
   /// Guarded by the loop's table lock.
-  var isActive = true
+  @exclusivity(unchecked) var isActive = true
 
   init(_ item: Item, loop: RunLoop, mode: ModeState) {
     self.item = item

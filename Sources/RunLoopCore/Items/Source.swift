@@ -20,10 +20,10 @@ extension RunLoop {
     let lease = Lease()
     /// Zero, or the place of the source's first signal in the order of all signals.
     private let signalSequence = Atomic<UInt64>(0)
-    private var memberships = Memberships<Source>()
-    private var performBlock: Block?
-    private var scheduleBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
-    private var cancelBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+    @exclusivity(unchecked) private var memberships = Memberships<Source>()
+    @exclusivity(unchecked) private var performBlock: Block?
+    @exclusivity(unchecked) private var scheduleBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+    @exclusivity(unchecked) private var cancelBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
 
     /// Makes a source that is in no mode.
     ///

@@ -115,7 +115,7 @@ struct ModeTable {
 final class GuardedModeTable: @unchecked Sendable {
   // Sendable: the table is guarded by the lock.
   private let lock = Lock()
-  private var table: ModeTable
+  @exclusivity(unchecked) private var table: ModeTable
   private let generation = ForkGeneration.current
 
   init(mainQueueHandle: Int32? = nil) {

@@ -13,8 +13,8 @@ final class Inbox: @unchecked Sendable {
 
   private let lock = Lock()
   // Guarded by the lock.
-  private var entries = MoveQueue<Entry>()
-  private var isClosed = false
+  @exclusivity(unchecked) private var entries = MoveQueue<Entry>()
+  @exclusivity(unchecked) private var isClosed = false
   /// A hint for the loop's thread, which may lag behind.
   ///
   /// The loop never sleeps on it: see ``drain(into:)``.

@@ -35,9 +35,9 @@ struct BlockState: ~Copyable {
 
   /// The blocks and jobs that one step of a pass runs.
   final class Batch {
-    var own = BlockQueue()
-    var common = BlockQueue()
-    var jobs = BlockQueue()
+    @exclusivity(unchecked) var own = BlockQueue()
+    @exclusivity(unchecked) var common = BlockQueue()
+    @exclusivity(unchecked) var jobs = BlockQueue()
 
     /// The number of the entry that was posted first, or the largest number if there is none.
     var firstSequence: UInt64 { min(own.firstSequence, common.firstSequence, jobs.firstSequence) }
