@@ -1,5 +1,3 @@
-import Synchronization
-
 extension RunLoop {
   /// A closure that a loop calls at chosen stages of its runs.
   ///
@@ -25,11 +23,8 @@ extension RunLoop {
     public let order: Int
 
     private let lock = Lock()
+    /// Its mark says that the observer is being called.
     let lease = Lease()
-    /// Whether a call-out runs.
-    ///
-    /// Written by the loop's thread.
-    private let firing = Atomic<Bool>(false)
     @exclusivity(unchecked) private var loop: RunLoop?
     @exclusivity(unchecked) private var modes: ContiguousArray<ModeState> = []
     @exclusivity(unchecked) private var isCommon = false
@@ -90,12 +85,10 @@ extension RunLoop.Observer {
   /// The loop's thread.
   func call(_ activity: RunLoop.Activity) {
     // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
-    guard !firing.exchange(true, ordering: .acquiring) else { return }
-    guard lease.enter() else { return firing.store(false, ordering: .releasing) }
+    guard lease.enterMarking() else { return }
     if let handler { runLoopIsCallingOutToAnObserver(handler, self, activity) }
     if !repeats { invalidate() }
-    firing.store(false, ordering: .releasing)
-    letGo()
+    if lease.leaveUnmarking() { releaseHandler() }
   }
 
   private func releaseHandler() {
