@@ -1,5 +1,3 @@
-import Synchronization
-
 extension RunLoop {
   /// A closure that a loop calls at chosen stages of its runs.
   ///
@@ -27,15 +25,12 @@ extension RunLoop {
     /// Whether runs nested in its call-out call it too.
     private let isReentrant: Bool
     private let lock = Lock()
+    /// Its mark says that the observer is being called.
     let lease = Lease()
-    /// Whether a call-out runs.
-    ///
-    /// Written by the loop's thread.
-    private let firing = Atomic<Bool>(false)
-    private var loop: RunLoop?
-    private var modes: ContiguousArray<ModeState> = []
-    private var isCommon = false
-    private var handler: (@Sendable (Observer, Activity) -> Void)?
+    @exclusivity(unchecked) private var loop: RunLoop?
+    @exclusivity(unchecked) private var modes: ContiguousArray<ModeState> = []
+    @exclusivity(unchecked) private var isCommon = false
+    @exclusivity(unchecked) private var handler: (@Sendable (Observer, Activity) -> Void)?
 
     /// Makes an observer that is in no mode.
     ///
@@ -101,13 +96,10 @@ extension RunLoop.Observer {
   /// The loop's thread.
   func call(_ activity: RunLoop.Activity) {
     // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
-    let wasFiring = firing.exchange(true, ordering: .acquiring)
-    guard !wasFiring || isReentrant else { return }
-    guard lease.enter() else { return firing.store(wasFiring, ordering: .releasing) }
+    guard isReentrant ? lease.enter() : lease.enterMarking() else { return }
     if let handler { runLoopIsCallingOutToAnObserver(handler, self, activity) }
     if !repeats { invalidate() }
-    firing.store(wasFiring, ordering: .releasing)
-    letGo()
+    if isReentrant ? lease.leave() : lease.leaveUnmarking() { releaseHandler() }
   }
 
   private func releaseHandler() {

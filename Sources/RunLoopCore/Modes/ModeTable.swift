@@ -134,11 +134,15 @@ struct ModeTable {
 final class GuardedModeTable: @unchecked Sendable {
   // Sendable: the table is guarded by the lock.
   private let lock = Lock()
-  private var table: ModeTable
+  @exclusivity(unchecked) private var table: ModeTable
   private let generation = ForkGeneration.current
+  /// The default mode, which every loop has from the beginning.
+  let defaultMode: ModeState
 
   init(mainQueueHandle: Int32? = nil) {
-    table = ModeTable(mainQueueHandle: mainQueueHandle)
+    var table = ModeTable(mainQueueHandle: mainQueueHandle)
+    defaultMode = table.mode(.default)
+    self.table = table
   }
 
   /// Stops a forked child that uses a loop of its parent.

@@ -30,7 +30,7 @@ extension RunLoop {
   ///
   /// On the loop's own thread, outside every run, or at the end of a thread that has left one by its end.
   package func discardRemainingBlocks() {
-    inbox.close()
+    inbox.refuseAll()
     var dropped: [BlockQueue.Work] = []
     forEachRemaining { dropped.append($0) }
     counters.droppedBlocks.wrappingAdd(dropped.count, ordering: .relaxed)
