@@ -272,7 +272,8 @@ private final class Reader: StreamDelegate {
   func stream(_ stream: Stream, handle event: Stream.Event) {
     guard event == .hasBytesAvailable, let stream = stream as? InputStream else { return }
     var bytes = [UInt8](repeating: 0, count: 16)
-    text += String(decoding: bytes.prefix(max(0, stream.read(&bytes, maxLength: 16))), as: UTF8.self)
+    let count = stream.read(&bytes, maxLength: bytes.count)
+    text += String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
   }
 }
 
