@@ -1,4 +1,4 @@
-import Glibc
+import FoundationEssentials
 import Testing
 
 @testable import RunLoopCore
@@ -69,17 +69,10 @@ struct WallDateTests {
     for _ in 0..<100 {
       let waiter = SystemWaiter.shared
       let before = waiter.now.wallDate(offset: waiter.wallOffset)
-      let wall = wallClock()
+      let wall = Date().timeIntervalSinceReferenceDate
       let after = waiter.now.wallDate(offset: waiter.wallOffset)
       #expect(before <= wall + 0.000_001)
       #expect(wall <= after + 0.000_02)
     }
-  }
-
-  /// The seconds since 2001 by the system's wall clock, by another way than the loop's.
-  private func wallClock() -> Double {
-    var now = timespec()
-    clock_gettime(CLOCK_REALTIME, &now)
-    return Double(now.tv_sec - 978_307_200) + Double(now.tv_nsec) / 1e9
   }
 }

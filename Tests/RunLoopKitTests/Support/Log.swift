@@ -1,6 +1,3 @@
-import Foundation
-import RunLoopCore
-import RunLoopKit
 import Synchronization
 
 /// What the call-outs of a test write down, in order: a log that is compared with a literal.
