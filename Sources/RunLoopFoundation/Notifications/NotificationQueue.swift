@@ -22,7 +22,7 @@ public import class RunLoopCore.RunLoop
 /// (A notification is not Sendable, so it could not be handed over either.)
 ///
 /// **The end.** What is still queued when the thread ends, or when the queue itself is released, is released without being
-/// posted, and ``RunLoop/Statistics/droppedNotifications`` counts it.
+/// posted, always on the queue's own thread, and ``RunLoop/Statistics/droppedNotifications`` counts it.
 ///
 /// The corresponding Foundation class is `NotificationQueue`. On Linux that posts in reverse order, posts what should wait for
 /// an idle loop before what should not, ends the process if an observer queues another notification, and never posts what
