@@ -26,7 +26,11 @@ let package = Package(
     .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
-    .target(name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+    .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopKit", dependencies: ["CRunLoopKit", "RunLoopCore", "RunLoopFoundation", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
     .executableTarget(
@@ -41,7 +45,9 @@ let package = Package(
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
-    .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopKitTests", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
       swiftSettings: swiftSettings),
