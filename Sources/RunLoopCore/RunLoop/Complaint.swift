@@ -10,6 +10,7 @@ package enum Complaint {
   package static let noMode = Once()
   package static let mainQueue = Once()
   package static let foreignQueue = Once()
+  package static let portComponent = Once()
 
   package final class Once: Sendable {
     private let isDone = Atomic<Bool>(false)
