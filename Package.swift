@@ -37,8 +37,10 @@ let package = Package(
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+    .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopThreads", "CRunLoopSystem"],
+      name: "RunLoopKit",
+      dependencies: ["CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopThreads"],
       swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
@@ -69,7 +71,7 @@ let package = Package(
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopKitTests", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit"],
+      name: "RunLoopKitTests", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],

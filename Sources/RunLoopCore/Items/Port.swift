@@ -88,9 +88,7 @@ open class Port: @unchecked Sendable, Hashable {
     guard hold() else { return noteDropped() }
     if let handler {
       handler(self, message)
-    } else if let substitute = lock.withLock({ substitute }) {
-      substitute.receive(message, at: self)
-    } else {
+    } else if !(receiver?.receive(message, at: self) ?? false) {
       noteDropped()
     }
     letGo()

@@ -2,6 +2,6 @@
 ///
 /// A floor above has delegates; the port holds one of these for it.
 package protocol PortReceiver: AnyObject, Sendable {
-  /// Takes a message, on a loop's thread.
-  func receive(_ message: Port.Message, at port: Port)
+  /// Takes a message, on a loop's thread; false if there is nobody who gets it.
+  func receive(_ message: Port.Message, at port: Port) -> Bool
 }

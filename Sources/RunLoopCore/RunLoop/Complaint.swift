@@ -11,6 +11,7 @@ package enum Complaint {
   package static let mainQueue = Once()
   package static let foreignQueue = Once()
   package static let gate = Once()
+  package static let portComponent = Once()
 
   package final class Once: Sendable {
     private let isDone = Atomic<Bool>(false)

@@ -193,6 +193,9 @@ extension Thread {
     set { lock.withLock { settings.setConfiguration(newValue) } }
   }
 
+  /// Sets the niceness and leaves the other settings as they are.
+  package final func setNiceness(_ niceness: Int) { lock.withLock { settings.setNiceness(niceness) } }
+
   /// A number that stands for the quality of service, kept for a floor above that knows its names.
   package final var quality: Int? {
     get { lock.withLock { settings.quality } }

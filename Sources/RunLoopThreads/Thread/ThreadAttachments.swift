@@ -6,7 +6,9 @@ struct ThreadAttachments {
     objects[ObjectIdentifier(type)] as? Object
   }
 
-  mutating func insert<Object: AnyObject & Sendable>(_ object: Object) { objects[ObjectIdentifier(Object.self)] = object }
+  mutating func insert<Object: AnyObject & Sendable>(_ object: Object) {
+    objects[ObjectIdentifier(Object.self)] = object
+  }
 
   /// Takes all out, for the caller to release outside the lock.
   mutating func removeAll() -> [any Sendable] {

@@ -25,6 +25,11 @@ struct ThreadSettings {
 
   mutating func setStackSize(_ size: Int) { configuration.stackSize = max(0, size) }
 
+  mutating func setNiceness(_ niceness: Int) {
+    configuration.niceness = niceness
+    applyNiceness()
+  }
+
   /// The thread runs: what was set is applied.
   ///
   /// On it.
@@ -60,15 +65,18 @@ struct ThreadSettings {
   }
 
   private mutating func apply() {
+    applyNiceness()
     guard let runningThread else { return }
-    if let niceness = configuration.niceness {
-      let answer = crl_thread_set_niceness(runningThread, Int32(clamping: niceness))
-      if answer < 0 { refused.append(.niceness(niceness, -answer)) }
-    }
     if let processors = configuration.processors {
       let numbers = processors.sorted().map { Int32(clamping: $0) }
       let answer = crl_thread_set_affinity(runningThread, numbers, Int32(numbers.count))
       if answer < 0 { refused.append(.processors(processors, -answer)) }
     }
+  }
+
+  private mutating func applyNiceness() {
+    guard let runningThread, let niceness = configuration.niceness else { return }
+    let answer = crl_thread_set_niceness(runningThread, Int32(clamping: niceness))
+    if answer < 0 { refused.append(.niceness(niceness, -answer)) }
   }
 }
