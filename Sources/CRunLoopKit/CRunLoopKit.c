@@ -37,6 +37,7 @@ int rlk_place_find(uintptr_t address, rlk_place *place) {
   place->symbol = info.dli_sname;
   place->symbol_address = (uintptr_t)info.dli_saddr;
   // The program's own name may be relative to a directory that was another.
-  if (dladdr((void *)getauxval(AT_PHDR), &program) != 0 && program.dli_fbase == info.dli_fbase) place->path = "/proc/self/exe";
+  int is_known = dladdr((void *)getauxval(AT_PHDR), &program);
+  if (is_known && program.dli_fbase == info.dli_fbase) place->path = "/proc/self/exe";
   return 1;
 }

@@ -192,7 +192,7 @@ private final class Notifications: @unchecked Sendable {
 }
 
 /// A socket that listens at an address without a file.
-private struct Listener {
+private struct HandleListener {
   let handle: FileHandle
   fileprivate let address: sockaddr_in
 
@@ -204,7 +204,7 @@ private struct Listener {
   }
 }
 
-private func listen() throws -> Listener {
+private func listen() throws -> HandleListener {
   let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
   let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
   var address = sockaddr_in()
@@ -217,7 +217,7 @@ private func listen() throws -> Listener {
     $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
   }
   try #require(answer == 0)
-  return Listener(handle: handle, address: address)
+  return HandleListener(handle: handle, address: address)
 }
 
 private func withSocketAddress<Value>(
