@@ -9,7 +9,8 @@ import Synchronization
 /// Posts Foundation's notification for a port that has become invalid.
 @_cdecl("rlk_port_became_invalid")
 func portBecameInvalid(_ pointer: UnsafeMutableRawPointer) {
-/// Sees to it that loops let go of a port that becomes invalid in a way of its own and posts the notification.
+  NotificationCenter.default.post(
+    name: RunLoopCore.Port.didBecomeInvalidNotification, object: object(RunLoopCore.Port.self, pointer))
 }
 
 /// Sees to it that loops let go of a port that becomes invalid in a way of its own and posts the notification itself.
