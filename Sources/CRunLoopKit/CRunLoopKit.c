@@ -21,11 +21,14 @@ __attribute__((constructor)) static void set_hooks(void) {
 }
 
 __attribute__((noinline)) int rlk_stack(void *addresses[RLK_STACK_LIMIT]) {
-  // This function's own frame and its caller's come first.
-  void *all[RLK_STACK_LIMIT + 2];
-  int count = backtrace(all, RLK_STACK_LIMIT + 2);
-  for (int index = 2; index < count; index++) addresses[index - 2] = all[index];
-  return count > 2 ? count - 2 : 0;
+  // The frames of what looks at the stack come first, which a sanitizer may have made more, and then the caller's.
+  void *all[RLK_STACK_LIMIT + 8];
+  int found = backtrace(all, RLK_STACK_LIMIT + 8), first = 0;
+  while (first < found && all[first] != __builtin_return_address(0)) first += 1;
+  int count = found - (first + 1);
+  if (count > RLK_STACK_LIMIT) count = RLK_STACK_LIMIT;
+  for (int index = 0; index < count; index++) addresses[index] = all[first + 1 + index];
+  return count > 0 ? count : 0;
 }
 
 int rlk_place_find(uintptr_t address, rlk_place *place) {
@@ -37,6 +40,7 @@ int rlk_place_find(uintptr_t address, rlk_place *place) {
   place->symbol = info.dli_sname;
   place->symbol_address = (uintptr_t)info.dli_saddr;
   // The program's own name may be relative to a directory that was another.
-  if (dladdr((void *)getauxval(AT_PHDR), &program) != 0 && program.dli_fbase == info.dli_fbase) place->path = "/proc/self/exe";
+  int is_known = dladdr((void *)getauxval(AT_PHDR), &program);
+  if (is_known && program.dli_fbase == info.dli_fbase) place->path = "/proc/self/exe";
   return 1;
 }

@@ -9,10 +9,11 @@ import Synchronization
 /// Posts Foundation's notification for a port that has become invalid.
 @_cdecl("rlk_port_became_invalid")
 func portBecameInvalid(_ pointer: UnsafeMutableRawPointer) {
-  NotificationCenter.default.post(name: RunLoopCore.Port.didBecomeInvalidNotification, object: object(RunLoopCore.Port.self, pointer))
+  NotificationCenter.default.post(
+    name: RunLoopCore.Port.didBecomeInvalidNotification, object: object(RunLoopCore.Port.self, pointer))
 }
 
-/// Sees to it that the loops let go of a port that becomes invalid in a way of its own, and says so by Foundation's notification.
+/// Sees to it that loops let go of a port that becomes invalid in a way of its own and posts the notification itself.
 @_cdecl("rlk_port_came_with_sources")
 func portCameWithSources(_ pointer: UnsafeMutableRawPointer) {
   OwnInvalidation.isObserved

@@ -93,8 +93,10 @@ struct PortSpellingTests {
   // L21: a socket port that is scheduled in the common modes never receives.
   @Test("a port in the common modes receives")
   func common() {
-    let log = received(mode: .common) { $0.send(before: .distantPast, components: nil, from: nil, reserved: 0) } _: {
-      message, _ in "received\(message.msgid)"
+    let log = received(mode: .common) {
+      $0.send(before: .distantPast, components: nil, from: nil, reserved: 0)
+    } _: { message, _ in
+      "received\(message.msgid)"
     }
     #expect(log == "true received0")
   }
@@ -103,7 +105,9 @@ struct PortSpellingTests {
   func numbers(number: Int, sent: UInt32) {
     let log = received {
       $0.send(before: .distantPast, msgid: number, components: nil, from: nil, reserved: 99)
-    } _: { message, _ in "\(message.msgid)" }
+    } _: { message, _ in
+      "\(message.msgid)"
+    }
     #expect(log == "true \(sent)")
   }
 
@@ -121,7 +125,8 @@ struct PortSpellingTests {
       port.setDelegate(delegate)
       loop.add(port, forMode: .default)
       let late = NSMutableData(data: Data([5]))
-      log.write("\(PortMessage(sendPort: port, receivePort: nil, components: [data, mutable, late]).send(before: Date()))")
+      let first = PortMessage(sendPort: port, receivePort: nil, components: [data, mutable, late])
+      log.write("\(first.send(before: Date()))")
       mutable.append(Data([4]))
       log.write("\(port.send(before: Date(), components: [data, mutable, late], from: nil, reserved: 0))")
       late.append(Data([6]))

@@ -48,7 +48,8 @@ struct ThreadDictionaryTests {
     }
   }
 
-  @Test("it is let go at the thread's end, on the thread, after its body and the notification", arguments: [false, true])
+  @Test(
+    "it is let go at the thread's end, on the thread, after its body and the notification", arguments: [false, true])
   func released(leaves: Bool) throws {
     let log = Log()
     let listener = Listener(.NSThreadWillExit) { notification in

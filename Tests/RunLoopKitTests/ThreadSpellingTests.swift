@@ -20,7 +20,9 @@ struct ThreadSpellingTests {
     Thread.sleep(until: Date(timeIntervalSinceReferenceDate: seconds))
   }
 
-  @Test("a sleep until a far date goes on", arguments: [1e10, Date.distantFuture.timeIntervalSinceReferenceDate, 1e300])
+  @Test(
+    "a sleep until a far date goes on",
+    arguments: [1e10, Date.distantFuture.timeIntervalSinceReferenceDate, 1e300])
   func farSleep(seconds: Double) async {
     await #expect(processExitsWith: .exitCode(3)) { [seconds = seconds as Double] in
       Thread.detachNewThread {
