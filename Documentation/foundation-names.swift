@@ -103,11 +103,13 @@ struct Name: Hashable {
   var declaration: String
 
   /// The heading under which it stands: C's functions need none each.
-  var heading: String { module == "CoreFoundation" ? module : "\(module): \(path.prefix { $0 != "." && $0 != "(" })" }
+  var heading: String { module == "CoreFoundation" ? module : "\(module): \(type)" }
+  /// The type in which it stands, if it is not a function.
+  var type: String { String(path.prefix { $0 != "." && $0 != "(" }) }
   /// The name without arguments.
   var function: Substring { path.prefix { $0 != "(" } }
   /// What the entries are sorted by.
-  var key: [String] { [module, String(path.prefix { $0 != "." && $0 != "(" }), path, declaration] }
+  var key: [String] { [module, type, path, declaration] }
 }
 
 /// What has become of a name.
@@ -224,23 +226,36 @@ func names(of toolchain: Library, beside ours: Library) -> [Entry] {
   return found.values.sorted { $0.name.key.lexicographicallyPrecedes($1.name.key) }
 }
 
+extension Library {
+  /// The paths at which a member may be found: that of the type, and those of its superclasses.
+  func paths(ofMember path: String) -> [String] {
+    guard let dot = path.firstIndex(of: ".") else { return [path] }
+    let superclasses = kinships.filter { $0.type == path[..<dot] && types[$0.other] != nil }
+    return [path] + superclasses.flatMap { paths(ofMember: $0.other + path[dot...]) }
+  }
+}
+
 /// What our symbol graphs, sources and guide say against the list.
-func objections(to entries: [Entry], ours: Library, sources: String) throws -> [String] {
+func objections(to entries: [Entry], of toolchain: Library, ours: Library, sources: String) throws -> [String] {
   let guide = try String(contentsOfFile: "\(sources)/RunLoopKit.docc/Porting.md", encoding: .utf8)
   let paths = Set(ours.symbols.map(\.symbol.path))
   let openPaths = Set(ours.symbols.filter { $0.symbol.accessLevel == "open" }.map(\.symbol.path))
   let kinships = Set(ours.kinships.map { "\($0.type) : \($0.other)" })
   let had = Set(entries.filter { $0.fate == .ours || $0.fate == .overload }.map(\.name.path))
   return entries.compactMap { entry in
-    let isThere = entry.kind == "kinship" ? kinships.contains(entry.name.declaration) : paths.contains(entry.name.path)
+    let isThere =
+      entry.kind == "kinship"
+      ? kinships.contains(entry.name.declaration)
+      : toolchain.paths(ofMember: entry.name.path).contains(where: paths.contains)
     let name = "\(entry.name.module).\(entry.name.path), \(entry.name.declaration)"
     switch entry.fate {
     case .undecided: return "undecided: \(name)"
     case .ours where !isThere: return "said to be ours, and is not: \(name)"
     case .ours where entry.isOpen && !openPaths.contains(entry.name.path) && entry.note.isEmpty:
+      // What holds for a type holds for its members.
+      let isType = !entry.name.path.contains(".")
+      guard isType || openPaths.contains(entry.name.type) else { return nil }
       return "ours cannot be overridden, and no note says why: \(name)"
-    case .ours where entry.isOpen && openPaths.contains(entry.name.path) && !entry.note.isEmpty:
-      return "ours can be overridden, and a note says something else: \(name)"
     case .unchanged where entry.name.module == "CoreFoundation" && !guide.contains("`\(entry.name.function)"):
       return "the porting guide does not say what to write instead of \(name)"
     case .overload where !isThere: return "said to have an overload, and has none: \(name)"
@@ -321,7 +336,8 @@ func run(_ arguments: [String], option: String?) throws {
   }
   if option == "--symbols" {
     for entry in list.entries {
-      let same = ours.symbols.filter { $0.symbol.path == entry.name.path }.map(\.symbol.identifier.precise)
+      let paths = toolchain.paths(ofMember: entry.name.path)
+      let same = ours.symbols.filter { paths.contains($0.symbol.path) }.map(\.symbol.identifier.precise)
       let columns = [entry.fate.rawValue, entry.name.module, entry.kind, entry.identifier, entry.name.path]
       print((columns + [entry.name.declaration, same.joined(separator: " ")]).joined(separator: "\t"))
     }
@@ -331,7 +347,7 @@ func run(_ arguments: [String], option: String?) throws {
     list.toolchain = arguments[5]
     try list.text.write(toFile: path, atomically: true, encoding: .utf8)
   }
-  let wrong = try objections(to: list.entries, ours: ours, sources: sources)
+  let wrong = try objections(to: list.entries, of: toolchain, ours: ours, sources: sources)
   guard wrong.isEmpty else { throw Failure(lines: wrong) }
   if option == "--check" {
     guard try String(contentsOfFile: pagePath, encoding: .utf8) == page(list) else {

@@ -1,7 +1,7 @@
 // Compiles the sections of some files with Foundation alone and with RunLoopKit beside it, in the language modes of Swift 5
 // and Swift 6, and compares what the compiler says with a list, both ways.
 //
-//   check <folder of the files> <list of diagnostics> <folder of our modules> <our C headers> <list of names> <work> [--update]
+//   check <folder of the files> <list of diagnostics> <folders of our modules, with colons> <list of names> <work> [--update]
 //
 // A section begins at a line "// MARK: title". What stands before the first is compiled with each. What is listed for a
 // section is compiled by itself, since one error hides others; the rest of all files is compiled at once. Then the list of
@@ -71,12 +71,12 @@ struct Diagnostic: Hashable, Comparable {
 }
 
 struct Compiler {
-  var modules: String
-  var headers: String
+  /// Where our modules are, and their headers.
+  var imports: [String]
   var work: String
 
   func arguments(_ setting: Setting) -> [String] {
-    let imports = setting.company == .beside ? ["-I", modules, "-I", headers] : []
+    let imports = setting.company == .beside ? imports.flatMap { ["-I", $0] } : []
     return ["-swift-version", setting.mode, "-parse-as-library", "-module-name", "Names"] + imports
   }
 
@@ -231,7 +231,9 @@ struct Name {
 
   func isIn(_ mentions: [String: Set<String>]) -> Bool {
     guard isType else { return mentions[identifier] != nil }
-    return mentions.keys.contains { $0.hasPrefix("type ") && $0.contains(identifier.dropFirst(2)) }
+    // A protocol has another letter behind its name when it is the type of a value.
+    let name = identifier.dropFirst(2).dropLast(kind == "swift.protocol" ? 1 : 0)
+    return mentions.keys.contains { $0.hasPrefix("type ") && $0.contains(name) }
   }
 }
 
@@ -268,7 +270,7 @@ func check(_ arguments: [String], isUpdate: Bool) throws {
   var wrong = titles.filter { $0.value.count > 1 }.keys.map { "two sections have one title: \($0)" }
   wrong += Set(list.texts.keys.map(\.title)).subtracting(titles.keys).map { "listed, and no section: \($0)" }
   guard wrong.isEmpty, !sections.isEmpty else { throw Failure(lines: wrong) }
-  let compiler = Compiler(modules: arguments[2], headers: arguments[3], work: arguments[5])
+  let compiler = Compiler(imports: arguments[2].split(separator: ":").map(String.init), work: arguments[4])
 
   var observed: [Listing: [String]] = [:]
   var clean: [Setting: Set<Section>] = [:]
@@ -304,8 +306,8 @@ func check(_ arguments: [String], isUpdate: Bool) throws {
     }
   }
 
-  let names = try String(contentsOfFile: arguments[4], encoding: .utf8).split(separator: "\n").compactMap(Name.init)
-  guard !names.isEmpty else { throw Failure(lines: ["\(arguments[4]): no names"]) }
+  let names = try String(contentsOfFile: arguments[3], encoding: .utf8).split(separator: "\n").compactMap(Name.init)
+  guard !names.isEmpty else { throw Failure(lines: ["\(arguments[3]): no names"]) }
   var mentions: [Company: [String: Set<String>]] = [:]
   for setting in Setting.all {
     let found = try compiler.mentions(sources, clean[setting] ?? [], setting)
@@ -323,12 +325,12 @@ func check(_ arguments: [String], isUpdate: Bool) throws {
 }
 
 let arguments = Array(CommandLine.arguments.dropFirst())
-guard arguments.count == 6 || (arguments.count == 7 && arguments[6] == "--update") else {
-  print("usage: check <files> <diagnostics> <modules> <headers> <names> <work> [--update]")
+guard arguments.count == 5 || (arguments.count == 6 && arguments[5] == "--update") else {
+  print("usage: check <files> <diagnostics> <folders> <names> <work> [--update]")
   exit(2)
 }
 do {
-  try check(arguments, isUpdate: arguments.count == 7)
+  try check(arguments, isUpdate: arguments.count == 6)
 } catch {
   let lines = (error as? Failure)?.lines ?? ["\(error)"]
   FileHandle.standardError.write(Data((lines.joined(separator: "\n") + "\n").utf8))

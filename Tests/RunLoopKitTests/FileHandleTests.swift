@@ -7,7 +7,7 @@ import Testing
 struct FileHandleTests {
   @Test("what was read is posted on the thread that asked, in the mode that runs, and ends the run")
   func read() async throws {
-    let seen = try await onThread {
+    let seen = try await valueOnThread {
       let pipe = Pipe()
       let notifications = Notifications(FileHandle.readCompletionNotification, of: pipe.fileHandleForReading)
       pipe.fileHandleForReading.readInBackgroundAndNotify(forModes: [.default])
@@ -20,7 +20,7 @@ struct FileHandleTests {
 
   @Test("a loop with nothing else stays alive until it has been told, and no longer")
   func aliveUntilTold() async throws {
-    let seen = try await onThread {
+    let seen = try await valueOnThread {
       let pipe = Pipe()
       let notifications = Notifications(FileHandle.readCompletionNotification, of: pipe.fileHandleForReading)
       pipe.fileHandleForReading.readInBackgroundAndNotify(forModes: [.common])
@@ -33,7 +33,7 @@ struct FileHandleTests {
 
   @Test("the notification waits for one of its modes")
   func modes() async throws {
-    let seen = try await onThread {
+    let seen = try await valueOnThread {
       let pipe = Pipe()
       let notifications = Notifications(FileHandle.readCompletionNotification, of: pipe.fileHandleForReading)
       let modes: [RunLoop.Mode]? = [RunLoop.Mode("first"), RunLoop.Mode("second")]
@@ -52,7 +52,7 @@ struct FileHandleTests {
   func readToEnd() async throws {
     // More than the pipe holds: the writer comes to its end only if somebody reads.
     let count = 1 << 20
-    let seen = try await onThread {
+    let seen = try await valueOnThread {
       let pipe = Pipe()
       let notifications = Notifications(.NSFileHandleReadToEndOfFileCompletion, of: pipe.fileHandleForReading)
       pipe.fileHandleForReading.readToEndOfFileInBackgroundAndNotify(forModes: [.default])
@@ -66,7 +66,7 @@ struct FileHandleTests {
 
   @Test("at the end there are no bytes")
   func end() async throws {
-    let seen = try await onThread {
+    let seen = try await valueOnThread {
       let pipe = Pipe()
       let notifications = Notifications(FileHandle.readCompletionNotification, of: pipe.fileHandleForReading)
       try pipe.fileHandleForWriting.close()
@@ -79,7 +79,7 @@ struct FileHandleTests {
 
   @Test("data that were waited for are still there")
   func wait() async throws {
-    let (seen, rest) = try await onThread {
+    let (seen, rest) = try await valueOnThread {
       let pipe = Pipe()
       let notifications = Notifications(.NSFileHandleDataAvailable, of: pipe.fileHandleForReading)
       pipe.fileHandleForReading.waitForDataInBackgroundAndNotify(forModes: [.default])
@@ -93,7 +93,7 @@ struct FileHandleTests {
 
   @Test("an accepted connection is in its notification, and can be used")
   func accept() async throws {
-    let greeting = try await onThread {
+    let greeting = try await valueOnThread {
       let listener = try listen()
       let notifications = Notifications(.NSFileHandleConnectionAccepted, of: listener.handle)
       listener.handle.acceptConnectionInBackgroundAndNotify(forModes: [.default])
@@ -107,7 +107,7 @@ struct FileHandleTests {
 
   @Test("what cannot be waited for is read at once", arguments: ["/dev/null", #filePath])
   func files(_ path: String) async throws {
-    let seen = try await onThread {
+    let seen = try await valueOnThread {
       let handle = try #require(FileHandle(forReadingAtPath: path))
       let notifications = Notifications(.NSFileHandleReadToEndOfFileCompletion, of: handle)
       handle.readToEndOfFileInBackgroundAndNotify(forModes: [.default])
@@ -120,7 +120,7 @@ struct FileHandleTests {
 
   @Test("an error is told by its number")
   func error() async throws {
-    let seen = try await onThread {
+    let seen = try await valueOnThread {
       let pipe = Pipe()
       let notifications = Notifications(FileHandle.readCompletionNotification, of: pipe.fileHandleForWriting)
       try pipe.fileHandleForReading.close()
@@ -133,7 +133,7 @@ struct FileHandleTests {
 
   @Test("the next activity can begin in the notification of the last")
   func chain() async throws {
-    let seen = try await onThread {
+    let seen = try await valueOnThread {
       let pipe = Pipe()
       let handle = pipe.fileHandleForReading
       let notifications = Notifications(FileHandle.readCompletionNotification, of: handle) { count in
@@ -151,7 +151,7 @@ struct FileHandleTests {
 
   @Test("a handle is let go when the thread that asked ends")
   func threadEnds() async throws {
-    let writing = try await onThread {
+    let writing = try await valueOnThread {
       let pipe = Pipe()
       pipe.fileHandleForReading.readInBackgroundAndNotify(forModes: [.default])
       return pipe.fileHandleForWriting
@@ -192,7 +192,7 @@ private final class Notifications: @unchecked Sendable {
 }
 
 /// A socket that listens at an address without a file.
-private struct HandleListener {
+private struct ListeningSocket {
   let handle: FileHandle
   fileprivate let address: sockaddr_in
 
@@ -204,7 +204,7 @@ private struct HandleListener {
   }
 }
 
-private func listen() throws -> HandleListener {
+private func listen() throws -> ListeningSocket {
   let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
   let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
   var address = sockaddr_in()
@@ -217,7 +217,7 @@ private func listen() throws -> HandleListener {
     $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
   }
   try #require(answer == 0)
-  return HandleListener(handle: handle, address: address)
+  return ListeningSocket(handle: handle, address: address)
 }
 
 private func withSocketAddress<Value>(

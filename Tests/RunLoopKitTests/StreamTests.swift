@@ -6,7 +6,7 @@ import Testing
 struct StreamTests {
   @Test("a delegate is told of the opening, of bytes until it has read them, and of the end, which ends the run")
   func input() async throws {
-    let log = try await onThread {
+    let log = try await valueOnThread {
       let stream = InputStream(data: Data("hello".utf8))
       let delegate = Delegate { delegate in delegate.read(3) }
       stream.delegate = delegate
@@ -21,7 +21,7 @@ struct StreamTests {
   @Test("a file is read to its end")
   func file() async throws {
     let content = try Data(contentsOf: URL(fileURLWithPath: #filePath))
-    let read = try await onThread {
+    let read = try await valueOnThread {
       let stream = try #require(InputStream(fileAtPath: #filePath))
       let delegate = Delegate { delegate in delegate.read(1000) }
       stream.delegate = delegate
@@ -35,7 +35,7 @@ struct StreamTests {
 
   @Test("a delegate that reads nothing is told again in the next pass, until it closes the stream")
   func unread() async throws {
-    let log = try await onThread {
+    let log = try await valueOnThread {
       let stream = InputStream(data: Data("hello".utf8))
       let delegate = Delegate { delegate in if delegate.events == 4 { delegate.stream?.close() } }
       stream.delegate = delegate
@@ -49,7 +49,7 @@ struct StreamTests {
 
   @Test("a delegate is told of space again when it has written, and not otherwise")
   func output() async throws {
-    let (log, written) = try await onThread {
+    let (log, written) = try await valueOnThread {
       let stream = OutputStream.toMemory()
       let delegate = Delegate { delegate in if delegate.events < 4 { delegate.write("abc") } }
       stream.delegate = delegate
@@ -69,7 +69,7 @@ struct StreamTests {
 
   @Test("what is written and opened outside the delegate is noticed before the loop waits")
   func outside() async throws {
-    let log = try await onThread {
+    let log = try await valueOnThread {
       let path = NSTemporaryDirectory() + "RunLoopKit-\(UUID().uuidString)"
       defer { unlink(path) }
       let stream = try #require(OutputStream(toFileAtPath: path, append: false))
@@ -94,7 +94,7 @@ struct StreamTests {
 
   @Test("an error is told, and ends the run")
   func error() async throws {
-    let log = try await onThread {
+    let log = try await valueOnThread {
       let stream = try #require(InputStream(fileAtPath: "/nowhere/at/all"))
       let delegate = Delegate { _ in }
       stream.delegate = delegate
@@ -108,7 +108,7 @@ struct StreamTests {
 
   @Test("a stream is told of in its modes, no more when it is removed, and never twice of its opening")
   func modes() async throws {
-    let log = try await onThread {
+    let log = try await valueOnThread {
       let stream = InputStream(data: Data("hello".utf8))
       let delegate = Delegate { delegate in delegate.read(1) }
       stream.delegate = delegate
@@ -152,7 +152,7 @@ struct StreamTests {
 
   @Test("the loop holds a stream until it is closed")
   func lifetime() async throws {
-    try await onThread {
+    try await valueOnThread {
       weak var held: InputStream?
       let delegate = Delegate { delegate in if delegate.events == 2 { delegate.stream?.close() } }
       do {

@@ -61,6 +61,23 @@ func listenInFoundation(on port: SocketPort) -> Bool {
   return port.isValid
 }
 
+// MARK: Explicit: a delegate of Foundation's port
+final class FoundationReceiver: Foundation.PortDelegate {
+  func handle(_ message: Foundation.PortMessage) { print(message.msgid) }
+}
+
+func attach(_ receiver: FoundationReceiver, to port: SocketPort) -> Bool {
+  port.setDelegate(receiver)
+  return port.delegate() === receiver && (port as Foundation.Port).delegate() != nil
+}
+
+// MARK: Explicit: what Foundation's port sends
+func sendInFoundation(_ port: SocketPort) -> Bool {
+  let reply: Foundation.Port? = nil
+  return port.send(before: Date(), components: nil, from: reply, reserved: 0)
+    && port.send(before: Date(), msgid: 7, components: nil, from: reply, reserved: port.reservedSpaceLength)
+}
+
 // MARK: Explicit: Foundation's timer in a loop
 func addFoundation(_ timer: Foundation.Timer, to loop: RunLoop) {
   loop.add(timer, forMode: .default)

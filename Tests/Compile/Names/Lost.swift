@@ -7,15 +7,7 @@ import Foundation
 #endif
 
 // MARK: Lost: loops, timers, threads and ports are objects of Foundation
-func objects(_ timer: Timer, _ thread: Thread, _ port: Port, _ queue: NotificationQueue) -> [NSObject] {
-  [RunLoop.main, timer, thread, port, queue]
-}
-
-// MARK: Lost: messages are objects of Foundation
-func object(_ message: PortMessage) -> NSObject { message }
-
-// MARK: Lost: ports and messages can be copied as Foundation's objects can
-func copies(_ port: Port, _ message: PortMessage) -> [any NSCopying] { [port, message] }
+func objects(_ timer: Timer, _ thread: Thread, _ port: Port) -> [NSObject] { [RunLoop.main, timer, thread, port] }
 
 // MARK: Lost: a copy of what cannot be copied
 func copies(_ loop: RunLoop, _ timer: Timer, _ thread: Thread) -> [Any] {
@@ -47,4 +39,17 @@ func exitOnce() {
 // MARK: Lost: nothing comes back from a block that is performed
 func performInTask(_ loop: sending RunLoop) async {
   await Task { loop.perform {} }.value
+}
+
+// MARK: Lost: a port that sends and is told by its subclass
+final class Loopback: Port {
+  override func setDelegate(_ anObject: (any PortDelegate)?) {}
+  override func delegate() -> (any PortDelegate)? { nil }
+  override func send(
+    before limitDate: Date, components: NSMutableArray?, from receivePort: Port?, reserved headerSpaceReserved: Int
+  ) -> Bool { true }
+  override func send(
+    before limitDate: Date, msgid msgID: Int, components: NSMutableArray?, from receivePort: Port?,
+    reserved headerSpaceReserved: Int
+  ) -> Bool { false }
 }

@@ -41,6 +41,9 @@ func queueText(_ queue: NotificationQueue) -> String { "\(queue) \(queue.descrip
 // MARK: NotificationQueue: as an object
 func queueObject(_ queue: NotificationQueue) -> Bool { queue.isEqual(queue) && queue.hash == queue.hashValue }
 
+// MARK: NotificationQueue: an object of Foundation
+func object(_ queue: NotificationQueue) -> NSObject { queue }
+
 // MARK: NotificationQueue: a subclass
 final class Forwarder: NotificationQueue {
   override func enqueue(_ notification: Notification, postingStyle: NotificationQueue.PostingStyle) {

@@ -19,7 +19,8 @@ func members(of port: Port) -> Any {
   if port.isValid { port.invalidate() }
   print(port.reservedSpaceLength)
   let copy: Any = port.copy(with: nil)
-  return [copy, port.copy(with: NSZone?.none)]
+  let copying: any NSCopying = port
+  return [copy, port.copy(with: NSZone?.none), copying]
 }
 
 // MARK: Port: a delegate
@@ -56,6 +57,9 @@ func message(to port: Port, from reply: Port) -> Bool {
 
 // MARK: Port: a copy of a message
 func copy(of message: PortMessage) -> Any { message.copy(with: nil) }
+
+// MARK: Port: messages are objects of Foundation
+func object(_ message: PortMessage) -> NSObject & NSCopying { message }
 
 // MARK: Port: its end
 func observeEnd(of port: Port) {
@@ -99,17 +103,4 @@ final class Echo: Port, @unchecked Sendable {
     super.schedule(in: runLoop, forMode: mode)
     handler?()
   }
-}
-
-// MARK: Port: a subclass that sends
-final class Loopback: Port {
-  override func setDelegate(_ anObject: (any PortDelegate)?) {}
-  override func delegate() -> (any PortDelegate)? { nil }
-  override func send(
-    before limitDate: Date, components: NSMutableArray?, from receivePort: Port?, reserved headerSpaceReserved: Int
-  ) -> Bool { true }
-  override func send(
-    before limitDate: Date, msgid msgID: Int, components: NSMutableArray?, from receivePort: Port?,
-    reserved headerSpaceReserved: Int
-  ) -> Bool { false }
 }

@@ -75,8 +75,8 @@ extension RunLoop.Mode {
   static let also: RunLoop.Mode = .init(rawValue: "also")
 }
 
-func modes() -> [String] {
-  let all: Set<RunLoop.Mode> = [.default, .common, .mine, .also]
+func modes(_ name: String) -> [String] {
+  let all: Set<RunLoop.Mode> = [.default, .common, .mine, .also, RunLoop.Mode(name)]
   func text(_ mode: some RawRepresentable<String> & Hashable & Sendable) -> String { mode.rawValue }
   return all.map(\.rawValue) + [text(RunLoop.Mode.default)]
 }

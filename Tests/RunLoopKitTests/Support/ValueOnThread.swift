@@ -1,7 +1,7 @@
 import RunLoopKit
 
 /// Runs a block on a new thread and gives back what it gives, or throws what it throws, when the thread has ended.
-func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+func valueOnThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
   let result: Result<Value, any Error> = await withCheckedContinuation { continuation in
     // The end of the thread comes after that of its block, and releases it.
     let ended = Ended<Value> { continuation.resume(returning: $0) }
