@@ -8,11 +8,10 @@
 
 #define PEER "GLib"
 #define POSTS 500000
-#define TURNS 100000
-#define PASSES 1000000
+#define TURNS 30000
+#define PASSES 300000
 #define ONE_SHOTS 5000
 #define EVENTS 50000
-#define LIVE_TIMERS 100000
 
 struct loop {
   GMainContext *context;

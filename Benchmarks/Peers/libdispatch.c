@@ -7,11 +7,13 @@
 
 #define PEER "libdispatch (C)"
 #define POSTS 2000000
-#define TURNS 100000
-#define PASSES 1000000
+#define TURNS 30000
+#define PASSES 300000
 #define ONE_SHOTS 1000000
 #define EVENTS 100000
-#define LIVE_TIMERS 100000
+
+// A queue that has nothing to do has no thread.
+#define LOOP_HAS_NO_THREAD
 
 struct loop {
   dispatch_queue_t queue;

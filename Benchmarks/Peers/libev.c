@@ -1,5 +1,5 @@
-// libev. Posts: a queue and `ev_async_send`. W7: `ev_timer_again`. W8: an async watcher that sends to itself, and an idle watcher.
-// W9, W11: `ev_io`.
+// libev. Posts: a queue and `ev_async_send`. W7: `ev_timer_again`. W8: an async watcher that sends to itself, and an idle
+// watcher. W9, W11: `ev_io`.
 
 #include <CRace.h>
 #include <ev.h>
@@ -8,11 +8,10 @@
 
 #define PEER "libev"
 #define POSTS 2000000
-#define TURNS 100000
-#define PASSES 1000000
+#define TURNS 30000
+#define PASSES 300000
 #define ONE_SHOTS 1000000
-#define EVENTS 200000
-#define LIVE_TIMERS 100000
+#define EVENTS 100000
 
 struct loop {
   struct ev_loop *ev;

@@ -9,11 +9,10 @@
 
 #define PEER "libuv"
 #define POSTS 2000000
-#define TURNS 100000
-#define PASSES 1000000
+#define TURNS 30000
+#define PASSES 300000
 #define ONE_SHOTS 1000000
-#define EVENTS 200000
-#define LIVE_TIMERS 100000
+#define EVENTS 100000
 
 struct loop {
   uv_loop_t uv;

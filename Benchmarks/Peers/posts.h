@@ -17,6 +17,10 @@ static void running_loop_body(void *context) {
 // A loop that runs on a thread of its own, until the process ends.
 static struct loop *loop_start(void) {
   struct running_loop *running = (struct running_loop *)calloc(1, sizeof *running);
+#ifdef LOOP_HAS_NO_THREAD
+  loop_make(&running->loop);
+  return &running->loop;
+#endif
   running->started = race_gate_make();
   race_thread(running_loop_body, running);
   race_gate_wait(running->started);
@@ -34,19 +38,20 @@ static void produce(int64_t count, void *context) {
 }
 
 #ifndef LOOP_POST_CAPTURING
-// What a closure that captures a counted object is in C: a context of its own that holds a reference.
+// What a closure that captures a counted object and a number is in C: a context of its own that holds a reference.
 struct object {
   long references;
-  int64_t *ran;
+  int64_t *sum;
 };
 
 struct closure {
   struct object *object;
+  int64_t number;
 };
 
 static void run_closure(void *context) {
   struct closure *closure = (struct closure *)context;
-  ++*closure->object->ran;
+  *closure->object->sum += closure->number;
   race_run_one();
   if (__atomic_sub_fetch(&closure->object->references, 1, __ATOMIC_ACQ_REL) == 0) free(closure->object);
   free(closure);
@@ -54,14 +59,15 @@ static void run_closure(void *context) {
 
 static void produce_capturing(int64_t count, void *context) {
   struct loop *loop = (struct loop *)context;
-  static int64_t ran;
+  static int64_t sum;
   struct object *object = (struct object *)malloc(sizeof *object);
   object->references = 1;
-  object->ran = &ran;
+  object->sum = &sum;
   for (int64_t i = 0; i < count; i++) {
     struct closure *closure = (struct closure *)malloc(sizeof *closure);
     __atomic_fetch_add(&object->references, 1, __ATOMIC_RELAXED);
     closure->object = object;
+    closure->number = i;
     loop_post(loop, run_closure, closure);
   }
   if (__atomic_sub_fetch(&object->references, 1, __ATOMIC_ACQ_REL) == 0) free(object);

@@ -46,7 +46,7 @@ static void w5(void) {
   race_report("the last is late", (double)(w5_state.ended - w5_state.begin - w5_state.last_date) / 1e6, "ms");
 }
 
-// W6 and W7 run on the loop's thread, outside of a run, until enough has been done or a second is over.
+// W6 and W7 run on the loop's thread, outside of a run, until enough has been done or 0.3 seconds are over.
 static void never(struct timer *timer) {
   (void)timer;
   race_check(false, "a timer has fired long before its date");
@@ -78,7 +78,7 @@ static struct stopwatch stopwatch(void) {
 // Counts a thousand operations; true when it is enough.
 static bool enough(struct stopwatch *watch, int64_t count) {
   watch->done += 1000;
-  return watch->done >= count || race_now() - watch->before > race_scaled(1000000000, 10000000);
+  return watch->done >= count || race_now() - watch->before > race_scaled(300000000, 10000000);
 }
 
 static double each(const struct stopwatch *watch) {
@@ -89,7 +89,7 @@ static void w6(void) {
   struct loop *loop = (struct loop *)calloc(1, sizeof *loop);
   loop_make(loop);
   uint64_t random = RACE_SEED;
-  int64_t live = race_scaled(100000, 1000), count = race_scaled(3000000, 1000);
+  int64_t live = race_sized(100000), count = race_scaled(1000000, 1000);
   struct timer *timers = live_timers(loop, live, &random);
   struct stopwatch watch = stopwatch();
   do {
@@ -142,7 +142,7 @@ static void w7(void) {
   struct loop *loop = (struct loop *)calloc(1, sizeof *loop);
   loop_make(loop);
   uint64_t random = RACE_SEED;
-  int64_t live = race_scaled(10000, 1000), count = race_scaled(10000000, 1000);
+  int64_t live = race_sized(10000), count = race_scaled(10000000, 1000);
   struct timer *timers = live_timers(loop, live, &random);
   // Each date is a little later than the one before, as when every request moves its timeout. The loop's idea of now stands
   // still meanwhile.
@@ -177,7 +177,7 @@ static void w10_create(void *context) {
 static void w10(void) {
   struct loop *loop = (struct loop *)calloc(1, sizeof *loop);
   w10_state.loop = loop;
-  w10_state.ticks = race_ticks_make(1000000, race_scaled(1000, 20));
+  w10_state.ticks = race_ticks_make(1000000, race_scaled(500, 20));
   loop_make(loop);
   loop_post(loop, w10_create, NULL);
   loop_run(loop);

@@ -12,12 +12,14 @@
 //     void timer_repeat(struct timer *, int64_t period);      first after one period
 //     int64_t timer_periods(struct timer *);                  how many have gone since it fired before
 //
-//     struct watch;  void watch_start(struct loop *, struct watch *, int descriptor, void (*ready)(struct watch *));
+//     struct watch;
+//     void watch_start(struct loop *, struct watch *, int descriptor, void (*ready)(struct watch *));
 //     void watch_stop(struct watch *);
 //
 //     void passes(struct loop *, int64_t count, bool observed);    W8, each in its own way
 //
-// Where a library has its own better way for a workload, it is defined before: LOOP_POST_CAPTURING, LOOP_DRAIN, ECHO.
+// Where a library has its own better way for a workload, it is defined before: LOOP_POST_CAPTURING, LOOP_DRAIN,
+// LOOP_HAS_NO_THREAD, WATCH_HAS_READ, OWN_W10, OWN_ECHO.
 
 #pragma once
 

@@ -34,7 +34,8 @@ static inline void lock_slowly(atomic_uint *lock) {
   for (int i = 0; i < 40; i++) {
     __builtin_ia32_pause();
     unsigned unlocked = 0;
-    if (atomic_load_explicit(lock, memory_order_relaxed) == 0 && atomic_compare_exchange_strong(lock, &unlocked, 1)) return;
+    if (atomic_load_explicit(lock, memory_order_relaxed) != 0) continue;
+    if (atomic_compare_exchange_strong(lock, &unlocked, 1)) return;
   }
   while (atomic_exchange(lock, 2) != 0) futex(lock, FUTEX_WAIT_BITSET, 2, NULL);
 }
@@ -63,8 +64,8 @@ static inline void inbox_append(struct inbox *inbox, void (*run)(void *), void *
   if (wakes) futex(&inbox->wakes, FUTEX_WAKE, 1, NULL);
 }
 
-/// Runs what was posted before now; false if that was nothing.
-static inline bool inbox_run(struct inbox *inbox) {
+/// Runs what was posted before now, and gives how much that was.
+static inline size_t inbox_run(struct inbox *inbox) {
   inbox_lock(inbox);
   struct array posted = inbox->posted;
   inbox->posted = inbox->taken;
@@ -72,7 +73,7 @@ static inline bool inbox_run(struct inbox *inbox) {
   inbox_unlock(inbox);
   for (size_t i = 0; i < posted.count; i++) posted.entries[i].run(posted.entries[i].context);
   inbox->taken.count = 0;
-  return posted.count > 0;
+  return posted.count;
 }
 
 /// Sleeps until a post, or until a date of the monotonic clock.

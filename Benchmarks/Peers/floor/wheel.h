@@ -21,8 +21,11 @@ static inline void wheel_put(struct timer *timer) {
   // The tick at whose end the date has come.
   int64_t tick = (timer->date >> TICK_BITS) + 1;
   if (tick < wheel.tick) tick = wheel.tick;
-  int level = 0;
-  while (level < LEVELS - 1 && (tick >> (SLOT_BITS * (level + 1))) != (wheel.tick >> (SLOT_BITS * (level + 1)))) level++;
+  int level = 0, shift = SLOT_BITS;
+  while (level < LEVELS - 1 && tick >> shift != wheel.tick >> shift) {
+    level++;
+    shift += SLOT_BITS;
+  }
   int slot = (int)(tick >> (SLOT_BITS * level)) & (SLOTS - 1);
   struct timer **head = &wheel.slots[level][slot];
   timer->next = *head;

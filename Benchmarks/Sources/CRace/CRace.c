@@ -54,6 +54,8 @@ void race_set_peer(const char *name) { peer = name; }
 
 int64_t race_scaled(int64_t full, int64_t least) { return full / divisor > least ? full / divisor : least; }
 
+int64_t race_sized(int64_t full) { return divisor >= 1000 ? full / 100 : full; }
+
 void race_report(const char *metric, double value, const char *unit) { race_report_at(metric, 0, value, unit); }
 
 void race_report_at(const char *metric, int64_t n, double value, const char *unit) {

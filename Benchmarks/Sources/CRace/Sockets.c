@@ -60,7 +60,7 @@ static void start_client(int port) {
   free(program);
   snprintf(number, sizeof number, "%d", port);
   char requests[32];
-  snprintf(requests, sizeof requests, "%lld", (long long)race_scaled(60000, 500));
+  snprintf(requests, sizeof requests, "%lld", (long long)race_scaled(40000, 500));
   char *arguments[] = {path, number, requests, NULL};
   int input[2], output[2];
   race_check(pipe2(input, O_CLOEXEC) == 0 && pipe2(output, O_CLOEXEC) == 0, "no pipe for the client");

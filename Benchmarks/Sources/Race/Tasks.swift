@@ -21,11 +21,11 @@ public func raceTask(_ metric: String, _ count: Int64, _ body: @escaping @Sendab
 @inline(never)
 public func onDefaultExecutor() { race_run_one() }
 
-/// E3: a million jobs, in rounds of suspended tasks that another thread resumes.
+/// E3: jobs, in rounds of 100,000 suspended tasks that another thread resumes.
 ///
 /// `start` starts a task where the jobs are to run. Each resumption is one job, which counts itself.
 public func raceResumptions(_ start: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void) {
-  let rounds = race_scaled(10, 1)
+  let rounds = race_scaled(4, 1)
   let size = Int(race_scaled(100_000, 1000))
   var nanoseconds: Int64 = 0
   var cpu: Int64 = 0

@@ -33,7 +33,10 @@ static long long now(void) {
 int main(int argc, char **argv) {
   check(argc == 3, "usage: echo-client PORT REQUESTS");
   struct sockaddr_in address = {
-      .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((unsigned short)atoi(argv[1]))};
+      .sin_family = AF_INET,
+      .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+      .sin_port = htons((unsigned short)atoi(argv[1])),
+  };
   long long requests = atoll(argv[2]), sent = 0, answered = 0;
   int sockets[CONNECTIONS], missing[CONNECTIONS];
   char message[MESSAGE], answer[MESSAGE];

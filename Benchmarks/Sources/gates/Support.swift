@@ -19,7 +19,7 @@ final class Object: @unchecked Sendable {
   // Sendable: used by the loop's thread only.
   private var touched = 0
 
-  func touch() { touched += 1 }
+  func touch(_ number: Int = 1) { touched &+= number }
 }
 
 private final class Body: Sendable {
@@ -81,19 +81,39 @@ private final class Made: @unchecked Sendable {
   var thread: Int32 = 0
 }
 
+/// Holds a loop in a call-out.
+private final class Hold: Sendable {
+  private let isHeld = Signal()
+  private let goOn = Signal()
+
+  /// Posts the call-out.
+  func post(to loop: RunLoop) {
+    loop.perform {
+      self.isHeld.send()
+      self.goOn.wait()
+    }
+  }
+
+  func wait() { isHeld.wait() }
+  func letGo() { goOn.send() }
+}
+
 /// Lets `post` post to a loop that is held in a call-out, a few times so that its queues have grown, and then once measured.
+///
+/// The loop swaps two buffers: each time, posts go into both.
 func postToHeldLoop(_ measure: Measure, _ post: (RunLoop) -> Void) {
   let (loop, _) = startLoop()
   for turn in 0..<5 {
-    let (isHeld, goOn, isDone) = (Signal(), Signal(), Signal())
-    loop.perform {
-      isHeld.send()
-      goOn.wait()
-    }
-    isHeld.wait()
+    let (first, second, isDone) = (Hold(), Hold(), Signal())
+    first.post(to: loop)
+    first.wait()
     if turn == 4 { measure { post(loop) } } else { post(loop) }
+    second.post(to: loop)
+    first.letGo()
+    second.wait()
+    post(loop)
     loop.perform { isDone.send() }
-    goOn.send()
+    second.letGo()
     isDone.wait()
   }
 }

@@ -81,10 +81,10 @@ func w2() { posts(producers: 4) }
 
 private func posts(producers: Int32) {
   let loop = Loop.start()
-  racePosts(producers: producers, race_scaled(500_000, 1000)) { count in
+  racePosts(producers: producers, race_scaled(300_000, 1000)) { count in
     if race_captures() {
       let object = Counted()
-      for _ in 0..<count { loop.post { object.run() } }
+      for number in 0..<count { loop.post { object.run(number) } }
     } else {
       for _ in 0..<count { loop.post { race_run_one() } }
     }
@@ -92,7 +92,7 @@ private func posts(producers: Int32) {
   guard !race_captures() else { return }
   let source = SourceLoop()
   race_set_peer("CoreFoundation (source)")
-  racePosts(producers: producers, race_scaled(2_000_000, 1000)) { count in
+  racePosts(producers: producers, race_scaled(1_000_000, 1000)) { count in
     for _ in 0..<count { source.post({ _ in race_run_one() }, nil) }
   }
 }
@@ -123,12 +123,12 @@ private final class Table: @unchecked Sendable {
 
 func w3() {
   let table = Table()
-  raceTurns("round trip", race_scaled(50_000, 100)) { table.play($0) }
+  raceTurns("round trip", race_scaled(30_000, 100)) { table.play($0) }
 }
 
 func w4() {
   let (loop, gate) = (Loop.start(), Gate())
-  raceTurns("post and wait", race_scaled(50_000, 100)) { count in
+  raceTurns("post and wait", race_scaled(30_000, 100)) { count in
     let answer: @convention(block) () -> Void = {
       race_run_one()
       gate.open()
@@ -181,7 +181,7 @@ private final class Passes {
 
 func w8() {
   let passes = Passes()
-  let count = race_scaled(500_000, 1000)
+  let count = race_scaled(300_000, 1000)
   _ = passes.run(count / 20 + 1)
   race_report("pass", passes.run(count), "ns")
   passes.observe()

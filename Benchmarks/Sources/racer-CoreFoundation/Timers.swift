@@ -69,11 +69,11 @@ private func ascending(_ count: Int64, from base: Double) -> () -> Double {
 
 func w6() {
   let loop: CFRunLoop = CFRunLoopGetCurrent()
-  let live = race_scaled(100_000, 1000)
+  let live = race_sized(100_000)
   var random = RandomDates()
   let base = CFAbsoluteTimeGetCurrent()
   var timers = liveTimers(live, ascending(live, from: base))
-  let batch = Int(race_scaled(500, 50))
+  let batch = Int(race_scaled(100, 10))
   let reused = Stopwatch.time(1000, batch: batch) {
     let timer = timers[random.index(live)]
     CFRunLoopRemoveTimer(loop, timer, defaultMode)
@@ -98,7 +98,7 @@ func w6() {
 }
 
 func w7() {
-  let live = race_scaled(10_000, 1000)
+  let live = race_sized(10_000)
   var random = RandomDates()
   let base = CFAbsoluteTimeGetCurrent()
   let timers = liveTimers(live, ascending(live, from: base))
@@ -112,7 +112,7 @@ func w7() {
 
 private final class Ticks {
   let loop: CFRunLoop = CFRunLoopGetCurrent()
-  let ticks = race_ticks_make(1_000_000, race_scaled(1000, 20))
+  let ticks = race_ticks_make(1_000_000, race_scaled(500, 20))
   var last = 0.0
 
   func fire(_ timer: CFRunLoopTimer?) {

@@ -40,7 +40,7 @@ private func posts(producers: Int32) {
   racePosts(producers: producers, race_scaled(100_000, 1000)) { count in
     if race_captures() {
       let object = Counted()
-      for _ in 0..<count { loop.post { object.run() } }
+      for number in 0..<count { loop.post { object.run(number) } }
     } else {
       for _ in 0..<count { loop.post { race_run_one() } }
     }

@@ -48,12 +48,12 @@ private func liveTimers(_ count: Int64, _ base: Date) -> [Timer] {
 
 func w6() {
   let loop = RunLoop.current
-  let live = race_scaled(100_000, 1000)
+  let live = race_sized(100_000)
   var random = RandomDates()
   let base = Date()
   var timers = liveTimers(live, base)
   // A timer that was invalidated cannot come back, and there is no other way to take it out.
-  let batch = Int(race_scaled(500, 50))
+  let batch = Int(race_scaled(100, 10))
   let made = Stopwatch.time(1000, batch: batch) {
     let index = random.index(live)
     timers[index].invalidate()
@@ -70,7 +70,7 @@ func w6() {
 }
 
 func w7() {
-  let live = race_scaled(10_000, 1000)
+  let live = race_sized(10_000)
   var random = RandomDates()
   let base = Date()
   let timers = liveTimers(live, base)
@@ -85,7 +85,7 @@ func w7() {
 /// The ticks of W10.
 private final class Ticks: @unchecked Sendable {
   // Sendable: used by the loop's thread only.
-  private let ticks = race_ticks_make(1_000_000, race_scaled(1000, 20))
+  private let ticks = race_ticks_make(1_000_000, race_scaled(500, 20))
   private var last = Date()
   private(set) var isOver = false
 

@@ -11,7 +11,7 @@ func w9() {
     }
     watch(source, loop)
   }
-  pairs.race(200_000) { loop.runUntilStopped() }
+  pairs.race(100_000) { loop.runUntilStopped() }
 }
 
 func w11() {

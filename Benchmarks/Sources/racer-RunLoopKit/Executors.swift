@@ -66,11 +66,16 @@ func e2() {
   }
 }
 
-/// E3: jobs of tasks that prefer the thread.
+/// E3: jobs of tasks that prefer the thread, which another thread resumes.
 func e3() {
   let thread = residentThread()
   raceResumptions { body in Task.detached(executorPreference: thread) { await body() } }
-  raceTask("job, of a task that yields", race_scaled(1_000_000, 1000)) { count in
+}
+
+/// E4: a task on the thread that yields.
+func e4() {
+  let thread = residentThread()
+  raceTask("yield", race_scaled(1_000_000, 1000)) { count in
     await Task.detached(executorPreference: thread) {
       for _ in 0..<count { await Task.yield() }
     }.value

@@ -2,7 +2,7 @@ import CRace
 import Race
 import RunLoopCore
 
-// How the time of an operation grows with what there is. Everything in processor time, on one thread.
+// How the time of an operation grows with what there is. Everything in processor time.
 
 /// Runs `body` on a thread of its own, with a loop of its own, and waits for it.
 private func onFreshLoop(_ body: @escaping @Sendable (RunLoop) -> Void) {
@@ -14,24 +14,53 @@ private func onFreshLoop(_ body: @escaping @Sendable (RunLoop) -> Void) {
   gate.wait()
 }
 
-/// Calls `body` with each size up to the largest, each on a thread and a loop of its own.
-private func forSizes(upTo largest: Int64, _ body: @escaping @Sendable (RunLoop, Int64) -> Void) {
+/// The times of operations with `n` things there.
+private final class Times: @unchecked Sendable {
+  // Sendable: used by one thread at a time.
+  let n: Int64
+  /// How many loops are measured.
+  let repeats: Int64
+  private var totals: [(metric: String, time: Int64, count: Int64)] = []
+
+  init(_ n: Int64) {
+    self.n = n
+    repeats = max(1, race_scaled(20_000, 100) / n)
+  }
+
+  /// How many operations to measure on each loop, where their number is not that of the things.
+  var count: Int64 { race_scaled(20_000, 100) / repeats }
+
+  /// Adds the time of `count` operations.
+  func measure(_ metric: String, of count: Int64, _ body: () -> Void) {
+    // The thread's own time: the loop before this one may still be giving back what it had.
+    let before = race_thread_cpu()
+    body()
+    let time = race_thread_cpu() - before
+    if let index = totals.firstIndex(where: { $0.metric == metric }) {
+      totals[index].time += time
+      totals[index].count += count
+    } else {
+      totals.append((metric, time, count))
+    }
+  }
+
+  func report() {
+    for total in totals { race_report_at(total.metric, n, Double(total.time) / Double(total.count), "ns") }
+  }
+}
+
+/// Calls `body` with each size up to the largest, each time on a thread and a loop of its own; the smaller sizes more than once.
+private func forSizes(upTo largest: Int64, _ body: @escaping @Sendable (RunLoop, Times) -> Void) {
   var size: Int64 = 100
-  while size <= race_scaled(largest, 1000) {
-    let n = size
-    onFreshLoop { body($0, n) }
+  while size <= race_sized(largest) {
+    let times = Times(size)
+    for _ in 0..<times.repeats { onFreshLoop { body($0, times) } }
+    times.report()
     size *= 10
   }
 }
 
-/// Reports the time for each of `count` operations.
-private func report(_ metric: String, _ n: Int64, of count: Int64, _ body: () -> Void) {
-  let before = race_cpu()
-  body()
-  race_report_at(metric, n, Double(race_cpu() - before) / Double(count), "ns")
-}
-
-/// Posts that stops the loop behind everything that was posted.
+/// Runs everything that was posted.
 private func runAll(_ loop: RunLoop) {
   loop.perform { RunLoop.current.stop() }
   loop.runUntilStopped()
@@ -39,23 +68,25 @@ private func runAll(_ loop: RunLoop) {
 
 /// G1: posts, while there are more and more of them.
 func g1() {
-  forSizes(upTo: 1_000_000) { loop, n in
-    report("post", n, of: n) { for _ in 0..<n { loop.perform { race_run_one() } } }
-    report("run a post", n, of: n) { runAll(loop) }
+  forSizes(upTo: 1_000_000) { loop, times in
+    let n = times.n
+    times.measure("post", of: n) { for _ in 0..<n { loop.perform { race_run_one() } } }
+    times.measure("run a post", of: n) { runAll(loop) }
   }
 }
 
 /// G2: posts for a mode that does not run.
 func g2() {
-  forSizes(upTo: 1_000_000) { loop, n in
-    report("post for another mode", n, of: n) {
+  forSizes(upTo: 1_000_000) { loop, times in
+    let n = times.n
+    times.measure("post for another mode", of: n) {
       for _ in 0..<n { loop.perform(inModes: ["other"]) { race_run_one() } }
     }
     let passes = Passes(loop)
     _ = passes.run(100)
-    race_report_at("pass beside them", n, passes.run(race_scaled(100_000, 100)), "ns")
-    let count = race_scaled(100_000, 100)
-    report("post and run beside them", n, of: count) {
+    times.measure("pass beside them", of: times.count) { _ = passes.run(times.count) }
+    let count = times.count
+    times.measure("post and run beside them", of: count) {
       for _ in 0..<count { loop.perform { race_run_one() } }
       runAll(loop)
     }
@@ -65,28 +96,29 @@ func g2() {
 
 /// G3: timers.
 func g3() {
-  forSizes(upTo: 1_000_000) { loop, n in
+  forSizes(upTo: 1_000_000) { loop, times in
+    let n = times.n
     var random = RandomDates()
     let base = loop.now
     var timers: [Timer] = []
     timers.reserveCapacity(Int(n))
-    report("add", n, of: n) {
+    times.measure("add", of: n) {
       for _ in 0..<n {
         let timer = Timer(deadline: base.later(random.far())) { _ in race_check(false, "a timer has fired") }
         loop.add(timer, forMode: .default)
         timers.append(timer)
       }
     }
-    let count = race_scaled(100_000, 100)
-    report("move", n, of: count) {
+    let count = times.count
+    times.measure("move", of: count) {
       for _ in 0..<count { timers[random.index(n)].deadline = base.later(random.far()) }
     }
-    report("cancel", n, of: n) { for timer in timers { timer.invalidate() } }
+    times.measure("cancel", of: n) { for timer in timers { timer.invalidate() } }
     timers = []
     let countdown = Left(n, loop)
     let fire: @Sendable (Timer) -> Void = { _ in countdown.count() }
     for _ in 0..<n { loop.add(Timer(deadline: base.later(random.within(1000)), block: fire), forMode: .default) }
-    report("fire", n, of: n) { loop.runUntilStopped() }
+    times.measure("fire", of: n) { loop.runUntilStopped() }
   }
 }
 
@@ -109,11 +141,12 @@ private final class Left: @unchecked Sendable {
 
 /// G4: sources that are not signalled.
 func g4() {
-  forSizes(upTo: 100_000) { loop, n in
-    report("add", n, of: n) { for _ in 0..<n { loop.add(RunLoop.Source {}, forMode: .default) } }
+  forSizes(upTo: 100_000) { loop, times in
+    let n = times.n
+    times.measure("add", of: n) { for _ in 0..<n { loop.add(RunLoop.Source {}, forMode: .default) } }
     let passes = Passes(loop)
     _ = passes.run(100)
-    race_report_at("pass", n, passes.run(race_scaled(100_000, 100)), "ns")
+    times.measure("pass", of: times.count) { _ = passes.run(times.count) }
     withExtendedLifetime(passes) {}
   }
 }
@@ -121,43 +154,45 @@ func g4() {
 /// G5: descriptors that are watched and not ready, and one that is.
 func g5() {
   race_raise_descriptor_limit()
-  forSizes(upTo: 10_000) { loop, n in
+  forSizes(upTo: 10_000) { loop, times in
+    let n = times.n
     let descriptors = (0..<n).map { race_event_descriptor($0 == n / 2) }
-    let count = race_scaled(50_000, 100)
+    let count = times.count
     let left = Left(count, loop)
-    report("add", n, of: n) {
+    times.measure("add", of: n) {
       for descriptor in descriptors {
         let source = RunLoop.DescriptorSource(descriptor: descriptor, events: .readable) { _, _ in left.count() }
         do { try loop.add(source, forMode: .default) } catch { race_check(false, "\(error)") }
       }
     }
     // Nobody reads it, so that it is ready in every pass.
-    report("pass that serves a descriptor", n, of: count) { loop.runUntilStopped() }
+    times.measure("pass that serves a descriptor", of: count) { loop.runUntilStopped() }
     for descriptor in descriptors { race_close(descriptor) }
   }
 }
 
 /// G6: modes, with an idle source in each.
 func g6() {
-  forSizes(upTo: 1000) { loop, n in
+  forSizes(upTo: 1000) { loop, times in
+    let n = times.n
     for index in 0..<n { loop.add(RunLoop.Source {}, forMode: RunLoop.Mode("mode \(index)")) }
     let passes = Passes(loop)
     _ = passes.run(100)
-    race_report_at("pass", n, passes.run(race_scaled(100_000, 100)), "ns")
-    let count = race_scaled(100_000, 100)
-    report("post and run", n, of: count) {
+    times.measure("pass", of: times.count) { _ = passes.run(times.count) }
+    let count = times.count
+    times.measure("post and run", of: count) {
       for _ in 0..<count { loop.perform { race_run_one() } }
       runAll(loop)
     }
     for index in 0..<n {
       do { try loop.addCommonMode(RunLoop.Mode("mode \(index)")) } catch { race_check(false, "\(error)") }
     }
-    report("post and run, all modes common", n, of: count) {
+    times.measure("post and run, all modes common", of: count) {
       for _ in 0..<count { loop.perform(inModes: [.common]) { race_run_one() } }
       runAll(loop)
     }
     let timer = Timer(deadline: loop.now.later(60_000_000_000)) { _ in }
-    report("add a timer to the common modes, each", n, of: n) { loop.add(timer, forMode: .common) }
+    times.measure("add a timer to the common modes, each", of: n) { loop.add(timer, forMode: .common) }
     timer.invalidate()
     withExtendedLifetime(passes) {}
   }

@@ -23,7 +23,7 @@ private func posts(producers: Int32) {
   racePosts(producers: producers, race_scaled(2_000_000, 1000)) { count in
     if race_captures() {
       let object = Counted()
-      for _ in 0..<count { loop.perform { object.run() } }
+      for number in 0..<count { loop.perform { object.run(number) } }
     } else {
       for _ in 0..<count { loop.perform { race_run_one() } }
     }
@@ -56,7 +56,7 @@ private final class Table: @unchecked Sendable {
 
 func w3() {
   let table = Table()
-  raceTurns("round trip", race_scaled(100_000, 100)) { table.play($0) }
+  raceTurns("round trip", race_scaled(30_000, 100)) { table.play($0) }
 }
 
 func w4() {
@@ -65,7 +65,7 @@ func w4() {
     race_run_one()
     gate.open()
   }
-  raceTurns("post and wait", race_scaled(100_000, 100)) { count in
+  raceTurns("post and wait", race_scaled(30_000, 100)) { count in
     for _ in 0..<count {
       loop.perform(answer)
       gate.wait()
@@ -73,7 +73,7 @@ func w4() {
   }
   // The library's own way to wait, which knows of deadlocks and of threads that end.
   guard let thread = try? ResidentThread() else { return race_check(false, "no thread") }
-  raceTurns("performAndWait", race_scaled(100_000, 100)) { count in
+  raceTurns("performAndWait", race_scaled(30_000, 100)) { count in
     for _ in 0..<count { try? thread.performAndWait { race_run_one() } }
   }
 }
@@ -81,7 +81,7 @@ func w4() {
 func w8() {
   let loop = RunLoop.current
   let passes = Passes(loop)
-  let count = race_scaled(1_000_000, 1000)
+  let count = race_scaled(300_000, 1000)
   _ = passes.run(count / 20 + 1)
   race_report("pass", passes.run(count), "ns")
   for activity: RunLoop.Activity in [.entry, .beforeTimers, .beforeSources, .beforeWaiting, .afterWaiting, .exit] {

@@ -53,12 +53,12 @@ private func liveTimers(_ count: Int64, _ random: inout RandomDates) -> [Timer] 
 
 func w6() {
   let loop = RunLoop.current
-  let live = race_scaled(100_000, 1000)
+  let live = race_sized(100_000)
   var random = RandomDates()
   var timers = liveTimers(live, &random)
   let base = loop.now
   // The same timer goes and comes back, as a watcher of libev does.
-  let reused = Stopwatch.time(3_000_000) {
+  let reused = Stopwatch.time(1_000_000) {
     let timer = timers[random.index(live)]
     loop.remove(timer, forMode: .default)
     timer.deadline = base.later(random.far())
@@ -66,13 +66,13 @@ func w6() {
   }
   race_report("cancel a random one and add one", reused, "ns")
   let extra = Timer(deadline: base.later(random.far())) { _ in race_check(false, "a timer has fired") }
-  let added = Stopwatch.time(3_000_000) {
+  let added = Stopwatch.time(1_000_000) {
     extra.deadline = base.later(random.far())
     loop.add(extra, forMode: .default)
     loop.remove(extra, forMode: .default)
   }
   race_report("add one and cancel it", added, "ns")
-  let made = Stopwatch.time(3_000_000) {
+  let made = Stopwatch.time(1_000_000) {
     let index = random.index(live)
     timers[index].invalidate()
     timers[index] = Timer(deadline: base.later(random.far())) { _ in race_check(false, "a timer has fired") }
@@ -82,7 +82,7 @@ func w6() {
 }
 
 func w7() {
-  let live = race_scaled(10_000, 1000)
+  let live = race_sized(10_000)
   var random = RandomDates()
   let timers = liveTimers(live, &random)
   var date = RunLoop.current.now.later(120_000_000_000)
@@ -95,7 +95,7 @@ func w7() {
 
 func w10() {
   let loop = RunLoop.current
-  let ticks = TimerTicks(race_scaled(1000, 20))
+  let ticks = TimerTicks(race_scaled(500, 20))
   ticks.start(on: loop)
   loop.runUntilStopped()
   ticks.report()

@@ -83,14 +83,19 @@ func e2() {
 
 func e3() {
   raceResumptions { body in Task.detached { await body() } }
+  race_set_peer("libdispatch (Swift)")
+  let executor = QueueExecutor()
+  raceResumptions { body in Task.detached(executorPreference: executor) { await body() } }
+}
+
+func e4() {
   let count = race_scaled(1_000_000, 1000)
-  raceTask("job, of a task that yields", count) { count in
+  raceTask("yield", count) { count in
     for _ in 0..<count { await Task.yield() }
   }
   race_set_peer("libdispatch (Swift)")
   let executor = QueueExecutor()
-  raceResumptions { body in Task.detached(executorPreference: executor) { await body() } }
-  raceTask("job, of a task that yields", count) { count in
+  raceTask("yield", count) { count in
     await Task.detached(executorPreference: executor) {
       for _ in 0..<count { await Task.yield() }
     }.value

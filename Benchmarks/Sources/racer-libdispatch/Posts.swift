@@ -12,7 +12,7 @@ private func posts(producers: Int32) {
   racePosts(producers: producers, race_scaled(1_000_000, 1000)) { count in
     if race_captures() {
       let object = Counted()
-      for _ in 0..<count { queue.async { object.run() } }
+      for number in 0..<count { queue.async { object.run(number) } }
     } else {
       for _ in 0..<count { queue.async { race_run_one() } }
     }
@@ -45,12 +45,12 @@ private final class Table: @unchecked Sendable {
 
 func w3() {
   let table = Table()
-  raceTurns("round trip", race_scaled(100_000, 100)) { table.play($0) }
+  raceTurns("round trip", race_scaled(30_000, 100)) { table.play($0) }
 }
 
 func w4() {
   let (queue, gate) = (startLoop(), Gate())
-  raceTurns("post and wait", race_scaled(100_000, 100)) { count in
+  raceTurns("post and wait", race_scaled(30_000, 100)) { count in
     let answer: @Sendable @convention(block) () -> Void = {
       race_run_one()
       gate.open()
@@ -63,7 +63,7 @@ func w4() {
 }
 
 func w8() {
-  let count = race_scaled(1_000_000, 1000)
+  let count = race_scaled(300_000, 1000)
   let passes = Passes()
   _ = passes.run(count / 20 + 1)
   race_report("pass", passes.run(count), "ns")

@@ -44,23 +44,23 @@ private func makeTimer(_ queue: DispatchQueue, _ date: DispatchTime) -> any Disp
 
 func w6() {
   let queue = startLoop()
-  let live = race_scaled(100_000, 1000)
+  let live = race_sized(100_000)
   var random = RandomDates()
   let base = DispatchTime.now()
   var timers = (0..<live).map { _ in makeTimer(queue, base + .nanoseconds(Int(random.far()))) }
-  let made = Stopwatch.time(3_000_000) {
+  let made = Stopwatch.time(1_000_000) {
     let index = random.index(live)
     timers[index].cancel()
     timers[index] = makeTimer(queue, base + .nanoseconds(Int(random.far())))
   }
   race_report("cancel a random one and add one", made, "ns")
-  let added = Stopwatch.time(3_000_000) { makeTimer(queue, base + .nanoseconds(Int(random.far()))).cancel() }
+  let added = Stopwatch.time(1_000_000) { makeTimer(queue, base + .nanoseconds(Int(random.far()))).cancel() }
   race_report("add one and cancel it", added, "ns")
 }
 
 func w7() {
   let queue = startLoop()
-  let live = race_scaled(10_000, 1000)
+  let live = race_sized(10_000)
   var random = RandomDates()
   let base = DispatchTime.now()
   let timers = (0..<live).map { _ in makeTimer(queue, base + .nanoseconds(Int(random.far()))) }
@@ -89,7 +89,7 @@ func w10() {
 
 private final class Ticks: @unchecked Sendable {
   // Sendable: used by the queue only, and read when the gate is open.
-  private let ticks = race_ticks_make(1_000_000, race_scaled(1000, 20))
+  private let ticks = race_ticks_make(1_000_000, race_scaled(500, 20))
 
   func start() { race_ticks_start(ticks) }
   func fire(_ periods: Int64) -> Bool { race_tick(ticks, periods) }

@@ -24,6 +24,8 @@ bool race_captures(void);
 void race_set_peer(const char *peer);
 /// A number of operations: the whole, a tenth of it (`--quick`), or a thousandth (`--smoke`), but at least `least`.
 int64_t race_scaled(int64_t full, int64_t least);
+/// A number of things that are there: the whole, or with `--smoke` a hundredth of it.
+int64_t race_sized(int64_t full);
 /// Tells a result.
 void race_report(const char *metric, double value, const char *unit);
 /// Tells a result of a run with `n` things.
@@ -46,6 +48,13 @@ static inline int64_t race_now(void) {
 static inline int64_t race_cpu(void) {
   struct timespec now;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/// Nanoseconds of processor time that the calling thread has used.
+static inline int64_t race_thread_cpu(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
