@@ -1,11 +1,38 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// Core Foundation's and Foundation's types are not Sendable, so that who uses them cannot have Swift 6's checks.
+let beforeSwift6: [SwiftSetting] = [
+  .swiftLanguageMode(.v5), .enableUpcomingFeature("InferSendableFromCaptures"),
+]
+
 let package = Package(
   name: "swift-run-loop-benchmarks",
   dependencies: [.package(name: "swift-run-loop", path: "..")],
   targets: [
-    .executableTarget(name: "costs", dependencies: [.product(name: "RunLoopCore", package: "swift-run-loop")])
+    .target(name: "CRace", cSettings: [.define("_GNU_SOURCE")]),
+    .target(name: "Race", dependencies: ["CRace"]),
+    .executableTarget(name: "echo-client"),
+    .executableTarget(
+      name: "racer-RunLoopKit",
+      dependencies: [
+        "CRace", "Race", .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopThreads", package: "swift-run-loop"),
+      ]),
+    .executableTarget(
+      name: "racer-CoreFoundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),
+    .executableTarget(
+      name: "racer-Foundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),
+    .executableTarget(name: "racer-libdispatch", dependencies: ["CRace", "Race"]),
+    .executableTarget(name: "racer-concurrency", dependencies: ["CRace", "Race"]),
+    .target(name: "CCounts", cSettings: [.define("_GNU_SOURCE")]),
+    .executableTarget(
+      name: "gates",
+      dependencies: [
+        "CCounts", .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopThreads", package: "swift-run-loop"),
+      ]),
+    .executableTarget(name: "costs", dependencies: [.product(name: "RunLoopCore", package: "swift-run-loop")]),
   ],
   swiftLanguageModes: [.v6]
 )
