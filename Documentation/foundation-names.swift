@@ -301,7 +301,9 @@ func page(_ list: List) -> String {
     }
     let isPlain = entry.note.isEmpty || entry.fate == .overload
     let fate = entry.fate.rawValue.capitalized + (isPlain ? "" : ": " + entry.note)
-    text += "| `\(entry.name.declaration)` | \(fate) |\n"
+    let place = entry.kind == "kinship" ? [] : entry.name.path.split(separator: ".").dropFirst().dropLast()
+    let nested = place.isEmpty ? "" : ", of `\(place.joined(separator: "."))`"
+    text += "| `\(entry.name.declaration)`\(nested) | \(fate) |\n"
   }
   return text
 }

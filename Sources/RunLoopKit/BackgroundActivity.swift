@@ -83,6 +83,8 @@ extension BackgroundActivity {
 extension BackgroundActivity {
   /// Does what can be done without waiting; then waits.
   private func advance() {
+    // A handle that was closed has no descriptor.
+    if descriptor < 0 { settle(-EBADF) }
     while !isOver, isReadable { step() }
     guard !isOver, readable == nil else { return }
     // What cannot be watched, as a file on a disk, is always readable and has not come here.

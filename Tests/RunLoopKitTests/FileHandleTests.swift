@@ -131,6 +131,25 @@ struct FileHandleTests {
     #expect(seen == ["error \(EBADF)  in kCFRunLoopDefaultMode"])
   }
 
+  @Test(
+    "what is asked of a closed handle is an error",
+    arguments: [FileHandle.readCompletionNotification, .NSFileHandleDataAvailable])
+  func closed(_ name: Notification.Name) async throws {
+    let seen = try await valueOnThread {
+      let handle = Pipe().fileHandleForReading
+      try handle.close()
+      let notifications = Notifications(name, of: handle)
+      if name == .NSFileHandleDataAvailable {
+        handle.waitForDataInBackgroundAndNotify(forModes: [.default])
+      } else {
+        handle.readInBackgroundAndNotify(forModes: [.default])
+      }
+      RunLoop.current.run()
+      return notifications.seen
+    }
+    #expect(seen.map { $0.hasPrefix("error \(EBADF) ") } == [true])
+  }
+
   @Test("the next activity can begin in the notification of the last")
   func chain() async throws {
     let seen = try await valueOnThread {
