@@ -4,6 +4,11 @@ public struct Log: Hashable, Sendable {
 
   public init(_ entries: [Entry] = []) { self.entries = entries }
 
+  /// How many entries a log holds; a program that fills its log has ended.
+  public static let limit = 400
+
+  public var isFull: Bool { entries.count >= Self.limit }
+
   public struct Entry: Hashable, Sendable {
     public var event: Event
     /// The state when it happened.
@@ -23,6 +28,12 @@ public struct Log: Hashable, Sendable {
     case block(Int)
     case ranWith(RunOutcome)
     case answer(Question, Answer)
+    /// The loop is about to sleep, and nothing is to wake it; it is stopped then.
+    ///
+    /// The tick is the one at which it went to sleep.
+    case asleepForEver
+    /// The program did not come to its end; no model says so.
+    case hung
   }
 
   /// What could be seen of the loop, from within a call-out or between runs.

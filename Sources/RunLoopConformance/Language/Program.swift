@@ -1,19 +1,47 @@
 /// A program for one run loop, as a value: what there is, and what the loop's thread does with it.
 ///
-/// The same program runs on Core Foundation's loop, on ours, and on a model; each gives a ``Log``. Time is virtual and
-/// counted in ticks, each of one second, from the program's begin.
+/// The same program runs on Core Foundation's loop, on ours, and on a model; each gives a ``Log``. What all of them do alike:
+///
+/// - **Time** is virtual and counted in ticks, each of one second, from the program's begin. It passes in ``Action/work(_:)``,
+///   and while the loop sleeps.
+/// - **Items** are made at tick 0, sources first, then observers, then timers, each kind in the order of the program.
+/// - **A call-out** writes its entry into the log, and then does the actions of its body's next call. Calls are counted for
+///   each item, and for each block by its number, whether nested or not.
+/// - **A sleeping loop** is woken by its timers or by an interruption, whichever comes first; at the same tick, the
+///   interruption. An interruption whose tick has passed while the loop was awake comes as soon as the loop sleeps. Whatever
+///   ends the sleep, what is due at that tick is due.
+/// - **A loop that would sleep for ever**, because neither a timer nor an interruption is to come, is logged as
+///   ``Log/Event/asleepForEver``, and then stopped as ``Action/stop`` does.
+/// - **A run** is not begun by another thread, nor within ``deepestRun`` runs; nothing is logged then.
+/// - **A full log**, with ``Log/limit`` entries, ends the program: from then on no action is done, every call-out only stops
+///   the loop, and nothing is logged.
 public struct Program: Hashable, Sendable {
-  public var sources: [SourcePlan] = []
-  public var observers: [ObserverPlan] = []
-  public var timers: [TimerPlan] = []
+  public var sources: [SourcePlan]
+  public var observers: [ObserverPlan]
+  public var timers: [TimerPlan]
   /// What blocks do. A block is performed as often as an action says so.
-  public var blocks: [Body] = []
+  public var blocks: [Body]
   /// What the loop's thread does, from the outermost level.
-  public var main: [Action] = []
+  public var main: [Action]
   /// What another thread does while the loop sleeps over a tick, in the order of the ticks.
-  public var whileAsleep: [Interruption] = []
+  ///
+  /// Those of one tick come in the order in which they stand here; after each the loop is let go on as far as it can.
+  public var whileAsleep: [Interruption]
 
-  public init() {}
+  /// How many runs may be active at once.
+  public static let deepestRun = 8
+
+  public init(
+    sources: [SourcePlan] = [], observers: [ObserverPlan] = [], timers: [TimerPlan] = [], blocks: [Body] = [],
+    main: [Action] = [], whileAsleep: [Interruption] = []
+  ) {
+    self.sources = sources
+    self.observers = observers
+    self.timers = timers
+    self.blocks = blocks
+    self.main = main
+    self.whileAsleep = whileAsleep
+  }
 }
 
 /// A source that is signalled by hand.
