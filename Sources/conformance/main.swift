@@ -1,8 +1,18 @@
 import RunLoopConformance
-let program = Program(observers: [ObserverPlan(activities: 255)], timers: [TimerPlan(date: 100), TimerPlan(date: 200, body: Body(afterwards: [.stop]))],
-  main: [.add(.observer(0), .common), .add(.timer(0), .mode(0)), .add(.timer(1), .mode(0)), .run(.mode(0), .forever, returnAfterSource: false)], whileAsleep: [Interruption(at: 50, [.ask(.modes), .wakeUp])])
+import Glibc
+let seed = CommandLine.arguments.count > 1 ? UInt64(CommandLine.arguments[1])! : 1
+let count = CommandLine.arguments.count > 2 ? Int(CommandLine.arguments[2])! : 1000
+var t = [Duration.zero, .zero]
 let clock = ContinuousClock()
-for e in CoreFoundationMachine().run(program).entries { print(e) }
-print(CoreFoundationMachine().run(program) == RunLoopMachine().run(program))
-print(clock.measure { for _ in 0..<1000 { _ = CoreFoundationMachine().run(program) } })
-print(clock.measure { for _ in 0..<1000 { _ = RunLoopMachine().run(program) } })
+var equal = 0
+var entries = 0
+for n in 0..<count {
+  var g = Generator(seed: seed, number: n)
+  let program = g.program()
+  var a = Log(), b = Log()
+  t[0] += clock.measure { a = CoreFoundationMachine().run(program) }
+  t[1] += clock.measure { b = RunLoopMachine().run(program) }
+  entries += a.entries.count
+  if a == b { equal += 1 } else if CommandLine.arguments.count > 3 { print(n, program); print("  CF  ", a); print("  ours", b) }
+}
+print(equal, count, entries, t)

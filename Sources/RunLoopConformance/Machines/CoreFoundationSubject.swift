@@ -107,7 +107,10 @@ extension CoreFoundationSubject {
   }
 
   func stop() { CFRunLoopStop(loop) }
-  func stop(mode: Int) { cvc_stop_mode(Self.pointer(loop), Self.pointer(Self.spell(.mode(mode)))) }
+  func stop(mode: Int) {
+    let name = Self.spell(.mode(mode))
+    withExtendedLifetime(name) { cvc_stop_mode(Self.pointer(loop), Self.pointer(name)) }
+  }
   func wakeUp() { CFRunLoopWakeUp(loop) }
 
   func run(in mode: ModeName, _ limit: Limit, returnAfterSource: Bool) -> RunOutcome {
@@ -141,9 +144,7 @@ extension CoreFoundationSubject {
     }
   }
 
-  func isSignalled(source: Int) -> Bool {
-    cvc_is_signalled(Self.pointer(sources[source]))
-  }
+  func isSignalled(source: Int) -> Bool { cvc_is_signalled(Self.pointer(sources[source])) }
 
   func date(ofTimer timer: Int) -> Int? { Self.tick(of: CFRunLoopTimerGetNextFireDate(timers[timer])) }
 
@@ -169,19 +170,33 @@ extension CoreFoundationSubject {
 
 // Names and dates.
 extension CoreFoundationSubject {
+  private static let utf8 = CFStringEncoding(0x0800_0100)
+
+  // Strings that nobody changes.
+  private nonisolated(unsafe) static let names: [CFString] = [kCFRunLoopDefaultMode] + (1..<8).map(makeName)
+
+  private static func makeName(_ number: Int) -> CFString {
+    CFStringCreateWithCString(nil, ModeName.spell(number), utf8)
+  }
+
   /// Core Foundation knows the pseudo-mode by the pointer of its constant.
   private static func spell(_ mode: ModeName) -> CFString {
     switch mode {
     case .common: kCFRunLoopCommonModes
-    case .mode(0): kCFRunLoopDefaultMode
-    case .mode(let number): CFStringCreateWithCString(nil, ModeName.spell(number), utf8)
+    case .mode(let number): names.indices.contains(number) ? names[number] : makeName(number)
     }
   }
 
-  private static let utf8 = CFStringEncoding(0x0800_0100)
-
-  private static func pointer(_ object: AnyObject) -> UnsafeRawPointer {
-    UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
+  private static func mode(named name: CFString) -> ModeName {
+    if let number = names.firstIndex(where: { CFEqual(name, $0) }) { return .mode(number) }
+    if CFEqual(name, kCFRunLoopCommonModes) { return .common }
+    var text = [CChar](repeating: 0, count: 32)
+    CFStringGetCString(name, &text, text.count, utf8)
+    let characters = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+    guard let number = ModeName.number(in: String(decoding: characters, as: UTF8.self)) else {
+      preconditionFailure("a mode of an unknown name")
+    }
+    return .mode(number)
   }
 
   private static func list(_ modes: [ModeName]) -> CFArray {
@@ -193,16 +208,8 @@ extension CoreFoundationSubject {
     }
   }
 
-  private static func mode(named name: CFString) -> ModeName {
-    if CFEqual(name, kCFRunLoopDefaultMode) { return .mode(0) }
-    if CFEqual(name, kCFRunLoopCommonModes) { return .common }
-    var text = [CChar](repeating: 0, count: 32)
-    CFStringGetCString(name, &text, text.count, utf8)
-    let characters = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
-    guard let number = ModeName.number(in: String(decoding: characters, as: UTF8.self)) else {
-      preconditionFailure("a mode of an unknown name")
-    }
-    return .mode(number)
+  private static func pointer(_ object: AnyObject) -> UnsafeRawPointer {
+    UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
   }
 
   /// Core Foundation's date for none is zero.
