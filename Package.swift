@@ -29,6 +29,7 @@ let package = Package(
     .target(name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopConformance", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .executableTarget(
       name: "network-thread", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Examples/network-thread",
       swiftSettings: swiftSettings),
@@ -44,6 +45,9 @@ let package = Package(
     .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopConformanceTests", dependencies: ["RunLoopConformance", "RunLoopCore"],
       swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]
