@@ -208,11 +208,11 @@ import Testing
   func dateInCallOut() {
     let program = Program(
       observers: [.watcher],
-      timers: [TimerPlan(date: 2, interval: 3, body: Body([[.setDate(0, 1)], [.invalidate(.timer(0))]]))],
-      main: [.watch, .add(.timer(0), 0), .runDefault, .ask(.date(0))])
+      timers: [TimerPlan(date: 2, interval: 3, body: Body([[.setDate(0, 1)], [.ask(.date(0)), .stop]]))],
+      main: [.watch, .add(.timer(0), 0), .runDefault])
     expectDifference(
       .m29, program,
-      coreFoundation: "E BT BS BW AW T0 BT BS BW AW T0 X =finished @none",
-      ours: "E BT BS BW AW T0 BT BS BW AW T0 X =finished @none")
+      coreFoundation: "E BT BS BW AW T0 BT BS BW AW T0 @5 X =stopped",
+      ours: "E BT BS BW AW T0 BT BS BW AW T0 @1 X =stopped")
   }
 }
