@@ -1,0 +1,101 @@
+// The wait of a pass (R2, 9 and 10), and the passing of time.
+
+/// A sleep of the loop.
+struct SleepState {
+  let mode: Int
+  /// M19: until when, as the loop saw it when it last looked; nil: without end.
+  var deadline: Int?
+  /// Whether the loop is to look for a reason not to sleep: before it sleeps, and when somebody asks.
+  var looks = true
+  var hasLooked = false
+}
+
+extension ModelLoop {
+  /// Waits, or only looks, and gives the one descriptor that is to be served (R2, 12).
+  mutating func wait(_ mode: Int, polls: Bool) -> DescriptorSet.Descriptor? {
+    isWaiting = true
+    if !polls { sleep(mode) }
+    let served = takeReady(mode)
+    innermost.listens = false
+    isWaiting = false
+    return served
+  }
+
+  private mutating func sleep(_ mode: Int) {
+    sleep = SleepState(mode: mode)
+    while !isReady(mode), !findsReason(mode) {
+      let deadline = differs(.m19) ? sleep?.deadline : modes[mode]?.descriptors.deadline
+      if let next = interruptions.first, next.tick <= deadline ?? .max {
+        interruptions.removeFirst()
+        passTime(to: next.tick)
+        performElsewhere(next.actions)
+      } else if let deadline {
+        passTime(to: deadline)
+        sleep?.looks = true
+      } else {
+        write(.asleepForEver)
+        stop()
+      }
+    }
+    sleep = nil
+  }
+
+  /// Looks, if there is cause to look, for a reason not to sleep that no descriptor tells of.
+  private mutating func findsReason(_ mode: Int) -> Bool {
+    guard let current = sleep, current.looks else { return false }
+    let first = firstTick(mode)
+    sleep?.deadline = first
+    sleep?.looks = false
+    sleep?.hasLooked = true
+    if differs(.m19), let first, first <= now { return true }
+    if differs(.m20), isStopped(mode) { return true }
+    // M1: whatever the observers before the wait have left to be done.
+    if differs(.m1), isRunnable(mode) || isStopped(mode) || isEmpty(mode) { return true }
+    // Core Foundation sleeps on top of what was posted (R54) or taken away (R28c) while it sleeps.
+    guard current.hasLooked else { return false }
+    return differs(.m3) && hasBlock(mode) || differs(.m23) && isEmpty(mode)
+  }
+
+  /// Whether a descriptor ends the wait.
+  private mutating func isReady(_ mode: Int) -> Bool {
+    // M19: the counter is all there is.
+    differs(.m19) ? wakeUpIsReadable : firstReady(mode) != nil
+  }
+
+  /// R10, R11: the one descriptor that a wait reports.
+  private mutating func takeReady(_ mode: Int) -> DescriptorSet.Descriptor? {
+    // M19: a wake-up is taken, and what is due is served beside it.
+    if differs(.m19) {
+      wakeUpIsReadable = false
+      return nil
+    }
+    let first = firstReady(mode)
+    if first != nil { modes[mode]?.descriptors.takeFirst() }
+    if first == .wakeUp { wakeUpIsReadable = false }
+    return first
+  }
+
+  private mutating func firstReady(_ mode: Int) -> DescriptorSet.Descriptor? {
+    expireTimers(before: now + 1)
+    return modes[mode]?.descriptors.firstReady(wakeUpIsReadable: wakeUpIsReadable)
+  }
+
+  /// Lets time pass in a sleep.
+  ///
+  /// What another thread does at that tick comes before the timers of that tick.
+  private mutating func passTime(to tick: Int) {
+    guard tick > now else { return }
+    now = tick
+    expireTimers(before: now)
+  }
+
+  /// Lets ticks pass, as work that takes so long.
+  mutating func work(_ ticks: Int) {
+    now += ticks
+    expireTimers(before: now + 1)
+  }
+
+  private mutating func expireTimers(before tick: Int) {
+    for mode in 0..<modes.end { modes[mode]?.descriptors.expire(before: tick) }
+  }
+}
