@@ -26,9 +26,11 @@ extension ModelLoop {
     while !isReady(mode), !findsReason(mode) {
       let deadline = differs(.m19) ? sleep?.deadline : modes[mode]?.descriptors.deadline
       if let next = interruptions.first, next.tick <= deadline ?? .max {
-        interruptions.removeFirst()
         passTime(to: next.tick)
-        performElsewhere(next.actions)
+        while let next = interruptions.first, next.tick <= now {
+          interruptions.removeFirst()
+          performElsewhere(next.actions)
+        }
       } else if let deadline {
         passTime(to: deadline)
         sleep?.looks = true
