@@ -13,7 +13,7 @@ final class CoreFoundationSubject: Subject, @unchecked Sendable {
   /// What sources are given as their information.
   private var sourceCalls: [SourceCall] = []
   private var signals: Int64 = 0
-  /// The items that were added to the common modes, as they were added; some may have left.
+  /// The items that were added to the common modes, as they were added; some may be invalid by now.
   private var commonItems: [Item] = []
   private var commonModes: Set<Int> = [0]
 
@@ -69,10 +69,7 @@ extension CoreFoundationSubject {
 
 extension CoreFoundationSubject {
   func add(_ item: Item, to mode: ModeName) {
-    if mode == .common, !contains(item, in: .common) {
-      commonItems.removeAll { $0 == item }
-      commonItems.append(item)
-    }
+    if mode == .common, !commonItems.contains(item) { commonItems.append(item) }
     switch item {
     case .source(let index): CFRunLoopAddSource(loop, sources[index], Self.spell(mode))
     case .observer(let index): CFRunLoopAddObserver(loop, observers[index], Self.spell(mode))
@@ -81,6 +78,7 @@ extension CoreFoundationSubject {
   }
 
   func remove(_ item: Item, from mode: ModeName) {
+    if mode == .common { commonItems.removeAll { $0 == item } }
     switch item {
     case .source(let index): CFRunLoopRemoveSource(loop, sources[index], Self.spell(mode))
     case .observer(let index): CFRunLoopRemoveObserver(loop, observers[index], Self.spell(mode))
@@ -118,7 +116,7 @@ extension CoreFoundationSubject {
   /// it leaves as it is: the order is made definite by adding them first.
   func addCommonMode(_ mode: Int) {
     if commonModes.insert(mode).inserted {
-      for item in commonItems where contains(item, in: .common) { add(item, to: .mode(mode)) }
+      for item in commonItems { add(item, to: .mode(mode)) }
     }
     CFRunLoopAddCommonMode(loop, Self.spell(.mode(mode)))
   }
