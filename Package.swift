@@ -18,6 +18,7 @@ let package = Package(
     .library(name: "RunLoopCore", targets: ["RunLoopCore"]),
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
     .executable(name: "runloop", targets: ["runloop"]),
+    .executable(name: "conformance", targets: ["conformance"]),
     .executable(name: "network-thread", targets: ["network-thread"]),
     .executable(name: "pinned-database", targets: ["pinned-database"]),
   ],
@@ -29,7 +30,10 @@ let package = Package(
     .target(name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
-    .target(name: "RunLoopConformance", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
+    .target(name: "CVirtualCalls", cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopConformance", dependencies: ["CVirtualCalls", "RunLoopCore"], swiftSettings: swiftSettings),
+    .executableTarget(name: "conformance", dependencies: ["RunLoopConformance"], swiftSettings: swiftSettings),
     .executableTarget(
       name: "network-thread", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Examples/network-thread",
       swiftSettings: swiftSettings),

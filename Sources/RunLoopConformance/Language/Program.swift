@@ -7,9 +7,9 @@
 /// - **Items** are made at tick 0, sources first, then observers, then timers, each kind in the order of the program.
 /// - **A call-out** writes its entry into the log, and then does the actions of its body's next call. Calls are counted for
 ///   each item, and for each block by its number, whether nested or not.
-/// - **A sleeping loop** is woken by its timers or by an interruption, whichever comes first; at the same tick, the
-///   interruption. An interruption whose tick has passed while the loop was awake comes as soon as the loop sleeps. Whatever
-///   ends the sleep, what is due at that tick is due.
+/// - **A sleeping loop** is woken by its timers or by interruptions, whichever come first; at the same tick, interruptions.
+///   The time moves to the first interruption's tick, unless it has passed while the loop was awake; then all interruptions
+///   whose tick has come are done, one after the other, and the loop goes on.
 /// - **A loop that would sleep for ever**, because neither a timer nor an interruption is to come, is logged as
 ///   ``Log/Event/asleepForEver``, and then stopped as ``Action/stop`` does.
 /// - **A run** is not begun by another thread, nor within ``deepestRun`` runs; nothing is logged then.
@@ -25,7 +25,7 @@ public struct Program: Hashable, Sendable {
   public var main: [Action]
   /// What another thread does while the loop sleeps over a tick, in the order of the ticks.
   ///
-  /// Those of one tick come in the order in which they stand here; after each the loop is let go on as far as it can.
+  /// Those of one tick come in the order in which they stand here.
   public var whileAsleep: [Interruption]
 
   /// How many runs may be active at once.
