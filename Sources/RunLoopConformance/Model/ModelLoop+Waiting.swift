@@ -25,10 +25,9 @@ extension ModelLoop {
     sleep = SleepState(mode: mode)
     while !isReady(mode), !findsReason(mode) {
       let deadline = differs(.m19) ? sleep?.deadline : modes[mode]?.descriptors.deadline
-      if let next = interruptions.first, next.tick <= deadline ?? .max {
-        interruptions.removeFirst()
+      if let next = interruptions.first, max(now, next.tick) <= deadline ?? .max {
         passTime(to: next.tick)
-        performElsewhere(next.actions)
+        interrupt()
       } else if let deadline {
         passTime(to: deadline)
         sleep?.looks = true
@@ -78,6 +77,14 @@ extension ModelLoop {
   private mutating func firstReady(_ mode: Int) -> DescriptorSet.Descriptor? {
     expireTimers(before: now + 1)
     return modes[mode]?.descriptors.firstReady(wakeUpIsReadable: wakeUpIsReadable)
+  }
+
+  /// Does what another thread does until now.
+  private mutating func interrupt() {
+    while let next = interruptions.first, next.tick <= now {
+      interruptions.removeFirst()
+      performElsewhere(next.actions)
+    }
   }
 
   /// Lets time pass in a sleep.
