@@ -23,3 +23,20 @@ public struct ReferenceModel: Machine {
     return loop.log
   }
 }
+
+extension Program {
+  /// Whether the log shows in which order common items enter a new common mode.
+  ///
+  /// Core Foundation does not say in which: it keeps them in a set, by their addresses. Such a program is none to compare.
+  public var showsOrderOfCommonItems: Bool {
+    var addsCommonMode = false
+    forEachAction { if case .addCommonMode = $0 { addsCommonMode = true } }
+    guard addsCommonMode else { return false }
+    var loop = ModelLoop(self, Switches([]))
+    var reversed = loop
+    reversed.hasReversedCommonItems = true
+    loop.perform(main)
+    reversed.perform(main)
+    return loop.log != reversed.log
+  }
+}
