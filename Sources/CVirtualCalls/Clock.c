@@ -25,6 +25,7 @@ struct cvc_clock {
   // Guards what follows.
   pthread_mutex_t lock;
   int64_t now;
+  int64_t shift;
   uint64_t armings;
   struct timer *timers;
   size_t count;
@@ -61,8 +62,16 @@ int64_t cvc_clock_now(cvc_clock *clock) {
   return now;
 }
 
+void cvc_clock_shift(cvc_clock *clock, int64_t nanoseconds) {
+  pthread_mutex_lock(&clock->lock);
+  clock->shift = nanoseconds;
+  pthread_mutex_unlock(&clock->lock);
+}
+
 static struct timespec time_since(int64_t base, cvc_clock *clock) {
-  int64_t now = cvc_clock_now(clock);
+  pthread_mutex_lock(&clock->lock);
+  int64_t now = clock->now + clock->shift;
+  pthread_mutex_unlock(&clock->lock);
   return (struct timespec){.tv_sec = base + now / SECOND, .tv_nsec = now % SECOND};
 }
 

@@ -141,6 +141,25 @@ struct TimerOrderTests {
   }
 
   // R94
+  @Test("of the due timers, one that an earlier one gives a date that comes during its call still fires")
+  func movedAndDueByThen() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = Timer(at: 5) { _ in time.stamp(log, "B") }
+      loop.observe(log)
+      loop.after(.milliseconds(5)) { _ in
+        time.stamp(log, "A")
+        timer.deadline = time.instant(20)
+        time.advance(by: .milliseconds(15))
+      }
+      loop.add(timer, forMode: .default)
+      loop.run(mode: .default, for: .seconds(1))
+      return log.text
+    }
+    #expect(log == "E BT BS BW AW A5 B20 X")
+  }
+
+  // R94
   @Test("what is due is settled before the first call-out: time that a call-out takes makes nothing due")
   func settledBefore() {
     let log = onVirtualTime { time, loop in

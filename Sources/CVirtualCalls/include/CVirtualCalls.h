@@ -53,6 +53,9 @@ void cvc_clock_advance(cvc_clock *clock, int64_t nanoseconds);
 // Moves the time on to `now`, and lets only those timers expire that were due before.
 void cvc_clock_move(cvc_clock *clock, int64_t now);
 
+// What is read from the clock is so many nanoseconds later than it is, until told otherwise. Timers do not notice.
+void cvc_clock_shift(cvc_clock *clock, int64_t nanoseconds);
+
 // Waits until a thread has ended, at most so many seconds; 0, or the error: ETIMEDOUT.
 int cvc_thread_join(pthread_t thread, int seconds);
 

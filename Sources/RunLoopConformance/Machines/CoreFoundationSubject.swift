@@ -12,6 +12,7 @@ final class CoreFoundationSubject: Subject, @unchecked Sendable {
   private var timers: [CFRunLoopTimer] = []
   /// What sources are given as their information.
   private var sourceCalls: [SourceCall] = []
+  private var signals: Int64 = 0
 
   /// The calling thread is on the clock.
   init(_ clock: VirtualClock) {
@@ -88,7 +89,11 @@ extension CoreFoundationSubject {
     }
   }
 
-  func signal(source: Int) { CFRunLoopSourceSignal(sources[source]) }
+  func signal(source: Int) {
+    // The order of signals is that of their times, and no two are made at the same.
+    signals += 1
+    clock.seeming(later: signals) { CFRunLoopSourceSignal(sources[source]) }
+  }
 
   func perform(block: Int, in modes: [ModeName], for interpreter: Interpreter) {
     let names: CFTypeRef =

@@ -35,6 +35,13 @@ final class VirtualClock: @unchecked Sendable {
   /// Lets the time pass.
   func advance(by ticks: Int) { cvc_clock_advance(clock, Int64(ticks) * Self.nanosecondsOfTick) }
 
+  /// Calls `body`, to which the time seems to be so many microseconds later.
+  func seeming(later microseconds: Int64, _ body: () -> Void) {
+    cvc_clock_shift(clock, microseconds * 1000)
+    body()
+    cvc_clock_shift(clock, 0)
+  }
+
   /// Moves the time on to a tick, unless it has come; what is due at that tick waits.
   func move(to tick: Int) { cvc_clock_move(clock, Int64(tick) * Self.nanosecondsOfTick) }
 

@@ -211,13 +211,14 @@ extension Timer {
 
   /// Ends the firing of a repeating timer: keeps a date that was set meanwhile, or goes on to the next of its phase.
   ///
-  /// Gives the loop that must be woken for it: the call-out may have moved the timer to another one.
+  /// Gives the loop that must be woken for it: the call-out may have moved the timer to another one. One that was ended keeps
+  /// its date.
   func endFiring(at now: Tick, makingUpMissedTicks: Bool) -> RunLoop? {
     lock.lock()
     defer { lock.unlock() }
     let rearms = update(in: loop) {
       isFiring = false
-      if !wasMoved {
+      if !wasMoved, lease.isOpen {
         tick = makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval)
         setTick = tick
       }

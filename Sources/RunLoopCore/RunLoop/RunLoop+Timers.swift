@@ -3,8 +3,8 @@ import Synchronization
 extension RunLoop {
   /// Fires the timers of the mode that are due now, in the order of their dates; false if none is.
   ///
-  /// What is due is settled before the first call-out. A timer that an earlier one has moved, removed or ended, or that a
-  /// nested run has fired, is passed over.
+  /// What is due is settled before the first call-out. A timer that an earlier one has removed, ended or moved to a later
+  /// date, or that a nested run has fired, is passed over.
   func fireDueTimers(_ mode: ModeState) -> Bool {
     guard mode.mayHaveTimers.load(ordering: .relaxed) else { return false }
     let now = waiter.now
@@ -30,7 +30,10 @@ extension RunLoop {
 
   private func beginFiring(_ timer: Timer, now: Tick) -> Bool {
     timer.lock.withLock {
-      guard timer.isOpen, timer.loop === self, !timer.isFiring, timer.tick <= now else { return false }
+      // One that was moved meanwhile may have come due, as the call-outs took their time.
+      guard timer.isOpen, timer.loop === self, !timer.isFiring, timer.tick <= now || timer.tick <= waiter.now else {
+        return false
+      }
       timer.isFiring = true
       table.withLock { _ in
         for slot in 0..<timer.slots.end {
