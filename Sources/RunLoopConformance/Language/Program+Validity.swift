@@ -1,5 +1,8 @@
 extension Program {
-  /// What a machine could make nothing of: numbers that name nothing, times that go backwards. Empty if all is well.
+  /// What a machine could make nothing of: numbers that name nothing, times that go backwards; and what a machine is free to
+  /// do in several ways.
+  ///
+  /// Empty if all is well.
   public var faults: [String] {
     var faults: [String] = []
     for timer in timers where timer.interval < 0 { faults.append("a timer's interval is \(timer.interval)") }
@@ -7,6 +10,10 @@ extension Program {
       faults.append("an interruption comes at tick \(interruption.tick)")
     }
     forEachAction { action in faults += self.faults(of: action) }
+    // Only a program without other faults can be run by the model.
+    if faults.isEmpty, showsOrderOfCommonItems {
+      faults.append("the log shows in which order common items enter a mode, and no order is promised")
+    }
     return faults
   }
 
