@@ -8,7 +8,7 @@ import Testing
   func blockOnly() {
     expectDifference(
       .m1, Program(observers: [.watcher], blocks: [Body()], main: [.watch, .post(0), .runDefault]),
-      coreFoundation: "E BT BS B0 BW zzz AW X =stopped",
+      coreFoundation: "E BT BS B0 BW asleep-for-ever AW X =stopped",
       ours: "E BT BS B0 X =finished")
   }
 
@@ -20,7 +20,7 @@ import Testing
       main: [.watch, .add(.source(0), 0), .post(0), .runDefault])
     expectDifference(
       .m1, program,
-      coreFoundation: "E BT BS B0 BW zzz AW B1 X =stopped",
+      coreFoundation: "E BT BS B0 BW asleep-for-ever AW B1 X =stopped",
       ours: "E BT BS B0 B1 X =stopped")
   }
 
@@ -33,8 +33,8 @@ import Testing
       main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .runDefault])
     expectDifference(
       .m1, program,
-      coreFoundation: "E BT BS BW BW1 zzz AW X =stopped",
-      ours: "E BT BS BW BW1 AW BT BS S0 X =stopped")
+      coreFoundation: "E BT BS BW BW.1 asleep-for-ever AW X =stopped",
+      ours: "E BT BS BW BW.1 AW BT BS S0 X =stopped")
   }
 
   // M2, R49
@@ -47,8 +47,8 @@ import Testing
       main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .add(.source(0), 1), .runDefault])
     expectDifference(
       .m2, program,
-      coreFoundation: "E BT BS BW BW1 =timedOut zzz AW X =stopped",
-      ours: "E BT BS BW BW1 =timedOut AW BT BS BW zzz AW X =stopped")
+      coreFoundation: "E BT BS BW BW.1 =timedOut asleep-for-ever AW X =stopped",
+      ours: "E BT BS BW BW.1 =timedOut AW BT BS BW asleep-for-ever AW X =stopped")
   }
 
   // M3, R54
@@ -59,7 +59,7 @@ import Testing
       main: [.watch, .add(.source(0), 0), .runDefault], whileAsleep: [Interruption(at: 3, [.post(0)])])
     expectDifference(
       .m3, program,
-      coreFoundation: "E BT BS BW zzz AW B0 X =stopped",
+      coreFoundation: "E BT BS BW asleep-for-ever AW B0 X =stopped",
       ours: "E BT BS BW AW B0 X =stopped")
   }
 
@@ -71,8 +71,8 @@ import Testing
       main: [.watch, .add(.source(0), 0), .add(.source(1), 0), .signal(0), .signal(1), .runDefault])
     expectDifference(
       .m4, program,
-      coreFoundation: "E BT BS S0 BW zzz AW X =stopped",
-      ours: "E BT BS S0 BT BS BW zzz AW X =stopped")
+      coreFoundation: "E BT BS S0 BW asleep-for-ever AW X =stopped",
+      ours: "E BT BS S0 BT BS BW asleep-for-ever AW X =stopped")
   }
 
   // M9, R106
@@ -84,7 +84,8 @@ import Testing
       Program(
         observers: [.watcher],
         main: [.add(.observer(0), .common), .remove(.observer(0), 0), contains, .invalidate(.observer(0)), contains]),
-      coreFoundation: "yes yes", ours: "yes no")
+      coreFoundation: "contains(O0,common)=yes contains(O0,common)=yes",
+      ours: "contains(O0,common)=yes contains(O0,common)=no")
   }
 
   // M9, R99g
@@ -95,7 +96,7 @@ import Testing
       Program(
         timers: [TimerPlan(date: 5)],
         main: [.add(.timer(0), .common), .remove(.timer(0), 0), .ask(.contains(.timer(0), .common))]),
-      coreFoundation: "no", ours: "yes")
+      coreFoundation: "contains(T0,common)=no", ours: "contains(T0,common)=yes")
   }
 
   // M11, R30
@@ -103,7 +104,7 @@ import Testing
   func literalMode() {
     expectDifference(
       .m11, Program(blocks: [Body()], main: [.perform(0, [.common]), .ask(.modes)]),
-      coreFoundation: "{0,common}", ours: "{0}")
+      coreFoundation: "modes=common+m0", ours: "modes=m0")
   }
 
   // M19
@@ -114,8 +115,8 @@ import Testing
       timers: [TimerPlan(date: 1)], main: [.watch, .add(.observer(1), 0), .add(.timer(0), 0), .runDefault])
     expectDifference(
       .m19, program,
-      coreFoundation: "E BT BS BW BW1 AW BT BS BW AW T0 X =finished",
-      ours: "E BT BS BW BW1 AW T0 X =finished")
+      coreFoundation: "E BT BS BW BW.1 AW BT BS BW AW T0 X =finished",
+      ours: "E BT BS BW BW.1 AW T0 X =finished")
   }
 
   // M20, L6
@@ -128,8 +129,8 @@ import Testing
       main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .add(.timer(0), 0), .runDefault])
     expectDifference(
       .m20, program,
-      coreFoundation: "E BT BS BW BW1 AW BT BS BW zzz AW X =stopped",
-      ours: "E BT BS BW BW1 zzz AW X =stopped")
+      coreFoundation: "E BT BS BW BW.1 AW BT BS BW asleep-for-ever AW X =stopped",
+      ours: "E BT BS BW BW.1 asleep-for-ever AW X =stopped")
   }
 
   // M20, R37
@@ -140,8 +141,8 @@ import Testing
       main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .runDefault, .runDefault])
     expectDifference(
       .m20, program,
-      coreFoundation: "E E1 X =stopped E BT BS BW AW BT BS BW zzz AW X =stopped",
-      ours: "E E1 X =stopped E BT BS BW zzz AW X =stopped")
+      coreFoundation: "E E.1 X =stopped E BT BS BW AW BT BS BW asleep-for-ever AW X =stopped",
+      ours: "E E.1 X =stopped E BT BS BW asleep-for-ever AW X =stopped")
   }
 
   // M20, R42
@@ -152,8 +153,8 @@ import Testing
       whileAsleep: [Interruption(at: 2, [.stopMode(1)])])
     expectDifference(
       .m20, program,
-      coreFoundation: "E BT BS BW AW BT BS BW zzz AW X =stopped",
-      ours: "E BT BS BW zzz AW X =stopped")
+      coreFoundation: "E BT BS BW AW BT BS BW asleep-for-ever AW X =stopped",
+      ours: "E BT BS BW asleep-for-ever AW X =stopped")
   }
 
   // M23, R28c
@@ -164,7 +165,7 @@ import Testing
       whileAsleep: [Interruption(at: 2, [.remove(.source(0), 0)])])
     expectDifference(
       .m23, program,
-      coreFoundation: "E BT BS BW zzz AW X =stopped", ours: "E BT BS BW AW X =finished")
+      coreFoundation: "E BT BS BW asleep-for-ever AW X =stopped", ours: "E BT BS BW AW X =finished")
   }
 
   // M26, R51
@@ -191,8 +192,8 @@ import Testing
       ])
     expectDifference(
       .m27, program,
-      coreFoundation: "E BT BS BS1 X2 =timedOut BW zzz AW X =stopped",
-      ours: "E BT BS BS1 X2 =timedOut BW AW BT BS BW zzz AW X =stopped")
+      coreFoundation: "E BT BS BS.1 X.2 =timedOut BW asleep-for-ever AW X =stopped",
+      ours: "E BT BS BS.1 X.2 =timedOut BW AW BT BS BW asleep-for-ever AW X =stopped")
   }
 
   // M28, R99c
@@ -200,7 +201,7 @@ import Testing
   func invalidDate() {
     expectDifference(
       .m28, Program(timers: [TimerPlan(date: 5)], main: [.invalidate(.timer(0)), .ask(.date(0))]),
-      coreFoundation: "@none", ours: "@5")
+      coreFoundation: "date(T0)=none", ours: "date(T0)=5")
   }
 
   // M29, R99
@@ -212,7 +213,7 @@ import Testing
       main: [.watch, .add(.timer(0), 0), .runDefault])
     expectDifference(
       .m29, program,
-      coreFoundation: "E BT BS BW AW T0 BT BS BW AW T0 @5 X =stopped",
-      ours: "E BT BS BW AW T0 BT BS BW AW T0 @1 X =stopped")
+      coreFoundation: "E BT BS BW AW T0 BT BS BW AW T0 date(T0)=5 X =stopped",
+      ours: "E BT BS BW AW T0 BT BS BW AW T0 date(T0)=1 X =stopped")
   }
 }

@@ -81,8 +81,6 @@ extension ModelLoop {
 
   /// Arms the timer descriptor of a mode for the first timer, unless it was armed for the same tick.
   mutating func arm(_ mode: Int) {
-    // M19: there is none.
-    guard !differs(.m19) else { return }
     let tick = firstTick(mode)
     if let tick, tick != modes[mode]?.armedTick {
       modes[mode]?.descriptors.setTimer(to: tick, now: now)

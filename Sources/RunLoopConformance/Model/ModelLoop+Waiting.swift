@@ -23,14 +23,13 @@ extension ModelLoop {
 
   private mutating func sleep(_ mode: Int) {
     sleep = SleepState(mode: mode)
-    while !isReady(mode), !findsReason(mode) {
-      let deadline = differs(.m19) ? sleep?.deadline : modes[mode]?.descriptors.deadline
-      if let next = interruptions.first, next.tick <= deadline ?? .max {
+    while firstReady(mode) == nil, !findsReason(mode) {
+      var deadline = modes[mode]?.descriptors.deadline
+      // M19: the loop counts for itself how long it may sleep.
+      if differs(.m19), let own = sleep?.deadline { deadline = min(own, deadline ?? own) }
+      if let next = interruptions.first, max(now, next.tick) <= deadline ?? .max {
         passTime(to: next.tick)
-        while let next = interruptions.first, next.tick <= now {
-          interruptions.removeFirst()
-          performElsewhere(next.actions)
-        }
+        interrupt()
       } else if let deadline {
         passTime(to: deadline)
         sleep?.looks = true
@@ -49,6 +48,7 @@ extension ModelLoop {
     sleep?.deadline = first
     sleep?.looks = false
     sleep?.hasLooked = true
+    // M19: what is due is due, whatever became of the descriptor.
     if differs(.m19), let first, first <= now { return true }
     if differs(.m20), isStopped(mode) { return true }
     // M1: whatever the observers before the wait have left to be done.
@@ -58,28 +58,33 @@ extension ModelLoop {
     return differs(.m3) && hasBlock(mode) || differs(.m23) && isEmpty(mode)
   }
 
-  /// Whether a descriptor ends the wait.
-  private mutating func isReady(_ mode: Int) -> Bool {
-    // M19: the counter is all there is.
-    differs(.m19) ? wakeUpIsReadable : firstReady(mode) != nil
-  }
-
   /// R10, R11: the one descriptor that a wait reports.
   private mutating func takeReady(_ mode: Int) -> DescriptorSet.Descriptor? {
-    // M19: a wake-up is taken, and what is due is served beside it.
-    if differs(.m19) {
-      wakeUpIsReadable = false
-      return nil
-    }
-    let first = firstReady(mode)
-    if first != nil { modes[mode]?.descriptors.takeFirst() }
+    let taken = takeFirstReady(mode)
+    // M19: nothing that is ready waits for a pass of its own.
+    if differs(.m19) { while takeFirstReady(mode) != nil {} }
+    return taken
+  }
+
+  private mutating func takeFirstReady(_ mode: Int) -> DescriptorSet.Descriptor? {
+    guard let first = firstReady(mode) else { return nil }
+    modes[mode]?.descriptors.takeFirst()
     if first == .wakeUp { wakeUpIsReadable = false }
     return first
   }
 
+  /// What ends the wait, if anything is ready.
   private mutating func firstReady(_ mode: Int) -> DescriptorSet.Descriptor? {
     expireTimers(before: now + 1)
     return modes[mode]?.descriptors.firstReady(wakeUpIsReadable: wakeUpIsReadable)
+  }
+
+  /// Does what another thread does until now.
+  private mutating func interrupt() {
+    while let next = interruptions.first, next.tick <= now {
+      interruptions.removeFirst()
+      performElsewhere(next.actions)
+    }
   }
 
   /// Lets time pass in a sleep.

@@ -68,7 +68,7 @@ extension ModelLoop {
     if differs(.m20) { poke() } else { wakeUp() }
   }
 
-  /// R41: a stop is answered once. R6: that of the run first.
+  /// R6, R41: answers a stop once, that of the run before that of the mode.
   mutating func answersStop(_ mode: Int) -> Bool {
     if innermost.isStopped {
       innermost.isStopped = false

@@ -51,7 +51,8 @@ struct ModelLoop {
   init(_ program: Program, _ switches: Switches) {
     self.program = program
     self.switches = switches
-    interruptions = program.whileAsleep.enumerated()
+    interruptions =
+      program.whileAsleep.enumerated()
       .sorted { ($0.element.tick, $0.offset) < ($1.element.tick, $1.offset) }.map(\.element)[...]
     sources = program.sources.map { _ in SourceState() }
     observers = program.observers.map { _ in ObserverState() }

@@ -1,52 +1,6 @@
 import RunLoopConformance
 import Testing
 
-extension Log {
-  /// The log as the documentation writes it: `E BT BS S0 BW AW X =stopped`.
-  ///
-  /// The first observer is written without its number. `zzz`: asleep for ever.
-  var letters: String { entries.map(\.event.letters).joined(separator: " ") }
-}
-
-extension Log.Event {
-  fileprivate var letters: String {
-    switch self {
-    case .observer(0, let activity): Self.letters(activity)
-    case .observer(let observer, let activity): "\(Self.letters(activity))\(observer)"
-    case .source(let source): "S\(source)"
-    case .timer(let timer): "T\(timer)"
-    case .block(let block): "B\(block)"
-    case .ranWith(let outcome): "=\(outcome)"
-    case .answer(_, .bool(let bool)): bool ? "yes" : "no"
-    case .answer(_, .tick(let tick)): tick.map { "@\($0)" } ?? "@none"
-    case .answer(_, .modes(let modes)): "{\(modes.map(\.letters).sorted().joined(separator: ","))}"
-    case .asleepForEver: "zzz"
-    case .hung: "hung"
-    }
-  }
-
-  private static func letters(_ activity: UInt) -> String {
-    switch activity {
-    case 1: "E"
-    case 2: "BT"
-    case 4: "BS"
-    case 32: "BW"
-    case 64: "AW"
-    case 128: "X"
-    default: "\(activity)?"
-    }
-  }
-}
-
-extension ModeName {
-  fileprivate var letters: String {
-    switch self {
-    case .mode(let number): "\(number)"
-    case .common: "common"
-    }
-  }
-}
-
 /// Core Foundation's bits.
 enum Activities {
   static let entry: UInt = 1
@@ -87,21 +41,35 @@ extension ObserverPlan {
   }
 }
 
-/// The model gives this log of a program, with these rules changed.
-func expectModel(
-  _ program: Program, _ switches: Set<Difference> = [], gives letters: String,
-  sourceLocation: SourceLocation = #_sourceLocation
-) {
-  let log = ReferenceModel(switches: switches).run(program)
-  #expect(log.letters == letters, sourceLocation: sourceLocation)
+extension Log {
+  /// What happened, in the letters of the rules, without when and where.
+  var letters: String { entries.map { "\($0.event)" }.joined(separator: " ") }
 }
 
-/// A program shows a difference: Core Foundation's log, and the one with that one rule changed.
+/// Core Foundation's loop and ours do this, and so says the model.
+func expectRule(_ program: Program, gives letters: String, sourceLocation: SourceLocation = #_sourceLocation) {
+  expectRule(program, coreFoundation: letters, ours: letters, sourceLocation: sourceLocation)
+}
+
+/// Core Foundation's loop and ours do this, each its own, and so says the model.
+func expectRule(
+  _ program: Program, coreFoundation: String, ours: String, sourceLocation: SourceLocation = #_sourceLocation
+) {
+  #expect(program.faults == [], sourceLocation: sourceLocation)
+  let modelOfCoreFoundation = ReferenceModel().run(program)
+  let modelOfOurs = ReferenceModel.ours.run(program)
+  #expect(modelOfCoreFoundation.letters == coreFoundation, sourceLocation: sourceLocation)
+  #expect(modelOfOurs.letters == ours, sourceLocation: sourceLocation)
+  #expect(CoreFoundationMachine().run(program) == modelOfCoreFoundation, sourceLocation: sourceLocation)
+  #expect(RunLoopMachine().run(program) == modelOfOurs, sourceLocation: sourceLocation)
+}
+
+/// A program shows one difference: the model gives our log with that rule changed, as with all.
 func expectDifference(
   _ difference: Difference, _ program: Program, coreFoundation: String, ours: String,
   sourceLocation: SourceLocation = #_sourceLocation
 ) {
-  expectModel(program, gives: coreFoundation, sourceLocation: sourceLocation)
-  expectModel(program, [difference], gives: ours, sourceLocation: sourceLocation)
-  expectModel(program, Set(Difference.allCases), gives: ours, sourceLocation: sourceLocation)
+  expectRule(program, coreFoundation: coreFoundation, ours: ours, sourceLocation: sourceLocation)
+  let log = ReferenceModel(switches: [difference]).run(program)
+  #expect(log.letters == ours, sourceLocation: sourceLocation)
 }
