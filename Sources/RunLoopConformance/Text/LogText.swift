@@ -96,3 +96,14 @@ extension Item: CustomStringConvertible {
     }
   }
 }
+
+extension Comparison.Logs: CustomStringConvertible {
+  public var description: String {
+    """
+    Core Foundation: \(coreFoundation)
+    the model of it: \(modelOfCoreFoundation)
+    ours:            \(ours)
+    the model of it: \(modelOfOurs)
+    """
+  }
+}
