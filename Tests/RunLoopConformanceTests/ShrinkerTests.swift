@@ -17,7 +17,7 @@ struct ShrinkerTests {
     return found
   }
 
-  @Test("of a program that fails for one action, nothing but that action and its place is left, with the smallest numbers")
+  @Test("of a program that fails for one action, nothing but that and its place is left, with the smallest numbers")
   func oneAction() {
     var shrunk = 0
     for number in 0..<40 {
@@ -57,7 +57,8 @@ struct ShrinkerTests {
     var shrinker = Shrinker()
     #expect(
       shrinker.smallest(program, where: fails)
-        == Program(sources: [SourcePlan()], blocks: [Body()], main: [.perform(0, []), .signal(0), .ask(.isSignalled(0))]))
+        == Program(
+          sources: [SourcePlan()], blocks: [Body()], main: [.perform(0, []), .signal(0), .ask(.isSignalled(0))]))
   }
 
   @Test("every step gives a program that can be run")

@@ -11,7 +11,8 @@ struct TwoThreadTests {
         let program = TwoThreads(point, operation, setting).program
         #expect(program.faults == [])
         let verdict = comparison.verdict(on: program)
-        #expect(!verdict.isDifferent, "\(operation), \(setting): \(verdict)\n\(program)\n\(comparison.logs(of: program))")
+        guard verdict.isDifferent else { continue }
+        Issue.record("\(operation), \(setting): \(verdict)\n\(program)\n\(comparison.logs(of: program))")
       }
     }
   }

@@ -77,7 +77,8 @@ struct VirtualClockTests {
   func realTime() {
     let fired = DispatchSemaphore(value: 0)
     let thread = ProgramThread {
-      let timer = CFRunLoopTimerCreateWithHandler(nil, CFAbsoluteTimeGetCurrent() + 0.01, 0, 0, 0) { _ in fired.signal() }
+      let date = CFAbsoluteTimeGetCurrent() + 0.01
+      let timer = CFRunLoopTimerCreateWithHandler(nil, date, 0, 0, 0) { _ in fired.signal() }
       CFRunLoopAddTimer(CFRunLoopGetCurrent(), timer, kCFRunLoopDefaultMode)
       // Until the timer has fired: nothing is left then.
       let result = CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1e10, false)
@@ -113,7 +114,8 @@ struct VirtualClockTests {
   @Test("a timer that is set to a time in the past is ready at once; one that is taken back tells of nothing")
   func timerDescriptors() {
     typealias Create = @convention(c) (clockid_t, Int32) -> Int32
-    typealias SetTime = @convention(c) (Int32, Int32, UnsafePointer<itimerspec>?, UnsafeMutablePointer<itimerspec>?) -> Int32
+    typealias SetTime =
+      @convention(c) (Int32, Int32, UnsafePointer<itimerspec>?, UnsafeMutablePointer<itimerspec>?) -> Int32
     guard let create = Self.find("timerfd_create", as: Create.self),
       let setTime = Self.find("timerfd_settime", as: SetTime.self)
     else {
@@ -156,7 +158,8 @@ struct VirtualClockTests {
 
   @Test("a wait with a time of its own lasts so long on the clock")
   func timeout() {
-    typealias Poll = @convention(c) (UnsafeMutableRawPointer?, UInt, UnsafePointer<timespec>?, UnsafeRawPointer?) -> Int32
+    typealias Poll =
+      @convention(c) (UnsafeMutableRawPointer?, UInt, UnsafePointer<timespec>?, UnsafeRawPointer?) -> Int32
     guard let poll = Self.find("ppoll", as: Poll.self) else {
       Issue.record("a call is not to be found")
       return

@@ -2,8 +2,8 @@ import Glibc
 import RunLoopCore
 
 /// The command-line tool `conformance`.
-public struct ConformanceCommand {
-  public static let usage = """
+package struct ConformanceCommand {
+  package static let usage = """
     usage: conformance [--seed N] [--programs N] [--jobs N]
            conformance --seed N --program N
            conformance --file PATH
@@ -22,7 +22,7 @@ public struct ConformanceCommand {
   let print: (String) -> Void
   private let complain: (String) -> Void
 
-  public init() {
+  package init() {
     self.init(
       print: { text in Swift.print(text) },
       complain: { text in
@@ -40,7 +40,7 @@ public struct ConformanceCommand {
   ///
   /// - Parameter arguments: What follows the tool's name.
   /// - Returns: The status to exit with: 0 if all is well, 1 if a program is different, 2 for a mistake in the arguments.
-  public func run(_ arguments: [String]) -> Int32 {
+  package func run(_ arguments: [String]) -> Int32 {
     do {
       let arguments = try ConformanceArguments(arguments)
       let sabotage = try sabotage(arguments.breaks)

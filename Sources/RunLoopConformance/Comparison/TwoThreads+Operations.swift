@@ -2,7 +2,7 @@ extension TwoThreads {
   /// What the other thread does.
   ///
   /// The program's idle source is 0, its stopping timer 0; source 2, timer 3 and observer 3 are in no mode yet.
-  public enum Operation: CaseIterable, Hashable, Sendable {
+  package enum Operation: CaseIterable, Hashable, Sendable {
     case nothing, wake, stop, stopMode, stopOtherMode, stopTwice
     case post, postCommon, postOther, postAndWake, postAndStop
     case signal, signalAndWake, signalAndStop, addSignalled

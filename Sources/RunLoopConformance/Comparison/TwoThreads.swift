@@ -1,19 +1,19 @@
 /// What another thread does to a loop at one point of a pass: every operation at every point.
 ///
 /// The loop's thread reaches the point in a call-out and waits there for the other, or it sleeps.
-public struct TwoThreads: Hashable, Sendable {
-  public var point: Point
-  public var operation: Operation
-  public var setting: Setting
+package struct TwoThreads: Hashable, Sendable {
+  package var point: Point
+  package var operation: Operation
+  package var setting: Setting
 
-  public init(_ point: Point, _ operation: Operation, _ setting: Setting) {
+  package init(_ point: Point, _ operation: Operation, _ setting: Setting) {
     self.point = point
     self.operation = operation
     self.setting = setting
   }
 
   /// Every operation at every point in every setting.
-  public static var all: [TwoThreads] {
+  package static var all: [TwoThreads] {
     var all: [TwoThreads] = []
     for point in Point.allCases {
       for operation in Operation.allCases {
@@ -23,12 +23,12 @@ public struct TwoThreads: Hashable, Sendable {
     return all
   }
 
-  public enum Point: CaseIterable, Hashable, Sendable {
+  package enum Point: CaseIterable, Hashable, Sendable {
     case beforeRun, entry, beforeTimers, beforeSources, block, source, blockOfSource
     case beforeWaiting, asleep, afterWaiting, timer, blockOfTimer, exit, afterRun
   }
 
-  public enum Setting: CaseIterable, Hashable, Sendable {
+  package enum Setting: CaseIterable, Hashable, Sendable {
     case runForever, runForSource, poll
     /// The point is in a run of another mode, nested in a call-out of the one that is acted upon.
     case nested
@@ -37,7 +37,7 @@ public struct TwoThreads: Hashable, Sendable {
   }
 
   /// The program: a mode with something of each kind, a timer that stops at last, and an observer of everything.
-  public var program: Program {
+  package var program: Program {
     var program = Program()
     program.sources = [
       SourcePlan(), SourcePlan(body: Body(point == .source ? [there] : [[.perform(1, [inner])]])), SourcePlan(),

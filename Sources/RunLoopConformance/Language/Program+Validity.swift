@@ -1,6 +1,6 @@
 extension Program {
-  /// What a machine could make nothing of: numbers that name nothing, times that go backwards. Empty if all is well.
-  public var faults: [String] {
+  /// What a machine could make nothing of: numbers that name nothing, times that go backwards.
+  package var faults: [String] {
     var faults: [String] = []
     for timer in timers where timer.interval < 0 { faults.append("a timer's interval is \(timer.interval)") }
     for interruption in whileAsleep where interruption.tick < 0 {
@@ -68,7 +68,11 @@ extension Program {
     func changed(_ actions: [Action]) -> [Action] {
       var inner: [Action] = []
       for action in actions {
-        if case .elsewhere(let actions) = action { inner.append(.elsewhere(changed(actions))) } else { inner.append(action) }
+        if case .elsewhere(let actions) = action {
+          inner.append(.elsewhere(changed(actions)))
+        } else {
+          inner.append(action)
+        }
       }
       return change(inner)
     }

@@ -8,7 +8,9 @@ extension Generator {
   }
 
   enum ActionKind: CaseIterable {
-    case add, remove, invalidate, signal, perform, addCommonMode, setDate, stop, stopMode, wakeUp, run, work, ask, elsewhere
+    case add, remove, invalidate, addCommonMode
+    case signal, perform, setDate, stop, stopMode, wakeUp
+    case run, work, ask, elsewhere
   }
 
   mutating func actions(_ count: ClosedRange<Int>, in actor: Actor) -> [Action] {

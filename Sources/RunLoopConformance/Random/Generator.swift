@@ -2,13 +2,13 @@
 ///
 /// Most have a stopper: a repeating timer that is in every mode, that no action touches, and whose call-out stops the innermost
 /// run. A program without one ends because a loop that would sleep for ever is stopped, and because a full log ends it.
-public struct Generator: Sendable {
+package struct Generator: Sendable {
   var random: SplitMix64
   /// What there is to act upon.
   var shape = Shape()
 
   /// The generator of one program of a series.
-  public init(seed: UInt64, number: Int) {
+  package init(seed: UInt64, number: Int) {
     var seeds = SplitMix64(seed: seed)
     random = SplitMix64(seed: seeds.next() ^ (UInt64(number) &* 0xD1B5_4A32_D192_ED03))
   }
@@ -47,7 +47,7 @@ public struct Generator: Sendable {
     return shape
   }
 
-  public mutating func program() -> Program {
+  package mutating func program() -> Program {
     shape = makeShape()
     var program = Program()
     for _ in 0..<shape.sources {
