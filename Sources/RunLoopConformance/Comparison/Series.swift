@@ -40,7 +40,13 @@ package struct Series: Sendable {
       return parts
     }
 
-    mutating func note(_ verdict: Comparison.Verdict, of number: Int) {
+    fileprivate mutating func add(_ other: Report) {
+      equal += other.equal
+      named.merge(other.named, uniquingKeysWith: +)
+      different.merge(other.different) { first, _ in first }
+    }
+
+    fileprivate mutating func note(_ verdict: Comparison.Verdict, of number: Int) {
       switch verdict {
       case .equal: equal += 1
       case .named(let differences): named[differences, default: 0] += 1
@@ -56,25 +62,25 @@ package struct Series: Sendable {
 
   /// Compares the programs until the last, or until too many differ.
   package func run() -> Report {
-    let state = Mutex((next: numbers.lowerBound, report: Report()))
-    @Sendable func takeNext() -> Int? {
-      state.withLock { state in
-        guard state.next < numbers.upperBound, state.report.different.count < patience else { return nil }
-        // A program that hangs has its thread for ever.
-        guard !state.report.different.values.contains(where: { $0.contains(.hung) }) else { return nil }
-        state.next += 1
-        return state.next - 1
-      }
-    }
+    let next = Atomic(numbers.lowerBound)
+    let differing = Atomic(0)
     let workers = (0..<jobs).map { _ in
       startThread {
-        while let number = takeNext() {
+        var report = Report()
+        while differing.load(ordering: .relaxed) < patience {
+          let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
+          guard number < numbers.upperBound else { break }
           let verdict = comparison.verdict(on: program(number))
-          state.withLock { $0.report.note(verdict, of: number) }
+          report.note(verdict, of: number)
+          guard case .different(let disagreement) = verdict else { continue }
+          // A program that hangs has its thread for ever: one is enough.
+          differing.wrappingAdd(disagreement.contains(.hung) ? patience : 1, ordering: .relaxed)
         }
+        return report
       }
     }
-    for worker in workers { worker.result() }
-    return state.withLock { $0.report }
+    var report = Report()
+    for worker in workers { report.add(worker.result()) }
+    return report
   }
 }
