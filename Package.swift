@@ -51,7 +51,7 @@ let package = Package(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopConformanceTests", dependencies: ["RunLoopConformance", "RunLoopCore"],
+      name: "RunLoopConformanceTests", dependencies: ["CVirtualCalls", "RunLoopConformance", "RunLoopCore"],
       swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]

@@ -1,6 +1,5 @@
 #include "Clock.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
@@ -185,15 +184,4 @@ void cvc_clock_move(cvc_clock *clock, int64_t now) {
 enum cvc_sleep cvc_ask_sleeper(cvc_clock *clock, int64_t deadline) {
   if (clock->sleeper != NULL) return clock->sleeper(clock->context, deadline);
   return deadline == CVC_NEVER ? CVC_WAIT_FOR_EVENTS : CVC_SLEEP_UNTIL_DEADLINE;
-}
-
-int cvc_thread_join(pthread_t thread, int seconds) {
-  // The C library counts in real time, whatever clock this thread is on.
-  cvc_clock *joined = cvc_joined;
-  cvc_joined = NULL;
-  struct timespec limit;
-  clock_gettime(CLOCK_REALTIME, &limit);
-  cvc_joined = joined;
-  limit.tv_sec += seconds;
-  return pthread_timedjoin_np(thread, NULL, &limit);
 }

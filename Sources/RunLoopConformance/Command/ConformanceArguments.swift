@@ -45,7 +45,9 @@ struct ConformanceArguments: Equatable {
 
   private static func number<Number: FixedWidthInteger>(_ text: String?, of option: String) throws(Failure) -> Number {
     let text = try value(text, of: option)
-    guard let number = Number(text), number >= 0 else { throw Failure(message: "\(option) wants a number, not \(text)") }
+    guard let number = Number(text), number >= 0 else {
+      throw Failure(message: "\(option) wants a number, not \(text)")
+    }
     return number
   }
 }

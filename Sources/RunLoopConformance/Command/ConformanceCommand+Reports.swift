@@ -49,7 +49,7 @@ extension ConformanceCommand {
 }
 
 extension Comparison.Disagreement: CustomStringConvertible {
-  public var description: String {
+  package var description: String {
     if contains(.hung) { return "a loop does not come to an end" }
     var loops: [String] = []
     if contains(.coreFoundation) { loops.append("Core Foundation's loop") }
@@ -59,7 +59,7 @@ extension Comparison.Disagreement: CustomStringConvertible {
 }
 
 extension Comparison.Verdict: CustomStringConvertible {
-  public var description: String {
+  package var description: String {
     switch self {
     case .equal: "equal"
     case .named(let differences): "named " + differences.sorted().map(\.description).joined(separator: " ")

@@ -2,8 +2,8 @@ import Glibc
 import RunLoopCore
 
 /// The command-line tool `conformance`.
-public struct ConformanceCommand {
-  public static let usage = """
+package struct ConformanceCommand {
+  package static let usage = """
     usage: conformance [--seed N] [--programs N] [--jobs N]
            conformance --seed N --program N
            conformance --file PATH
@@ -19,10 +19,10 @@ public struct ConformanceCommand {
       --break NAME   breaks this project's loop in one way, in a debug build: to see that it is noticed
     """
 
-  private let print: (String) -> Void
+  let print: (String) -> Void
   private let complain: (String) -> Void
 
-  public init() {
+  package init() {
     self.init(
       print: { text in Swift.print(text) },
       complain: { text in
@@ -40,7 +40,7 @@ public struct ConformanceCommand {
   ///
   /// - Parameter arguments: What follows the tool's name.
   /// - Returns: The status to exit with: 0 if all is well, 1 if a program is different, 2 for a mistake in the arguments.
-  public func run(_ arguments: [String]) -> Int32 {
+  package func run(_ arguments: [String]) -> Int32 {
     do {
       let arguments = try ConformanceArguments(arguments)
       let sabotage = try sabotage(arguments.breaks)
@@ -100,12 +100,11 @@ public struct ConformanceCommand {
 }
 
 extension Sabotage {
-  /// The ways to break a loop that a program can notice.
+  /// The ways to break a loop that a program can notice, and that let it come to its end.
   static let named: [String: Sabotage] = [
-    "observersReversed": .observersReversed, "stopIgnored": .stopIgnored, "missedTicksMadeUp": .missedTicksMadeUp,
-    "commonItemsNotCopied": .commonItemsNotCopied, "timersInEveryMode": .timersInEveryMode,
-    "duplicatesAdded": .duplicatesAdded, "observersKeepAlive": .observersKeepAlive,
-    "emptyModesForgotten": .emptyModesForgotten, "invalidKept": .invalidKept, "commonModeRuns": .commonModeRuns,
-    "signalsWake": .signalsWake, "postsMakeTimers": .postsMakeTimers, "sleepInSlices": .sleepInSlices,
+    "observersReversed": .observersReversed, "missedTicksMadeUp": .missedTicksMadeUp,
+    "commonItemsNotCopied": .commonItemsNotCopied, "duplicatesAdded": .duplicatesAdded,
+    "observersKeepAlive": .observersKeepAlive, "emptyModesForgotten": .emptyModesForgotten,
+    "invalidKept": .invalidKept, "commonModeRuns": .commonModeRuns, "signalsWake": .signalsWake,
   ]
 }

@@ -1,10 +1,10 @@
 /// Runs a program on Core Foundation's loop, on ours and on the model of both, and compares the logs.
-public struct Comparison: Sendable {
+package struct Comparison: Sendable {
   private let coreFoundation: any Machine
   private let ours: any Machine
   private let model: @Sendable (Set<Difference>) -> any Machine
 
-  public init() { self.init(ours: RunLoopMachine()) }
+  package init() { self.init(ours: RunLoopMachine()) }
 
   /// Compares with other machines in the place of the usual ones.
   init(
@@ -17,7 +17,7 @@ public struct Comparison: Sendable {
   }
 
   /// What the comparison of one program has found.
-  public enum Verdict: Hashable, Sendable {
+  package enum Verdict: Hashable, Sendable {
     /// All logs are the same.
     case equal
     /// Both loops do what the model says, which names why they differ: the smallest set of differences that gives our
@@ -28,34 +28,34 @@ public struct Comparison: Sendable {
   }
 
   /// Which loop does not do what the model says, or does not come to an end.
-  public struct Disagreement: OptionSet, Hashable, Sendable {
-    public let rawValue: Int
+  package struct Disagreement: OptionSet, Hashable, Sendable {
+    package let rawValue: Int
 
-    public init(rawValue: Int) { self.rawValue = rawValue }
+    package init(rawValue: Int) { self.rawValue = rawValue }
 
-    public static let coreFoundation = Disagreement(rawValue: 1)
-    public static let ours = Disagreement(rawValue: 2)
+    package static let coreFoundation = Disagreement(rawValue: 1)
+    package static let ours = Disagreement(rawValue: 2)
     /// A loop does not come to an end.
-    public static let hung = Disagreement(rawValue: 4)
+    package static let hung = Disagreement(rawValue: 4)
   }
 
   /// The logs of one program.
-  public struct Logs: Hashable, Sendable {
-    public var coreFoundation: Log
-    public var ours: Log
+  package struct Logs: Hashable, Sendable {
+    package var coreFoundation: Log
+    package var ours: Log
     /// What the model says that Core Foundation's loop does.
-    public var modelOfCoreFoundation: Log
+    package var modelOfCoreFoundation: Log
     /// What the model says that our loop does.
-    public var modelOfOurs: Log
+    package var modelOfOurs: Log
   }
 
-  public func logs(of program: Program) -> Logs {
+  package func logs(of program: Program) -> Logs {
     Logs(
       coreFoundation: coreFoundation.run(program), ours: ours.run(program),
       modelOfCoreFoundation: model([]).run(program), modelOfOurs: model(Set(Difference.allCases)).run(program))
   }
 
-  public func verdict(on program: Program) -> Verdict {
+  package func verdict(on program: Program) -> Verdict {
     let logs = logs(of: program)
     var disagreement: Disagreement = []
     if logs.coreFoundation != logs.modelOfCoreFoundation { disagreement.insert(.coreFoundation) }

@@ -2,18 +2,18 @@ import RunLoopCore
 import Synchronization
 
 /// Many random programs, compared.
-public struct Series: Sendable {
-  public var seed: UInt64
+package struct Series: Sendable {
+  package var seed: UInt64
   /// The numbers of the programs.
-  public var numbers: Range<Int>
+  package var numbers: Range<Int>
   /// How many threads compare.
-  public var jobs: Int
+  package var jobs: Int
   /// How many programs may differ before the series ends.
-  public var patience = 5
+  package var patience = 5
 
   private let comparison: Comparison
 
-  public init(seed: UInt64, numbers: Range<Int>, jobs: Int = 1, comparison: Comparison = Comparison()) {
+  package init(seed: UInt64, numbers: Range<Int>, jobs: Int = 1, comparison: Comparison = Comparison()) {
     self.seed = seed
     self.numbers = numbers
     self.jobs = jobs
@@ -21,18 +21,18 @@ public struct Series: Sendable {
   }
 
   /// What a series has found.
-  public struct Report: Hashable, Sendable {
-    public var equal = 0
+  package struct Report: Hashable, Sendable {
+    package var equal = 0
     /// How many programs each set of differences explains.
-    public var named: [Set<Difference>: Int] = [:]
+    package var named: [Set<Difference>: Int] = [:]
     /// The programs in which a loop does not do what the model says, by their numbers.
-    public var different: [Int: Comparison.Disagreement] = [:]
+    package var different: [Int: Comparison.Disagreement] = [:]
 
-    public var namedCount: Int { named.values.reduce(0, +) }
-    public var count: Int { equal + namedCount + different.count }
+    package var namedCount: Int { named.values.reduce(0, +) }
+    package var count: Int { equal + namedCount + different.count }
 
     /// How many programs each difference had a part in.
-    public var parts: [Difference: Int] {
+    package var parts: [Difference: Int] {
       var parts: [Difference: Int] = [:]
       for (differences, count) in named {
         for difference in differences { parts[difference, default: 0] += count }
@@ -49,13 +49,13 @@ public struct Series: Sendable {
     }
   }
 
-  public func program(_ number: Int) -> Program {
+  package func program(_ number: Int) -> Program {
     var generator = Generator(seed: seed, number: number)
     return generator.program()
   }
 
   /// Compares the programs until the last, or until too many differ.
-  public func run() -> Report {
+  package func run() -> Report {
     let state = Mutex((next: numbers.lowerBound, report: Report()))
     @Sendable func takeNext() -> Int? {
       state.withLock { state in

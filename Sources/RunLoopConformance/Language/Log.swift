@@ -1,26 +1,26 @@
 /// What a program's call-outs, runs and questions gave, in order.
-public struct Log: Hashable, Sendable {
-  public var entries: [Entry] = []
+package struct Log: Hashable, Sendable {
+  package var entries: [Entry] = []
 
-  public init(_ entries: [Entry] = []) { self.entries = entries }
+  package init(_ entries: [Entry] = []) { self.entries = entries }
 
   /// How many entries a log holds; a program that fills its log has ended.
-  public static let limit = 400
+  package static let limit = 400
 
-  public var isFull: Bool { entries.count >= Self.limit }
+  package var isFull: Bool { entries.count >= Self.limit }
 
-  public struct Entry: Hashable, Sendable {
-    public var event: Event
+  package struct Entry: Hashable, Sendable {
+    package var event: Event
     /// The state when it happened.
-    public var state: State
+    package var state: State
 
-    public init(_ event: Event, _ state: State) {
+    package init(_ event: Event, _ state: State) {
       self.event = event
       self.state = state
     }
   }
 
-  public enum Event: Hashable, Sendable {
+  package enum Event: Hashable, Sendable {
     /// An observer was called for one activity, by Core Foundation's bit.
     case observer(Int, UInt)
     case source(Int)
@@ -37,15 +37,15 @@ public struct Log: Hashable, Sendable {
   }
 
   /// What could be seen of the loop, from within a call-out or between runs.
-  public struct State: Hashable, Sendable {
-    public var tick: Int
+  package struct State: Hashable, Sendable {
+    package var tick: Int
     /// How many runs are active.
-    public var depth: Int
+    package var depth: Int
     /// The mode that runs.
-    public var mode: ModeName?
-    public var isWaiting: Bool
+    package var mode: ModeName?
+    package var isWaiting: Bool
 
-    public init(tick: Int, depth: Int, mode: ModeName?, isWaiting: Bool) {
+    package init(tick: Int, depth: Int, mode: ModeName?, isWaiting: Bool) {
       self.tick = tick
       self.depth = depth
       self.mode = mode
@@ -55,14 +55,14 @@ public struct Log: Hashable, Sendable {
 }
 
 /// The raw values are Core Foundation's.
-public enum RunOutcome: Int32, Hashable, Sendable {
+package enum RunOutcome: Int32, Hashable, Sendable {
   case finished = 1
   case stopped = 2
   case timedOut = 3
   case handledSource = 4
 }
 
-public enum Answer: Hashable, Sendable {
+package enum Answer: Hashable, Sendable {
   case bool(Bool)
   /// A date in ticks; nil: none.
   case tick(Int?)
@@ -70,6 +70,6 @@ public enum Answer: Hashable, Sendable {
 }
 
 /// Something that runs programs.
-public protocol Machine: Sendable {
+package protocol Machine: Sendable {
   func run(_ program: Program) -> Log
 }

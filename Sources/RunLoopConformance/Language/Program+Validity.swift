@@ -1,19 +1,12 @@
 extension Program {
-  /// What a machine could make nothing of: numbers that name nothing, times that go backwards; and what a machine is free to
-  /// do in several ways.
-  ///
-  /// Empty if all is well.
-  public var faults: [String] {
+  /// What a machine could make nothing of: numbers that name nothing, times that go backwards.
+  package var faults: [String] {
     var faults: [String] = []
     for timer in timers where timer.interval < 0 { faults.append("a timer's interval is \(timer.interval)") }
     for interruption in whileAsleep where interruption.tick < 0 {
       faults.append("an interruption comes at tick \(interruption.tick)")
     }
     forEachAction { action in faults += self.faults(of: action) }
-    // Only a program without other faults can be run by the model.
-    if faults.isEmpty, showsOrderOfCommonItems {
-      faults.append("the log shows in which order common items enter a mode, and no order is promised")
-    }
     return faults
   }
 
@@ -75,7 +68,11 @@ extension Program {
     func changed(_ actions: [Action]) -> [Action] {
       var inner: [Action] = []
       for action in actions {
-        if case .elsewhere(let actions) = action { inner.append(.elsewhere(changed(actions))) } else { inner.append(action) }
+        if case .elsewhere(let actions) = action {
+          inner.append(.elsewhere(changed(actions)))
+        } else {
+          inner.append(action)
+        }
       }
       return change(inner)
     }

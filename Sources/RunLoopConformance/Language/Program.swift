@@ -15,23 +15,25 @@
 /// - **A run** is not begun by another thread, nor within ``deepestRun`` runs; nothing is logged then.
 /// - **A full log**, with ``Log/limit`` entries, ends the program: from then on no action is done, every call-out only stops
 ///   the loop, and nothing is logged.
-public struct Program: Hashable, Sendable {
-  public var sources: [SourcePlan]
-  public var observers: [ObserverPlan]
-  public var timers: [TimerPlan]
-  /// What blocks do. A block is performed as often as an action says so.
-  public var blocks: [Body]
+package struct Program: Hashable, Sendable {
+  package var sources: [SourcePlan]
+  package var observers: [ObserverPlan]
+  package var timers: [TimerPlan]
+  /// What blocks do.
+  ///
+  /// A block is performed as often as an action says so.
+  package var blocks: [Body]
   /// What the loop's thread does, from the outermost level.
-  public var main: [Action]
+  package var main: [Action]
   /// What another thread does while the loop sleeps over a tick, in the order of the ticks.
   ///
   /// Those of one tick come in the order in which they stand here.
-  public var whileAsleep: [Interruption]
+  package var whileAsleep: [Interruption]
 
   /// How many runs may be active at once.
-  public static let deepestRun = 8
+  package static let deepestRun = 8
 
-  public init(
+  package init(
     sources: [SourcePlan] = [], observers: [ObserverPlan] = [], timers: [TimerPlan] = [], blocks: [Body] = [],
     main: [Action] = [], whileAsleep: [Interruption] = []
   ) {
@@ -45,24 +47,24 @@ public struct Program: Hashable, Sendable {
 }
 
 /// A source that is signalled by hand.
-public struct SourcePlan: Hashable, Sendable {
-  public var order: Int
-  public var body: Body
+package struct SourcePlan: Hashable, Sendable {
+  package var order: Int
+  package var body: Body
 
-  public init(order: Int = 0, body: Body = Body()) {
+  package init(order: Int = 0, body: Body = Body()) {
     self.order = order
     self.body = body
   }
 }
 
-public struct ObserverPlan: Hashable, Sendable {
+package struct ObserverPlan: Hashable, Sendable {
   /// Core Foundation's bits of the activities.
-  public var activities: UInt
-  public var repeats: Bool
-  public var order: Int
-  public var body: Body
+  package var activities: UInt
+  package var repeats: Bool
+  package var order: Int
+  package var body: Body
 
-  public init(activities: UInt, repeats: Bool = true, order: Int = 0, body: Body = Body()) {
+  package init(activities: UInt, repeats: Bool = true, order: Int = 0, body: Body = Body()) {
     self.activities = activities
     self.repeats = repeats
     self.order = order
@@ -70,14 +72,14 @@ public struct ObserverPlan: Hashable, Sendable {
   }
 }
 
-public struct TimerPlan: Hashable, Sendable {
+package struct TimerPlan: Hashable, Sendable {
   /// When it fires first; negative: before the program began.
-  public var date: Int
+  package var date: Int
   /// The ticks between two dates; zero: the timer fires once.
-  public var interval: Int
-  public var body: Body
+  package var interval: Int
+  package var body: Body
 
-  public init(date: Int, interval: Int = 0, body: Body = Body()) {
+  package init(date: Int, interval: Int = 0, body: Body = Body()) {
     self.date = date
     self.interval = interval
     self.body = body
@@ -85,47 +87,47 @@ public struct TimerPlan: Hashable, Sendable {
 }
 
 /// What a call-out does.
-public struct Body: Hashable, Sendable {
+package struct Body: Hashable, Sendable {
   /// What the first call does, the second, and so on.
-  public var calls: [[Action]]
+  package var calls: [[Action]]
   /// What every call after those does.
-  public var afterwards: [Action]
+  package var afterwards: [Action]
 
-  public init(_ calls: [[Action]] = [], afterwards: [Action] = []) {
+  package init(_ calls: [[Action]] = [], afterwards: [Action] = []) {
     self.calls = calls
     self.afterwards = afterwards
   }
 
   /// The actions of the call with this number, from zero.
-  public func actions(ofCall number: Int) -> [Action] {
+  package func actions(ofCall number: Int) -> [Action] {
     number < calls.count ? calls[number] : afterwards
   }
 }
 
 /// What another thread does at a tick that the loop sleeps over.
-public struct Interruption: Hashable, Sendable {
-  public var tick: Int
-  public var actions: [Action]
+package struct Interruption: Hashable, Sendable {
+  package var tick: Int
+  package var actions: [Action]
 
-  public init(at tick: Int, _ actions: [Action]) {
+  package init(at tick: Int, _ actions: [Action]) {
     self.tick = tick
     self.actions = actions
   }
 }
 
 /// A mode by its number: 0 is the default mode.
-public enum ModeName: Hashable, Sendable {
+package enum ModeName: Hashable, Sendable {
   case mode(Int)
   case common
 }
 
-public enum Item: Hashable, Sendable {
+package enum Item: Hashable, Sendable {
   case source(Int)
   case observer(Int)
   case timer(Int)
 }
 
-public enum Action: Hashable, Sendable {
+package enum Action: Hashable, Sendable {
   case add(Item, ModeName)
   case remove(Item, ModeName)
   case invalidate(Item)
@@ -147,14 +149,14 @@ public enum Action: Hashable, Sendable {
 }
 
 /// How long a run may last.
-public enum Limit: Hashable, Sendable {
+package enum Limit: Hashable, Sendable {
   /// One pass that does not wait.
   case poll
   case forever
 }
 
 /// What a program asks, and its log answers.
-public enum Question: Hashable, Sendable {
+package enum Question: Hashable, Sendable {
   case contains(Item, ModeName)
   case isValid(Item)
   case isSignalled(Int)

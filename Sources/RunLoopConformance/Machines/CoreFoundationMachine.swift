@@ -4,10 +4,10 @@ import Foundation
 /// Core Foundation's run loop on virtual time.
 ///
 /// Each program has a fresh thread, which is not the main one: the main loop is never empty.
-public struct CoreFoundationMachine: Machine {
-  public init() {}
+package struct CoreFoundationMachine: Machine {
+  package init() {}
 
-  public func run(_ program: Program) -> Log {
+  package func run(_ program: Program) -> Log {
     let clock = VirtualClock()
     let task = ProgramTask()
     let thread = ProgramThread {

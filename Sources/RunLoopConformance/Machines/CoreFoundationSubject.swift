@@ -13,6 +13,9 @@ final class CoreFoundationSubject: Subject, @unchecked Sendable {
   /// What sources are given as their information.
   private var sourceCalls: [SourceCall] = []
   private var signals: Int64 = 0
+  /// The items that were added to the common modes, as they were added; some may be invalid by now.
+  private var commonItems: [Item] = []
+  private var commonModes: Set<Int> = [0]
 
   /// The calling thread is on the clock.
   init(_ clock: VirtualClock) {
@@ -66,6 +69,7 @@ extension CoreFoundationSubject {
 
 extension CoreFoundationSubject {
   func add(_ item: Item, to mode: ModeName) {
+    if mode == .common, !commonItems.contains(item) { commonItems.append(item) }
     switch item {
     case .source(let index): CFRunLoopAddSource(loop, sources[index], Self.spell(mode))
     case .observer(let index): CFRunLoopAddObserver(loop, observers[index], Self.spell(mode))
@@ -74,6 +78,7 @@ extension CoreFoundationSubject {
   }
 
   func remove(_ item: Item, from mode: ModeName) {
+    if mode == .common { commonItems.removeAll { $0 == item } }
     switch item {
     case .source(let index): CFRunLoopRemoveSource(loop, sources[index], Self.spell(mode))
     case .observer(let index): CFRunLoopRemoveObserver(loop, observers[index], Self.spell(mode))
@@ -105,7 +110,16 @@ extension CoreFoundationSubject {
     CFRunLoopPerformBlock(loop, names) { [unowned interpreter] in interpreter.callOut(.block(block)) }
   }
 
-  func addCommonMode(_ mode: Int) { CFRunLoopAddCommonMode(loop, Self.spell(.mode(mode))) }
+  /// Makes a mode common, and adds the common items to it in the order in which they became common.
+  ///
+  /// Core Foundation adds them in the order of a set, which depends on where they lie in memory. What they are in already,
+  /// it leaves as it is: the order is made definite by adding them first.
+  func addCommonMode(_ mode: Int) {
+    if commonModes.insert(mode).inserted {
+      for item in commonItems { add(item, to: .mode(mode)) }
+    }
+    CFRunLoopAddCommonMode(loop, Self.spell(.mode(mode)))
+  }
 
   func setDate(ofTimer timer: Int, to tick: Int) {
     CFRunLoopTimerSetNextFireDate(timers[timer], Self.begin + Double(tick))

@@ -17,9 +17,9 @@ final class ProgramThread: Sendable {
 
   /// Waits until the thread and what it leaves to its destructors have ended; false if it does not end.
   ///
-  /// Once.
-  func end() -> Bool {
-    let answer = cvc_thread_join(thread, Self.patience)
+  /// Once if it is true.
+  func end(within seconds: Int32 = patience) -> Bool {
+    let answer = cvc_thread_join(thread, seconds)
     precondition(answer == 0 || answer == ETIMEDOUT, "a thread could not be joined (error \(answer))")
     return answer == 0
   }

@@ -3,15 +3,15 @@ package import RunLoopCore
 /// Our run loop on virtual time.
 ///
 /// Each program has a fresh thread.
-public struct RunLoopMachine: Machine {
+package struct RunLoopMachine: Machine {
   private let sabotage: Sabotage
 
-  public init() { self.init(sabotage: []) }
+  package init() { self.init(sabotage: []) }
 
   /// A loop that is broken on purpose, in a debug build.
   package init(sabotage: Sabotage) { self.sabotage = sabotage }
 
-  public func run(_ program: Program) -> Log {
+  package func run(_ program: Program) -> Log {
     let task = ProgramTask()
     let sabotage = sabotage
     let thread = ProgramThread {

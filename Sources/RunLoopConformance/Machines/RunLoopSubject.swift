@@ -35,7 +35,9 @@ extension RunLoopSubject {
       observers.append(observer)
     }
     for (index, plan) in program.timers.enumerated() {
-      let timer = Timer(deadline: Self.instant(plan.date), interval: .seconds(plan.interval)) { [unowned interpreter] _ in
+      let timer = Timer(
+        deadline: Self.instant(plan.date), interval: .seconds(plan.interval)
+      ) { [unowned interpreter] _ in
         interpreter.callOut(.timer(index))
       }
       timers.append(timer)

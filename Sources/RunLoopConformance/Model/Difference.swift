@@ -2,7 +2,7 @@
 ///
 /// The numbers are those of the article on the differences. One that is missing here cannot be shown: it is about locks,
 /// descriptors, tolerances, closures, threads or processes, of which the language of programs knows nothing.
-public enum Difference: Int, CaseIterable, Hashable, Sendable {
+package enum Difference: Int, CaseIterable, Hashable, Sendable {
   /// Work that can run keeps the loop from sleeping.
   case m1 = 1
   /// No wake-up is lost to a nested run.
@@ -33,10 +33,10 @@ public enum Difference: Int, CaseIterable, Hashable, Sendable {
 
 extension Difference: Comparable, CustomStringConvertible {
   /// Whether one has the smaller number.
-  public static func < (left: Difference, right: Difference) -> Bool { left.rawValue < right.rawValue }
+  package static func < (left: Difference, right: Difference) -> Bool { left.rawValue < right.rawValue }
 
   /// The number as the documentation writes it.
-  public var description: String { "M\(rawValue)" }
+  package var description: String { "M\(rawValue)" }
 }
 
 /// A set of differences that is asked at every step.

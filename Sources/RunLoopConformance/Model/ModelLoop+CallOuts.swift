@@ -48,7 +48,7 @@ extension ModelLoop {
   func hasBlock(_ mode: Int) -> Bool { blocks.contains { canRun($0, mode) } }
 
   mutating func post(_ block: Int, _ names: [ModeName]) {
-    // R56: a block for no mode does nothing.
+    // R56, M21: one for no mode never runs, and wakes nobody.
     guard !names.isEmpty else { return }
     blocks.append(PostedBlock(number: block, modes: Set(names)))
     // R22, R30. M11.

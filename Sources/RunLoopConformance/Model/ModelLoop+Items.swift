@@ -109,12 +109,13 @@ extension ModelLoop {
 
   /// R102.
   ///
-  /// The common items enter the mode in the order in which they came, or in another: Core Foundation has them in a set.
+  /// The common items enter the mode in the order in which they came. Core Foundation has them in a set; its machine sees to
+  /// the order.
   mutating func addCommonMode(_ mode: Int) {
     // M3: a block for the common modes may have come to be one for the mode that sleeps.
     if differs(.m3) { poke() }
     guard commonModes.insert(mode).inserted else { return }
-    for item in hasReversedCommonItems ? commonItems.reversed() : commonItems where isValid(item) { insert(item, mode) }
+    for item in commonItems where isValid(item) { insert(item, mode) }
   }
 
   /// Whether no source and no timer is in a mode.

@@ -4,8 +4,6 @@
 struct ModelLoop {
   let program: Program
   let switches: Switches
-  /// Whether common items enter a new common mode in the reverse of the order in which they came.
-  var hasReversedCommonItems = false
   var log = Log([])
 
   // The world.

@@ -7,8 +7,10 @@ extension Generator {
     case elsewhere
   }
 
-  private enum Kind {
-    case add, remove, invalidate, signal, perform, addCommonMode, setDate, stop, stopMode, wakeUp, run, work, ask, elsewhere
+  enum ActionKind: CaseIterable {
+    case add, remove, invalidate, addCommonMode
+    case signal, perform, setDate, stop, stopMode, wakeUp
+    case run, work, ask, elsewhere
   }
 
   mutating func actions(_ count: ClosedRange<Int>, in actor: Actor) -> [Action] {
@@ -36,8 +38,10 @@ extension Generator {
     }
   }
 
-  private func weights(in actor: Actor) -> [(weight: Int, element: Kind)] {
-    var weights: [(weight: Int, element: Kind)] = [(6, .stop), (2, .stopMode), (6, .wakeUp), (3, .addCommonMode), (8, .ask)]
+  private func weights(in actor: Actor) -> [(weight: Int, element: ActionKind)] {
+    var weights: [(weight: Int, element: ActionKind)] = [
+      (6, .stop), (2, .stopMode), (6, .wakeUp), (3, .addCommonMode), (8, .ask),
+    ]
     if hasItem { weights += [(10, .add), (7, .remove), (3, .invalidate)] }
     if shape.sources > 0 { weights.append((16, .signal)) }
     if shape.blocks > 0 { weights.append((14, .perform)) }
@@ -47,7 +51,9 @@ extension Generator {
     case .callOut: weights += [(7, .work), (8, .run), (6, .elsewhere)]
     case .elsewhere: weights += [(2, .work)]
     }
-    return weights
+    for index in weights.indices { weights[index].weight *= shape.emphasis[weights[index].element] ?? 1 }
+    // Whatever it is inclined to, there is something that it can do.
+    return weights + [(1, .wakeUp)]
   }
 
   mutating func run() -> Action {
@@ -65,7 +71,7 @@ extension Generator {
     }
   }
 
-  mutating func date() -> Int { random.number(in: -2...8) }
+  mutating func date() -> Int { random.number(in: -2...shape.lastDate) }
 
   /// A mode, or so many times in a hundred the common pseudo-mode.
   mutating func mode(common percent: Int) -> ModeName {

@@ -2,13 +2,13 @@
 ///
 /// Most have a stopper: a repeating timer that is in every mode, that no action touches, and whose call-out stops the innermost
 /// run. A program without one ends because a loop that would sleep for ever is stopped, and because a full log ends it.
-public struct Generator: Sendable {
+package struct Generator: Sendable {
   var random: SplitMix64
   /// What there is to act upon.
   var shape = Shape()
 
   /// The generator of one program of a series.
-  public init(seed: UInt64, number: Int) {
+  package init(seed: UInt64, number: Int) {
     var seeds = SplitMix64(seed: seed)
     random = SplitMix64(seed: seeds.next() ^ (UInt64(number) &* 0xD1B5_4A32_D192_ED03))
   }
@@ -24,22 +24,31 @@ public struct Generator: Sendable {
     var hasStopper = true
     /// How likely a call-out does anything, in a hundred.
     var zeal = 50
+    /// How many actions a call-out does at most.
+    var length = 3
+    /// The last date that is given.
+    var lastDate = 8
+    /// What a kind of action weighs more than it usually does: many programs without some, and some with much of one,
+    /// come to more places than many alike.
+    var emphasis: [ActionKind: Int] = [:]
   }
 
-  /// A program that can be compared.
-  public mutating func program() -> Program {
-    while true {
-      let program = draft()
-      if !program.showsOrderOfCommonItems { return program }
+  private mutating func makeShape() -> Shape {
+    let most = random.chance(25) ? 6 : 4
+    var shape = Shape(
+      modes: random.element(weighing: [(5, 1), (4, 2), (2, 3)]), sources: random.number(below: most),
+      observers: random.element(weighing: [(1, 0), (5, 1), (3, 2), (1, most)]), timers: random.number(below: most),
+      blocks: random.number(below: most), hasStopper: random.chance(80),
+      zeal: random.element(weighing: [(2, 20), (5, 45), (2, 75)]), length: random.number(in: 1...5),
+      lastDate: random.element(of: [2, 4, 8]))
+    for kind in ActionKind.allCases {
+      shape.emphasis[kind] = random.element(weighing: [(2, 0), (5, 1), (2, 4)])
     }
+    return shape
   }
 
-  private mutating func draft() -> Program {
-    shape = Shape(
-      modes: random.element(weighing: [(5, 1), (4, 2), (2, 3)]), sources: random.number(below: 4),
-      observers: random.element(weighing: [(1, 0), (5, 1), (3, 2), (1, 3)]), timers: random.number(below: 4),
-      blocks: random.number(below: 4), hasStopper: random.chance(80),
-      zeal: random.element(weighing: [(2, 20), (5, 45), (2, 75)]))
+  package mutating func program() -> Program {
+    shape = makeShape()
     var program = Program()
     for _ in 0..<shape.sources {
       program.sources.append(SourcePlan(order: random.element(of: [0, 0, 0, 1, -1]), body: body()))
@@ -92,7 +101,7 @@ public struct Generator: Sendable {
     guard random.chance(50) else { return [] }
     var interruptions: [Interruption] = []
     for _ in 0..<random.number(in: 1...3) {
-      interruptions.append(Interruption(at: random.number(in: 0...8), actions(1...3, in: .elsewhere)))
+      interruptions.append(Interruption(at: random.number(in: 0...8), actions(1...shape.length, in: .elsewhere)))
     }
     return interruptions
   }
@@ -100,7 +109,7 @@ public struct Generator: Sendable {
   private mutating func body() -> Body {
     var body = Body()
     for _ in 0..<random.number(below: 4) {
-      body.calls.append(random.chance(shape.zeal) ? actions(1...3, in: .callOut) : [])
+      body.calls.append(random.chance(shape.zeal) ? actions(1...shape.length, in: .callOut) : [])
     }
     // What is done every time is only what ends of itself.
     if random.chance(shape.zeal / 4) {

@@ -1,12 +1,12 @@
 /// A small generator of random numbers; the same seed gives the same numbers everywhere.
 ///
 /// Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
-public struct SplitMix64: Sendable {
+package struct SplitMix64: Sendable {
   private var state: UInt64
 
-  public init(seed: UInt64) { state = seed }
+  package init(seed: UInt64) { state = seed }
 
-  public mutating func next() -> UInt64 {
+  package mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var word = state
     word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -15,18 +15,18 @@ public struct SplitMix64: Sendable {
   }
 
   /// A number from zero up to `bound`, which must be positive.
-  public mutating func number(below bound: Int) -> Int {
+  package mutating func number(below bound: Int) -> Int {
     Int(next().multipliedFullWidth(by: UInt64(bound)).high)
   }
 
-  public mutating func number(in range: ClosedRange<Int>) -> Int {
+  package mutating func number(in range: ClosedRange<Int>) -> Int {
     range.lowerBound + number(below: range.count)
   }
 
   /// True so many times in a hundred.
-  public mutating func chance(_ percent: Int) -> Bool { number(below: 100) < percent }
+  package mutating func chance(_ percent: Int) -> Bool { number(below: 100) < percent }
 
-  public mutating func element<Element>(of elements: [Element]) -> Element { elements[number(below: elements.count)] }
+  package mutating func element<Element>(of elements: [Element]) -> Element { elements[number(below: elements.count)] }
 
   /// One of several, the more often the more it weighs.
   mutating func element<Element>(weighing elements: [(weight: Int, element: Element)]) -> Element {

@@ -1,17 +1,17 @@
 /// Finds a small program that still fails as a large one does.
-public struct Shrinker {
+package struct Shrinker {
   /// How many programs it has tried.
-  public private(set) var tries = 0
+  package private(set) var tries = 0
   private let limit: Int
 
   /// - Parameter limit: How many programs to try at most.
-  public init(limit: Int = 20_000) { self.limit = limit }
+  package init(limit: Int = 20_000) { self.limit = limit }
 
   /// The smallest program that was found to fail.
   ///
   /// Each step makes the program simpler, so that this ends: if it ends before the limit, no single step makes the program
   /// simpler and lets it fail.
-  public mutating func smallest(_ program: Program, where fails: (Program) -> Bool) -> Program {
+  package mutating func smallest(_ program: Program, where fails: (Program) -> Bool) -> Program {
     var smallest = program
     var isDone = false
     while !isDone {
@@ -19,7 +19,8 @@ public struct Shrinker {
       var steps = smallest.simplifications
       var position = 0
       while position < steps.count, tries < limit {
-        if let simpler = steps[position].program(), simpler != smallest, simpler.faults.isEmpty, isFailing(simpler, fails) {
+        let simpler = steps[position].program()
+        if let simpler, simpler != smallest, simpler.faults.isEmpty, isFailing(simpler, fails) {
           // On from here: what stands before was of no use to the larger program.
           smallest = simpler
           steps = smallest.simplifications

@@ -82,8 +82,8 @@ protocol LiteralConvertible {
 }
 
 /// What is wrong with a text that is to be a program.
-public struct LiteralError: Error, Hashable, CustomStringConvertible {
-  public var description: String
+package struct LiteralError: Error, Hashable, CustomStringConvertible {
+  package var description: String
 
   init(_ description: String) { self.description = description }
 

@@ -4,7 +4,7 @@ extension Log: CustomStringConvertible {
   /// `E BT BS BW AW X` are the first observer's activities, `E.1` is the second's; `S0`, `T0`, `B0` are the first source,
   /// timer and block; `=stopped` is a run's result. `@3` says that the time is tick 3 from here on, `1m0` that one run is
   /// active, in the mode 0, `0-` that none is. What happened while the loop was waiting has a `~`.
-  public var description: String {
+  package var description: String {
     var words: [String] = []
     var tick = 0
     var place = State(tick: 0, depth: 0, mode: nil, isWaiting: false).place
@@ -29,7 +29,7 @@ extension Log.State {
 }
 
 extension Log.Event: CustomStringConvertible {
-  public var description: String {
+  package var description: String {
     switch self {
     case .observer(let index, let activity): Self.letters(of: activity) + (index == 0 ? "" : ".\(index)")
     case .source(let index): "S\(index)"
@@ -56,7 +56,7 @@ extension Log.Event: CustomStringConvertible {
 }
 
 extension Question: CustomStringConvertible {
-  public var description: String {
+  package var description: String {
     switch self {
     case .contains(let item, let mode): "contains(\(item),\(mode))"
     case .isValid(let item): "valid(\(item))"
@@ -69,7 +69,7 @@ extension Question: CustomStringConvertible {
 }
 
 extension Answer: CustomStringConvertible {
-  public var description: String {
+  package var description: String {
     switch self {
     case .bool(let bool): bool ? "yes" : "no"
     case .tick(let tick): tick.map(String.init) ?? "none"
@@ -79,7 +79,7 @@ extension Answer: CustomStringConvertible {
 }
 
 extension ModeName: CustomStringConvertible {
-  public var description: String {
+  package var description: String {
     switch self {
     case .mode(let number): "m\(number)"
     case .common: "common"
@@ -88,11 +88,22 @@ extension ModeName: CustomStringConvertible {
 }
 
 extension Item: CustomStringConvertible {
-  public var description: String {
+  package var description: String {
     switch self {
     case .source(let index): "S\(index)"
     case .observer(let index): "O\(index)"
     case .timer(let index): "T\(index)"
     }
+  }
+}
+
+extension Comparison.Logs: CustomStringConvertible {
+  package var description: String {
+    """
+    Core Foundation: \(coreFoundation)
+    the model of it: \(modelOfCoreFoundation)
+    ours:            \(ours)
+    the model of it: \(modelOfOurs)
+    """
   }
 }

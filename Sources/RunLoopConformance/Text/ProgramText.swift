@@ -2,18 +2,18 @@ extension Program {
   /// The program as a Swift expression, on lines of at most `width` characters.
   ///
   /// The first line stands after `used` characters of a line that is indented by `indentation`.
-  public func source(width: Int = 120, indentation: Int = 0, used: Int = 0) -> String {
+  package func source(width: Int = 120, indentation: Int = 0, used: Int = 0) -> String {
     literal.layout(width: width, indentation: indentation, used: used)
   }
 
   /// Reads what ``source(width:indentation:used:)`` writes.
-  public init(source: String) throws(LiteralError) {
+  package init(source: String) throws(LiteralError) {
     try self.init(try LiteralReader.read(source))
   }
 }
 
 extension Program: CustomStringConvertible {
-  public var description: String { source() }
+  package var description: String { source() }
 }
 
 extension Program: LiteralConvertible {

@@ -175,7 +175,7 @@ extension Timer {
     guard lease.isOpen else { return lock.unlock() }
     let loop = loop
     let now = (loop?.waiter ?? RunLoop.currentWaiter).now
-    let rearms = update(in: loop) {
+    let rearms = update(in: loop, keepsTurn: false) {
       setTick = tick
       self.tick = max(tick, now)
       if isFiring { wasMoved = true }
@@ -187,8 +187,8 @@ extension Timer {
   /// Changes the date and with it the places in a loop's heaps.
   ///
   /// Under the timer's lock; true if the loop sleeps too long for the new date.
-  private func update(in loop: RunLoop?, _ change: () -> Void) -> Bool {
-    if let loop { return loop.rekey(self, after: change) }
+  private func update(in loop: RunLoop?, keepsTurn: Bool, _ change: () -> Void) -> Bool {
+    if let loop { return loop.rekey(self, keepsTurn: keepsTurn, after: change) }
     change()
     return false
   }
@@ -216,7 +216,7 @@ extension Timer {
   func endFiring(at now: Tick, makingUpMissedTicks: Bool) -> RunLoop? {
     lock.lock()
     defer { lock.unlock() }
-    let rearms = update(in: loop) {
+    let rearms = update(in: loop, keepsTurn: wasMoved) {
       isFiring = false
       if !wasMoved, lease.isOpen {
         tick = makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval)

@@ -78,16 +78,16 @@ extension RunLoop {
 
   /// Changes a timer's date and gives it the place of the new one in each of its modes.
   ///
-  /// While it is being called it has none, but for its end.
-  func rekey(_ timer: Timer, after change: () -> Void) -> Bool {
+  /// While it is being called it has none but in its turn among those of the same date, which it takes up when its call has
+  /// ended: `keepsTurn`.
+  func rekey(_ timer: Timer, keepsTurn: Bool, after change: () -> Void) -> Bool {
     table.withLock { table in
       change()
-      guard !timer.isFiring else { return false }
       var rearms = false
       for slot in 0..<timer.slots.end {
         guard let mode = timer.slots[slot].mode else { continue }
-        mode.timers.move(timer, slot: slot, insertion: nextInsertion())
-        if table.sleepsTooLong(for: timer, in: mode) { rearms = true }
+        mode.timers.move(timer, slot: slot, insertion: keepsTurn ? nil : nextInsertion())
+        if !timer.isFiring, table.sleepsTooLong(for: timer, in: mode) { rearms = true }
       }
       return rearms
     }
