@@ -1,7 +1,7 @@
 import RunLoopConformance
 import Testing
 
-@Suite struct ModelBlockTests {
+@Suite("The model: blocks") struct ModelBlockTests {
   // R53, R60
   @Test("blocks run in the order in which they were posted, also before the run")
   func order() {

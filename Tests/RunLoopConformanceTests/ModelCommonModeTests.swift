@@ -1,7 +1,7 @@
 import RunLoopConformance
 import Testing
 
-@Suite struct ModelCommonModeTests {
+@Suite("The model: common modes") struct ModelCommonModeTests {
   private func contains(_ item: Item, _ modes: ModeName...) -> [Action] { modes.map { .ask(.contains(item, $0)) } }
 
   // R101, R102

@@ -3,7 +3,7 @@ import Testing
 @testable import RunLoopConformance
 
 /// What the model takes the kernel to do.
-@Suite struct ModelDescriptorTests {
+@Suite("The model: descriptors") struct ModelDescriptorTests {
   // R11
   @Test("the descriptor that became ready first is reported first, and each once")
   func order() {

@@ -2,7 +2,7 @@ import RunLoopConformance
 import Testing
 
 /// Each difference with a small program that shows it.
-@Suite struct ModelDifferenceTests {
+@Suite("The model: differences") struct ModelDifferenceTests {
   // M1, R28a
   @Test("a mode with nothing but a block: asleep, or finished")
   func blockOnly() {
@@ -119,7 +119,7 @@ import Testing
       ours: "E BT BS BW BW.1 AW T0 X =finished")
   }
 
-  // M20, L6
+  // M20
   @Test("the date of a timer that is gone makes a pass, or none")
   func ghostDate() {
     let program = Program(

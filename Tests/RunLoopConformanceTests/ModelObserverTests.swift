@@ -1,7 +1,7 @@
 import RunLoopConformance
 import Testing
 
-@Suite struct ModelObserverTests {
+@Suite("The model: observers") struct ModelObserverTests {
   private func polled(_ observers: [ObserverPlan], _ added: [Int], polls: Int = 1) -> Program {
     Program(
       sources: [SourcePlan()], observers: observers,

@@ -2,7 +2,7 @@ import RunLoopConformance
 import Testing
 
 /// Runs, their passes and results.
-@Suite struct ModelRunTests {
+@Suite("The model: runs") struct ModelRunTests {
   // R1, R2, R5, R29
   @Test("a timer fires after the wait, and the pass that fires the last one finishes the run")
   func oneTimer() {

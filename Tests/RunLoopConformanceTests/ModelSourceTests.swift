@@ -1,7 +1,7 @@
 import RunLoopConformance
 import Testing
 
-@Suite struct ModelSourceTests {
+@Suite("The model: sources") struct ModelSourceTests {
   private func polled(_ sources: [SourcePlan], _ actions: Action..., polls: Int = 1) -> Program {
     Program(
       sources: sources,

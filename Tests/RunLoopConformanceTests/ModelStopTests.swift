@@ -1,7 +1,7 @@
 import RunLoopConformance
 import Testing
 
-@Suite struct ModelStopTests {
+@Suite("The model: stops") struct ModelStopTests {
   // R34
   @Test("a stop outside every run is forgotten")
   func outside() {

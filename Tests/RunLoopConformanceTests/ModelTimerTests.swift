@@ -1,7 +1,7 @@
 import RunLoopConformance
 import Testing
 
-@Suite struct ModelTimerTests {
+@Suite("The model: timers") struct ModelTimerTests {
   private func run(_ timers: [TimerPlan], _ actions: Action..., then last: Action = .runDefault) -> Program {
     Program(timers: timers, main: timers.indices.map { .add(.timer($0), 0) } + actions + [last])
   }
@@ -115,7 +115,7 @@ import Testing
     expectRule(program, gives: "E BT BS BW AW T1 X =finished")
   }
 
-  // M20, L6
+  // M20
   @Test("the second of two timers that fire for the last time leaves a wake-up behind")
   func ghostOfTwo() {
     let program = Program(

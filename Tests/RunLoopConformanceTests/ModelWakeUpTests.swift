@@ -1,7 +1,7 @@
 import RunLoopConformance
 import Testing
 
-@Suite struct ModelWakeUpTests {
+@Suite("The model: wake-ups") struct ModelWakeUpTests {
   private func program(_ observer: ObserverPlan, _ timers: [TimerPlan] = [TimerPlan(date: 5, body: .once(.stop))])
     -> Program
   {
