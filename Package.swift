@@ -27,6 +27,7 @@ let package = Package(
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
     .library(name: "RunLoopPorts", targets: ["RunLoopPorts"]),
     .executable(name: "runloop", targets: ["runloop"]),
+    .executable(name: "conformance", targets: ["conformance"]),
     .executable(name: "network-thread", targets: ["network-thread"]),
     .executable(name: "pinned-database", targets: ["pinned-database"]),
     .executable(name: "defects", targets: ["defects"]),
@@ -48,6 +49,10 @@ let package = Package(
       swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
+    .target(name: "CVirtualCalls", cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopConformance", dependencies: ["CVirtualCalls", "RunLoopCore"], swiftSettings: swiftSettings),
+    .executableTarget(name: "conformance", dependencies: ["RunLoopConformance"], swiftSettings: swiftSettings),
     .executableTarget(
       name: "network-thread", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Examples/network-thread",
       swiftSettings: swiftSettings),
@@ -82,6 +87,9 @@ let package = Package(
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopConformanceTests", dependencies: ["CVirtualCalls", "RunLoopConformance", "RunLoopCore"],
       swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]

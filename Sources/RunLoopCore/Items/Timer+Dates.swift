@@ -22,7 +22,7 @@ extension Timer {
       case .wall(let date): (Tick(wallDate: date, offset: waiter.wallOffset), date)
       }
     let now = waiter.now
-    let rearms = update(in: loop) {
+    let rearms = update(in: loop, keepsTurn: false) {
       setTick = tick
       self.tick = max(tick, now)
       if isFiring { wasMoved = true }
@@ -52,8 +52,8 @@ extension Timer {
   /// Changes the date and with it the places in a loop's heaps.
   ///
   /// Under the timer's lock; true if the loop sleeps too long for the new date.
-  private func update(in loop: RunLoop?, _ change: () -> Void) -> Bool {
-    if let loop { return loop.rekey(self, after: change) }
+  private func update(in loop: RunLoop?, keepsTurn: Bool, _ change: () -> Void) -> Bool {
+    if let loop { return loop.rekey(self, keepsTurn: keepsTurn, after: change) }
     change()
     return false
   }
@@ -69,13 +69,14 @@ extension Timer {
 
   /// Ends the firing of a repeating timer: keeps a date that was set meanwhile, or goes on to the next of its phase.
   ///
-  /// Gives the loop that must be woken for it: the call-out may have moved the timer to another one.
+  /// Gives the loop that must be woken for it: the call-out may have moved the timer to another one. One that was ended keeps
+  /// its date.
   func endFiring(at now: Tick, makingUpMissedTicks: Bool) -> RunLoop? {
     lock.lock()
     defer { lock.unlock() }
-    let rearms = update(in: loop) {
+    let rearms = update(in: loop, keepsTurn: wasMoved) {
       isFiring = false
-      if !wasMoved {
+      if !wasMoved, lease.isOpen {
         tick = makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval)
         setTick = tick
         knownWallDate = nil

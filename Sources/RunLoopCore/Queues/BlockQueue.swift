@@ -106,15 +106,31 @@ struct BlockQueue: ~Copyable {
     if firstSequence >= sequence {
       swap(&self, &batch)
     } else {
-      var low = 0
-      var high = entries.count
-      while low < high {
-        let middle = (low + high) / 2
-        if entries.withElement(at: middle, { $0.sequence < sequence }) { low = middle + 1 } else { high = middle }
-      }
-      entries.moveSuffix(from: low, to: &batch.entries)
+      entries.moveSuffix(from: offset(of: sequence), to: &batch.entries)
       batch.mayHoldShared = mayHoldShared
     }
+  }
+
+  /// Moves what was posted at `sequence` or later, but before `end`, into `batch`, which must be empty.
+  ///
+  /// O(n) in what was posted at `sequence` or later.
+  mutating func detach(from sequence: UInt64, below end: UInt64, into batch: inout BlockQueue) {
+    detach(from: sequence, into: &batch)
+    batch.entries.moveSuffix(from: batch.offset(of: end), to: &entries)
+    mayHoldShared = mayHoldShared || batch.mayHoldShared
+  }
+
+  /// How many entries were posted before `sequence`.
+  ///
+  /// O(log n).
+  private func offset(of sequence: UInt64) -> Int {
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if entries.withElement(at: middle, { $0.sequence < sequence }) { low = middle + 1 } else { high = middle }
+    }
+    return low
   }
 
   /// Gives memory back after a burst.

@@ -91,7 +91,8 @@ extension RunLoop {
   private func performBatch(_ mode: ModeState) {
     let batch = takeSpare()
     mode.blocks.detach(from: blocks.visibleFrom, into: &batch.own)
-    if mode.isCommon.load(ordering: .relaxed) {
+    var isCommon = mode.isCommon.load(ordering: .relaxed)
+    if isCommon {
       blocks.common.detach(from: blocks.visibleFrom, into: &batch.common)
       if !blocks.isRunningJob { blocks.jobs.detach(from: blocks.visibleFrom, into: &batch.jobs) }
     }
@@ -99,7 +100,14 @@ extension RunLoop {
     blocks.visibleFrom = blocks.lastSequence + 1
     blocks.running.append(batch)
     while !stopFlag.isEnding, let entry = batch.takeNext() {
+      let sequence = entry.sequence
       call(entry.work, mode)
+      // A block may make its mode common: those behind it that have waited for that are of this batch.
+      if !isCommon, mode.isCommon.load(ordering: .relaxed) {
+        isCommon = true
+        let next = max(visibleBefore, sequence + 1)
+        blocks.common.detach(from: next, below: blocks.visibleFrom, into: &batch.common)
+      }
     }
     blocks.visibleFrom = visibleBefore
     guard !stopFlag.isEnding else { return }

@@ -5,7 +5,7 @@ import Glibc
 /// A loop on virtual time is the real loop: it runs the same passes and sleeps through the same wake word, but a sleep
 /// until a deadline sets the clock to the deadline and returns. What should happen from outside while the loop sleeps is
 /// written down in advance with ``at(_:do:)``. A sleep without a deadline and without such an event is real, and another
-/// thread can end it.
+/// thread can end it, or is left to ``whenAsleepForEver(do:)``.
 package final class VirtualTime: @unchecked Sendable, Waiter {
   private struct Event {
     var tick: Tick
@@ -16,6 +16,7 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
   private let lock = Lock()
   private var time = Tick(nanoseconds: 0)
   private var events: [Event] = []
+  private var endlessSleepAction: (@Sendable () -> Void)?
   private var sleeps = 0
   private var wall: Int64 = 0
 
@@ -42,6 +43,11 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
     }
   }
 
+  /// Runs `action` whenever the loop would sleep without a deadline and without an event: it is to wake the loop.
+  package func whenAsleepForEver(do action: @escaping @Sendable () -> Void) {
+    lock.withLock { endlessSleepAction = action }
+  }
+
   /// Lets the time pass, as work that takes so long would.
   package func advance(by duration: Duration) {
     lock.withLock { time = time + Int64(saturating: duration) }
@@ -60,6 +66,8 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
       if let set, set.hasFound || set.isMainQueueReady { return }
       if let action = takeEvent(until: deadline) {
         action()
+      } else if deadline == .never, let action = lock.withLock({ endlessSleepAction }) {
+        action()
       } else if deadline == .never {
         if let set { return set.wait(nil) }
         return word.sleep(while: asleep, until: .never)
@@ -71,7 +79,8 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
 
   private func takeEvent(until deadline: Tick) -> (@Sendable () -> Void)? {
     lock.withLock {
-      guard let event = events.first, event.tick <= deadline else { return nil }
+      // An event may have let the time pass beyond the deadline.
+      guard let event = events.first, event.tick <= deadline, time <= deadline else { return nil }
       events.removeFirst()
       time = max(time, event.tick)
       return event.action
