@@ -44,6 +44,20 @@ struct MachineTests {
       "@1 1m0 T0 @6 valid(T0)=no~ date(T1)=9~ @9 T1 0- =stopped")
   }
 
+  // R72, R73, R115
+  @Test("a source tells the modes that it enters and leaves, at last at the end of the thread")
+  func modes() {
+    expectLog(
+      Program(
+        sources: [SourcePlan(tellsModes: true)], observers: [.at(Activities.entry, .once(.remove(.source(0), .mode(1))))],
+        timers: [TimerPlan(date: 0)],
+        main: [
+          .add(.source(0), 0), .add(.source(0), 0), .addCommonMode(1), .add(.source(0), .common),
+          .add(.observer(0), 1), .add(.timer(0), 1), .run(1), .remove(.source(0), .common), .add(.source(0), 0),
+        ]),
+      "S0+m0 S0+m1 1m1 E S0-m1 T0 0- =finished S0-m0 S0+m0 S0-m0")
+  }
+
   @Test("a loop that would sleep for ever is stopped, each of its runs")
   func asleepForEver() {
     expectLog(

@@ -6,7 +6,7 @@ import Testing
 struct TextTests {
   /// A program with one of everything.
   private let everything = Program(
-    sources: [SourcePlan(), SourcePlan(order: -1, body: Body([[.stop], []], afterwards: [.wakeUp]))],
+    sources: [SourcePlan(tellsModes: true), SourcePlan(order: -1, body: Body([[.stop], []], afterwards: [.wakeUp]))],
     observers: [ObserverPlan(activities: 231, repeats: false, order: 2, body: Body([[.work(1)]]))],
     timers: [TimerPlan(date: -2), TimerPlan(date: 3, interval: 1, body: Body(afterwards: [.stopMode(1)]))],
     blocks: [Body(), Body([[.signal(1), .perform(0, []), .perform(1, [.common, .mode(2)])]])],
@@ -24,7 +24,7 @@ struct TextTests {
     // As it stands above, character by character.
     let text = """
       Program(
-        sources: [SourcePlan(), SourcePlan(order: -1, body: Body([[.stop], []], afterwards: [.wakeUp]))],
+        sources: [SourcePlan(tellsModes: true), SourcePlan(order: -1, body: Body([[.stop], []], afterwards: [.wakeUp]))],
         observers: [ObserverPlan(activities: 231, repeats: false, order: 2, body: Body([[.work(1)]]))],
         timers: [TimerPlan(date: -2), TimerPlan(date: 3, interval: 1, body: Body(afterwards: [.stopMode(1)]))],
         blocks: [Body(), Body([[.signal(1), .perform(0, []), .perform(1, [.common, .mode(2)])]])],

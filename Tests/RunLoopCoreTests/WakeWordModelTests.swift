@@ -16,11 +16,8 @@ struct WakeWordModelTests {
       switch random.below(12) {
       case 0 where plain.isAwake && plain.runs.count < 4: event = .beginRun
       case 1 where plain.isAwake && !plain.runs.isEmpty: event = .endRun(before: around.removeLast())
-      case 2,
-        3 where plain.isAwake && !plain.runs.isEmpty:
-        event = .beginPass
-      case 4,
-        5 where plain.isAwake && plain.listens:
+      case 2...3 where plain.isAwake && !plain.runs.isEmpty: event = .beginPass
+      case 4...5 where plain.isAwake && plain.listens:
         event = .announceSleep([.futex, .virtual, .epoll][random.below(3)])
       case 6: event = .awaken
       case 7 where plain.isAwake && !plain.runs.isEmpty: event = .endWait

@@ -26,6 +26,9 @@ package struct Log: Hashable, Sendable {
     case source(Int)
     case timer(Int)
     case block(Int)
+    /// A source that tells its modes has entered one, or left it; also at the end of the loop's thread, after the program's.
+    case entered(Int, ModeName)
+    case left(Int, ModeName)
     case ranWith(RunOutcome)
     case answer(Question, Answer)
     /// The loop is about to sleep, and nothing is to wake it; it is stopped then.

@@ -49,10 +49,13 @@ package struct Program: Hashable, Sendable {
 /// A source that is signalled by hand.
 package struct SourcePlan: Hashable, Sendable {
   package var order: Int
+  /// Whether the log says when the source enters and leaves a mode.
+  package var tellsModes: Bool
   package var body: Body
 
-  package init(order: Int = 0, body: Body = Body()) {
+  package init(order: Int = 0, tellsModes: Bool = false, body: Body = Body()) {
     self.order = order
+    self.tellsModes = tellsModes
     self.body = body
   }
 }

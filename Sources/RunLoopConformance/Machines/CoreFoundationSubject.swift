@@ -45,6 +45,10 @@ extension CoreFoundationSubject {
     var context = CFRunLoopSourceContext()
     context.info = Unmanaged.passUnretained(call).toOpaque()
     context.perform = performSource
+    if plan.tellsModes {
+      context.schedule = { info, _, mode in tell(info, mode) { .entered($0, $1) } }
+      context.cancel = { info, _, mode in tell(info, mode) { .left($0, $1) } }
+    }
     sources.append(CFRunLoopSourceCreate(nil, plan.order, &context))
   }
 
@@ -206,7 +210,7 @@ extension CoreFoundationSubject {
     }
   }
 
-  private static func mode(named name: CFString) -> ModeName {
+  fileprivate static func mode(named name: CFString) -> ModeName {
     if let number = names.firstIndex(where: { CFEqual(name, $0) }) { return .mode(number) }
     if CFEqual(name, kCFRunLoopCommonModes) { return .common }
     var text = [CChar](repeating: 0, count: 32)
@@ -246,6 +250,14 @@ private final class SourceCall {
     self.index = index
     self.interpreter = interpreter
   }
+}
+
+private nonisolated func tell(
+  _ info: UnsafeMutableRawPointer?, _ mode: CFString?, _ event: (Int, ModeName) -> Log.Event
+) {
+  guard let info, let mode else { return }
+  let call = Unmanaged<SourceCall>.fromOpaque(info).takeUnretainedValue()
+  call.interpreter.tell(event(call.index, CoreFoundationSubject.mode(named: mode)))
 }
 
 private nonisolated func performSource(_ info: UnsafeMutableRawPointer?) {

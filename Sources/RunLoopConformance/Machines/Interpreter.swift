@@ -71,6 +71,9 @@ extension Interpreter {
     if record(event) { perform(actions) } else { subject.stop() }
   }
 
+  /// A loop has told a source that it has entered or left a mode.
+  func tell(_ event: Log.Event) { record(event) }
+
   /// The tick of the interruption that comes next.
   var nextInterruption: Int? {
     interrupted < interruptions.count ? interruptions[interrupted].tick : nil

@@ -22,9 +22,21 @@ final class RunLoopSubject: Subject, @unchecked Sendable {
 
 // Making items.
 extension RunLoopSubject {
+  private typealias ModeHandler = @Sendable (RunLoop, RunLoop.Mode) -> Void
+
+  private func makeSource(_ index: Int, _ plan: SourcePlan, _ interpreter: Interpreter) -> RunLoop.Source {
+    let entered: ModeHandler = { [unowned interpreter] _, mode in interpreter.tell(.entered(index, Self.mode(mode))) }
+    let left: ModeHandler = { [unowned interpreter] _, mode in interpreter.tell(.left(index, Self.mode(mode))) }
+    return RunLoop.Source(
+      order: plan.order, schedule: plan.tellsModes ? entered : nil, cancel: plan.tellsModes ? left : nil
+    ) { [unowned interpreter] in
+      interpreter.callOut(.source(index))
+    }
+  }
+
   func makeItems(of program: Program, for interpreter: Interpreter) {
     for (index, plan) in program.sources.enumerated() {
-      sources.append(RunLoop.Source(order: plan.order) { [unowned interpreter] in interpreter.callOut(.source(index)) })
+      sources.append(makeSource(index, plan, interpreter))
     }
     for (index, plan) in program.observers.enumerated() {
       let observer = RunLoop.Observer(

@@ -19,7 +19,7 @@ extension ModelLoop {
     case .block(let block):
       blockCalls[block] += 1
       perform(program.blocks[block].actions(ofCall: blockCalls[block] - 1))
-    case .ranWith, .answer, .asleepForEver, .hung:
+    case .entered, .left, .ranWith, .answer, .asleepForEver, .hung:
       preconditionFailure("\(event) is no call-out")
     }
   }

@@ -26,7 +26,10 @@ extension ModelLoop {
     // R72, R99b: again is nothing.
     guard modes[mode]?[item] == false else { return }
     switch item {
-    case .source(let source): modes[mode]?.sources.append(source)
+    case .source(let source):
+      modes[mode]?.sources.append(source)
+      // R72.
+      if program.sources[source].tellsModes { write(.entered(source, .mode(mode))) }
     case .observer(let observer):
       let order = program.observers[observer].order
       let observers = modes[mode]?.observers ?? []
@@ -54,7 +57,10 @@ extension ModelLoop {
     var emptiesOne = false
     for mode in numbers where modes[mode]?[item] == true {
       switch item {
-      case .source(let source): modes[mode]?.sources.removeAll { $0 == source }
+      case .source(let source):
+        modes[mode]?.sources.removeAll { $0 == source }
+        // R73.
+        if program.sources[source].tellsModes { write(.left(source, .mode(mode))) }
       case .observer(let observer): modes[mode]?.observers.removeAll { $0 == observer }
       case .timer(let timer):
         modes[mode]?.timers.removeAll { $0 == timer }
@@ -105,6 +111,11 @@ extension ModelLoop {
       if case .timer = item, !isBound(item) { return false }
       return commonItems.contains(item)
     }
+  }
+
+  /// R115: takes the sources out of all modes, as the end of the loop's thread does.
+  mutating func end() {
+    for source in sources.indices { take(.source(source), outOf: modes.made) }
   }
 
   /// R102.

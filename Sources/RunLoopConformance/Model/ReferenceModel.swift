@@ -20,6 +20,7 @@ package struct ReferenceModel: Machine {
   package func run(_ program: Program) -> Log {
     var loop = ModelLoop(program, Switches(switches))
     loop.perform(program.main)
+    loop.end()
     return loop.log
   }
 }

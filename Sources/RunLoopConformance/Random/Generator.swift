@@ -53,6 +53,10 @@ package struct Generator: Sendable {
     for _ in 0..<shape.sources {
       program.sources.append(SourcePlan(order: random.element(of: [0, 0, 0, 1, -1]), body: body()))
     }
+    // One of them, and in one mode: in what order several are told is not promised.
+    if shape.sources > 0, shape.modes == 1, random.chance(30) {
+      program.sources[random.number(below: shape.sources)].tellsModes = true
+    }
     for _ in 0..<shape.observers { program.observers.append(observer()) }
     for _ in 0..<shape.timers { program.timers.append(timer()) }
     for _ in 0..<shape.blocks { program.blocks.append(body()) }

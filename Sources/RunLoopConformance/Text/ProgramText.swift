@@ -42,13 +42,16 @@ extension SourcePlan: LiteralConvertible {
   var literal: Literal {
     var arguments = Arguments()
     arguments.add("order", order, unless: 0)
+    arguments.add("tellsModes", tellsModes, unless: false)
     arguments.add("body", body, unless: Body())
     return .call("SourcePlan", arguments.all)
   }
 
   init(_ literal: Literal) throws(LiteralError) {
     var arguments = try Arguments(of: literal, "SourcePlan")
-    self.init(order: try arguments.take("order") ?? 0, body: try arguments.take("body") ?? Body())
+    self.init(
+      order: try arguments.take("order") ?? 0, tellsModes: try arguments.take("tellsModes") ?? false,
+      body: try arguments.take("body") ?? Body())
     try arguments.end()
   }
 }
