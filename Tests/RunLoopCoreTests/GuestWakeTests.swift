@@ -180,7 +180,7 @@ struct GuestWakeTests {
   // R120, M2, M29
   @Test("under fire from four threads nothing is lost and nothing is called twice", arguments: [false, true])
   func underFire(signalsDeadlines: Bool) {
-    let perThread = 5000
+    let perThread = 1000
     let counts = Counts()
     let loopMade = Later<RunLoop>()
     let host = startThread {

@@ -46,7 +46,7 @@ struct WakeWordModelTests {
       startThread {
         for number in 0..<count {
           precondition(
-            shared.inbox.append(.inDefaultMode(Block { shared.note(producer, number) })), "the inbox is open")
+            shared.inbox.append(inDefaultMode: Block { shared.note(producer, number) }), "the inbox is open")
           // A wake-up now and then, as many posts as fit between.
           if number % burst == burst - 1 {
             shared.wake(number % 3 == 0 ? shared.word.apply(.wakeUp).action.sleeper : shared.word.post())
@@ -123,7 +123,7 @@ private final class Shared: @unchecked Sendable {
   let inbox = Inbox()
   private(set) var next = [0, 0]
   private(set) var isInOrder = true
-  private var taken = MoveQueue<Inbox.Entry>()
+  private var taken = Arrivals()
 
   func note(_ producer: Int, _ number: Int) {
     if next[producer] != number { isInOrder = false }
@@ -139,7 +139,7 @@ private final class Shared: @unchecked Sendable {
   func takeAll() -> Bool {
     inbox.drain(into: &taken)
     guard !taken.isEmpty else { return false }
-    while !taken.isEmpty { if case .inDefaultMode(let block) = taken.takeFirst() { block.body() } }
+    while !taken.own.isEmpty { if case .own(let block) = taken.own.takeFirst().work { block.body() } }
     return true
   }
 

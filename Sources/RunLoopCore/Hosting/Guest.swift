@@ -69,11 +69,13 @@ extension RunLoop {
     ///   - signalsDeadlines: Whether the descriptor becomes readable at deadlines too, for a host that counts no time, or
     ///     milliseconds only. It costs one more descriptor, and a system call when the next deadline changes.
     /// - Throws: ``RunLoopError/cannotBeHosted(_:)`` if the system has no descriptor left,
-    ///   ``RunLoopError/notAMode(_:)``, ``RunLoopError/loopHasEnded``.
+    ///   ``RunLoopError/notAMode(_:)``, ``RunLoopError/loopHasEnded``; ``RunLoopError/hasHost`` if the loop waits in another
+    ///   library's already.
     public init(mode: Mode = .default, signalsDeadlines: Bool = false) throws(RunLoopError) {
       let loop = RunLoop.current
       guard mode != .common else { throw .notAMode(mode) }
       guard let table = loop.enterableMode(mode, making: true), !loop.hasEnded else { throw .loopHasEnded }
+      guard loop.hostLink == nil else { throw .hasHost }
       do throws(SystemError) {
         gate = try Gate(keepsTime: signalsDeadlines)
       } catch {

@@ -29,12 +29,23 @@ extension RunLoop {
         awaken()
       case .until(let deadline, let set):
         gate.watch(set, until: deadline)
+        guard !gate.isWatchedByEdge || !findsReady(set) else {
+          awaken()
+          return false
+        }
         trace(.sleep(until: deadline), mode)
         hostedSleep = HostedSleep(mode: mode, gate: gate, keptAlive: keptAlive, deadline: deadline)
         waiting.store(true, ordering: .relaxed)
         return true
       }
     }
+  }
+
+  /// Asks the kernel what is ready in a set already.
+  private func findsReady(_ set: PollSet?) -> Bool {
+    guard let set else { return false }
+    set.wait(0)
+    return set.hasFound || set.isMainQueueReady
   }
 
   /// Ends a hosted sleep; true if a wake-up waits for an answer.
@@ -66,7 +77,8 @@ extension RunLoop {
 
   /// Announces a suspended sleep again, or opens its gate if there is a reason not to sleep.
   func resume(_ sleep: HostedSleep) {
-    guard !sleep.gate.isRetired else { return }
+    // A host that has ended meanwhile is to return.
+    guard !sleep.gate.isRetired else { return sleep.gate.open() }
     if !fallAsleep(sleep.mode, at: sleep.gate, keptAlive: sleep.keptAlive) { sleep.gate.open() }
   }
 }

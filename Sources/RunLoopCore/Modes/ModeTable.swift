@@ -31,8 +31,12 @@ struct ModeTable {
   var waitingAt: Gate?
   /// The counter that stands in all sets of the loop, as long as there is one.
   private weak var wakeDescriptor: WakeDescriptor?
+  /// The loop of another library in which the loop's thread waits.
+  var host: (any RunLoopHost)?
   /// The handle of the main dispatch queue, which the main loop watches in its common modes.
   private let mainQueueHandle: Int32?
+  /// A host serves the main dispatch queue.
+  private var isMainQueueElsewhere = false
 
   init(mainQueueHandle: Int32?) {
     self.mainQueueHandle = mainQueueHandle
@@ -76,11 +80,30 @@ struct ModeTable {
 
   /// Lets the main loop serve the main dispatch queue in a common mode.
   mutating func serveMainQueue(in mode: ModeState) throws(SystemError) {
-    guard let mainQueueHandle, !mode.servesMainQueue.load(ordering: .relaxed) else { return }
+    guard let mainQueueHandle, !isMainQueueElsewhere, !mode.servesMainQueue.load(ordering: .relaxed) else { return }
     let set = try pollSet(of: mode)
     defer { if set.isEmpty { mode.pollSet = nil } }
     try set.watchMainQueue(mainQueueHandle)
     mode.servesMainQueue.store(true, ordering: .relaxed)
+  }
+
+  /// Leaves the main dispatch queue to a host.
+  mutating func giveUpMainQueue() {
+    isMainQueueElsewhere = true
+    for mode in modes.values where mode.servesMainQueue.exchange(false, ordering: .relaxed) {
+      mode.pollSet?.forgetMainQueue()
+      if let set = mode.pollSet, set.isEmpty { mode.pollSet = nil }
+    }
+  }
+
+  /// Serves the main dispatch queue again, or says why not; then the next run of the mode tries again.
+  mutating func takeBackMainQueue() -> SystemError? {
+    isMainQueueElsewhere = false
+    var failure: SystemError?
+    for mode in commonModes {
+      do throws(SystemError) { try serveMainQueue(in: mode) } catch { failure = error }
+    }
+    return failure
   }
 
   /// The epoll set of a mode, made if there is none.

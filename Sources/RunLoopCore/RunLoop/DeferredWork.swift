@@ -36,7 +36,7 @@ extension RunLoop {
     guard let mode = innermost.mode, !word.state.isWoken, !hasBlock(mode, exactly: true) else { return false }
     lookAtDescriptors(mode)
     return table.withLock { _ in
-      if mustGoOn(mode) { return false }
+      if mustGoOn(mode, keptAlive: hostLink != nil) { return false }
       if let set = mode.pollSet, hasReady(set, mode) { return false }
       let deadline = min(innermost.deadline, mode.timers.wakeTick)
       return deadline == .never || deadline > waiter.now

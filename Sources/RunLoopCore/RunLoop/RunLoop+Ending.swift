@@ -8,6 +8,7 @@ extension RunLoop {
   func end() {
     stopFlag.endEveryRun()
     abandonGuests()
+    dropHost()
     let (items, ports) = table.withLock { table in
       table.die()
       return (table.allItems, table.addedPorts.values.map(\.port))

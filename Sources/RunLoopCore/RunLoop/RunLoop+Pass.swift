@@ -36,6 +36,7 @@ extension RunLoop {
   @inline(__always)
   func isEmpty(_ mode: ModeState) -> Bool {
     mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode) && !isServingMainQueue(mode)
+      && !isKeptAliveByHost(mode)
   }
 
   /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop but for runs nested in one of the
@@ -70,7 +71,13 @@ extension RunLoop {
   func wait(_ mode: ModeState, polls: Bool) {
     waiting.store(true, ordering: .relaxed)
     lastSleepBegan = .never
-    if polls { lookAtDescriptors(mode) } else { sleep(mode) }
+    if let hostLink {
+      wait(mode, polls: polls, in: hostLink)
+    } else if polls {
+      lookAtDescriptors(mode)
+    } else {
+      sleep(mode)
+    }
     word.apply(.endWait)
     waiting.store(false, ordering: .relaxed)
   }

@@ -95,7 +95,8 @@ extension RunLoop {
       Complaint.commonRun.report("a run in the common pseudo-mode \(name), which is no mode: finished")
       return nil
     }
-    return enterableMode(name == .common ? .default : name)
+    let name = name == .common ? .default : name
+    return enterableMode(name) ?? (isModeOfHost(name) ? enterableMode(name, making: true) : nil)
   }
 
   /// A mode that is about to be entered; nil if it does not exist and is not to be made.

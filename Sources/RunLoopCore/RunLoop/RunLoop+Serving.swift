@@ -54,9 +54,10 @@ extension RunLoop {
     innermost.mayAskMainQueue = true
     guard
       mode.mayHaveTimers.load(ordering: .relaxed) || mode.mayHaveReadyPorts.load(ordering: .relaxed)
-        || mode.isWatching.load(ordering: .relaxed) || isMainQueueNoticed
+        || mode.isWatching.load(ordering: .relaxed) || !notices.isEmpty
     else { return false }
-    return serveInTurn(mode)
+    let isServedByHost = notices.remove(.host) != nil
+    return serveInTurn(mode) || isServedByHost
   }
 
   private func serveInTurn(_ mode: ModeState) -> Bool {
@@ -131,6 +132,16 @@ extension RunLoop {
 
 // The main dispatch queue, on the main loop.
 extension RunLoop {
+  /// What a wait has found beside what is in the mode, for the same pass.
+  struct Notices: OptionSet {
+    let rawValue: UInt8
+
+    /// The main dispatch queue's notice of work has been taken, and the work is to be done.
+    static let mainQueue = Notices(rawValue: 1 << 0)
+    /// The host has handled a source of its own.
+    static let host = Notices(rawValue: 1 << 1)
+  }
+
   /// Whether the main dispatch queue has work, asked without waiting: then the pass does not wait either.
   ///
   /// It is not asked in the first pass of a run, nor in the pass after it was drained, so that it alternates with everything
@@ -138,7 +149,7 @@ extension RunLoop {
   @inline(__always)
   func isMainQueueReady(_ mode: ModeState) -> Bool {
     guard innermost.mayAskMainQueue, isServingMainQueue(mode), MainQueue.takeNotice() else { return false }
-    isMainQueueNoticed = true
+    notices.insert(.mainQueue)
     lastSleepBegan = .never
     // The epoll set may have been told of the same work.
     table.withLock { _ in mode.pollSet?.isMainQueueReady = false }
@@ -149,12 +160,11 @@ extension RunLoop {
   /// Runs what was queued on the main dispatch queue before now.
   private func drainMainQueue(_ mode: ModeState) -> Served? {
     guard isServingMainQueue(mode) else { return nil }
-    if !isMainQueueNoticed {
+    if notices.remove(.mainQueue) == nil {
       guard let set = table.withLock({ _ in mode.pollSet }), set.isMainQueueReady else { return nil }
       set.isMainQueueReady = false
       guard MainQueue.takeNotice() else { return nil }
     }
-    isMainQueueNoticed = false
     isDrainingMainQueue = true
     trace(.callOut(.mainQueue), mode)
     runLoopIsServicingTheMainDispatchQueue()

@@ -38,12 +38,14 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
   /// When the last wait began to sleep for a date, or ``Tick/never`` if it did not.
   @exclusivity(unchecked) var lastSleepBegan = Tick.never
-  /// The main dispatch queue's notice of work has been taken, and the work is to be done by this pass.
-  @exclusivity(unchecked) var isMainQueueNoticed = false
+  /// What the wait has found beside what is in the mode.
+  @exclusivity(unchecked) var notices: Notices = []
   /// The main dispatch queue's blocks are being run: nested runs leave it alone.
   @exclusivity(unchecked) var isDrainingMainQueue = false
   /// How many times a descriptor was served, in whatever mode.
   @exclusivity(unchecked) var descriptorServices = 0
+  /// The loop of another library in which the loop waits.
+  @exclusivity(unchecked) var hostLink: HostLink?
   /// The innermost guest of another loop that the loop is.
   @exclusivity(unchecked) var guest: Guest?
   /// The sleep that the loop has announced and that another loop sleeps for it, whose call-outs may run this one.

@@ -18,10 +18,16 @@ package final class Gate: @unchecked Sendable {
   /// Nobody waits for the gate any more.
   var isRetired = false
 
+  /// Whether whoever watches is told of what is ready only when it becomes so.
+  let isWatchedByEdge: Bool
+
   /// Makes a closed gate.
   ///
-  /// - Parameter keepsTime: Whether the gate opens at deadlines too.
-  init(keepsTime: Bool) throws(SystemError) {
+  /// - Parameters:
+  ///   - keepsTime: Whether the gate opens at deadlines too.
+  ///   - isWatchedByEdge: Whether what is ready already is to be found by a look before each wait.
+  init(keepsTime: Bool, isWatchedByEdge: Bool = false) throws(SystemError) {
+    self.isWatchedByEdge = isWatchedByEdge
     epoll = OwnedDescriptor(try SystemCall.epollCreate.make { crl_epoll_create() })
     counter = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
     clock = keepsTime ? OwnedDescriptor(try SystemCall.timerCreate.make { crl_timer_create() }) : nil

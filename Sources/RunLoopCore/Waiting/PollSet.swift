@@ -106,6 +106,14 @@ extension PollSet {
     mainQueueHandle = handle
   }
 
+  /// Waits for the main dispatch queue no more.
+  func forgetMainQueue() {
+    guard let handle = mainQueueHandle else { return }
+    try? PollSet.control(epoll, EPOLL_CTL_DEL, handle, 0, 0)
+    mainQueueHandle = nil
+    isMainQueueReady = false
+  }
+
   func insert(_ membership: Membership<RunLoop.DescriptorSource>) throws(SystemError) {
     let descriptor = membership.item.descriptor
     let isNew = watches[descriptor] == nil

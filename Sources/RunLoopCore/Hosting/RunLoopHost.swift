@@ -1,0 +1,153 @@
+import Synchronization
+
+/// A loop of another library in which one of ours waits, so that what belongs to the other is served too.
+///
+/// Every call comes on the loop's thread.
+package protocol RunLoopHost: AnyObject, Sendable {
+  /// Waits in a mode until the gate opens or something of the host's own was handled.
+  ///
+  /// What the host calls out meanwhile may run our loop, and so wait again.
+  func wait(in mode: HostedMode) -> HostReport
+
+  /// Serves, without waiting, what of the host's own is ready in a mode.
+  func look(in mode: HostedMode) -> HostReport
+
+  /// Whether something of the host's own keeps a mode alive.
+  func keepsAlive(_ mode: HostedMode) -> Bool
+
+  /// Ends the hosting for good: nobody waits here any more, once the wait that goes on has returned.
+  func end()
+}
+
+/// A mode of ours as a host is told of it.
+package struct HostedMode: Sendable {
+  package let name: RunLoop.Mode
+  package let isCommon: Bool
+  /// Nothing of our own keeps the mode alive: the wait is to end when nothing of the host's does.
+  package let isAlone: Bool
+}
+
+/// What has happened in a host.
+package struct HostReport: OptionSet, Sendable {
+  package let rawValue: UInt8
+
+  package init(rawValue: UInt8) {
+    self.rawValue = rawValue
+  }
+
+  /// A source of the host's own was handled.
+  package static let handledSource = HostReport(rawValue: 1 << 0)
+  /// Somebody has stopped the host's loop.
+  package static let stopped = HostReport(rawValue: 1 << 1)
+  /// The host can wait no more.
+  package static let isGone = HostReport(rawValue: 1 << 2)
+}
+
+/// A host, and the gate that it watches.
+struct HostLink {
+  let host: any RunLoopHost
+  let gate: Gate
+}
+
+// Beginning and ending. The loop's thread, but for what is asked.
+extension RunLoop {
+  /// Lets every wait of the loop be one of a host from now on; nothing if it has one.
+  ///
+  /// - Parameter makeHost: Makes the host, with the gate that it is to watch by the edge.
+  package func setHost(_ makeHost: (Gate) -> any RunLoopHost) throws(RunLoopError) {
+    requireOwnThread()
+    guard hostLink == nil else { return }
+    guard !hasEnded else { throw .loopHasEnded }
+    guard guest == nil else { throw .isGuest }
+    guard waiter is SystemWaiter else { throw .hasVirtualTime }
+    let gate: Gate
+    do throws(SystemError) {
+      gate = try Gate(keepsTime: true, isWatchedByEdge: true)
+    } catch {
+      throw .cannotBeHosted(error)
+    }
+    let host = makeHost(gate)
+    hostLink = HostLink(host: host, gate: gate)
+    table.withLock { table in
+      table.host = host
+      table.giveUpMainQueue()
+    }
+  }
+
+  /// Lets the loop wait by itself again.
+  package func removeHost() {
+    requireOwnThread()
+    guard let link = hostLink else { return }
+    let failure = table.withLock { $0.takeBackMainQueue() }
+    dropHost()
+    // A wait that goes on in the host returns.
+    link.gate.open()
+    if let failure {
+      Complaint.mainQueue.report("the main dispatch queue is not served in a mode: \(failure)")
+    }
+  }
+
+  /// Ends the host with the loop.
+  func dropHost() {
+    guard let link = hostLink else { return }
+    link.gate.isRetired = true
+    hostLink = nil
+    table.withLock { $0.host = nil }
+    link.host.end()
+  }
+
+  /// The host in which the loop waits.
+  ///
+  /// Any thread.
+  package var host: (any RunLoopHost)? { table.withLock { $0.host } }
+}
+
+// Waiting. The loop's thread.
+extension RunLoop {
+  /// Waits in the host, or only looks.
+  func wait(_ mode: ModeState, polls: Bool, in link: HostLink) {
+    if polls || !sleep(mode, in: link) {
+      lookAtDescriptors(mode)
+      if hostLink != nil { note(link.host.look(in: hostedMode(mode))) }
+    }
+  }
+
+  /// Sleeps in the host until there is a reason for a pass; false if there was one at once.
+  private func sleep(_ mode: ModeState, in link: HostLink) -> Bool {
+    var hasWaited = false
+    while !link.gate.isRetired {
+      let hosted = hostedMode(mode)
+      let isKeptAlive = !hosted.isAlone || link.host.keepsAlive(hosted)
+      guard fallAsleep(mode, at: link.gate, keptAlive: isKeptAlive) else { return hasWaited }
+      hasWaited = true
+      let report = link.host.wait(in: hosted)
+      let isWoken = awaken()
+      note(report)
+      if isWoken || !report.isEmpty { return true }
+    }
+    return hasWaited
+  }
+
+  private func note(_ report: HostReport) {
+    if report.contains(.handledSource) { notices.insert(.host) }
+    if report.contains(.stopped) { table.withLock { _ in _ = stopFlag.stop() } }
+    if report.contains(.isGone) { removeHost() }
+  }
+
+  private func hostedMode(_ mode: ModeState) -> HostedMode {
+    HostedMode(
+      name: mode.name, isCommon: mode.isCommon.load(ordering: .relaxed),
+      isAlone: mode.itemCount.load(ordering: .relaxed) == 0)
+  }
+
+  /// Whether the loop waits in a host that has something of its own in the mode.
+  @inline(never)
+  func isKeptAliveByHost(_ mode: ModeState) -> Bool {
+    hostLink?.host.keepsAlive(hostedMode(mode)) ?? false
+  }
+
+  /// Whether a mode that is not made yet is one of the host's.
+  func isModeOfHost(_ name: Mode) -> Bool {
+    hostLink?.host.keepsAlive(HostedMode(name: name, isCommon: false, isAlone: true)) ?? false
+  }
+}

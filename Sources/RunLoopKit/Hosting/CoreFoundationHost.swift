@@ -1,0 +1,220 @@
+import CoreFoundation
+import Foundation
+import RunLoopCore
+
+import class RunLoopCore.RunLoop
+
+/// Core Foundation's run loop of a thread, in which the thread's loop of ours waits.
+///
+/// A wait is a run of Core Foundation's loop that ends when a source was handled. Among its sources is the gate of our loop,
+/// which tells it of everything: posts, descriptors and deadlines. The loop's deadlines are not given to
+/// `CFRunLoopRunInMode` as its time: that makes a dispatch timer for each run, which costs more than the rest of the run and
+/// is late; and our wake-ups are not `CFRunLoopWakeUp`, which is dropped before the run has begun.
+final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
+  // Sendable: what changes belongs to the loop's thread; Core Foundation's functions may be called on any.
+
+  /// A mode of Core Foundation's loop, as far as we have to do with it.
+  private final class Mode {
+    let name: CFRunLoopMode
+    var hasSource = false
+    var hasObservers = false
+    var isCommon = false
+
+    init(_ name: RunLoopCore.RunLoop.Mode) {
+      self.name = name.coreFoundationMode
+    }
+  }
+
+  /// One wait, in which Core Foundation's loop may run nested runs that are not ours.
+  private struct Wait {
+    let mode: Mode
+    let hosted: HostedMode
+    /// How many runs of modes that we know are active, this one's among them.
+    var depth = 0
+    /// Whether the pass of this wait's run has called observers before it waits: it has handled no source then.
+    var isPassWaiting = false
+    /// Whether our source has ended the run, and whether another was handled in the same pass.
+    var isOurs = false
+    var isShared = false
+    /// Whether our source was served in a nested run that is not ours, and has to be served again.
+    var isOwed = false
+  }
+
+  let runLoop: CFRunLoop
+  /// Foundation's object for the same loop.
+  let foundation: Foundation.RunLoop
+  private let gate: Gate
+  private var source: CFRunLoopSource?
+  private var observers: [CFRunLoopObserver] = []
+  private var modes: [RunLoopCore.RunLoop.Mode: Mode] = [:]
+  private var wait: Wait?
+  private var isEnding = false
+
+  /// Makes a host of the calling thread's loop.
+  init(_ gate: Gate) {
+    self.gate = gate
+    runLoop = CFRunLoopGetCurrent()
+    foundation = Foundation.RunLoop.current
+    source = makeSource()
+    // The first of all at the entry and the last of all later, so that a run within another's observer is told apart.
+    observers = [
+      makeObserver([.entry], order: .min),
+      makeObserver([.beforeSources, .beforeWaiting, .exit], order: .max),
+    ].compactMap { $0 }
+  }
+
+  deinit { invalidate() }
+}
+
+// What our loop asks.
+extension CoreFoundationHost {
+  func wait(in hosted: HostedMode) -> HostReport {
+    let mode = known(hosted)
+    guard let source, CFRunLoopSourceIsValid(source) else { return .isGone }
+    addSource(to: mode)
+    let outer = wait
+    wait = Wait(mode: mode, hosted: hosted)
+    let result = CFRunLoopRunInMode(mode.name, .infinity, true)
+    let ended = wait
+    wait = outer
+    if isEnding, outer == nil { invalidate() }
+    switch result {
+    case .handledSource: return ended?.isOurs == true && ended?.isShared == false ? [] : .handledSource
+    case .stopped: return .stopped
+    case .timedOut: return []
+    // With our source in it the mode is not empty, unless the hosting has ended meanwhile, or the loop has.
+    default: return .isGone
+    }
+  }
+
+  func look(in hosted: HostedMode) -> HostReport {
+    let mode = known(hosted)
+    // Without our source, what is handled is the host's.
+    removeSource(from: mode)
+    let outer = wait
+    wait = nil
+    defer { wait = outer }
+    switch CFRunLoopRunInMode(mode.name, 0, true) {
+    case .handledSource: return .handledSource
+    case .stopped: return .stopped
+    default: return []
+    }
+  }
+
+  func keepsAlive(_ hosted: HostedMode) -> Bool {
+    let mode = known(hosted)
+    removeSource(from: mode)
+    return !_CFRunLoopFinished(runLoop, mode.name)
+  }
+
+  func end() {
+    isEnding = true
+    // A wait that goes on needs our source to return.
+    if wait == nil { invalidate() }
+  }
+
+  private func invalidate() {
+    if let source { CFRunLoopSourceInvalidate(source) }
+    source = nil
+    for observer in observers { CFRunLoopObserverInvalidate(observer) }
+    observers = []
+    modes = [:]
+  }
+}
+
+// What Core Foundation's loop calls.
+extension CoreFoundationHost {
+  private func gateHasOpened() {
+    guard var wait else { return }
+    if wait.depth == 1 {
+      wait.isOurs = true
+      wait.isShared = !wait.isPassWaiting
+    } else {
+      wait.isOwed = true
+    }
+    self.wait = wait
+  }
+
+  private func observe(_ activity: CFRunLoopActivity) {
+    guard var wait else { return }
+    if activity == .entry { wait.depth += 1 }
+    if activity == .exit { wait.depth -= 1 }
+    self.wait = wait
+    guard wait.depth == 1, activity == .beforeSources || activity == .beforeWaiting else { return }
+    let mayStay = activity == .beforeSources || !wait.hosted.isAlone || keepsAliveDuringWait(wait)
+    self.wait?.isPassWaiting = activity == .beforeWaiting
+    self.wait?.isOwed = false
+    // What a nested run has taken notice of, this one is to be told again; and an empty mode keeps nobody waiting.
+    if wait.isOwed || !mayStay { gate.open() }
+  }
+
+  private func keepsAliveDuringWait(_ wait: Wait) -> Bool {
+    let answer = keepsAlive(wait.hosted)
+    addSource(to: wait.mode)
+    return answer
+  }
+
+  private static func at(_ info: UnsafeMutableRawPointer?) -> CoreFoundationHost? {
+    // Whoever ends the hosting invalidates what has this address before the host is released.
+    info.map { Unmanaged<CoreFoundationHost>.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  private func makeSource() -> CFRunLoopSource? {
+    var context = CFRunLoopSourceContext1()
+    context.version = 1
+    context.info = Unmanaged.passUnretained(self).toOpaque()
+    context.getPort = { info in CoreFoundationHost.at(info)?.gate.descriptor ?? -1 }
+    // Core Foundation reads from the descriptor, which an epoll set answers with an error, and then calls this.
+    context.perform = { info in CoreFoundationHost.at(info)?.gateHasOpened() }
+    return withUnsafeMutablePointer(to: &context) { context in
+      context.withMemoryRebound(to: CFRunLoopSourceContext.self, capacity: 1) { CFRunLoopSourceCreate(nil, 0, $0) }
+    }
+  }
+
+  private func makeObserver(_ activities: [CFRunLoopActivity], order: CFIndex) -> CFRunLoopObserver? {
+    var context = CFRunLoopObserverContext()
+    context.info = Unmanaged.passUnretained(self).toOpaque()
+    let mask = activities.reduce(0) { $0 | $1.rawValue }
+    return CFRunLoopObserverCreate(
+      nil, mask, true, order, { _, activity, info in CoreFoundationHost.at(info)?.observe(activity) }, &context)
+  }
+}
+
+// Core Foundation's modes.
+extension CoreFoundationHost {
+  private func known(_ hosted: HostedMode) -> Mode {
+    let mode = modes[hosted.name] ?? Mode(hosted.name)
+    modes[hosted.name] = mode
+    if hosted.isCommon, !mode.isCommon {
+      mode.isCommon = true
+      CFRunLoopAddCommonMode(runLoop, mode.name)
+    }
+    return mode
+  }
+
+  private func addSource(to mode: Mode) {
+    guard !mode.hasSource, let source else { return }
+    mode.hasSource = true
+    CFRunLoopAddSource(runLoop, source, mode.name)
+    guard !mode.hasObservers else { return }
+    mode.hasObservers = true
+    for observer in observers { CFRunLoopAddObserver(runLoop, observer, mode.name) }
+  }
+
+  private func removeSource(from mode: Mode) {
+    guard mode.hasSource, let source else { return }
+    mode.hasSource = false
+    CFRunLoopRemoveSource(runLoop, source, mode.name)
+  }
+}
+
+extension RunLoopCore.RunLoop.Mode {
+  /// The mode of the same name in Core Foundation's loops.
+  var coreFoundationMode: CFRunLoopMode {
+    switch self {
+    case .default: kCFRunLoopDefaultMode
+    case .common: kCFRunLoopCommonModes
+    default: rawValue.withCString { CFStringCreateWithCString(nil, $0, CFStringBuiltInEncodings.UTF8.rawValue) }
+    }
+  }
+}

@@ -1,0 +1,51 @@
+public import Foundation
+public import RunLoopCore
+
+public import class RunLoopCore.RunLoop
+
+// Core Foundation's loop of a thread, inside ours.
+extension RunLoopCore.RunLoop {
+  /// Serves what schedules itself on the thread's run loop of Foundation, whenever this loop runs.
+  ///
+  /// Streams, notifications of file handles, delegates of URL sessions, the ends of processes and Foundation's own timers
+  /// need Foundation's loop of a thread, which is Core Foundation's. From now on this loop waits in that one, in the mode of
+  /// the same name: both are served while this one runs, and neither polls. To do so for another thread's loop, perform it
+  /// there:
+  ///
+  /// ```swift
+  /// loop.perform { try? RunLoop.current.serveCoreFoundation() }
+  /// ```
+  ///
+  /// - A source that Core Foundation's loop handles counts as handled by a run of this one; its timers, observers and blocks
+  ///   do not. `CFRunLoopStop` stops the innermost run of this loop.
+  /// - A mode is empty if it is in both loops.
+  /// - On the main thread it is Core Foundation's loop that drains the main dispatch queue, as it cannot be kept from it.
+  ///
+  /// Again: nothing. The hosting ends with the thread, or with ``stopServingCoreFoundation()``.
+  ///
+  /// - Throws: ``RunLoopCore/RunLoopError/cannotBeHosted(_:)`` if the system has no descriptor left,
+  ///   ``RunLoopCore/RunLoopError/isGuest``, ``RunLoopCore/RunLoopError/loopHasEnded``.
+  /// - Precondition: The calling thread is the loop's.
+  public func serveCoreFoundation() throws(RunLoopError) {
+    try setHost { CoreFoundationHost($0) }
+  }
+
+  /// Lets the loop wait by itself again: what is scheduled on Foundation's loop is served no more.
+  ///
+  /// A wait that goes on ends. If Core Foundation's loop is not served: nothing.
+  ///
+  /// - Precondition: The calling thread is the loop's.
+  public func stopServingCoreFoundation() {
+    removeHost()
+  }
+
+  /// Whether what schedules itself on the thread's run loop of Foundation is served.
+  ///
+  /// Any thread.
+  public var isServingCoreFoundation: Bool { host is CoreFoundationHost }
+
+  /// Foundation's run loop of this loop's thread, as long as it is served; for schedule methods that take one.
+  ///
+  /// Any thread, though Foundation promises nothing for the use of its loop on another thread than the loop's.
+  public var foundationRunLoop: Foundation.RunLoop? { (host as? CoreFoundationHost)?.foundation }
+}

@@ -1,0 +1,162 @@
+import CoreFoundation
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import Synchronization
+
+/// A thread whose loop serves Core Foundation, and a log of what is called there.
+final class HostedRig: @unchecked Sendable {
+  // Sendable: Core Foundation's functions may be called on any thread.
+  let loop: RunLoop
+  let cf: CFRunLoop
+  private let entries = Mutex<[String]>([])
+
+  fileprivate init(_ loop: RunLoop) {
+    self.loop = loop
+    cf = CFRunLoopGetCurrent()
+  }
+
+  func write(_ entry: String) { entries.withLock { $0.append(entry) } }
+
+  /// All entries, one space between.
+  var text: String { entries.withLock { $0.joined(separator: " ") } }
+
+  /// Runs a mode, half a minute long if nothing ends it, and logs the result.
+  func run(
+    _ mode: RunLoop.Mode = .default, for timeout: Duration = .seconds(30), returnAfterSourceHandled: Bool = false
+  ) {
+    write("\(loop.run(mode: mode, for: timeout, returnAfterSourceHandled: returnAfterSourceHandled))")
+  }
+
+  /// Adds an observer of all stages of our loop that logs them.
+  func observe(_ mode: RunLoop.Mode = .default) {
+    let letters: [UInt: String] = [1: "E", 2: "BT", 4: "BS", 32: "BW", 64: "AW", 128: "X"]
+    let observer = RunLoop.Observer(activities: .all) { [self] _, activity in
+      write(letters[UInt(activity.rawValue)] ?? "?")
+    }
+    loop.add(observer, forMode: mode)
+  }
+
+  /// Adds a source of our loop that is never signalled.
+  @discardableResult
+  func keepAlive(_ mode: RunLoop.Mode = .default) -> RunLoop.Source {
+    let source = RunLoop.Source {}
+    loop.add(source, forMode: mode)
+    return source
+  }
+
+  /// Does something on another thread when our loop waits.
+  func whenAsleep(_ body: @escaping @Sendable (HostedRig) -> Void) {
+    detach {
+      while !self.loop.isWaiting || !CFRunLoopIsWaiting(self.cf) { usleep(100) }
+      body(self)
+    }
+  }
+
+  /// Does something on another thread.
+  func detach(_ body: @escaping @Sendable () -> Void) {
+    threads.withLock { $0.append(startThread(body)) }
+  }
+
+  private let threads = Mutex<[StartedThread<Void>]>([])
+
+  fileprivate func joinThreads() {
+    for thread in threads.withLock({ $0 }) { thread.result() }
+  }
+}
+
+/// Runs a body on a new thread whose loop serves Core Foundation, and gives what was logged when the thread has ended.
+func hosted(_ body: @escaping @Sendable (HostedRig) throws -> Void) -> String {
+  onNewThread {
+    let rig = HostedRig(.current)
+    do {
+      try rig.loop.serveCoreFoundation()
+      try body(rig)
+    } catch {
+      rig.write("\(error)")
+    }
+    rig.joinThreads()
+    return rig.text
+  }
+}
+
+/// The same on the calling thread, which must be one whose loop may be served and is not.
+func hostedHere(_ body: (HostedRig) throws -> Void) -> String {
+  let rig = HostedRig(.current)
+  do {
+    try rig.loop.serveCoreFoundation()
+    try body(rig)
+  } catch {
+    rig.write("\(error)")
+  }
+  rig.loop.stopServingCoreFoundation()
+  rig.joinThreads()
+  return rig.text
+}
+
+/// A source of Core Foundation's loop.
+final class CFSource: @unchecked Sendable {
+  // Sendable: Core Foundation's functions may be called on any thread, and the body is.
+  private let body: @Sendable () -> Void
+  private(set) var source: CFRunLoopSource!
+  private let descriptor: Int32
+
+  /// Makes a source of version 0.
+  init(_ body: @escaping @Sendable () -> Void) {
+    self.body = body
+    descriptor = -1
+    var context = CFRunLoopSourceContext()
+    context.info = Unmanaged.passUnretained(self).toOpaque()
+    context.perform = { info in CFSource.at(info).body() }
+    source = CFRunLoopSourceCreate(nil, 0, &context)
+  }
+
+  /// Makes a source of version 1, of whose descriptor Core Foundation reads eight bytes before it is performed.
+  init(_ descriptor: Int32, _ body: @escaping @Sendable () -> Void) {
+    self.body = body
+    self.descriptor = descriptor
+    var context = CFRunLoopSourceContext1()
+    context.version = 1
+    context.info = Unmanaged.passUnretained(self).toOpaque()
+    context.getPort = { info in CFSource.at(info).descriptor }
+    context.perform = { info in CFSource.at(info).body() }
+    source = withUnsafeMutablePointer(to: &context) { context in
+      context.withMemoryRebound(to: CFRunLoopSourceContext.self, capacity: 1) { CFRunLoopSourceCreate(nil, 0, $0) }
+    }
+  }
+
+  func add(to rig: HostedRig, _ mode: RunLoop.Mode = .default) { CFRunLoopAddSource(rig.cf, source, cfMode(mode)) }
+  func remove(from rig: HostedRig) { CFRunLoopRemoveSource(rig.cf, source, cfMode(.default)) }
+  func invalidate() { CFRunLoopSourceInvalidate(source) }
+
+  /// Signals the source and wakes the loop, which is a call of its own.
+  func signal(_ rig: HostedRig) {
+    CFRunLoopSourceSignal(source)
+    CFRunLoopWakeUp(rig.cf)
+  }
+
+  private static func at(_ info: UnsafeMutableRawPointer?) -> CFSource {
+    guard let info else { preconditionFailure("a source without its object") }
+    return Unmanaged<CFSource>.fromOpaque(info).takeUnretainedValue()
+  }
+}
+
+/// The mode of the same name of Core Foundation's loops.
+func cfMode(_ mode: RunLoop.Mode) -> CFRunLoopMode {
+  switch mode {
+  case .default: kCFRunLoopDefaultMode
+  case .common: kCFRunLoopCommonModes
+  default: mode.rawValue.withCString { CFStringCreateWithCString(nil, $0, CFStringBuiltInEncodings.UTF8.rawValue) }
+  }
+}
+
+/// Adds a timer of Foundation's to the calling thread's loop of Foundation.
+@discardableResult
+func foundationTimer(
+  after seconds: Double, mode: Foundation.RunLoop.Mode = .default,
+  _ body: @escaping @Sendable (Foundation.Timer) -> Void
+) -> Foundation.Timer {
+  let timer = Foundation.Timer(fire: Date(timeIntervalSinceNow: seconds), interval: 0, repeats: false, block: body)
+  Foundation.RunLoop.current.add(timer, forMode: mode)
+  return timer
+}

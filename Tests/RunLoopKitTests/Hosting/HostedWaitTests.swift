@@ -1,0 +1,166 @@
+import CoreFoundation
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import Testing
+
+@Suite("A loop that waits in Core Foundation's", .timeLimit(.minutes(5)))
+struct HostedWaitTests {
+  // M30
+  @Test("timers of both are fired while ours runs")
+  func timers() {
+    let log = hosted { rig in
+      foundationTimer(after: 0.002) { _ in rig.write("F") }
+      rig.loop.add(
+        Timer(timeInterval: 0.004, repeats: false) { _ in rig.write("T") }, forMode: .default)
+      rig.run()
+    }
+    #expect(log == "F T finished")
+  }
+
+  // R50, R70, M2, M3, M30
+  @Test("a post, a timer, a message, a signal with a wake-up, and a stop from another thread end the wait")
+  func fromAnotherThread() {
+    let log = hosted { rig in
+      let source = RunLoop.Source { rig.write("S0") }
+      rig.loop.add(source, forMode: .default)
+      let port = Port { _, _ in rig.write("S1") }
+      rig.loop.add(port, forMode: .default)
+      rig.detach {
+        // Each when the one before was answered, and the loop sleeps again.
+        func awaitEntries(_ entries: String) { while rig.text != entries || !rig.loop.isWaiting { usleep(100) } }
+        awaitEntries("")
+        rig.loop.perform { rig.write("B") }
+        awaitEntries("B")
+        rig.loop.add(Timer(timeInterval: 0.001, repeats: false) { _ in rig.write("T") }, forMode: .default)
+        awaitEntries("B T")
+        try? port.send(Port.Message())
+        awaitEntries("B T S1")
+        source.signal()
+        rig.loop.wakeUp()
+        awaitEntries("B T S1 S0")
+        rig.loop.stop()
+      }
+      rig.run()
+    }
+    #expect(log == "B T S1 S0 stopped")
+  }
+
+  // R45, M20, M30
+  @Test("a wake-up of ours is one pass and no handled source; one of Core Foundation's is no pass of ours")
+  func wakeUps() {
+    let log = hosted { rig in
+      rig.observe()
+      rig.keepAlive()
+      rig.detach {
+        func awaitPasses(_ count: Int) {
+          while rig.text.split(separator: " ").count(where: { $0 == "BW" }) < count || !rig.loop.isWaiting {
+            usleep(100)
+          }
+        }
+        awaitPasses(1)
+        CFRunLoopWakeUp(rig.cf)
+        rig.loop.wakeUp()
+        awaitPasses(2)
+        rig.loop.perform { rig.write("B") }
+        awaitPasses(3)
+        rig.loop.stop()
+      }
+      rig.run(returnAfterSourceHandled: true)
+    }
+    #expect(log == "E BT BS BW AW BT BS BW AW B BT BS BW AW X stopped")
+  }
+
+  // R14, R13, M30
+  @Test("the run's time ends the wait, and so does a timer's date that was moved there")
+  func deadlines() {
+    let log = hosted { rig in
+      rig.keepAlive()
+      rig.run(for: .milliseconds(2))
+      let timer = Timer(timeInterval: 1000, repeats: false) { _ in
+        rig.write("T")
+        rig.loop.stop()
+      }
+      rig.loop.add(timer, forMode: .default)
+      rig.whenAsleep { _ in timer.deadline = SuspendingClock.now.advanced(by: .milliseconds(1)) }
+      rig.run()
+    }
+    #expect(log == "timedOut T stopped")
+  }
+
+  // R77, R10, M6, M30
+  @Test("our descriptors are level-triggered here too")
+  func descriptors() throws {
+    let pipe = try RawPipe()
+    let log = hosted { rig in
+      let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in
+        rig.write("D\(pipe.read())")
+        if rig.text.contains("D4") { source.invalidate() }
+      }
+      try rig.loop.add(source, forMode: .default)
+      rig.whenAsleep { _ in pipe.write([1, 2, 3]) }
+      rig.run(returnAfterSourceHandled: true)
+      rig.run(returnAfterSourceHandled: true)
+      rig.run(for: .zero)
+      rig.whenAsleep { _ in pipe.write([4]) }
+      rig.run()
+    }
+    #expect(log == "D1 handledSource D2 handledSource D3 timedOut D4 finished")
+  }
+
+  // M3, M30
+  @Test("the first descriptor of a loop that waits is watched, and the last that leaves ends the run")
+  func descriptorWhileAsleep() throws {
+    let pipe = try RawPipe()
+    let log = hosted { rig in
+      let anchor = rig.keepAlive()
+      let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in
+        rig.write("D\(pipe.read())")
+      }
+      rig.detach {
+        while !rig.loop.isWaiting { usleep(100) }
+        try? rig.loop.add(source, forMode: .default)
+        pipe.write([5])
+        while !rig.text.contains("D5") || !rig.loop.isWaiting { usleep(100) }
+        anchor.invalidate()
+        source.invalidate()
+      }
+      rig.run()
+    }
+    #expect(log == "D5 finished")
+  }
+
+  // R120, M2, M30
+  @Test("under fire from four threads nothing is lost and nothing is called twice")
+  func underFire() {
+    let perThread = 1000
+    let log = hosted { rig in
+      let counted = Counted(4 * perThread) { rig.loop.stop() }
+      rig.keepAlive()
+      for number in 0..<4 {
+        rig.detach {
+          for turn in 0..<perThread {
+            switch (number + turn) % 4 {
+            case 0: rig.loop.perform { counted.count() }
+            case 1:
+              rig.loop.add(
+                Timer(timeInterval: Double(turn % 50) / 1e6, repeats: false) { _ in counted.count() }, forMode: .default
+              )
+            case 2:
+              CFRunLoopPerformBlock(rig.cf, cfMode(.default)) { counted.count() }
+              CFRunLoopWakeUp(rig.cf)
+            default:
+              let source = RunLoop.Source { counted.count() }
+              rig.loop.add(source, forMode: .default)
+              source.signal()
+              rig.loop.wakeUp()
+            }
+          }
+        }
+      }
+      rig.run(for: .seconds(240))
+      rig.write("\(counted.value)")
+    }
+    #expect(log == "stopped \(4 * perThread)")
+  }
+}
