@@ -4,8 +4,8 @@ public import RunLoopThreads
 extension RunLoopThreads.Thread {
   /// A dictionary for whatever is to live as long as the thread: the same object each time.
   ///
-  /// It can be had from any thread, before the start too; but to use it is, by custom, the thread's own, as the dictionary has no
-  /// lock. It is released when the thread ends, on it, after the will-exit notification and the thread's loop. The
+  /// It can be had from any thread, before the start too; but to use it is, by custom, the thread's own, as the dictionary
+  /// has no lock. It is released when the thread ends, on it, after the will-exit notification and the thread's loop. The
   /// corresponding Foundation property is `threadDictionary`.
   public var threadDictionary: NSMutableDictionary { attachment { ThreadDictionary() }.dictionary }
 }

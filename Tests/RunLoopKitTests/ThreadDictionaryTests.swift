@@ -53,7 +53,7 @@ struct ThreadDictionaryTests {
   func released(leaves: Bool) throws {
     let log = Log()
     let listener = Listener(.NSThreadWillExit) { notification in
-      guard let thread = notification.object as? Thread, thread.name == "with a dictionary" else { return }
+      guard let thread = notification.object as? Thread, thread.name == "dictionary \(leaves)" else { return }
       log.write("notified with \(thread.threadDictionary.count)")
     }
     let thread = Thread {
@@ -61,7 +61,7 @@ struct ThreadDictionaryTests {
       log.write("body")
       if leaves { Thread.exit() }
     }
-    thread.name = "with a dictionary"
+    thread.name = "dictionary \(leaves)"
     thread.start()
     try thread.join()
     withExtendedLifetime(listener) {}

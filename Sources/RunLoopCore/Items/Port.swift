@@ -141,14 +141,15 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// Leaves a message for a loop that has this port in a mode that it runs, and wakes it if it sleeps.
   ///
-  /// Without a loop the message waits until there is one. Messages of one sender are received in their order. Where the queue
-  /// is full, what happens is the port's ``overflowPolicy``; a thread that waits for room in a port that only its own loop
-  /// receives from waits until the deadline. Any thread. O(1) in the messages.
+  /// Without a loop the message waits until there is one. Messages of one sender are received in their order. Where the
+  /// queue is full, what happens is the port's ``overflowPolicy``; a thread that waits for room in a port that only its own
+  /// loop receives from waits until the deadline. Any thread. O(1) in the messages, O(n) in the port's modes.
   ///
   /// - Parameters:
   ///   - message: What the receiver gets.
   ///   - deadline: How long to wait for room in a full queue, by the monotonic clock. Nil: do not wait.
-  /// - Throws: ``PortError/invalid``, ``PortError/queueFull(limit:)`` or ``PortError/timedOut(limit:)``; the message was not sent.
+  /// - Throws: ``PortError/invalid``, ``PortError/queueFull(limit:)`` or ``PortError/timedOut(limit:)``; the message was
+  ///   not sent.
   open func send(_ message: Message, deadline: SuspendingClock.Instant? = nil) throws(PortError) {
     lock.lock()
     switch queue.offer(message) {

@@ -23,8 +23,8 @@ extension RunLoop {
 
   /// Removes a port from a mode, or, for ``Mode/common``, a common port from every common mode.
   ///
-  /// The port's ``Port/remove(from:forMode:)`` does it, if the port was added. Any thread. The corresponding Foundation method
-  /// is `remove(_:forMode:)`.
+  /// The port's ``Port/remove(from:forMode:)`` does it, if the port was added. Any thread. The corresponding Foundation
+  /// method is `remove(_:forMode:)`.
   public func remove(_ port: Port, forMode mode: Mode) {
     if disown(port, mode) || holds(port, mode) { port.remove(from: self, forMode: mode) }
   }

@@ -29,7 +29,9 @@ open class PortMessage: NSObject, NSCopying {
     self.components = components
   }
 
-  /// Sends the message to ``sendPort`` without a copy of its parts, but for mutable data, and waits for room there until a date.
+  /// Sends the message to ``sendPort``, and waits for room there until a date.
+  ///
+  /// Its parts are not copied, but for mutable data.
   ///
   /// - Returns: False if it was not sent: there is no such port, or as ``Port/send(before:msgid:components:from:reserved:)``
   ///   says.

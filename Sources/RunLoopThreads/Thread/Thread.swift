@@ -204,8 +204,8 @@ extension Thread {
 
   /// The thread's object of a type, made now if there is none, for whoever builds on threads.
   ///
-  /// It is released at the thread's end, on it, as the last step before others hear of the end. Of several threads that ask first, all get
-  /// the same; `make` runs under no lock, and what it makes in vain is released. Any thread.
+  /// It is released at the thread's end, on it, as the last step before others hear of the end. Of several threads that
+  /// ask first, all get the same; `make` runs under no lock, and what it makes in vain is released. Any thread.
   package final func attachment<Object: AnyObject & Sendable>(
     _ type: Object.Type = Object.self, orMake make: () -> Object
   ) -> Object {
