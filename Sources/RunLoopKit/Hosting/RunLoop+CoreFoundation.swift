@@ -1,8 +1,6 @@
 public import Foundation
 public import RunLoopCore
 
-public import class RunLoopCore.RunLoop
-
 // Core Foundation's loop of a thread, inside ours.
 extension RunLoopCore.RunLoop {
   /// Serves what schedules itself on the thread's run loop of Foundation, whenever this loop runs.
