@@ -128,14 +128,26 @@ struct ModeTable {
 
   /// Notes that a port was added to a mode; false if it was before.
   mutating func insertAdded(_ port: Port, _ name: RunLoop.Mode) -> Bool {
-    addedPorts[ObjectIdentifier(port), default: AddedPort(port: port, modes: [])].modes.insert(name).inserted
+    addedPorts[ObjectIdentifier(port), default: AddedPort(port: port)].modes.insert(name).inserted
   }
 
   /// Notes that a port was removed from a mode; false if it had not been added.
   mutating func removeAdded(_ port: Port, _ name: RunLoop.Mode) -> Bool {
     guard addedPorts[ObjectIdentifier(port)]?.modes.remove(name) != nil else { return false }
+    addedPorts[ObjectIdentifier(port)]?.modesOfSources.remove(name)
     if addedPorts[ObjectIdentifier(port)]?.modes.isEmpty ?? false { addedPorts[ObjectIdentifier(port)] = nil }
     return true
+  }
+
+  /// Notes that a port that was added to a mode has not entered it, but brought sources of its own.
+  mutating func noteSources(of port: Port, _ name: RunLoop.Mode) {
+    guard addedPorts[ObjectIdentifier(port)]?.modes.contains(name) ?? false else { return }
+    addedPorts[ObjectIdentifier(port)]?.modesOfSources.insert(name)
+  }
+
+  /// Whether a port that was added to a mode brought sources of its own.
+  func comesWithSources(_ port: Port, _ name: RunLoop.Mode) -> Bool {
+    addedPorts[ObjectIdentifier(port)]?.modesOfSources.contains(name) ?? false
   }
 
   /// Forgets that a port was added to any mode; false if it had not been.

@@ -13,11 +13,16 @@ extension RunLoop {
     guard port.isValid else { return refuse(.invalidItem) }
     switch adopt(port, mode) {
     case .refused(let refusal): return refuse(refusal)
-    case .before: return true
+    case .before(let comesWithSources):
+      // It may have left a mode since, as any item does: removed from one of the common modes, or from all of them.
+      return comesWithSources || join(port, mode)
     case .now: port.schedule(in: self, forMode: mode)
     }
     guard port.isValid, !hasEnded else { return false }
-    if !holds(port, mode) { LoadHook.portCameWithSources.call(port) }
+    if !holds(port, mode) {
+      table.withLock { $0.noteSources(of: port, mode) }
+      LoadHook.portCameWithSources.call(port)
+    }
     return true
   }
 
@@ -33,12 +38,13 @@ extension RunLoop {
   ///
   /// Any thread.
   public func contains(_ port: Port, forMode mode: Mode) -> Bool {
-    holds(port, mode) || table.withLock { $0.addedPorts[ObjectIdentifier(port)]?.modes.contains(mode) ?? false }
+    holds(port, mode) || table.withLock { $0.comesWithSources(port, mode) }
   }
 
   private enum Adoption {
     case now
-    case before
+    /// It was added before, and perhaps brought sources of its own instead of entering the mode.
+    case before(comesWithSources: Bool)
     case refused(Refusal)
   }
 
@@ -51,7 +57,7 @@ extension RunLoop {
     return table.withLock { table in
       guard !table.isDead else { return .refused(.endedLoop) }
       let isFirst = table.addedPorts[ObjectIdentifier(port)] == nil
-      guard table.insertAdded(port, mode) else { return .before }
+      guard table.insertAdded(port, mode) else { return .before(comesWithSources: table.comesWithSources(port, mode)) }
       if isFirst { port.places.setAdopted(true, by: self) }
       return .now
     }
@@ -77,6 +83,8 @@ extension ModeTable {
   /// A port that was added, and the modes that were named.
   struct AddedPort {
     let port: Port
-    var modes: Set<RunLoop.Mode>
+    var modes: Set<RunLoop.Mode> = []
+    /// Those of the modes for which the port brought sources of its own, and which it did not enter itself.
+    var modesOfSources: Set<RunLoop.Mode> = []
   }
 }
