@@ -31,7 +31,7 @@ struct CommandTests {
     let counts = try #require(last.wholeMatch(of: /equal ([0-9]+), named difference ([0-9]+), different 0/))
     let (equal, named) = (try #require(Int(counts.1)), try #require(Int(counts.2)))
     #expect(equal + named == 100 && named > 0)
-    #expect(session.lines.contains { $0.wholeMatch(of: /M19 [0-9]+/) != nil })
+    #expect(session.lines.contains { $0.wholeMatch(of: /M19 [0-9]+, alone [0-9]+/) != nil })
     // The same seed, the same counts.
     #expect(conformance("--seed", "7", "--programs", "100").lines == session.lines)
   }

@@ -7,7 +7,7 @@ extension ConformanceCommand {
       explain(number, disagreement, series, comparison)
     }
     for (difference, count) in report.parts.sorted(by: { $0.key < $1.key }) {
-      print("\(difference) \(count)")
+      print("\(difference) \(count), alone \(report.named[[difference]] ?? 0)")
     }
     if report.count < series.numbers.count { print("ended after \(report.count) programs") }
     print("equal \(report.equal), named difference \(report.namedCount), different \(report.different.count)")

@@ -53,10 +53,6 @@ package struct Generator: Sendable {
     for _ in 0..<shape.sources {
       program.sources.append(SourcePlan(order: random.element(of: [0, 0, 0, 1, -1]), body: body()))
     }
-    // One of them, and in one mode: in what order several are told is not promised.
-    if shape.sources > 0, shape.modes == 1, random.chance(30) {
-      program.sources[random.number(below: shape.sources)].tellsModes = true
-    }
     for _ in 0..<shape.observers { program.observers.append(observer()) }
     for _ in 0..<shape.timers { program.timers.append(timer()) }
     for _ in 0..<shape.blocks { program.blocks.append(body()) }
@@ -67,6 +63,10 @@ package struct Generator: Sendable {
       program.main = (0..<shape.modes).map { .add(.timer(shape.timers), .mode($0)) } + program.main
     }
     program.whileAsleep = interruptions()
+    // One of the sources, and in one mode: in what order several are told is not promised.
+    if shape.sources > 0, shape.modes == 1, random.chance(30), !program.addsCommonMode {
+      program.sources[random.number(below: shape.sources)].tellsModes = true
+    }
     return program
   }
 
@@ -122,5 +122,14 @@ package struct Generator: Sendable {
       body.afterwards = [random.element(of: actions)]
     }
     return body
+  }
+}
+
+extension Program {
+  /// Whether another mode than the default one may become common.
+  fileprivate var addsCommonMode: Bool {
+    var adds = false
+    forEachAction { if case .addCommonMode(1...) = $0 { adds = true } }
+    return adds
   }
 }
