@@ -1,3 +1,5 @@
+// Two modules of C define `timespec`, and the compiler takes it from either.
+import CoreFoundation
 public import Foundation
 import Glibc
 public import RunLoopThreads

@@ -12,6 +12,7 @@ package enum Complaint {
   package static let foreignQueue = Once()
   package static let gate = Once()
   package static let portComponent = Once()
+  package static let coreFoundation = Once()
 
   package final class Once: Sendable {
     private let isDone = Atomic<Bool>(false)

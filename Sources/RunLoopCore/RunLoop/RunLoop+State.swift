@@ -76,6 +76,11 @@ extension RunLoop {
   /// The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
   public var modes: Set<Mode> { table.withLock { Set($0.modes.keys) } }
 
+  /// The common modes, in the order in which they were made common.
+  ///
+  /// Any thread.
+  package var commonModes: [Mode] { table.withLock { $0.commonNames } }
+
   /// When the first timer of a mode is due, also one that is being called; nil without one.
   ///
   /// Any thread; O(1), and O(n) in the timers that are being called. The corresponding Core Foundation function is
