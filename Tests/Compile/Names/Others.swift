@@ -43,5 +43,5 @@ func listen(on port: SocketPort) -> Bool {
   port.remove(from: RunLoop.current, forMode: RunLoop.Mode.default)
   let parts: NSMutableArray = [NSData(data: Data([1, 2, 3]))]
   return port.send(before: Date(), components: parts, from: nil, reserved: 0)
-    && port.send(before: Date(), msgid: 7, components: nil, from: nil, reserved: port.reservedSpaceLength)
+    && port.send(before: Date(), msgid: 7, components: nil, from: nil, reserved: 0)
 }
