@@ -49,7 +49,8 @@ struct MachineTests {
   func modes() {
     expectLog(
       Program(
-        sources: [SourcePlan(tellsModes: true)], observers: [.at(Activities.entry, .once(.remove(.source(0), .mode(1))))],
+        sources: [SourcePlan(tellsModes: true)],
+        observers: [.at(Activities.entry, .once(.remove(.source(0), .mode(1))))],
         timers: [TimerPlan(date: 0)],
         main: [
           .add(.source(0), 0), .add(.source(0), 0), .addCommonMode(1), .add(.source(0), .common),

@@ -40,7 +40,7 @@ extension Generator {
 
   private func weights(in actor: Actor) -> [(weight: Int, element: ActionKind)] {
     var weights: [(weight: Int, element: ActionKind)] = [
-      (6, .stop), (2, .stopMode), (6, .wakeUp), (3, .addCommonMode), (8, .ask),
+      (6, .stop), (2, .stopMode), (6, .wakeUp), (4, .addCommonMode), (8, .ask),
     ]
     if hasItem { weights += [(10, .add), (7, .remove), (3, .invalidate)] }
     if shape.sources > 0 { weights.append((16, .signal)) }
@@ -75,7 +75,7 @@ extension Generator {
 
   /// A mode, or so many times in a hundred the common pseudo-mode.
   mutating func mode(common percent: Int) -> ModeName {
-    random.chance(percent) ? .common : .mode(random.element(of: [0, 0] + Array(0..<shape.modes)))
+    random.chance(percent) ? .common : .mode(random.element(of: [shape.home, shape.home] + Array(0..<shape.modes)))
   }
 
   private mutating func blockModes() -> [ModeName] {

@@ -21,6 +21,8 @@ package struct Generator: Sendable {
     /// Without the stopper.
     var timers = 0
     var blocks = 0
+    /// The mode in which most things happen.
+    var home = 0
     var hasStopper = true
     /// How likely a call-out does anything, in a hundred.
     var zeal = 50
@@ -41,6 +43,7 @@ package struct Generator: Sendable {
       blocks: random.number(below: most), hasStopper: random.chance(80),
       zeal: random.element(weighing: [(2, 20), (5, 45), (2, 75)]), length: random.number(in: 1...5),
       lastDate: random.element(of: [2, 4, 8]))
+    if random.chance(40) { shape.home = random.number(below: shape.modes) }
     for kind in ActionKind.allCases {
       shape.emphasis[kind] = random.element(weighing: [(2, 0), (5, 1), (2, 4)])
     }
