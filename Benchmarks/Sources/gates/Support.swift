@@ -98,16 +98,22 @@ private final class Hold: Sendable {
   func letGo() { goOn.send() }
 }
 
-/// Lets `post` post to a loop that is held in a call-out, a few times so that its queues have grown, and then once measured.
+/// Lets `post` post to a loop that is held in a call-out, until its buffers have grown, and then once measured.
 ///
-/// The loop swaps two buffers: each time, posts go into both.
+/// Four buffers take turns between the inbox and the batch that runs, so the single posts between two turns vary in number:
+/// each buffer meets the full load, however the loop's passes fall.
 func postToHeldLoop(_ measure: Measure, _ post: (RunLoop) -> Void) {
   let (loop, _) = startLoop()
-  for turn in 0..<5 {
+  let (warmUps, buffers) = (24, 4)
+  for turn in 0...warmUps {
     let (first, second, isDone) = (Hold(), Hold(), Signal())
+    for _ in 0..<turn % buffers {
+      loop.perform { isDone.send() }
+      isDone.wait()
+    }
     first.post(to: loop)
     first.wait()
-    if turn == 4 { measure { post(loop) } } else { post(loop) }
+    if turn == warmUps { measure { post(loop) } } else { post(loop) }
     second.post(to: loop)
     first.letGo()
     second.wait()
