@@ -26,8 +26,10 @@ let package = Package(
     .library(name: "RunLoopCore", targets: ["RunLoopCore"]),
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
     .executable(name: "runloop", targets: ["runloop"]),
+    .executable(name: "conformance", targets: ["conformance"]),
     .executable(name: "network-thread", targets: ["network-thread"]),
     .executable(name: "pinned-database", targets: ["pinned-database"]),
+    .executable(name: "defects", targets: ["defects"]),
     .executable(name: "glib-host", targets: ["glib-host"]),
   ],
   targets: glib + [
@@ -35,9 +37,18 @@ let package = Package(
     .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
-    .target(name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+    .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopKit",
+      dependencies: ["CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
+    .target(name: "CVirtualCalls", cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopConformance", dependencies: ["CVirtualCalls", "RunLoopCore"], swiftSettings: swiftSettings),
+    .executableTarget(name: "conformance", dependencies: ["RunLoopConformance"], swiftSettings: swiftSettings),
     .executableTarget(
       name: "network-thread", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Examples/network-thread",
       swiftSettings: swiftSettings),
@@ -47,6 +58,14 @@ let package = Package(
     .executableTarget(
       name: "pinned-database", dependencies: ["CStore", "RunLoopCore", "RunLoopThreads"],
       path: "Examples/pinned-database", swiftSettings: swiftSettings),
+    // One text, compiled with Foundation alone and with RunLoopKit beside it.
+    .target(name: "DefectsAlone", path: "Examples/defects/alone", swiftSettings: swiftSettings),
+    .target(
+      name: "DefectsBeside", dependencies: ["RunLoopKit"], path: "Examples/defects/beside",
+      swiftSettings: swiftSettings + [.define("BESIDE")]),
+    .executableTarget(
+      name: "defects", dependencies: ["DefectsAlone", "DefectsBeside"], path: "Examples/defects/table",
+      swiftSettings: swiftSettings),
     .target(
       name: "CHostLoop", dependencies: hasGLib ? ["CGLib"] : [], path: "Examples/CHostLoop",
       cSettings: hasGLib ? [.define("HAS_GLIB")] : []),
@@ -56,9 +75,14 @@ let package = Package(
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
-    .testTarget(name: "RunLoopKitTests", dependencies: ["RunLoopKit", "RunLoopCore"], swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopKitTests", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopConformanceTests", dependencies: ["CVirtualCalls", "RunLoopConformance", "RunLoopCore"],
       swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]

@@ -7,10 +7,37 @@ let hasGLib = FileManager.default.fileExists(atPath: "/usr/include/glib-2.0/glib
 let glib: [Target] =
   hasGLib ? [.systemLibrary(name: "CGLibForBenchmarks", path: "Sources/CGLibForBenchmarks", pkgConfig: "glib-2.0")] : []
 
+// Core Foundation's and Foundation's types are not Sendable, so that who uses them cannot have Swift 6's checks.
+let beforeSwift6: [SwiftSetting] = [
+  .swiftLanguageMode(.v5), .enableUpcomingFeature("InferSendableFromCaptures"),
+]
+
 let package = Package(
   name: "swift-run-loop-benchmarks",
   dependencies: [.package(name: "swift-run-loop", path: "..")],
   targets: glib + [
+    .target(name: "CRace", cSettings: [.define("_GNU_SOURCE")]),
+    .target(name: "Race", dependencies: ["CRace"]),
+    .executableTarget(name: "echo-client"),
+    .executableTarget(
+      name: "racer-RunLoopKit",
+      dependencies: [
+        "CRace", "Race", .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopThreads", package: "swift-run-loop"),
+      ]),
+    .executableTarget(
+      name: "racer-CoreFoundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),
+    .executableTarget(
+      name: "racer-Foundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),
+    .executableTarget(name: "racer-libdispatch", dependencies: ["CRace", "Race"]),
+    .executableTarget(name: "racer-concurrency", dependencies: ["CRace", "Race"]),
+    .target(name: "CCounts", cSettings: [.define("_GNU_SOURCE")]),
+    .executableTarget(
+      name: "gates",
+      dependencies: [
+        "CCounts", .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopThreads", package: "swift-run-loop"),
+      ]),
     .executableTarget(name: "costs", dependencies: [.product(name: "RunLoopCore", package: "swift-run-loop")]),
     .target(
       name: "CHostLoopForBenchmarks", dependencies: hasGLib ? ["CGLibForBenchmarks"] : [],

@@ -2,7 +2,9 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 _Thread_local void *crl_thread_slot __attribute__((tls_model("initial-exec")));
 _Thread_local void *crl_promise_slot __attribute__((tls_model("initial-exec")));
@@ -10,6 +12,19 @@ _Thread_local void *crl_object_slot __attribute__((tls_model("initial-exec")));
 _Thread_local void *crl_fault_slot __attribute__((tls_model("initial-exec")));
 
 int32_t crl_fork_generation = 0;
+
+static _Atomic(crl_hook) hooks[CRL_HOOK_KINDS];
+
+crl_hook crl_hook_get(crl_hook_kind kind) { return atomic_load_explicit(&hooks[kind], memory_order_acquire); }
+
+crl_hook crl_hook_exchange(crl_hook_kind kind, crl_hook hook) {
+  return atomic_exchange_explicit(&hooks[kind], hook, memory_order_acq_rel);
+}
+
+int crl_accept(int descriptor) {
+  int answer = accept4(descriptor, NULL, NULL, SOCK_CLOEXEC);
+  return answer < 0 ? -errno : answer;
+}
 
 int crl_thread_id(void) { return gettid(); }
 

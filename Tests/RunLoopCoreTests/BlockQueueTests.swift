@@ -44,6 +44,25 @@ struct BlockQueueTests {
     #expect(ran.takeAll() == model.takeBatch(from: 0, ofFirst: false))
   }
 
+  // R55
+  @Test("what was posted between two sequence numbers can be taken out, and the rest keeps its order", arguments: 0...9)
+  func between(from: UInt64) {
+    for end in from...10 {
+      let ran = Recorder()
+      var queue = BlockQueue()
+      var batch = BlockQueue()
+      let posted: [UInt64] = [2, 3, 5, 8]
+      for sequence in posted { queue.append(.init(sequence: sequence, work: .own(ran.block(sequence)))) }
+      queue.detach(from: from, below: end, into: &batch)
+      queue.checkInvariants()
+      batch.checkInvariants()
+      batch.runAll()
+      #expect(ran.takeAll() == posted.filter { from <= $0 && $0 < end })
+      queue.runAll()
+      #expect(ran.takeAll() == posted.filter { !(from <= $0 && $0 < end) })
+    }
+  }
+
   // R59
   @Test("what was posted before the sequence number stays, in its order")
   func hiddenPrefix() {

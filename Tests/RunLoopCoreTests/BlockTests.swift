@@ -54,6 +54,26 @@ struct BlockTests {
     #expect(log == "timedOut B timedOut")
   }
 
+  // R55, R58
+  @Test("a block that makes its mode common lets those for the common modes behind it run at once, no others")
+  func commonDuringBatch() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.perform(inModes: [.common]) { log.write("before") }
+      loop.perform(inModes: ["a"]) {
+        try? loop.addCommonMode("a")
+        loop.perform(inModes: [.common]) { log.write("posted") }
+        log.write("B")
+      }
+      loop.perform(inModes: [.common]) { log.write("behind") }
+      loop.perform(inModes: ["a"]) { log.write("own") }
+      loop.once(.beforeTimers, mode: "a") { log.write("BT") }
+      loop.once(.beforeSources, mode: "a") { log.write("BS") }
+      loop.keepAlive("a")
+      loop.run(log, mode: "a", for: .zero)
+    }
+    #expect(log == "BT BS B behind own before posted timedOut")
+  }
+
   // R55, R25
   @Test("a block for the common modes is content of each of them")
   func commonIsContent() {

@@ -51,7 +51,7 @@ struct CommonModeTests {
     #expect(log == "E S0 T timedOut E S0 T timedOut")
   }
 
-  // R102
+  // R102, M32
   @Test("the common items enter a mode that becomes common, in their order")
   func commonLater() {
     let log = record(observing: nil) { _, loop, log in

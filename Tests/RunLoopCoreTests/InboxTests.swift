@@ -16,7 +16,7 @@ struct InboxTests {
         #expect(!inbox.mayHaveEntries)
         model = []
       } else {
-        #expect(inbox.append(reader.entry(number, of: random.below(3))))
+        #expect(reader.post(number, of: random.below(3), to: inbox))
         #expect(inbox.mayHaveEntries)
         model.append(number)
       }
@@ -29,9 +29,9 @@ struct InboxTests {
   func closed() {
     let inbox = Inbox()
     let reader = Reader()
-    #expect(inbox.append(reader.entry(1, of: 0)))
-    inbox.close()
-    #expect(!inbox.append(reader.entry(2, of: 0)))
+    #expect(reader.post(1, of: 0, to: inbox))
+    inbox.refuseAll()
+    #expect(!reader.post(2, of: 0, to: inbox))
     #expect(reader.take(from: inbox) == [1])
     #expect(reader.take(from: inbox) == [])
     inbox.checkInvariants()
@@ -42,8 +42,8 @@ struct InboxTests {
   func refused() {
     let log = Log()
     let inbox = Inbox()
-    inbox.close()
-    let isTaken = { [token = Token(log)] in inbox.append(.inDefaultMode(Block { token.touch() })) }()
+    inbox.refuseAll()
+    let isTaken = { [token = Token(log)] in inbox.append(inDefaultMode: Block { token.touch() }) }()
     #expect(!isTaken)
     #expect(log.text == "released")
   }
@@ -57,7 +57,7 @@ struct InboxTests {
     let threads = (0..<4).map { producer in
       startThread {
         for number in 0..<count {
-          precondition(inbox.append(reader.entry(producer * count + number, of: number % 3)), "the inbox is open")
+          precondition(reader.post(producer * count + number, of: number % 3, to: inbox), "the inbox is open")
         }
       }
     }
@@ -85,13 +85,13 @@ struct InboxTests {
       let threads = (0..<3).map { _ in
         startThread {
           var taken = 0
-          while taken < 1000, inbox.append(reader.entry(0, of: 0)) { taken += 1 }
+          while taken < 1000, reader.post(0, of: 0, to: inbox) { taken += 1 }
           return taken
         }
       }
       var seen = 0
       while seen < 100 { seen += reader.take(from: inbox).count }
-      inbox.close()
+      inbox.refuseAll()
       seen += reader.take(from: inbox).count
       #expect(threads.map { $0.result() }.reduce(0, +) == seen)
     }
@@ -103,27 +103,34 @@ private final class Reader: @unchecked Sendable {
   // Sendable: only the reading thread runs blocks and so touches the number.
   private var number = 0
 
-  func entry(_ number: Int, of kind: Int) -> Inbox.Entry {
+  func post(_ number: Int, of kind: Int, to inbox: Inbox) -> Bool {
     let block = Block { self.number = number }
     return switch kind {
-    case 0: .inDefaultMode(block)
-    case 1: .inCommonModes(block)
-    default: .inModes(SharedBlock(block, modes: [], isForCommonModes: false))
+    case 0: inbox.append(inDefaultMode: block)
+    case 1: inbox.append(inCommonModes: block)
+    default: inbox.append(SharedBlock(block, modes: [], isForCommonModes: false))
     }
   }
 
+  /// What an inbox gives, in the order of the sequence numbers.
   func take(from inbox: Inbox) -> [Int] {
-    var queue = MoveQueue<Inbox.Entry>()
-    inbox.drain(into: &queue)
-    var numbers: [Int] = []
-    while !queue.isEmpty {
-      switch queue.takeFirst() {
-      case .inDefaultMode(let block), .inCommonModes(let block): block.body()
-      case .inModes(let shared): shared.take()?.body()
-      case .job: break
-      }
-      numbers.append(number)
+    var arrived = Arrivals()
+    inbox.drain(into: &arrived)
+    var entries: [BlockQueue.Entry] = []
+    while !arrived.own.isEmpty { entries.append(arrived.own.takeFirst()) }
+    while !arrived.common.isEmpty { entries.append(arrived.common.takeFirst()) }
+    while !arrived.jobs.isEmpty { entries.append(arrived.jobs.takeFirst()) }
+    while !arrived.shared.isEmpty {
+      let shared = arrived.shared.takeFirst()
+      entries.append(.init(sequence: shared.sequence, work: .shared(shared.block)))
     }
-    return numbers
+    return entries.sorted { $0.sequence < $1.sequence }.map { entry in
+      switch entry.work {
+      case .own(let block): block.body()
+      case .shared(let shared): shared.take()?.body()
+      case .job: preconditionFailure("no job was posted")
+      }
+      return number
+    }
   }
 }

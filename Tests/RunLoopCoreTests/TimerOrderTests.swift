@@ -51,6 +51,45 @@ struct TimerOrderTests {
     #expect(log == "B A")
   }
 
+  // R93, R99
+  @Test("a timer that is given a date in its own call-out stands before those that are given it afterwards")
+  func turnOfOneBeingCalled() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let other = Timer(at: 50) { _ in time.stamp(log, "B") }
+      loop.add(other, forMode: .default)
+      loop.every(.milliseconds(5)) { timer in
+        time.stamp(log, "A")
+        timer.deadline = time.instant(20)
+        other.deadline = time.instant(20)
+        if time.milliseconds == 20 { timer.invalidate() }
+      }
+      loop.run(mode: .default, for: .seconds(1))
+      return log.text
+    }
+    #expect(log == "A5 A20 B20")
+  }
+
+  // R32
+  @Test("of several timers that are being called, the first by date and turn gives the mode's next date")
+  func nextDateOfSeveralBeingCalled() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      time.advance(by: .milliseconds(10))
+      for date in [3, 1, 2] {
+        let timer = Timer(at: date) { _ in
+          loop.run(mode: .default, for: .zero)
+          log.write("\(loop.nextDeadline(forMode: .default)?.milliseconds ?? -1)")
+        }
+        loop.add(timer, forMode: .default)
+      }
+      loop.run(mode: .default, for: .zero)
+      return log.text
+    }
+    // The innermost call is the last timer's.
+    #expect(log == "3 3 3")
+  }
+
   // R93, R97
   @Test("repeating timers of one phase keep their order")
   func samePhase() {
@@ -138,6 +177,25 @@ struct TimerOrderTests {
       return log.text
     }
     #expect(log == "A5 B20")
+  }
+
+  // R94
+  @Test("of the due timers, one that an earlier one gives a date that comes during its call still fires")
+  func movedAndDueByThen() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = Timer(at: 5) { _ in time.stamp(log, "B") }
+      loop.observe(log)
+      loop.after(.milliseconds(5)) { _ in
+        time.stamp(log, "A")
+        timer.deadline = time.instant(20)
+        time.advance(by: .milliseconds(15))
+      }
+      loop.add(timer, forMode: .default)
+      loop.run(mode: .default, for: .seconds(1))
+      return log.text
+    }
+    #expect(log == "E BT BS BW AW A5 B20 X")
   }
 
   // R94

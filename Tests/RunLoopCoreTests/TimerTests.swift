@@ -17,6 +17,17 @@ struct TimerTests {
     #expect(before == after)
   }
 
+  // M28
+  @Test("a repeating timer that is ended in its call-out keeps the date for which it fired")
+  func keepsDateOfLastCall() {
+    let milliseconds = onVirtualTime { _, loop in
+      let timer = loop.every(.milliseconds(10)) { $0.invalidate() }
+      loop.run(mode: .default, for: .seconds(1))
+      return timer.deadline.milliseconds
+    }
+    #expect(milliseconds == 10)
+  }
+
   // R96
   @Test("a timer that fires once is valid and contained in its call-out, and neither after it")
   func oneShotLife() {

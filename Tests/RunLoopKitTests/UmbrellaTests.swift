@@ -5,7 +5,7 @@ import Testing
 // Both modules are imported plainly: that this file compiles shows that each name means ours.
 @Suite("The umbrella beside Foundation")
 struct UmbrellaTests {
-  @Test("RunLoop, Timer, Port and Thread are ours, and Foundation's can still be named")
+  @Test("the types that Foundation has too are ours, and Foundation's can still be named")
   func names() {
     let loop: RunLoop = RunLoop.main
     let port: Port = Port()
@@ -14,6 +14,11 @@ struct UmbrellaTests {
     #expect(Timer.self != Foundation.Timer.self)
     #expect(type(of: port) != Foundation.Port.self)
     #expect(type(of: thread) != Foundation.Thread.self)
+    let message: PortMessage = PortMessage(sendPort: port, receivePort: nil, components: nil)
+    #expect(type(of: message) != Foundation.PortMessage.self)
+    final class Receiver: PortDelegate {}
+    let receiver: any PortDelegate = Receiver()
+    #expect(!(receiver is any Foundation.PortDelegate))
   }
 
   @Test("Foundation's spelling of a timer runs on our loop")

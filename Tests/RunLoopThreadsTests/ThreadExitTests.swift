@@ -120,7 +120,7 @@ struct ThreadExitTests {
         _ = RunLoop.current
         if leaves { Thread.exit() }
       }
-      thread.slot = log
+      _ = thread.attachment { log }
       thread.start()
       try thread.join()
       #expect(log.text == "hook on itself, loop alive")
@@ -132,7 +132,7 @@ struct ThreadExitTests {
     Hook.install()
     let thread = Thread.started {
       // As many ends of threads.
-      for _ in 0..<200_000 { WillExit.run(for: Thread.current) }
+      for _ in 0..<20_000 { LoadHook.threadWillExit.call(Thread.current) }
     }
     try thread.join()
     #expect(thread.isFinished)
@@ -142,7 +142,7 @@ struct ThreadExitTests {
   func foreignHook() {
     Hook.install()
     let log = Log()
-    _ = onForeignThread { Thread.current.slot = log }
+    _ = onForeignThread { _ = Thread.current.attachment { log } }
     #expect(log.text == "hook on itself, loop alive")
   }
 
@@ -151,10 +151,12 @@ struct ThreadExitTests {
     Hook.install()
     let log = Log()
     let thread = Thread {}
-    thread.slot = HookBody {
-      let thread = Thread.current
-      let token = try? thread.perform { log.write("ran") }
-      thread.slot = TokenAtEnd(log, token)
+    _ = thread.attachment {
+      HookBody {
+        let thread = Thread.current
+        let token = try? thread.perform { log.write("ran") }
+        _ = thread.attachment { TokenAtEnd(log, token) }
+      }
     }
     thread.start()
     try thread.join()
@@ -169,7 +171,7 @@ struct ThreadExitTests {
       Hook.install()
       let log = Log()
       let thread = Thread { _ = RunLoop.current }
-      thread.slot = log
+      _ = thread.attachment { log }
       thread.start()
       try thread.join()
       #expect(log.text == "hook on itself, loop alive")
@@ -291,8 +293,8 @@ private final class EndingThread: Thread, @unchecked Sendable {
   deinit { end() }
 }
 
-/// What a thread's slot holds if the hook is to do something.
-private struct HookBody: Sendable {
+/// What a thread's hook is to do.
+private final class HookBody: Sendable {
   let body: @Sendable () -> Void
 
   init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -312,12 +314,16 @@ private final class TokenAtEnd: Sendable {
 }
 
 private enum Hook {
-  static let installed: Void = WillExit.set { thread in
-    if let body = thread.slot as? HookBody { body.body() }
-    guard let log = thread.slot as? Log else { return }
+  /// The hook of a library above, which is part of this process too, and goes on to be called.
+  static let before: LoadHook.Function? = LoadHook.threadWillExit.exchange { pointer in
+    Hook.before?(pointer)
+    guard let pointer else { return }
+    let thread = Unmanaged<Thread>.fromOpaque(pointer).takeUnretainedValue()
+    thread.attachment(HookBody.self)?.body()
+    guard let log = thread.attachment(Log.self) else { return }
     let place = Thread.current === thread ? "itself" : "another"
     log.write("hook on \(place), loop \(RunLoop.current.hasEnded ? "dead" : "alive")")
   }
 
-  static func install() { _ = installed }
+  static func install() { _ = before }
 }

@@ -24,7 +24,8 @@ struct ThreadNameTests {
     #expect(thread.name == name && thread.refusals == [])
   }
 
-  @Test("a name may be set and read from any thread while the thread runs")
+  // L26
+  @Test("a name may be set and read from any thread while the thread runs, and after it has ended")
   func fromOutside() throws {
     let thread = Thread.running(name: "before")
     let id = try thread.performAndWait { RunLoop.callingThreadID }

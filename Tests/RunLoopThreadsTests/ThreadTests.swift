@@ -92,22 +92,44 @@ struct ThreadTests {
     #expect(first == first && first != second && Set([first, second, first]).count == 2)
   }
 
-  @Test("the slot keeps one value, from any thread, and lets go of it at the end")
-  func slot() throws {
+  @Test("a thread keeps one object of each type for others, and lets go of them at its end, on it")
+  func attachments() throws {
     let log = Log()
-    let hold = Hold()
-    let thread = Thread {
-      hold.occupy()
-      log.write(Thread.current.slot as? String ?? "nothing")
-      Thread.current.slot = Token(log)
-    }
-    thread.slot = "first"
+    let thread = Thread { log.write(Thread.current.attachment(Name.self)?.text ?? "nothing") }
+    #expect(thread.attachment(Name.self) == nil)
+    let first = thread.attachment { Name("first", log) }
+    let objects = (0..<4).map { _ in Thread.started { _ = thread.attachment { Name("again", Log()) } } }
+    for other in objects { try other.join() }
+    #expect(thread.attachment { Name("second", Log()) } === first)
+    let other = thread.attachment { AtEnd(log, thread) }
+    #expect(thread.attachment(AtEnd.self) === other)
+    withExtendedLifetime((consume first, consume other)) {}
     thread.start()
-    hold.begun.wait()
-    thread.slot = "second"
-    hold.released.open()
     try thread.join()
-    #expect(log.text == "second released" && thread.slot == nil)
+    #expect(["first first-released AtEnd-here", "first AtEnd-here first-released"].contains(log.text))
+    #expect(thread.attachment(Name.self) == nil)
+  }
+
+  @Test("what an attached object attaches as it goes is let go of too")
+  func lateAttachments() throws {
+    let log = Log()
+    let thread = Thread {}
+    _ = thread.attachment { Attaching(log, thread) }
+    thread.start()
+    try thread.join()
+    #expect(log.text == "attached late-released")
+  }
+
+  // L30
+  @Test("a subclass may override what Foundation's class lets it override")
+  func overrides() throws {
+    let thread = Overriding()
+    thread.name = "set"
+    thread.stackSize = 7
+    #expect(thread.name == "set, and asked" && thread.stackSize == 1 << 20)
+    thread.start()
+    try thread.join()
+    #expect(thread.log.text == "start main" && thread.isFinished && !thread.isExecuting && !thread.isCancelled)
   }
 
   @Test("a description tells the name and the state")
@@ -158,4 +180,73 @@ private final class EndingThread: Thread, @unchecked Sendable {
   var end = Gate()
 
   deinit { end.open() }
+}
+
+private final class Name: Sendable {
+  let text: String
+  private let log: Log
+
+  init(_ text: String, _ log: Log) {
+    self.text = text
+    self.log = log
+  }
+
+  deinit { log.write("\(text)-released") }
+}
+
+/// Says on which thread it is released.
+private final class AtEnd: @unchecked Sendable {
+  // Sendable: constants.
+  private let log: Log
+  private unowned let thread: Thread
+
+  init(_ log: Log, _ thread: Thread) {
+    self.log = log
+    self.thread = thread
+  }
+
+  deinit { log.write(Thread.current === thread ? "AtEnd-here" : "AtEnd-elsewhere") }
+}
+
+/// Attaches another object as it is released.
+private final class Attaching: @unchecked Sendable {
+  // Sendable: constants.
+  private let log: Log
+  private unowned let thread: Thread
+
+  init(_ log: Log, _ thread: Thread) {
+    self.log = log
+    self.thread = thread
+  }
+
+  deinit {
+    log.write("attached")
+    _ = thread.attachment { Name("late", log) }
+  }
+}
+
+private final class Overriding: Thread, @unchecked Sendable {
+  // Sendable: a constant.
+  let log = Log()
+
+  override var name: String? {
+    get { super.name.map { $0 + ", and asked" } }
+    set { super.name = newValue }
+  }
+
+  override var stackSize: Int {
+    get { super.stackSize }
+    set { super.stackSize = max(newValue, 1 << 20) }
+  }
+
+  override func start() {
+    log.write("start")
+    super.start()
+  }
+
+  override func main() { log.write("main") }
+  override var isExecuting: Bool { super.isExecuting }
+  override var isFinished: Bool { super.isFinished }
+  override var isCancelled: Bool { super.isCancelled }
+  override var isMainThread: Bool { super.isMainThread }
 }

@@ -51,6 +51,9 @@ static inline int crl_epoll_wait_milliseconds(int epoll, struct epoll_event *eve
   return answer < 0 ? -errno : answer;
 }
 
+// Accepts a connection, which is closed on exec.
+int crl_accept(int descriptor);
+
 // Makes a counter that can be waited for; it is closed on exec and does not block.
 static inline int crl_event_create(void) {
   int answer = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -102,6 +105,13 @@ static inline int64_t crl_monotonic_nanoseconds(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+// The wall clock, in nanoseconds since 1970.
+static inline int64_t crl_wall_nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 // Tells the processor that this is a spin loop.
 static inline void crl_spin_hint(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -132,6 +142,18 @@ static inline void crl_promise_slot_set(void *value) { crl_promise_slot = value;
 extern _Thread_local void *crl_object_slot __attribute__((tls_model("initial-exec")));
 static inline void *crl_object_slot_get(void) { return crl_object_slot; }
 static inline void crl_object_slot_set(void *value) { crl_object_slot = value; }
+
+// What a library above is told of, each with an object. It sets its hooks when it is loaded.
+typedef void (*crl_hook)(void *object);
+typedef enum crl_hook_kind {
+  CRL_HOOK_PORT_BECAME_INVALID,
+  CRL_HOOK_PORT_CAME_WITH_SOURCES,
+  CRL_HOOK_THREAD_WILL_START,
+  CRL_HOOK_THREAD_WILL_EXIT,
+  CRL_HOOK_KINDS
+} crl_hook_kind;
+crl_hook crl_hook_get(crl_hook_kind kind);
+crl_hook crl_hook_exchange(crl_hook_kind kind, crl_hook hook);
 
 // What the calling thread's tests do to its system calls.
 extern _Thread_local void *crl_fault_slot __attribute__((tls_model("initial-exec")));

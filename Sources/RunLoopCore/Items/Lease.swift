@@ -2,7 +2,8 @@ import Synchronization
 
 /// Guards what an item's call-out uses, so that it is released as soon as the item is invalid and no call-out runs.
 ///
-/// A call-out enters and leaves; invalidation closes. Whoever is told `release` is the last and gives up the closures.
+/// A call-out enters and leaves; invalidation closes. Whoever is told `release` is the last and gives up the closures. In the
+/// same word stand two marks of the item, so that taking a mark and entering is one step.
 struct Lease: ~Copyable {
   enum Closing {
     /// It was closed before.
@@ -13,33 +14,64 @@ struct Lease: ~Copyable {
     case later
   }
 
-  /// The lowest bit says closed; the rest counts the call-outs inside.
-  private let word = Atomic<UInt32>(0)
+  /// What the word says beside the number of call-outs inside, which is counted in steps of ``callOut``.
+  enum Bits {
+    static let closed: UInt32 = 1
+    /// A source is signalled, an observer is being called.
+    static let mark: UInt32 = 2
+    /// A source stands in not all the lists of signalled sources of its modes.
+    static let unlisted: UInt32 = 4
+    static let callOut: UInt32 = 8
+  }
 
-  var isOpen: Bool { word.load(ordering: .acquiring) & 1 == 0 }
+  let word: Atomic<UInt32>
+
+  init(marks: UInt32 = 0) { word = Atomic(marks) }
+
+  var isOpen: Bool { word.load(ordering: .acquiring) & Bits.closed == 0 }
 
   /// Enters for one call-out; false once closed.
   @inline(__always)
   borrowing func enter() -> Bool {
-    var value = word.load(ordering: .relaxed)
-    while value & 1 == 0 {
-      let (exchanged, original) = word.weakCompareExchange(
-        expected: value, desired: value + 2, successOrdering: .acquiring, failureOrdering: .relaxed)
-      if exchanged { return true }
-      value = original
-    }
-    return false
+    change { $0 & Bits.closed == 0 ? $0 + Bits.callOut : nil } != nil
   }
 
   /// Leaves after a call-out; true: the lease is closed, this was the last inside, the caller releases.
   @inline(__always)
   borrowing func leave() -> Bool {
-    word.wrappingSubtract(2, ordering: .acquiringAndReleasing).newValue == 1
+    isLast(word.wrappingSubtract(Bits.callOut, ordering: .acquiringAndReleasing).newValue)
+  }
+
+  /// Sets the mark and enters; false once closed, and while the mark is set.
+  @inline(__always)
+  borrowing func enterMarking() -> Bool {
+    change { $0 & (Bits.closed | Bits.mark) == 0 ? $0 + Bits.callOut + Bits.mark : nil } != nil
+  }
+
+  /// Takes the mark away and leaves, as ``leave()``.
+  @inline(__always)
+  borrowing func leaveUnmarking() -> Bool {
+    isLast(word.wrappingSubtract(Bits.callOut + Bits.mark, ordering: .acquiringAndReleasing).newValue)
   }
 
   borrowing func close() -> Closing {
-    let before = word.bitwiseOr(1, ordering: .acquiringAndReleasing).oldValue
-    if before & 1 != 0 { return .already }
-    return before == 0 ? .release : .later
+    let before = word.bitwiseOr(Bits.closed, ordering: .acquiringAndReleasing).oldValue
+    if before & Bits.closed != 0 { return .already }
+    return before < Bits.callOut ? .release : .later
   }
+
+  /// Changes the word as `next` says, from its value now, or not at all; gives the value before.
+  @inline(__always)
+  borrowing func change(_ next: (UInt32) -> UInt32?) -> UInt32? {
+    var value = word.load(ordering: .relaxed)
+    while let desired = next(value) {
+      let (exchanged, original) = word.weakCompareExchange(
+        expected: value, desired: desired, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed)
+      if exchanged { return value }
+      value = original
+    }
+    return nil
+  }
+
+  private borrowing func isLast(_ value: UInt32) -> Bool { value < Bits.callOut && value & Bits.closed != 0 }
 }

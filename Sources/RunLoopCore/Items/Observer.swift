@@ -1,5 +1,3 @@
-import Synchronization
-
 extension RunLoop {
   /// A closure that a loop calls at chosen stages of its runs.
   ///
@@ -24,16 +22,15 @@ extension RunLoop {
     /// The corresponding Core Foundation function is `CFRunLoopObserverGetOrder`.
     public let order: Int
 
+    /// Whether runs nested in its call-out call it too.
+    private let isReentrant: Bool
     private let lock = Lock()
+    /// Its mark says that the observer is being called.
     let lease = Lease()
-    /// Whether a call-out runs.
-    ///
-    /// Written by the loop's thread.
-    private let firing = Atomic<Bool>(false)
-    private var loop: RunLoop?
-    private var modes: ContiguousArray<ModeState> = []
-    private var isCommon = false
-    private var handler: (@Sendable (Observer, Activity) -> Void)?
+    @exclusivity(unchecked) private var loop: RunLoop?
+    @exclusivity(unchecked) private var modes: ContiguousArray<ModeState> = []
+    @exclusivity(unchecked) private var isCommon = false
+    @exclusivity(unchecked) private var handler: (@Sendable (Observer, Activity) -> Void)?
 
     /// Makes an observer that is in no mode.
     ///
@@ -45,13 +42,22 @@ extension RunLoop {
     ///     and no call-out runs.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverCreateWithHandler`.
-    public init(
+    public convenience init(
       activities: Activity, repeats: Bool = true, order: Int = 0,
+      handler: @escaping @Sendable (Observer, Activity) -> Void
+    ) {
+      self.init(activities: activities, repeats: repeats, order: order, isReentrant: false, handler: handler)
+    }
+
+    /// Makes an observer that, if it is re-entrant, is called by runs nested in its call-out too.
+    package init(
+      activities: Activity, repeats: Bool, order: Int, isReentrant: Bool,
       handler: @escaping @Sendable (Observer, Activity) -> Void
     ) {
       self.activities = activities
       self.repeats = repeats
       self.order = order
+      self.isReentrant = isReentrant
       self.handler = handler
     }
 
@@ -90,12 +96,10 @@ extension RunLoop.Observer {
   /// The loop's thread.
   func call(_ activity: RunLoop.Activity) {
     // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
-    guard !firing.exchange(true, ordering: .acquiring) else { return }
-    guard lease.enter() else { return firing.store(false, ordering: .releasing) }
+    guard isReentrant ? lease.enter() : lease.enterMarking() else { return }
     if let handler { runLoopIsCallingOutToAnObserver(handler, self, activity) }
     if !repeats { invalidate() }
-    firing.store(false, ordering: .releasing)
-    letGo()
+    if isReentrant ? lease.leave() : lease.leaveUnmarking() { releaseHandler() }
   }
 
   private func releaseHandler() {

@@ -2,63 +2,78 @@ import Synchronization
 
 /// An end point that keeps a loop alive and wakes it when a message is sent (version 1).
 ///
-/// A port may be in any number of modes of any number of loops; each message is received once, by the first of them that
-/// gets to it, one message in a pass. A subclass that brings its own sources overrides ``schedule(in:forMode:)`` and
-/// ``remove(from:forMode:)``.
+/// A port may be in any number of modes of any number of loops, and any thread may send to it; each message is received
+/// once, by the first loop that gets to it, one message in a pass. A subclass that brings its own sources overrides
+/// ``schedule(in:forMode:)`` and ``remove(from:forMode:)``.
+///
+/// A loop keeps the ports that are in it alive, and lets a port go when it is invalidated.
 ///
 /// The corresponding Foundation class is `Port`.
 open class Port: @unchecked Sendable, Hashable {
   // Sendable: the variables are guarded by the lock, the handler by the lease. A subclass guards its own.
 
-  /// What a port carries.
-  public struct Message: Sendable, Hashable {
-    /// The sender's number for the kind of message.
-    public var id: UInt32
-    /// The message's parts, in order.
-    public var components: [[UInt8]]
-
-    /// Makes a message.
-    public init(id: UInt32 = 0, components: [[UInt8]] = []) {
-      self.id = id
-      self.components = components
-    }
-  }
-
-  /// How many messages may wait before a sender has to.
-  public let queueLimit: Int
-
   private let lock = Lock()
-  private let lease = Lease()
-  private var memberships = Memberships<Port>()
-  private var messages = MoveQueue<Message>()
+  let lease = Lease()
+  /// Where the port is.
+  ///
+  /// Guarded by the lock.
+  final var places = PortPlaces()
+  private var queue: PortQueue
   /// How many messages wait.
   ///
   /// Written under the lock; a loop looks at it without.
   private let messageCount = Atomic<Int>(0)
-  /// Counts the messages that were taken, for senders that wait for room.
-  private let taken = Atomic<UInt32>(0)
-  private let waitingSenders = Atomic<Int>(0)
+  /// Changes whenever senders that wait for room have to look again.
+  ///
+  /// Written under the lock.
+  private let roomWord = Atomic<UInt32>(0)
+  /// Who is told when the port becomes invalid.
+  let invalidationObservers = InvalidationObservers()
+  private var substitute: (any PortReceiver)?
   private var handler: (@Sendable (Port, Message) -> Void)?
+
+  /// How many messages may wait before a sender has to.
+  public final let queueLimit: Int
+  /// What becomes of a message when the queue is full.
+  public final let overflowPolicy: OverflowPolicy
 
   /// Makes a port that is in no mode and whose messages go to ``receive(_:)``.
   public init() {
-    self.queueLimit = 1024
-    self.handler = nil
+    queueLimit = 1024
+    overflowPolicy = .wait
+    queue = PortQueue(limit: 1024, policy: .wait)
+  }
+
+  /// Makes a port that is in no mode and whose messages go to ``receive(_:)``.
+  ///
+  /// - Parameters:
+  ///   - queueLimit: How many messages may wait; at least one.
+  ///   - policy: What becomes of one more.
+  public init(queueLimit: Int, whenFull policy: OverflowPolicy = .wait) {
+    self.queueLimit = max(1, queueLimit)
+    overflowPolicy = policy
+    queue = PortQueue(limit: max(1, queueLimit), policy: policy)
   }
 
   /// Makes a port that is in no mode.
   ///
   /// - Parameters:
   ///   - queueLimit: How many messages may wait; at least one.
+  ///   - policy: What becomes of one more.
   ///   - handler: Called on a loop's thread for each message. It is released when the port is invalid and no call-out runs.
-  public init(queueLimit: Int = 1024, handler: @escaping @Sendable (Port, Message) -> Void) {
+  public init(
+    queueLimit: Int = 1024, whenFull policy: OverflowPolicy = .wait,
+    handler: @escaping @Sendable (Port, Message) -> Void
+  ) {
     self.queueLimit = max(1, queueLimit)
+    overflowPolicy = policy
+    queue = PortQueue(limit: max(1, queueLimit), policy: policy)
     self.handler = handler
   }
 
   /// Whether the port can still be added, sent to and received from.
   ///
-  /// Any thread.
+  /// Any thread. The corresponding Foundation property is `isValid`.
   open var isValid: Bool { lease.isOpen }
 
   /// The bytes that a message of this port needs beside its components.
@@ -68,16 +83,20 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// Receives a message, on a loop's thread.
   ///
-  /// The port's handler gets it, if there is one.
+  /// The port's handler gets it, if there is one. A message that nobody gets counts as dropped.
   open func receive(_ message: Message) {
-    guard hold() else { return }
-    handler?(self, message)
+    guard hold() else { return noteDropped() }
+    if let handler {
+      handler(self, message)
+    } else if !(receiver?.receive(message, at: self) ?? false) {
+      noteDropped()
+    }
     letGo()
   }
 
   /// Puts the port into a mode of a loop.
   ///
-  /// ``RunLoop/add(_:forMode:)-(Port,_)`` calls it; a subclass may add its own sources.
+  /// ``RunLoop/add(_:forMode:)-(Port,_)`` calls it, once for each mode; a subclass may add its own sources.
   open func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) {
     loop.join(self, mode)
   }
@@ -87,57 +106,67 @@ open class Port: @unchecked Sendable, Hashable {
   /// ``RunLoop/remove(_:forMode:)-(Port,_)`` calls it.
   open func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) {
     loop.part(self, mode)
+    loop.disown(self, mode)
   }
 
-  /// Ends the port for good: it leaves all modes, its waiting messages are dropped, and senders get an error.
+  /// Ends the port for good, and tells both ends.
   ///
-  /// Any thread; again: nothing. The corresponding Foundation method is `invalidate()`.
+  /// It leaves all modes, so that the loops let it go. Its waiting messages are dropped. Senders, also those that wait for
+  /// room, get ``PortError/invalid``. Then ``didBecomeInvalid()`` and the observers are called, on this thread. Any thread;
+  /// again: nothing. The corresponding Foundation method is `invalidate()`.
   open func invalidate() {
+    var remains = MoveQueue<Message>()
     lock.lock()
     let closing = lease.close()
-    let loops = memberships.loops
-    var dropped = MoveQueue<Message>()
-    if closing != .already { swap(&dropped, &messages) }
-    messageCount.store(messages.count, ordering: .relaxed)
+    guard closing != .already else { return lock.unlock() }
+    let loops = places.loops
+    queue.close(&remains)
+    messageCount.store(0, ordering: .relaxed)
+    let wakesSenders = callSendersBack()
     lock.unlock()
-    guard closing != .already else { return }
+    if wakesSenders { roomWord.futexWake(.max) }
     for loop in loops { loop.expel(self) }
-    noteTaken()
     if closing == .release { releaseHandler() }
+    // Before anybody is told: what the messages carried is gone by then.
+    while !remains.isEmpty { _ = remains.takeFirst() }
+    didBecomeInvalid()
+    invalidationObservers.announce(self)
+    LoadHook.portBecameInvalid.call(self)
   }
+
+  /// Called once, when the port has become invalid, on the thread that invalidated it.
+  ///
+  /// The port is in no mode any more, nothing waits in it, and no lock is held. For subclasses; it does nothing here.
+  open func didBecomeInvalid() {}
 
   /// Leaves a message for a loop that has this port in a mode that it runs, and wakes it if it sleeps.
   ///
-  /// Without a loop the message waits until there is one. Any thread.
+  /// Without a loop the message waits until there is one. Messages of one sender are received in their order. Where the
+  /// queue is full, what happens is the port's ``overflowPolicy``; a thread that waits for room in a port that only its own
+  /// loop receives from waits until the deadline. Any thread. O(1) in the messages, O(n) in the port's modes.
   ///
   /// - Parameters:
   ///   - message: What the receiver gets.
   ///   - deadline: How long to wait for room in a full queue, by the monotonic clock. Nil: do not wait.
-  /// - Throws: ``PortError/invalid``, ``PortError/queueFull(limit:)`` or ``PortError/timedOut(limit:)``; the message was not sent.
-  public func send(_ message: Message, deadline: SuspendingClock.Instant? = nil) throws(PortError) {
-    waitingSenders.wrappingAdd(1, ordering: .sequentiallyConsistent)
-    defer { waitingSenders.wrappingSubtract(1, ordering: .relaxed) }
-    let limit = deadline.map(Tick.init)
-    while true {
-      let seen = taken.load(ordering: .sequentiallyConsistent)
-      lock.lock()
-      guard lease.isOpen else {
-        lock.unlock()
-        throw .invalid
-      }
-      if messages.count < queueLimit {
-        messages.append(message)
-        messageCount.store(messages.count, ordering: .relaxed)
-        for membership in memberships.all { membership.loop.noteReady(membership) }
-        let loops = memberships.loops
-        lock.unlock()
-        for loop in loops where !loop.sabotage.contains(.portsSilent) { loop.post() }
-        return
-      }
+  /// - Throws: ``PortError/invalid``, ``PortError/queueFull(limit:)`` or ``PortError/timedOut(limit:)``; the message was
+  ///   not sent.
+  open func send(_ message: Message, deadline: SuspendingClock.Instant? = nil) throws(PortError) {
+    lock.lock()
+    switch queue.offer(message) {
+    case .taken: announce()
+    case .replaces(let oldest):
+      announce()
+      // Released here, outside the lock.
+      withExtendedLifetime(oldest) {}
+    case .closed:
       lock.unlock()
-      guard let limit else { throw .queueFull(limit: queueLimit) }
-      guard SystemWaiter.shared.now < limit else { throw .timedOut(limit: queueLimit) }
-      taken.futexWait(while: seen, until: limit)
+      throw .invalid
+    case .full(let mayWait):
+      guard mayWait, let deadline else {
+        lock.unlock()
+        throw .queueFull(limit: queueLimit)
+      }
+      try sendInTurn(message, deadline: Tick(deadline))
     }
   }
 
@@ -148,85 +177,111 @@ open class Port: @unchecked Sendable, Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// Why a port did not take a message.
-public enum PortError: Error, Hashable, Sendable {
-  /// The port has been invalidated.
-  case invalid
-  /// So many messages wait already, and the sender did not want to wait.
-  case queueFull(limit: Int)
-  /// So many messages waited until the deadline.
-  case timedOut(limit: Int)
-}
-
-extension PortError: CustomStringConvertible {
-  /// The text for a person.
-  public var description: String {
-    switch self {
-    case .invalid: "the port is invalid"
-    case .queueFull(let limit): "the port's queue is full: \(limit) messages wait"
-    case .timedOut(let limit): "the port's queue stayed full until the deadline: \(limit) messages wait"
-    }
-  }
-}
-
+// Sending and receiving.
 extension Port {
+  /// How many messages nobody has received or will receive, so far.
+  ///
+  /// Those are the oldest of a full queue under ``OverflowPolicy/dropOldest``, what waited when the port was invalidated,
+  /// and what came to a port with nobody to receive it. Any thread.
+  public final var droppedMessages: Int { lock.withLock { queue.dropped } }
+
+  /// How many messages wait to be received.
+  ///
+  /// Any thread.
+  public final var waitingMessages: Int { lock.withLock { queue.count } }
+
+  /// Lets the loops know of a message that has been taken.
+  ///
+  /// With the lock, which it gives up.
+  @inline(__always)
+  private func announce() {
+    messageCount.store(queue.count, ordering: .relaxed)
+    for membership in places.memberships.all { membership.loop.noteReady(membership) }
+    let loops = places.memberships.loops
+    lock.unlock()
+    for loop in loops where !loop.sabotage.contains(.portsSilent) { loop.post() }
+  }
+
+  /// Waits for room and leaves the message then.
+  ///
+  /// With the lock, which it gives up.
+  @inline(never)
+  private func sendInTurn(_ message: Message, deadline: Tick) throws(PortError) {
+    while SystemWaiter.shared.now < deadline {
+      queue.beginWait()
+      let seen = roomWord.load(ordering: .relaxed)
+      lock.unlock()
+      roomWord.futexWait(while: seen, until: deadline)
+      lock.lock()
+      queue.endWait()
+      switch queue.offer(message) {
+      case .taken, .replaces: return announce()
+      case .full: continue
+      case .closed:
+        lock.unlock()
+        throw .invalid
+      }
+    }
+    lock.unlock()
+    throw .timedOut(limit: queueLimit)
+  }
+
   /// Whether a message waits.
   ///
   /// Another loop may take it first.
-  var hasMessage: Bool { messageCount.load(ordering: .relaxed) > 0 }
+  final var hasMessage: Bool { messageCount.load(ordering: .relaxed) > 0 }
 
   /// Takes the first message.
   ///
   /// The loop's thread.
-  func takeMessage() -> Message? {
+  final func takeMessage() -> Message? {
     lock.lock()
-    let message = messages.isEmpty ? nil : messages.takeFirst()
-    messageCount.store(messages.count, ordering: .relaxed)
+    let message = queue.takeFirst()
+    messageCount.store(queue.count, ordering: .relaxed)
+    let wakesSender = message != nil && callSendersBack()
     lock.unlock()
-    if message != nil { noteTaken() }
+    // One place, one sender: whoever is woken looks for room before it looks at the time.
+    if wakesSender { roomWord.futexWake() }
     return message
   }
 
-  private func noteTaken() {
-    taken.wrappingAdd(1, ordering: .sequentiallyConsistent)
-    if waitingSenders.load(ordering: .sequentiallyConsistent) > 0 { taken.futexWake(.max) }
+  /// Sees to it that no sender goes on waiting that has not looked since; true if one may have to be woken.
+  ///
+  /// Under the lock.
+  private func callSendersBack() -> Bool {
+    guard queue.waiting > 0 else { return false }
+    roomWord.wrappingAdd(1, ordering: .relaxed)
+    return true
   }
+
+  private func noteDropped() { lock.withLock { queue.noteDropped() } }
 
   private func releaseHandler() {
     let released = handler
     handler = nil
     withExtendedLifetime(released) {}
   }
-}
 
-extension Port: RunLoopItem {
-  func lockItem() { lock.lock() }
-  func unlockItem() { lock.unlock() }
-  func hold() -> Bool { lease.enter() }
-  func letGo() { if lease.leave() { releaseHandler() } }
-  var isOpen: Bool { lease.isOpen }
-  func mayJoin(_ loop: RunLoop) -> Bool { true }
-  func setCommon(_ isCommon: Bool, of loop: RunLoop) { memberships.setCommon(isCommon, of: loop) }
-  func modes(of loop: RunLoop) -> ShortList<ModeState> { memberships.modes(of: loop) }
-  func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.ports[ObjectIdentifier(self)] != nil }
-
-  func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {
-    let membership = Membership(self, loop: loop, mode: mode)
-    memberships.insert(membership)
-    mode.insert(membership, isReady: !messages.isEmpty)
-  }
-
-  func leave(_ mode: ModeState, of loop: RunLoop) {
-    guard let membership = mode.removePort(self) else { return }
-    memberships.remove(membership)
+  /// Who gets the messages of a port that has no handler.
+  ///
+  /// Any thread.
+  package final var receiver: (any PortReceiver)? {
+    get { lock.withLock { substitute } }
+    set {
+      // The one before is released outside the lock.
+      let before = lock.withLock {
+        let before = substitute
+        substitute = newValue
+        return before
+      }
+      withExtendedLifetime(before) {}
+    }
   }
 }
 
-extension Port: CustomDebugStringConvertible {
-  /// The item's state, in the shape of Core Foundation's description.
-  public var debugDescription: String {
-    let waiting = lock.withLock { messages.count }
-    return "<\(type(of: self)) \(addressDescription(self))>{valid = \(yesOrNo(isValid)), version = 1, "
-      + "messages = \(waiting)}"
-  }
+// The lock, which belongs to whoever adds and removes items.
+extension Port {
+  final func lockItem() { lock.lock() }
+  final func unlockItem() { lock.unlock() }
+  final func letGo() { if lease.leave() { releaseHandler() } }
 }

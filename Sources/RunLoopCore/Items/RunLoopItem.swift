@@ -39,13 +39,13 @@ final class Membership<Item: AnyObject>: @unchecked Sendable {
   /// Whether the item stands in the mode's list of ready items, and between which.
   ///
   /// Guarded by the loop's table lock.
-  var isQueued = false
-  fileprivate var next: Membership<Item>?
-  fileprivate unowned(unsafe) var previous: Membership<Item>?
+  @exclusivity(unchecked) var isQueued = false
+  @exclusivity(unchecked) fileprivate unowned(unsafe) var next: Membership<Item>?
+  @exclusivity(unchecked) fileprivate unowned(unsafe) var previous: Membership<Item>?
   /// False once the item has left the mode.
   ///
   /// Guarded by the loop's table lock.
-  var isActive = true
+  @exclusivity(unchecked) var isActive = true
 
   init(_ item: Item, loop: RunLoop, mode: ModeState) {
     self.item = item
@@ -78,6 +78,10 @@ struct Memberships<Item: AnyObject> {
     }
   }
 
+  func forEach(_ body: (Membership<Item>) -> Void) {
+    all.withUnsafeBufferPointer { for index in $0.indices { body($0[index]) } }
+  }
+
   func modes(of loop: RunLoop) -> ShortList<ModeState> {
     var modes = ShortList<ModeState>()
     for membership in all where membership.loop === loop { modes.append(membership.mode) }
@@ -95,10 +99,10 @@ struct Memberships<Item: AnyObject> {
 
 /// Items of one mode that have something to do, each at most once, in the order in which they came.
 ///
-/// A list through the memberships themselves. It is guarded by the loop's table lock, and an item leaves it when it leaves the
-/// mode, so that nothing is released under the lock that only the list held.
+/// A list through the memberships themselves, which belong to the mode. It is guarded by the loop's table lock, and an item
+/// leaves it when it leaves the mode.
 struct ReadyList<Item: AnyObject> {
-  private var first: Membership<Item>?
+  private unowned(unsafe) var first: Membership<Item>?
   private unowned(unsafe) var last: Membership<Item>?
 
   var isEmpty: Bool { first == nil }
@@ -127,17 +131,23 @@ struct ReadyList<Item: AnyObject> {
     membership.previous = nil
   }
 
+  /// The first item, if it is the only one.
+  var only: Item? {
+    guard let first, first.next == nil else { return nil }
+    return first.item
+  }
+
   /// Takes the first item that has something to do; those in front of it that have nothing leave the list.
-  mutating func takeFirst(where isReady: (Item) -> Bool) -> Membership<Item>? {
-    guard let found = peekFirst(where: isReady) else { return nil }
+  mutating func takeFirst(unless isIdle: (Item) -> Bool) -> Membership<Item>? {
+    guard let found = peekFirst(unless: isIdle) else { return nil }
     remove(found)
     return found
   }
 
   /// Finds the first item that has something to do; those in front of it that have nothing leave the list.
-  mutating func peekFirst(where isReady: (Item) -> Bool) -> Membership<Item>? {
+  mutating func peekFirst(unless isIdle: (Item) -> Bool) -> Membership<Item>? {
     while let membership = first {
-      if isReady(membership.item) { return membership }
+      if !isIdle(membership.item) { return membership }
       remove(membership)
     }
     return nil
@@ -146,11 +156,11 @@ struct ReadyList<Item: AnyObject> {
   /// Calls `body` with each item that has something to do; the others leave the list.
   ///
   /// O(n).
-  mutating func forEach(where isReady: (Item) -> Bool, _ body: (Item) -> Void) {
+  mutating func forEach(unless isIdle: (Item) -> Bool, _ body: (Item) -> Void) {
     var next = first
     while let membership = next {
       next = membership.next
-      if isReady(membership.item) { body(membership.item) } else { remove(membership) }
+      if isIdle(membership.item) { remove(membership) } else { body(membership.item) }
     }
   }
 }

@@ -17,13 +17,14 @@ extension RunLoop {
     public let order: Int
 
     private let lock = Lock()
-    let lease = Lease()
-    /// Zero, or the place of the source's first signal in the order of all signals.
+    /// Its mark says that the source is signalled.
+    let lease = Lease(marks: Lease.Bits.unlisted)
+    /// The place of the source's first signal in the order of all signals.
     private let signalSequence = Atomic<UInt64>(0)
-    private var memberships = Memberships<Source>()
-    private var performBlock: Block?
-    private var scheduleBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
-    private var cancelBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+    @exclusivity(unchecked) private var memberships = Memberships<Source>()
+    @exclusivity(unchecked) private var performBlock: Block?
+    @exclusivity(unchecked) private var scheduleBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+    @exclusivity(unchecked) private var cancelBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
 
     /// Makes a source that is in no mode.
     ///
@@ -54,12 +55,10 @@ extension RunLoop {
     /// mode is kept until it is. An invalid source ignores it. Does not wake a loop. Any thread. The corresponding Core
     /// Foundation function is `CFRunLoopSourceSignal`.
     public func signal() {
-      lock.lock()
-      if lease.isOpen, signalSequence.load(ordering: .relaxed) == 0 {
-        signalSequence.store(SignalOrder.next(), ordering: .releasing)
-        for membership in memberships.all { membership.loop.noteSignalled(membership) }
-      }
-      lock.unlock()
+      guard lease.word.load(ordering: .relaxed) & (Lease.Bits.mark | Lease.Bits.closed) == 0 else { return }
+      signalSequence.store(SignalOrder.next(), ordering: .relaxed)
+      let before = lease.word.bitwiseOr(Lease.Bits.mark, ordering: .sequentiallyConsistent).oldValue
+      if before & Lease.Bits.unlisted != 0 { list() }
     }
 
     /// Whether the source is marked and not yet performed.
@@ -67,7 +66,9 @@ extension RunLoop {
     /// Any thread.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
-    public var isSignalled: Bool { signalSequence.load(ordering: .acquiring) != 0 }
+    public var isSignalled: Bool {
+      lease.word.load(ordering: .acquiring) & (Lease.Bits.mark | Lease.Bits.closed) == Lease.Bits.mark
+    }
 
     /// Whether the source can still be added and performed.
     ///
@@ -84,7 +85,6 @@ extension RunLoop {
       guard lease.enter() else { return }
       lock.lock()
       let isFirst = lease.close() != .already
-      if isFirst { signalSequence.store(0, ordering: .relaxed) }
       let loops = memberships.loops
       lock.unlock()
       if isFirst { for loop in loops { loop.expel(self) } }
@@ -103,17 +103,39 @@ extension RunLoop.Source {
   /// The order of the first signal; of several marked sources of equal order, the lower comes first.
   var signalOrder: UInt64 { signalSequence.load(ordering: .relaxed) }
 
-  /// Takes the mark away; true for the one loop that is to perform the source.
-  func claimSignal() -> Bool { signalSequence.exchange(0, ordering: .acquiring) != 0 }
+  /// Puts the source into the list of signalled sources of each of its modes, wherever it does not stand.
+  ///
+  /// A loop that takes an unsignalled source out of its list says so by the bit ``Lease/Bits/unlisted``, in the same word as the
+  /// signal: so either it sees the signal and leaves the source in, or the signalling thread sees the bit and comes here.
+  private func list() {
+    lock.lock()
+    lease.word.bitwiseAnd(~Lease.Bits.unlisted, ordering: .sequentiallyConsistent)
+    memberships.forEach { $0.loop.noteSignalled($0) }
+    lock.unlock()
+  }
 
-  /// Performs the source once.
+  /// Whether the source may leave a list of signalled sources, as it is not signalled; notes that it does.
+  ///
+  /// Under the lock of the list's loop.
+  func unlist() -> Bool {
+    let marks = Lease.Bits.mark | Lease.Bits.closed
+    return lease.change { $0 & marks == Lease.Bits.mark ? nil : $0 | Lease.Bits.unlisted } != nil
+  }
+
+  /// Takes the signal away; true for the one loop that is to perform the source, and does.
+  @inline(__always)
+  func claimSignal() -> Bool {
+    let marks = Lease.Bits.mark | Lease.Bits.closed
+    return lease.change { $0 & marks == Lease.Bits.mark ? $0 - Lease.Bits.mark + Lease.Bits.callOut : nil } != nil
+  }
+
+  /// Performs the source whose signal was claimed.
   ///
   /// The loop's thread.
-  func perform() -> Bool {
-    guard lease.enter() else { return false }
+  @inline(__always)
+  func perform() {
     if let performBlock { runLoopIsCallingOutToASource0(performBlock) }
     letGo()
-    return true
   }
 
   func callSchedule(_ loop: RunLoop, _ mode: RunLoop.Mode) {
@@ -153,6 +175,8 @@ extension RunLoop.Source: RunLoopItem {
   func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {
     let membership = Membership(self, loop: loop, mode: mode)
     memberships.insert(membership)
+    // The bit first: whoever signals the source from now on comes to list it, when its lock is free.
+    lease.word.bitwiseOr(Lease.Bits.unlisted, ordering: .sequentiallyConsistent)
     mode.insert(membership, isSignalled: isSignalled)
   }
 

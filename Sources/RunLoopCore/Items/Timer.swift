@@ -6,36 +6,62 @@
 ///
 /// The corresponding Core Foundation type is `CFRunLoopTimer`.
 public final class Timer: @unchecked Sendable, Hashable {
-  // Sendable: all variables but the block are guarded by the lock, and, while the timer is in a loop, written under the
-  // loop's table lock too; the block is guarded by the lease.
+  // Sendable: all variables but the contents are guarded by the lock, and, while the timer is in a loop, written under the
+  // loop's table lock too, but for the known wall date; the contents are guarded by the lease.
 
   let lock = Lock()
   let lease = Lease()
   /// Nanoseconds between two dates; zero: the timer fires once.
   let interval: Int64
+  /// Seconds between two dates, as they were given; zero for a timer that fires once.
+  ///
+  /// Any thread.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopTimerGetInterval`.
+  public let timeInterval: Double
   /// The loop that the timer is bound to: it is in one of its modes or among its common items.
   var loop: RunLoop?
   var slots = TimerSlots()
-  var isCommon = false
   /// When the timer is due.
   ///
   /// A date in the past counts from when it was set.
   var tick: Tick
   /// The date as it was set.
-  private(set) var setTick: Tick
+  var setTick: Tick
   /// The nanoseconds by which the loop may be late.
   private(set) var usableTolerance: Int64 = 0
+  /// The present date by the wall clock: as it was set, or as it was when somebody first asked.
+  var knownWallDate: Double?
+  var isCommon = false
   /// Whether the loop is calling it: it stands in no heap meanwhile.
   var isFiring = false
   /// Whether it was given a date while it fired.
-  private var wasMoved = false
-  private var block: (@Sendable (Timer) -> Void)?
+  var wasMoved = false
+  private var contents: Contents?
 
-  init(tick: Tick, interval: Int64, tolerance: Int64, block: @escaping @Sendable (Timer) -> Void) {
+  /// What the timer keeps alive until it ends.
+  private struct Contents {
+    let block: @Sendable (Timer) -> Void
+    let attachment: Attachment?
+  }
+
+  /// What its maker has attached to a timer; most have nothing.
+  private final class Attachment: Sendable {
+    let value: any Sendable
+
+    init(_ value: any Sendable) { self.value = value }
+  }
+
+  init(
+    tick: Tick, wallDate: Double? = nil, interval: Int64, timeInterval: Double? = nil, tolerance: Int64,
+    attachment: (any Sendable)? = nil, block: @escaping @Sendable (Timer) -> Void
+  ) {
     self.setTick = tick
     self.tick = max(tick, RunLoop.currentWaiter.now)
+    self.knownWallDate = wallDate
     self.interval = interval
-    self.block = block
+    self.timeInterval = timeInterval ?? Double(interval) / 1e9
+    self.contents = Contents(block: block, attachment: attachment.map(Attachment.init))
     storeTolerance(tolerance)
     if Sabotage.isPossible, let loop = RunLoop.currentIfMade, loop.sabotage.contains(.newTimersAdded) {
       loop.add(self, forMode: .default)
@@ -74,18 +100,14 @@ public final class Timer: @unchecked Sendable, Hashable {
   public convenience init(
     timeInterval: Double, repeats: Bool, block: @escaping @Sendable (Timer) -> Void
   ) {
-    precondition(!timeInterval.isNaN, "a timer's interval of \(timeInterval) seconds is not a number")
-    let seconds = timeInterval > 0 ? timeInterval : 0.0001
-    let nanoseconds = Int64(saturatingSeconds: seconds)
-    self.init(
-      tick: RunLoop.currentWaiter.now + nanoseconds,
-      interval: repeats ? Timer.usableInterval(nanoseconds, isPositive: true) : 0, tolerance: 0, block: block)
+    self.init(timeInterval: timeInterval, repeats: repeats, attachment: nil, block: block)
   }
 
   /// Makes a timer and adds it to the current thread's loop in the default mode.
   ///
   /// The parameters are those of ``init(timeInterval:repeats:block:)``. The corresponding Foundation method is
   /// `scheduledTimer(withTimeInterval:repeats:block:)`.
+  @discardableResult
   public static func scheduledTimer(
     withTimeInterval interval: Double, repeats: Bool, block: @escaping @Sendable (Timer) -> Void
   ) -> Timer {
@@ -115,15 +137,8 @@ extension Timer {
   /// The corresponding Core Foundation functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
   public var deadline: SuspendingClock.Instant {
     get { lock.withLock { setTick }.instant }
-    set { move(to: Tick(newValue)) }
+    set { move(to: .tick(Tick(newValue))) }
   }
-
-  /// Seconds between two dates; zero for a timer that fires once.
-  ///
-  /// Any thread.
-  ///
-  /// The corresponding Core Foundation function is `CFRunLoopTimerGetInterval`.
-  public var timeInterval: Double { Double(interval) / 1e9 }
 
   /// How much later than its date the timer may fire, in seconds, so that several timers can share one wake-up.
   ///
@@ -162,44 +177,31 @@ extension Timer {
     lock.unlock()
     guard closing != .already else { return }
     loop?.expel(self)
-    if closing == .release { releaseBlock() }
+    if closing == .release { releaseContents() }
   }
 }
 
 extension Timer {
-  /// How long the loop may sleep for this timer.
-  var latestTick: Tick { tick + usableTolerance }
-
-  func move(to tick: Tick) {
-    lock.lock()
-    guard lease.isOpen else { return lock.unlock() }
-    let loop = loop
-    let now = (loop?.waiter ?? RunLoop.currentWaiter).now
-    let rearms = update(in: loop) {
-      setTick = tick
-      self.tick = max(tick, now)
-      if isFiring { wasMoved = true }
-    }
-    lock.unlock()
-    if rearms { loop?.post() }
-  }
-
-  /// Changes the date and with it the places in a loop's heaps.
+  /// What was attached to the timer; nil once it has ended.
   ///
-  /// Under the timer's lock; true if the loop sleeps too long for the new date.
-  private func update(in loop: RunLoop?, _ change: () -> Void) -> Bool {
-    if let loop { return loop.rekey(self, after: change) }
-    change()
-    return false
+  /// Any thread.
+  package var attachment: (any Sendable)? {
+    guard hold() else { return nil }
+    defer { letGo() }
+    return contents?.attachment?.value
   }
 
-  private func setTolerance(_ nanoseconds: Int64) {
-    lock.lock()
-    let loop = loop
-    let rearms = loop?.setTolerance(of: self, to: nanoseconds) ?? false
-    if loop == nil { storeTolerance(nanoseconds) }
-    lock.unlock()
-    if rearms { loop?.post() }
+  /// Calls the block unless the timer is invalid.
+  func callOut() {
+    guard lease.enter() else { return }
+    if let block = contents?.block { runLoopIsCallingOutToATimer(block, self) }
+    letGo()
+  }
+
+  private func releaseContents() {
+    let released = contents
+    contents = nil
+    withExtendedLifetime(released) {}
   }
 
   /// Stores a tolerance.
@@ -208,43 +210,13 @@ extension Timer {
   func storeTolerance(_ nanoseconds: Int64) {
     usableTolerance = max(0, interval == 0 ? nanoseconds : min(nanoseconds, interval / 2))
   }
-
-  /// Ends the firing of a repeating timer: keeps a date that was set meanwhile, or goes on to the next of its phase.
-  ///
-  /// Gives the loop that must be woken for it: the call-out may have moved the timer to another one.
-  func endFiring(at now: Tick, makingUpMissedTicks: Bool) -> RunLoop? {
-    lock.lock()
-    defer { lock.unlock() }
-    let rearms = update(in: loop) {
-      isFiring = false
-      if !wasMoved {
-        tick = makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval)
-        setTick = tick
-      }
-      wasMoved = false
-    }
-    return rearms ? loop : nil
-  }
-
-  /// Calls the block unless the timer is invalid.
-  func callOut() {
-    guard lease.enter() else { return }
-    if let block { runLoopIsCallingOutToATimer(block, self) }
-    letGo()
-  }
-
-  private func releaseBlock() {
-    let released = block
-    block = nil
-    withExtendedLifetime(released) {}
-  }
 }
 
 extension Timer: RunLoopItem {
   func lockItem() { lock.lock() }
   func unlockItem() { lock.unlock() }
   func hold() -> Bool { lease.enter() }
-  func letGo() { if lease.leave() { releaseBlock() } }
+  func letGo() { if lease.leave() { releaseContents() } }
   var isOpen: Bool { lease.isOpen }
   func mayJoin(_ loop: RunLoop) -> Bool { self.loop == nil || self.loop === loop }
 

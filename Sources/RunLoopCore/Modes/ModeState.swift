@@ -8,16 +8,16 @@ final class ModeState: @unchecked Sendable {
 
   // Guarded by the loop's table lock.
 
-  private(set) var sources: [ObjectIdentifier: Membership<RunLoop.Source>] = [:]
-  private(set) var ports: [ObjectIdentifier: Membership<Port>] = [:]
-  private(set) var descriptors: [ObjectIdentifier: Membership<RunLoop.DescriptorSource>] = [:]
-  private(set) var observers: ContiguousArray<RunLoop.Observer> = []
-  var timers = TimerQueue()
-  private(set) var timerCount = 0
-  var signalled = ReadyList<RunLoop.Source>()
-  var readyPorts = ReadyList<Port>()
+  @exclusivity(unchecked) private(set) var sources: [ObjectIdentifier: Membership<RunLoop.Source>] = [:]
+  @exclusivity(unchecked) private(set) var ports: [ObjectIdentifier: Membership<Port>] = [:]
+  @exclusivity(unchecked) private(set) var descriptors: [ObjectIdentifier: Membership<RunLoop.DescriptorSource>] = [:]
+  @exclusivity(unchecked) private(set) var observers: ContiguousArray<RunLoop.Observer> = []
+  @exclusivity(unchecked) var timers = TimerQueue()
+  @exclusivity(unchecked) private(set) var timerCount = 0
+  @exclusivity(unchecked) var signalled = ReadyList<RunLoop.Source>()
+  @exclusivity(unchecked) var readyPorts = ReadyList<Port>()
   /// The epoll set, as long as something is watched.
-  var pollSet: PollSet? {
+  @exclusivity(unchecked) var pollSet: PollSet? {
     didSet { isWatching.store(pollSet != nil, ordering: .relaxed) }
   }
 
@@ -38,10 +38,10 @@ final class ModeState: @unchecked Sendable {
 
   // The loop's thread only.
 
-  var blocks = BlockQueue()
-  private var listedVersion = 0
-  private var listedActivities: RunLoop.Activity = []
-  private var lists: ContiguousArray<ContiguousArray<RunLoop.Observer>> = []
+  @exclusivity(unchecked) var blocks = BlockQueue()
+  @exclusivity(unchecked) private var listedVersion = 0
+  @exclusivity(unchecked) private var listedActivities: RunLoop.Activity = []
+  @exclusivity(unchecked) private var lists: ContiguousArray<ContiguousArray<RunLoop.Observer>> = []
 
   init(_ name: RunLoop.Mode) {
     self.name = name

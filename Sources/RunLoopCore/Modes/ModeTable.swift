@@ -17,6 +17,8 @@ struct ModeTable {
   private(set) var commonNames: [RunLoop.Mode] = [.default]
   private(set) var commonItems: [ObjectIdentifier: CommonItem] = [:]
   private var lastCommonItem: UInt64 = 0
+  /// The ports that were added, whether they have put themselves or sources of their own into the modes.
+  private(set) var addedPorts: [ObjectIdentifier: AddedPort] = [:]
   /// The loop's thread has ended: nothing is added any more.
   private(set) var isDead = false
 
@@ -124,6 +126,33 @@ struct ModeTable {
     commonItems.removeValue(forKey: ObjectIdentifier(item)) != nil
   }
 
+  /// Notes that a port was added to a mode; false if it was before.
+  mutating func insertAdded(_ port: Port, _ name: RunLoop.Mode) -> Bool {
+    addedPorts[ObjectIdentifier(port), default: AddedPort(port: port)].modes.insert(name).inserted
+  }
+
+  /// Notes that a port was removed from a mode; false if it had not been added.
+  mutating func removeAdded(_ port: Port, _ name: RunLoop.Mode) -> Bool {
+    guard addedPorts[ObjectIdentifier(port)]?.modes.remove(name) != nil else { return false }
+    addedPorts[ObjectIdentifier(port)]?.modesOfSources.remove(name)
+    if addedPorts[ObjectIdentifier(port)]?.modes.isEmpty ?? false { addedPorts[ObjectIdentifier(port)] = nil }
+    return true
+  }
+
+  /// Notes that a port that was added to a mode has not entered it, but brought sources of its own.
+  mutating func noteSources(of port: Port, _ name: RunLoop.Mode) {
+    guard addedPorts[ObjectIdentifier(port)]?.modes.contains(name) ?? false else { return }
+    addedPorts[ObjectIdentifier(port)]?.modesOfSources.insert(name)
+  }
+
+  /// Whether a port that was added to a mode brought sources of its own.
+  func comesWithSources(_ port: Port, _ name: RunLoop.Mode) -> Bool {
+    addedPorts[ObjectIdentifier(port)]?.modesOfSources.contains(name) ?? false
+  }
+
+  /// Forgets that a port was added to any mode; false if it had not been.
+  mutating func removeAdded(_ port: Port) -> Bool { addedPorts.removeValue(forKey: ObjectIdentifier(port)) != nil }
+
   /// Whether the loop, if it sleeps, would sleep past a timer.
   ///
   /// Under the timer's lock too.
@@ -140,11 +169,15 @@ struct ModeTable {
 final class GuardedModeTable: @unchecked Sendable {
   // Sendable: the table is guarded by the lock.
   private let lock = Lock()
-  private var table: ModeTable
+  @exclusivity(unchecked) private var table: ModeTable
   private let generation = ForkGeneration.current
+  /// The default mode, which every loop has from the beginning.
+  let defaultMode: ModeState
 
   init(mainQueueHandle: Int32? = nil) {
-    table = ModeTable(mainQueueHandle: mainQueueHandle)
+    var table = ModeTable(mainQueueHandle: mainQueueHandle)
+    defaultMode = table.mode(.default)
+    self.table = table
   }
 
   /// Stops a forked child that uses a loop of its parent.

@@ -33,6 +33,8 @@ struct BlockQueue: ~Copyable {
   private var entries = MoveQueue<Entry>()
   /// How many entries make a sweep worth its while.
   private var sweepCount = 64
+  /// Whether a block for a list of modes may be among them.
+  private var mayHoldShared = false
 
   var count: Int { entries.count }
   var isEmpty: Bool { entries.isEmpty }
@@ -43,8 +45,25 @@ struct BlockQueue: ~Copyable {
   ///
   /// O(1) amortised.
   mutating func append(_ entry: consuming Entry) {
-    dropTakenEntries()
+    if case .shared = entry.work { mayHoldShared = true }
+    if mayHoldShared { dropTakenEntries() }
     entries.append(entry)
+  }
+
+  /// Takes what has arrived for this queue alone, which leaves `arrived` empty; sequence numbers ascend.
+  ///
+  /// O(1) if nothing waits here.
+  mutating func append(all arrived: inout MoveQueue<Entry>) {
+    if entries.isEmpty {
+      swap(&entries, &arrived)
+    } else {
+      while !arrived.isEmpty { append(arrived.takeFirst()) }
+    }
+  }
+
+  /// Takes those of what has arrived that were posted before `sequence`.
+  mutating func append(from arrived: inout MoveQueue<Entry>, before sequence: UInt64) {
+    while !arrived.isEmpty, arrived.withElement(at: 0, { $0.sequence < sequence }) { append(arrived.takeFirst()) }
   }
 
   /// Lets go of what another mode has run, which must not pile up in a mode that never runs.
@@ -53,6 +72,7 @@ struct BlockQueue: ~Copyable {
   private mutating func dropTakenEntries() {
     while !entries.isEmpty, entries.withElement(at: 0, { $0.work.isTaken }) { _ = entries.takeFirst() }
     while !entries.isEmpty, entries.withElement(at: entries.count - 1, { $0.work.isTaken }) { _ = entries.takeLast() }
+    if entries.isEmpty { mayHoldShared = false }
     guard entries.count >= sweepCount else { return }
     var kept = MoveQueue<Entry>()
     while !entries.isEmpty {
@@ -63,6 +83,7 @@ struct BlockQueue: ~Copyable {
     sweepCount = max(64, 2 * entries.count)
   }
 
+  @inline(__always)
   mutating func takeFirst() -> Entry { entries.takeFirst() }
 
   /// Whether a block waits that was posted at `sequence` or later.
@@ -85,18 +106,35 @@ struct BlockQueue: ~Copyable {
     if firstSequence >= sequence {
       swap(&self, &batch)
     } else {
-      var low = 0
-      var high = entries.count
-      while low < high {
-        let middle = (low + high) / 2
-        if entries.withElement(at: middle, { $0.sequence < sequence }) { low = middle + 1 } else { high = middle }
-      }
-      entries.moveSuffix(from: low, to: &batch.entries)
+      entries.moveSuffix(from: offset(of: sequence), to: &batch.entries)
+      batch.mayHoldShared = mayHoldShared
     }
   }
 
+  /// Moves what was posted at `sequence` or later, but before `end`, into `batch`, which must be empty.
+  ///
+  /// O(n) in what was posted at `sequence` or later.
+  mutating func detach(from sequence: UInt64, below end: UInt64, into batch: inout BlockQueue) {
+    detach(from: sequence, into: &batch)
+    batch.entries.moveSuffix(from: batch.offset(of: end), to: &entries)
+    mayHoldShared = mayHoldShared || batch.mayHoldShared
+  }
+
+  /// How many entries were posted before `sequence`.
+  ///
+  /// O(log n).
+  private func offset(of sequence: UInt64) -> Int {
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if entries.withElement(at: middle, { $0.sequence < sequence }) { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
   /// Gives memory back after a burst.
-  mutating func trim() { entries.trim(to: 1024) }
+  mutating func trim() { entries.trim(to: 4096) }
 
   /// The queue's rules, for tests.
   func checkInvariants() {

@@ -2,19 +2,12 @@ import Synchronization
 
 /// Where any thread leaves blocks for a loop: many producers, one consumer.
 ///
-/// A post is an append under a lock of a few instructions. The loop swaps the whole buffer for an empty one.
+/// A post is an append under a lock of a few instructions. The loop swaps all that has arrived for empty buffers.
 final class Inbox: @unchecked Sendable {
-  enum Entry {
-    case inDefaultMode(Block)
-    case inCommonModes(Block)
-    case inModes(SharedBlock)
-    case job(LoopJob)
-  }
-
   private let lock = Lock()
   // Guarded by the lock.
-  private var entries = MoveQueue<Entry>()
-  private var isClosed = false
+  @exclusivity(unchecked) private var arrivals = Arrivals()
+  @exclusivity(unchecked) private var isClosed = false
   /// A hint for the loop's thread, which may lag behind.
   ///
   /// The loop never sleeps on it: see ``drain(into:)``.
@@ -27,15 +20,50 @@ final class Inbox: @unchecked Sendable {
     @inline(__always) get { hasEntries.load(ordering: .relaxed) }
   }
 
-  /// Appends an entry; false once the inbox is closed.
+  /// Appends a block for the default mode; false once the inbox is closed.
   @inline(__always)
-  func append(_ entry: consuming Entry) -> Bool {
+  func append(inDefaultMode block: consuming Block) -> Bool {
+    guard open() else { return false }
+    arrivals.lastSequence += 1
+    arrivals.own.append(.init(sequence: arrivals.lastSequence, work: .own(block)))
+    return close()
+  }
+
+  /// Appends a block for the common modes; false once the inbox is closed.
+  func append(inCommonModes block: consuming Block) -> Bool {
+    guard open() else { return false }
+    arrivals.lastSequence += 1
+    arrivals.common.append(.init(sequence: arrivals.lastSequence, work: .own(block)))
+    return close()
+  }
+
+  /// Appends a block for a list of modes; false once the inbox is closed.
+  func append(_ shared: SharedBlock) -> Bool {
+    guard open() else { return false }
+    arrivals.lastSequence += 1
+    arrivals.shared.append(.init(sequence: arrivals.lastSequence, block: shared))
+    return close()
+  }
+
+  /// Appends an executor's job; false once the inbox is closed.
+  @inline(__always)
+  func append(_ job: LoopJob) -> Bool {
+    guard open() else { return false }
+    arrivals.lastSequence += 1
+    arrivals.jobs.append(.init(sequence: arrivals.lastSequence, work: .job(job)))
+    return close()
+  }
+
+  @inline(__always)
+  private func open() -> Bool {
     lock.lock()
-    guard !isClosed else {
-      lock.unlock()
-      return false
-    }
-    entries.append(entry)
+    guard isClosed else { return true }
+    lock.unlock()
+    return false
+  }
+
+  @inline(__always)
+  private func close() -> Bool {
     if !hasEntries.load(ordering: .relaxed) { hasEntries.store(true, ordering: .relaxed) }
     lock.unlock()
     return true
@@ -44,24 +72,54 @@ final class Inbox: @unchecked Sendable {
   /// Swaps all entries into `drained`, which must be empty.
   ///
   /// The loop's thread.
-  func drain(into drained: inout MoveQueue<Entry>) {
+  func drain(into drained: inout Arrivals) {
     precondition(drained.isEmpty, "the last drain has been sorted")
     lock.lock()
-    swap(&entries, &drained)
+    drained.lastSequence = arrivals.lastSequence
+    swap(&arrivals, &drained)
     hasEntries.store(false, ordering: .relaxed)
     lock.unlock()
   }
 
   /// Refuses what comes from now on.
-  func close() {
+  func refuseAll() {
     lock.withLock { isClosed = true }
   }
 
   /// The inbox's rules, for tests.
   func checkInvariants() {
     lock.withLock {
-      entries.checkInvariants()
-      precondition(hasEntries.load(ordering: .relaxed) == !entries.isEmpty, "the hint is exact under the lock")
+      arrivals.checkInvariants()
+      precondition(hasEntries.load(ordering: .relaxed) == !arrivals.isEmpty, "the hint is exact under the lock")
     }
+  }
+}
+
+/// What has arrived in an inbox, by where it goes, each in the order in which it came.
+struct Arrivals: ~Copyable {
+  struct Shared {
+    let sequence: UInt64
+    let block: SharedBlock
+  }
+
+  /// The place of the last entry in the order of all.
+  var lastSequence: UInt64 = 0
+  /// Blocks for the default mode.
+  var own = MoveQueue<BlockQueue.Entry>()
+  /// Blocks for the common modes.
+  var common = MoveQueue<BlockQueue.Entry>()
+  /// Blocks for lists of modes.
+  var shared = MoveQueue<Shared>()
+  /// Jobs of executors.
+  var jobs = MoveQueue<BlockQueue.Entry>()
+
+  var isEmpty: Bool { own.isEmpty && common.isEmpty && shared.isEmpty && jobs.isEmpty }
+
+  /// The rules, for tests.
+  func checkInvariants() {
+    own.checkInvariants()
+    common.checkInvariants()
+    shared.checkInvariants()
+    jobs.checkInvariants()
   }
 }

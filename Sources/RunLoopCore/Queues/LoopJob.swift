@@ -15,7 +15,7 @@ package struct LoopJob: Sendable {
 /// Runs the jobs of one executor.
 package final class LoopJobRunner: @unchecked Sendable {
   // Sendable: the body is written once, before anybody else has the runner.
-  private var body: (@Sendable (UnownedJob) -> Void)?
+  @exclusivity(unchecked) private var body: (@Sendable (UnownedJob) -> Void)?
 
   package init() {}
 

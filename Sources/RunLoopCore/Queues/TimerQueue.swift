@@ -2,14 +2,20 @@
 ///
 /// A timer that is being called stands in neither heap. Guarded by the loop's table lock.
 struct TimerQueue {
+  /// A timer that is being called, and its turn among those of the same date.
+  private struct Firing {
+    let timer: Timer
+    let insertion: UInt64
+  }
+
   private(set) var due = DeadlineHeap<Timer>(kind: .due)
   private(set) var latest = DeadlineHeap<Timer>(kind: .latest)
   /// The timers that are being called, the innermost last.
-  private(set) var firing: ContiguousArray<Timer> = []
+  private var firing: ContiguousArray<Firing> = []
   /// All timers of the mode, those that are being called first, then by their dates.
   ///
   /// O(n log n).
-  var all: [Timer] { Array(firing) + due.entries.sorted(by: <).map { $0.member.takeUnretainedValue() } }
+  var all: [Timer] { firing.map(\.timer) + due.entries.sorted(by: <).map { $0.member.takeUnretainedValue() } }
   /// The timers of the mode that have a tolerance, also those that are being called.
   private var tolerantCount = 0
 
@@ -17,25 +23,28 @@ struct TimerQueue {
   var hasTolerance: Bool { tolerantCount > 0 }
   /// When the first timer is due.
   var firstTick: Tick { due.firstTick }
-  /// The date, as it was set, of the first timer, also of one that is being called.
-  var firstDeadline: Tick? {
-    let waiting = due.entries.first?.member.takeUnretainedValue()
-    let first = firing.reduce(waiting) { first, timer in
-      first.map { timer.tick <= $0.tick } ?? true ? timer : first
+  /// The first timer, also one that is being called.
+  var first: Timer? {
+    var first = due.entries.first.map { ($0.member.takeUnretainedValue(), $0.insertion) }
+    for entry in firing {
+      if let (timer, insertion) = first, (timer.tick, insertion) < (entry.timer.tick, entry.insertion) { continue }
+      first = (entry.timer, entry.insertion)
     }
-    return first?.setTick
+    return first?.0
   }
+  /// The date, as it was set, of the first timer.
+  var firstDeadline: Tick? { first?.setTick }
   /// How long the loop may sleep.
   var wakeTick: Tick { hasTolerance ? latest.firstTick : due.firstTick }
 
   mutating func insert(_ timer: Timer, slot: Int32, insertion: UInt64) {
-    guard !timer.isFiring else { return firing.append(timer) }
+    guard !timer.isFiring else { return firing.append(Firing(timer: timer, insertion: insertion)) }
     due.insert(timer, slot: slot, tick: timer.tick, insertion: insertion)
     if hasTolerance { latest.insert(timer, slot: slot, tick: timer.latestTick, insertion: insertion) }
   }
 
   mutating func remove(_ timer: Timer, slot: Int32) {
-    firing.removeAll { $0 === timer }
+    removeFiring(timer)
     let places = timer.slots[slot]
     if places.duePosition >= 0 { due.remove(at: Int(places.duePosition)) }
     if places.latestPosition >= 0 { latest.remove(at: Int(places.latestPosition)) }
@@ -43,21 +52,31 @@ struct TimerQueue {
 
   /// Takes a timer out of the heaps while it is being called.
   mutating func beginFiring(_ timer: Timer, slot: Int32) {
+    let insertion = due.entries[Int(timer.slots[slot].duePosition)].insertion
     remove(timer, slot: slot)
-    firing.append(timer)
+    firing.append(Firing(timer: timer, insertion: insertion))
   }
 
-  /// Gives a timer the place of its present date; one that has been called comes back into the heaps.
-  mutating func move(_ timer: Timer, slot: Int32, insertion: UInt64) {
+  /// Gives a timer the place of its present date, or, while it is being called, its turn there.
+  ///
+  /// One that has been called comes back into the heaps. Without a number it keeps the turn that it was given meanwhile.
+  mutating func move(_ timer: Timer, slot: Int32, insertion: UInt64?) {
     let places = timer.slots[slot]
-    guard places.duePosition >= 0 else {
-      firing.removeAll { $0 === timer }
-      return insert(timer, slot: slot, insertion: insertion)
+    if places.duePosition >= 0, let insertion {
+      due.move(at: Int(places.duePosition), to: timer.tick, insertion: insertion)
+      if places.latestPosition >= 0 {
+        latest.move(at: Int(places.latestPosition), to: timer.latestTick, insertion: insertion)
+      }
+    } else if let turn = removeFiring(timer) {
+      insert(timer, slot: slot, insertion: insertion ?? turn)
     }
-    due.move(at: Int(places.duePosition), to: timer.tick, insertion: insertion)
-    if places.latestPosition >= 0 {
-      latest.move(at: Int(places.latestPosition), to: timer.latestTick, insertion: insertion)
-    }
+  }
+
+  /// Forgets that a timer is being called; its turn among those of the same date, if it was.
+  @discardableResult
+  private mutating func removeFiring(_ timer: Timer) -> UInt64? {
+    guard let index = firing.lastIndex(where: { $0.timer === timer }) else { return nil }
+    return firing.remove(at: index).insertion
   }
 
   /// Gives a timer whose tolerance has changed its place in the second heap.

@@ -2,19 +2,22 @@ import Glibc
 import Synchronization
 
 /// What the loops say on the standard error, each once in a process: a mistake that a spelling without errors cannot throw.
-enum Complaint {
-  static let foreignRun = Once()
-  static let commonRun = Once()
-  static let boundItem = Once()
-  static let endedLoop = Once()
-  static let noMode = Once()
-  static let mainQueue = Once()
-  static let gate = Once()
+package enum Complaint {
+  package static let foreignRun = Once()
+  package static let commonRun = Once()
+  package static let boundItem = Once()
+  package static let endedLoop = Once()
+  package static let noMode = Once()
+  package static let mainQueue = Once()
+  package static let foreignQueue = Once()
+  package static let gate = Once()
+  package static let portComponent = Once()
+  package static let coreFoundation = Once()
 
-  final class Once: Sendable {
+  package final class Once: Sendable {
     private let isDone = Atomic<Bool>(false)
 
-    func report(_ message: @autoclosure () -> String) {
+    package func report(_ message: @autoclosure () -> String) {
       guard !isDone.exchange(true, ordering: .relaxed) else { return }
       var line = "RunLoopKit: \(message())\n"
       line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }

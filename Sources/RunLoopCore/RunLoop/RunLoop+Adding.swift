@@ -78,34 +78,6 @@ extension RunLoop {
 }
 
 extension RunLoop {
-  /// Adds a port to a mode, or, for ``Mode/common``, to every common mode there is and will be.
-  ///
-  /// The port's ``Port/schedule(in:forMode:)`` does it. A port keeps the loop alive and wakes it when a message comes. Any
-  /// thread.
-  ///
-  /// - Returns: False if the port is invalid or this loop's thread has ended.
-  ///
-  /// The corresponding Foundation method is `add(_:forMode:)`.
-  @discardableResult
-  public func add(_ port: Port, forMode mode: Mode) -> Bool {
-    guard port.isValid else { return refuse(.invalidItem) }
-    guard !hasEnded else { return refuse(.endedLoop) }
-    port.schedule(in: self, forMode: mode)
-    return port.isValid && !hasEnded
-  }
-
-  /// Removes a port from a mode, or, for ``Mode/common``, a common port from every common mode.
-  ///
-  /// The port's ``Port/remove(from:forMode:)`` does it. Any thread. The corresponding Foundation method is `remove(_:forMode:)`.
-  public func remove(_ port: Port, forMode mode: Mode) { port.remove(from: self, forMode: mode) }
-
-  /// Whether a port is in a mode, or, for ``Mode/common``, among the common items.
-  ///
-  /// Any thread.
-  public func contains(_ port: Port, forMode mode: Mode) -> Bool { holds(port, mode) }
-}
-
-extension RunLoop {
   /// Adds a descriptor source to a mode, or, for ``Mode/common``, to every common mode there is and will be.
   ///
   /// The first of a mode makes an epoll set for it, and the last to leave gives it back. A sleeping loop takes the source into

@@ -11,7 +11,7 @@ struct BlockState: ~Copyable {
   /// Blocks for the common modes.
   var common = BlockQueue()
   /// What the inbox gave, on its way into the queues.
-  var arrived = MoveQueue<Inbox.Entry>()
+  var arrived = Arrivals()
   /// The batches that are being run, the outermost first.
   ///
   /// A thread that stops leaves them here, and what is in them remains with the rest; so does one that ends within a block.
@@ -35,15 +35,21 @@ struct BlockState: ~Copyable {
 
   /// The blocks and jobs that one step of a pass runs.
   final class Batch {
-    var own = BlockQueue()
-    var common = BlockQueue()
-    var jobs = BlockQueue()
+    @exclusivity(unchecked) var own = BlockQueue()
+    @exclusivity(unchecked) var common = BlockQueue()
+    @exclusivity(unchecked) var jobs = BlockQueue()
 
     /// The number of the entry that was posted first, or the largest number if there is none.
     var firstSequence: UInt64 { min(own.firstSequence, common.firstSequence, jobs.firstSequence) }
 
     /// Takes the entry that was posted first.
+    @inline(__always)
     func takeNext() -> BlockQueue.Entry? {
+      if common.isEmpty, jobs.isEmpty { return own.isEmpty ? nil : own.takeFirst() }
+      return takeNextOfAll()
+    }
+
+    private func takeNextOfAll() -> BlockQueue.Entry? {
       let (own, common, jobs) = (own.firstSequence, common.firstSequence, jobs.firstSequence)
       if own < common, own < jobs { return self.own.takeFirst() }
       if common < jobs { return self.common.takeFirst() }
@@ -85,7 +91,8 @@ extension RunLoop {
   private func performBatch(_ mode: ModeState) {
     let batch = takeSpare()
     mode.blocks.detach(from: blocks.visibleFrom, into: &batch.own)
-    if mode.isCommon.load(ordering: .relaxed) {
+    var isCommon = mode.isCommon.load(ordering: .relaxed)
+    if isCommon {
       blocks.common.detach(from: blocks.visibleFrom, into: &batch.common)
       if !blocks.isRunningJob { blocks.jobs.detach(from: blocks.visibleFrom, into: &batch.jobs) }
     }
@@ -93,24 +100,45 @@ extension RunLoop {
     blocks.visibleFrom = blocks.lastSequence + 1
     blocks.running.append(batch)
     while !stopFlag.isEnding, let entry = batch.takeNext() {
-      if let work = entry.work.take() { call(work, mode) }
+      let sequence = entry.sequence
+      call(entry.work, mode)
+      // A block may make its mode common: those behind it that have waited for that are of this batch.
+      if !isCommon, mode.isCommon.load(ordering: .relaxed) {
+        isCommon = true
+        let next = max(visibleBefore, sequence + 1)
+        blocks.common.detach(from: next, below: blocks.visibleFrom, into: &batch.common)
+      }
     }
     blocks.visibleFrom = visibleBefore
     guard !stopFlag.isEnding else { return }
     giveBack(blocks.running.takeLast())
   }
 
-  private func call(_ work: BlockQueue.Work, _ mode: ModeState) {
-    trace(.callOut(.block), mode)
-    switch work {
-    case .own(let block): runLoopIsCallingOutToABlock(block)
-    case .shared: break
-    case .job(let job):
-      let wasRunningJob = blocks.isRunningJob
-      blocks.isRunningJob = true
-      runLoopIsCallingOutToAnExecutorJob(job)
-      blocks.isRunningJob = wasRunningJob
+  @inline(__always)
+  private func call(_ work: consuming BlockQueue.Work, _ mode: ModeState) {
+    switch consume work {
+    case .own(let block):
+      trace(.callOut(.block), mode)
+      runLoopIsCallingOutToABlock(block)
+      trace(.callOutEnded(.block), mode)
+    case .shared(let shared): call(shared, mode)
+    case .job(let job): call(job, mode)
     }
+  }
+
+  private func call(_ shared: SharedBlock, _ mode: ModeState) {
+    guard let block = shared.take() else { return }
+    trace(.callOut(.block), mode)
+    runLoopIsCallingOutToABlock(block)
+    trace(.callOutEnded(.block), mode)
+  }
+
+  private func call(_ job: LoopJob, _ mode: ModeState) {
+    trace(.callOut(.block), mode)
+    let wasRunningJob = blocks.isRunningJob
+    blocks.isRunningJob = true
+    runLoopIsCallingOutToAnExecutorJob(job)
+    blocks.isRunningJob = wasRunningJob
     trace(.callOutEnded(.block), mode)
   }
 
@@ -127,23 +155,23 @@ extension RunLoop {
   @inline(never)
   func sortArrivals() {
     inbox.drain(into: &blocks.arrived)
-    guard !blocks.arrived.isEmpty else { return }
-    let defaultMode = table.withLock { $0.mode(.default) }
-    while !blocks.arrived.isEmpty {
-      blocks.lastSequence += 1
-      let sequence = blocks.lastSequence
-      switch blocks.arrived.takeFirst() {
-      case .inDefaultMode(let block):
-        defaultMode.blocks.append(.init(sequence: sequence, work: .own(block)))
-      case .inCommonModes(let block):
-        blocks.common.append(.init(sequence: sequence, work: .own(block)))
-      case .inModes(let shared):
-        if shared.isForCommonModes { blocks.common.append(.init(sequence: sequence, work: .shared(shared))) }
-        for mode in shared.modes { mode.blocks.append(.init(sequence: sequence, work: .shared(shared))) }
-      case .job(let job):
-        blocks.jobs.append(.init(sequence: sequence, work: .job(job)))
-      }
+    guard blocks.arrived.lastSequence != blocks.lastSequence else { return }
+    blocks.lastSequence = blocks.arrived.lastSequence
+    if !blocks.arrived.shared.isEmpty { sortShared() }
+    if !blocks.arrived.own.isEmpty { table.defaultMode.blocks.append(all: &blocks.arrived.own) }
+    if !blocks.arrived.common.isEmpty { blocks.common.append(all: &blocks.arrived.common) }
+    if !blocks.arrived.jobs.isEmpty { blocks.jobs.append(all: &blocks.arrived.jobs) }
+  }
+
+  /// Puts the blocks for lists of modes into the queue of each, behind whatever was posted before them.
+  private func sortShared() {
+    while !blocks.arrived.shared.isEmpty {
+      let (sequence, shared) = { ($0.sequence, $0.block) }(blocks.arrived.shared.takeFirst())
+      let entry = BlockQueue.Entry(sequence: sequence, work: .shared(shared))
+      table.defaultMode.blocks.append(from: &blocks.arrived.own, before: sequence)
+      blocks.common.append(from: &blocks.arrived.common, before: sequence)
+      if shared.isForCommonModes { blocks.common.append(entry) }
+      for mode in shared.modes { mode.blocks.append(entry) }
     }
-    blocks.arrived.trim(to: 1024)
   }
 }

@@ -9,15 +9,18 @@ extension RunLoop {
     stopFlag.endEveryRun()
     abandonGuests()
     dropHost()
-    let items = table.withLock { table in
+    let (items, ports) = table.withLock { table in
       table.die()
-      return table.allItems
+      return (table.allItems, table.addedPorts.values.map(\.port))
     }
     for item in items where item.hold() {
       expel(item)
       item.letGo()
     }
+    // Those that have brought their own sources.
+    for port in ports { expel(port) }
     discardRemainingBlocks()
+    endDeferredWork()
     for mode in table.withLock({ $0.modes.values }) { mode.dropObserverLists() }
     // What a pass was about to call, if the thread ended in one of its call-outs.
     while !sources.isEmpty { _ = sources.removeLast() }
@@ -28,7 +31,7 @@ extension RunLoop {
   ///
   /// On the loop's own thread, outside every run, or at the end of a thread that has left one by its end.
   package func discardRemainingBlocks() {
-    inbox.close()
+    inbox.refuseAll()
     var dropped: [BlockQueue.Work] = []
     forEachRemaining { dropped.append($0) }
     counters.droppedBlocks.wrappingAdd(dropped.count, ordering: .relaxed)

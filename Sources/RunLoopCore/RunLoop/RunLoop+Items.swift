@@ -58,6 +58,7 @@ extension RunLoop {
       for mode in item.modes(of: self) { leave(item, mode, &left, &table) }
       // An item that has moved on to another loop is none of this loop's business.
       if table.removeCommon(item) { item.setCommon(false, of: self) }
+      if let port = item as? Port, table.removeAdded(port) { port.places.setAdopted(false, by: self) }
     }
     item.unlockItem()
     finishLeaving(item, left)

@@ -123,11 +123,9 @@ extension RunLoop {
   func lastLook(
     _ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: Gate? = nil, keptAlive: Bool = false
   ) -> Sleep {
-    guard !hasBlock(mode, exactly: true) else { return .never }
+    guard !hasBlock(mode, exactly: true), !hasDeferredWork(mode) else { return .never }
     return table.withLock { table in
-      guard !findSignalled(mode), !findReadyPort(mode), !stopFlag.isSet, !mode.isStopped.load(ordering: .relaxed),
-        mode.itemCount.load(ordering: .relaxed) > 0 || isServingMainQueue(mode) || keptAlive
-      else { return .never }
+      guard !mustGoOn(mode, keptAlive: keptAlive) else { return .never }
       guard (mode.pollSet != nil) == isWatching else { return .again }
       if let set = mode.pollSet {
         guard !hasReady(set, mode) else { return .never }
@@ -149,6 +147,14 @@ extension RunLoop {
     }
   }
 
+  /// Whether a source or port is ready, the run is to end, or nothing keeps the mode alive.
+  ///
+  /// Under the table's lock.
+  func mustGoOn(_ mode: ModeState, keptAlive: Bool = false) -> Bool {
+    findSignalled(mode) || findReadyPort(mode) || stopFlag.isSet || mode.isStopped.load(ordering: .relaxed)
+      || (mode.itemCount.load(ordering: .relaxed) == 0 && !isServingMainQueue(mode) && !keptAlive)
+  }
+
   /// Asks the kernel once what is ready, without waiting.
   func lookAtDescriptors(_ mode: ModeState) {
     guard mode.isWatching.load(ordering: .relaxed) else { return }
@@ -163,7 +169,7 @@ extension RunLoop {
   /// next.
   ///
   /// Under the table's lock.
-  private func hasReady(_ set: PollSet, _ mode: ModeState) -> Bool {
+  func hasReady(_ set: PollSet, _ mode: ModeState) -> Bool {
     if set.isMainQueueReady, isServingMainQueue(mode) {
       // Another mode may have served it meanwhile.
       if MainQueue.hasNotice { return true }

@@ -12,7 +12,10 @@ extension RunLoop {
     if sabotage.contains(.postsMakeTimers) {
       return add(Timer(tick: waiter.now, interval: 0, tolerance: 0) { _ in block() }, forMode: .default)
     }
-    return post(.inDefaultMode(Block(body: block)))
+    table.checkFork()
+    guard inbox.append(inDefaultMode: Block(body: block)) else { return refuse(.endedLoop) }
+    post()
+    return true
   }
 
   /// Runs a block once on the loop's thread, when the loop next runs in one of several modes.
@@ -26,18 +29,23 @@ extension RunLoop {
   /// `perform(inModes:block:)`.
   @discardableResult
   public func perform(inModes modes: [Mode], block: @escaping @Sendable () -> Void) -> Bool {
+    table.checkFork()
     let block = Block(body: block)
+    let isTaken: Bool
     switch modes {
     case []: return refuse(.noMode)
-    case [.default]: return post(.inDefaultMode(block))
-    case [.common]: return post(.inCommonModes(block))
+    case [.default]: isTaken = inbox.append(inDefaultMode: block)
+    case [.common]: isTaken = inbox.append(inCommonModes: block)
     default:
       let concrete = Set(modes).subtracting([.common])
       guard let states = table.withLock({ table in table.isDead ? nil : concrete.map { table.mode($0) } }) else {
         return refuse(.endedLoop)
       }
-      return post(.inModes(SharedBlock(block, modes: states, isForCommonModes: modes.contains(.common))))
+      isTaken = inbox.append(SharedBlock(block, modes: states, isForCommonModes: modes.contains(.common)))
     }
+    guard isTaken else { return refuse(.endedLoop) }
+    post()
+    return true
   }
 
   /// Leaves an executor's job for the loop; false if the loop's thread has ended.
@@ -45,15 +53,7 @@ extension RunLoop {
   /// Any thread.
   package func enqueue(_ job: LoopJob) -> Bool {
     table.checkFork()
-    guard inbox.append(.job(job)) else { return false }
-    post()
-    return true
-  }
-
-  @inline(__always)
-  private func post(_ entry: consuming Inbox.Entry) -> Bool {
-    table.checkFork()
-    guard inbox.append(entry) else { return refuse(.endedLoop) }
+    guard inbox.append(job) else { return false }
     post()
     return true
   }

@@ -4,7 +4,7 @@ extension RunLoop {
   /// The longest time that a run counts: about sixteen years.
   ///
   /// What is longer is without end.
-  private static let longestTimeout = 504_911_232
+  static let longestTimeout = 504_911_232
 
   /// Runs the loop in one mode.
   ///
@@ -52,18 +52,23 @@ extension RunLoop {
   /// ``stop()`` ends one turn of it, and the next begins; only the end of the thread's work ends it for good. On a thread that
   /// is not the loop's it does nothing, and says so once. The corresponding Foundation method is `run()`.
   public func run() {
-    guard isOwnThread else {
-      return Complaint.foreignRun.report("run() on a thread that is not the run loop's: ignored")
-    }
+    guard mayRun("run()") else { return }
     while run(.default, for: .max, returnsAfterSource: true) != .finished, !stopFlag.isEnding {}
   }
 }
 
 extension RunLoop {
-  /// One run: enters the mode, makes passes until one of them gives a result, and leaves.
+  /// One run, if its mode has anything to run.
   func run(_ name: Mode, for timeout: Int64, polls: Bool = false, returnsAfterSource: Bool) -> RunResult {
     guard !stopFlag.isEnding else { return hasEnded ? .finished : .stopped }
-    guard let mode = runnableMode(name), !isEmpty(mode) else { return .finished }
+    return enter(name, for: timeout, polls: polls, returnsAfterSource: returnsAfterSource) ?? .finished
+  }
+
+  /// One run: enters the mode, makes passes until one of them gives a result, and leaves.
+  ///
+  /// Nil: the mode is empty, and was not entered.
+  func enter(_ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool) -> RunResult? {
+    guard let mode = runnableMode(name), !isEmpty(mode) else { return nil }
     let sleep = suspendHostedSleep()
     let outer = innermost
     let outerMode = current.exchange(mode.address, ordering: .acquiringAndReleasing)
@@ -121,9 +126,20 @@ extension RunLoop {
     RunLoop.currentIfMade === self || (self === RunLoop.main && RunLoop.isMainThread && RunLoop.current === self)
   }
 
+  /// Whether the calling thread may run the loop; if not, this is reported once.
+  ///
+  /// For the spellings that have no error and no precondition.
+  package func mayRun(_ spelling: String) -> Bool {
+    if isCallersToRun { return true }
+    Complaint.foreignRun.report("\(spelling) on a thread that is not the run loop's: ignored")
+    return false
+  }
+
+  /// In the last destructors of a thread its loop has ended, and a run is finished.
+  private var isCallersToRun: Bool { isOwnThread || (hasEnded && threadID == RunLoop.callingThreadID) }
+
   func requireOwnThread() {
-    // In the last destructors of a thread its loop has ended, and a run is finished.
-    guard !isOwnThread, !(hasEnded && threadID == RunLoop.callingThreadID) else { return }
+    guard !isCallersToRun else { return }
     fatalError(
       "the run loop of thread \(threadName(threadID)) cannot be run by thread "
         + threadName(RunLoop.callingThreadID))

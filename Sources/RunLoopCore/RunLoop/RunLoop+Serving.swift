@@ -21,6 +21,11 @@ extension RunLoop {
   }
 
   private func performSignalledSources(_ mode: ModeState) -> Bool {
+    // Mostly there is one.
+    if let only = table.withLock({ _ in mode.signalled.only }), only.claimSignal() {
+      perform(only, mode)
+      return true
+    }
     let start = sources.count
     collectSignalled(mode)
     var handled = false
@@ -28,13 +33,19 @@ extension RunLoop {
       let source = sources[index]
       guard !(innermost.returnsAfterSource && handled) else { break }
       guard source.claimSignal() else { continue }
-      trace(.callOut(.source0), mode)
-      if source.perform() { handled = true }
-      trace(.callOutEnded(.source0), mode)
+      perform(source, mode)
+      handled = true
     }
     // One by one: the last reference to a source may go here, and what that runs may run the loop.
     while sources.count > start { _ = sources.removeLast() }
     return handled
+  }
+
+  @inline(__always)
+  private func perform(_ source: Source, _ mode: ModeState) {
+    trace(.callOut(.source0), mode)
+    source.perform()
+    trace(.callOutEnded(.source0), mode)
   }
 
   /// Serves one class of ready things, beginning with the one whose turn it is; true if a source was handled.
@@ -172,7 +183,7 @@ extension RunLoop {
   ///
   /// Under the table's lock.
   func findSignalled(_ mode: ModeState) -> Bool {
-    if mode.signalled.peekFirst(where: { $0.isSignalled }) != nil { return true }
+    if mode.signalled.peekFirst(unless: { $0.unlist() }) != nil { return true }
     mode.mayHaveSignalled.store(false, ordering: .relaxed)
     return false
   }
@@ -181,7 +192,7 @@ extension RunLoop {
   ///
   /// Under the table's lock.
   func findReadyPort(_ mode: ModeState) -> Bool {
-    if mode.readyPorts.peekFirst(where: { $0.hasMessage }) != nil { return true }
+    if mode.readyPorts.peekFirst(unless: { !$0.hasMessage }) != nil { return true }
     mode.mayHaveReadyPorts.store(false, ordering: .relaxed)
     return false
   }
@@ -194,7 +205,7 @@ extension RunLoop {
   private func collectSignalled(_ mode: ModeState) {
     let start = sources.count
     table.withLock { _ in
-      mode.signalled.forEach(where: { $0.isSignalled }) { sources.append($0) }
+      mode.signalled.forEach(unless: { $0.unlist() }) { sources.append($0) }
       if mode.signalled.isEmpty { mode.mayHaveSignalled.store(false, ordering: .relaxed) }
     }
     func stands(_ left: Source, before right: Source) -> Bool {
@@ -208,7 +219,7 @@ extension RunLoop {
   }
 
   private func takeReadyPort(_ mode: ModeState) -> Port? {
-    table.withLock { _ in findReadyPort(mode) ? mode.readyPorts.takeFirst { _ in true }?.item : nil }
+    table.withLock { _ in findReadyPort(mode) ? mode.readyPorts.takeFirst { _ in false }?.item : nil }
   }
 
   /// Puts a port that still has messages behind the others, before the call-out: a run nested in it receives the next.

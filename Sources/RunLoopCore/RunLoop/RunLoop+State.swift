@@ -76,6 +76,11 @@ extension RunLoop {
   /// The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
   public var modes: Set<Mode> { table.withLock { Set($0.modes.keys) } }
 
+  /// The common modes, in the order in which they were made common.
+  ///
+  /// Any thread.
+  package var commonModes: [Mode] { table.withLock { $0.commonNames } }
+
   /// When the first timer of a mode is due, also one that is being called; nil without one.
   ///
   /// Any thread; O(1), and O(n) in the timers that are being called. The corresponding Core Foundation function is
@@ -106,6 +111,8 @@ extension RunLoop {
     public let savedWakeUps: Int
     /// The blocks that were dropped because the loop's thread ended first.
     public let droppedBlocks: Int
+    /// The notifications that were still queued when their queue or the loop's thread ended, and were not posted.
+    public let droppedNotifications: Int
     /// The items and blocks that were refused.
     public let refusals: Int
   }
@@ -117,6 +124,7 @@ extension RunLoop {
     Statistics(
       savedWakeUps: counters.savedWakeUps.load(ordering: .relaxed),
       droppedBlocks: counters.droppedBlocks.load(ordering: .relaxed),
+      droppedNotifications: counters.droppedNotifications.load(ordering: .relaxed),
       refusals: counters.refusals.load(ordering: .relaxed))
   }
 }
@@ -125,5 +133,6 @@ extension RunLoop {
 struct Counters: ~Copyable {
   let savedWakeUps = Atomic<Int>(0)
   let droppedBlocks = Atomic<Int>(0)
+  let droppedNotifications = Atomic<Int>(0)
   let refusals = Atomic<Int>(0)
 }

@@ -3,8 +3,8 @@ import Synchronization
 extension RunLoop {
   /// Fires the timers of the mode that are due now, in the order of their dates; false if none is.
   ///
-  /// What is due is settled before the first call-out. A timer that an earlier one has moved, removed or ended, or that a
-  /// nested run has fired, is passed over.
+  /// What is due is settled before the first call-out. A timer that an earlier one has removed, ended or moved to a later
+  /// date, or that a nested run has fired, is passed over.
   func fireDueTimers(_ mode: ModeState) -> Bool {
     guard mode.mayHaveTimers.load(ordering: .relaxed) else { return false }
     let now = waiter.now
@@ -30,7 +30,10 @@ extension RunLoop {
 
   private func beginFiring(_ timer: Timer, now: Tick) -> Bool {
     timer.lock.withLock {
-      guard timer.isOpen, timer.loop === self, !timer.isFiring, timer.tick <= now else { return false }
+      // One that was moved meanwhile may have come due, as the call-outs took their time.
+      guard timer.isOpen, timer.loop === self, !timer.isFiring, timer.tick <= now || timer.tick <= waiter.now else {
+        return false
+      }
       timer.isFiring = true
       table.withLock { _ in
         for slot in 0..<timer.slots.end {
@@ -75,16 +78,16 @@ extension RunLoop {
 
   /// Changes a timer's date and gives it the place of the new one in each of its modes.
   ///
-  /// While it is being called it has none, but for its end.
-  func rekey(_ timer: Timer, after change: () -> Void) -> Bool {
+  /// While it is being called it has none but in its turn among those of the same date, which it takes up when its call has
+  /// ended: `keepsTurn`.
+  func rekey(_ timer: Timer, keepsTurn: Bool, after change: () -> Void) -> Bool {
     table.withLock { table in
       change()
-      guard !timer.isFiring else { return false }
       var rearms = false
       for slot in 0..<timer.slots.end {
         guard let mode = timer.slots[slot].mode else { continue }
-        mode.timers.move(timer, slot: slot, insertion: nextInsertion())
-        if table.sleepsTooLong(for: timer, in: mode) { rearms = true }
+        mode.timers.move(timer, slot: slot, insertion: keepsTurn ? nil : nextInsertion())
+        if !timer.isFiring, table.sleepsTooLong(for: timer, in: mode) { rearms = true }
       }
       return rearms
     }

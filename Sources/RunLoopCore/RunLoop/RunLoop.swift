@@ -28,22 +28,22 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// The last number in the order in which timers were inserted or moved.
   ///
   /// Guarded by the table's lock.
-  var lastInsertion: UInt64 = 0
+  @exclusivity(unchecked) var lastInsertion: UInt64 = 0
 
   // The loop's thread only.
 
-  var innermost = Run()
-  var blocks = BlockState()
-  var sources = ContiguousArray<Source>()
-  var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
+  @exclusivity(unchecked) var innermost = Run()
+  @exclusivity(unchecked) var blocks = BlockState()
+  @exclusivity(unchecked) var sources = ContiguousArray<Source>()
+  @exclusivity(unchecked) var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
   /// When the last wait began to sleep for a date, or ``Tick/never`` if it did not.
-  var lastSleepBegan = Tick.never
+  @exclusivity(unchecked) var lastSleepBegan = Tick.never
   /// What the wait has found beside what is in the mode.
   @exclusivity(unchecked) var notices: Notices = []
   /// The main dispatch queue's blocks are being run: nested runs leave it alone.
-  var isDrainingMainQueue = false
+  @exclusivity(unchecked) var isDrainingMainQueue = false
   /// How many times a descriptor was served, in whatever mode.
-  var descriptorServices = 0
+  @exclusivity(unchecked) var descriptorServices = 0
   /// The loop of another library in which the loop waits.
   @exclusivity(unchecked) var hostLink: HostLink?
   /// The innermost guest of another loop that the loop is.
@@ -51,7 +51,9 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// The sleep that the loop has announced and that another loop sleeps for it, whose call-outs may run this one.
   @exclusivity(unchecked) var hostedSleep: HostedSleep?
   /// Which class of ready things is looked at first after the next wait.
-  var rotation = 0
+  @exclusivity(unchecked) var rotation = 0
+  /// What a floor above has put off to a later stage, if it ever has.
+  @exclusivity(unchecked) package var deferredWork: (any DeferredWork)?
 
   #if DEBUG
     var sabotage: Sabotage

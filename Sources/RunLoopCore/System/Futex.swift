@@ -22,8 +22,9 @@ extension Atomic where Value == UInt32 {
   ///
   /// The corresponding system call is `futex` with `FUTEX_WAKE`.
   package borrowing func futexWake(_ count: Int32 = 1) {
-    _ = withUnsafePointer(to: self) { pointer in
-      crl_futex_wake(UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt32.self), count)
+    withUnsafePointer(to: self) { pointer in
+      let word = UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt32.self)
+      _ = try? SystemCall.futexWake.make { crl_futex_wake(word, count) }
     }
   }
 }

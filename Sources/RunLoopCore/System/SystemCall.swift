@@ -11,6 +11,7 @@ enum SystemCall: String, Sendable, CaseIterable {
   case eventWrite = "write"
   case eventRead = "read"
   case futexWait = "futex"
+  case futexWake = "futex (wake)"
   case timerCreate = "timerfd_create"
   case timerSet = "timerfd_settime"
 

@@ -45,26 +45,26 @@ final class PollSet: @unchecked Sendable {
   private static let batch = 64
 
   let wakeDescriptor: WakeDescriptor
-  private var epoll: OwnedDescriptor
+  @exclusivity(unchecked) private var epoll: OwnedDescriptor
   /// The kernel's set, for a gate to watch; another after ``prepareToWait(servedBefore:)``.
   var descriptor: OwnedDescriptor { epoll }
-  private var mainQueueHandle: Int32?
-  private var watches: [Int32: Watch] = [:]
-  private var lastSerial: UInt32 = 0
+  @exclusivity(unchecked) private var mainQueueHandle: Int32?
+  @exclusivity(unchecked) private var watches: [Int32: Watch] = [:]
+  @exclusivity(unchecked) private var lastSerial: UInt32 = 0
   /// How many descriptors have left, now and when the last wait began.
-  private var departures = 0
-  private var departuresBeforeWait = 0
+  @exclusivity(unchecked) private var departures = 0
+  @exclusivity(unchecked) private var departuresBeforeWait = 0
   /// How many times the loop had served a descriptor when the last wait began, but for those that were of this set.
-  private var seenServices = 0
+  @exclusivity(unchecked) private var seenServices = 0
   /// Whether what was found ready may be so no more.
-  private var mustVerify = false
+  @exclusivity(unchecked) private var mustVerify = false
 
-  private var ready = MoveQueue<Ready>()
+  @exclusivity(unchecked) private var ready = MoveQueue<Ready>()
   private let buffer = UnsafeMutablePointer<epoll_event>.allocate(capacity: PollSet.batch)
   /// The main dispatch queue has said that it has work.
-  var isMainQueueReady = false
+  @exclusivity(unchecked) var isMainQueueReady = false
   /// Events came that belong to no watch: a descriptor was closed while a copy of it lives on.
-  private var hasStrayEvents = false
+  @exclusivity(unchecked) private var hasStrayEvents = false
 
   init(wakeDescriptor: WakeDescriptor) throws(SystemError) {
     self.wakeDescriptor = wakeDescriptor

@@ -36,7 +36,7 @@ extension Tick {
     self.init(nanoseconds: Int64(saturating: SuspendingClock().systemEpoch.duration(to: instant)))
   }
 
-  var instant: SuspendingClock.Instant {
+  package var instant: SuspendingClock.Instant {
     SuspendingClock().systemEpoch.advanced(by: .nanoseconds(nanoseconds))
   }
 

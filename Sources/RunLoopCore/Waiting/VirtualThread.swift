@@ -6,7 +6,15 @@ package func onVirtualTime<Result: Sendable>(
 ) -> Result {
   onNewThread {
     let time = VirtualTime()
-    return body(time, RunLoop.attach(RunLoop(threadID: RunLoop.callingThreadID, waiter: time, sabotage: sabotage)))
+    return body(time, time.makeLoop(sabotage: sabotage))
+  }
+}
+
+extension VirtualTime {
+  /// Gives the calling thread, which must have no loop yet, a loop on this time.
+  package func makeLoop(sabotage: Sabotage = []) -> RunLoop {
+    precondition(RunLoop.currentIfMade == nil, "the thread has a loop")
+    return RunLoop.attach(RunLoop(threadID: RunLoop.callingThreadID, waiter: self, sabotage: sabotage))
   }
 }
 

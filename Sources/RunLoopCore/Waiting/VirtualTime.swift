@@ -5,7 +5,7 @@ import Glibc
 /// A loop on virtual time is the real loop: it runs the same passes and sleeps through the same wake word, but a sleep
 /// until a deadline sets the clock to the deadline and returns. What should happen from outside while the loop sleeps is
 /// written down in advance with ``at(_:do:)``. A sleep without a deadline and without such an event is real, and another
-/// thread can end it.
+/// thread can end it, or is left to ``whenAsleepForEver(do:)``.
 package final class VirtualTime: @unchecked Sendable, Waiter {
   private struct Event {
     var tick: Tick
@@ -16,12 +16,17 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
   private let lock = Lock()
   private var time = Tick(nanoseconds: 0)
   private var events: [Event] = []
+  private var endlessSleepAction: (@Sendable () -> Void)?
   private var sleeps = 0
+  private var wall: Int64 = 0
 
   package init() {}
 
   /// The time, in nanoseconds since the clock was made.
   package var now: Tick { lock.withLock { time } }
+
+  /// The wall clock begins with the year 2001 when this one begins, so that its dates are exact.
+  var wallOffset: Int64 { lock.withLock { wall } }
 
   /// How many times the loop has slept.
   package var sleepCount: Int { lock.withLock { sleeps } }
@@ -38,9 +43,19 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
     }
   }
 
+  /// Runs `action` whenever the loop would sleep without a deadline and without an event: it is to wake the loop.
+  package func whenAsleepForEver(do action: @escaping @Sendable () -> Void) {
+    lock.withLock { endlessSleepAction = action }
+  }
+
   /// Lets the time pass, as work that takes so long would.
   package func advance(by duration: Duration) {
     lock.withLock { time = time + Int64(saturating: duration) }
+  }
+
+  /// Sets the wall clock forward or back; the loop's own clock goes on as before.
+  package func setWallClock(by duration: Duration) {
+    lock.withLock { wall += Int64(saturating: duration) }
   }
 
   func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick, in set: PollSet?) {
@@ -50,6 +65,8 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
       set?.wait(0)
       if let set, set.hasFound || set.isMainQueueReady { return }
       if let action = takeEvent(until: deadline) {
+        action()
+      } else if deadline == .never, let action = lock.withLock({ endlessSleepAction }) {
         action()
       } else if deadline == .never {
         if let set { return set.wait(nil) }
@@ -62,7 +79,8 @@ package final class VirtualTime: @unchecked Sendable, Waiter {
 
   private func takeEvent(until deadline: Tick) -> (@Sendable () -> Void)? {
     lock.withLock {
-      guard let event = events.first, event.tick <= deadline else { return nil }
+      // An event may have let the time pass beyond the deadline.
+      guard let event = events.first, event.tick <= deadline, time <= deadline else { return nil }
       events.removeFirst()
       time = max(time, event.tick)
       return event.action

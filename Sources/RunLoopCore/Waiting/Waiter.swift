@@ -9,6 +9,10 @@ protocol Waiter: AnyObject, Sendable {
   func sleeper(watching: Bool) -> WakeState.Sleeper
   /// The time by this waiter's clock. Any thread.
   var now: Tick { get }
+  /// What the wall clock says when this waiter's clock says zero, as things stand, in nanoseconds since 2001. Any thread.
+  ///
+  /// Setting the wall clock changes it.
+  var wallOffset: Int64 { get }
   /// Sleeps while `word` says `asleep`, until `deadline` by this waiter's clock, or until a descriptor of `set` is ready.
   ///
   /// The loop's own thread.

@@ -2,8 +2,6 @@ import CoreFoundation
 import Foundation
 import RunLoopCore
 
-import class RunLoopCore.RunLoop
-
 /// Core Foundation's run loop of a thread, in which the thread's loop of ours waits.
 ///
 /// A wait is a run of Core Foundation's loop that ends when a source was handled. Among its sources is the gate of our loop,

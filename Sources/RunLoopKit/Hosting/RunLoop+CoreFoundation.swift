@@ -1,16 +1,14 @@
 public import Foundation
 public import RunLoopCore
 
-public import class RunLoopCore.RunLoop
-
 // Core Foundation's loop of a thread, inside ours.
 extension RunLoopCore.RunLoop {
   /// Serves what schedules itself on the thread's run loop of Foundation, whenever this loop runs.
   ///
-  /// Streams, notifications of file handles, delegates of URL sessions, the ends of processes and Foundation's own timers
-  /// need Foundation's loop of a thread, which is Core Foundation's. From now on this loop waits in that one, in the mode of
-  /// the same name: both are served while this one runs, and neither polls. To do so for another thread's loop, perform it
-  /// there:
+  /// Foundation's own timers, socket ports and notification queues, the file handles that notify by these on the main
+  /// thread, and whatever makes sources of Core Foundation need Foundation's loop of a thread, which is Core Foundation's.
+  /// From now on this loop waits in that one, in the mode of the same name: both are served while this one runs, and neither
+  /// polls. To do so for another thread's loop, perform it there:
   ///
   /// ```swift
   /// loop.perform { try? RunLoop.current.serveCoreFoundation() }
@@ -23,8 +21,7 @@ extension RunLoopCore.RunLoop {
   ///
   /// Again: nothing. The hosting ends with the thread, or with ``stopServingCoreFoundation()``.
   ///
-  /// - Throws: ``RunLoopCore/RunLoopError/cannotBeHosted(_:)`` if the system has no descriptor left,
-  ///   ``RunLoopCore/RunLoopError/isGuest``, ``RunLoopCore/RunLoopError/loopHasEnded``.
+  /// - Throws: `RunLoopError.cannotBeHosted(_:)` if the system has no descriptor left, `isGuest`, `loopHasEnded`.
   /// - Precondition: The calling thread is the loop's.
   public func serveCoreFoundation() throws(RunLoopError) {
     try setHost { CoreFoundationHost($0) }

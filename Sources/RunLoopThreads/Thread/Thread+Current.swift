@@ -70,22 +70,3 @@ extension Thread {
     return key
   }()
 }
-
-/// What is called on every thread that has an object, as its last step, before its loop ends.
-package enum WillExit {
-  private static let hook = ThreadLocked(Hook(body: nil))
-
-  /// A wrapper: generic code that is given a closure itself wraps it anew at every look.
-  private struct Hook: Sendable {
-    var body: (@Sendable (Thread) -> Void)?
-  }
-
-  /// Sets the hook, once for the process.
-  package static func set(_ hook: @escaping @Sendable (Thread) -> Void) {
-    Self.hook.withLock { $0.body = hook }
-  }
-
-  static func run(for thread: Thread) {
-    hook.withLock { $0 }.body?(thread)
-  }
-}

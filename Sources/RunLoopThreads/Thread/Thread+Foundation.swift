@@ -38,7 +38,28 @@ extension Thread {
     }
     set {
       let distance = 0.5 - (newValue.isNaN ? 0.5 : min(max(newValue, 0), 1))
-      configuration.niceness = Int((distance < 0 ? distance * 40 : distance * 38).rounded())
+      setNiceness(Int((distance < 0 ? distance * 40 : distance * 38).rounded()))
     }
   }
+
+  /// How much the calling thread is favoured.
+  ///
+  /// As the property of the same name. The corresponding Foundation method is `threadPriority()`.
+  public class func threadPriority() -> Double { current.threadPriority }
+
+  /// Sets how much the calling thread is favoured; false if the system has refused it.
+  ///
+  /// As the property of the same name. The corresponding Foundation method is `setThreadPriority(_:)`.
+  @discardableResult
+  public class func setThreadPriority(_ priority: Double) -> Bool {
+    let thread = current
+    let refusals = thread.refusals.count
+    thread.threadPriority = priority
+    return thread.refusals.count == refusals
+  }
+
+  /// Whether the process may have several threads: always, as the system's libraries have threads of their own.
+  ///
+  /// The corresponding Foundation method is `isMultiThreaded()`.
+  public class func isMultiThreaded() -> Bool { true }
 }

@@ -15,12 +15,10 @@ open class Thread: @unchecked Sendable, Hashable {
 
   private let lock = ThreadLock()
   private var lifecycle: ThreadLifecycle
-  private var fullName: String?
-  private var settings: Configuration
+  private var settings = ThreadSettings()
+  private var attachments = ThreadAttachments()
   private var failedStart: ThreadError?
-  private var refused: [Refusal] = []
   private var threadID: Int32 = 0
-  private var ownSlot: (any Sendable)?
   private var body: BareBlock?
   private var hasRunBody = false
   /// The pieces of work that the thread runs, one within the other.
@@ -31,14 +29,13 @@ open class Thread: @unchecked Sendable, Hashable {
   let promise: LoopPromise
   /// Whom the thread waits for.
   let waiting = WaitRecord()
-  /// One once the thread has finished, for those who wait for its end.
-  private let endWord = Atomic<UInt32>(0)
+  /// The thread has finished.
+  let ending = ThreadEnd()
   private let isMain: Bool
 
   /// Makes a thread that has not been started and runs ``main()``.
   public init() {
     lifecycle = ThreadLifecycle()
-    settings = Configuration()
     promise = LoopPromise()
     isMain = false
   }
@@ -48,7 +45,6 @@ open class Thread: @unchecked Sendable, Hashable {
   /// The block is released when it has returned.
   public init(block: @escaping @Sendable () -> Void) {
     lifecycle = ThreadLifecycle()
-    settings = Configuration()
     promise = LoopPromise()
     isMain = false
     body = BareBlock(block)
@@ -66,21 +62,20 @@ open class Thread: @unchecked Sendable, Hashable {
   /// Makes the object of a thread that runs already.
   init(foreign threadID: Int32, isMain: Bool, promise: LoopPromise) {
     lifecycle = .foreign
-    settings = Configuration()
     self.threadID = threadID
     self.isMain = isMain
     self.promise = promise
+    settings.adopt(threadID)
   }
 
   /// Makes an object for what is left of a thread whose own has ended.
   init(endedThread threadID: Int32) {
     lifecycle = .ended
-    settings = Configuration()
     self.threadID = threadID
     isMain = false
     promise = LoopPromise()
     promise.end(onThread: false)
-    endWord.store(1, ordering: .relaxed)
+    ending.note()
   }
 
   /// What the thread does, on it.
@@ -112,13 +107,62 @@ open class Thread: @unchecked Sendable, Hashable {
     }
   }
 
+  /// Starts the thread.
+  ///
+  /// It never throws: if the thread cannot be started, it is finished, and ``startError`` says why. Starting a thread again
+  /// does nothing but set ``startError``. Any thread. The corresponding Foundation method is `start()`.
+  open func start() {
+    do {
+      try tryStart()
+    } catch {
+      lock.withLock { failedStart = error }
+    }
+  }
+
   /// Marks the thread as cancelled.
   ///
-  /// It is for its own code to look at ``isCancelled``.
-  ///
-  /// A thread that is cancelled before it is started does not start. Any thread.
+  /// It is for its own code to look at ``isCancelled``. A thread that is cancelled before it is started does not start. Any
+  /// thread. The corresponding Foundation method is `cancel()`.
   open func cancel() {
     lock.withLock { lifecycle.cancel() }
+  }
+
+  /// Whether the thread has begun and not finished.
+  ///
+  /// Any thread. The corresponding Foundation property is `isExecuting`.
+  open var isExecuting: Bool { lock.withLock { lifecycle.phase == .executing } }
+
+  /// Whether the thread has ended, or could not be started.
+  ///
+  /// Any thread. The corresponding Foundation property is `isFinished`.
+  open var isFinished: Bool { lock.withLock { lifecycle.phase == .finished } }
+
+  /// Whether ``cancel()`` was called.
+  ///
+  /// Any thread. The corresponding Foundation property is `isCancelled`.
+  open var isCancelled: Bool { lock.withLock { lifecycle.isCancelled } }
+
+  /// Whether this is the main thread.
+  ///
+  /// Any thread. The corresponding Foundation property is `isMainThread`.
+  open var isMainThread: Bool { isMain }
+
+  /// The thread's name, as long as it may be.
+  ///
+  /// The kernel keeps the first 15 bytes of it, for tools outside. Any thread, before or after the start. The corresponding
+  /// Foundation property is `name`.
+  open var name: String? {
+    get { lock.withLock { settings.name } }
+    set { lock.withLock { settings.setName(newValue) } }
+  }
+
+  /// The bytes of the thread's stack; zero is the system's usual size.
+  ///
+  /// It counts at the start; what is less than the system's minimum counts as the minimum. Any thread. The corresponding
+  /// Foundation property is `stackSize`.
+  open var stackSize: Int {
+    get { lock.withLock { settings.configuration.stackSize } }
+    set { lock.withLock { settings.setStackSize(newValue) } }
   }
 
   /// Whether both are the same.
@@ -128,79 +172,55 @@ open class Thread: @unchecked Sendable, Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-// The thread's state, from any thread.
+// The thread's state and settings, from any thread.
 extension Thread {
-  /// Whether the thread has begun and not finished.
-  public var isExecuting: Bool { lock.withLock { lifecycle.phase == .executing } }
-
-  /// Whether the thread has ended, or could not be started.
-  public var isFinished: Bool { lock.withLock { lifecycle.phase == .finished } }
-
-  /// Whether ``cancel()`` was called.
-  public var isCancelled: Bool { lock.withLock { lifecycle.isCancelled } }
-
   /// Whether ``start()`` has not been called.
-  var hasNotStarted: Bool { lock.withLock { lifecycle.phase == .created } }
-
-  /// Whether this is the main thread.
-  public var isMainThread: Bool { isMain }
+  final var hasNotStarted: Bool { lock.withLock { lifecycle.phase == .created } }
 
   /// Why the thread could not be started, if ``start()`` was called and failed.
-  public var startError: ThreadError? { lock.withLock { failedStart } }
+  public final var startError: ThreadError? { lock.withLock { failedStart } }
 
   /// What of the thread's settings the system has refused, and why.
   ///
   /// A setting that is refused leaves the thread as it was; it runs all the same.
-  public var refusals: [Refusal] { lock.withLock { refused } }
-
-  /// The thread's name, as long as it may be.
-  ///
-  /// The kernel keeps the first 15 bytes of it, for tools outside. Any thread, before or after the start.
-  public var name: String? {
-    get { lock.withLock { fullName } }
-    set {
-      lock.withLock {
-        fullName = newValue
-        if lifecycle.phase == .executing { applyName() }
-      }
-    }
-  }
-
-  /// The bytes of the thread's stack; zero is the system's usual size.
-  ///
-  /// It counts at the start; what is less than the system's minimum counts as the minimum. Any thread.
-  public var stackSize: Int {
-    get { configuration.stackSize }
-    set { lock.withLock { settings.stackSize = max(0, newValue) } }
-  }
+  public final var refusals: [Refusal] { lock.withLock { settings.refused } }
 
   /// Stack, niceness and processors.
   ///
   /// Niceness and processors may be changed while the thread runs.
-  public var configuration: Configuration {
-    get { lock.withLock { settings } }
-    set {
-      lock.withLock {
-        settings = newValue
-        if lifecycle.phase == .executing { applySettings() }
-      }
+  public final var configuration: Configuration {
+    get { lock.withLock { settings.configuration } }
+    set { lock.withLock { settings.setConfiguration(newValue) } }
+  }
+
+  /// Sets the niceness and leaves the other settings as they are.
+  package final func setNiceness(_ niceness: Int) { lock.withLock { settings.setNiceness(niceness) } }
+
+  /// A number that stands for the quality of service, kept for a floor above that knows its names.
+  package final var quality: Int? {
+    get { lock.withLock { settings.quality } }
+    set { lock.withLock { settings.quality = newValue } }
+  }
+
+  /// The thread's object of a type, made now if there is none, for whoever builds on threads.
+  ///
+  /// It is released at the thread's end, on it, as the last step before others hear of the end. Of several threads that
+  /// ask first, all get the same; `make` runs under no lock, and what it makes in vain is released. Any thread.
+  package final func attachment<Object: AnyObject & Sendable>(
+    _ type: Object.Type = Object.self, orMake make: () -> Object
+  ) -> Object {
+    if let object = lock.withLock({ attachments.object(type) }) { return object }
+    let made = make()
+    return lock.withLock {
+      if let earlier = attachments.object(type) { return earlier }
+      attachments.insert(made)
+      return made
     }
   }
 
-  /// A place for one value of whoever builds on this class.
-  ///
-  /// Any thread.
-  package var slot: (any Sendable)? {
-    get { lock.withLock { ownSlot } }
-    set {
-      // The value before is released outside the lock.
-      let before = lock.withLock {
-        let before = ownSlot
-        ownSlot = newValue
-        return before
-      }
-      withExtendedLifetime(before) {}
-    }
+  /// The thread's object of a type, if there is one.
+  package final func attachment<Object: AnyObject & Sendable>(_ type: Object.Type = Object.self) -> Object? {
+    lock.withLock { attachments.object(type) }
   }
 
   /// The thread's run loop, made now if need be; nil once the thread has ended.
@@ -208,43 +228,40 @@ extension Thread {
   /// Any thread.
   ///
   /// What is posted to it before the thread runs it waits until then.
-  public var runLoop: RunLoop? { promise.loop }
+  public final var runLoop: RunLoop? { promise.loop }
 
   /// The name, or something that stands for it in messages.
-  var label: String {
+  final var label: String {
+    let (name, id) = lock.withLock { (settings.name, threadID) }
     if let name, !name.isEmpty { return "thread \"\(name)\"" }
     if isMain { return "the main thread" }
-    let id = lock.withLock { threadID }
     return id == 0 ? "a thread without a name" : "thread \(id)"
+  }
+
+  /// The name and the state, as a description has them.
+  final var summary: String {
+    let (name, phase, isCancelled, id) = lock.withLock {
+      (settings.name, lifecycle.phase, lifecycle.isCancelled, threadID)
+    }
+    return "name = \(name ?? "(null)"), id = \(id), \(phase)\(isCancelled ? ", cancelled" : "")"
   }
 }
 
 // Starting and ending.
 extension Thread {
-  /// Starts the thread.
-  ///
-  /// It never throws: if the thread cannot be started, it is finished, and ``startError`` says why. Starting a thread again
-  /// does nothing but set ``startError``. Any thread. The corresponding Foundation method is `start()`.
-  public func start() {
-    do {
-      try tryStart()
-    } catch {
-      lock.withLock { failedStart = error }
-    }
-  }
-
   /// Starts the thread, or says why it cannot be started.
   ///
   /// - Throws: ``ThreadError/alreadyStarted(thread:)``, ``ThreadError/cancelledBeforeStart(thread:)``, or
   ///   ``ThreadError/cannotStart(thread:number:)``.
   public func tryStart() throws(ThreadError) {
-    let (action, stackSize) = lock.withLock { (lifecycle.start(), settings.stackSize) }
+    let (action, stackSize) = lock.withLock { (lifecycle.start(), settings.configuration.stackSize) }
     switch action {
     case .refuse(.alreadyStarted): throw .alreadyStarted(thread: label)
     case .refuse(.cancelled):
       finishWithoutThread()
       throw .cancelledBeforeStart(thread: label)
     case .create:
+      LoadHook.threadWillStart.call(self)
       // The thread owns one reference to its object from here to its last step.
       let own = Unmanaged.passRetained(self)
       let answer = crl_thread_create(
@@ -274,8 +291,7 @@ extension Thread {
     lock.withLock {
       threadID = RunLoop.callingThreadID
       lifecycle.begin()
-      applyName()
-      applySettings()
+      settings.begin(onThread: threadID)
     }
   }
 
@@ -288,115 +304,29 @@ extension Thread {
     // What a thread that leaves by `exit()` was running never comes to its end.
     while let task = running.popLast() { task.abandon() }
     finishWork()
-    WillExit.run(for: self)
+    LoadHook.threadWillExit.call(self)
     promise.end(onThread: true)
     // Released outside the lock, and before anybody goes on.
     _ = lock.withLock {
       lifecycle.end()
-      defer {
-        body = nil
-        ownSlot = nil
-      }
-      return (body, ownSlot)
+      settings.end()
+      defer { body = nil }
+      return body
     }
-    noteEnd()
+    releaseAttachments()
+    ending.note()
+  }
+
+  /// Releases what is attached, and what that attaches as it goes; what goes on for ever stays with the object.
+  private func releaseAttachments() {
+    for _ in 0..<4 {
+      let released = lock.withLock { attachments.removeAll() }
+      guard !released.isEmpty else { return }
+    }
   }
 
   private func finishWithoutThread() {
     promise.end(onThread: false)
-    noteEnd()
-  }
-
-  private func noteEnd() {
-    endWord.store(1, ordering: .releasing)
-    endWord.futexWake(.max)
-  }
-
-  /// Waits until the thread has finished.
-  ///
-  /// Its work is done then, its loop has ended, and its object can go.
-  ///
-  /// - Throws: ``ThreadError/joinsItself(thread:)``, ``ThreadError/notStarted(thread:)``, or
-  ///   ``ThreadError/wouldDeadlock(cycle:)`` if the thread waits for the calling one.
-  public func join() throws(ThreadError) {
-    try join(until: .never)
-  }
-
-  /// Waits until the thread has finished, but not longer than a time.
-  ///
-  /// - Throws: As ``join()``, and ``ThreadError/timedOut``.
-  public func join(timeout: Duration) throws(ThreadError) {
-    try join(until: .after(timeout))
-  }
-
-  private func join(until deadline: Tick) throws(ThreadError) {
-    let me = Thread.current
-    guard me !== self else { throw .joinsItself(thread: label) }
-    guard lock.withLock({ lifecycle.phase != .created }) else { throw .notStarted(thread: label) }
-    try me.wait(for: self, until: deadline) { [self] in
-      endWord.load(ordering: .acquiring) == 1
-    } sleep: {
-      endWord.futexWait(while: 0, until: $0)
-    }
-  }
-
-  /// Waits until the thread has finished, for those for whom nobody waits.
-  func waitForEnd() {
-    while endWord.load(ordering: .acquiring) == 0 { endWord.futexWait(while: 0) }
-  }
-
-  /// Ends the calling thread, which must not be the main one.
-  ///
-  /// Nothing of the code that called is run any more, and what its frames hold is not released; what the thread itself owns
-  /// is: its object, its block, its loop. Work that was given to it, also what is running now, is dropped, and whoever waits
-  /// for it gets an error. The corresponding Foundation method is `exit()`.
-  ///
-  /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would never
-  ///   come to its end.
-  public class func exit() -> Never {
-    precondition(!RunLoop.isMainThread, "the main thread cannot exit; the process does")
-    pthread_exit(nil)
-  }
-}
-
-// Settings. Under the lock, while the thread runs.
-extension Thread {
-  private func applyName() {
-    guard let fullName else { return }
-    // A character is kept whole or not at all.
-    var bytes: [UInt8] = []
-    for character in fullName {
-      guard bytes.count + character.utf8.count <= 15 else { break }
-      bytes += character.utf8
-    }
-    if let number = writeName(bytes) { refused.append(.name(fullName, number)) }
-  }
-
-  /// Writes the name where it can be written for any thread of the process.
-  private func writeName(_ bytes: [UInt8]) -> Int32? {
-    let file = open("/proc/self/task/\(threadID)/comm", O_WRONLY | O_CLOEXEC)
-    guard file >= 0 else { return errno }
-    defer { close(file) }
-    return write(file, bytes, bytes.count) == bytes.count ? nil : errno
-  }
-
-  private func applySettings() {
-    if let niceness = settings.niceness {
-      let answer = crl_thread_set_niceness(threadID, Int32(clamping: niceness))
-      if answer < 0 { refused.append(.niceness(niceness, -answer)) }
-    }
-    if let processors = settings.processors {
-      let numbers = processors.sorted().map { Int32(clamping: $0) }
-      let answer = crl_thread_set_affinity(threadID, numbers, Int32(numbers.count))
-      if answer < 0 { refused.append(.processors(processors, -answer)) }
-    }
-  }
-}
-
-extension Thread: CustomDebugStringConvertible {
-  /// The thread's name and state.
-  public var debugDescription: String {
-    let (phase, cancelled, id) = lock.withLock { (lifecycle.phase, lifecycle.isCancelled, threadID) }
-    return "<\(type(of: self))>{name = \(name ?? "(null)"), id = \(id), \(phase)\(cancelled ? ", cancelled" : "")}"
+    ending.note()
   }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The beginning and the end of serving Core Foundation", .timeLimit(.minutes(5)))
 struct HostedEndTests {
-  // M30
+  // M33
   @Test("a loop serves it from the call on, once, and until it is told not to")
   func beginsAndEnds() {
     let log = onNewThread {
@@ -24,7 +24,7 @@ struct HostedEndTests {
     #expect(log == "false true true true true false true")
   }
 
-  // M30
+  // M33
   @Test("a loop that serves it no more waits by itself, with what Core Foundation has left where it is")
   func waitsByItself() {
     let log = hosted { rig in
@@ -42,7 +42,7 @@ struct HostedEndTests {
     #expect(log == "finished T finished S0 handledSource")
   }
 
-  // M2, M30
+  // M2, M33
   @Test("it may end in a call-out of either loop, while the loop waits")
   func endsInCallOut() {
     let log = hosted { rig in
@@ -70,7 +70,7 @@ struct HostedEndTests {
     #expect(log == "F B stopped stopped")
   }
 
-  // M2, M30
+  // M2, M33
   @Test("it may end in a run within a wait, and begin again there")
   func endsInNestedRun() {
     let log = hosted { rig in
@@ -92,7 +92,7 @@ struct HostedEndTests {
     #expect(log == "stopped F stopped")
   }
 
-  // M7, M30
+  // M7, M33
   @Test("a guest, a loop on virtual time and one whose thread has ended are refused; a loop that serves is no guest")
   func refused() {
     let errors = onNewThread {
@@ -115,7 +115,7 @@ struct HostedEndTests {
     #expect(!onVirtualTime { _, loop in loop.isServingCoreFoundation })
   }
 
-  // R18, M15, M30
+  // R18, M15, M33
   @Test("another thread cannot make a loop serve it")
   func otherThread() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -128,7 +128,7 @@ struct HostedEndTests {
     #expect(text.contains("cannot be run by thread"), "\(text)")
   }
 
-  // R115, R117, M30
+  // R115, R117, M33
   @Test("it ends with the thread, whether Foundation's loop of the thread is kept or not")
   func threadEnds() {
     let kept = Later<HostedRig>()
@@ -148,15 +148,15 @@ struct HostedEndTests {
     }
   }
 
-  // R115, M30
+  // R115, M33
   @Test("a destructor of the thread's data may still run our loop")
   func lateRun() {
-    let log = HostedLog()
+    let log = Journal()
     onNewThread {
       var key = pthread_key_t()
       pthread_key_create(&key) { pointer in
         guard let pointer else { return }
-        let log = Unmanaged<HostedLog>.fromOpaque(pointer).takeRetainedValue()
+        let log = Unmanaged<Journal>.fromOpaque(pointer).takeRetainedValue()
         foundationTimer(after: 0.001) { _ in log.write("F") }
         log.write("\(RunLoop.current.run(mode: .default, for: Duration.seconds(30)))")
       }
@@ -167,7 +167,7 @@ struct HostedEndTests {
     #expect(log.text == "F finished")
   }
 
-  // R114, M30
+  // R114, M33
   @Test("no descriptor is left open")
   func descriptors() async {
     await #expect(processExitsWith: .success) {
@@ -194,7 +194,7 @@ struct HostedEndTests {
     }
   }
 
-  // M17, M30
+  // M17, M33
   @Test("a forked child's loop does not serve it, and runs by itself")
   func fork() async {
     await #expect(processExitsWith: .success) {
@@ -217,13 +217,6 @@ struct HostedEndTests {
       #expect(log == "timedOut 0 stopped")
     }
   }
-}
-
-/// A log of a thread that is ending.
-private final class HostedLog: Sendable {
-  private let entries = Mutex<[String]>([])
-  func write(_ entry: String) { entries.withLock { $0.append(entry) } }
-  var text: String { entries.withLock { $0.joined(separator: " ") } }
 }
 
 /// How many descriptors this process has open.

@@ -10,7 +10,7 @@ import Testing
 /// What Foundation schedules on the thread's run loop, served while ours runs.
 @Suite("Foundation's objects on a loop that serves Core Foundation", .timeLimit(.minutes(5)))
 struct HostedFoundationTests {
-  // M30
+  // M33
   @Test("a process that ends is told by its handler, and can be waited for in a call-out")
   func process() {
     let log = hosted { rig in
@@ -44,7 +44,7 @@ struct HostedFoundationTests {
     #expect(log == "terminated 0 stopped exit 3 stopped")
   }
 
-  // M30
+  // M33
   @Test("a process can be waited for in a call-out of Core Foundation's, and posts meanwhile have their turn after it")
   func processInTheirs() {
     let log = hosted { rig in
@@ -69,7 +69,7 @@ struct HostedFoundationTests {
     #expect(log == "exit 0 B stopped")
   }
 
-  // M30
+  // M33
   @Test("a socket of Core Foundation's calls its client, and keeps a run alive until it is invalid")
   func socketSource() throws {
     let pair = try SocketPair()
@@ -87,7 +87,7 @@ struct HostedFoundationTests {
     #expect(log == "hello end returned")
   }
 
-  // M30
+  // M33
   @Test("the delegate of a URL session on the loop's operations hears of a response")
   func urlSession() {
     let log = hosted { rig in

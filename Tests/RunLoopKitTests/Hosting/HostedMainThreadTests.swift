@@ -9,7 +9,7 @@ import XCTest
 
 /// On the real main thread, where the main dispatch queue is.
 final class HostedMainThreadTests: XCTestCase {
-  // R110, R111, R112, M30
+  // R110, R111, R112, M33
   func testMainQueueIsDrainedOnceAndInOrder() {
     let order = Order()
     let log = hostedHere { rig in
@@ -24,7 +24,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssert(order.wasMain)
   }
 
-  // R8, R25, R27, M30
+  // R8, R25, R27, M33
   func testMainQueueIsASourceAndKeepsAModeAlive() {
     let log = hostedHere { rig in
       rig.run(for: .milliseconds(1))
@@ -36,7 +36,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(log, "timedOut Q handledSource R handledSource")
   }
 
-  // R109, R110, M30
+  // R109, R110, M33
   func testRunsInABlockOfTheMainQueueLeaveItAlone() {
     let log = hostedHere { rig in
       DispatchQueue.main.async {
@@ -55,7 +55,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(log, "[ finished F finished ] Q stopped")
   }
 
-  // R110, R112, M30
+  // R110, R112, M33
   func testServingMayBeginAndEndInABlockOfTheMainQueue() {
     let rig = Journal()
     let loop = RunLoop.current
@@ -82,7 +82,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(rig.text, "begun served F ended ours")
   }
 
-  // R110, M30
+  // R110, M33
   func testWhatIsQueuedBetweenIsNotLostWhenServingBeginsAndEnds() {
     let order = Order()
     let loop = RunLoop.current
@@ -101,7 +101,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(order.numbers, Array(0..<20))
   }
 
-  // R112, M30
+  // R112, M33
   func testMainActorRunsHere() {
     let log = hostedHere { rig in
       rig.detach {
@@ -118,7 +118,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(log, "A true stopped")
   }
 
-  // M30
+  // M33
   func testAFileHandleThatReadsInTheBackgroundTellsSo() throws {
     let pipe = Foundation.Pipe()
     try pipe.fileHandleForWriting.write(contentsOf: Data("hello".utf8))
@@ -135,7 +135,7 @@ final class HostedMainThreadTests: XCTestCase {
     XCTAssertEqual(log, "hello true stopped")
   }
 
-  // M30
+  // M33
   func testAFileHandleThatWaitsForDataTellsSo() throws {
     let pipe = Foundation.Pipe()
     let log = hostedHere { rig in
@@ -181,13 +181,6 @@ private final class Order: Sendable {
   func append(_ number: Int) { entries.withLock { $0.append((number, isMainThread())) } }
   var numbers: [Int] { entries.withLock { $0.map(\.number) } }
   var wasMain: Bool { entries.withLock { $0.allSatisfy(\.isMain) } }
-}
-
-/// What was called, in order.
-private final class Journal: Sendable {
-  private let entries = Mutex<[String]>([])
-  func write(_ entry: String) { entries.withLock { $0.append(entry) } }
-  var text: String { entries.withLock { $0.joined(separator: " ") } }
 }
 
 /// Hears a notification until it is let go.

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Modes of a loop that waits in Core Foundation's", .timeLimit(.minutes(5)))
 struct HostedModeTests {
-  // R24, R25, M30
+  // R24, R25, M33
   @Test("a mode that is empty in both loops is finished at once, and none is made")
   func empty() {
     let log = hosted { rig in
@@ -20,7 +20,7 @@ struct HostedModeTests {
     #expect(log == "finished finished finished true finished")
   }
 
-  // R25, R29, M23, M30
+  // R25, R29, M23, M33
   @Test("a run lasts as long as Foundation has something in the mode, and ends with the last of it")
   func lasts() {
     let log = hosted { rig in
@@ -36,7 +36,7 @@ struct HostedModeTests {
     #expect(log == "F finished F G returned")
   }
 
-  // R25, M23, M30
+  // R25, M23, M33
   @Test("the last thing of Core Foundation's may leave in a call-out that is no source")
   func lastLeaves() {
     let log = hosted { rig in
@@ -61,7 +61,7 @@ struct HostedModeTests {
     #expect(log == "F CB finished G finished")
   }
 
-  // R25, M23, M30
+  // R25, M23, M33
   @Test("ours may go and come while Core Foundation's loop waits for its own")
   func oursComes() {
     let log = hosted { rig in
@@ -74,7 +74,7 @@ struct HostedModeTests {
     #expect(log == "T finished false")
   }
 
-  // R22, R24, M30
+  // R22, R24, M33
   @Test("a mode that only Core Foundation's loop has is run, and is made in ours")
   func theirMode() {
     let log = hosted { rig in
@@ -86,7 +86,7 @@ struct HostedModeTests {
     #expect(log == "F true finished true finished")
   }
 
-  // R20, R108, M30
+  // R20, R108, M33
   @Test("a run in one mode serves that mode of Core Foundation's loop only")
   func oneMode() {
     let log = hosted { rig in
@@ -105,7 +105,7 @@ struct HostedModeTests {
     #expect(log == "other stopped default timedOut")
   }
 
-  // R101, R102, M30
+  // R101, R102, M33
   @Test("a mode that is common in ours is common in Core Foundation's loop, from its next wait on")
   func commonModes() {
     let log = hosted { rig in

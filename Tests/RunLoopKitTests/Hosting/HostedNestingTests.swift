@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Runs in the call-outs of both loops", .timeLimit(.minutes(5)))
 struct HostedNestingTests {
-  // R108, M30
+  // R108, M33
   @Test("a call-out of Core Foundation's may run our loop, and what it leaves has its turn")
   func oursInTheirs() {
     let log = hosted { rig in
@@ -29,7 +29,7 @@ struct HostedNestingTests {
     #expect(log == "[ F stopped ] B stopped")
   }
 
-  // R35, R36, M2, M30
+  // R35, R36, M2, M33
   @Test("what comes for our loop while a call-out of Core Foundation's runs it in another mode is not lost")
   func otherMode() throws {
     let pipe = try RawPipe()
@@ -54,7 +54,7 @@ struct HostedNestingTests {
     #expect(log == "stopped B D1 stopped")
   }
 
-  // R109, M30
+  // R109, M33
   @Test("a call-out of ours may run our loop again, and both are served there")
   func oursInOurs() {
     let log = hosted { rig in
@@ -72,7 +72,7 @@ struct HostedNestingTests {
     #expect(log == "F stopped stopped")
   }
 
-  // M2, M30
+  // M2, M33
   @Test("a call-out of ours may run Core Foundation's loop by itself, and our loop is served after it")
   func theirsInOurs() throws {
     let pipe = try RawPipe()
@@ -100,7 +100,7 @@ struct HostedNestingTests {
     #expect(log == "timedOut F | D1 B stopped")
   }
 
-  // M2, M30
+  // M2, M33
   @Test("what is posted while a call-out of Core Foundation's runs that loop by itself is not lost, and does not spin")
   func theirsInTheirs() {
     let log = hosted { rig in
@@ -129,7 +129,7 @@ struct HostedNestingTests {
     #expect(log == "F | B stopped few")
   }
 
-  // R49, M2, M30
+  // R49, M2, M33
   @Test("the same for an observer of Core Foundation's that runs the loop before it waits, or as it enters")
   func byObservers() {
     for activity in [CFRunLoopActivity.entry, .beforeTimers, .beforeWaiting] {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("What Core Foundation's loop has handled, and our results", .timeLimit(.minutes(5)))
 struct HostedResultTests {
-  // R6, R8, M30
+  // R6, R8, M33
   @Test("a source of version 0 is a handled source")
   func source0() {
     let log = hosted { rig in
@@ -22,7 +22,7 @@ struct HostedResultTests {
     #expect(log == "S0 handledSource S0 handledSource")
   }
 
-  // R6, R8, M30
+  // R6, R8, M33
   @Test("a source of version 1 is a handled source")
   func source1() throws {
     let pipe = try RawPipe()
@@ -38,7 +38,7 @@ struct HostedResultTests {
     #expect(log == "S1 handledSource S1 handledSource")
   }
 
-  // R8, M30
+  // R8, M33
   @Test("timers, blocks and wake-ups of Core Foundation's are none, and make no pass of ours")
   func noSources() {
     let log = hosted { rig in
@@ -60,7 +60,7 @@ struct HostedResultTests {
     #expect(log == "E BT BS BW F CB AW X stopped")
   }
 
-  // R8, M20, M30
+  // R8, M20, M33
   @Test("a source that posts to our loop in the same pass is a handled source all the same")
   func shared() {
     let log = hosted { rig in
@@ -77,7 +77,7 @@ struct HostedResultTests {
     #expect(log == "S0 B handledSource")
   }
 
-  // R8, M20, M30
+  // R8, M20, M33
   @Test("posts, dates and descriptors of ours are none, however often they end Core Foundation's wait")
   func notShared() {
     let log = hosted { rig in
@@ -95,7 +95,7 @@ struct HostedResultTests {
     #expect(log == "T B stopped")
   }
 
-  // R9, R12, M30
+  // R9, R12, M33
   @Test("a run that polls serves what is ready there, one source of each loop")
   func polling() {
     let log = hosted { rig in
@@ -118,7 +118,7 @@ struct HostedResultTests {
     #expect(log == "CB a handledSource b handledSource timedOut c a timedOut")
   }
 
-  // R3, R11, M1, M30
+  // R3, R11, M1, M33
   @Test("a loop that always has work of its own serves Core Foundation's too")
   func busy() {
     let log = hosted { rig in
@@ -141,7 +141,7 @@ struct HostedResultTests {
     #expect(log == "S0 stopped")
   }
 
-  // R35, M30
+  // R35, M33
   @Test("a stop of Core Foundation's loop stops the innermost run of ours")
   func stop() {
     let log = hosted { rig in
@@ -161,7 +161,7 @@ struct HostedResultTests {
     #expect(log == "stopped stopped B stopped")
   }
 
-  // R34, R43, M25, M30
+  // R34, R43, M25, M33
   @Test("the loop of a stopping thread returns from Core Foundation's wait, and runs no more")
   func stopping() {
     let log = hosted { rig in

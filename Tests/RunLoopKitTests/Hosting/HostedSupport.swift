@@ -50,16 +50,6 @@ final class Counted: Sendable {
   func count() { if counter.wrappingAdd(1, ordering: .relaxed).newValue == last { body() } }
 }
 
-/// A variable for what a call-out needs and is made only after it.
-final class Later<Value: Sendable>: Sendable {
-  private let stored = Mutex<Value?>(nil)
-
-  var value: Value? {
-    get { stored.withLock { $0 } }
-    set { stored.withLock { $0 = newValue } }
-  }
-}
-
 /// A server on a port of the loopback interface: it answers what it has read of its first connection, and closes it.
 final class LoopbackServer: Sendable {
   let port: UInt16

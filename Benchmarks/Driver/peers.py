@@ -1,0 +1,91 @@
+"""Who races: how each racer is built, and what it needs."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+# The racer, and, of those that make builds, a file that its Debian package brings.
+SWIFT = ["RunLoopKit", "CoreFoundation", "Foundation", "libdispatch", "concurrency"]
+MADE = {
+    "libdispatch-c": (None, None),
+    "libuv": ("/usr/include/uv.h", "libuv1-dev"),
+    "libevent": ("/usr/include/event2/event.h", "libevent-dev"),
+    "libev": ("/usr/include/ev.h", "libev-dev"),
+    "glib": ("/usr/include/glib-2.0/glib.h", "libglib2.0-dev"),
+    "asio": ("/usr/include/boost/asio.hpp", "libboost-dev"),
+    "floor": (None, None),
+    "floor-wheel": (None, None),
+}
+TOOLS = {"make": "make", "cc": "gcc", "c++": "g++", "pkg-config": "pkg-config"}
+
+# Which of the names in the results are what.
+OURS = "RunLoopKit"
+C_PEERS = ["libdispatch (C)", "libuv", "libevent", "libev", "GLib", "Boost.Asio"]
+C_PEERS_WITH_POSTS = ["libdispatch (C)", "GLib", "Boost.Asio"]
+OTHERS = ["CoreFoundation", "CoreFoundation (source)", "Foundation", "libdispatch (Swift)", "Swift concurrency"]
+ORDER = [OURS] + OTHERS + C_PEERS
+
+
+def is_floor(peer):
+    return peer.startswith("floor")
+
+
+def position(peer):
+    return ORDER.index(peer) if peer in ORDER else len(ORDER)
+
+
+class Racer:
+    """A program, and the workloads that it has."""
+
+    def __init__(self, name, path, environment):
+        self.name, self.path, self.environment = name, path, environment
+        told = subprocess.run([path, "--list"], env=environment, capture_output=True, text=True, check=True)
+        self.workloads = told.stdout.split()
+
+
+def missing_packages():
+    packages = [package for tool, package in TOOLS.items() if not shutil.which(tool)]
+    return packages + [package for file, package in MADE.values() if file and not os.path.exists(file)]
+
+
+def install():
+    packages = missing_packages()
+    if not packages:
+        return
+    if os.geteuid() != 0:
+        print(f"not root, so that these are not installed: {' '.join(packages)}", file=sys.stderr)
+        return
+    print(f"installing {' '.join(packages)}", file=sys.stderr)
+    environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+    subprocess.run(["apt-get", "update", "-qq"], env=environment, check=False)
+    command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"] + packages
+    subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
+
+
+def build(scratch, chosen, install=True):
+    """Builds the racers and gives those that there are."""
+    if install:
+        globals()["install"]()
+    names = chosen.split(",") if chosen else SWIFT + list(MADE)
+    print("building", file=sys.stderr)
+    command = ["swift", "build", "-c", "release", "--package-path", HERE, "--scratch-path", scratch]
+    built = subprocess.run(command, capture_output=True, text=True)
+    if built.returncode != 0:
+        sys.exit(built.stdout + built.stderr)
+    release = os.path.join(os.path.realpath(scratch), "release")
+    made = os.path.join(os.path.realpath(scratch), "peers")
+    environment = dict(os.environ, RACE_ECHO_CLIENT=os.path.join(release, "echo-client"))
+    racers = []
+    for name in names:
+        directory = release if name in SWIFT else made
+        path = os.path.join(directory, f"racer-{name}")
+        if name in MADE:
+            command = ["make", "-s", "-C", os.path.join(HERE, "Peers"), f"OUT={made}", path]
+            if subprocess.run(command, stdout=sys.stderr).returncode != 0:
+                print(f"{name} cannot be built here and does not race", file=sys.stderr)
+                continue
+        racers.append(Racer(name, path, environment))
+    return racers

@@ -1,0 +1,163 @@
+"""Results as text, as a table in Markdown, and as the documentation's article."""
+
+import peers
+import workloads
+
+
+def number(value):
+    """Three digits that count."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1e}"
+
+
+def ratio_text(ratio):
+    return f"{ratio.median:.2f}" if ratio.median < 10 else number(ratio.median)
+
+
+def text(results):
+    """A table for each metric, for a terminal."""
+    lines = []
+    for workload in results.workloads():
+        lines.append(f"\n{workload}  {workloads.WORKLOADS[workload][0]}")
+        for key in results.metrics(workload):
+            more = ", more is better" if key[1] in workloads.MORE_IS_BETTER else ""
+            unit = f" ({results.units[key]}{more})" if results.units[key] else ""
+            lines.append(f"  {key[1] + unit:<58}{'ours / peer'}")
+            for peer in results.peers(key):
+                spread, ratio = results.spread(key, peer), results.ratio(key, peer)
+                line = f"    {peer:<28}{number(spread.median):>9}  {number(spread.low)} … {number(spread.high)}"
+                line = line.ljust(61)
+                if ratio:
+                    line += f" {ratio_text(ratio):>7}  {number(ratio.low)} … {number(ratio.high)}"
+                lines.append(line.rstrip())
+        for metric, series in results.growth(workload).items():
+            steps = "   ".join(f"{n:,}: {number(spread.median)}" for n, spread in series)
+            lines.append(f"  {metric + ' (ns)':<44}{steps}")
+    lines.append("\nWhat is to be reached")
+    lines += [f"  {'met   ' if met else 'missed'}  {line}" for met, line in aims(results)]
+    lines += ["", f"{results.about['date']}, {results.about['machine']}", f"{results.about['rounds']} rounds"]
+    return "\n".join(lines)
+
+
+def opponent(results, key, against):
+    candidates = {
+        workloads.BEST: peers.C_PEERS + peers.OTHERS, workloads.BEST_C: peers.C_PEERS,
+        workloads.BEST_C_POST: peers.C_PEERS_WITH_POSTS}
+    return results.best(key, candidates[against]) if against in candidates else against
+
+
+def aims(results):
+    """[(met, line)] for each aim of which there are results."""
+    told = []
+    for workload, metric, against, limit in workloads.RATIOS:
+        key = (workload, metric, 0)
+        peer = opponent(results, key, against)
+        ratio = results.ratio(key, peer) if peer else None
+        if not ratio:
+            continue
+        more = metric in workloads.MORE_IS_BETTER
+        met = ratio.median >= limit if more else ratio.median <= limit
+        name = peer if against == peer else f"{against}, {peer}"
+        told.append((met, (
+            f"{workload} {metric}: {ratio_text(ratio)} ({number(ratio.low)} … {number(ratio.high)}) of {name}; "
+            f"{'at least' if more else 'at most'} {limit}")))
+    for workload, metric, limit in workloads.VALUES:
+        spread = results.spread((workload, metric, 0), peers.OURS)
+        if spread:
+            unit = results.units[(workload, metric, 0)]
+            words = f"{workload} {metric}: {number(spread.median)} {unit}".rstrip()
+            told.append((abs(spread.median) <= limit, f"{words}; at most {limit}"))
+    return told + special_aims(results)
+
+
+def special_aims(results):
+    """A loop's memory beyond its thread's, and a job against a post that captures."""
+    told = []
+    key = ("W12", "bytes in memory per idle loop and its thread", 0)
+    ours, floor = results.spread(key, peers.OURS), results.spread(key, "floor")
+    if ours and floor:
+        more = ours.median - floor.median
+        told.append((more <= 2048, f"W12 {key[1]}: {number(more)} B more than the floor; at most 2048"))
+    job, post = ("E3", "job, resumed by another thread", 0), ("W1", "post of a closure that captures", 0)
+    ratio = results.ratio(post, peers.OURS, ours_key=job) if job in results.values else None
+    if ratio:
+        words = f"E3 {job[1]}: {ratio_text(ratio)} of our own post that captures; at most 1.2"
+        told.append((ratio.median <= 1.2, words))
+    return told
+
+
+def compared(results):
+    """The metrics that have ratios, the first ones of each workload."""
+    keys = []
+    for workload in results.workloads():
+        for key in results.metrics(workload):
+            if key[1] not in workloads.WITHOUT_RATIO and "processor time" != key[1].split(",")[0]:
+                keys.append(key)
+    return keys
+
+
+def markdown(results):
+    """One row for each metric: our value, and the ratio of ours to each peer's."""
+    keys = compared(results)
+    names = [peer for peer in peers.ORDER[1:] if any(peer in results.values[key] for key in keys)]
+    rows = ["| | ours | floor | " + " | ".join(names) + " |", "|---" * (len(names) + 3) + "|"]
+    for key in keys:
+        ours = results.spread(key, peers.OURS)
+        if not ours:
+            continue
+        floors = [peer for peer in results.peers(key) if peers.is_floor(peer)]
+        floor = results.best(key, floors)
+        cells = [f"{key[0]} {key[1]}", f"{number(ours.median)} {results.units[key]}".strip()]
+        for peer in [floor] + names:
+            ratio = results.ratio(key, peer) if peer else None
+            cells.append(ratio_text(ratio) if ratio else "–")
+        rows.append("| " + " | ".join(cells) + " |")
+    return "\n".join(rows) + "\n"
+
+
+def how(results):
+    about = results.about
+    versions = ", ".join(f"{package} {version}" for package, version in sorted(about["versions"].items()))
+    return (
+        f"Run on {about['date']} with `{about['command']}`: {about['machine']}; {about['rounds']} rounds. "
+        f"The peers' packages: {versions}.")
+
+
+def article(results):
+    """The documentation's article."""
+    lines = [
+        "# Speed", "",
+        "What operations cost beside other event loops, in one run on one machine.", "",
+        "## Overview", "",
+        "Each workload is the same work for everybody. A number in the table is the ratio of ours to the peer's: "
+        "below one, we need less time or memory (of requests per second, above one is better). It is the median of "
+        "the rounds' ratios; the peers take turns within a round. The floor is the leanest C program that does the work, without a "
+        "loop around it. Absolute values are worth little on a machine that is shared; ratios within one run are not.",
+        "",
+        how(results), "",
+        "### Ratios", "", markdown(results),
+        "### The workloads", ""]
+    lines += [f"- {name}: {workloads.WORKLOADS[name][0]}" for name in results.workloads()]
+    growth = [name for name in results.workloads() if results.growth(name)]
+    if growth:
+        lines += ["", "### Growth", "", "Nanoseconds for each operation, with so many things there.", ""]
+        for name in growth:
+            lines += growth_table(results, name)
+    lines += [
+        "", "`Benchmarks/README.md` says how each peer is used, what is not compared, and why.", ""]
+    return "\n".join(lines)
+
+
+def growth_table(results, name):
+    series = results.growth(name)
+    sizes = sorted({n for steps in series.values() for n, _ in steps})
+    title = workloads.WORKLOADS[name][0].split(": ")[1].capitalize()
+    rows = [f"| {title} | " + " | ".join(f"{size:,}" for size in sizes) + " |", "|---" * (len(sizes) + 1) + "|"]
+    for metric, steps in series.items():
+        known = dict(steps)
+        cells = [number(known[size].median) if size in known else "–" for size in sizes]
+        rows.append(f"| {metric} | " + " | ".join(cells) + " |")
+    return rows + [""]

@@ -1,0 +1,88 @@
+"""What is raced, in words, and what is to be reached."""
+
+# Name: title, and the variants that are runs of their own: options of the racers, and what they add to a metric's name.
+PLAIN, CAPTURE, PINNED = ("", ""), ("--capture", ""), ("--pinned", ", on one processor")
+WORKLOADS = {
+    "W1": ("One thread posts to a loop", [PLAIN, CAPTURE]),
+    "W2": ("Four threads post to a loop", [PLAIN, CAPTURE]),
+    "W3": ("Two loops post to each other", [PINNED, PLAIN]),
+    "W4": ("A thread posts to a loop and waits", [PINNED, PLAIN]),
+    "W5": ("A million one-shot timers within two seconds", [PLAIN]),
+    "W6": ("Timers come and go among 100,000", [PLAIN]),
+    "W7": ("Dates of 10,000 timers are moved", [PLAIN]),
+    "W8": ("A source that signals itself", [PLAIN]),
+    "W9": ("100 of 1,000 descriptors are active", [PLAIN]),
+    "W10": ("A repeating timer of a millisecond", [PLAIN]),
+    "W11": ("TCP echo, 50 connections", [PLAIN]),
+    "W12": ("Memory", [PLAIN]),
+    "E1": ("Two actors call each other on one thread", [PLAIN]),
+    "E2": ("From the default executor to an actor and back", [PINNED, PLAIN]),
+    "E3": ("Tasks that another thread resumes", [PLAIN]),
+    "E4": ("A task that yields", [PLAIN]),
+    "G1": ("Growth: posts", [PLAIN]),
+    "G2": ("Growth: posts for a mode that does not run", [PLAIN]),
+    "G3": ("Growth: timers", [PLAIN]),
+    "G4": ("Growth: idle sources", [PLAIN]),
+    "G5": ("Growth: watched descriptors", [PLAIN]),
+    "G6": ("Growth: modes", [PLAIN]),
+}
+
+# The metrics of which more is better; of all others, less.
+MORE_IS_BETTER = {"requests per second"}
+# Metrics that may be zero or negative, of which there is no ratio.
+WITHOUT_RATIO = {"the last is late", "drift per tick", "descriptors per loop"}
+
+BEST, BEST_C = "the best peer", "the best C peer"
+# libuv, libevent and libev leave the queue to their user, who writes it as lean as the floor's.
+BEST_C_POST = "the best C peer that takes posts itself"
+# Workload, metric, against whom, and the ratio that is to be reached: at most, or at least where more is better.
+RATIOS = [
+    ("W1", "post", BEST_C, 0.6),
+    ("W1", "post", BEST_C_POST, 0.6),
+    ("W1", "post of a closure that captures", "libdispatch (Swift)", 0.5),
+    ("W2", "post", BEST_C, 0.6),
+    ("W2", "post", BEST_C_POST, 0.6),
+    ("W2", "post of a closure that captures", "libdispatch (Swift)", 0.5),
+    ("W3", "round trip, on one processor", "floor", 1.15),
+    ("W3", "round trip, on one processor", BEST, 1.0),
+    ("W3", "round trip", "floor", 1.15),
+    ("W3", "round trip", BEST, 1.0),
+    ("W4", "post and wait, on one processor", "floor", 1.15),
+    ("W4", "post and wait, on one processor", BEST, 1.0),
+    ("W4", "post and wait", "floor", 1.15),
+    ("W4", "post and wait", BEST, 1.0),
+    ("W5", "processor time per timer", "libev", 1.0),
+    ("W6", "cancel a random one and add one", "libev", 0.8),
+    ("W6", "add one and cancel it", "libev", 0.8),
+    ("W7", "move a date later", "libev", 0.6),
+    ("W8", "pass", "CoreFoundation", 0.1),
+    ("W8", "pass, observed", "CoreFoundation", 0.1),
+    ("W9", "event", "floor", 1.1),
+    ("W9", "event", "libuv", 1.0),
+    ("W10", "lateness, median", "floor (timerfd)", 1.3),
+    ("W11", "requests per second", "floor", 0.87),
+    ("W11", "requests per second", "Boost.Asio", 1.0),
+    ("E2", "await there and back, on one processor", "libdispatch (Swift)", 1.0),
+    ("E2", "await there and back, on one processor", "Swift concurrency", 1.0),
+    ("E2", "await there and back", "libdispatch (Swift)", 1.0),
+    ("E2", "await there and back", "Swift concurrency", 1.0),
+]
+# Workload, metric, and the value that is to be reached: at most.
+VALUES = [
+    ("W5", "the last is late", 1.0),
+    ("W10", "drift per tick", 0.1),
+    ("W12", "bytes per timer", 128),
+    ("W12", "descriptors per loop", 0),
+]
+
+
+def chosen(words):
+    """The workloads that the words name or begin."""
+    if not words:
+        return list(WORKLOADS)
+    def matches(name, word):
+        return name == word or (word.isalpha() and name.startswith(word))
+    unknown = [word for word in words if not any(matches(name, word) for name in WORKLOADS)]
+    if unknown:
+        raise SystemExit(f"no workload is named {unknown[0]}; there are {', '.join(WORKLOADS)}")
+    return [name for name in WORKLOADS if any(matches(name, word) for word in words)]

@@ -1,0 +1,88 @@
+import CRace
+
+/// W6 and W7: counts operations until there are enough, or 0.3 seconds are over.
+///
+/// Nobody waits in them, so that processor time tells it: what else runs on the machine disturbs it less.
+public struct Stopwatch {
+  private let count: Int64
+  private let before = race_now()
+  private let cpuBefore = race_cpu()
+  private var done: Int64 = 0
+
+  /// Starts one for so many operations.
+  public init(_ count: Int64) { self.count = race_scaled(count, 1000) }
+
+  /// Runs `operation` in batches, and gives the nanoseconds for each.
+  @inlinable
+  public static func time(_ count: Int64, batch: Int = 1000, _ operation: () -> Void) -> Double {
+    var watch = Stopwatch(count)
+    repeat { for _ in 0..<batch { operation() } } while !watch.isEnough(batch)
+    return watch.each
+  }
+
+  @usableFromInline
+  mutating func isEnough(_ batch: Int) -> Bool {
+    done += Int64(batch)
+    return done >= count || race_now() - before > race_scaled(300_000_000, 10_000_000)
+  }
+
+  @usableFromInline var each: Double { Double(race_cpu() - cpuBefore) / Double(done) }
+}
+
+/// The random dates of the timers' workloads: the same for everybody.
+public struct RandomDates {
+  @usableFromInline var state: UInt64
+
+  /// Makes the first of the numbers come next.
+  @inlinable
+  public init() { state = 0x9e37_79b9_7f4a_7c15 }
+
+  /// One of `count` things.
+  @inlinable
+  public mutating func index(_ count: Int64) -> Int { Int(race_random(&state) % UInt64(count)) }
+
+  /// Nanoseconds within a span.
+  @inlinable
+  public mutating func within(_ span: Int64) -> Int64 { Int64(race_random(&state) % UInt64(span)) }
+
+  /// Between one and two minutes, in nanoseconds.
+  @inlinable
+  public mutating func far() -> Int64 { 60_000_000_000 + within(60_000_000_000) }
+}
+
+/// W5: what is known when all timers have fired.
+public struct OneShots {
+  /// How many timers.
+  public let count: Int64
+  /// The nanoseconds within which they fire.
+  public let span: Int64
+  private let cpu = race_cpu()
+  private var begin: Int64 = 0
+  private var created: Int64 = 0
+  private var last: Int64 = 0
+
+  /// Begins to measure.
+  public init(_ full: Int64) {
+    count = race_scaled(full, 1000)
+    span = race_scaled(2_000_000_000, 20_000_000)
+  }
+
+  /// Calls `create` with each timer's nanoseconds from now.
+  public mutating func create(_ create: (Int64) -> Void) {
+    var random = RandomDates()
+    begin = race_now()
+    for _ in 0..<count {
+      let delay = random.within(span)
+      last = max(last, delay)
+      create(delay)
+    }
+    created = race_now()
+  }
+
+  /// Reports, once the last has fired at `end`.
+  public func report(end: Int64) {
+    race_report("processor time per timer", Double(race_cpu() - cpu) / Double(count), "ns")
+    race_report("creation", Double(created - begin) / Double(count), "ns")
+    race_report("the last is late", Double(end - begin - last) / 1e6, "ms")
+  }
+}

@@ -1,0 +1,96 @@
+import CCounts
+import Glibc
+
+/// An operation, and what each of it may cost.
+struct Gate: Sendable {
+  let name: String
+  /// How many operations are counted.
+  let count: Int
+  /// Allocations, by the thread that makes the operation.
+  let allocations: Int
+  /// System calls, by the thread that makes the operation.
+  let systemCalls: Int
+  /// Prepares the operations, calls `measure` with them once, and cleans up.
+  let run: @Sendable (_ count: Int, _ measure: Measure) -> Void
+}
+
+/// Counts what a piece of work costs the calling thread.
+///
+/// The calls are counted by the parent, from mark to mark.
+final class Measure: @unchecked Sendable {
+  // Sendable: used by one thread at a time, which the gates order.
+  private(set) var allocations = 0
+  private var before = 0
+
+  func begin() {
+    before = counts_allocations()
+    counts_mark(true)
+  }
+
+  func end() {
+    counts_mark(false)
+    allocations += counts_allocations() - before
+  }
+
+  func callAsFunction(_ work: () -> Void) {
+    begin()
+    work()
+    end()
+  }
+}
+
+/// What `gates` does: it runs each gate as a traced child, which says its allocations.
+func gates() {
+  let arguments = CommandLine.arguments
+  if arguments.count == 3, arguments[1] == "--child", let gate = all.first(where: { $0.name == arguments[2] }) {
+    let measure = Measure()
+    gate.run(gate.count, measure)
+    print(measure.allocations)
+    fflush(nil)
+    _exit(0)
+  }
+  let chosen = arguments.count > 1 ? all.filter { $0.name == arguments[1] } : all
+  guard !chosen.isEmpty else { fail("there is no gate of that name; there are: \(all.map(\.name))") }
+  print(pad("", 44), pad("allocations", 16), "system calls")
+  var failures = 0
+  for gate in chosen where !check(gate) { failures += 1 }
+  if failures > 0 { fail("\(failures) operations cost more than they may") }
+}
+
+private func pad(_ text: String, _ width: Int) -> String {
+  text + String(repeating: " ", count: max(0, width - text.count))
+}
+
+/// Runs one gate; false if it costs too much.
+private func check(_ gate: Gate) -> Bool {
+  var output = [CChar](repeating: 0, count: 256)
+  var status: Int32 = 0
+  var words: [UnsafeMutablePointer<CChar>?] = []
+  for word in ["gates", "--child", gate.name] { words.append(strdup(word)) }
+  words.append(nil)
+  let calls = counts_trace(&words, &output, output.count, &status)
+  for word in words { free(word) }
+  let said = String(decoding: output.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  guard calls >= 0 else { fail("system calls cannot be counted here: \(String(cString: strerror(Int32(-calls))))") }
+  guard status == 0, let allocations = Int(said.split(separator: "\n").last ?? "") else {
+    fail("\(gate.name): ended with \(status) and said \"\(said)\"")
+  }
+  let isGood = allocations <= gate.allocations * gate.count && calls <= gate.systemCalls * gate.count
+  print(
+    pad(gate.name, 44), pad(each(allocations, gate.count, gate.allocations), 16),
+    each(calls, gate.count, gate.systemCalls), isGood ? "" : "TOO MANY")
+  return isGood
+}
+
+/// "0.5 of 1": what each operation costs, of what it may.
+private func each(_ total: Int, _ count: Int, _ limit: Int) -> String {
+  let value = Double(total) / Double(count)
+  return (value == value.rounded() ? "\(Int(value))" : "\(value)") + " of \(limit)"
+}
+
+func fail(_ what: String) -> Never {
+  fflush(nil)
+  let text = "gates: \(what)\n"
+  _ = write(2, text, text.utf8.count)
+  _exit(1)
+}

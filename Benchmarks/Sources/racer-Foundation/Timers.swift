@@ -1,0 +1,122 @@
+import CRace
+import CoreFoundation
+import Foundation
+import Race
+
+/// Counts timers as they fire.
+private final class Countdown: @unchecked Sendable {
+  // Sendable: used by the loop's thread only.
+  private(set) var left: Int64
+  private(set) var end: Int64 = 0
+
+  init(_ count: Int64) { left = count }
+
+  func fire() {
+    left -= 1
+    if left == 0 { end = race_now() }
+  }
+}
+
+// 100,000 timers, as each of them costs time that grows with their number.
+func w5() {
+  let loop = RunLoop.current
+  var shots = OneShots(100_000)
+  let countdown = Countdown(shots.count)
+  let fire: @Sendable (Timer) -> Void = { _ in countdown.fire() }
+  let base = Date()
+  shots.create { delay in
+    loop.add(Timer(fire: base + Double(delay) * 1e-9, interval: 0, repeats: false, block: fire), forMode: .default)
+  }
+  while countdown.left > 0 { _ = loop.run(mode: .default, before: .distantFuture) }
+  shots.report(end: countdown.end)
+}
+
+private func makeTimer(_ date: Date) -> Timer {
+  Timer(fire: date, interval: 0, repeats: false) { _ in race_check(false, "a timer has fired") }
+}
+
+/// Timers that will not fire while they are used.
+///
+/// Their dates ascend, so that the creation of many is not what takes the time.
+private func liveTimers(_ count: Int64, _ base: Date) -> [Timer] {
+  (0..<count).map { index in
+    let timer = makeTimer(base + 60 + 60 * Double(index) / Double(count))
+    RunLoop.current.add(timer, forMode: .default)
+    return timer
+  }
+}
+
+func w6() {
+  let loop = RunLoop.current
+  let live = race_sized(100_000)
+  var random = RandomDates()
+  let base = Date()
+  var timers = liveTimers(live, base)
+  // A timer that was invalidated cannot come back, and there is no other way to take it out.
+  let batch = Int(race_scaled(100, 10))
+  let made = Stopwatch.time(1000, batch: batch) {
+    let index = random.index(live)
+    timers[index].invalidate()
+    timers[index] = makeTimer(base + Double(random.far()) * 1e-9)
+    loop.add(timers[index], forMode: .default)
+  }
+  race_report("cancel a random one and add one", made, "ns")
+  let added = Stopwatch.time(1000, batch: batch) {
+    let extra = makeTimer(base + Double(random.far()) * 1e-9)
+    loop.add(extra, forMode: .default)
+    extra.invalidate()
+  }
+  race_report("add one and cancel it", added, "ns")
+}
+
+func w7() {
+  let live = race_sized(10_000)
+  var random = RandomDates()
+  let base = Date()
+  let timers = liveTimers(live, base)
+  var date = base + 120
+  let moved = Stopwatch.time(20_000, batch: 100) {
+    date += 6e-6
+    timers[random.index(live)].fireDate = date
+  }
+  race_report("move a date later", moved, "ns")
+}
+
+/// The ticks of W10.
+private final class Ticks: @unchecked Sendable {
+  // Sendable: used by the loop's thread only.
+  private let ticks = race_ticks_make(1_000_000, race_scaled(500, 20))
+  private var last = Date()
+  private(set) var isOver = false
+
+  func start() -> Timer {
+    race_ticks_start(ticks)
+    last = Date()
+    return Timer(fire: last + 0.001, interval: 0.001, repeats: true) { self.fire($0) }
+  }
+
+  private func fire(_ timer: Timer) {
+    // In its own call-out a timer still has the date that it fires for; dates that the loop was too late for are left out.
+    let periods = (timer.fireDate.timeIntervalSince(last) * 1000).rounded()
+    last = timer.fireDate
+    if race_tick(ticks, Int64(periods)) { isOver = true }
+  }
+
+  func report() { race_ticks_report(ticks) }
+}
+
+func w10() {
+  let ticks = Ticks()
+  RunLoop.current.add(ticks.start(), forMode: .default)
+  // A timer does not end a run; this one's time is over a moment after the last tick.
+  while !ticks.isOver { _ = RunLoop.current.run(mode: .default, before: Date() + 0.01) }
+  ticks.report()
+}
+
+func w12() {
+  raceMemory(timers: 100_000) { kept = liveTimers($0, Date()) }
+  raceMemory { _ = Loop.start() }
+}
+
+/// The timers of W12, so that they live until the process ends.
+private var kept: [Timer] = []

@@ -1,0 +1,138 @@
+import CRace
+import Race
+import RunLoopCore
+
+extension SuspendingClock.Instant {
+  /// A date so many nanoseconds later.
+  func later(_ nanoseconds: Int64) -> Self { advanced(by: .nanoseconds(nanoseconds)) }
+}
+
+/// Counts timers as they fire, and stops the loop after the last.
+private final class Countdown: @unchecked Sendable {
+  // Sendable: used by the loop's thread only.
+  private let loop: RunLoop
+  private var left: Int64
+  private(set) var end: Int64 = 0
+
+  init(_ loop: RunLoop, _ count: Int64) {
+    self.loop = loop
+    left = count
+  }
+
+  func fire() {
+    left -= 1
+    guard left == 0 else { return }
+    end = race_now()
+    loop.stop()
+  }
+}
+
+func w5() {
+  let loop = RunLoop.current
+  var shots = OneShots(1_000_000)
+  let countdown = Countdown(loop, shots.count)
+  let fire: @Sendable (Timer) -> Void = { _ in countdown.fire() }
+  let base = loop.now
+  shots.create { delay in loop.add(Timer(deadline: base.later(delay), block: fire), forMode: .default) }
+  loop.runUntilStopped()
+  shots.report(end: countdown.end)
+}
+
+/// Timers that will not fire while they are used.
+private func liveTimers(_ count: Int64, _ random: inout RandomDates) -> [Timer] {
+  let loop = RunLoop.current
+  let base = loop.now
+  var timers: [Timer] = []
+  for _ in 0..<count {
+    let timer = Timer(deadline: base.later(random.far())) { _ in race_check(false, "a timer has fired") }
+    loop.add(timer, forMode: .default)
+    timers.append(timer)
+  }
+  return timers
+}
+
+func w6() {
+  let loop = RunLoop.current
+  let live = race_sized(100_000)
+  var random = RandomDates()
+  var timers = liveTimers(live, &random)
+  let base = loop.now
+  // The same timer goes and comes back, as a watcher of libev does.
+  let reused = Stopwatch.time(1_000_000) {
+    let timer = timers[random.index(live)]
+    loop.remove(timer, forMode: .default)
+    timer.deadline = base.later(random.far())
+    loop.add(timer, forMode: .default)
+  }
+  race_report("cancel a random one and add one", reused, "ns")
+  let extra = Timer(deadline: base.later(random.far())) { _ in race_check(false, "a timer has fired") }
+  let added = Stopwatch.time(1_000_000) {
+    extra.deadline = base.later(random.far())
+    loop.add(extra, forMode: .default)
+    loop.remove(extra, forMode: .default)
+  }
+  race_report("add one and cancel it", added, "ns")
+  let made = Stopwatch.time(1_000_000) {
+    let index = random.index(live)
+    timers[index].invalidate()
+    timers[index] = Timer(deadline: base.later(random.far())) { _ in race_check(false, "a timer has fired") }
+    loop.add(timers[index], forMode: .default)
+  }
+  race_report("end a random one and make one", made, "ns")
+}
+
+func w7() {
+  let live = race_sized(10_000)
+  var random = RandomDates()
+  let timers = liveTimers(live, &random)
+  var date = RunLoop.current.now.later(120_000_000_000)
+  let moved = Stopwatch.time(10_000_000) {
+    date = date.later(6000)
+    timers[random.index(live)].deadline = date
+  }
+  race_report("move a date later", moved, "ns")
+}
+
+func w10() {
+  let loop = RunLoop.current
+  let ticks = TimerTicks(race_scaled(500, 20))
+  ticks.start(on: loop)
+  loop.runUntilStopped()
+  ticks.report()
+}
+
+private final class TimerTicks: @unchecked Sendable {
+  // Sendable: used by the loop's thread only.
+  private static let period: Int64 = 1_000_000
+  private let ticks: OpaquePointer?
+  private var last: SuspendingClock.Instant?
+
+  init(_ count: Int64) { ticks = race_ticks_make(TimerTicks.period, count) }
+
+  func start(on loop: RunLoop) {
+    race_ticks_start(ticks)
+    let begin = loop.now
+    last = begin
+    let first = begin.later(TimerTicks.period)
+    let timer = Timer(deadline: first, interval: .nanoseconds(TimerTicks.period)) { [self] timer in
+      // Dates that the loop was too late for are left out.
+      let periods = last.map { $0.duration(to: timer.deadline) / .nanoseconds(TimerTicks.period) } ?? 1
+      last = timer.deadline
+      if race_tick(ticks, Int64(periods.rounded())) { loop.stop() }
+    }
+    loop.add(timer, forMode: .default)
+  }
+
+  func report() { race_ticks_report(ticks) }
+}
+
+func w12() {
+  raceMemory(timers: 100_000) { count in
+    var random = RandomDates()
+    kept = liveTimers(count, &random)
+  }
+  raceMemory { _ = startLoop() }
+}
+
+/// The timers of W12, so that they live until the process ends.
+nonisolated(unsafe) private var kept: [Timer] = []

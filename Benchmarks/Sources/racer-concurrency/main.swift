@@ -1,0 +1,4 @@
+import Race
+
+// What Swift has without RunLoopKit: its default executor, and an executor on a dispatch queue.
+race("Swift concurrency", ["E1": e1, "E2": e2, "E3": e3, "E4": e4])

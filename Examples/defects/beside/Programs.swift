@@ -1,0 +1,1 @@
+../alone/Programs.swift

@@ -1,0 +1,46 @@
+#include "CRunLoopKit.h"
+
+#include <CRunLoopSystem.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <stddef.h>
+#include <sys/auxv.h>
+
+// In RunLoopKit, in Swift.
+void rlk_port_became_invalid(void *port);
+void rlk_port_came_with_sources(void *port);
+void rlk_thread_will_start(void *thread);
+void rlk_thread_will_exit(void *thread);
+
+// Before main, or when the library is loaded. It only stores addresses: no Swift code runs before its runtime is ready.
+__attribute__((constructor)) static void set_hooks(void) {
+  crl_hook_exchange(CRL_HOOK_PORT_BECAME_INVALID, rlk_port_became_invalid);
+  crl_hook_exchange(CRL_HOOK_PORT_CAME_WITH_SOURCES, rlk_port_came_with_sources);
+  crl_hook_exchange(CRL_HOOK_THREAD_WILL_START, rlk_thread_will_start);
+  crl_hook_exchange(CRL_HOOK_THREAD_WILL_EXIT, rlk_thread_will_exit);
+}
+
+__attribute__((noinline)) int rlk_stack(void *addresses[RLK_STACK_LIMIT]) {
+  // The frames of what looks at the stack come first, which a sanitizer may have made more, and then the caller's.
+  void *all[RLK_STACK_LIMIT + 8];
+  int found = backtrace(all, RLK_STACK_LIMIT + 8), first = 0;
+  while (first < found && all[first] != __builtin_return_address(0)) first += 1;
+  int count = found - (first + 1);
+  if (count > RLK_STACK_LIMIT) count = RLK_STACK_LIMIT;
+  for (int index = 0; index < count; index++) addresses[index] = all[first + 1 + index];
+  return count > 0 ? count : 0;
+}
+
+int rlk_place_find(uintptr_t address, rlk_place *place) {
+  Dl_info info, program;
+  if (dladdr((void *)address, &info) == 0 || info.dli_fname == NULL) return 0;
+  place->name = info.dli_fname;
+  place->path = info.dli_fname;
+  place->base = (uintptr_t)info.dli_fbase;
+  place->symbol = info.dli_sname;
+  place->symbol_address = (uintptr_t)info.dli_saddr;
+  // The program's own name may be relative to a directory that was another.
+  int is_known = dladdr((void *)getauxval(AT_PHDR), &program);
+  if (is_known && program.dli_fbase == info.dli_fbase) place->path = "/proc/self/exe";
+  return 1;
+}

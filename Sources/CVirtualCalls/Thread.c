@@ -1,0 +1,12 @@
+#include "Clock.h"
+
+int cvc_thread_join(pthread_t thread, int seconds) {
+  // The C library counts in real time, whatever clock this thread is on.
+  cvc_clock *joined = cvc_joined;
+  cvc_joined = NULL;
+  struct timespec limit;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  cvc_joined = joined;
+  limit.tv_sec += seconds;
+  return pthread_timedjoin_np(thread, NULL, &limit);
+}

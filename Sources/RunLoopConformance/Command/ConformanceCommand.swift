@@ -1,0 +1,110 @@
+import Glibc
+import RunLoopCore
+
+/// The command-line tool `conformance`.
+package struct ConformanceCommand {
+  package static let usage = """
+    usage: conformance [--seed N] [--programs N] [--jobs N]
+           conformance --seed N --program N
+           conformance --file PATH
+
+    Runs random programs on Core Foundation's run loop, on this project's, and on a model of both, and compares the logs.
+    The last line is "equal N, named difference N, different N"; the status is 1 if any program is different.
+
+      --seed N       the series of programs; a random one if it is not given
+      --programs N   how many programs of the series; 2000 if it is not given
+      --jobs N       how many programs at once; as many as there are processors if it is not given
+      --program N    shows one program of the series and its logs
+      --file PATH    reads a program, spelt as --program shows it, and shows its logs
+      --break NAME   breaks this project's loop in one way, in a debug build: to see that it is noticed
+    """
+
+  let print: (String) -> Void
+  private let complain: (String) -> Void
+
+  package init() {
+    self.init(
+      print: { text in Swift.print(text) },
+      complain: { text in
+        let line = text + "\n"
+        line.withCString { _ = write(STDERR_FILENO, $0, strlen($0)) }
+      })
+  }
+
+  init(print: @escaping (String) -> Void, complain: @escaping (String) -> Void) {
+    self.print = print
+    self.complain = complain
+  }
+
+  /// Runs the tool.
+  ///
+  /// - Parameter arguments: What follows the tool's name.
+  /// - Returns: The status to exit with: 0 if all is well, 1 if a program is different, 2 for a mistake in the arguments.
+  package func run(_ arguments: [String]) -> Int32 {
+    do {
+      let arguments = try ConformanceArguments(arguments)
+      let sabotage = try sabotage(arguments.breaks)
+      let comparison = Comparison(ours: RunLoopMachine(sabotage: sabotage))
+      let seed = arguments.seed ?? UInt64.random(in: 0..<1_000_000_000)
+      let series = Series(
+        seed: seed, numbers: 0..<arguments.programs, jobs: arguments.jobs ?? Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))),
+        comparison: comparison)
+      switch arguments.task {
+      case .help:
+        print(Self.usage)
+        return 0
+      case .series: return run(series, comparison)
+      case .show(let number): return show(series.program(number), "program \(number) of seed \(seed)", comparison)
+      case .read(let path): return show(try read(path), "program of \(path)", comparison)
+      }
+    } catch {
+      complain("conformance: \(error.message)")
+      complain(Self.usage)
+      return 2
+    }
+  }
+
+  private func read(_ path: String) throws(ConformanceArguments.Failure) -> Program {
+    guard let file = fopen(path, "r") else { throw .init(message: "\(path) cannot be read") }
+    defer { fclose(file) }
+    var text = ""
+    while let line = nextLine(of: file) { text += line }
+    do throws(LiteralError) {
+      let program = try Program(source: text)
+      guard let fault = program.faults.first else { return program }
+      throw LiteralError(fault)
+    } catch {
+      throw .init(message: "\(path): \(error)")
+    }
+  }
+
+  private func nextLine(of file: UnsafeMutablePointer<FILE>) -> String? {
+    var line: UnsafeMutablePointer<CChar>?
+    var capacity = 0
+    defer { free(line) }
+    guard getline(&line, &capacity, file) > 0, let line else { return nil }
+    return String(cString: line)
+  }
+
+  private func sabotage(_ names: [String]) throws(ConformanceArguments.Failure) -> Sabotage {
+    guard names.isEmpty || Sabotage.isPossible else { throw .init(message: "only a debug build can be broken") }
+    var sabotage: Sabotage = []
+    for name in names {
+      guard let way = Sabotage.named[name] else {
+        throw .init(message: "no way to break the loop is called \(name): there are \(Sabotage.named.keys.sorted())")
+      }
+      sabotage.insert(way)
+    }
+    return sabotage
+  }
+}
+
+extension Sabotage {
+  /// The ways to break a loop that a program can notice, and that let it come to its end.
+  static let named: [String: Sabotage] = [
+    "observersReversed": .observersReversed, "missedTicksMadeUp": .missedTicksMadeUp,
+    "commonItemsNotCopied": .commonItemsNotCopied, "duplicatesAdded": .duplicatesAdded,
+    "observersKeepAlive": .observersKeepAlive, "emptyModesForgotten": .emptyModesForgotten,
+    "invalidKept": .invalidKept, "commonModeRuns": .commonModeRuns, "signalsWake": .signalsWake,
+  ]
+}

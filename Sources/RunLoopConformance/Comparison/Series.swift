@@ -1,0 +1,86 @@
+import RunLoopCore
+import Synchronization
+
+/// Many random programs, compared.
+package struct Series: Sendable {
+  package var seed: UInt64
+  /// The numbers of the programs.
+  package var numbers: Range<Int>
+  /// How many threads compare.
+  package var jobs: Int
+  /// How many programs may differ before the series ends.
+  package var patience = 5
+
+  private let comparison: Comparison
+
+  package init(seed: UInt64, numbers: Range<Int>, jobs: Int = 1, comparison: Comparison = Comparison()) {
+    self.seed = seed
+    self.numbers = numbers
+    self.jobs = jobs
+    self.comparison = comparison
+  }
+
+  /// What a series has found.
+  package struct Report: Hashable, Sendable {
+    package var equal = 0
+    /// How many programs each set of differences explains.
+    package var named: [Set<Difference>: Int] = [:]
+    /// The programs in which a loop does not do what the model says, by their numbers.
+    package var different: [Int: Comparison.Disagreement] = [:]
+
+    package var namedCount: Int { named.values.reduce(0, +) }
+    package var count: Int { equal + namedCount + different.count }
+
+    /// How many programs each difference had a part in.
+    package var parts: [Difference: Int] {
+      var parts: [Difference: Int] = [:]
+      for (differences, count) in named {
+        for difference in differences { parts[difference, default: 0] += count }
+      }
+      return parts
+    }
+
+    fileprivate mutating func add(_ other: Report) {
+      equal += other.equal
+      named.merge(other.named, uniquingKeysWith: +)
+      different.merge(other.different) { first, _ in first }
+    }
+
+    fileprivate mutating func note(_ verdict: Comparison.Verdict, of number: Int) {
+      switch verdict {
+      case .equal: equal += 1
+      case .named(let differences): named[differences, default: 0] += 1
+      case .different(let disagreement): different[number] = disagreement
+      }
+    }
+  }
+
+  package func program(_ number: Int) -> Program {
+    var generator = Generator(seed: seed, number: number)
+    return generator.program()
+  }
+
+  /// Compares the programs until the last, or until too many differ.
+  package func run() -> Report {
+    let next = Atomic(numbers.lowerBound)
+    let differing = Atomic(0)
+    let workers = (0..<jobs).map { _ in
+      startThread {
+        var report = Report()
+        while differing.load(ordering: .relaxed) < patience {
+          let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
+          guard number < numbers.upperBound else { break }
+          let verdict = comparison.verdict(on: program(number))
+          report.note(verdict, of: number)
+          guard case .different(let disagreement) = verdict else { continue }
+          // A program that hangs has its thread for ever: one is enough.
+          differing.wrappingAdd(disagreement.contains(.hung) ? patience : 1, ordering: .relaxed)
+        }
+        return report
+      }
+    }
+    var report = Report()
+    for worker in workers { report.add(worker.result()) }
+    return report
+  }
+}

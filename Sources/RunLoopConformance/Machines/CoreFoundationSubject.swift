@@ -1,0 +1,267 @@
+import CVirtualCalls
+import CoreFoundation
+
+/// Core Foundation's loop of the calling thread, on virtual time.
+final class CoreFoundationSubject: Subject, @unchecked Sendable {
+  // Sendable: items are made before another thread is told of them; Core Foundation guards its own.
+
+  private let clock: VirtualClock
+  private let loop: CFRunLoop
+  private var sources: [CFRunLoopSource] = []
+  private var observers: [CFRunLoopObserver] = []
+  private var timers: [CFRunLoopTimer] = []
+  /// What sources are given as their information.
+  private var sourceCalls: [SourceCall] = []
+  private var signals: Int64 = 0
+  /// The items that were added to the common modes, as they were added; some may be invalid by now.
+  private var commonItems: [Item] = []
+  private var commonModes: Set<Int> = [0]
+
+  /// The calling thread is on the clock.
+  init(_ clock: VirtualClock) {
+    self.clock = clock
+    self.loop = CFRunLoopGetCurrent()
+  }
+
+  /// The beginning of the program by Core Foundation's wall clock.
+  private static let begin = Double(cvc_clock_wall_base()) - kCFAbsoluteTimeIntervalSince1970
+
+  var tick: Int { clock.tick }
+  func work(_ ticks: Int) { clock.advance(by: ticks) }
+  func adoptCallingThread() { clock.join() }
+}
+
+// Making items.
+extension CoreFoundationSubject {
+  func makeItems(of program: Program, for interpreter: Interpreter) {
+    for (index, plan) in program.sources.enumerated() { makeSource(index, plan, interpreter) }
+    for (index, plan) in program.observers.enumerated() { makeObserver(index, plan, interpreter) }
+    for (index, plan) in program.timers.enumerated() { makeTimer(index, plan, interpreter) }
+  }
+
+  private func makeSource(_ index: Int, _ plan: SourcePlan, _ interpreter: Interpreter) {
+    let call = SourceCall(index, interpreter)
+    sourceCalls.append(call)
+    var context = CFRunLoopSourceContext()
+    context.info = Unmanaged.passUnretained(call).toOpaque()
+    context.perform = performSource
+    if plan.tellsModes {
+      context.schedule = { info, _, mode in tell(info, mode) { .entered($0, $1) } }
+      context.cancel = { info, _, mode in tell(info, mode) { .left($0, $1) } }
+    }
+    sources.append(CFRunLoopSourceCreate(nil, plan.order, &context))
+  }
+
+  private func makeObserver(_ index: Int, _ plan: ObserverPlan, _ interpreter: Interpreter) {
+    let observer = CFRunLoopObserverCreateWithHandler(
+      nil, CFOptionFlags(plan.activities), plan.repeats, plan.order
+    ) { [unowned interpreter] _, activity in
+      interpreter.callOut(.observer(index, UInt(activity.rawValue)))
+    }
+    if let observer { observers.append(observer) }
+  }
+
+  private func makeTimer(_ index: Int, _ plan: TimerPlan, _ interpreter: Interpreter) {
+    let timer = CFRunLoopTimerCreateWithHandler(
+      nil, Self.begin + Double(plan.date), Double(plan.interval), 0, 0
+    ) { [unowned interpreter] _ in
+      interpreter.callOut(.timer(index))
+    }
+    if let timer { timers.append(timer) }
+  }
+}
+
+extension CoreFoundationSubject {
+  func add(_ item: Item, to mode: ModeName) {
+    if mode == .common, !commonItems.contains(item) { commonItems.append(item) }
+    switch item {
+    case .source(let index): CFRunLoopAddSource(loop, sources[index], Self.spell(mode))
+    case .observer(let index): CFRunLoopAddObserver(loop, observers[index], Self.spell(mode))
+    case .timer(let index): CFRunLoopAddTimer(loop, timers[index], Self.spell(mode))
+    }
+  }
+
+  func remove(_ item: Item, from mode: ModeName) {
+    if mode == .common { commonItems.removeAll { $0 == item } }
+    switch item {
+    case .source(let index): CFRunLoopRemoveSource(loop, sources[index], Self.spell(mode))
+    case .observer(let index): CFRunLoopRemoveObserver(loop, observers[index], Self.spell(mode))
+    case .timer(let index): CFRunLoopRemoveTimer(loop, timers[index], Self.spell(mode))
+    }
+  }
+
+  func invalidate(_ item: Item) {
+    switch item {
+    case .source(let index): CFRunLoopSourceInvalidate(sources[index])
+    case .observer(let index): CFRunLoopObserverInvalidate(observers[index])
+    case .timer(let index): CFRunLoopTimerInvalidate(timers[index])
+    }
+  }
+
+  func signal(source: Int) {
+    // The order of signals is that of their times, and no two are made at the same.
+    signals += 1
+    clock.seeming(later: signals) { CFRunLoopSourceSignal(sources[source]) }
+  }
+
+  func perform(block: Int, in modes: [ModeName], for interpreter: Interpreter) {
+    let names: CFTypeRef =
+      if modes.count == 1 {
+        Self.spell(modes[0])
+      } else {
+        Self.list(modes)
+      }
+    CFRunLoopPerformBlock(loop, names) { [unowned interpreter] in interpreter.callOut(.block(block)) }
+  }
+
+  /// Makes a mode common, and adds the common items to it in the order in which they became common.
+  ///
+  /// Core Foundation adds them in the order of a set, which depends on where they lie in memory. What they are in already,
+  /// it leaves as it is: the order is made definite by adding them first.
+  func addCommonMode(_ mode: Int) {
+    if commonModes.insert(mode).inserted {
+      for item in commonItems { add(item, to: .mode(mode)) }
+    }
+    CFRunLoopAddCommonMode(loop, Self.spell(.mode(mode)))
+  }
+
+  func setDate(ofTimer timer: Int, to tick: Int) {
+    CFRunLoopTimerSetNextFireDate(timers[timer], Self.begin + Double(tick))
+  }
+
+  func stop() { CFRunLoopStop(loop) }
+  func stop(mode: Int) {
+    let name = Self.spell(.mode(mode))
+    withExtendedLifetime(name) { cvc_stop_mode(Self.pointer(loop), Self.pointer(name)) }
+  }
+  func wakeUp() { CFRunLoopWakeUp(loop) }
+
+  func run(in mode: ModeName, _ limit: Limit, returnAfterSource: Bool) -> RunOutcome {
+    let seconds: Double =
+      switch limit {
+      case .poll: 0
+      case .forever: 1e10
+      }
+    let result = CFRunLoopRunInMode(Self.spell(mode), seconds, returnAfterSource)
+    guard let outcome = RunOutcome(rawValue: result.rawValue) else {
+      preconditionFailure("an unknown result of a run, \(result.rawValue)")
+    }
+    return outcome
+  }
+}
+
+extension CoreFoundationSubject {
+  func contains(_ item: Item, in mode: ModeName) -> Bool {
+    switch item {
+    case .source(let index): CFRunLoopContainsSource(loop, sources[index], Self.spell(mode))
+    case .observer(let index): CFRunLoopContainsObserver(loop, observers[index], Self.spell(mode))
+    case .timer(let index): CFRunLoopContainsTimer(loop, timers[index], Self.spell(mode))
+    }
+  }
+
+  func isValid(_ item: Item) -> Bool {
+    switch item {
+    case .source(let index): CFRunLoopSourceIsValid(sources[index])
+    case .observer(let index): CFRunLoopObserverIsValid(observers[index])
+    case .timer(let index): CFRunLoopTimerIsValid(timers[index])
+    }
+  }
+
+  func isSignalled(source: Int) -> Bool { cvc_is_signalled(Self.pointer(sources[source])) }
+
+  func date(ofTimer timer: Int) -> Int? { Self.tick(of: CFRunLoopTimerGetNextFireDate(timers[timer])) }
+
+  func nextDate(in mode: ModeName) -> Int? { Self.tick(of: CFRunLoopGetNextTimerFireDate(loop, Self.spell(mode))) }
+
+  var modes: Set<ModeName> {
+    var modes: Set<ModeName> = []
+    let names = CFRunLoopCopyAllModes(loop)
+    for index in 0..<CFArrayGetCount(names) {
+      let name = unsafeBitCast(CFArrayGetValueAtIndex(names, index), to: CFString.self)
+      modes.insert(Self.mode(named: name))
+    }
+    return modes
+  }
+
+  var currentMode: ModeName? {
+    guard let name = cvc_copy_current_mode(Self.pointer(loop)) else { return nil }
+    return Self.mode(named: Unmanaged<CFString>.fromOpaque(name).takeRetainedValue())
+  }
+
+  var isWaiting: Bool { CFRunLoopIsWaiting(loop) }
+}
+
+// Names and dates.
+extension CoreFoundationSubject {
+  private static let utf8 = CFStringEncoding(0x0800_0100)
+
+  // Strings that nobody changes.
+  private nonisolated(unsafe) static let names: [CFString] = [kCFRunLoopDefaultMode] + (1..<8).map(makeName)
+
+  private static func makeName(_ number: Int) -> CFString {
+    CFStringCreateWithCString(nil, ModeName.spell(number), utf8)
+  }
+
+  /// Core Foundation knows the pseudo-mode by the pointer of its constant.
+  private static func spell(_ mode: ModeName) -> CFString {
+    switch mode {
+    case .common: kCFRunLoopCommonModes
+    case .mode(let number): names.indices.contains(number) ? names[number] : makeName(number)
+    }
+  }
+
+  fileprivate static func mode(named name: CFString) -> ModeName {
+    if let number = names.firstIndex(where: { CFEqual(name, $0) }) { return .mode(number) }
+    if CFEqual(name, kCFRunLoopCommonModes) { return .common }
+    var text = [CChar](repeating: 0, count: 32)
+    CFStringGetCString(name, &text, text.count, utf8)
+    let characters = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+    guard let number = ModeName.number(in: String(decoding: characters, as: UTF8.self)) else {
+      preconditionFailure("a mode of an unknown name")
+    }
+    return .mode(number)
+  }
+
+  private static func list(_ modes: [ModeName]) -> CFArray {
+    let names = modes.map(spell)
+    var callBacks = kCFTypeArrayCallBacks
+    return withExtendedLifetime(names) {
+      var pointers: [UnsafeRawPointer?] = names.map(pointer)
+      return CFArrayCreate(nil, &pointers, pointers.count, &callBacks)
+    }
+  }
+
+  private static func pointer(_ object: AnyObject) -> UnsafeRawPointer {
+    UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
+  }
+
+  /// Core Foundation's date for none is zero.
+  private static func tick(of date: CFAbsoluteTime) -> Int? {
+    date == 0 ? nil : Int((date - begin).rounded())
+  }
+}
+
+/// Whom a source calls.
+private final class SourceCall {
+  let index: Int
+  unowned let interpreter: Interpreter
+
+  init(_ index: Int, _ interpreter: Interpreter) {
+    self.index = index
+    self.interpreter = interpreter
+  }
+}
+
+private nonisolated func tell(
+  _ info: UnsafeMutableRawPointer?, _ mode: CFString?, _ event: (Int, ModeName) -> Log.Event
+) {
+  guard let info, let mode else { return }
+  let call = Unmanaged<SourceCall>.fromOpaque(info).takeUnretainedValue()
+  call.interpreter.tell(event(call.index, CoreFoundationSubject.mode(named: mode)))
+}
+
+private nonisolated func performSource(_ info: UnsafeMutableRawPointer?) {
+  guard let info else { return }
+  let call = Unmanaged<SourceCall>.fromOpaque(info).takeUnretainedValue()
+  call.interpreter.callOut(.source(call.index))
+}

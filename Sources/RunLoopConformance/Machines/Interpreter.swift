@@ -1,0 +1,175 @@
+import Synchronization
+
+/// Does what a program says with a loop, and keeps the log.
+final class Interpreter: @unchecked Sendable {
+  // Sendable: the log has a lock. The rest is used by one thread at a time: the program's, or, while that waits for it, the
+  // companion.
+
+  private let program: Program
+  private let subject: any Subject
+  private let log = Mutex(Log())
+  private var calls: CallCounts
+  private var depth = 0
+  private var isElsewhere = false
+  private var companion: Companion?
+  /// How many of the interruptions have been.
+  private var interrupted = 0
+  private let interruptions: [Interruption]
+
+  init(_ program: Program, _ subject: any Subject) {
+    self.program = program
+    self.subject = subject
+    self.calls = CallCounts(program)
+    // A stable sort: those of one tick stay as they stand.
+    self.interruptions = program.whileAsleep.enumerated().sorted {
+      ($0.element.tick, $0.offset) < ($1.element.tick, $1.offset)
+    }.map(\.element)
+  }
+
+  /// Runs the program to its end.
+  ///
+  /// A fresh thread, on the subject's time.
+  func run() {
+    subject.makeItems(of: program, for: self)
+    perform(program.main)
+    companion?.end()
+  }
+
+  /// The log so far; complete when the program has ended.
+  ///
+  /// Any thread.
+  var logSoFar: Log { log.withLock { $0 } }
+}
+
+// What loops call.
+extension Interpreter {
+  enum CallOut {
+    case observer(Int, UInt)
+    case source(Int)
+    case timer(Int)
+    case block(Int)
+  }
+
+  /// A loop has called an item or a block.
+  func callOut(_ callOut: CallOut) {
+    let event: Log.Event
+    let actions: [Action]
+    switch callOut {
+    case .observer(let index, let activity):
+      event = .observer(index, activity)
+      actions = program.observers[index].body.actions(ofCall: next(&calls.observers[index]))
+    case .source(let index):
+      event = .source(index)
+      actions = program.sources[index].body.actions(ofCall: next(&calls.sources[index]))
+    case .timer(let index):
+      event = .timer(index)
+      actions = program.timers[index].body.actions(ofCall: next(&calls.timers[index]))
+    case .block(let index):
+      event = .block(index)
+      actions = program.blocks[index].actions(ofCall: next(&calls.blocks[index]))
+    }
+    if record(event) { perform(actions) } else { subject.stop() }
+  }
+
+  /// A loop has told a source that it has entered or left a mode.
+  func tell(_ event: Log.Event) { record(event) }
+
+  /// The tick of the interruption that comes next.
+  var nextInterruption: Int? {
+    interrupted < interruptions.count ? interruptions[interrupted].tick : nil
+  }
+
+  /// Does the interruptions whose tick has come, while the loop sleeps.
+  func interrupt() {
+    onCompanion {
+      while let tick = self.nextInterruption, tick <= self.subject.tick {
+        self.interrupted += 1
+        self.perform(self.interruptions[self.interrupted - 1].actions)
+      }
+    }
+  }
+
+  /// The loop would sleep for ever: it is stopped.
+  func endSleep() {
+    record(.asleepForEver)
+    subject.stop()
+  }
+
+  private func next(_ count: inout Int) -> Int {
+    defer { count += 1 }
+    return count
+  }
+}
+
+extension Interpreter {
+  /// Writes an entry; false if the log is full.
+  @discardableResult
+  private func record(_ event: Log.Event) -> Bool {
+    let state = Log.State(
+      tick: subject.tick, depth: depth, mode: subject.currentMode, isWaiting: subject.isWaiting)
+    return log.withLock { log in
+      guard !log.isFull else { return false }
+      log.entries.append(Log.Entry(event, state))
+      return true
+    }
+  }
+
+  private func perform(_ actions: [Action]) {
+    for action in actions {
+      guard log.withLock({ !$0.isFull }) else { return }
+      perform(action)
+    }
+  }
+
+  private func perform(_ action: Action) {
+    switch action {
+    case .add(let item, let mode): subject.add(item, to: mode)
+    case .remove(let item, let mode): subject.remove(item, from: mode)
+    case .invalidate(let item): subject.invalidate(item)
+    case .signal(let source): subject.signal(source: source)
+    case .perform(let block, let modes): subject.perform(block: block, in: modes, for: self)
+    case .addCommonMode(let mode): subject.addCommonMode(mode)
+    case .setDate(let timer, let tick): subject.setDate(ofTimer: timer, to: tick)
+    case .stop: subject.stop()
+    case .stopMode(let mode): subject.stop(mode: mode)
+    case .wakeUp: subject.wakeUp()
+    case .run(let mode, let limit, let returnAfterSource): run(in: mode, limit, returnAfterSource)
+    case .work(let ticks): subject.work(ticks)
+    case .ask(let question): record(.answer(question, subject.answer(question)))
+    case .elsewhere(let actions): onCompanion { self.perform(actions) }
+    }
+  }
+
+  private func run(in mode: ModeName, _ limit: Limit, _ returnAfterSource: Bool) {
+    guard !isElsewhere, depth < Program.deepestRun else { return }
+    depth += 1
+    let outcome = subject.run(in: mode, limit, returnAfterSource: returnAfterSource)
+    depth -= 1
+    record(.ranWith(outcome))
+  }
+
+  /// Has another thread do something, and waits for it.
+  private func onCompanion(_ work: @escaping @Sendable () -> Void) {
+    guard !isElsewhere else { return work() }
+    isElsewhere = true
+    let companion = companion ?? Companion { [subject] in subject.adoptCallingThread() }
+    self.companion = companion
+    companion.perform(work)
+    isElsewhere = false
+  }
+}
+
+/// How many times each item and each block has been called.
+private struct CallCounts {
+  var sources: [Int]
+  var observers: [Int]
+  var timers: [Int]
+  var blocks: [Int]
+
+  init(_ program: Program) {
+    sources = Array(repeating: 0, count: program.sources.count)
+    observers = Array(repeating: 0, count: program.observers.count)
+    timers = Array(repeating: 0, count: program.timers.count)
+    blocks = Array(repeating: 0, count: program.blocks.count)
+  }
+}

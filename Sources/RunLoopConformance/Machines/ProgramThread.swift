@@ -1,0 +1,81 @@
+import CVirtualCalls
+import Dispatch
+import Glibc
+
+/// A thread for one program, whose end can be waited for with patience.
+final class ProgramThread: Sendable {
+  private let thread: pthread_t
+
+  /// How long a program may take in real time before it counts as hung.
+  ///
+  /// One takes well under a millisecond.
+  static let patience: Int32 = 60
+
+  init(_ body: @escaping @Sendable () -> Void) {
+    thread = startThread(body)
+  }
+
+  /// Waits until the thread and what it leaves to its destructors have ended; false if it does not end.
+  ///
+  /// Once if it is true.
+  func end(within seconds: Int32 = patience) -> Bool {
+    let answer = cvc_thread_join(thread, seconds)
+    precondition(answer == 0 || answer == ETIMEDOUT, "a thread could not be joined (error \(answer))")
+    return answer == 0
+  }
+}
+
+/// Another thread that does what it is given, while the giver waits.
+final class Companion: @unchecked Sendable {
+  // Sendable: the work is handed over through the semaphores, and the giver waits meanwhile.
+  private var work: (@Sendable () -> Void)?
+  private let given = DispatchSemaphore(value: 0)
+  private let done = DispatchSemaphore(value: 0)
+  private var thread: ProgramThread?
+
+  /// Starts the thread; `begin` is the first thing that it does.
+  init(_ begin: @escaping @Sendable () -> Void) {
+    thread = ProgramThread { [unowned self] in
+      begin()
+      while true {
+        self.given.wait()
+        guard let work = self.work else { return }
+        work()
+        self.done.signal()
+      }
+    }
+  }
+
+  /// Has the thread do something, and waits until it is done.
+  func perform(_ work: @escaping @Sendable () -> Void) {
+    self.work = work
+    given.signal()
+    done.wait()
+  }
+
+  /// Ends the thread and waits for its end.
+  func end() {
+    work = nil
+    given.signal()
+    let hasEnded = thread?.end() ?? true
+    precondition(hasEnded, "an idle thread did not end")
+  }
+}
+
+private func startThread(_ body: @escaping @Sendable () -> Void) -> pthread_t {
+  var thread = pthread_t()
+  let answer = pthread_create(&thread, nil, threadMain, Unmanaged.passRetained(Work(body)).toOpaque())
+  precondition(answer == 0, "no thread could be made (error \(answer))")
+  return thread
+}
+
+private final class Work {
+  let body: @Sendable () -> Void
+
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+}
+
+private nonisolated func threadMain(_ work: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  if let work { Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body() }
+  return nil
+}

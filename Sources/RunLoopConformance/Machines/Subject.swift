@@ -1,0 +1,63 @@
+/// A run loop as an interpreter sees it: what an action does, and what can be asked.
+///
+/// Items, blocks and modes go by their numbers in the program. Everything is called on the program's thread or, while that
+/// waits, on another.
+protocol Subject: AnyObject, Sendable {
+  /// Makes the program's items; they call the interpreter out.
+  func makeItems(of program: Program, for interpreter: Interpreter)
+
+  func add(_ item: Item, to mode: ModeName)
+  func remove(_ item: Item, from mode: ModeName)
+  func invalidate(_ item: Item)
+  func signal(source: Int)
+  func perform(block: Int, in modes: [ModeName], for interpreter: Interpreter)
+  func addCommonMode(_ mode: Int)
+  func setDate(ofTimer timer: Int, to tick: Int)
+  func stop()
+  func stop(mode: Int)
+  func wakeUp()
+  func run(in mode: ModeName, _ limit: Limit, returnAfterSource: Bool) -> RunOutcome
+
+  func contains(_ item: Item, in mode: ModeName) -> Bool
+  func isValid(_ item: Item) -> Bool
+  func isSignalled(source: Int) -> Bool
+  /// Nil: none.
+  func date(ofTimer timer: Int) -> Int?
+  /// Nil: none.
+  func nextDate(in mode: ModeName) -> Int?
+  var modes: Set<ModeName> { get }
+  var currentMode: ModeName? { get }
+  var isWaiting: Bool { get }
+
+  /// The virtual time.
+  var tick: Int { get }
+  /// Lets the time pass.
+  func work(_ ticks: Int)
+  /// Puts one more thread on the program's time.
+  func adoptCallingThread()
+}
+
+extension Subject {
+  func answer(_ question: Question) -> Answer {
+    switch question {
+    case .contains(let item, let mode): .bool(contains(item, in: mode))
+    case .isValid(let item): .bool(isValid(item))
+    case .isSignalled(let source): .bool(isSignalled(source: source))
+    case .date(let timer): .tick(date(ofTimer: timer))
+    case .nextDate(let mode): .tick(nextDate(in: mode))
+    case .modes: .modes(modes)
+    }
+  }
+}
+
+extension ModeName {
+  /// The name of a mode as both loops spell it.
+  ///
+  /// The default mode and the common pseudo-mode have their own constants.
+  static func spell(_ number: Int) -> String { "mode \(number)" }
+
+  /// The number of a mode that is neither the default mode nor the pseudo-mode.
+  static func number(in name: some StringProtocol) -> Int? {
+    name.hasPrefix("mode ") ? Int(name.dropFirst(5)) : nil
+  }
+}

@@ -1,0 +1,136 @@
+// Items, the modes that they are in, and the common modes.
+
+extension ModelLoop {
+  /// R22: makes a mode if there is none.
+  mutating func makeMode(_ mode: Int) {
+    guard modes[mode] == nil else { return }
+    modes[mode] = ModeState()
+    // A counter that can be read is ready in a set that it comes into.
+    if wakeUpIsReadable { modes[mode]?.descriptors.note(.wakeUp) }
+  }
+
+  mutating func add(_ item: Item, _ name: ModeName) {
+    // R74, R99c.
+    guard isValid(item) else { return }
+    switch name {
+    case .mode(let mode): insert(item, mode)
+    case .common:
+      // R101.
+      if !commonItems.contains(item) { commonItems.append(item) }
+      for mode in commonModes.sorted() { insert(item, mode) }
+    }
+  }
+
+  private mutating func insert(_ item: Item, _ mode: Int) {
+    makeMode(mode)
+    // R72, R99b: again is nothing.
+    guard modes[mode]?[item] == false else { return }
+    switch item {
+    case .source(let source):
+      modes[mode]?.sources.append(source)
+      // R72.
+      if program.sources[source].tellsModes { write(.entered(source, .mode(mode))) }
+    case .observer(let observer):
+      let order = program.observers[observer].order
+      let observers = modes[mode]?.observers ?? []
+      let index = observers.firstIndex { program.observers[$0].order > order } ?? observers.endIndex
+      modes[mode]?.observers.insert(observer, at: index)
+    case .timer(let timer):
+      insertByTick(timer, mode)
+      // M19: a sleep that would last too long ends by looking.
+      if differs(.m19), sleepsTooLong(for: timer, mode) { poke() }
+    }
+  }
+
+  mutating func remove(_ item: Item, _ name: ModeName) {
+    switch name {
+    case .mode(let mode): take(item, outOf: [mode])
+    case .common:
+      // R104.
+      guard let index = commonItems.firstIndex(of: item) else { return }
+      commonItems.remove(at: index)
+      take(item, outOf: commonModes.sorted())
+    }
+  }
+
+  private mutating func take(_ item: Item, outOf numbers: [Int]) {
+    var emptiesOne = false
+    for mode in numbers where modes[mode]?[item] == true {
+      switch item {
+      case .source(let source):
+        modes[mode]?.sources.removeAll { $0 == source }
+        // R73.
+        if program.sources[source].tellsModes { write(.left(source, .mode(mode))) }
+      case .observer(let observer): modes[mode]?.observers.removeAll { $0 == observer }
+      case .timer(let timer):
+        modes[mode]?.timers.removeAll { $0 == timer }
+        arm(mode)
+      }
+      if holdsNoItem(mode) { emptiesOne = true }
+    }
+    // M23: a loop that sleeps for nothing any more is to see it. In Core Foundation it sleeps on (R28c).
+    if differs(.m23), emptiesOne { poke() }
+  }
+
+  mutating func invalidate(_ item: Item) {
+    guard isValid(item) else { return }
+    let wasBound = isBound(item)
+    switch item {
+    case .source(let source):
+      sources[source].isValid = false
+      sources[source].signal = nil
+    case .observer(let observer): observers[observer].isValid = false
+    case .timer(let timer): timers[timer].isValid = false
+    }
+    // R106: what is in no mode does not leave the common items.
+    guard wasBound else { return }
+    take(item, outOf: modes.made)
+    // R105.
+    commonItems.removeAll { $0 == item }
+  }
+
+  /// Whether an item belongs to the loop.
+  func isBound(_ item: Item) -> Bool {
+    // M9: also as one of the common items.
+    modes.made.contains { modes[$0]?[item] == true } || (differs(.m9) && commonItems.contains(item))
+  }
+
+  func isValid(_ item: Item) -> Bool {
+    switch item {
+    case .source(let source): sources[source].isValid
+    case .observer(let observer): observers[observer].isValid
+    case .timer(let timer): timers[timer].isValid
+    }
+  }
+
+  func contains(_ item: Item, _ name: ModeName) -> Bool {
+    switch name {
+    case .mode(let mode): return modes[mode]?[item] == true
+    case .common:
+      // R99g.
+      if case .timer = item, !isBound(item) { return false }
+      return commonItems.contains(item)
+    }
+  }
+
+  /// R115: takes the sources out of all modes, as the end of the loop's thread does.
+  mutating func end() {
+    for source in sources.indices { take(.source(source), outOf: modes.made) }
+  }
+
+  /// R102.
+  ///
+  /// The common items enter the mode in the order in which they came. Core Foundation has them in a set; its machine sees to
+  /// the order.
+  mutating func addCommonMode(_ mode: Int) {
+    // M3: a block for the common modes may have come to be one for the mode that sleeps.
+    if differs(.m3) { poke() }
+    guard commonModes.insert(mode).inserted else { return }
+    for item in commonItems where isValid(item) { insert(item, mode) }
+  }
+
+  /// Whether no source and no timer is in a mode.
+  func holdsNoItem(_ mode: Int) -> Bool {
+    modes[mode].map { $0.sources.isEmpty && $0.timers.isEmpty } ?? true
+  }
+}

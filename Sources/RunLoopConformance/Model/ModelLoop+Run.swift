@@ -1,0 +1,60 @@
+// One run: its passes, in the steps of R2.
+
+extension ModelLoop {
+  mutating func run(_ name: ModeName, _ limit: Limit, returnsAfterSource: Bool) -> RunOutcome {
+    // R16, R24: the common pseudo-mode, an unknown mode and an empty one are not entered.
+    guard case .mode(let mode) = name, modes[mode] != nil, !isEmpty(mode) else { return .finished }
+    beginRun(RunState(mode: mode, polls: limit == .poll, returnsAfterSource: returnsAfterSource))
+    notify(.entry, mode)
+    // R37: a stop in an entry observer ends the run without a pass.
+    let outcome = answersStop(mode) ? .stopped : makePasses(mode)
+    notify(.exit, mode)
+    endRun()
+    return outcome
+  }
+
+  private mutating func makePasses(_ mode: Int) -> RunOutcome {
+    while true {
+      beginListening()
+      notify(.beforeTimers, mode)
+      notify(.beforeSources, mode)
+      performBlocks(mode)
+      let handledSource = performSources(mode)
+      if handledSource { performBlocks(mode) }
+
+      // R3.
+      var polls = handledSource || innermost.polls
+      // M1: neither does a pass wait that has something to run, or nothing to wait for.
+      if differs(.m1), isRunnable(mode) || isEmpty(mode) { polls = true }
+
+      if !polls { notify(.beforeWaiting, mode) }
+      let served = wait(mode, polls: polls)
+      if !polls { notify(.afterWaiting, mode) }
+
+      // R5. M19: timers are due by the clock, whatever has ended the wait.
+      if served == .timer || differs(.m19) { fireTimers(mode) }
+      performBlocks(mode)
+
+      // R6, R7, R12.
+      if handledSource && innermost.returnsAfterSource { return .handledSource }
+      if innermost.polls { return .timedOut }
+      if answersStop(mode) { return .stopped }
+      if isEmpty(mode) { return .finished }
+    }
+  }
+
+  var innermost: RunState {
+    get { runs[runs.endIndex - 1] }
+    set { runs[runs.endIndex - 1] = newValue }
+  }
+
+  /// R25: whether nothing is there that could still happen.
+  ///
+  /// R59: blocks that a pass has taken do not count.
+  func isEmpty(_ mode: Int) -> Bool { holdsNoItem(mode) && !hasBlock(mode) }
+
+  /// M1: whether the mode has something to run now.
+  func isRunnable(_ mode: Int) -> Bool {
+    hasBlock(mode) || modes[mode]?.sources.contains { sources[$0].signal != nil } == true
+  }
+}

@@ -1,0 +1,109 @@
+// Timers: their dates, their order, and how they fire.
+
+extension ModelLoop {
+  /// R94: fires what is due when the wait is over.
+  mutating func fireTimers(_ mode: Int) {
+    let due = (modes[mode]?.timers ?? []).filter { !timers[$0].isFiring && timers[$0].tick <= now }
+    var hasFired = false
+    for timer in due where fire(timer, mode) { hasFired = true }
+    if !hasFired { armAnew(mode) }
+  }
+
+  private mutating func fire(_ timer: Int, _ mode: Int) -> Bool {
+    // R94: an earlier one may have moved, removed or ended it, or a nested run fired it.
+    guard timers[timer].isValid, timers[timer].tick <= now, !timers[timer].isFiring, isBound(.timer(timer)) else {
+      return false
+    }
+    let firedTick = timers[timer].tick
+    timers[timer].isFiring = true
+    timers[timer].wasMoved = false
+    armAnew(mode)
+    // M20: the descriptors of the timer's other modes do not tell of it any more.
+    if differs(.m20) { for other in modesOf(timer) where other != mode { armAnew(other) } }
+    callOut(.timer(timer))
+    // R96: whatever date it was given.
+    if program.timers[timer].interval <= 0 { invalidate(.timer(timer)) }
+    timers[timer].isFiring = false
+    guard timers[timer].isValid else { return true }
+    // R99. M31: any date that was set counts. In Core Foundation only a later one does.
+    if differs(.m31) ? timers[timer].wasMoved : timers[timer].tick > firedTick {
+      arm(mode)
+      if differs(.m20) { for other in modesOf(timer) { arm(other) } }
+    } else {
+      // R97: the first date of its phase that is still to come.
+      var next = firedTick
+      while next <= now { next += program.timers[timer].interval }
+      move(timer, date: next, tick: next)
+    }
+    return true
+  }
+
+  /// R99: gives a timer a date.
+  mutating func setDate(_ timer: Int, _ date: Int) {
+    guard timers[timer].isValid else { return }
+    timers[timer].wasMoved = true
+    // R93.
+    move(timer, date: date, tick: max(date, now))
+    // R51. M26: the loop sleeps until the new date, and that is all.
+    if isElsewhere, isBound(.timer(timer)), !differs(.m26) { wakeUp() }
+  }
+
+  private mutating func move(_ timer: Int, date: Int, tick: Int) {
+    timers[timer].date = date
+    timers[timer].tick = tick
+    for mode in modesOf(timer) {
+      modes[mode]?.timers.removeAll { $0 == timer }
+      insertByTick(timer, mode)
+      // M19.
+      if differs(.m19), !timers[timer].isFiring, sleepsTooLong(for: timer, mode) { poke() }
+    }
+  }
+
+  /// R93: behind all that are due at the same tick or before.
+  mutating func insertByTick(_ timer: Int, _ mode: Int) {
+    let others = modes[mode]?.timers ?? []
+    let index = others.firstIndex { timers[$0].tick > timers[timer].tick } ?? others.endIndex
+    modes[mode]?.timers.insert(timer, at: index)
+    arm(mode)
+  }
+
+  private func modesOf(_ timer: Int) -> [Int] { modes.made.filter { modes[$0]?.timers.contains(timer) == true } }
+
+  /// R99a: when the first timer that is not being called is due.
+  func firstTick(_ mode: Int) -> Int? {
+    modes[mode]?.timers.first { !timers[$0].isFiring }.map { timers[$0].tick }
+  }
+
+  func sleepsTooLong(for timer: Int, _ mode: Int) -> Bool {
+    guard let sleep, sleep.mode == mode else { return false }
+    return timers[timer].tick < sleep.deadline ?? .max
+  }
+
+  /// Arms the timer descriptor of a mode for the first timer, unless it was armed for the same tick.
+  mutating func arm(_ mode: Int) {
+    let tick = firstTick(mode)
+    if let tick, tick != modes[mode]?.armedTick {
+      modes[mode]?.descriptors.setTimer(to: tick, now: now)
+    } else if tick == nil, differs(.m20) {
+      // M20: in Core Foundation it stays armed for a timer that is gone.
+      modes[mode]?.descriptors.disarmTimer()
+    }
+    modes[mode]?.armedTick = tick
+  }
+
+  private mutating func armAnew(_ mode: Int) {
+    modes[mode]?.armedTick = nil
+    arm(mode)
+  }
+
+  /// R32: the date of the first timer, also of one that is being called.
+  func nextDate(_ name: ModeName) -> Int? {
+    guard case .mode(let mode) = name, let first = modes[mode]?.timers.first else { return nil }
+    return timers[first].date
+  }
+
+  func date(_ timer: Int) -> Int? {
+    // R99c. M28.
+    timers[timer].isValid || differs(.m28) ? timers[timer].date : nil
+  }
+}

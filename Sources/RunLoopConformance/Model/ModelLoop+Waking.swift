@@ -1,0 +1,83 @@
+// Wake-ups and stops, and which run they belong to.
+
+extension ModelLoop {
+  mutating func beginRun(_ run: RunState) {
+    var run = run
+    // M2: what was to wake the run around this one is kept for it. In Core Foundation this run takes it (R49).
+    if differs(.m2), !runs.isEmpty, wakeUpIsReadable {
+      run.keepsWakeUp = true
+      wakeUpIsReadable = false
+    }
+    runs.append(run)
+  }
+
+  mutating func endRun() {
+    let ended = runs.removeLast()
+    let isHeard = runs.last?.listens == true
+    var isUnanswered = ended.hasLateWakeUp
+    // M20: a wake-up goes with the run that it was for. In Core Foundation the counter stays readable (R37).
+    if differs(.m20), wakeUpIsReadable, !isHeard {
+      wakeUpIsReadable = false
+      isUnanswered = true
+    }
+    // M27: a wake-up that was not answered is for the run around it. In Core Foundation it is forgotten (R47).
+    if differs(.m27), isUnanswered { wakeUp() }
+    if ended.keepsWakeUp { write() }
+  }
+
+  /// The top of a pass (R2, 1).
+  mutating func beginListening() {
+    innermost.listens = true
+    innermost.hasLateWakeUp = false
+  }
+
+  mutating func wakeUp() {
+    // R46: outside every run a wake-up is forgotten.
+    guard let run = runs.last else { return }
+    // R47, R48.
+    if run.listens { write() } else { innermost.hasLateWakeUp = true }
+  }
+
+  /// Makes the wake-up counter readable, for every mode.
+  private mutating func write() {
+    wakeUpIsReadable = true
+    for mode in 0..<modes.end { modes[mode]?.descriptors.note(.wakeUp) }
+  }
+
+  /// Lets a sleeping loop look again whether there is a reason to go on sleeping.
+  mutating func poke() { sleep?.looks = true }
+
+  mutating func stop() {
+    // R34: outside every run a stop is forgotten.
+    guard !runs.isEmpty else { return }
+    // R35.
+    innermost.isStopped = true
+    wakeForStop()
+  }
+
+  /// R42: stops a mode, also before it runs.
+  mutating func stopMode(_ mode: Int) {
+    makeMode(mode)
+    modes[mode]?.isStopped = true
+    wakeForStop()
+  }
+
+  /// R39: a stop wakes the loop.
+  private mutating func wakeForStop() {
+    // M20: it makes the loop look, but leaves no wake-up behind.
+    if differs(.m20) { poke() } else { wakeUp() }
+  }
+
+  /// R6, R41: answers a stop once, that of the run before that of the mode.
+  mutating func answersStop(_ mode: Int) -> Bool {
+    if innermost.isStopped {
+      innermost.isStopped = false
+      return true
+    }
+    let isStopped = modes[mode]?.isStopped == true
+    modes[mode]?.isStopped = false
+    return isStopped
+  }
+
+  func isStopped(_ mode: Int) -> Bool { innermost.isStopped || modes[mode]?.isStopped == true }
+}

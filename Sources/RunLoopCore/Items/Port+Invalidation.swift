@@ -1,0 +1,74 @@
+extension Port {
+  /// Calls a closure when the port becomes invalid, on the thread that invalidates it; at once if it is invalid already.
+  ///
+  /// It is called once, with no lock held, and released after it, or when the observer is cancelled, or with the port. Any
+  /// thread. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
+  @discardableResult
+  public final func observeInvalidation(_ body: @escaping @Sendable (Port) -> Void) -> InvalidationObserver {
+    let observer = InvalidationObserver(of: self, body)
+    if !invalidationObservers.insert(observer) { observer.call(self) }
+    return observer
+  }
+
+  /// Somebody who is told when a port becomes invalid.
+  public final class InvalidationObserver: @unchecked Sendable {
+    // Sendable: the closure is guarded by the lock; the reference to the port is written once.
+    private let lock = Lock()
+    private var body: (@Sendable (Port) -> Void)?
+    private weak var port: Port?
+
+    fileprivate init(of port: Port, _ body: @escaping @Sendable (Port) -> Void) {
+      self.port = port
+      self.body = body
+    }
+
+    /// Sees to it that the closure is not called any more, and releases it.
+    ///
+    /// A call that has begun goes on. Any thread; again: nothing.
+    public func cancel() {
+      // Released here, outside the lock.
+      withExtendedLifetime(takeBody()) {}
+      port?.invalidationObservers.remove(self)
+    }
+
+    fileprivate func call(_ port: Port) { takeBody()?(port) }
+
+    private func takeBody() -> (@Sendable (Port) -> Void)? {
+      lock.withLock {
+        defer { body = nil }
+        return body
+      }
+    }
+  }
+}
+
+/// Who is to be told when a port becomes invalid, in the order in which they asked.
+final class InvalidationObservers: @unchecked Sendable {
+  // Sendable: the variables are guarded by the lock.
+  private let lock = Lock()
+  private var observers: ContiguousArray<Port.InvalidationObserver> = []
+  private var isOver = false
+
+  /// Takes one more; false if they have been told.
+  fileprivate func insert(_ observer: Port.InvalidationObserver) -> Bool {
+    lock.withLock {
+      if !isOver { observers.append(observer) }
+      return !isOver
+    }
+  }
+
+  /// Lets go of one, who is held by the caller.
+  fileprivate func remove(_ observer: Port.InvalidationObserver) {
+    lock.withLock { observers.removeAll { $0 === observer } }
+  }
+
+  /// Tells them all.
+  func announce(_ port: Port) {
+    let observers = lock.withLock {
+      defer { self.observers = [] }
+      isOver = true
+      return self.observers
+    }
+    for observer in observers { observer.call(port) }
+  }
+}

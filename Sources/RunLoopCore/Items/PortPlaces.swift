@@ -1,0 +1,48 @@
+/// Where a port is, and the loops that have been asked to add it.
+///
+/// Guarded by the port's lock; changed under the loop's too.
+struct PortPlaces {
+  var memberships = Memberships<Port>()
+  /// Each once.
+  private var adopters: ContiguousArray<RunLoop> = []
+
+  /// Notes that a loop has or has not been asked to add the port.
+  mutating func setAdopted(_ isAdopted: Bool, by loop: RunLoop) {
+    if isAdopted { adopters.append(loop) } else { adopters.removeAll { $0 === loop } }
+  }
+
+  /// The loops that hold the port, each once.
+  var loops: ShortList<RunLoop> {
+    var loops = memberships.loops
+    for loop in adopters where !loops.contains(where: { $0 === loop }) { loops.append(loop) }
+    return loops
+  }
+}
+
+extension Port: RunLoopItem {
+  final func hold() -> Bool { lease.enter() }
+  final var isOpen: Bool { lease.isOpen }
+  final func mayJoin(_ loop: RunLoop) -> Bool { true }
+  final func setCommon(_ isCommon: Bool, of loop: RunLoop) { places.memberships.setCommon(isCommon, of: loop) }
+  final func modes(of loop: RunLoop) -> ShortList<ModeState> { places.memberships.modes(of: loop) }
+  final func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.ports[ObjectIdentifier(self)] != nil }
+
+  final func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {
+    let membership = Membership(self, loop: loop, mode: mode)
+    places.memberships.insert(membership)
+    mode.insert(membership, isReady: hasMessage)
+  }
+
+  final func leave(_ mode: ModeState, of loop: RunLoop) {
+    guard let membership = mode.removePort(self) else { return }
+    places.memberships.remove(membership)
+  }
+
+  /// Takes the port out of everything, for one that has become invalid in a way of its own.
+  package final func leaveLoops() {
+    lockItem()
+    let loops = places.loops
+    unlockItem()
+    for loop in loops { loop.expel(self) }
+  }
+}

@@ -1,0 +1,79 @@
+extension Port {
+  /// What becomes of a message that is sent to a port whose queue is full.
+  public enum OverflowPolicy: Sendable, Hashable {
+    /// The sender waits for room until its deadline; without a deadline, or when that has passed, it gets an error.
+    case wait
+    /// The sender gets an error at once, whatever its deadline.
+    case refuse
+    /// The oldest message that waits goes, and is counted in ``Port/droppedMessages``.
+    case dropOldest
+  }
+}
+
+/// The messages that wait in a port, and who waits for room: a value behind the port's lock.
+struct PortQueue: ~Copyable {
+  let limit: Int
+  let policy: Port.OverflowPolicy
+  private var messages = MoveQueue<Port.Message>()
+  private var isClosed = false
+  /// How many senders wait for room.
+  private(set) var waiting = 0
+  /// How many messages will never be received.
+  private(set) var dropped = 0
+
+  init(limit: Int, policy: Port.OverflowPolicy) {
+    self.limit = max(1, limit)
+    self.policy = policy
+  }
+
+  var count: Int { messages.count }
+  var isEmpty: Bool { messages.isEmpty }
+
+  /// What is to be done about one more message.
+  enum Offer {
+    /// It waits for a receiver.
+    case taken
+    /// It waits for a receiver in the place of this one, which nobody gets.
+    case replaces(Port.Message)
+    /// There is no room: its sender waits, or not.
+    case full(mayWait: Bool)
+    /// There will be no receiver.
+    case closed
+  }
+
+  /// Takes a message, if there is room or room can be made.
+  @inline(__always)
+  mutating func offer(_ message: Port.Message) -> Offer {
+    guard !isClosed else { return .closed }
+    guard messages.count == limit else {
+      messages.append(message)
+      return .taken
+    }
+    guard policy == .dropOldest else { return .full(mayWait: policy == .wait) }
+    dropped += 1
+    let oldest = messages.takeFirst()
+    messages.append(message)
+    return .replaces(oldest)
+  }
+
+  /// Takes the first message out; nil if there is none.
+  @inline(__always)
+  mutating func takeFirst() -> Port.Message? {
+    messages.isEmpty ? nil : messages.takeFirst()
+  }
+
+  /// Notes that a sender begins to wait for room, or has done waiting.
+  mutating func beginWait() { waiting += 1 }
+  mutating func endWait() { waiting -= 1 }
+
+  /// Counts a message that was taken out and that its receiver could not be given.
+  mutating func noteDropped() { dropped += 1 }
+
+  /// Lets nothing in any more, and moves what waits to `remains`, which the caller lets go outside the lock.
+  mutating func close(_ remains: inout MoveQueue<Port.Message>) {
+    precondition(!isClosed && remains.isEmpty, "a port's queue is closed once")
+    isClosed = true
+    dropped += messages.count
+    swap(&messages, &remains)
+  }
+}

@@ -1,0 +1,90 @@
+// Ports, which add themselves: a subclass may do it in a way of its own.
+extension RunLoop {
+  /// Adds a port to a mode, or, for ``Mode/common``, to every common mode there is and will be.
+  ///
+  /// The port's ``Port/schedule(in:forMode:)`` does it, once until the port is removed from the mode. A port keeps the loop
+  /// alive and wakes it when a message comes. The loop holds the port until it is removed or invalidated. Any thread.
+  ///
+  /// - Returns: False if the port is invalid or this loop's thread has ended.
+  ///
+  /// The corresponding Foundation method is `add(_:forMode:)`.
+  @discardableResult
+  public func add(_ port: Port, forMode mode: Mode) -> Bool {
+    guard port.isValid else { return refuse(.invalidItem) }
+    switch adopt(port, mode) {
+    case .refused(let refusal): return refuse(refusal)
+    case .before(let comesWithSources):
+      // It may have left a mode since, as any item does: removed from one of the common modes, or from all of them.
+      return comesWithSources || join(port, mode)
+    case .now: port.schedule(in: self, forMode: mode)
+    }
+    guard port.isValid, !hasEnded else { return false }
+    if !holds(port, mode) {
+      table.withLock { $0.noteSources(of: port, mode) }
+      LoadHook.portCameWithSources.call(port)
+    }
+    return true
+  }
+
+  /// Removes a port from a mode, or, for ``Mode/common``, a common port from every common mode.
+  ///
+  /// The port's ``Port/remove(from:forMode:)`` does it, if the port was added. Any thread. The corresponding Foundation
+  /// method is `remove(_:forMode:)`.
+  public func remove(_ port: Port, forMode mode: Mode) {
+    if disown(port, mode) || holds(port, mode) { port.remove(from: self, forMode: mode) }
+  }
+
+  /// Whether a port was added to a mode, or, for ``Mode/common``, to the common items.
+  ///
+  /// Any thread.
+  public func contains(_ port: Port, forMode mode: Mode) -> Bool {
+    holds(port, mode) || table.withLock { $0.comesWithSources(port, mode) }
+  }
+
+  private enum Adoption {
+    case now
+    /// It was added before, and perhaps brought sources of its own instead of entering the mode.
+    case before(comesWithSources: Bool)
+    case refused(Refusal)
+  }
+
+  /// Holds a port that is to be added to a mode.
+  private func adopt(_ port: Port, _ mode: Mode) -> Adoption {
+    table.checkFork()
+    port.lockItem()
+    defer { port.unlockItem() }
+    guard port.isOpen else { return .refused(.invalidItem) }
+    return table.withLock { table in
+      guard !table.isDead else { return .refused(.endedLoop) }
+      let isFirst = table.addedPorts[ObjectIdentifier(port)] == nil
+      guard table.insertAdded(port, mode) else { return .before(comesWithSources: table.comesWithSources(port, mode)) }
+      if isFirst { port.places.setAdopted(true, by: self) }
+      return .now
+    }
+  }
+
+  /// Lets go of a port that is removed from a mode; false if it was not added.
+  ///
+  /// The caller holds the port.
+  @discardableResult
+  func disown(_ port: Port, _ mode: Mode) -> Bool {
+    table.checkFork()
+    port.lockItem()
+    defer { port.unlockItem() }
+    return table.withLock { table in
+      guard table.removeAdded(port, mode) else { return false }
+      if table.addedPorts[ObjectIdentifier(port)] == nil { port.places.setAdopted(false, by: self) }
+      return true
+    }
+  }
+}
+
+extension ModeTable {
+  /// A port that was added, and the modes that were named.
+  struct AddedPort {
+    let port: Port
+    var modes: Set<RunLoop.Mode> = []
+    /// Those of the modes for which the port brought sources of its own, and which it did not enter itself.
+    var modesOfSources: Set<RunLoop.Mode> = []
+  }
+}

@@ -1,0 +1,28 @@
+import CRunLoopSystem
+
+/// What a floor above is told of, if it is part of the program.
+///
+/// Such a floor sets its hooks when it is loaded, before any code of the program runs. C does that; a hook is a C function.
+package struct LoadHook: Sendable {
+  private let kind: crl_hook_kind
+
+  /// A port has become invalid.
+  package static let portBecameInvalid = LoadHook(kind: CRL_HOOK_PORT_BECAME_INVALID)
+  /// A port of a subclass has been added that brings its own sources.
+  package static let portCameWithSources = LoadHook(kind: CRL_HOOK_PORT_CAME_WITH_SOURCES)
+  /// A thread is about to be started.
+  package static let threadWillStart = LoadHook(kind: CRL_HOOK_THREAD_WILL_START)
+  /// A thread that has an object is about to end: its last step before its loop ends.
+  package static let threadWillExit = LoadHook(kind: CRL_HOOK_THREAD_WILL_EXIT)
+
+  /// Calls the hook on this thread, if it is set.
+  package func call(_ object: AnyObject) {
+    guard let hook = crl_hook_get(kind) else { return }
+    withExtendedLifetime(object) { hook(Unmanaged.passUnretained(object).toOpaque()) }
+  }
+
+  package typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
+
+  /// Sets another hook and gives the one before, for tests.
+  package func exchange(_ hook: Function?) -> Function? { crl_hook_exchange(kind, hook) }
+}

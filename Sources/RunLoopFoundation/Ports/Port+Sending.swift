@@ -1,0 +1,58 @@
+public import Foundation
+public import RunLoopCore
+
+public import class RunLoopCore.Port
+
+extension Port {
+  /// Leaves a message for a loop that has this port in a mode that it runs, and waits for room until a date.
+  ///
+  /// - Parameters:
+  ///   - limitDate: Until when to wait for room in a full queue, by the wall clock as it stands; it becomes a date of the
+  ///     monotonic clock here. One that is not a number does not come.
+  ///   - components: The message's parts: `Data`, `NSData`, `[UInt8]` and ports.
+  ///   - receivePort: Where the sender takes an answer.
+  ///   - headerSpaceReserved: Without meaning: a message within the process needs no header.
+  /// - Returns: False if the message was not sent: the port is invalid, the queue stayed full, or there is a part of another
+  ///   kind, which is reported once.
+  ///
+  /// Any thread. What is data in the array is copied, as Foundation does whenever it makes `Data` of `NSData` on Linux;
+  /// ``PortMessage`` and the port's own spelling send without a copy. The corresponding Foundation method is
+  /// `send(before:components:from:reserved:)`.
+  @discardableResult
+  public func send(
+    before limitDate: Date, components: NSMutableArray?, from receivePort: Port?, reserved headerSpaceReserved: Int
+  ) -> Bool {
+    send(before: limitDate, msgid: 0, components: components, from: receivePort, reserved: headerSpaceReserved)
+  }
+
+  /// Leaves a message with a number for a loop that has this port in a mode that it runs, and waits for room until a date.
+  ///
+  /// As ``send(before:components:from:reserved:)``; of the number, the lowest 32 bits are sent. The corresponding Foundation
+  /// method is `send(before:msgid:components:from:reserved:)`.
+  @discardableResult
+  public func send(
+    before limitDate: Date, msgid msgID: Int, components: NSMutableArray?, from receivePort: Port?,
+    reserved headerSpaceReserved: Int
+  ) -> Bool {
+    guard let parts = Message.parts(components ?? [], Message.Component.init(value:)) else { return false }
+    return send(parts, id: UInt32(truncatingIfNeeded: msgID), from: receivePort, before: limitDate)
+  }
+
+  /// Sends, and says whether that could be done.
+  func send(_ parts: [Message.Component], id: UInt32, from receivePort: Port?, before limitDate: Date) -> Bool {
+    let deadline = Tick.monotonicNow + Int64(saturatingSeconds: limitDate.timeIntervalSinceNow)
+    do throws(PortError) {
+      try send(Message(id: id, components: parts, replyPort: receivePort), deadline: deadline.instant)
+      return true
+    } catch {
+      return false
+    }
+  }
+}
+
+extension Port: NSCopying {
+  /// The port itself.
+  ///
+  /// The corresponding Foundation method is `copy(with:)`.
+  public func copy(with zone: NSZone? = nil) -> Any { self }
+}

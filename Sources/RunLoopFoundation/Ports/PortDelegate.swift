@@ -1,0 +1,50 @@
+public import RunLoopCore
+
+/// Whoever receives a port's messages.
+///
+/// The corresponding Foundation protocol is `PortDelegate`.
+public protocol PortDelegate: AnyObject {
+  /// Receives a message, on the thread of a loop that the port is in.
+  ///
+  /// Does nothing if a delegate does not say otherwise. The corresponding Foundation method is `handle(_:)`.
+  func handle(_ message: PortMessage)
+}
+
+extension PortDelegate {
+  /// Lets the message go.
+  public func handle(_ message: PortMessage) {}
+}
+
+extension Port {
+  /// Sets who receives the messages of this port.
+  ///
+  /// The port does not keep its delegate alive. A port that was made with a handler gives its messages to that; a message
+  /// that nobody gets counts as dropped. Any thread, but it is for the caller to see that the delegate may be used on the
+  /// thread of the port's loop. The corresponding Foundation method is `setDelegate(_:)`.
+  public func setDelegate(_ delegate: (any PortDelegate)?) {
+    receiver = delegate.map(DelegateReceiver.init)
+  }
+
+  /// Who receives the messages of this port, if somebody was set and is still there.
+  ///
+  /// The corresponding Foundation method is `delegate()`.
+  public func delegate() -> (any PortDelegate)? {
+    (receiver as? DelegateReceiver)?.delegate
+  }
+}
+
+private final class DelegateReceiver: PortReceiver, @unchecked Sendable {
+  // Sendable: the reference is written once. That the delegate may be used where the port's loop runs is what whoever sets
+  // it vouches for.
+  private(set) weak var delegate: (any PortDelegate)?
+
+  init(_ delegate: any PortDelegate) {
+    self.delegate = delegate
+  }
+
+  func receive(_ message: Port.Message, at port: Port) -> Bool {
+    guard let delegate else { return false }
+    delegate.handle(PortMessage(message, receivedAt: port))
+    return true
+  }
+}

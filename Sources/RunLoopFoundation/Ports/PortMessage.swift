@@ -1,0 +1,59 @@
+public import Foundation
+public import class RunLoopCore.Port
+
+/// A message between ports.
+///
+/// One that is to be sent goes to ``sendPort`` and may name, as ``receivePort``, where an answer is taken. One that was
+/// received came to ``receivePort``, and an answer to it goes to ``sendPort``.
+///
+/// The corresponding Foundation class is `PortMessage`.
+open class PortMessage: NSObject, NSCopying {
+  /// The sender's number for the kind of message.
+  open var msgid: UInt32 = 0
+  /// The message's parts: `NSData`, ``Port``, or whatever the sender of our own spelling gave.
+  open private(set) var components: [AnyObject]?
+  /// Where the message came to, or where an answer is taken.
+  open private(set) var receivePort: Port?
+  /// Where the message goes to, or where an answer goes to.
+  open private(set) var sendPort: Port?
+
+  /// Makes a message that is to be sent.
+  ///
+  /// - Parameters:
+  ///   - sendPort: Where it goes to.
+  ///   - replyPort: Where an answer is taken.
+  ///   - components: Its parts: `NSData` and ``Port``.
+  public init(sendPort: Port?, receivePort replyPort: Port?, components: [AnyObject]?) {
+    self.sendPort = sendPort
+    self.receivePort = replyPort
+    self.components = components
+  }
+
+  /// Sends the message to ``sendPort``, and waits for room there until a date.
+  ///
+  /// Its parts are not copied, but for mutable data.
+  ///
+  /// - Returns: False if it was not sent: there is no such port, or as ``Port/send(before:msgid:components:from:reserved:)``
+  ///   says.
+  ///
+  /// The corresponding Foundation method is `send(before:)`.
+  @discardableResult
+  open func send(before date: Date) -> Bool {
+    guard let sendPort, let parts = Port.Message.parts(components ?? [], Port.Message.Component.init(object:)) else {
+      return false
+    }
+    return sendPort.send(parts, id: msgid, from: receivePort, before: date)
+  }
+
+  /// The message itself.
+  public func copy(with zone: NSZone?) -> Any { self }
+}
+
+extension PortMessage {
+  /// Makes a message that a port has received.
+  convenience init(_ message: Port.Message, receivedAt port: Port) {
+    self.init(
+      sendPort: message.replyPort, receivePort: port, components: message.components.map(\.object))
+    msgid = message.id
+  }
+}

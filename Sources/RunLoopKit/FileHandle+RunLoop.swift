@@ -1,0 +1,75 @@
+public import Foundation
+public import RunLoopCore
+
+// What a file handle does in the background and tells on the run loop of the thread that asked. Foundation on Linux tells it
+// on the main thread, whoever asked. The loop stays alive in the modes until it has been told.
+//
+// Each method is there twice: a list that is written down in the call means ours, as it is closer to what is asked for than
+// Foundation's optional one; an optional list of our modes comes by the second; `nil` alone is Foundation's.
+extension FileHandle {
+  /// Reads what there is next, in the background, and posts it on the calling thread's loop.
+  ///
+  /// The notification is `FileHandle.readCompletionNotification`. It has the data, at most 64 KiB, under
+  /// `NSFileHandleNotificationDataItem`: no bytes at the end and at an error, whose number is under `"NSFileHandleError"`. A
+  /// handle should have one activity in the background at a time, and stays open until it is over. Any thread.
+  ///
+  /// - Parameter modes: The modes of the calling thread's loop in which the notification is posted.
+  ///
+  /// The corresponding Foundation method has the same name.
+  public func readInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
+    BackgroundActivity.begin(.read, of: self, in: modes)
+  }
+
+  /// Reads until the end, in the background, and posts all of it on the calling thread's loop.
+  ///
+  /// The notification is `NSFileHandleReadToEndOfFileCompletion`. As `readInBackgroundAndNotify(forModes:)`, but for the
+  /// size.
+  ///
+  /// The corresponding Foundation method has the same name.
+  public func readToEndOfFileInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
+    BackgroundActivity.begin(.readToEnd, of: self, in: modes)
+  }
+
+  /// Accepts a connection of this listening socket, in the background, and posts its handle on the calling thread's loop.
+  ///
+  /// The notification is `NSFileHandleConnectionAccepted`; the handle is under `NSFileHandleNotificationFileHandleItem`. As
+  /// `readInBackgroundAndNotify(forModes:)`.
+  ///
+  /// The corresponding Foundation method has the same name.
+  public func acceptConnectionInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
+    BackgroundActivity.begin(.accept, of: self, in: modes)
+  }
+
+  /// Waits in the background until there is something to read, and says so on the calling thread's loop.
+  ///
+  /// The notification is `NSFileHandleDataAvailable`; nothing is read. As `readInBackgroundAndNotify(forModes:)`.
+  ///
+  /// The corresponding Foundation method has the same name.
+  public func waitForDataInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
+    BackgroundActivity.begin(.wait, of: self, in: modes)
+  }
+
+  /// As the other of this name; without modes, the default mode.
+  @_disfavoredOverload
+  public func readInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
+    BackgroundActivity.begin(.read, of: self, in: modes ?? [.default])
+  }
+
+  /// As the other of this name; without modes, the default mode.
+  @_disfavoredOverload
+  public func readToEndOfFileInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
+    BackgroundActivity.begin(.readToEnd, of: self, in: modes ?? [.default])
+  }
+
+  /// As the other of this name; without modes, the default mode.
+  @_disfavoredOverload
+  public func acceptConnectionInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
+    BackgroundActivity.begin(.accept, of: self, in: modes ?? [.default])
+  }
+
+  /// As the other of this name; without modes, the default mode.
+  @_disfavoredOverload
+  public func waitForDataInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
+    BackgroundActivity.begin(.wait, of: self, in: modes ?? [.default])
+  }
+}

@@ -1,0 +1,37 @@
+public import RunLoopCore
+
+// What loops and timers have from NSObject in Foundation. Beside these members they are Hashable, by identity, as there.
+
+extension RunLoop {
+  /// The text for a person: the loop's modes and what is in them.
+  ///
+  /// Any thread. The corresponding Foundation property is `NSObject.description`.
+  public var description: String { debugDescription }
+
+  /// A number that is the same for the same loop.
+  ///
+  /// The corresponding Foundation property is `NSObject.hash`.
+  public var hash: Int { hashValue }
+
+  /// Whether `object` is this loop.
+  ///
+  /// The corresponding Foundation method is `NSObject.isEqual(_:)`.
+  public func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
+}
+
+extension Timer {
+  /// The text for a person: the timer's state.
+  ///
+  /// Any thread. The corresponding Foundation property is `NSObject.description`.
+  public var description: String { debugDescription }
+
+  /// A number that is the same for the same timer.
+  ///
+  /// The corresponding Foundation property is `NSObject.hash`.
+  public var hash: Int { hashValue }
+
+  /// Whether `object` is this timer.
+  ///
+  /// The corresponding Foundation method is `NSObject.isEqual(_:)`.
+  public func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
+}

@@ -1,0 +1,96 @@
+public import Foundation
+public import RunLoopCore
+
+// Foundation's own timers and ports in our loops. They belong to Core Foundation's loop of the loop's thread, which this one
+// serves from then on.
+extension RunLoopCore.RunLoop {
+  /// Adds a timer of Foundation's to a mode.
+  ///
+  /// It is added to Foundation's loop of this loop's thread, which this loop comes to serve, as by
+  /// ``serveCoreFoundation()``. On the loop's thread that happens at once; from any other thread when the loop next runs in
+  /// the mode or in a common one. The timer keeps Foundation's defects; a `Timer` of this package has none of them.
+  ///
+  /// - Returns: False if the loop's thread has ended, or the system has no descriptor left for the hosting, which is
+  ///   reported once.
+  ///
+  /// The corresponding Foundation method is `add(_:forMode:)`.
+  @_disfavoredOverload
+  @discardableResult
+  public func add(_ timer: Foundation.Timer, forMode mode: Mode) -> Bool {
+    let timer = Handed(timer)
+    return withFoundation(mode) { $0.add(timer.value, forMode: Foundation.RunLoop.Mode(mode.rawValue)) }
+  }
+
+  /// Adds a port of Foundation's to a mode: a socket port, or one of a subclass.
+  ///
+  /// As the addition of a timer. In the common pseudo-mode it is added to the modes that are common at the time, as a socket
+  /// port of Foundation's on Linux knows no common modes.
+  ///
+  /// The corresponding Foundation method is `add(_:forMode:)`.
+  @_disfavoredOverload
+  @discardableResult
+  public func add(_ port: Foundation.Port, forMode mode: Mode) -> Bool {
+    let port = Handed(port)
+    return withFoundation(mode) { [self] loop in
+      for mode in concreteModes(mode) { loop.add(port.value, forMode: mode) }
+    }
+  }
+
+  /// Takes a port of Foundation's out of a mode.
+  ///
+  /// As the addition: at once on the loop's thread.
+  ///
+  /// The corresponding Foundation method is `remove(_:forMode:)`.
+  @_disfavoredOverload
+  public func remove(_ port: Foundation.Port, forMode mode: Mode) {
+    let port = Handed(port)
+    _ = withFoundation(mode) { [self] loop in
+      for mode in concreteModes(mode) { loop.remove(port.value, forMode: mode) }
+    }
+  }
+
+  /// Does something with Foundation's loop of this loop's thread, which is served from then on.
+  private func withFoundation(_ mode: Mode, _ body: @escaping @Sendable (Foundation.RunLoop) -> Void) -> Bool {
+    guard self == RunLoopCore.RunLoop.current else {
+      return perform(inModes: [mode, .common]) { [self] in _ = withFoundation(mode, body) }
+    }
+    do {
+      try serveCoreFoundation()
+    } catch {
+      Complaint.coreFoundation.report("what belongs to Foundation cannot be added to a run loop: \(error)")
+      return false
+    }
+    body(.current)
+    return true
+  }
+
+  private func concreteModes(_ mode: Mode) -> [Foundation.RunLoop.Mode] {
+    (mode == .common ? commonModes : [mode]).map { Foundation.RunLoop.Mode($0.rawValue) }
+  }
+}
+
+extension Foundation.Port {
+  /// Adds the port to a mode of a loop of ours, as `RunLoop.add(_:forMode:)` does.
+  ///
+  /// The corresponding Foundation method is `schedule(in:forMode:)`.
+  @_disfavoredOverload
+  public func schedule(in loop: RunLoopCore.RunLoop, forMode mode: RunLoopCore.RunLoop.Mode) {
+    loop.add(self, forMode: mode)
+  }
+
+  /// Takes the port out of a mode of a loop of ours, as `RunLoop.remove(_:forMode:)` does.
+  ///
+  /// The corresponding Foundation method is `remove(from:forMode:)`.
+  @_disfavoredOverload
+  public func remove(from loop: RunLoopCore.RunLoop, forMode mode: RunLoopCore.RunLoop.Mode) {
+    loop.remove(self, forMode: mode)
+  }
+}
+
+/// Takes something of Foundation's to the thread of a loop.
+private struct Handed<Value>: @unchecked Sendable {
+  // Sendable: whoever adds a timer or port to a loop leaves it to the loop's thread.
+  let value: Value
+
+  init(_ value: Value) { self.value = value }
+}

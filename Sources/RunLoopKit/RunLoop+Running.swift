@@ -1,0 +1,75 @@
+public import FoundationEssentials
+public import RunLoopCore
+
+// Foundation's runs, which take dates of the wall clock and know no errors. On a thread that is not the loop's they do
+// nothing, and say so once in a process.
+extension RunLoop {
+  /// Runs the loop in the default mode until a date.
+  ///
+  /// Without anything in the mode it returns at once. A date that has passed: one pass, without a wait. `stop()`
+  /// ends one turn of it, and the next begins. The date becomes one of the monotonic clock at the call, so that setting the
+  /// wall clock makes the run neither longer nor shorter; `.distantFuture` is without end. The loop's own thread; on any
+  /// other, and while the loop's thread is stopping, it does nothing.
+  ///
+  /// The corresponding Foundation method is `run(until:)`.
+  public func run(until limitDate: Date) {
+    guard mayRun("run(until:)") else { return }
+    let limit = tick(atWallDate: limitDate.timeIntervalSinceReferenceDate)
+    while runOnce(.default, until: limit), !hasReached(limit) {}
+  }
+
+  /// Runs the loop in one mode until a source or port was handled, or until a date.
+  ///
+  /// A timer does not end it. A date that has passed: one pass, without a wait. The date becomes one of the monotonic clock at
+  /// the call; `.distantFuture` is without end. The loop's own thread.
+  ///
+  /// - Returns: False if there was nothing to run: the mode is empty or is `.common`, the loop's thread is
+  ///   stopping, or the calling thread is another. Otherwise true, whatever ended the run, a stop too.
+  ///
+  /// The corresponding Foundation method is `run(mode:before:)`.
+  @discardableResult
+  public func run(mode: Mode, before limitDate: Date) -> Bool {
+    guard mayRun("run(mode:before:)") else { return false }
+    return runOnce(mode, until: tick(atWallDate: limitDate.timeIntervalSinceReferenceDate))
+  }
+
+  /// Runs the loop in one mode until a source or port was handled, or until a date, and does not say whether it did.
+  ///
+  /// As ``run(mode:before:)``. The corresponding Foundation method is `acceptInput(forMode:before:)`.
+  public func acceptInput(forMode mode: Mode, before limitDate: Date) {
+    guard mayRun("acceptInput(forMode:before:)") else { return }
+    _ = runOnce(mode, until: tick(atWallDate: limitDate.timeIntervalSinceReferenceDate))
+  }
+
+  /// Runs the loop in the mode of a name, as Foundation on Linux spells it.
+  ///
+  /// As ``acceptInput(forMode:before:)-(RunLoop.Mode,_)``.
+  @_disfavoredOverload
+  public func acceptInput(forMode mode: String, before limitDate: Date) {
+    acceptInput(forMode: Mode(mode), before: limitDate)
+  }
+}
+
+extension RunLoop {
+  /// Makes one pass of a mode, without a wait, and says when its first timer is due.
+  ///
+  /// The pass fires the timers that are due and handles at most one source. The loop's own thread; on any other there is no
+  /// pass.
+  ///
+  /// - Returns: The date of the first timer; `.distantFuture` if the mode has other items only; nil if it is empty, the
+  ///   loop's thread is stopping, or the calling thread is another.
+  ///
+  /// The corresponding Foundation method is `limitDate(forMode:)`.
+  public func limitDate(forMode mode: Mode) -> Date? {
+    guard mayRun("limitDate(forMode:)"), runOnce(mode, until: .distantPast), !isFinished(mode) else { return nil }
+    return nextFireDate(forMode: mode) ?? .distantFuture
+  }
+
+  /// When the first timer of a mode is due, also one that is being called; nil without one.
+  ///
+  /// Any thread; O(1), and O(n) in the timers that are being called. It is `nextDeadline(forMode:)` by the wall
+  /// clock.
+  public func nextFireDate(forMode mode: Mode) -> Date? {
+    nextWallDate(forMode: mode).map(Date.init(timeIntervalSinceReferenceDate:))
+  }
+}

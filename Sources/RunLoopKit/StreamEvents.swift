@@ -1,0 +1,56 @@
+import Foundation
+
+/// Which event a stream's delegate is told next, as a value.
+struct StreamEvents: Sendable {
+  /// What is seen of a stream.
+  struct Sight {
+    var status: Stream.Status
+    /// Whether the stream has bytes or space; which of them is the direction's event.
+    var isReady: Bool
+    /// How far an output stream has been written; nil if that cannot be seen.
+    var position: Int?
+  }
+
+  /// What the direction's delegate is told if the stream is ready.
+  let ready: Stream.Event
+  private(set) var isOver = false
+  private var isOpen = false
+  /// How far the stream had been written when there was space last.
+  private var toldPosition: Int?
+
+  init(ready: Stream.Event) { self.ready = ready }
+
+  /// The next event; nil if there is none yet, or none any more.
+  mutating func next(_ sight: Sight) -> Stream.Event? {
+    guard !isOver else { return nil }
+    switch sight.status {
+    case .notOpen, .opening:
+      return nil
+    case .closed:
+      isOver = true
+      return nil
+    case .error:
+      isOver = true
+      return .errorOccurred
+    case .open, .reading, .writing, .atEnd:
+      guard isOpen else {
+        isOpen = true
+        return .openCompleted
+      }
+    }
+    if sight.status == .atEnd {
+      isOver = true
+      return .endEncountered
+    }
+    // Space is told of again only if some of it was used.
+    guard sight.isReady, sight.position == nil || sight.position != toldPosition else { return nil }
+    toldPosition = sight.position
+    return ready
+  }
+
+  /// Whether there is something to be done.
+  func isDue(_ sight: Sight) -> Bool {
+    var events = self
+    return events.next(sight) != nil || events.isOver
+  }
+}

@@ -1,0 +1,16 @@
+public import Foundation
+public import RunLoopThreads
+
+extension RunLoopThreads.Thread {
+  /// A dictionary for whatever is to live as long as the thread: the same object each time.
+  ///
+  /// It can be had from any thread, before the start too; but to use it is, by custom, the thread's own, as the dictionary
+  /// has no lock. It is released when the thread ends, on it, after the will-exit notification and the thread's loop. The
+  /// corresponding Foundation property is `threadDictionary`.
+  public var threadDictionary: NSMutableDictionary { attachment { ThreadDictionary() }.dictionary }
+}
+
+private final class ThreadDictionary: @unchecked Sendable {
+  // Sendable: a constant. What is in the dictionary is for its users to guard.
+  let dictionary = NSMutableDictionary()
+}

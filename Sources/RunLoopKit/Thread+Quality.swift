@@ -1,0 +1,30 @@
+public import Foundation
+public import RunLoopThreads
+
+extension RunLoopThreads.Thread {
+  /// How important the thread's work is.
+  ///
+  /// Linux knows nothing of it but niceness: `.utility` asks for 5, `.background` for 15, and the others for no favour, as
+  /// that would need a privilege. Setting it sets `configuration.niceness`; what the system refuses is in `refusals`, as going
+  /// back to a higher quality mostly is for a thread that runs. Any thread. The corresponding Foundation property is
+  /// `qualityOfService`.
+  public var qualityOfService: QualityOfService {
+    get { quality.flatMap(QualityOfService.init(rawValue:)) ?? .default }
+    set {
+      quality = newValue.rawValue
+      let niceness = newValue.niceness
+      // A thread that was never made nicer keeps what it has from its maker.
+      if niceness > 0 || configuration.niceness != nil { setNiceness(niceness) }
+    }
+  }
+}
+
+extension QualityOfService {
+  fileprivate var niceness: Int {
+    switch self {
+    case .userInteractive, .userInitiated, .default: 0
+    case .utility: 5
+    case .background: 15
+    }
+  }
+}

@@ -1,0 +1,23 @@
+// Two modules of C define `timespec`, and the compiler takes it from either.
+import CoreFoundation
+public import Foundation
+import Glibc
+public import RunLoopThreads
+
+extension RunLoopThreads.Thread {
+  /// Lets the calling thread sleep until a date of the wall clock.
+  ///
+  /// If the clock is set meanwhile, the sleep goes by what it says then. A date that has come, or that is not a number, is no
+  /// time. The thread's loop does not run meanwhile. The corresponding Foundation method is `sleep(until:)`.
+  public class func sleep(until date: Date) {
+    let time = date.timeIntervalSince1970
+    guard time > 0 else { return }
+    var wake = timespec(tv_sec: Int.max, tv_nsec: 0)
+    // Further away than 2^53 s, a date has no fraction, and the kernel takes it as its last.
+    if time < 0x1p53 {
+      let nanoseconds = Int((time.truncatingRemainder(dividingBy: 1) * 1e9).rounded(.up))
+      wake = timespec(tv_sec: Int(time) + nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000)
+    }
+    while clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &wake, nil) == EINTR {}
+  }
+}

@@ -1,0 +1,82 @@
+import CRunLoopSystem
+import Glibc
+
+/// What a thread is to be like, and what of it the system has refused: a value behind the thread's lock.
+///
+/// What is set while the thread runs is applied to it at once.
+struct ThreadSettings {
+  private(set) var name: String?
+  private(set) var configuration = Thread.Configuration()
+  /// A number that stands for the quality of service, for a floor above that knows its names.
+  var quality: Int?
+  private(set) var refused: [Thread.Refusal] = []
+  /// The kernel's id of the thread while it runs.
+  private var runningThread: Int32?
+
+  mutating func setName(_ name: String?) {
+    self.name = name
+    applyName()
+  }
+
+  mutating func setConfiguration(_ configuration: Thread.Configuration) {
+    self.configuration = configuration
+    apply()
+  }
+
+  mutating func setStackSize(_ size: Int) { configuration.stackSize = max(0, size) }
+
+  mutating func setNiceness(_ niceness: Int) {
+    configuration.niceness = niceness
+    applyNiceness()
+  }
+
+  /// The thread runs: what was set is applied.
+  ///
+  /// On it.
+  mutating func begin(onThread thread: Int32) {
+    runningThread = thread
+    applyName()
+    apply()
+  }
+
+  /// The thread that has been set up runs already, and is left as it is.
+  mutating func adopt(_ thread: Int32) { runningThread = thread }
+
+  /// The thread has ended: its id may become another's.
+  mutating func end() { runningThread = nil }
+
+  private mutating func applyName() {
+    guard let runningThread, let name else { return }
+    // A character is kept whole or not at all.
+    var bytes: [UInt8] = []
+    for character in name {
+      guard bytes.count + character.utf8.count <= 15 else { break }
+      bytes += character.utf8
+    }
+    if let number = write(bytes, toNameOf: runningThread) { refused.append(.name(name, number)) }
+  }
+
+  /// Writes the name where it can be written for any thread of the process.
+  private func write(_ bytes: [UInt8], toNameOf thread: Int32) -> Int32? {
+    let file = open("/proc/self/task/\(thread)/comm", O_WRONLY | O_CLOEXEC)
+    guard file >= 0 else { return errno }
+    defer { close(file) }
+    return Glibc.write(file, bytes, bytes.count) == bytes.count ? nil : errno
+  }
+
+  private mutating func apply() {
+    applyNiceness()
+    guard let runningThread else { return }
+    if let processors = configuration.processors {
+      let numbers = processors.sorted().map { Int32(clamping: $0) }
+      let answer = crl_thread_set_affinity(runningThread, numbers, Int32(numbers.count))
+      if answer < 0 { refused.append(.processors(processors, -answer)) }
+    }
+  }
+
+  private mutating func applyNiceness() {
+    guard let runningThread, let niceness = configuration.niceness else { return }
+    let answer = crl_thread_set_niceness(runningThread, Int32(clamping: niceness))
+    if answer < 0 { refused.append(.niceness(niceness, -answer)) }
+  }
+}

@@ -1,0 +1,4 @@
+import Glibc
+import RunLoopConformance
+
+exit(ConformanceCommand().run(Array(CommandLine.arguments.dropFirst())))

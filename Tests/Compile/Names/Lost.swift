@@ -1,0 +1,55 @@
+// What Foundation's types have on Linux and those of RunLoopKit have not. The sections are compiled with Foundation alone and
+// with RunLoopKit beside it.
+import Foundation
+
+#if canImport(RunLoopKit)
+  import RunLoopKit
+#endif
+
+// MARK: Lost: loops, timers, threads and ports are objects of Foundation
+func objects(_ timer: Timer, _ thread: Thread, _ port: Port) -> [NSObject] { [RunLoop.main, timer, thread, port] }
+
+// MARK: Lost: a copy of what cannot be copied
+func copies(_ loop: RunLoop, _ timer: Timer, _ thread: Thread) -> [Any] {
+  [loop.copy(), timer.copy(), thread.mutableCopy()]
+}
+
+// MARK: Lost: a subclass of timers
+class Alarm: Timer {
+  override func fire() { print("fires") }
+}
+
+// MARK: Lost: a port that is described by its subclass
+final class Described: Port {
+  override var description: String { "described" }
+}
+
+// MARK: Lost: a port that is compared by its subclass
+final class Compared: Port {
+  override var hash: Int { 1 }
+  override func isEqual(_ object: Any?) -> Bool { object is Compared }
+}
+
+// MARK: Lost: code after the thread's exit
+func exitOnce() {
+  Thread.exit()
+  print("never")
+}
+
+// MARK: Lost: nothing comes back from a block that is performed
+func performInTask(_ loop: sending RunLoop) async {
+  await Task { loop.perform {} }.value
+}
+
+// MARK: Lost: a port that sends and is told by its subclass
+final class Loopback: Port {
+  override func setDelegate(_ anObject: (any PortDelegate)?) {}
+  override func delegate() -> (any PortDelegate)? { nil }
+  override func send(
+    before limitDate: Date, components: NSMutableArray?, from receivePort: Port?, reserved headerSpaceReserved: Int
+  ) -> Bool { true }
+  override func send(
+    before limitDate: Date, msgid msgID: Int, components: NSMutableArray?, from receivePort: Port?,
+    reserved headerSpaceReserved: Int
+  ) -> Bool { false }
+}

@@ -1,0 +1,128 @@
+// What Foundation has on Linux of threads. The sections are compiled with Foundation alone and with RunLoopKit beside it.
+import Foundation
+
+#if canImport(RunLoopKit)
+  import RunLoopKit
+#endif
+
+// MARK: Thread: making one
+func makeThreads() {
+  let thread = Thread { print("on it") }
+  thread.start()
+  Thread(block: { Thread.sleep(forTimeInterval: 0.1) }).start()
+  Thread.detachNewThread { print("on a detached one") }
+  let bare = Thread()
+  bare.main()
+  thread.cancel()
+}
+
+// MARK: Thread: its members
+func members(of thread: Thread) -> String {
+  thread.name = "worker"
+  thread.stackSize = 1 << 20
+  let name: String? = thread.name
+  let size: Int = thread.stackSize
+  let state: [Bool] = [thread.isExecuting, thread.isFinished, thread.isCancelled, thread.isMainThread]
+  return "\(name ?? "") \(size) \(state)"
+}
+
+// MARK: Thread: its quality of service
+func quality(of thread: Thread) -> Bool {
+  thread.qualityOfService = .utility
+  let quality: QualityOfService = thread.qualityOfService
+  return quality == .userInitiated
+}
+
+// MARK: Thread: its dictionary
+func dictionary() -> Any? {
+  let dictionary: NSMutableDictionary = Thread.current.threadDictionary
+  dictionary["key"] = 1
+  Thread.current.threadDictionary["other"] = "value"
+  return Thread.current.threadDictionary["key"]
+}
+
+// MARK: Thread: the calling thread
+func calling() -> Bool {
+  let thread: Thread = .current
+  let main: Thread = Thread.mainThread
+  return thread == main || thread === main || Thread.isMainThread || Thread.isMultiThreaded()
+}
+
+// MARK: Thread: the main thread by its name on Apple's systems
+func mainThread() -> Thread { Thread.main }
+
+// MARK: Thread: sleeping and leaving
+func sleepAndLeave() {
+  Thread.sleep(until: Date(timeIntervalSinceNow: 0.1))
+  Thread.sleep(until: .distantPast)
+  Thread.sleep(forTimeInterval: 0.1)
+  Thread.exit()
+}
+
+// MARK: Thread: the stack
+func stack() -> Int {
+  let addresses: [NSNumber] = Thread.callStackReturnAddresses
+  let symbols: [String] = Thread.callStackSymbols
+  return addresses.count + symbols.count
+}
+
+// MARK: Thread: notifications
+func threadNotifications() -> [NSNotification.Name] {
+  _ = NotificationCenter.default.addObserver(forName: .NSThreadWillExit, object: nil, queue: nil) { _ in }
+  return [.NSThreadWillExit, .NSWillBecomeMultiThreaded, .NSDidBecomeSingleThreaded]
+}
+
+// MARK: Thread: identity
+func compare(_ thread: Thread, _ other: Thread) -> Bool {
+  let names: [Thread: String] = [thread: "thread", other: "other"]
+  return thread == other || Set([thread, other]).count == names.count
+}
+
+// MARK: Thread: a subclass
+class Worker: Thread {
+  override func main() { print(Thread.current.name ?? "") }
+}
+
+// MARK: Thread: a subclass with state
+final class Counter: Thread {
+  private var count = 0
+
+  override init() {
+    super.init()
+    name = "counter"
+    stackSize = 1 << 20
+  }
+
+  override func main() {
+    while !isCancelled && count < 3 { count += 1 }
+  }
+
+  override func start() { super.start() }
+  override func cancel() { super.cancel() }
+}
+
+// MARK: Thread: a subclass that says again that it is Sendable
+final class Restated: Thread, @unchecked Sendable {
+  private var count = 0
+
+  override func main() {
+    while !isCancelled && count < 3 { count += 1 }
+  }
+}
+
+// MARK: Thread: what is printed of it
+func threadText(_ thread: Thread) -> String { "\(thread) \(thread.description) \(thread.debugDescription)" }
+
+// MARK: Thread: as an object
+func threadObject(_ thread: Thread) -> Bool { thread.isEqual(thread) && thread.hash == thread.hashValue }
+
+// MARK: Thread: cancelled by another thread
+func cancel(_ thread: Thread, on queue: DispatchQueue) {
+  queue.async { thread.cancel() }
+}
+
+// MARK: Thread: the calling thread in a task
+func threadInTask() async -> Bool {
+  let thread = Thread.current
+  return Thread.isMainThread || thread.isCancelled
+}

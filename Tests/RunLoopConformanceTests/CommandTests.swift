@@ -1,0 +1,102 @@
+import Glibc
+import RunLoopCore
+import Testing
+
+@testable import RunLoopConformance
+
+@Suite("The command line", .timeLimit(.minutes(5)))
+struct CommandTests {
+  private struct Session {
+    let status: Int32
+    let lines: [String]
+    let complaints: [String]
+
+    var text: String { lines.joined(separator: "\n") }
+  }
+
+  private func conformance(_ arguments: String...) -> Session {
+    var lines: [String] = []
+    var complaints: [String] = []
+    let status = ConformanceCommand(print: { lines.append($0) }, complain: { complaints.append($0) }).run(arguments)
+    return Session(status: status, lines: lines, complaints: complaints)
+  }
+
+  @Test("a series begins with its seed and ends with its counts")
+  func series() throws {
+    let session = conformance("--seed", "7", "--programs", "100", "--jobs", "2")
+    #expect(session.status == 0)
+    #expect(session.complaints == [])
+    #expect(session.lines.first == "seed 7, 100 programs")
+    let last = try #require(session.lines.last)
+    let counts = try #require(last.wholeMatch(of: /equal ([0-9]+), named difference ([0-9]+), different 0/))
+    let (equal, named) = (try #require(Int(counts.1)), try #require(Int(counts.2)))
+    #expect(equal + named == 100 && named > 0)
+    #expect(session.lines.contains { $0.wholeMatch(of: /M19 [0-9]+, alone [0-9]+/) != nil })
+    // The same seed, the same counts.
+    #expect(conformance("--seed", "7", "--programs", "100").lines == session.lines)
+  }
+
+  @Test("without a seed there is one, which is printed")
+  func randomSeed() {
+    let session = conformance("--programs", "0")
+    #expect(session.lines.first?.wholeMatch(of: /seed [0-9]+, 0 programs/) != nil)
+    #expect(session.lines.last == "equal 0, named difference 0, different 0")
+  }
+
+  @Test("a program of a series is shown as a test, and read again from a file", arguments: [3, 10])
+  func show(number: Int) throws {
+    let session = conformance("--seed", "7", "--program", "\(number)")
+    #expect(session.status == 0)
+    #expect(session.text.contains("@Test(\"program \(number) of seed 7\")\n  func program\(number)OfSeed7() {\n"))
+    var generator = Generator(seed: 7, number: number)
+    let program = generator.program()
+    #expect(session.text.contains("let program = \(program.source(indentation: 4, used: 18))\n"))
+
+    let path = "/tmp/run-loop-program-\(getpid())-\(number)"
+    let file = try #require(fopen(path, "w"))
+    fputs(program.description, file)
+    fclose(file)
+    defer { unlink(path) }
+    let again = conformance("--file", path)
+    #expect(again.status == 0)
+    #expect(again.text.contains("let program = \(program.source(indentation: 4, used: 18))\n"))
+    #expect(again.lines.last == session.lines.last)
+  }
+
+  @Test("a program that differs is shrunk and shown, and the status says so", .enabled(if: Sabotage.isPossible))
+  func different() {
+    let session = conformance("--seed", "1", "--programs", "300", "--jobs", "1", "--break", "observersReversed")
+    #expect(session.status == 1)
+    #expect(session.text.contains("of seed 1: our loop does not do what the model says"))
+    #expect(session.text.contains("that differs so:\n"))
+    #expect(session.text.contains("    expectLogs(\n      of: program,\n      coreFoundation: \""))
+    #expect(session.lines.last?.hasSuffix(", different 5") == true)
+  }
+
+  @Test(
+    "a mistake is said, with the usage",
+    arguments: [
+      (["--seed"], "--seed wants a value"), (["--programs", "many"], "--programs wants a number, not many"),
+      (["--programs", "-1"], "--programs wants a number, not -1"), (["--sed", "1"], "unknown argument --sed"),
+      (["--file", "/nowhere"], "/nowhere cannot be read"),
+    ])
+  func mistakes(_ arguments: [String], _ complaint: String) {
+    var complaints: [String] = []
+    let status = ConformanceCommand(print: { _ in }, complain: { complaints.append($0) }).run(arguments)
+    #expect(status == 2)
+    #expect(complaints == ["conformance: \(complaint)", ConformanceCommand.usage])
+  }
+
+  @Test("a way to break the loop that nobody knows is a mistake", .enabled(if: Sabotage.isPossible))
+  func unknownBreak() {
+    let session = conformance("--break", "nothing")
+    #expect(session.status == 2)
+    #expect(session.complaints.first?.hasPrefix("conformance: no way to break the loop is called nothing") == true)
+  }
+
+  @Test("help is the usage")
+  func help() {
+    #expect(conformance("--help").lines == [ConformanceCommand.usage])
+    #expect(conformance("--help").status == 0)
+  }
+}

@@ -1,0 +1,81 @@
+import Testing
+
+@testable import RunLoopConformance
+
+@Suite("The comparison")
+struct ComparisonTests {
+  /// A machine that is told what to answer.
+  private struct Told: Machine {
+    var answer: @Sendable (Program) -> Log
+
+    func run(_ program: Program) -> Log { answer(program) }
+  }
+
+  private static let before = Log.State(tick: 0, depth: 0, mode: nil, isWaiting: false)
+
+  /// A log with one entry for each number.
+  private func log(_ numbers: Int...) -> Log { Log(numbers.map { Log.Entry(.source($0), Self.before) }) }
+
+  private func told(_ log: Log) -> Told { Told { _ in log } }
+
+  /// A comparison of loops that give these logs, with a model that says so for some sets of differences.
+  private func verdict(
+    _ coreFoundation: Log, _ ours: Log, model: @escaping @Sendable (Set<Difference>) -> Log
+  ) -> Comparison.Verdict {
+    let comparison = Comparison(coreFoundation: told(coreFoundation), ours: told(ours)) { differences in
+      let log = model(differences)
+      return Told { _ in log }
+    }
+    return comparison.verdict(on: Program())
+  }
+
+  @Test("four equal logs are equal")
+  func equal() {
+    let log = log(1)
+    #expect(verdict(log, log) { _ in log } == .equal)
+  }
+
+  @Test("a loop that does not do what the model says is different, though the other does")
+  func different() {
+    let (one, two) = (log(1), log(2))
+    #expect(verdict(one, two) { _ in two } == .different(.coreFoundation))
+    #expect(verdict(one, two) { _ in one } == .different(.ours))
+    #expect(verdict(one, one) { _ in two } == .different([.coreFoundation, .ours]))
+    // Though both do the same.
+    #expect(verdict(one, one) { $0.isEmpty ? one : two } == .different(.ours))
+  }
+
+  @Test("one that does not come to its end is different, whatever it has done")
+  func hung() {
+    let hung = Log([Log.Entry(.hung, Self.before)])
+    #expect(verdict(log(1), hung) { _ in log(1) } == .different([.ours, .hung]))
+    #expect(verdict(hung, hung) { _ in hung } == .different(.hung))
+  }
+
+  @Test("a difference has the smallest name that explains it, and of several the first")
+  func names() {
+    let (one, two) = (log(1), log(2))
+    #expect(verdict(one, two) { $0.contains(.m19) ? two : one } == .named([.m19]))
+    #expect(verdict(one, two) { $0.isSuperset(of: [.m2, .m19, .m23]) ? two : one } == .named([.m2, .m19, .m23]))
+    // Three explain it, and so do two others.
+    #expect(
+      verdict(one, two) { $0.isSuperset(of: [.m1, .m2, .m3]) || $0.isSuperset(of: [.m4, .m31]) ? two : one }
+        == .named([.m4, .m31]))
+    #expect(verdict(one, two) { $0.contains(.m3) || $0.contains(.m11) ? two : one } == .named([.m3]))
+    // A set explains it, a larger one does not, all do.
+    let all = Set(Difference.allCases)
+    #expect(verdict(one, two) { $0 == all || $0 == [.m9] ? two : one } == .named([.m9]))
+  }
+
+  // M1, M3
+  @Test("real differences have their names")
+  func real() {
+    let blockOnly = Program(blocks: [Body()], main: [.post(0), .runDefault])
+    #expect(Comparison().verdict(on: blockOnly) == .named([.m1]))
+    let posted = Program(
+      sources: [SourcePlan()], blocks: [.once(.stop)], main: [.add(.source(0), 0), .runDefault],
+      whileAsleep: [Interruption(at: 1, [.post(0)])])
+    #expect(Comparison().verdict(on: posted) == .named([.m3]))
+    #expect(Comparison().verdict(on: Program(main: [.runDefault])) == .equal)
+  }
+}

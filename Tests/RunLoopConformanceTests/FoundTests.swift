@@ -1,0 +1,83 @@
+import RunLoopConformance
+import Testing
+
+/// The smallest programs that have shown that a loop did not do what it should, as `conformance` printed them.
+@Suite("Programs that have found a mistake")
+struct FoundTests {
+  // R94
+  @Test("a due timer that was moved to a date which has come since fires in the same pass")
+  func movedAndDueByThen() {
+    let program = Program(
+      timers: [
+        TimerPlan(date: 0, interval: 1), TimerPlan(date: 1, body: Body([[.setDate(0, 2), .work(1)]])),
+        TimerPlan(date: 1, body: Body(afterwards: [.stop])),
+      ],
+      main: [
+        .add(.timer(2), .mode(0)), .add(.timer(0), .mode(0)), .add(.timer(1), .mode(0)),
+        .run(.mode(0), .forever, returnAfterSource: false),
+      ])
+    expectLogs(of: program, "1m0 T0 @1 T2 T1 @2 T0 0- =stopped")
+  }
+
+  // R99c, M28
+  @Test("a repeating timer that is ended in its call keeps the date for which it was called")
+  func dateOfEnded() {
+    let program = Program(
+      timers: [TimerPlan(date: 0, interval: 1, body: Body([[.invalidate(.timer(0))]]))],
+      main: [.add(.timer(0), .mode(0)), .run(.mode(0), .poll, returnAfterSource: false), .ask(.date(0))])
+    expectLogs(
+      of: program,
+      coreFoundation: "1m0 T0 0- =timedOut date(T0)=none",
+      ours: "1m0 T0 0- =timedOut date(T0)=0")
+  }
+
+  // R93, R99
+  @Test("a timer takes its turn when it is given a date, also in its own call")
+  func turnOfOneBeingCalled() {
+    let program = Program(
+      timers: [TimerPlan(date: 0, interval: 1, body: Body([[.setDate(0, 5), .setDate(1, 5)]])), TimerPlan(date: 7)],
+      main: [
+        .add(.timer(0), .mode(0)), .add(.timer(1), .mode(0)), .run(.mode(0), .poll, returnAfterSource: false),
+        .work(5), .run(.mode(0), .poll, returnAfterSource: false),
+      ])
+    expectLogs(of: program, "1m0 T0 0- =timedOut @5 1m0 T0 T1 0- =timedOut")
+  }
+
+  // R32
+  @Test("of several timers that are being called, the first in turn gives the next date")
+  func nextDateOfSeveralBeingCalled() {
+    let nested = Body([[.run(.mode(0), .poll, returnAfterSource: false), .ask(.nextDate(.mode(0)))]])
+    let program = Program(
+      timers: [
+        TimerPlan(date: -3, body: nested), TimerPlan(date: -1, body: nested), TimerPlan(date: -2, body: nested),
+      ],
+      main: [
+        .add(.timer(0), .mode(0)), .add(.timer(1), .mode(0)), .add(.timer(2), .mode(0)),
+        .run(.mode(0), .poll, returnAfterSource: false),
+      ])
+    expectLogs(
+      of: program,
+      """
+      1m0 T0 2m0 T1 3m0 T2 =timedOut next(m0)=-3 2m0 =timedOut next(m0)=-3 1m0 =timedOut next(m0)=-3 0- =timedOut
+      """)
+  }
+
+  // R55, R58
+  @Test("a block that lets its mode become common lets common blocks behind it run at once")
+  func commonDuringBlocks() {
+    let program = Program(
+      observers: [
+        ObserverPlan(
+          activities: 4,
+          body: Body([[.perform(0, [.common]), .run(.mode(1), .poll, returnAfterSource: false)]]))
+      ],
+      timers: [TimerPlan(date: 0), TimerPlan(date: 1)],
+      blocks: [Body([[.run(.mode(0), .forever, returnAfterSource: false)]])],
+      main: [
+        .add(.timer(1), .mode(0)), .add(.observer(0), .mode(0)), .add(.timer(0), .mode(1)), .perform(0, [.mode(1)]),
+        .run(.mode(0), .poll, returnAfterSource: false),
+      ],
+      whileAsleep: [Interruption(at: 0, [.addCommonMode(1)])])
+    expectLogs(of: program, "1m0 BS 2m1 B0 @1 3m0 T1 2m1 =finished B0 T0 1m0 =timedOut 0- =timedOut")
+  }
+}

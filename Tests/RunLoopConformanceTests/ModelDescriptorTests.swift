@@ -1,0 +1,57 @@
+import Testing
+
+@testable import RunLoopConformance
+
+/// What the model takes the kernel to do.
+@Suite("The model: descriptors") struct ModelDescriptorTests {
+  // R11
+  @Test("the descriptor that became ready first is reported first, and each once")
+  func order() {
+    var set = DescriptorSet()
+    set.setTimer(to: 3, now: 0)
+    set.expire(before: 3)
+    #expect(set.firstReady(wakeUpIsReadable: false) == nil)
+    set.note(.wakeUp)
+    set.expire(before: 4)
+    #expect(set.firstReady(wakeUpIsReadable: true) == .wakeUp)
+    set.takeFirst()
+    #expect(set.firstReady(wakeUpIsReadable: true) == .timer)
+    set.takeFirst()
+    // Edge-triggered: the counter, still readable, is not reported again.
+    #expect(set.firstReady(wakeUpIsReadable: true) == nil)
+  }
+
+  @Test("a descriptor that something happens to again keeps its place")
+  func place() {
+    var set = DescriptorSet()
+    set.note(.wakeUp)
+    set.setTimer(to: 1, now: 2)
+    set.note(.wakeUp)
+    #expect(set.firstReady(wakeUpIsReadable: true) == .wakeUp)
+  }
+
+  @Test("one that was read elsewhere leaves the list when a wait looks at it, and not before")
+  func stale() {
+    var set = DescriptorSet()
+    set.note(.wakeUp)
+    set.setTimer(to: 0, now: 0)
+    // Read and written again, without a look between: it stands where it stood.
+    #expect(set.firstReady(wakeUpIsReadable: true) == .wakeUp)
+    // Read, looked at, and written again: it stands behind.
+    #expect(set.firstReady(wakeUpIsReadable: false) == .timer)
+    set.note(.wakeUp)
+    #expect(set.firstReady(wakeUpIsReadable: true) == .timer)
+  }
+
+  @Test("a timer that is armed anew or disarmed has not expired; one armed for a tick that has come expires at once")
+  func arming() {
+    var set = DescriptorSet()
+    set.setTimer(to: 1, now: 1)
+    #expect(set.firstReady(wakeUpIsReadable: false) == .timer && set.deadline == nil)
+    set.setTimer(to: 5, now: 1)
+    #expect(set.firstReady(wakeUpIsReadable: false) == nil && set.deadline == 5)
+    set.expire(before: 6)
+    set.disarmTimer()
+    #expect(set.firstReady(wakeUpIsReadable: false) == nil && set.deadline == nil)
+  }
+}

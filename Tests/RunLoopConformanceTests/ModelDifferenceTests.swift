@@ -1,0 +1,219 @@
+import RunLoopConformance
+import Testing
+
+/// Each difference with a small program that shows it.
+@Suite("The model: differences") struct ModelDifferenceTests {
+  // M1, R28a
+  @Test("a mode with nothing but a block: asleep, or finished")
+  func blockOnly() {
+    expectDifference(
+      .m1, Program(observers: [.watcher], blocks: [Body()], main: [.watch, .post(0), .runDefault]),
+      coreFoundation: "E BT BS B0 BW asleep-for-ever AW X =stopped",
+      ours: "E BT BS B0 X =finished")
+  }
+
+  // M1, R58
+  @Test("a block that a block posts: after the sleep, or without one")
+  func blockOfBlock() {
+    let program = Program(
+      sources: [SourcePlan()], observers: [.watcher], blocks: [.once(.post(1)), .once(.stop)],
+      main: [.watch, .add(.source(0), 0), .post(0), .runDefault])
+    expectDifference(
+      .m1, program,
+      coreFoundation: "E BT BS B0 BW asleep-for-ever AW B1 X =stopped",
+      ours: "E BT BS B0 B1 X =stopped")
+  }
+
+  // M1
+  @Test("a source signalled before the wait: asleep on top of it, or not")
+  func signalBeforeWaiting() {
+    let program = Program(
+      sources: [SourcePlan(body: .once(.stop))],
+      observers: [.watcher, .at(Activities.beforeWaiting, repeats: false, .once(.signal(0)))],
+      main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .runDefault])
+    expectDifference(
+      .m1, program,
+      coreFoundation: "E BT BS BW BW.1 asleep-for-ever AW X =stopped",
+      ours: "E BT BS BW BW.1 AW BT BS S0 X =stopped")
+  }
+
+  // M2, R49
+  @Test("a run nested before the wait takes the wake-up, or leaves it")
+  func nestedBeforeWaiting() {
+    let nest = Action.elsewhere([.wakeUp])
+    let program = Program(
+      sources: [SourcePlan()],
+      observers: [.watcher, .at(Activities.beforeWaiting, repeats: false, .once(nest, .poll(1)))],
+      main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .add(.source(0), 1), .runDefault])
+    expectDifference(
+      .m2, program,
+      coreFoundation: "E BT BS BW BW.1 =timedOut asleep-for-ever AW X =stopped",
+      ours: "E BT BS BW BW.1 =timedOut AW BT BS BW asleep-for-ever AW X =stopped")
+  }
+
+  // M3, R54
+  @Test("a block posted to a sleeping loop: asleep, or run")
+  func postWhileAsleep() {
+    let program = Program(
+      sources: [SourcePlan()], observers: [.watcher], blocks: [.once(.stop)],
+      main: [.watch, .add(.source(0), 0), .runDefault], whileAsleep: [Interruption(at: 3, [.post(0)])])
+    expectDifference(
+      .m3, program,
+      coreFoundation: "E BT BS BW asleep-for-ever AW B0 X =stopped",
+      ours: "E BT BS BW AW B0 X =stopped")
+  }
+
+  // M4, R69
+  @Test("the last source decides whether one was handled, or any")
+  func handled() {
+    let program = Program(
+      sources: [SourcePlan(body: .once(.invalidate(.source(1)))), SourcePlan(order: 1)], observers: [.watcher],
+      main: [.watch, .add(.source(0), 0), .add(.source(1), 0), .signal(0), .signal(1), .runDefault])
+    expectDifference(
+      .m4, program,
+      coreFoundation: "E BT BS S0 BW asleep-for-ever AW X =stopped",
+      ours: "E BT BS S0 BT BS BW asleep-for-ever AW X =stopped")
+  }
+
+  // M9, R106
+  @Test("an item that leaves its modes one by one stays common for ever, or goes when it is invalid")
+  func leak() {
+    let contains = Action.ask(.contains(.observer(0), .common))
+    expectDifference(
+      .m9,
+      Program(
+        observers: [.watcher],
+        main: [.add(.observer(0), .common), .remove(.observer(0), 0), contains, .invalidate(.observer(0)), contains]),
+      coreFoundation: "contains(O0,common)=yes contains(O0,common)=yes",
+      ours: "contains(O0,common)=yes contains(O0,common)=no")
+  }
+
+  // M9, R99g
+  @Test("a common timer in no mode is not contained, or is")
+  func unboundCommonTimer() {
+    expectDifference(
+      .m9,
+      Program(
+        timers: [TimerPlan(date: 5)],
+        main: [.add(.timer(0), .common), .remove(.timer(0), 0), .ask(.contains(.timer(0), .common))]),
+      coreFoundation: "contains(T0,common)=no", ours: "contains(T0,common)=yes")
+  }
+
+  // M11, R30
+  @Test("the pseudo-mode becomes a mode when a block is posted for it, or never")
+  func literalMode() {
+    expectDifference(
+      .m11, Program(blocks: [Body()], main: [.perform(0, [.common]), .ask(.modes)]),
+      coreFoundation: "modes=common+m0", ours: "modes=m0")
+  }
+
+  // M19
+  @Test("a wake-up takes a pass from a timer, or not")
+  func wakeUpAndTimer() {
+    let program = Program(
+      observers: [.watcher, .at(Activities.beforeWaiting, repeats: false, .once(.wakeUp, .work(2)))],
+      timers: [TimerPlan(date: 1)], main: [.watch, .add(.observer(1), 0), .add(.timer(0), 0), .runDefault])
+    expectDifference(
+      .m19, program,
+      coreFoundation: "E BT BS BW BW.1 AW BT BS BW AW T0 X =finished",
+      ours: "E BT BS BW BW.1 AW T0 X =finished")
+  }
+
+  // M20
+  @Test("the date of a timer that is gone makes a pass, or none")
+  func ghostDate() {
+    let program = Program(
+      sources: [SourcePlan()],
+      observers: [.watcher, .at(Activities.beforeWaiting, repeats: false, .once(.remove(.timer(0), 0)))],
+      timers: [TimerPlan(date: 4)],
+      main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .add(.timer(0), 0), .runDefault])
+    expectDifference(
+      .m20, program,
+      coreFoundation: "E BT BS BW BW.1 AW BT BS BW asleep-for-ever AW X =stopped",
+      ours: "E BT BS BW BW.1 asleep-for-ever AW X =stopped")
+  }
+
+  // M20, R37
+  @Test("a stop that was answered makes a pass of the next run, or none")
+  func ghostStop() {
+    let program = Program(
+      sources: [SourcePlan()], observers: [.watcher, .at(Activities.entry, repeats: false, .once(.stop))],
+      main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .runDefault, .runDefault])
+    expectDifference(
+      .m20, program,
+      coreFoundation: "E E.1 X =stopped E BT BS BW AW BT BS BW asleep-for-ever AW X =stopped",
+      ours: "E E.1 X =stopped E BT BS BW asleep-for-ever AW X =stopped")
+  }
+
+  // M20, R42
+  @Test("the stop of another mode makes a pass, or none")
+  func stopOfAnotherMode() {
+    let program = Program(
+      sources: [SourcePlan()], observers: [.watcher], main: [.watch, .add(.source(0), 0), .runDefault],
+      whileAsleep: [Interruption(at: 2, [.stopMode(1)])])
+    expectDifference(
+      .m20, program,
+      coreFoundation: "E BT BS BW AW BT BS BW asleep-for-ever AW X =stopped",
+      ours: "E BT BS BW asleep-for-ever AW X =stopped")
+  }
+
+  // M23, R28c
+  @Test("a sleeping loop that loses its last item sleeps on, or is finished")
+  func lastItem() {
+    let program = Program(
+      sources: [SourcePlan()], observers: [.watcher], main: [.watch, .add(.source(0), 0), .runDefault],
+      whileAsleep: [Interruption(at: 2, [.remove(.source(0), 0)])])
+    expectDifference(
+      .m23, program,
+      coreFoundation: "E BT BS BW asleep-for-ever AW X =stopped", ours: "E BT BS BW AW X =finished")
+  }
+
+  // M26, R51
+  @Test("a timer moved by another thread makes a pass, or none")
+  func movedTimer() {
+    let program = Program(
+      observers: [.watcher], timers: [TimerPlan(date: 5)], main: [.watch, .add(.timer(0), 0), .runDefault],
+      whileAsleep: [Interruption(at: 2, [.setDate(0, 9)])])
+    expectDifference(
+      .m26, program,
+      coreFoundation: "E BT BS BW AW BT BS BW AW T0 X =finished", ours: "E BT BS BW AW T0 X =finished")
+  }
+
+  // M27, R47
+  @Test("a wake-up at the end of a nested run is forgotten, or is for the run around it")
+  func unansweredWakeUp() {
+    let program = Program(
+      sources: [SourcePlan(), SourcePlan()],
+      observers: [
+        .watcher, .at(Activities.beforeSources, repeats: false, .once(.poll(1))), .at(Activities.exit, .once(.wakeUp)),
+      ],
+      main: [
+        .watch, .add(.observer(1), 0), .add(.observer(2), 1), .add(.source(0), 0), .add(.source(1), 1), .runDefault,
+      ])
+    expectDifference(
+      .m27, program,
+      coreFoundation: "E BT BS BS.1 X.2 =timedOut BW asleep-for-ever AW X =stopped",
+      ours: "E BT BS BS.1 X.2 =timedOut BW AW BT BS BW asleep-for-ever AW X =stopped")
+  }
+
+  // M28, R99c
+  @Test("an invalid timer has no date, or its last")
+  func invalidDate() {
+    expectDifference(
+      .m28, Program(timers: [TimerPlan(date: 5)], main: [.invalidate(.timer(0)), .ask(.date(0))]),
+      coreFoundation: "date(T0)=none", ours: "date(T0)=5")
+  }
+
+  // M31, R99
+  @Test("a date that is not later is ignored in the timer's own call-out, or counts")
+  func dateInCallOut() {
+    let program = Program(
+      observers: [.watcher],
+      timers: [TimerPlan(date: 2, interval: 3, body: Body([[.setDate(0, 1)], [.ask(.date(0)), .stop]]))],
+      main: [.watch, .add(.timer(0), 0), .runDefault])
+    expectDifference(
+      .m31, program,
+      coreFoundation: "E BT BS BW AW T0 BT BS BW AW T0 date(T0)=5 X =stopped",
+      ours: "E BT BS BW AW T0 BT BS BW AW T0 date(T0)=1 X =stopped")
+  }
+}

@@ -1,0 +1,63 @@
+import RunLoopConformance
+import Testing
+
+@Suite("The model: observers") struct ModelObserverTests {
+  private func polled(_ observers: [ObserverPlan], _ added: [Int], polls: Int = 1) -> Program {
+    Program(
+      sources: [SourcePlan()], observers: observers,
+      main: [.add(.source(0), 0)] + added.map { .add(.observer($0), 0) } + Array(repeating: .pollDefault, count: polls))
+  }
+
+  // R83
+  @Test("observers are called by order and then as they were added")
+  func order() {
+    expectRule(
+      polled(
+        [
+          .at(Activities.entry), .at(Activities.entry, order: 1), .at(Activities.entry),
+          .at(Activities.entry, order: -1),
+        ],
+        [2, 1, 0, 3]),
+      gives: "E.3 E.2 E E.1 =timedOut")
+  }
+
+  // R84
+  @Test("an observer that does not repeat is valid in its call and invalid after it")
+  func notRepeating() {
+    let ask = Action.ask(.isValid(.observer(0)))
+    let program = Program(
+      sources: [SourcePlan()], observers: [.at(Activities.all, repeats: false, .once(ask))],
+      main: [.add(.source(0), 0), .watch, .pollDefault, ask, .ask(.contains(.observer(0), .mode(0)))])
+    expectRule(program, gives: "E valid(O0)=yes =timedOut valid(O0)=no contains(O0,m0)=no")
+  }
+
+  // R85
+  @Test("of a stage's observers one that is removed is still called, one that is invalid is not, a new one is not yet")
+  func changedMeanwhile() {
+    let change = Body.once(.remove(.observer(1), 0), .invalidate(.observer(2)), .add(.observer(3), 0))
+    let program = polled(
+      [.at(Activities.beforeTimers, change)]
+        + Array(repeating: .at(Activities.beforeTimers | Activities.beforeSources), count: 3),
+      [0, 1, 2])
+    expectRule(program, gives: "BT BT.1 BS.3 =timedOut")
+  }
+
+  // R86, R91
+  @Test("a run nested in an observer calls the others, at all stages")
+  func nested() {
+    expectRule(
+      polled(
+        [.at(Activities.all, Body([[], [.pollDefault]])), .at(Activities.entry | Activities.exit)], [0, 1]),
+      gives: "E E.1 BT E.1 X.1 =timedOut BS X X.1 =timedOut")
+  }
+
+  // R90
+  @Test("an observer may remove and add itself in its call")
+  func readded() {
+    expectRule(
+      polled(
+        [.at(Activities.entry, .once(.remove(.observer(0), 0), .add(.observer(0), 0))), .at(Activities.entry)], [0, 1],
+        polls: 2),
+      gives: "E E.1 =timedOut E.1 E =timedOut")
+  }
+}

@@ -1,0 +1,107 @@
+import RunLoopConformance
+import Testing
+
+@Suite("The model: stops") struct ModelStopTests {
+  // R34
+  @Test("a stop outside every run is forgotten")
+  func outside() {
+    expectRule(
+      Program(
+        observers: [.watcher], timers: [TimerPlan(date: 1)], main: [.watch, .add(.timer(0), 0), .stop, .runDefault]),
+      gives: "E BT BS BW AW T0 X =finished")
+  }
+
+  // R35, R36
+  @Test("a stop is for the innermost run; the run around it is stopped by its own")
+  func innermost() {
+    let program = Program(
+      sources: [SourcePlan(body: .once(.stop, .run(1))), SourcePlan(body: .once(.stop))], observers: [.watcher],
+      main: [.watch, .add(.source(0), 0), .add(.source(1), 1), .signal(0), .signal(1), .runDefault])
+    expectRule(program, gives: "E BT BS S0 S1 =stopped X =stopped")
+  }
+
+  // R37
+  @Test("a stop in an entry observer ends the run without a pass")
+  func atEntry() {
+    expectRule(
+      Program(
+        sources: [SourcePlan()], observers: [.watcher, .at(Activities.entry, .once(.stop))],
+        main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .runDefault]),
+      gives: "E E.1 X =stopped")
+  }
+
+  // R38
+  @Test("a stop in an exit observer is forgotten")
+  func atExit() {
+    let program = Program(
+      sources: [SourcePlan()], observers: [.watcher, .at(Activities.exit, .once(.stop))],
+      timers: [TimerPlan(date: 2, body: .once(.stop))],
+      main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .add(.timer(0), 0), .pollDefault, .runDefault])
+    expectRule(program, gives: "E BT BS X X.1 =timedOut E BT BS BW AW T0 X X.1 =stopped")
+  }
+
+  // R39
+  @Test("a stop before the wait ends the wait, and the pass is made to its end")
+  func beforeWaiting() {
+    let program = Program(
+      sources: [SourcePlan()], observers: [.watcher, .at(Activities.beforeTimers, .once(.stop))], blocks: [Body()],
+      main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .post(0), .runDefault])
+    expectRule(program, gives: "E BT BT.1 BS B0 BW AW X =stopped")
+  }
+
+  // R39, R40
+  @Test("a stop by another thread while a source performs ends the run with that pass")
+  func whilePerforming() {
+    let program = Program(
+      sources: [SourcePlan(body: .once(.elsewhere([.stop])))], observers: [.watcher],
+      main: [.watch, .add(.source(0), 0), .signal(0), .runDefault])
+    expectRule(program, gives: "E BT BS S0 X =stopped")
+  }
+
+  // R39, R45
+  @Test("a stop ends the sleep")
+  func asleep() {
+    expectRule(
+      Program(
+        sources: [SourcePlan()], observers: [.watcher], main: [.watch, .add(.source(0), 0), .runDefault],
+        whileAsleep: [Interruption(at: 3, [.stop])]),
+      gives: "E BT BS BW AW X =stopped")
+  }
+
+  // R41
+  @Test("a stop is answered once")
+  func once() {
+    let program = Program(
+      sources: [SourcePlan(body: Body([[.stop, .stop]]))], observers: [.watcher],
+      timers: [TimerPlan(date: 1, body: .once(.stop))],
+      main: [.watch, .add(.source(0), 0), .add(.timer(0), 0), .signal(0), .runDefault, .runDefault])
+    expectRule(program, gives: "E BT BS S0 X =stopped E BT BS BW AW T0 X =stopped")
+  }
+
+  // R42
+  @Test("the stop of a mode waits for a run of that mode")
+  func ofMode() {
+    let program = Program(
+      sources: [SourcePlan()], observers: [.watcher],
+      main: [.watch, .add(.source(0), 0), .add(.source(0), 1), .stopMode(0), .poll(1), .runDefault, .pollDefault])
+    expectRule(program, gives: "=timedOut E X =stopped E BT BS X =timedOut")
+  }
+
+  // R42
+  @Test("the stop of a mode is for it though a run of another mode is innermost")
+  func ofOuterMode() {
+    let program = Program(
+      sources: [SourcePlan(body: .once(.poll(1))), SourcePlan(body: .once(.stopMode(0)))], observers: [.watcher],
+      main: [.watch, .add(.source(0), 0), .add(.source(1), 1), .signal(0), .signal(1), .runDefault])
+    expectRule(program, gives: "E BT BS S0 S1 =timedOut X =stopped")
+  }
+
+  // R6, R42
+  @Test("the stop of the run is answered before that of the mode, which waits")
+  func bothStops() {
+    let program = Program(
+      sources: [SourcePlan(body: .once(.stop, .stopMode(0)))], observers: [.watcher],
+      main: [.watch, .add(.source(0), 0), .signal(0), .runDefault, .runDefault])
+    expectRule(program, gives: "E BT BS S0 X =stopped E X =stopped")
+  }
+}

@@ -1,0 +1,44 @@
+import RunLoopConformance
+import Testing
+
+@Suite("Another thread, at every point of a pass", .timeLimit(.minutes(10)))
+struct TwoThreadTests {
+  @Test("both loops do what the model says, whatever it does there", arguments: TwoThreads.Point.allCases)
+  func everything(at point: TwoThreads.Point) {
+    let comparison = Comparison()
+    for operation in TwoThreads.Operation.allCases {
+      for setting in TwoThreads.Setting.allCases {
+        let program = TwoThreads(point, operation, setting).program
+        #expect(program.faults == [])
+        let verdict = comparison.verdict(on: program)
+        guard verdict.isDifferent else { continue }
+        Issue.record("\(operation), \(setting): \(verdict)\n\(program)\n\(comparison.logs(of: program))")
+      }
+    }
+  }
+
+  // R39, R40, R45, R48
+  @Test("the point is reached in every setting that has it", arguments: TwoThreads.Point.allCases)
+  func reached(_ point: TwoThreads.Point) {
+    for setting in TwoThreads.Setting.allCases {
+      // What a poll leaves out comes in the run after it.
+      let asked = TwoThreads(point, .ask, setting)
+      let answers = RunLoopMachine().run(asked.program).entries.count { $0.event.isAnswer }
+      #expect(answers == 8, "\(point), \(setting)")
+    }
+  }
+}
+
+extension Log.Event {
+  fileprivate var isAnswer: Bool {
+    if case .answer = self { return true }
+    return false
+  }
+}
+
+extension Comparison.Verdict {
+  var isDifferent: Bool {
+    if case .different = self { return true }
+    return false
+  }
+}

@@ -1,0 +1,194 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("A port that becomes invalid", .timeLimit(.minutes(5)))
+struct PortInvalidationTests {
+  // M14
+  @Test("a sender that waits for room gets an error when the port ends")
+  func invalidatedUnderSender() {
+    let port = Port(queueLimit: 1) { _, _ in }
+    port.post(1)
+    let sender = startThread { port.trySend(2, deadline: .farFuture) }
+    port.invalidate()
+    #expect(sender.result() == "invalid")
+  }
+
+  // R74, M21, M22, M23
+  @Test("invalidate takes a port out of its modes, drops its messages, releases its handler and ends the run")
+  func invalidate() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let port = { [token = Token(log)] in Port { _, _ in token.touch() } }()
+      loop.add(port, forMode: .common)
+      loop.add(port, forMode: "A")
+      time.at(.milliseconds(5)) { port.invalidate() }
+      log.write("\(loop.run(mode: .default, for: .milliseconds(10)))")
+      time.stamp(log, "at")
+      for mode in [.default, "A", .common] as [RunLoop.Mode] { log.write("\(loop.contains(port, forMode: mode))") }
+      port.invalidate()
+      log.write("\(port.isValid) \(loop.add(port, forMode: .default)) \(port.trySend(2))")
+      return log.text
+    }
+    #expect(log == "released finished at5 false false false false false invalid")
+  }
+
+  // M22
+  @Test("a port that is invalidated by its own message keeps its handler until it has returned, and drops the rest")
+  func invalidateInside() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      do {
+        let token = Token(log)
+        let port = Port { [token] port, message in
+          log.write("P\(message.id)")
+          port.invalidate()
+          token.touch()
+          log.write("end")
+        }
+        port.post(1)
+        port.post(2)
+        loop.add(port, forMode: .default)
+      }
+      log.write("\(loop.run(mode: .default, for: .milliseconds(10)))")
+      return log.text
+    }
+    #expect(log == "P1 end released finished")
+  }
+
+  // M14
+  @Test("every sender that waits for room gets an error when the port ends")
+  func manyUnderSenders() {
+    let port = Port(queueLimit: 1) { _, _ in }
+    port.post(1)
+    let senders = (0..<4).map { _ in startThread { port.trySend(2, deadline: .farFuture) } }
+    port.invalidate()
+    #expect(senders.map { $0.result() } == Array(repeating: "invalid", count: 4))
+  }
+
+  // M10, M14
+  @Test("messages that wait are dropped, counted and released under no lock, before anybody is told")
+  func dropped() {
+    let log = Log()
+    let port = TellingPort(log)
+    do {
+      let probe = ReleaseProbe { log.write("released \(onNewThread { port.droppedMessages })") }
+      try? port.send(.init(components: [.value(probe)]))
+    }
+    port.post(2)
+    port.invalidate()
+    #expect(log.text == "released 2 told")
+  }
+
+  // M10
+  @Test("a subclass is told once, on the invalidating thread, outside every mode and lock, and then the observers")
+  func told() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      let port = TellingPort(log, loop)
+      loop.add(port, forMode: .default)
+      loop.add(port, forMode: .common)
+      port.observeInvalidation { port in log.write("first \(port.isValid)") }
+      port.observeInvalidation { _ in log.write("second") }
+      onNewThread {
+        port.thread.value = RunLoop.callingThreadID
+        port.invalidate()
+        port.invalidate()
+      }
+      return log.text
+    }
+    #expect(log == "told here false false first false second")
+  }
+
+  @Test("who asks when the port is invalid already is told at once")
+  func toldLate() {
+    let log = Log()
+    let port = Port()
+    port.invalidate()
+    port.observeInvalidation { _ in log.write("told") }
+    #expect(log.text == "told")
+  }
+
+  // M22
+  @Test("an observer is released when it was told, when it is cancelled, and with the port")
+  func observersReleased() {
+    let log = Log()
+    func observer(_ name: String, of port: Port) -> Port.InvalidationObserver {
+      let token = Token(log, name + " released")
+      return port.observeInvalidation { [token] _ in
+        token.touch()
+        log.write(name)
+      }
+    }
+    do {
+      let port = Port()
+      let cancelled = observer("a", of: port)
+      let kept = observer("b", of: port)
+      cancelled.cancel()
+      cancelled.cancel()
+      port.invalidate()
+      kept.cancel()
+      _ = observer("c", of: Port())
+    }
+    #expect(log.text == "a released b b released c released")
+  }
+
+  @Test("an observer may cancel another, observe again and invalidate again")
+  func reentrant() {
+    let log = Log()
+    let port = Port()
+    let second = Later<Port.InvalidationObserver>()
+    port.observeInvalidation { port in
+      log.write("first")
+      second.value?.cancel()
+      port.invalidate()
+      port.observeInvalidation { _ in log.write("third") }
+    }
+    second.value = port.observeInvalidation { _ in log.write("second") }
+    port.invalidate()
+    #expect(log.text == "first third")
+  }
+
+  // M2, M14
+  @Test("of a race between senders, observers and the end, everybody hears")
+  func race() {
+    for _ in 0..<50 {
+      let told = Log()
+      let port = Port(queueLimit: 1) { _, _ in }
+      let senders = (0..<2).map { _ in
+        startThread { [port.trySend(1, deadline: .farFuture), port.trySend(2, deadline: .farFuture)] }
+      }
+      let observer = startThread { _ = port.observeInvalidation { _ in told.write("told") } }
+      startThread { port.invalidate() }.result()
+      observer.result()
+      // At most one message found room; it was dropped.
+      let sent = senders.flatMap { $0.result() }.count { $0 == "sent" }
+      #expect(sent <= 1 && port.droppedMessages == sent && port.waitingMessages == 0)
+      #expect(told.text == "told")
+    }
+  }
+}
+
+/// A port that says when it is told of its end.
+private final class TellingPort: Port, @unchecked Sendable {
+  // Sendable: constants.
+  let thread = Later<Int32>()
+  private let log: Log
+  private let loop: RunLoop?
+
+  init(_ log: Log, _ loop: RunLoop? = nil) {
+    self.log = log
+    self.loop = loop
+    super.init()
+  }
+
+  override func didBecomeInvalid() {
+    log.write("told")
+    guard let loop else { return }
+    log.write(thread.value == RunLoop.callingThreadID ? "here" : "elsewhere")
+    let places = onNewThread { [.default, .common].map { self.isIn(loop, $0) } }
+    for place in places { log.write("\(place)") }
+  }
+
+  private func isIn(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool { loop.contains(self, forMode: mode) }
+}

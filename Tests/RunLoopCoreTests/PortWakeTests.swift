@@ -1,0 +1,70 @@
+#if DEBUG
+  import Glibc
+  import Testing
+
+  @testable import RunLoopCore
+
+  @Suite("What a message costs its sender", .timeLimit(.minutes(5)))
+  struct PortWakeTests {
+    /// The wake calls that this thread makes meanwhile, to sleepers on a futex and in an epoll set.
+    private func wakeCalls(_ body: () -> Void) -> [Int] {
+      let plan = FaultPlan()
+      plan.rule(body)
+      return [plan.counts[.futexWake] ?? 0, plan.counts[.eventWrite] ?? 0]
+    }
+
+    // M3
+    @Test("a message to a loop that sleeps makes one wake call, however many follow")
+    func asleep() throws {
+      let pipe = try Pipe()
+      for watches in [false, true] {
+        let received = Box(0)
+        let isDone = Box(false)
+        let port = Port { port, _ in
+          received.value += 1
+          // The receiver stays awake until all have been sent.
+          while !isDone.value { sched_yield() }
+        }
+        let running = RunningLoop { loop, _ in
+          loop.add(port, forMode: .default)
+          if watches { loop.watch(pipe.reading) }
+        }
+        running.loop.awaitSleep(watches ? .epoll : .futex)
+        let first = wakeCalls { port.post(1) }
+        #expect(first == (watches ? [0, 1] : [1, 0]))
+        while received.value == 0 { sched_yield() }
+        let others = wakeCalls { for id in 2...100 { port.post(id) } }
+        #expect(others == [0, 0])
+        isDone.value = true
+        while port.waitingMessages > 0 { sched_yield() }
+        running.loop.stop()
+        #expect(running.result() == "stopped")
+        #expect(received.value == 100)
+      }
+    }
+
+    // M3
+    @Test("a message to the sender's own loop makes no wake call")
+    func own() {
+      let calls = onVirtualTime { _, loop in
+        let port = Port { _, _ in }
+        loop.add(port, forMode: .default)
+        loop.add(port, forMode: "A")
+        return wakeCalls { for id in 1...10 { port.post(id) } }
+      }
+      #expect(calls == [0, 0])
+    }
+
+    // M3
+    @Test("a receiver calls nobody when no sender waits for room")
+    func receiver() {
+      let calls = onVirtualTime { _, loop in
+        let port = Port { _, _ in }
+        loop.add(port, forMode: .default)
+        for id in 1...10 { port.post(id) }
+        return wakeCalls { loop.run(mode: .default, for: .milliseconds(1)) }
+      }
+      #expect(calls == [0, 0])
+    }
+  }
+#endif

@@ -1,0 +1,28 @@
+@testable import RunLoopCore
+
+extension Port {
+  /// Sends a message that must find room.
+  func post(_ id: Int) {
+    let outcome = trySend(id)
+    precondition(outcome == "sent", outcome)
+  }
+
+  /// Sends a message and says in one word what came of it.
+  func trySend(_ id: Int, deadline: SuspendingClock.Instant? = nil) -> String {
+    do {
+      try send(.init(id: UInt32(id)), deadline: deadline)
+      return "sent"
+    } catch {
+      return switch error {
+      case .invalid: "invalid"
+      case .queueFull(let limit): "queueFull(limit:\(limit))"
+      case .timedOut(let limit): "timedOut(limit:\(limit))"
+      }
+    }
+  }
+}
+
+extension SuspendingClock.Instant {
+  /// A deadline that is not meant to come.
+  static var farFuture: Self { SystemWaiter.shared.now.instant.advanced(by: .seconds(3600)) }
+}

@@ -1,0 +1,156 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The wake word: at random", .timeLimit(.minutes(5)))
+struct WakeWordModelTests {
+  // R46, R47, R48, M2, M27
+  @Test("against plain values: random runs, passes, sleeps, posts and wake-ups", arguments: 1...8)
+  func model(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    let word = WakeWord()
+    var plain = PlainWord()
+    var around: [WakeState] = []
+    for _ in 0..<3000 {
+      let event: WakeState.Event
+      switch random.below(12) {
+      case 0 where plain.isAwake && plain.runs.count < 4: event = .beginRun
+      case 1 where plain.isAwake && !plain.runs.isEmpty: event = .endRun(before: around.removeLast())
+      case 2...3 where plain.isAwake && !plain.runs.isEmpty: event = .beginPass
+      case 4...5 where plain.isAwake && plain.listens:
+        event = .announceSleep([.futex, .virtual, .epoll][random.below(3)])
+      case 6: event = .awaken
+      case 7 where plain.isAwake && !plain.runs.isEmpty: event = .endWait
+      case 8, 9: event = .post
+      default: event = .wakeUp
+      }
+      if event == .beginRun { around.append(word.state) }
+      let woken = plain.apply(event)
+      #expect(word.apply(event).action.sleeper == woken, "\(event)")
+      let state = word.state
+      #expect(state.sleeper == plain.sleeper)
+      #expect(state.isRunning == !plain.runs.isEmpty)
+      #expect(state.isListening == plain.listens)
+      #expect(state.isWoken == (plain.runs.last?.isWoken ?? false))
+      #expect(state.isLate == (plain.runs.last?.isLate ?? false))
+    }
+  }
+
+  // R44, R45, M2, M3
+  @Test(
+    "two producers and a sleeper on the futex: nothing that was posted lies while it sleeps", arguments: [1, 3, 100])
+  func twoProducers(burst: Int) {
+    let count = 2000
+    let shared = Shared()
+    let producers = (0..<2).map { producer in
+      startThread {
+        for number in 0..<count {
+          precondition(
+            shared.inbox.append(inDefaultMode: Block { shared.note(producer, number) }), "the inbox is open")
+          // A wake-up now and then, as many posts as fit between.
+          if number % burst == burst - 1 {
+            shared.wake(number % 3 == 0 ? shared.word.apply(.wakeUp).action.sleeper : shared.word.post())
+          }
+        }
+        shared.wake(shared.word.post())
+      }
+    }
+    shared.word.apply(.beginRun)
+    while shared.next != [count, count] {
+      shared.word.apply(.beginPass)
+      shared.takeAll()
+      if shared.next != [count, count] { shared.sleep() }
+      shared.word.apply(.endWait)
+    }
+    for producer in producers { producer.result() }
+    #expect(shared.isInOrder)
+  }
+}
+
+/// What the word says, in plain values.
+private struct PlainWord {
+  struct Run {
+    var listens = true
+    var isWoken = false
+    var isLate = false
+  }
+
+  var sleeper = WakeState.Sleeper.nobody
+  /// The active runs, the innermost last.
+  var runs: [Run] = []
+
+  var isAwake: Bool { sleeper == .nobody }
+  var listens: Bool { runs.last?.listens ?? false }
+
+  /// Whom the event wakes.
+  mutating func apply(_ event: WakeState.Event) -> WakeState.Sleeper {
+    switch event {
+    case .beginRun: runs.append(Run())
+    case .endRun:
+      let ended = runs.removeLast()
+      if ended.isWoken || ended.isLate { noteWakeUp() }
+    case .beginPass:
+      runs[runs.count - 1].listens = true
+      runs[runs.count - 1].isLate = false
+    case .announceSleep(let sleeper): self.sleeper = sleeper
+    case .awaken: sleeper = .nobody
+    case .endWait:
+      runs[runs.count - 1].listens = false
+      runs[runs.count - 1].isWoken = false
+    case .post: return takeSleeper()
+    case .wakeUp:
+      noteWakeUp()
+      return takeSleeper()
+    }
+    return .nobody
+  }
+
+  private mutating func noteWakeUp() {
+    guard let run = runs.last else { return }
+    if run.listens { runs[runs.count - 1].isWoken = true } else { runs[runs.count - 1].isLate = true }
+  }
+
+  private mutating func takeSleeper() -> WakeState.Sleeper {
+    defer { sleeper = .nobody }
+    return sleeper
+  }
+}
+
+/// A word, and an inbox behind whose lock the work lies.
+private final class Shared: @unchecked Sendable {
+  // Sendable: the counts are of the sleeping thread only.
+  let word = WakeWord()
+  let inbox = Inbox()
+  private(set) var next = [0, 0]
+  private(set) var isInOrder = true
+  private var taken = Arrivals()
+
+  func note(_ producer: Int, _ number: Int) {
+    if next[producer] != number { isInOrder = false }
+    next[producer] += 1
+  }
+
+  func wake(_ sleeper: WakeState.Sleeper) {
+    if sleeper == .futex { word.wakeSleeper() }
+  }
+
+  /// Runs what has been posted; false if there was nothing.
+  @discardableResult
+  func takeAll() -> Bool {
+    inbox.drain(into: &taken)
+    guard !taken.isEmpty else { return false }
+    while !taken.own.isEmpty { if case .own(let block) = taken.own.takeFirst().work { block.body() } }
+    return true
+  }
+
+  /// Sleeps as a loop does: it announces, looks once more, and sleeps while nobody has changed the word.
+  func sleep() {
+    while true {
+      let asleep = word.apply(.announceSleep(.futex)).after
+      let hasWork = takeAll()
+      if !hasWork, !asleep.isWoken { word.sleep(while: asleep, until: .never) }
+      let isWoken = word.apply(.awaken).before.isWoken
+      if hasWork || isWoken { return }
+    }
+  }
+}

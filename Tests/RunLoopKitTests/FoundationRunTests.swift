@@ -1,0 +1,284 @@
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import Testing
+
+@Suite("Foundation's runs", .timeLimit(.minutes(5)))
+struct FoundationRunTests {
+  // R121
+  @Test("a run before a date is false if nothing is there to run, and nothing is called or made")
+  func empty() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.add(RunLoop.Observer(activities: .all) { _, _ in log.write("called") }, forMode: .default)
+      for date in [Date.distantPast, .virtual(0), .virtual(5), .distantFuture] {
+        log.write("\(loop.run(mode: .default, before: date)) \(loop.run(mode: "unknown", before: date))")
+      }
+      log.write("\(time.milliseconds) \(loop.modes.count)")
+      return log.text
+    }
+    #expect(log == "false false false false false false false false 0 1")
+  }
+
+  // R121
+  @Test("a run before a date is true at the date, after a source, after a stop, and after its last timer")
+  func trueWhateverEndsIt() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      func run(_ name: String) {
+        log.write("\(name)\(loop.run(mode: .default, before: .virtual(100)))")
+        time.stamp(log, "@")
+      }
+      loop.after(5) { _ in }
+      run("last timer ")
+      let idle = loop.keepAlive()
+      time.at(.milliseconds(10)) { loop.signalled { log.write("S") } }
+      run("source ")
+      time.at(.milliseconds(20)) { loop.stop() }
+      run("stop ")
+      time.at(.milliseconds(30)) { loop.stop(mode: .default) }
+      run("mode's stop ")
+      run("date ")
+      idle.invalidate()
+      return log.text
+    }
+    #expect(log == "last timer true @5 S source true @10 stop true @20 mode's stop true @30 date true @100")
+  }
+
+  // R121
+  @Test("timers, blocks and wake-ups do not end a run before a date")
+  func goesOn() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.keepAlive()
+      loop.after(5) { _ in time.stamp(log, "T") }
+      time.at(.milliseconds(10)) { loop.perform { time.stamp(log, "B") } }
+      time.at(.milliseconds(15)) { loop.wakeUp() }
+      log.write("\(loop.run(mode: .default, before: .virtual(20)))")
+      time.stamp(log, "@")
+      return log.text
+    }
+    #expect(log == "T5 B10 true @20")
+  }
+
+  // R12, R121
+  @Test(
+    "a date that has passed is one pass without a wait",
+    arguments: [-63_114_076_800, 0, 0.007, -Double.infinity])
+  func past(seconds: Double) {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let date = Date(timeIntervalSinceReferenceDate: seconds)
+      time.advance(by: .milliseconds(7))
+      loop.add(
+        RunLoop.Observer(activities: [.beforeTimers, .beforeWaiting]) { _, activity in
+          log.write(activity == .beforeTimers ? "BT" : "BW")
+        }, forMode: .default)
+      loop.after(0) { _ in time.stamp(log, "T") }
+      loop.after(9) { _ in log.write("too early") }
+      log.write("\(loop.run(mode: .default, before: date))")
+      loop.run(until: date)
+      time.stamp(log, "@")
+      return log.text
+    }
+    #expect(log == "BT T7 true BT @7")
+  }
+
+  // R13, R121, R122
+  @Test("dates that do not come are without end", arguments: [63_113_904_000, Double.infinity, .nan])
+  func endless(seconds: Double) {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let date = Date(timeIntervalSinceReferenceDate: seconds)
+      let idle = loop.keepAlive()
+      time.at(.seconds(600_000_000)) { loop.stop() }
+      log.write("\(loop.run(mode: .default, before: date)) \(time.milliseconds)")
+      time.at(.seconds(1_300_000_000)) { idle.invalidate() }
+      loop.run(until: date)
+      log.write("\(time.milliseconds)")
+      return log.text
+    }
+    #expect(log == "true 600000000000 1300000000000")
+  }
+
+  // R122
+  @Test("a run until a date returns at once if nothing is there to run")
+  func untilEmpty() {
+    let ended = onVirtualTime { time, loop in
+      loop.run(until: .distantFuture)
+      loop.keepAlive("another mode")
+      loop.run(until: .distantFuture)
+      return time.milliseconds
+    }
+    #expect(ended == 0)
+  }
+
+  // R122
+  @Test("a run until a date is in the default mode, serves source after source, and ends with the last item")
+  func until() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.after(5, mode: "another mode") { _ in log.write("another mode's") }
+      let source = RunLoop.Source { time.stamp(log, "S") }
+      loop.add(source, forMode: .default)
+      for date in [10, 11, 12] {
+        time.at(.milliseconds(date)) {
+          source.signal()
+          loop.wakeUp()
+        }
+      }
+      loop.after(15) { _ in log.write(loop.currentMode?.rawValue ?? "none") }
+      loop.run(until: .virtual(20))
+      time.stamp(log, "@")
+      time.at(.milliseconds(30)) { source.invalidate() }
+      loop.run(until: .virtual(50))
+      time.stamp(log, "@")
+      return log.text
+    }
+    #expect(log == "S10 S11 S12 kCFRunLoopDefaultMode @20 @30")
+  }
+
+  // R43, R122
+  @Test("a stop does not end a run until a date")
+  func stopped() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.keepAlive()
+      for date in [5, 6, 7] { time.at(.milliseconds(date)) { loop.stop() } }
+      time.at(.milliseconds(8)) { loop.stop(mode: .default) }
+      loop.run(until: .virtual(20))
+      time.stamp(log, "@")
+      return log.text
+    }
+    #expect(log == "@20")
+  }
+
+  // R14, M30
+  @Test(
+    "setting the wall clock makes a run neither longer nor shorter",
+    arguments: [Duration.seconds(3600), .seconds(-3600)])
+  func wallClock(change: Duration) {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.keepAlive()
+      time.at(.milliseconds(5)) { time.setWallClock(by: change) }
+      time.at(.milliseconds(6)) { loop.stop() }
+      loop.run(until: .virtual(20))
+      time.stamp(log, "@")
+      return log.text
+    }
+    #expect(log == "@20")
+  }
+
+  // M25
+  @Test("on the loop of a stopping thread no run makes a pass, and the usual loop around one ends")
+  func stopping() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.keepAlive()
+      time.at(.milliseconds(5)) { loop.stopForGood() }
+      var turns = 0
+      while loop.run(mode: .default, before: .distantFuture) { turns += 1 }
+      time.stamp(log, "\(turns) turns @")
+      loop.signalled { log.write("never") }
+      loop.run()
+      loop.run(until: .distantFuture)
+      loop.acceptInput(forMode: .default, before: .distantFuture)
+      log.write("\(loop.limitDate(forMode: .default)?.text ?? "none")")
+      log.write("\(loop.run(mode: .default, before: .distantPast))")
+      return log.text
+    }
+    #expect(log == "1 turns @5 none false")
+  }
+
+  // M25
+  @Test("a thread that begins to stop ends a run until a date and a run without end")
+  func beginsToStop() {
+    for run in [{ $0.run() }, { $0.run(until: .distantFuture) }] as [@Sendable (RunLoop) -> Void] {
+      let ended = onVirtualTime { time, loop in
+        loop.keepAlive()
+        time.at(.milliseconds(5)) { loop.stopForGood() }
+        run(loop)
+        return time.milliseconds
+      }
+      #expect(ended == 5)
+    }
+  }
+
+  // R16, M11
+  @Test("the common modes are no mode to run")
+  func commonModes() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.keepAlive()
+      loop.keepAlive(.common)
+      log.write("\(loop.run(mode: .common, before: .distantFuture))")
+      loop.acceptInput(forMode: .common, before: .distantFuture)
+      log.write("\(loop.limitDate(forMode: .common)?.text ?? "none")")
+      log.write("\(loop.nextFireDate(forMode: .common)?.text ?? "none") \(time.milliseconds)")
+      return log.text
+    }
+    #expect(log == "false none none 0")
+  }
+
+  // R108, R121
+  @Test("a run before a date may be nested in a call-out, and ends by itself")
+  func nested() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      loop.keepAlive()
+      loop.after(5) { _ in
+        log.write("[")
+        loop.after(3, mode: "inner") { _ in time.stamp(log, "I") }
+        log.write("\(loop.run(mode: "inner", before: .virtual(50)))")
+        log.write("]")
+        loop.stop()
+      }
+      log.write("\(loop.run(mode: .default, before: .virtual(50)))")
+      time.stamp(log, "@")
+      return log.text
+    }
+    #expect(log == "[ I8 true ] true @8")
+  }
+
+  // R18, R121, R123, M15
+  @Test("on a thread that is not the loop's no run is made: false, nil or nothing, reported once in a process")
+  func otherThread() async throws {
+    let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+      onVirtualTime { _, loop in
+        loop.signalled { fatalError("a source was performed") }
+        loop.after(0) { _ in fatalError("a timer was called") }
+        for _ in 0..<3 {
+          onNewThread {
+            loop.run()
+            loop.run(until: .distantFuture)
+            loop.acceptInput(forMode: .default, before: .distantFuture)
+            loop.acceptInput(forMode: "a name" as String, before: .distantFuture)
+            precondition(!loop.run(mode: .default, before: .distantFuture))
+            precondition(loop.limitDate(forMode: .default) == nil)
+            precondition(loop.nextFireDate(forMode: .default) != nil)
+          }
+        }
+      }
+    }
+    let lines = complaints(try #require(result).standardErrorContent)
+    #expect(lines == ["RunLoopKit: run() on a thread that is not the run loop's: ignored"])
+  }
+
+  // R17, M15
+  @Test("in the last destructors of a thread, when its loop has ended, a run is false, and this is no mistake")
+  func ended() async throws {
+    let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+      onVirtualTime { _, loop in
+        loop.keepAlive()
+        RunLoop.detachCurrent()
+        for loop in [loop, RunLoop.current] {
+          loop.run(until: .distantFuture)
+          precondition(!loop.run(mode: .default, before: .distantFuture))
+          precondition(loop.limitDate(forMode: .default) == nil)
+        }
+      }
+    }
+    #expect(complaints(try #require(result).standardErrorContent) == [])
+  }
+}

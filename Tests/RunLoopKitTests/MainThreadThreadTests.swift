@@ -1,0 +1,103 @@
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import RunLoopThreads
+import XCTest
+
+// What the public tests of Foundation ask of threads, on the real main thread. Synchronous methods of XCTest run there.
+final class MainThreadThreadTests: XCTestCase {
+  func testTheCurrentThreadIsTheMainOne() {
+    let (first, second) = (Thread.current, Thread.current)
+    XCTAssertEqual(first, second)
+    XCTAssertEqual(first, Thread.mainThread)
+    XCTAssertTrue(first === Thread.main)
+  }
+
+  func testTheMainThreadKnowsItselfAndOthersDoNot() throws {
+    XCTAssertTrue(Thread.isMainThread)
+    let (main, current) = (Thread.mainThread, Thread.current)
+    XCTAssertTrue(main.isMainThread && current.isMainThread && current.isExecuting)
+    XCTAssertTrue(current.isEqual(main))
+    let condition = NSCondition()
+    let isOther = Box<Bool?>(nil)
+    condition.lock()
+    let thread = Thread {
+      condition.withLock {
+        isOther.value = !Thread.isMainThread && Thread.mainThread != Thread.current
+        condition.broadcast()
+      }
+    }
+    thread.start()
+    while isOther.value == nil { XCTAssertTrue(condition.wait(until: Date(timeIntervalSinceNow: 30))) }
+    condition.unlock()
+    XCTAssertEqual(isOther.value, true)
+    try thread.join()
+  }
+
+  func testAThreadThatIsStartedRuns() throws {
+    let condition = NSCondition()
+    let hasRun = Box(false)
+    condition.lock()
+    let thread = Thread {
+      condition.withLock {
+        hasRun.value = true
+        condition.broadcast()
+      }
+    }
+    XCTAssertEqual(thread.qualityOfService, .default)
+    thread.start()
+    while !hasRun.value { XCTAssertTrue(condition.wait(until: Date(timeIntervalSinceNow: 30))) }
+    condition.unlock()
+    try thread.join()
+    XCTAssertTrue(thread.isFinished)
+  }
+
+  // Theirs is that a name of more than 15 bytes is not taken. It is here, whole; the kernel keeps what fits.
+  func testTheMainThreadHasAName() throws {
+    let before = Thread.current.name
+    let kernelsName = try System.nameOfMainThread()
+    defer {
+      Thread.current.name = before ?? kernelsName
+      Thread.current.name = before
+    }
+    XCTAssertNil(before)
+    Thread.current.name = "mainThread"
+    XCTAssertEqual(Thread.mainThread.name, "mainThread")
+    XCTAssertEqual(try System.nameOfMainThread(), "mainThread")
+    Thread.current.name = "12345678901234567890"
+    XCTAssertEqual(Thread.current.name, "12345678901234567890")
+    XCTAssertEqual(try System.nameOfMainThread(), "123456789012345")
+  }
+
+  func testTheStackIsTold() {
+    XCTAssertTrue((1...128).contains(Thread.callStackSymbols.count))
+    XCTAssertTrue((1...128).contains(Thread.callStackReturnAddresses.count))
+  }
+
+  // Theirs are skipped on Linux. How late a sleep may end is not for a test to say.
+  func testASleepDoesNotEndEarly() {
+    for seconds in [0.001, 0.02] {
+      let (begun, before) = (Date(), Tick.monotonicNow)
+      Thread.sleep(forTimeInterval: seconds)
+      XCTAssertGreaterThanOrEqual(Tick.monotonicNow, before + Int64(saturatingSeconds: seconds))
+      let date = Date(timeIntervalSinceNow: seconds)
+      Thread.sleep(until: date)
+      XCTAssertGreaterThanOrEqual(Date(), date)
+      XCTAssertGreaterThan(date, begun)
+    }
+  }
+
+  func testTheMainThreadHasADictionary() {
+    let dictionary = Thread.main.threadDictionary
+    dictionary["key"] = "value"
+    XCTAssertEqual(Thread.current.threadDictionary["key"] as? String, "value")
+    dictionary.removeObject(forKey: "key")
+  }
+}
+
+private enum System {
+  static func nameOfMainThread() throws -> String {
+    try String(contentsOfFile: "/proc/self/task/\(getpid())/comm", encoding: .utf8)
+      .trimmingCharacters(in: .newlines)
+  }
+}

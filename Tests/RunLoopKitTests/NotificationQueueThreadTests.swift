@@ -1,0 +1,215 @@
+import Foundation
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import Testing
+
+@Suite("Notification queues: threads", .timeLimit(.minutes(5)))
+struct NotificationQueueThreadTests {
+  @Test("every thread has one default queue, whoever made the thread")
+  func defaultQueues() {
+    let here = onNewThread { (NotificationQueue.default, NotificationQueue.default) }
+    #expect(here.0 === here.1)
+    let there = onNewThread { NotificationQueue.default }
+    #expect(here.0 !== there)
+  }
+
+  @Test("the default queue posts to the default center on its own thread")
+  func defaultCenter() {
+    let name = Notification.Name("NotificationQueueThreadTests.defaultCenter")
+    let journal = Journal()
+    let threads = onVirtualTime { _, loop in
+      let heard = Later<UInt>()
+      let token = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { _ in
+        heard.value = pthread_self()
+        journal.write("posted")
+      }
+      defer { NotificationCenter.default.removeObserver(token) }
+      NotificationQueue.default.enqueue(Notification(name: name), postingStyle: .asap)
+      loop.add(RunLoop.Source {}, forMode: .default)
+      loop.run(mode: .default, for: .seconds(1))
+      return (heard.value, pthread_self())
+    }
+    #expect(journal.text == "posted" && threads.0 == threads.1)
+  }
+
+  @Test("a thread's end drops what is queued, counts it, and releases the queue, its center and its notifications")
+  func threadEnd() {
+    let journal = Journal()
+    let (loop, queue) = onVirtualTime { _, loop in
+      let center = NotificationCenter()
+      _ = center.addObserver(forName: nil, object: nil, queue: nil) { [held = Witness(journal, "center")] _ in
+        withExtendedLifetime(held) { journal.write("posted") }
+      }
+      let kept = NotificationQueue(notificationCenter: NotificationCenter())
+      kept.enqueue(.named("a", from: Witness(journal, "kept's")), postingStyle: .asap)
+      let own = NotificationQueue(notificationCenter: center)
+      // The thread holds it to its end.
+      loop.perform(inModes: ["never"]) { withExtendedLifetime(own) {} }
+      own.enqueue(.named("a", from: Witness(journal, "own")), postingStyle: .whenIdle)
+      own.enqueue(.named("b"), postingStyle: .asap, coalesceMask: [], forModes: [.common, "x"])
+      NotificationQueue.default.enqueue(.named("c", from: Witness(journal, "default")), postingStyle: .asap)
+      return (loop, kept)
+    }
+    #expect(Set(journal.text.split(separator: " ")) == ["center", "kept's", "own", "default"])
+    #expect(loop.statistics.droppedNotifications == 4)
+    withExtendedLifetime(queue) {}
+  }
+
+  @Test("the default queue ends with its thread")
+  func defaultQueueEnds() {
+    let queue = onNewThread {
+      NotificationQueue.default.enqueue(.named("a"), postingStyle: .asap)
+      return WeakQueue(NotificationQueue.default)
+    }
+    #expect(queue.object == nil)
+  }
+
+  @Test("a queue that is released drops what is queued and counts it")
+  func released() {
+    let text = journal { rig in
+      rig.keepAlive()
+      do {
+        let queue = NotificationQueue(notificationCenter: rig.center)
+        queue.enqueue(.named("a", from: Witness(rig.journal, "released")), postingStyle: .asap)
+      }
+      rig.run()
+      rig.journal.write("\(rig.loop.statistics.droppedNotifications) \(rig.isWatched(.default))")
+    }
+    #expect(text == "released timedOut 1 false")
+  }
+
+  @Test("a queue that another thread releases is dropped by its own")
+  func releasedElsewhere() {
+    let text = journal { rig in
+      rig.keepAlive()
+      let owner = Later<NotificationQueue>()
+      owner.value = NotificationQueue(notificationCenter: rig.center)
+      owner.value?.enqueue(.named("a", from: Witness(rig.journal, "released")), postingStyle: .asap)
+      owner.value?.enqueue(.named("b"), postingStyle: .whenIdle)
+      onNewThread { owner.value = nil }
+      rig.journal.write("gone")
+      rig.run()
+      rig.journal.write("\(rig.loop.statistics.droppedNotifications)")
+    }
+    #expect(text == "gone released timedOut 2")
+  }
+
+  @Test("a queue belongs to the thread that first uses it, not to the one that made it")
+  func bindsAtFirstUse() {
+    let journal = Journal()
+    let center = NotificationCenter()
+    _ = center.addObserver(forName: nil, object: nil, queue: nil) { journal.write($0.name.rawValue) }
+    let made = NotificationQueue(notificationCenter: center)
+    onVirtualTime { _, loop in
+      made.enqueue(.named("a"), postingStyle: .asap)
+      loop.add(RunLoop.Source {}, forMode: .default)
+      loop.run(mode: .default, for: .seconds(1))
+    }
+    #expect(journal.text == "a")
+  }
+
+  // M21
+  @Test("what another thread asks of a queue is refused and counted: nothing is queued, posted or taken out")
+  func foreignThread() {
+    let text = journal { rig in
+      rig.keepAlive()
+      rig.enqueue("mine")
+      onNewThread {
+        for style in [NotificationQueue.PostingStyle.whenIdle, .asap, .now] { rig.enqueue("theirs", style) }
+        rig.enqueue("mine", .asap, on: .onName)
+        rig.dequeue("mine", on: .onName)
+      }
+      rig.run()
+      rig.journal.write("\(rig.loop.statistics.refusals)")
+    }
+    #expect(text == "mine timedOut 5")
+  }
+
+  @Test("another thread may ask for its own default queue while this one holds its own")
+  func foreignDefault() {
+    let text = journal { rig in
+      let mine = NotificationQueue.default
+      onNewThread {
+        mine.enqueue(.named("a"), postingStyle: .asap)
+        NotificationQueue.default.enqueue(.named("a"), postingStyle: .asap)
+      }
+      rig.journal.write("\(rig.loop.statistics.refusals)")
+    }
+    #expect(text == "1")
+  }
+
+  @Test("a queue whose thread has ended is free for another")
+  func rebinds() {
+    let journal = Journal()
+    let center = NotificationCenter()
+    _ = center.addObserver(forName: nil, object: nil, queue: nil) { journal.write($0.name.rawValue) }
+    let queue = NotificationQueue(notificationCenter: center)
+    for name in ["a", "b"] {
+      onVirtualTime { _, loop in
+        queue.enqueue(.named(name), postingStyle: .asap)
+        loop.add(RunLoop.Source {}, forMode: .default)
+        loop.run(mode: .default, for: .seconds(1))
+        queue.enqueue(.named("late"), postingStyle: .asap)
+      }
+    }
+    #expect(journal.text == "a b")
+  }
+
+  @Test("in a thread's last destructors nothing is queued any more, and what is to be posted at once still is")
+  func lateDestructors() {
+    let journal = Journal()
+    let center = NotificationCenter()
+    _ = center.addObserver(forName: nil, object: nil, queue: nil) { journal.write($0.name.rawValue) }
+    let queue = NotificationQueue(notificationCenter: center)
+    final class Last: Sendable {
+      let body: @Sendable () -> Void
+      init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+      deinit { body() }
+    }
+    let loop = onVirtualTime { _, loop in
+      let last = Last {
+        queue.enqueue(.named("late"), postingStyle: .asap)
+        queue.enqueue(.named("now"), postingStyle: .now)
+        queue.dequeueNotifications(matching: .named("late"), coalesceMask: .onName)
+        NotificationQueue.default.enqueue(.named("late"), postingStyle: .whenIdle)
+      }
+      queue.enqueue(.named("a", from: last), postingStyle: .asap)
+      return loop
+    }
+    #expect(journal.text == "now")
+    #expect(loop.statistics.droppedNotifications == 1)
+  }
+
+  @Test("two threads that use one queue at once: one of them owns it, and nothing of the other's is posted")
+  func contention() {
+    for _ in 0..<50 {
+      let center = NotificationCenter()
+      let journal = Journal()
+      _ = center.addObserver(forName: nil, object: nil, queue: nil) { journal.write($0.name.rawValue) }
+      let queue = NotificationQueue(notificationCenter: center)
+      let threads = ["a", "b"].map { name in
+        startThread {
+          for _ in 0..<20 {
+            queue.enqueue(.named(name), postingStyle: .asap, coalesceMask: [], forModes: nil)
+            queue.dequeueNotifications(matching: .named("none"), coalesceMask: .onName)
+          }
+          RunLoop.current.add(RunLoop.Source {}, forMode: .default)
+          RunLoop.current.run(mode: .default, for: .zero)
+        }
+      }
+      for thread in threads { thread.result() }
+      // All of the first, and then what the second has queued after the first had ended.
+      let names = journal.text.split(separator: " ")
+      #expect(names.prefix(20).allSatisfy { $0 == names.first } && names.count >= 20)
+      #expect(names.dropFirst(20).allSatisfy { $0 != names.first })
+    }
+  }
+}
+
+/// Does not keep a queue alive.
+private final class WeakQueue: @unchecked Sendable {
+  // Sendable: a weak reference is read and cleared atomically, and written once.
+  private(set) weak var object: NotificationQueue?
+  init(_ queue: NotificationQueue) { object = queue }
+}

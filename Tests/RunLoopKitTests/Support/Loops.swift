@@ -1,0 +1,36 @@
+import Foundation
+import Glibc
+import RunLoopCore
+import RunLoopKit
+
+/// Runs a block on a thread that is no `Thread`, and waits for its end.
+func onForeignThread<Value: Sendable>(_ block: @escaping @Sendable () -> Value) -> Value { onNewThread(block) }
+
+/// Runs a block on a `Thread`, and waits for its end.
+@discardableResult
+func onThread(_ block: @escaping @Sendable () -> Void) throws -> Thread {
+  let thread = Thread(block: block)
+  thread.start()
+  try thread.join()
+  return thread
+}
+
+/// Hears a notification until it is let go.
+final class Listener {
+  private let token: any NSObjectProtocol
+
+  init(_ name: Notification.Name, _ object: Any? = nil, _ body: @escaping @Sendable (Notification) -> Void) {
+    token = NotificationCenter.default.addObserver(forName: name, object: object, queue: nil, using: body)
+  }
+
+  deinit { NotificationCenter.default.removeObserver(token) }
+}
+
+/// A delegate that passes its messages to a closure.
+final class ClosureDelegate: PortDelegate {
+  private let body: (PortMessage) -> Void
+
+  init(_ body: @escaping (PortMessage) -> Void) { self.body = body }
+
+  func handle(_ message: PortMessage) { body(message) }
+}

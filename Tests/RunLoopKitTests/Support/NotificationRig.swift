@@ -1,0 +1,149 @@
+import Foundation
+import RunLoopCore
+import RunLoopKit
+
+/// A notification queue in front of a center of its own, on a thread on virtual time, and a journal of what is posted.
+final class NotificationRig: @unchecked Sendable {
+  // Sendable: the reactions are guarded by the lock, the rest is constant and Sendable itself.
+  let time: VirtualTime
+  let loop: RunLoop
+  let journal: Journal
+  let center = NotificationCenter()
+  let queue: NotificationQueue
+
+  private let lock = Lock()
+  private var reactions: [String: @Sendable () -> Void] = [:]
+
+  fileprivate init(_ time: VirtualTime, _ loop: RunLoop, _ journal: Journal) {
+    self.time = time
+    self.loop = loop
+    self.journal = journal
+    queue = NotificationQueue(notificationCenter: center)
+    hear(center)
+  }
+
+  /// Journals everything that a center posts by its name, and then does what was asked for.
+  func hear(_ center: NotificationCenter, prefix: String = "") {
+    _ = center.addObserver(forName: nil, object: nil, queue: nil) { [weak self] notification in
+      let name = prefix + notification.name.rawValue
+      self?.journal.write(name)
+      self?.takeReaction(to: name)?()
+    }
+  }
+
+  private func takeReaction(to name: String) -> (@Sendable () -> Void)? {
+    lock.withLock { reactions.removeValue(forKey: name) }
+  }
+
+  /// Does something when a notification of a name is posted for the next time.
+  func on(_ name: String, _ reaction: @escaping @Sendable () -> Void) {
+    lock.withLock { reactions[name] = reaction }
+  }
+
+  /// Queues a notification, in nobody's place if not told otherwise.
+  func enqueue(
+    _ name: String, _ style: NotificationQueue.PostingStyle = .asap, from sender: Any? = nil,
+    on mask: NotificationQueue.NotificationCoalescing = .none, modes: [RunLoop.Mode]? = nil
+  ) {
+    queue.enqueue(.named(name, from: sender), postingStyle: style, coalesceMask: mask, forModes: modes)
+  }
+
+  func dequeue(_ name: String, from sender: Any? = nil, on mask: NotificationQueue.NotificationCoalescing) {
+    queue.dequeueNotifications(matching: .named(name, from: sender), coalesceMask: mask)
+  }
+
+  /// Journals the stages of a mode's runs.
+  func observeStages(mode: RunLoop.Mode = .default) {
+    let letters: [RunLoop.Activity.RawValue: String] = [1: "E", 2: "BT", 4: "BS", 32: "BW", 64: "AW", 128: "X"]
+    let observer = RunLoop.Observer(activities: .all) { [journal] _, activity in
+      journal.write(letters[activity.rawValue] ?? "?")
+    }
+    loop.add(observer, forMode: mode)
+  }
+
+  /// Does something at a stage, once.
+  func once(
+    _ activity: RunLoop.Activity, order: Int = 0, mode: RunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void
+  ) {
+    loop.add(RunLoop.Observer(activities: activity, repeats: false, order: order) { _, _ in body() }, forMode: mode)
+  }
+
+  /// Adds a source that is never signalled: it keeps the mode alive.
+  func keepAlive(_ mode: RunLoop.Mode = .default) { loop.add(RunLoop.Source {}, forMode: mode) }
+
+  /// Adds a source that is signalled already.
+  func signal(mode: RunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void) {
+    let source = RunLoop.Source(perform: body)
+    loop.add(source, forMode: mode)
+    source.signal()
+  }
+
+  /// Does something after so many virtual milliseconds, from a timer.
+  func after(_ milliseconds: Int, mode: RunLoop.Mode = .default, _ body: @escaping @Sendable () -> Void) {
+    let date = loop.now.advanced(by: .milliseconds(milliseconds))
+    loop.add(Timer(deadline: date) { _ in body() }, forMode: mode)
+  }
+
+  /// Runs a mode, for one virtual second if not told otherwise, and journals the result.
+  func run(mode: RunLoop.Mode = .default, for time: Duration = .seconds(1)) {
+    journal.write("\(loop.run(mode: mode, for: time))")
+  }
+
+  /// Whether an observer of notification queues is in a mode.
+  func isWatched(_ mode: RunLoop.Mode) -> Bool {
+    let description = loop.debugDescription
+    guard let start = description.range(of: "<RunLoop.Mode>{name = \(mode),") else { return false }
+    let end = description.range(of: "timers = ", range: start.upperBound..<description.endIndex)
+    return description[start.upperBound..<(end?.lowerBound ?? description.endIndex)].contains("order = \(Int.max)")
+  }
+}
+
+/// Gives what was journalled by a rig on a thread of its own.
+func journal(_ body: @escaping @Sendable (NotificationRig) -> Void) -> String {
+  let journal = Journal()
+  onVirtualTime { time, loop in body(NotificationRig(time, loop, journal)) }
+  return journal.text
+}
+
+/// What happens in a test, in order.
+final class Journal: @unchecked Sendable {
+  // Sendable: guarded by the lock.
+  private let lock = Lock()
+  private var entries: [String] = []
+
+  func write(_ entry: String) { lock.withLock { entries.append(entry) } }
+
+  /// All entries, one space between.
+  var text: String { lock.withLock { entries }.joined(separator: " ") }
+}
+
+/// Journals its own end.
+final class Witness: Sendable {
+  private let journal: Journal
+  private let entry: String
+
+  init(_ journal: Journal, _ entry: String) {
+    self.journal = journal
+    self.entry = entry
+  }
+
+  deinit { journal.write(entry) }
+}
+
+extension Notification {
+  static func named(_ name: String, from sender: Any? = nil) -> Notification {
+    Notification(name: Name(name), object: sender)
+  }
+}
+
+/// A variable for what a call-out needs and is made only after it.
+final class Later<Value: Sendable>: @unchecked Sendable {
+  // Sendable: guarded by the lock.
+  private let lock = Lock()
+  private var stored: Value?
+
+  var value: Value? {
+    get { lock.withLock { stored } }
+    set { lock.withLock { stored = newValue } }
+  }
+}

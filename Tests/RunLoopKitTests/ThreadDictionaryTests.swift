@@ -1,0 +1,119 @@
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import RunLoopThreads
+import Testing
+
+@Suite("The dictionary of a thread", .timeLimit(.minutes(5)))
+struct ThreadDictionaryTests {
+  @Test("it is the same object each time, and what is put into it is found again")
+  func same() throws {
+    try onThread {
+      let dictionary = Thread.current.threadDictionary
+      dictionary["a"] = 1
+      Thread.current.threadDictionary["b"] = "two"
+      #expect(Thread.current.threadDictionary === dictionary)
+      #expect(Thread.current.threadDictionary["a"] as? Int == 1 && dictionary["b"] as? String == "two")
+    }
+  }
+
+  @Test("it can be had before the start, and each thread has its own")
+  func own() throws {
+    let log = Log()
+    let first = Thread { log.write(Thread.current.threadDictionary["name"] as? String ?? "none") }
+    let second = Thread { log.write(Thread.current.threadDictionary["name"] as? String ?? "none") }
+    first.threadDictionary["name"] = "first"
+    for thread in [first, second] {
+      thread.start()
+      try thread.join()
+    }
+    #expect(log.text == "first none")
+  }
+
+  @Test("of many threads that ask for it first, all get the same")
+  func race() throws {
+    for _ in 0..<20 {
+      let thread = Thread {}
+      let found = Box<Set<ObjectIdentifier>>([])
+      let lock = NSLock()
+      let askers = (0..<4).map { _ in
+        Thread {
+          let dictionary = thread.threadDictionary
+          lock.withLock { _ = found.value.insert(ObjectIdentifier(dictionary)) }
+        }
+      }
+      for asker in askers { asker.start() }
+      for asker in askers { try asker.join() }
+      #expect(found.value == [ObjectIdentifier(thread.threadDictionary)])
+    }
+  }
+
+  @Test(
+    "it is let go at the thread's end, on the thread, after its body and the notification", arguments: [false, true])
+  func released(leaves: Bool) throws {
+    let log = Log()
+    let listener = Listener(.NSThreadWillExit) { notification in
+      guard let thread = notification.object as? Thread, thread.name == "dictionary \(leaves)" else { return }
+      log.write("notified with \(thread.threadDictionary.count)")
+    }
+    let thread = Thread {
+      Thread.current.threadDictionary["probe"] = Probe(log, Thread.current)
+      log.write("body")
+      if leaves { Thread.exit() }
+    }
+    thread.name = "dictionary \(leaves)"
+    thread.start()
+    try thread.join()
+    withExtendedLifetime(listener) {}
+    #expect(log.text == "body notified with 1 released here")
+    #expect(thread.threadDictionary.count == 0)
+  }
+
+  @Test("what goes may look into the dictionary again, and put something there")
+  func reentrant() throws {
+    let log = Log()
+    try onThread { Thread.current.threadDictionary["again"] = Again(log, 3) }
+    #expect(log.text == "3 2 1 0")
+  }
+
+  @Test("a thread that was made by other means has one too, and it ends with it")
+  func foreign() {
+    let log = Log()
+    onForeignThread {
+      let thread = Thread.current
+      thread.threadDictionary["probe"] = Probe(log, thread)
+      #expect(Thread.current.threadDictionary.count == 1)
+    }
+    #expect(log.text == "released here")
+  }
+}
+
+/// Says that it is released, and whether on its thread.
+private final class Probe: @unchecked Sendable {
+  // Sendable: constants.
+  private let log: Log
+  private unowned let thread: Thread
+
+  init(_ log: Log, _ thread: Thread) {
+    self.log = log
+    self.thread = thread
+  }
+
+  deinit { log.write("released " + (Thread.current === thread ? "here" : "elsewhere")) }
+}
+
+/// Puts another of its kind into the thread's dictionary as it goes.
+private final class Again {
+  private let log: Log
+  private let left: Int
+
+  init(_ log: Log, _ left: Int) {
+    self.log = log
+    self.left = left
+  }
+
+  deinit {
+    log.write("\(left)")
+    if left > 0 { Thread.current.threadDictionary["again"] = Again(log, left - 1) }
+  }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import RunLoopThreads
+import Testing
+
+// L24: Foundation posts none of these.
+@Suite("The notifications of threads", .timeLimit(.minutes(5)))
+struct ThreadNotificationTests {
+  /// Logs when a thread of a name is about to end.
+  private func listener(_ name: String, _ log: Log) -> Listener {
+    Listener(.NSThreadWillExit) { notification in
+      guard let thread = notification.object as? Thread, thread.name == name else { return }
+      let place = Thread.current === thread ? "here" : "elsewhere"
+      let loop = RunLoop.current.hasEnded ? "its loop ended" : "its loop alive"
+      log.write("\(place), \(thread.isExecuting ? "executing" : "finished"), \(loop)")
+    }
+  }
+
+  private let expected = "body here, executing, its loop alive"
+
+  @Test("a thread that ends says so once, on itself, however it ends", arguments: [false, true])
+  func willExit(leaves: Bool) throws {
+    let log = Log()
+    let listener = listener("ending \(leaves)", log)
+    let thread = Thread {
+      log.write("body")
+      if leaves { Thread.exit() }
+    }
+    thread.name = "ending \(leaves)"
+    thread.start()
+    try thread.join()
+    withExtendedLifetime(listener) {}
+    #expect(log.text == expected)
+  }
+
+  @Test("so does a thread that was made by other means, if it has asked for its object")
+  func foreign() {
+    let log = Log()
+    let listener = listener("foreign", log)
+    onForeignThread {
+      log.write("body")
+      Thread.current.name = "foreign"
+    }
+    onForeignThread {}
+    withExtendedLifetime(listener) {}
+    #expect(log.text == expected)
+  }
+
+  @Test("so does a resident thread")
+  func resident() throws {
+    let log = Log()
+    let listener = listener("resident", log)
+    let resident = try ResidentThread(name: "resident")
+    try resident.performAndWait { log.write("body") }
+    resident.stop()
+    try resident.join()
+    withExtendedLifetime(listener) {}
+    #expect(log.text == expected)
+  }
+
+  @Test("who asks for one thread hears of that one")
+  func oneThread() throws {
+    let log = Log()
+    let thread = Thread {}
+    let listener = Listener(.NSThreadWillExit, thread) { log.write("\($0.object as? Thread === thread)") }
+    try onThread {}
+    thread.start()
+    try thread.join()
+    withExtendedLifetime(listener) {}
+    #expect(log.text == "true")
+  }
+
+  @Test("a thread that cannot be started does not end")
+  func notStarted() throws {
+    let log = Log()
+    let thread = Thread {}
+    let listener = Listener(.NSThreadWillExit, thread) { _ in log.write("ended") }
+    thread.cancel()
+    thread.start()
+    try thread.join()
+    withExtendedLifetime(listener) {}
+    #expect(log.text == "")
+  }
+
+  @Test("an observer may use Foundation and its thread's loop, and what it leaves in the loop is dropped, not run")
+  func observerWorks() throws {
+    let log = Log()
+    let thread = Thread {}
+    let listener = Listener(.NSThreadWillExit, thread) { _ in
+      let formatter = NumberFormatter()
+      formatter.locale = Locale(identifier: "en_US_POSIX")
+      log.write(formatter.string(from: 7) ?? "nothing")
+      RunLoop.current.perform { log.write("performed") }
+      log.write("\(RunLoop.current.run(mode: .default, for: .zero))")
+      RunLoop.current.perform { log.write("left") }
+      Thread.current.threadDictionary["a"] = Date()
+      log.write("\(Foundation.Thread.current.isMainThread) \(Foundation.RunLoop.current.currentMode == nil)")
+    }
+    thread.start()
+    try thread.join()
+    withExtendedLifetime(listener) {}
+    #expect(log.text == "7 performed timedOut false true")
+  }
+
+  @Test("before the first thread of a process is started, it is said that it will have several, once")
+  func multiThreaded() async {
+    await #expect(processExitsWith: .success) {
+      let log = Log()
+      let starter = onForeignThread { RunLoop.callingThreadID }
+      let listener = Listener(.NSWillBecomeMultiThreaded) { notification in
+        log.write("announced \(notification.object == nil) \(RunLoop.callingThreadID == starter ? "" : "here")")
+        // A thread that is started meanwhile is not announced.
+        _ = try? onThread { log.write("inner") }
+      }
+      for _ in 0..<2 { try onThread { log.write("ran") } }
+      withExtendedLifetime(listener) {}
+      #expect(log.text == "announced true here inner ran ran")
+      #expect(Thread.isMultiThreaded())
+    }
+  }
+
+  @Test("their names are Foundation's")
+  func names() {
+    let names: [Notification.Name] = [.NSThreadWillExit, .NSWillBecomeMultiThreaded, .NSDidBecomeSingleThreaded]
+    #expect(
+      names.map(\.rawValue) == [
+        "NSThreadWillExitNotification", "NSWillBecomeMultiThreadedNotification",
+        "NSDidBecomeSingleThreadedNotification",
+      ])
+  }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import Testing
+
+/// A way in which a timer ends.
+enum TimerEnd: CaseIterable {
+  case fired, invalidated, invalidatedInside, firedByHand, neverAdded
+}
+
+@Suite("What a timer keeps alive", .timeLimit(.minutes(5)))
+struct TimerReleaseTests {
+  // L4: Foundation on Linux keeps every timer, and what its block has captured, for ever.
+  // M18, M22
+  @Test("a timer that has ended keeps nothing alive, though somebody keeps it", arguments: TimerEnd.allCases)
+  func captured(end: TimerEnd) {
+    let released = onVirtualTime { _, loop in
+      let (captured, carried, timer) = { () -> (WeakBox<Token>, WeakBox<Token>, Timer?) in
+        let (captured, carried) = (Token(Log()), Token(Log()))
+        let repeats = end == .invalidated || end == .invalidatedInside
+        let timer = Timer(fire: .virtual(5), interval: 0.01, userInfo: carried, repeats: repeats) { timer in
+          captured.touch()
+          if end == .invalidatedInside { timer.invalidate() }
+        }
+        if end != .neverAdded { loop.add(timer, forMode: .common) }
+        return (WeakBox(captured), WeakBox(carried), end == .neverAdded ? nil : timer)
+      }()
+      guard end == .neverAdded || (captured.object != nil && carried.object != nil) else { return false }
+      switch end {
+      case .fired, .invalidatedInside: loop.run(until: .distantFuture)
+      case .invalidated: timer?.invalidate()
+      case .firedByHand: timer?.fire()
+      case .neverAdded: break
+      }
+      return captured.object == nil && carried.object == nil && timer?.isValid != true
+    }
+    #expect(released)
+  }
+
+  // L4: Foundation on Linux keeps every timer, and what its block has captured, for ever.
+  // M18
+  @Test("a timer goes when it has ended and nobody keeps it", arguments: [false, true])
+  func timer(repeats: Bool) {
+    let (before, after) = onVirtualTime { _, loop in
+      let timer = {
+        WeakBox(
+          Timer.scheduledTimer(withTimeInterval: 0.005, repeats: repeats) { timer in
+            if repeats { timer.invalidate() }
+          })
+      }()
+      let before = timer.object != nil
+      loop.run(until: .distantFuture)
+      return (before, timer.object == nil)
+    }
+    #expect(before && after)
+  }
+
+  // M22
+  @Test("what is released by the end of a timer may use the timer and the loop: no lock is held")
+  func releaseReenters() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = Box<Timer?>(nil)
+      timer.value = {
+        let carried = OnRelease {
+          timer.value?.fireDate = .distantPast
+          log.write("\(timer.value?.isValid ?? true) \(timer.value?.fireDate.text ?? "")")
+          log.write("\(loop.nextFireDate(forMode: .default)?.text ?? "none") \(timer.value?.userInfo == nil)")
+        }
+        return Timer.scheduledTimer(withTimeInterval: 0.005, userInfo: carried, repeats: true) { _ in }
+      }()
+      time.at(.milliseconds(3)) { timer.value?.invalidate() }
+      log.write("\(loop.run(mode: .default, before: .distantFuture))")
+      return log.text
+    }
+    #expect(log == "false 5 none true true")
+  }
+
+  // M22
+  @Test("a timer carries what it was given, until it ends; the timers that were given nothing carry nothing")
+  func userInfo() {
+    let text = onVirtualTime { _, loop in
+      let timers = [
+        Timer(fire: .virtual(5), interval: 1, userInfo: "a", repeats: true) { _ in },
+        Timer(timeInterval: 1, userInfo: ["b": 1], repeats: true) { _ in },
+        Timer.scheduledTimer(withTimeInterval: 1, userInfo: 3, repeats: false) { _ in },
+        Timer(timeInterval: 1, userInfo: nil, repeats: true) { _ in },
+        Timer(timeInterval: 1, repeats: true) { _ in },
+      ]
+      let carried =
+        timers[0].userInfo as? String == "a" && timers[1].userInfo as? [String: Int] == ["b": 1]
+        && timers[2].userInfo as? Int == 3 && timers[3].userInfo == nil && timers[4].userInfo == nil
+      for timer in timers { timer.invalidate() }
+      return "\(carried) \(timers.allSatisfy { $0.userInfo == nil })"
+    }
+    #expect(text == "true true")
+  }
+
+  // M22
+  @Test("a call-out finds what its timer carries, and any thread may ask")
+  func userInfoInside() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = Timer.scheduledTimer(withTimeInterval: 0.005, userInfo: ["count": 2], repeats: false) { timer in
+        let info = timer.userInfo as? [String: Int]
+        log.write("T\(info?["count"] ?? 0)")
+        log.write(onNewThread { timer.userInfo == nil } ? "nothing" : "same")
+      }
+      loop.run(until: .distantFuture)
+      log.write("\(timer.userInfo == nil)")
+      return log.text
+    }
+    #expect(log == "T2 same true")
+  }
+}
+
+/// Does something when nothing holds it any more.
+private final class OnRelease: Sendable {
+  private let body: @Sendable () -> Void
+
+  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+  deinit { body() }
+}

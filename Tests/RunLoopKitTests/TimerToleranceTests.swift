@@ -1,0 +1,57 @@
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import Testing
+
+@Suite("The tolerance of a timer, in Foundation's spelling", .timeLimit(.minutes(5)))
+struct TimerToleranceTests {
+  // L5: in Foundation on Linux the tolerance is zero, whatever one sets.
+  // M8
+  @Test("a tolerance reads back")
+  func readsBack() {
+    let timer = Timer(fire: .distantFuture, interval: 1, repeats: true) { _ in }
+    #expect(timer.tolerance == 0)
+    timer.tolerance = 0.25
+    #expect(timer.tolerance == 0.25)
+    timer.tolerance = 3
+    #expect(timer.tolerance == 0.5)
+    timer.tolerance = -1
+    #expect(timer.tolerance == 0)
+  }
+
+  // L5: in Foundation on Linux each of these timers has a wake-up of its own.
+  // M8
+  @Test("timers within their tolerances share a wake-up, and none fires before its date or after its tolerance")
+  func shared() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let dates = [10, 12, 14, 40]
+      for date in dates {
+        let timer = Timer(fire: .virtual(date), interval: 0, repeats: false) { _ in time.stamp(log, "\(date)@") }
+        timer.tolerance = 0.005
+        loop.add(timer, forMode: .default)
+      }
+      loop.run(until: .distantFuture)
+      log.write("\(time.sleepCount) \(loop.statistics.savedWakeUps)")
+      return log.text
+    }
+    #expect(log == "10@15 12@15 14@15 40@45 2 2")
+  }
+
+  // L5: in Foundation on Linux each of these timers has a wake-up of its own.
+  // M8
+  @Test("a late fire moves neither the date nor the phase")
+  func phase() {
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let timer = Timer(fire: .virtual(10), interval: 0.02, repeats: true) { timer in
+        time.stamp(log, "\(timer.fireDate.text)@")
+      }
+      timer.tolerance = 0.004
+      loop.add(timer, forMode: .default)
+      loop.run(until: .virtual(60))
+      return log.text
+    }
+    #expect(log == "10@14 30@34 50@54")
+  }
+}
