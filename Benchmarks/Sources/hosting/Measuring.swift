@@ -82,12 +82,15 @@ private func awaitSleep(_ subject: any Subject) {
   while nanoseconds() - start < 60_000 { sched_yield() }
 }
 
+/// Writes a table: values, and each as a multiple of what the loop by itself on its futex needs in the same round.
 private func table(_ title: String, _ subjects: [any Subject], _ values: [[Int]]) {
   print("\n\(title)\n")
-  print("| loop | median | 90 of 100 | 99 of 100 |\n|---|---|---|---|")
-  for (subject, values) in zip(subjects, values) {
-    let sorted = values.sorted()
+  print("| loop | median | 90 of 100 | 99 of 100 | of the first |\n|---|---|---|---|---|")
+  for (subject, column) in zip(subjects, values) {
+    let sorted = column.sorted()
+    let ratios = zip(column, values[0]).map { Double($0) / Double(max(1, $1)) }.sorted()
     let columns = [50, 90, 99].map { "\(sorted[min(sorted.count - 1, sorted.count * $0 / 100)])" }
-    print("| \(subject.name) | \(columns.joined(separator: " | ")) |")
+    let ratio = (ratios[ratios.count / 2] * 100).rounded() / 100
+    print("| \(subject.name) | \(columns.joined(separator: " | ")) | \(ratio) |")
   }
 }
