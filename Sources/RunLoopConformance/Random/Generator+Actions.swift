@@ -57,7 +57,9 @@ extension Generator {
   }
 
   mutating func run() -> Action {
-    .run(mode(common: 2), random.chance(70) ? .forever : .poll, returnAfterSource: random.chance(30))
+    guard !random.chance(5) else { return .runUntilStopped }
+    let limit = random.element(weighing: [(65, Limit.forever), (28, .poll), (4, .notANumber), (3, .overdue)])
+    return .run(mode(common: 2), limit, returnAfterSource: random.chance(30))
   }
 
   mutating func question() -> Question {

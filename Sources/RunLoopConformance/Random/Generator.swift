@@ -88,7 +88,7 @@ package struct Generator: Sendable {
   }
 
   private mutating func timer() -> TimerPlan {
-    TimerPlan(date: date(), interval: random.element(of: [0, 0, 0, 1, 2, 3]), body: body())
+    TimerPlan(date: date(), interval: random.element(of: [0, 0, 0, 0, 0, -1, 1, 1, 2, 2, 3, 3]), body: body())
   }
 
   /// What the loop's thread does: it adds most items, and runs the loop a few times.
