@@ -8,7 +8,7 @@ enum Stages {
   static let beforeWaiting: UInt = 32
   static let afterWaiting: UInt = 64
   static let exit: UInt = 128
-  static let all: UInt = 0x0FFF_FFFF
+  static let all: UInt = 231
 }
 
 extension ModeName {
