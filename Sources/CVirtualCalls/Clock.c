@@ -54,6 +54,13 @@ int64_t cvc_clock_wall_base(void) { return WALL_BASE; }
 
 int64_t cvc_clock_monotonic_base(void) { return MONOTONIC_BASE; }
 
+bool cvc_clock_has_timers(cvc_clock *clock) {
+  pthread_mutex_lock(&clock->lock);
+  bool has_timers = clock->count > 0;
+  pthread_mutex_unlock(&clock->lock);
+  return has_timers;
+}
+
 int64_t cvc_clock_now(cvc_clock *clock) {
   pthread_mutex_lock(&clock->lock);
   int64_t now = clock->now;

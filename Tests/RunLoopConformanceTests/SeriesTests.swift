@@ -8,7 +8,7 @@ struct SeriesTests {
   func programs(seed: UInt64) {
     let report = Series(seed: seed, numbers: 0..<400, jobs: 2).run()
     #expect(report.count == 400)
-    #expect(report.different == [:])
+    #expect(report.different == [:], "\(report.logs)")
     #expect(report.equal > 200 && report.namedCount > 30)
   }
 

@@ -15,7 +15,8 @@ struct TextTests {
       .setDate(0, -3), .run(.mode(0), .forever, returnAfterSource: true),
       .run(.common, .poll, returnAfterSource: false), .ask(.contains(.timer(0), .common)),
       .ask(.isValid(.source(1))), .ask(.isSignalled(1)), .ask(.date(0)), .ask(.nextDate(.mode(1))), .ask(.modes),
-      .elsewhere([.stop, .elsewhere([])]),
+      .elsewhere([.stop, .elsewhere([])]), .run(.mode(0), .overdue, returnAfterSource: false),
+      .run(.mode(0), .notANumber, returnAfterSource: false), .runUntilStopped,
     ],
     whileAsleep: [Interruption(at: 4, [.wakeUp])])
 
@@ -33,7 +34,8 @@ struct TextTests {
           .setDate(0, -3), .run(.mode(0), .forever, returnAfterSource: true),
           .run(.common, .poll, returnAfterSource: false), .ask(.contains(.timer(0), .common)),
           .ask(.isValid(.source(1))), .ask(.isSignalled(1)), .ask(.date(0)), .ask(.nextDate(.mode(1))), .ask(.modes),
-          .elsewhere([.stop, .elsewhere([])]),
+          .elsewhere([.stop, .elsewhere([])]), .run(.mode(0), .overdue, returnAfterSource: false),
+          .run(.mode(0), .notANumber, returnAfterSource: false), .runUntilStopped,
         ],
         whileAsleep: [Interruption(at: 4, [.wakeUp])])
       """
@@ -90,8 +92,8 @@ struct TextTests {
       whileAsleep: [Interruption(at: -1, [])])
     #expect(
       program.faults == [
-        "a timer's interval is -1", "an interruption comes at tick -1", "there is no S0", "work takes -1 ticks",
-        "there is no T1", "there is no mode -1", "there is no block 0",
+        "an interruption comes at tick -1", "there is no S0", "work takes -1 ticks", "there is no T1",
+        "there is no mode -1", "there is no block 0",
       ])
   }
 

@@ -10,9 +10,10 @@ struct TwoThreadTests {
       for setting in TwoThreads.Setting.allCases {
         let program = TwoThreads(point, operation, setting).program
         #expect(program.faults == [])
-        let verdict = comparison.verdict(on: program)
+        let logs = comparison.logs(of: program)
+        let verdict = comparison.verdict(on: program, from: logs)
         guard verdict.isDifferent else { continue }
-        Issue.record("\(operation), \(setting): \(verdict)\n\(program)\n\(comparison.logs(of: program))")
+        Issue.record("\(operation), \(setting): \(verdict)\n\(program)\n\(logs)")
       }
     }
   }

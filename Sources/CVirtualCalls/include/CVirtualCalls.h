@@ -6,6 +6,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -39,6 +40,9 @@ void cvc_clock_destroy(cvc_clock *clock);
 
 // Puts the calling thread on a clock, or on none.
 void cvc_clock_join(cvc_clock *clock);
+
+// Whether a thread on the clock has made a timer.
+bool cvc_clock_has_timers(cvc_clock *clock);
 
 // Nanoseconds since the clock was made.
 int64_t cvc_clock_now(cvc_clock *clock);

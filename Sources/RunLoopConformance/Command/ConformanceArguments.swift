@@ -7,6 +7,8 @@ struct ConformanceArguments: Equatable {
     case show(Int)
     /// A program from a file, with its logs.
     case read(String)
+    /// The page of the rules, written to a file or compared with it.
+    case page(String, check: Bool)
   }
 
   var task = Task.series
@@ -24,6 +26,7 @@ struct ConformanceArguments: Equatable {
 
   init(_ arguments: [String]) throws(Failure) {
     var rest = arguments[...]
+    var checks = false
     while let option = rest.popFirst() {
       switch option {
       case "--help", "-h": task = .help
@@ -32,10 +35,15 @@ struct ConformanceArguments: Equatable {
       case "--jobs": jobs = max(1, try Self.number(rest.popFirst(), of: option))
       case "--program": task = .show(try Self.number(rest.popFirst(), of: option))
       case "--file": task = .read(try Self.value(rest.popFirst(), of: option))
+      case "--page": task = .page(try Self.value(rest.popFirst(), of: option), check: false)
+      case "--check": checks = true
       case "--break": breaks.append(try Self.value(rest.popFirst(), of: option))
       default: throw Failure(message: "unknown argument \(option)")
       }
     }
+    guard checks else { return }
+    guard case .page(let path, _) = task else { throw Failure(message: "--check wants a page") }
+    task = .page(path, check: true)
   }
 
   private static func value(_ text: String?, of option: String) throws(Failure) -> String {

@@ -4,7 +4,7 @@ extension ConformanceCommand {
     print("seed \(series.seed), \(series.numbers.count) programs")
     let report = series.run()
     for (number, disagreement) in report.different.sorted(by: { $0.key < $1.key }) {
-      explain(number, disagreement, series, comparison)
+      explain(number, disagreement, report, series, comparison)
     }
     for (difference, count) in report.parts.sorted(by: { $0.key < $1.key }) {
       print("\(difference) \(count), alone \(report.named[[difference]] ?? 0)")
@@ -15,10 +15,12 @@ extension ConformanceCommand {
   }
 
   private func explain(
-    _ number: Int, _ disagreement: Comparison.Disagreement, _ series: Series, _ comparison: Comparison
+    _ number: Int, _ disagreement: Comparison.Disagreement, _ report: Series.Report, _ series: Series,
+    _ comparison: Comparison
   ) {
     let title = "program \(number) of seed \(series.seed)"
     print("\n\(title): \(disagreement)")
+    if let logs = report.logs[number] { print("\(logs)") }
     guard !disagreement.contains(.hung) else { return print("\(series.program(number))") }
     let program = series.program(number)
     let length = comparison.logs(of: program).length

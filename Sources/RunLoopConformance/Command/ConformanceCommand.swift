@@ -7,6 +7,7 @@ package struct ConformanceCommand {
     usage: conformance [--seed N] [--programs N] [--jobs N]
            conformance --seed N --program N
            conformance --file PATH
+           conformance --page PATH [--check]
 
     Runs random programs on Core Foundation's run loop, on this project's, and on a model of both, and compares the logs.
     The last line is "equal N, named difference N, different N"; the status is 1 if any program is different.
@@ -16,6 +17,8 @@ package struct ConformanceCommand {
       --jobs N       how many programs at once; as many as there are processors if it is not given
       --program N    shows one program of the series and its logs
       --file PATH    reads a program, spelt as --program shows it, and shows its logs
+      --page PATH    writes the documentation's page of the rules: runs a program for each on both loops
+      --check        compares the page that is there and writes nothing; the status is 1 if it is not current
       --break NAME   breaks this project's loop in one way, in a debug build: to see that it is noticed
     """
 
@@ -55,7 +58,9 @@ package struct ConformanceCommand {
         return 0
       case .series: return run(series, comparison)
       case .show(let number): return show(series.program(number), "program \(number) of seed \(seed)", comparison)
-      case .read(let path): return show(try read(path), "program of \(path)", comparison)
+      case .read(let path):
+        return show(try program(in: try contents(of: path), path), "program of \(path)", comparison)
+      case .page(let path, let check): return try page(path, check: check)
       }
     } catch {
       complain("conformance: \(error.message)")
@@ -64,11 +69,7 @@ package struct ConformanceCommand {
     }
   }
 
-  private func read(_ path: String) throws(ConformanceArguments.Failure) -> Program {
-    guard let file = fopen(path, "r") else { throw .init(message: "\(path) cannot be read") }
-    defer { fclose(file) }
-    var text = ""
-    while let line = nextLine(of: file) { text += line }
+  private func program(in text: String, _ path: String) throws(ConformanceArguments.Failure) -> Program {
     do throws(LiteralError) {
       let program = try Program(source: text)
       guard let fault = program.faults.first else { return program }
@@ -76,6 +77,32 @@ package struct ConformanceCommand {
     } catch {
       throw .init(message: "\(path): \(error)")
     }
+  }
+
+  /// Writes the page of the rules, or sees whether it is current.
+  private func page(_ path: String, check: Bool) throws(ConformanceArguments.Failure) -> Int32 {
+    let text = RulePage().text()
+    if check {
+      guard try contents(of: path) == text else {
+        print("\(path) is not current: run Documentation/conformance")
+        return 1
+      }
+      print("\(path) is current")
+    } else {
+      guard let file = fopen(path, "w") else { throw .init(message: "\(path) cannot be written") }
+      let isWritten = fputs(text, file) >= 0
+      guard fclose(file) == 0, isWritten else { throw .init(message: "\(path) cannot be written") }
+      print("\(path) is written")
+    }
+    return 0
+  }
+
+  private func contents(of path: String) throws(ConformanceArguments.Failure) -> String {
+    guard let file = fopen(path, "r") else { throw .init(message: "\(path) cannot be read") }
+    defer { fclose(file) }
+    var text = ""
+    while let line = nextLine(of: file) { text += line }
+    return text
   }
 
   private func nextLine(of file: UnsafeMutablePointer<FILE>) -> String? {

@@ -55,8 +55,12 @@ package struct Comparison: Sendable {
       modelOfCoreFoundation: model([]).run(program), modelOfOurs: model(Set(Difference.allCases)).run(program))
   }
 
-  package func verdict(on program: Program) -> Verdict {
-    let logs = logs(of: program)
+  package func verdict(on program: Program) -> Verdict { verdict(on: program, from: logs(of: program)) }
+
+  /// What the logs of a program say.
+  ///
+  /// To show the logs that were compared: a second run may hide what the first has shown.
+  package func verdict(on program: Program, from logs: Logs) -> Verdict {
     var disagreement: Disagreement = []
     if logs.coreFoundation != logs.modelOfCoreFoundation { disagreement.insert(.coreFoundation) }
     if logs.ours != logs.modelOfOurs { disagreement.insert(.ours) }

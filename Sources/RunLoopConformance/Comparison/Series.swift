@@ -27,6 +27,8 @@ package struct Series: Sendable {
     package var named: [Set<Difference>: Int] = [:]
     /// The programs in which a loop does not do what the model says, by their numbers.
     package var different: [Int: Comparison.Disagreement] = [:]
+    /// The logs of those programs, as they were compared: another run may give others.
+    package var logs: [Int: Comparison.Logs] = [:]
 
     package var namedCount: Int { named.values.reduce(0, +) }
     package var count: Int { equal + namedCount + different.count }
@@ -44,13 +46,16 @@ package struct Series: Sendable {
       equal += other.equal
       named.merge(other.named, uniquingKeysWith: +)
       different.merge(other.different) { first, _ in first }
+      logs.merge(other.logs) { first, _ in first }
     }
 
-    fileprivate mutating func note(_ verdict: Comparison.Verdict, of number: Int) {
+    fileprivate mutating func note(_ verdict: Comparison.Verdict, from logs: Comparison.Logs, of number: Int) {
       switch verdict {
       case .equal: equal += 1
       case .named(let differences): named[differences, default: 0] += 1
-      case .different(let disagreement): different[number] = disagreement
+      case .different(let disagreement):
+        different[number] = disagreement
+        self.logs[number] = logs
       }
     }
   }
@@ -70,8 +75,10 @@ package struct Series: Sendable {
         while differing.load(ordering: .relaxed) < patience {
           let number = next.wrappingAdd(1, ordering: .relaxed).oldValue
           guard number < numbers.upperBound else { break }
-          let verdict = comparison.verdict(on: program(number))
-          report.note(verdict, of: number)
+          let program = program(number)
+          let logs = comparison.logs(of: program)
+          let verdict = comparison.verdict(on: program, from: logs)
+          report.note(verdict, from: logs, of: number)
           guard case .different(let disagreement) = verdict else { continue }
           // A program that hangs has its thread for ever: one is enough.
           differing.wrappingAdd(disagreement.contains(.hung) ? patience : 1, ordering: .relaxed)

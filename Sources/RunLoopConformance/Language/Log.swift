@@ -30,6 +30,8 @@ package struct Log: Hashable, Sendable {
     case entered(Int, ModeName)
     case left(Int, ModeName)
     case ranWith(RunOutcome)
+    /// A run that does not tell its result has ended.
+    case ranUntilStopped
     case answer(Question, Answer)
     /// The loop is about to sleep, and nothing is to wake it; it is stopped then.
     ///

@@ -2,7 +2,6 @@ extension Program {
   /// What a machine could make nothing of: numbers that name nothing, times that go backwards.
   package var faults: [String] {
     var faults: [String] = []
-    for timer in timers where timer.interval < 0 { faults.append("a timer's interval is \(timer.interval)") }
     for interruption in whileAsleep where interruption.tick < 0 {
       faults.append("an interruption comes at tick \(interruption.tick)")
     }
@@ -22,7 +21,7 @@ extension Program {
     case .addCommonMode(let mode), .stopMode(let mode): fault(in: .mode(mode))
     case .run(let mode, _, _), .ask(.nextDate(let mode)): fault(in: mode)
     case .work(let ticks): ticks < 0 ? ["work takes \(ticks) ticks"] : []
-    case .stop, .wakeUp, .ask(.modes), .elsewhere: []
+    case .stop, .wakeUp, .ask(.modes), .elsewhere, .runUntilStopped: []
     }
   }
 

@@ -144,6 +144,8 @@ package enum Action: Hashable, Sendable {
   case stopMode(Int)
   case wakeUp
   case run(ModeName, Limit, returnAfterSource: Bool)
+  /// Runs the default mode as the loop's plainest run does; what has ended it is not told.
+  case runUntilStopped
   /// Lets ticks pass, as work that takes so long.
   case work(Int)
   case ask(Question)
@@ -156,6 +158,10 @@ package enum Limit: Hashable, Sendable {
   /// One pass that does not wait.
   case poll
   case forever
+  /// A negative number of seconds.
+  case overdue
+  /// A number of seconds that is none.
+  case notANumber
 }
 
 /// What a program asks, and its log answers.

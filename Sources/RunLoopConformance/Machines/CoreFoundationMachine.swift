@@ -1,18 +1,30 @@
 // Core Foundation comes with Foundation's library, which is linked where Foundation is imported.
 import Foundation
+import Synchronization
 
 /// Core Foundation's run loop on virtual time.
 ///
-/// Each program has a fresh thread, which is not the main one: the main loop is never empty.
+/// Each program has a fresh thread, which is not the main one: the main loop is never empty. It has a fresh loop, too.
 package struct CoreFoundationMachine: Machine {
   package init() {}
 
   package func run(_ program: Program) -> Log {
+    // At worst, every thread that is kept for the next one has a loop of a dead one.
+    for _ in 0..<1000 {
+      if let log = runOnce(program) { return log }
+    }
+    preconditionFailure("the timers of Core Foundation's loops are not on the clock")
+  }
+
+  /// Runs a program on a new thread; nil if the thread's loop is not new.
+  private func runOnce(_ program: Program) -> Log? {
     let clock = VirtualClock()
     let task = ProgramTask()
+    let isNew = Atomic(true)
     let thread = ProgramThread {
       clock.join()
-      let interpreter = Interpreter(program, CoreFoundationSubject(clock))
+      guard let subject = CoreFoundationSubject(clock) else { return isNew.store(false, ordering: .relaxed) }
+      let interpreter = Interpreter(program, subject)
       clock.whenAsleep { [unowned interpreter] deadline in
         if let tick = interpreter.nextInterruption, deadline.map({ tick <= $0 }) ?? true {
           clock.move(to: tick)
@@ -27,6 +39,6 @@ package struct CoreFoundationMachine: Machine {
       task.run(interpreter)
     }
     guard thread.end() else { return task.hung(keeping: clock) }
-    return withExtendedLifetime(clock) { task.log }
+    return withExtendedLifetime(clock) { isNew.load(ordering: .relaxed) ? task.log : nil }
   }
 }

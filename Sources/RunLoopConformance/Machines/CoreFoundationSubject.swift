@@ -17,10 +17,16 @@ final class CoreFoundationSubject: Subject, @unchecked Sendable {
   private var commonItems: [Item] = []
   private var commonModes: Set<Int> = [0]
 
-  /// The calling thread is on the clock.
-  init(_ clock: VirtualClock) {
+  /// Takes the loop of the calling thread, which is on the clock; nil if the loop was made by a thread that is gone.
+  ///
+  /// Core Foundation knows loops by the ids of their threads. One that is asked for by the last destructors of a thread is
+  /// never let go: a later thread with the same id finds it, with timers that are not on the clock. It leaves with this
+  /// thread, so that the next has a new one.
+  init?(_ clock: VirtualClock) {
     self.clock = clock
     self.loop = CFRunLoopGetCurrent()
+    // A loop comes with its default mode, and a mode with its timer.
+    guard clock.hasTimers else { return nil }
   }
 
   /// The beginning of the program by Core Foundation's wall clock.
@@ -141,6 +147,8 @@ extension CoreFoundationSubject {
       switch limit {
       case .poll: 0
       case .forever: 1e10
+      case .overdue: -5
+      case .notANumber: .nan
       }
     let result = CFRunLoopRunInMode(Self.spell(mode), seconds, returnAfterSource)
     guard let outcome = RunOutcome(rawValue: result.rawValue) else {
@@ -148,6 +156,8 @@ extension CoreFoundationSubject {
     }
     return outcome
   }
+
+  func runUntilStopped() { CFRunLoopRun() }
 }
 
 extension CoreFoundationSubject {

@@ -134,6 +134,7 @@ extension Interpreter {
     case .stopMode(let mode): subject.stop(mode: mode)
     case .wakeUp: subject.wakeUp()
     case .run(let mode, let limit, let returnAfterSource): run(in: mode, limit, returnAfterSource)
+    case .runUntilStopped: runUntilStopped()
     case .work(let ticks): subject.work(ticks)
     case .ask(let question): record(.answer(question, subject.answer(question)))
     case .elsewhere(let actions): onCompanion { self.perform(actions) }
@@ -146,6 +147,14 @@ extension Interpreter {
     let outcome = subject.run(in: mode, limit, returnAfterSource: returnAfterSource)
     depth -= 1
     record(.ranWith(outcome))
+  }
+
+  private func runUntilStopped() {
+    guard !isElsewhere, depth < Program.deepestRun else { return }
+    depth += 1
+    subject.runUntilStopped()
+    depth -= 1
+    record(.ranUntilStopped)
   }
 
   /// Has another thread do something, and waits for it.

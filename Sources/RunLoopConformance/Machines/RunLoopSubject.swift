@@ -103,6 +103,8 @@ extension RunLoopSubject {
       switch limit {
       case .poll: 0
       case .forever: .infinity
+      case .overdue: -5
+      case .notANumber: .nan
       }
     let result = loop.run(mode: Self.spell(mode), for: seconds, returnAfterSourceHandled: returnAfterSource)
     return switch result {
@@ -112,6 +114,8 @@ extension RunLoopSubject {
     case .handledSource: .handledSource
     }
   }
+
+  func runUntilStopped() { loop.runUntilStopped() }
 }
 
 extension RunLoopSubject {

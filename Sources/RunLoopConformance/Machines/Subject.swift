@@ -17,6 +17,7 @@ protocol Subject: AnyObject, Sendable {
   func stop(mode: Int)
   func wakeUp()
   func run(in mode: ModeName, _ limit: Limit, returnAfterSource: Bool) -> RunOutcome
+  func runUntilStopped()
 
   func contains(_ item: Item, in mode: ModeName) -> Bool
   func isValid(_ item: Item) -> Bool

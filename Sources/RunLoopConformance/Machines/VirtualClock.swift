@@ -29,6 +29,9 @@ final class VirtualClock: @unchecked Sendable {
   /// Puts the calling thread on this clock, which must live longer.
   func join() { cvc_clock_join(clock) }
 
+  /// Whether a thread on this clock has made a timer.
+  var hasTimers: Bool { cvc_clock_has_timers(clock) }
+
   /// The whole ticks since the clock was made.
   var tick: Int { Int(cvc_clock_now(clock) / Self.nanosecondsOfTick) }
 

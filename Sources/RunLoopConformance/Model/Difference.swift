@@ -29,6 +29,8 @@ package enum Difference: Int, CaseIterable, Hashable, Sendable {
   case m28 = 28
   /// A timer keeps the date that its call-out gives it.
   case m31 = 31
+  /// A date is kept, however far ahead it lies.
+  case m34 = 33
 }
 
 extension Difference: Comparable, CustomStringConvertible {
@@ -37,6 +39,28 @@ extension Difference: Comparable, CustomStringConvertible {
 
   /// The number as the documentation writes it.
   package var description: String { "M\(rawValue)" }
+}
+
+extension Difference {
+  /// What our loop does.
+  package var summary: String {
+    switch self {
+    case .m1: "Work that can run keeps the loop from sleeping."
+    case .m2: "No wake-up is lost to a nested run."
+    case .m3: "Posting a block wakes the loop."
+    case .m4: "One performed source makes the pass a handled one."
+    case .m9: "Common items do not leak."
+    case .m11: "The common pseudo-mode is never a mode."
+    case .m19: "There is no timer descriptor, and a wake-up takes no pass from what is due."
+    case .m20: "Nothing outlives its reason."
+    case .m23: "Losing the last item ends the run."
+    case .m26: "Moving a timer makes no pass."
+    case .m27: "An unanswered wake-up belongs to the run around."
+    case .m28: "An invalid timer keeps its last date."
+    case .m31: "A timer keeps the date that its call-out gives it."
+    case .m34: "A date is kept, however far ahead it lies."
+    }
+  }
 }
 
 /// A set of differences that is asked at every step.

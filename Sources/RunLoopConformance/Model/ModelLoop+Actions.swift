@@ -19,7 +19,7 @@ extension ModelLoop {
     case .block(let block):
       blockCalls[block] += 1
       perform(program.blocks[block].actions(ofCall: blockCalls[block] - 1))
-    case .entered, .left, .ranWith, .answer, .asleepForEver, .hung:
+    case .entered, .left, .ranWith, .ranUntilStopped, .answer, .asleepForEver, .hung:
       preconditionFailure("\(event) is no call-out")
     }
   }
@@ -51,6 +51,11 @@ extension ModelLoop {
     case .run(let mode, let limit, let returnsAfterSource):
       guard !isElsewhere, runs.count < Program.deepestRun else { return }
       write(.ranWith(run(mode, limit, returnsAfterSource: returnsAfterSource)))
+    case .runUntilStopped:
+      guard !isElsewhere, runs.count < Program.deepestRun else { return }
+      // R15.
+      _ = run(.mode(0), .forever, returnsAfterSource: false)
+      write(.ranUntilStopped)
     case .work(let ticks): work(ticks)
     case .ask(let question): write(.answer(question, answer(question)))
     case .elsewhere(let actions): performElsewhere(actions)

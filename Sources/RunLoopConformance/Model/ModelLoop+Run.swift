@@ -4,7 +4,9 @@ extension ModelLoop {
   mutating func run(_ name: ModeName, _ limit: Limit, returnsAfterSource: Bool) -> RunOutcome {
     // R16, R24: the common pseudo-mode, an unknown mode and an empty one are not entered.
     guard case .mode(let mode) = name, modes[mode] != nil, !isEmpty(mode) else { return .finished }
-    beginRun(RunState(mode: mode, polls: limit == .poll, returnsAfterSource: returnsAfterSource))
+    // R12, R13.
+    let polls = limit == .poll || limit == .overdue
+    beginRun(RunState(mode: mode, polls: polls, returnsAfterSource: returnsAfterSource))
     notify(.entry, mode)
     // R37: a stop in an entry observer ends the run without a pass.
     let outcome = answersStop(mode) ? .stopped : makePasses(mode)

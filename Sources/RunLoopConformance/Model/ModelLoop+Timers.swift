@@ -42,10 +42,15 @@ extension ModelLoop {
   mutating func setDate(_ timer: Int, _ date: Int) {
     guard timers[timer].isValid else { return }
     timers[timer].wasMoved = true
-    // R93.
-    move(timer, date: date, tick: max(date, now))
+    move(timer, date: date, tick: Self.tick(of: date, now: now, switches))
     // R51. M26: the loop sleeps until the new date, and that is all.
     if isElsewhere, isBound(.timer(timer)), !differs(.m26) { wakeUp() }
+  }
+
+  /// R93: when a timer is due that is given a date; one in the past counts as now.
+  static func tick(of date: Int, now: Int, _ switches: Switches) -> Int {
+    // M34: in Core Foundation a date further ahead than sixteen years counts as that far (R95).
+    max(now, switches.contains(.m34) ? date : min(date, now + 504_911_232))
   }
 
   private mutating func move(_ timer: Int, date: Int, tick: Int) {

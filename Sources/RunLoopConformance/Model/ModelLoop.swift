@@ -56,8 +56,7 @@ struct ModelLoop {
       .sorted { ($0.element.tick, $0.offset) < ($1.element.tick, $1.offset) }.map(\.element)[...]
     sources = program.sources.map { _ in SourceState() }
     observers = program.observers.map { _ in ObserverState() }
-    // R93: a date in the past counts from when the timer was made.
-    timers = program.timers.map { TimerState(date: $0.date, tick: max($0.date, 0)) }
+    timers = program.timers.map { TimerState(date: $0.date, tick: Self.tick(of: $0.date, now: 0, switches)) }
     blockCalls = program.blocks.map { _ in 0 }
     makeMode(0)
   }

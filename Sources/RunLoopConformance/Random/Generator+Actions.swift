@@ -26,7 +26,8 @@ extension Generator {
     case .invalidate: .invalidate(item())
     case .signal: .signal(random.number(below: shape.sources))
     case .perform: .perform(random.number(below: shape.blocks), blockModes())
-    case .addCommonMode: .addCommonMode(random.number(below: shape.modes))
+    case .addCommonMode:
+      .addCommonMode(shape.becomesCommon && random.chance(60) ? shape.home : random.number(below: shape.modes))
     case .setDate: .setDate(random.number(below: shape.timers), date())
     case .stop: .stop
     case .stopMode: .stopMode(random.number(below: shape.modes))
@@ -57,7 +58,9 @@ extension Generator {
   }
 
   mutating func run() -> Action {
-    .run(mode(common: 2), random.chance(70) ? .forever : .poll, returnAfterSource: random.chance(30))
+    guard !random.chance(5) else { return .runUntilStopped }
+    let limit = random.element(weighing: [(65, Limit.forever), (28, .poll), (4, .notANumber), (3, .overdue)])
+    return .run(mode(common: 2), limit, returnAfterSource: random.chance(30))
   }
 
   mutating func question() -> Question {
@@ -78,9 +81,11 @@ extension Generator {
     random.chance(percent) ? .common : .mode(random.element(of: [shape.home, shape.home] + Array(0..<shape.modes)))
   }
 
-  private mutating func blockModes() -> [ModeName] {
+  mutating func blockModes() -> [ModeName] {
     var modes: [ModeName] = []
-    for _ in 0..<random.element(weighing: [(1, 0), (16, 1), (5, 2), (1, 3)]) { modes.append(mode(common: 25)) }
+    for _ in 0..<random.element(weighing: [(1, 0), (16, 1), (5, 2), (1, 3)]) {
+      modes.append(mode(common: shape.becomesCommon ? 50 : 25))
+    }
     return modes
   }
 

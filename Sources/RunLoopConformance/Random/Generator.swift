@@ -23,6 +23,8 @@ package struct Generator: Sendable {
     var blocks = 0
     /// The mode in which most things happen.
     var home = 0
+    /// Whether that mode becomes common in the course of the program, if at all, and much waits for it.
+    var becomesCommon = false
     var hasStopper = true
     /// How likely a call-out does anything, in a hundred.
     var zeal = 50
@@ -47,6 +49,11 @@ package struct Generator: Sendable {
     for kind in ActionKind.allCases {
       shape.emphasis[kind] = random.element(weighing: [(2, 0), (5, 1), (2, 4)])
     }
+    if shape.home > 0, random.chance(60) {
+      shape.becomesCommon = true
+      shape.blocks += 2
+      for kind in [.addCommonMode, .perform] as [ActionKind] { shape.emphasis[kind] = 4 }
+    }
     return shape
   }
 
@@ -59,6 +66,11 @@ package struct Generator: Sendable {
     for _ in 0..<shape.observers { program.observers.append(observer()) }
     for _ in 0..<shape.timers { program.timers.append(timer()) }
     for _ in 0..<shape.blocks { program.blocks.append(body()) }
+    if shape.becomesCommon {
+      let block = random.number(below: shape.blocks)
+      let calls = program.blocks[block].calls
+      program.blocks[block].calls = [(calls.first ?? []) + [.addCommonMode(shape.home)]] + calls.dropFirst()
+    }
     program.main = main()
     if shape.hasStopper {
       program.timers.append(
@@ -88,14 +100,19 @@ package struct Generator: Sendable {
   }
 
   private mutating func timer() -> TimerPlan {
-    TimerPlan(date: date(), interval: random.element(of: [0, 0, 0, 1, 2, 3]), body: body())
+    TimerPlan(date: date(), interval: random.element(of: [0, 0, 0, 0, 0, -1, 1, 1, 2, 2, 3, 3]), body: body())
   }
 
   /// What the loop's thread does: it adds most items, and runs the loop a few times.
   private mutating func main() -> [Action] {
     var actions: [Action] = []
     for item in items() where random.chance(85) { actions.append(.add(item, mode(common: 30))) }
-    for number in 1..<max(2, shape.modes) where random.chance(30) { actions.append(.addCommonMode(number)) }
+    for number in 1..<max(2, shape.modes) where random.chance(30) && !(shape.becomesCommon && number == shape.home) {
+      actions.append(.addCommonMode(number))
+    }
+    if shape.becomesCommon {
+      for _ in 0..<random.number(in: 0...4) { actions.append(.perform(random.number(below: shape.blocks), blockModes())) }
+    }
     for _ in 0..<random.number(in: 1...3) {
       for _ in 0..<random.number(below: 4) { actions.append(action(in: .main)) }
       actions.append(run())

@@ -54,6 +54,8 @@ extension Literal {
   private static func simpler(_ name: String) -> [Literal] {
     switch name {
     case ".forever": [.call(".poll")]
+    case ".overdue": [.call(".poll")]
+    case ".notANumber": [.call(".forever")]
     case ".common": [.call(".mode", [Argument(nil, .number(0))])]
     default: []
     }

@@ -50,7 +50,8 @@ extension Action {
     case .ask(.isValid(let item)): return renumber(item).map { .ask(.isValid($0)) }
     case .ask(.isSignalled(let source)): return renumber(.source(source)).map { .ask(.isSignalled($0.index)) }
     case .ask(.date(let timer)): return renumber(.timer(timer)).map { .ask(.date($0.index)) }
-    case .perform, .addCommonMode, .stop, .stopMode, .wakeUp, .run, .work, .ask(.nextDate), .ask(.modes), .elsewhere:
+    case .perform, .addCommonMode, .stop, .stopMode, .wakeUp, .run, .runUntilStopped, .work, .ask(.nextDate),
+      .ask(.modes), .elsewhere:
       return self
     }
   }

@@ -17,6 +17,7 @@ extension Action: LiteralConvertible {
         [
           .init(nil, mode.literal), .init(nil, limit.literal), .init("returnAfterSource", returnAfterSource.literal),
         ])
+    case .runUntilStopped: .case("runUntilStopped")
     case .work(let ticks): .case("work", ticks)
     case .ask(let question): .case("ask", question)
     case .elsewhere(let actions): .case("elsewhere", actions)
@@ -41,6 +42,7 @@ extension Action: LiteralConvertible {
       self = .run(
         try arguments.require(nil), try arguments.require(nil),
         returnAfterSource: try arguments.require("returnAfterSource"))
+    case ".runUntilStopped": self = .runUntilStopped
     case ".work": self = .work(try arguments.require(nil))
     case ".ask": self = .ask(try arguments.require(nil))
     case ".elsewhere": self = .elsewhere(try arguments.require(nil))
@@ -121,12 +123,21 @@ extension ModeName: LiteralConvertible {
 }
 
 extension Limit: LiteralConvertible {
-  var literal: Literal { self == .poll ? .case("poll") : .case("forever") }
+  var literal: Literal {
+    switch self {
+    case .poll: .case("poll")
+    case .forever: .case("forever")
+    case .overdue: .case("overdue")
+    case .notANumber: .case("notANumber")
+    }
+  }
 
   init(_ literal: Literal) throws(LiteralError) {
     switch literal {
     case .call(".poll", []): self = .poll
     case .call(".forever", []): self = .forever
+    case .call(".overdue", []): self = .overdue
+    case .call(".notANumber", []): self = .notANumber
     default: throw .unexpected(literal, insteadOf: "a limit")
     }
   }

@@ -1,0 +1,148 @@
+extension RuleChapter {
+  static let modes = RuleChapter(title: "Modes", rules: making + emptiness + questions)
+
+  private static let making = [
+    Rule(
+      "R20", "Modes are equal when their names are.",
+      Script(
+        Program(
+          // The names of modes from 8 on are made anew each time.
+          sources: [.idle],
+          main: [
+            .add(.s0, .mode(8)), .asks(.contains(.s0, .mode(8))), .signal(0), .polls(.mode(8)), .remove(.s0, .mode(8)),
+            .asks(.contains(.s0, .mode(8))), .asks(.modes),
+          ]),
+        "contains(S0,m8)=yes 1m8 S0 0- =timedOut contains(S0,m8)=no modes=m0+m8")),
+    Rule(
+      "R21", "A new loop has the default mode, and it is common.",
+      Script(
+        Program(sources: [.idle], main: [.asks(.modes), .add(.s0, .common), .asks(.contains(.s0, .main))]),
+        "modes=m0 contains(S0,m0)=yes")),
+    Rule(
+      "R22", "Adding, posting and stopping make modes; running, asking, removing and making common do not.",
+      Script(
+        Program(
+          sources: [.idle], blocks: [Body()],
+          main: [
+            .asks(.contains(.s0, .mode(1))), .remove(.s0, .mode(2)), .runs(.mode(3)), .addCommonMode(4),
+            .asks(.nextDate(.mode(5))), .asks(.modes), .add(.s0, .mode(6)), .perform(0, [.mode(7), .mode(8)]),
+            .stopMode(9), .asks(.modes),
+          ]),
+        "contains(S0,m1)=no =finished next(m5)=none modes=m0 modes=m0+m6+m7+m8+m9")),
+    Rule(
+      "R23", "A mode is never removed.",
+      Script(
+        Program(sources: [.idle], main: [.add(.s0, .other), .invalidate(.s0), .runs(.other), .asks(.modes)]),
+        """
+        =finished modes=m0+m1
+        """)),
+    Rule(
+      "R24", "A run of an unknown or empty mode is finished at once, calls no observer and makes nothing.",
+      Script(
+        Program(observers: [.ofRuns], main: [.add(.o0, .main), .runs(), .runs(.other), .asks(.modes)]),
+        """
+        =finished =finished modes=m0
+        """)),
+  ]
+
+  private static let emptiness = [
+    Rule(
+      "R25",
+      "Sources, timers and blocks that the mode can run keep it alive; observers and other modes' blocks do not.",
+      Script(
+        Program(
+          sources: [.idle], observers: [.ofRuns], timers: [.at(9)], blocks: [Body()],
+          main: [
+            .add(.o0, .main), .polls(), .add(.s0, .main), .polls(), .remove(.s0, .main), .add(.t0, .main), .polls(),
+            .remove(.t0, .main), .posts(0, .other), .polls(), .posts(0, .common), .polls(), .polls(),
+          ]),
+        "=finished 1m0 E X 0- =timedOut 1m0 E X 0- =timedOut =finished 1m0 E B0 X 0- =timedOut =finished")),
+    Rule(
+      "R26", "What is not signalled or not due keeps a mode alive, and so does a timer in its last call-out.",
+      Script(
+        Program(timers: [.at(1, .polls(), .asks(.isValid(.t0)))], main: .adds(.t0) + [.polls(), .runs(), .polls()]),
+        "=timedOut @1 1m0 T0 =timedOut valid(T0)=yes 0- =finished =finished")),
+    Rule(
+      "R27", "On the main loop the main queue keeps the common modes alive.",
+      notShown: "Programs do not run on the main thread.",
+      test: "testTheMainQueueKeepsTheMainLoopAlive"),
+    Rule(
+      "R28", "Whether a mode is empty is asked before a run and after each pass, never before a sleep.",
+      Script(
+        Program(
+          sources: [.does(.invalidate(.s0))], observers: [.ofAll],
+          main: .adds(.o0, .s0) + [.signal(0), .runs(), .runs()]
+        ),
+        "1m0 E BT BS S0 X 0- =finished =finished"),
+      Script(
+        Program(
+          sources: [.idle], observers: [.ofAll, .at(Stages.beforeTimers, .once(.invalidate(.s0)))],
+          main: .adds(.o0, .o1, .s0) + [.runs()]),
+        coreFoundation: "1m0 E BT BT.1 BS BW asleep-for-ever~ AW X 0- =stopped",
+        ours: "1m0 E BT BT.1 BS X 0- =finished", [.m1])),
+    Rule(
+      "R28a", "A mode that holds only a block runs it, and then sleeps.",
+      Script(
+        Program(observers: [.ofAll], blocks: [Body()], main: .adds(.o0) + [.posts(0), .runs()]),
+        coreFoundation: "1m0 E BT BS B0 BW asleep-for-ever~ AW X 0- =stopped",
+        ours: "1m0 E BT BS B0 X 0- =finished", [.m1])),
+    Rule(
+      "R28b", "A mode that an entry observer empties makes a whole pass, sleep and all.",
+      Script(
+        Program(
+          sources: [.idle], observers: [.ofAll, .at(Stages.entry, .once(.invalidate(.s0)))],
+          main: .adds(.o0, .o1, .s0) + [.runs()]),
+        coreFoundation: "1m0 E E.1 BT BS BW asleep-for-ever~ AW X 0- =stopped",
+        ours: "1m0 E E.1 BT BS X 0- =finished", [.m1])),
+    Rule(
+      "R28c", "A sleeping loop does not notice that its mode has lost the last item.",
+      Script(
+        Program(
+          sources: [.idle], observers: [.ofWait], main: .adds(.o0, .s0) + [.runs()],
+          whileAsleep: [Interruption(at: 2, [.remove(.s0, .main)]), Interruption(at: 5, [.wakeUp])]),
+        coreFoundation: "1m0 BW @5 AW 0- =finished", ours: "1m0 BW @2 AW 0- =finished", [.m23])),
+    Rule(
+      "R29", "The pass in which the last timer fires finishes the run.",
+      Script(
+        Program(observers: [.ofAll], timers: [.at(3)], main: .adds(.o0, .t0) + [.runs()]),
+        """
+        1m0 E BT BS BW @3 AW T0 X 0- =finished
+        """)),
+  ]
+
+  private static let questions = [
+    Rule(
+      "R30", "The modes of a loop are those that were made; posting for the common modes makes one of that name.",
+      Script(
+        Program(blocks: [Body()], main: [.perform(0, [.common]), .asks(.modes)]),
+        coreFoundation: "modes=common+m0", ours: "modes=m0", [.m11])),
+    Rule(
+      "R31", "The current mode is that of the innermost run, in every call-out, and none outside.",
+      Script(
+        Program(
+          sources: [.does(.runs(.other), .asks(.isValid(.s0)))], observers: [.ofRuns], timers: [.at(1)],
+          main: .adds(.o0, .s0) + [
+            .add(.o0, .other), .add(.t0, .other), .signal(0), .polls(), .asks(.isValid(.s0)),
+          ]),
+        "1m0 E S0 2m1 E @1 T0 X 1m0 =finished valid(S0)=yes X 0- =timedOut valid(S0)=yes")),
+    Rule(
+      "R32", "The next date is that of the mode's first timer, also of one in its call-out; none for the pseudo-mode.",
+      Script(
+        Program(
+          timers: [.at(4), .at(-3, .asks(.nextDate(.main)))],
+          main: [
+            .asks(.nextDate(.main)), .add(.t0, .main), .asks(.nextDate(.main)), .add(.t1, .main),
+            .asks(.nextDate(.main)), .asks(.nextDate(.common)), .runs(), .asks(.nextDate(.main)),
+          ]),
+        """
+        next(m0)=none next(m0)=4 next(m0)=-3 next(common)=none 1m0 T1 next(m0)=-3 @4 T0 0- =finished next(m0)=none
+        """)),
+    Rule(
+      "R33", "The loop is waiting between the observers before and after the wait only.",
+      Script(
+        Program(
+          sources: [.idle], observers: [.ofAll], main: .adds(.o0, .s0) + [.runs()],
+          whileAsleep: [Interruption(at: 1, [.asks(.isValid(.s0)), .stop])]),
+        "1m0 E BT BS BW @1 valid(S0)=yes~ AW X 0- =stopped")),
+  ]
+}

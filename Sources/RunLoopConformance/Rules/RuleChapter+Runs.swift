@@ -1,0 +1,155 @@
+extension RuleChapter {
+  static let runs = RuleChapter(title: "Runs", rules: shape + results + limits)
+
+  private static let shape = [
+    Rule(
+      "R1",
+      "A run sets its mode, calls the entry observers, makes its passes, calls the exit observers, and gives back.",
+      Script(
+        Program(
+          sources: [.does(.runs(.other))], observers: [.ofRuns], timers: [.at(1, .stop), .at(2)],
+          main: .adds(.s0, .o0, .t1) + [.add(.o0, .other), .add(.t0, .other), .signal(0), .runs()]),
+        "1m0 E S0 2m1 E @1 T0 X 1m0 =stopped @2 T1 asleep-for-ever~ X 0- =stopped")),
+    Rule(
+      "R2",
+      "A pass: before timers, before sources, blocks, sources, blocks after a source, the wait, one class of what is ready, "
+        + "blocks, the result.",
+      Script(
+        Program(
+          sources: [.does(.posts(1))], observers: [.ofAll], timers: [.at(-1, .posts(2)), .at(1)],
+          blocks: [Body(), Body(), Body()],
+          main: .adds(.o0, .s0, .t0, .t1) + [.signal(0), .posts(0), .runs()]),
+        "1m0 E BT BS B0 S0 B1 T0 B2 BT BS BW @1 AW T1 BT BS BW asleep-for-ever~ AW X 0- =stopped")),
+    Rule(
+      "R3",
+      "A pass after a performed source, and a run without time, call no observers around the wait, and still look.",
+      Script(
+        Program(
+          sources: [.idle], observers: [.ofAll], timers: [.at(0), .at(1)],
+          main: .adds(.o0, .s0, .t0) + [.signal(0), .runsForSource, .add(.t1, .main), .work(1), .polls()]),
+        "1m0 E BT BS S0 T0 X 0- =handledSource @1 1m0 E BT BS T1 X 0- =timedOut")),
+    Rule(
+      "R4", "The main queue is asked before the wait, but not in a run's first pass nor after it was served.",
+      notShown: "Only the main loop serves the main queue, and programs run on other threads.",
+      test: "testTheMainQueueIsAskedBeforeTheWaitButNotInTheFirstPass"),
+    Rule(
+      "R5", "Timers fire only after the wait, and what they post runs behind them.",
+      Script(
+        Program(
+          observers: [.ofAll], timers: [.at(-1, .posts(0))], blocks: [Body()], main: .adds(.o0, .t0) + [.runs()]),
+        "1m0 E BT BS BW AW T0 B0 X 0- =finished")),
+  ]
+
+  private static let results = [
+    Rule(
+      "R6", "Of the results that hold, the first counts: handled source, timed out, stopped, stopped mode, finished.",
+      Script(
+        Program(
+          sources: [.does(.stop), .does(.stop, .stopMode(0), .invalidate(.s1))], blocks: [.once(.stop)],
+          main: .adds(.s0) + [.signal(0), .runsForSource]
+            + [.posts(0), .polls(), .invalidate(.s0), .add(.s1, .main), .signal(1), .runs(), .posts(0), .runs()]),
+        "1m0 S0 0- =handledSource 1m0 B0 0- =timedOut 1m0 S1 0- =stopped =stopped")),
+    Rule(
+      "R7", "A stop that loses to another result is forgotten.",
+      Script(
+        Program(
+          sources: [.does(.stop)], timers: [.at(2)],
+          main: .adds(.s0, .t0) + [.signal(0), .runsForSource, .invalidate(.s0), .runs()]),
+        "1m0 S0 0- =handledSource @2 1m0 T0 0- =finished")),
+    Rule(
+      "R8", "Of sources a run can return; of timers, blocks, observers and wake-ups it does not.",
+      Script(
+        Program(
+          sources: [.idle], observers: [.at(Stages.afterWaiting)], timers: [.at(1, .wakeUp), .at(2, .signal(0))],
+          blocks: [.once(.wakeUp)],
+          main: .adds(.s0, .o0, .t0, .t1) + [.posts(0), .runsForSource]),
+        "1m0 B0 AW @1 AW T0 @2 AW T1 S0 0- =handledSource")),
+    Rule(
+      "R9", "A run that returns after a source performs one; the others stay signalled.",
+      Script(
+        Program(
+          sources: [.idle, .idle],
+          main: .adds(.s0, .s1) + [
+            .signal(1), .signal(0), .runsForSource, .asks(.isSignalled(0)), .asks(.isSignalled(1)), .runsForSource,
+          ]),
+        "1m0 S1 0- =handledSource signalled(S0)=yes signalled(S1)=no 1m0 S0 0- =handledSource")),
+    Rule(
+      "R10", "A pass serves one port source, and each costs a whole round of observers.",
+      notShown: descriptorReason, test: "of two ready descriptors a pass serves one, with all its stages"),
+    Rule(
+      "R11", "Which of the ready ports is served is the kernel's business: the first to become ready.",
+      Script(
+        Program(
+          observers: [.ofWait, .at(Stages.beforeTimers, repeats: false, .once(.elsewhere([.wakeUp, .work(2)])))],
+          timers: [.at(1)], main: .adds(.o0, .o1, .t0) + [.runs()]),
+        coreFoundation: "1m0 BT.1 @2 BW AW BW AW T0 0- =finished", ours: "1m0 BT.1 @2 BW AW T0 0- =finished", [.m19]),
+      Script(
+        Program(
+          observers: [.ofWait, .at(Stages.beforeTimers, repeats: false, .once(.elsewhere([.work(2), .wakeUp])))],
+          timers: [.at(1)], main: .adds(.o0, .o1, .t0) + [.runs()]),
+        "1m0 BT.1 @2 BW AW T0 0- =finished")),
+  ]
+
+  private static let limits = [
+    Rule(
+      "R12", "A run without time, or with a negative one, makes one pass; it is never stopped or finished after it.",
+      Script(
+        Program(
+          sources: [.idle], observers: [.ofAll], blocks: [.once(.stop, .invalidate(.s0))],
+          main: .adds(.o0, .s0) + [
+            .polls(), .run(.main, .overdue, returnAfterSource: false), .signal(0),
+            .run(.main, .overdue, returnAfterSource: true), .posts(0), .polls(), .polls(),
+          ]),
+        """
+        1m0 E BT BS X 0- =timedOut 1m0 E BT BS X 0- =timedOut 1m0 E BT BS S0 X 0- =handledSource 1m0 E BT BS B0 X \
+        0- =timedOut =finished
+        """)),
+    Rule(
+      "R13", "A time of more than sixteen years, and what is no number, is without end.",
+      Script(
+        Program(
+          timers: [
+            TimerPlan(
+              date: 100_000_000, interval: 100_000_000,
+              body: Body([[], [], [], [], [], [.stop]], afterwards: [.invalidate(.t0)]))
+          ],
+          main: .adds(.t0) + [.runs(), .run(.main, .notANumber, returnAfterSource: false)]),
+        """
+        @100000000 1m0 T0 @200000000 T0 @300000000 T0 @400000000 T0 @500000000 T0 @600000000 T0 0- =stopped \
+        @700000000 1m0 T0 0- =finished
+        """)),
+    Rule(
+      "R14", "A finite time ends by a dispatch timer that wakes the loop, and is looked at when a pass ends.",
+      notShown: "A dispatch timer counts real time, and the programs' time is virtual.",
+      test: "a long call-out overruns the timeout, and the pass is completed"),
+    Rule(
+      "R15", "CFRunLoopRun runs the default mode without end, again and again, until it is stopped or finished.",
+      Script(
+        Program(
+          sources: [.idle, .idle], observers: [.ofRuns], timers: [.at(1, .stop)],
+          main: .adds(.o0, .s0, .t0) + [.signal(0), .runUntilStopped, .invalidate(.s0), .runUntilStopped]),
+        "1m0 E S0 @1 T0 X 0- =returned =returned")),
+    Rule(
+      "R16", "A run of the common pseudo-mode is finished at once.",
+      Script(
+        Program(
+          sources: [.idle], observers: [.ofRuns],
+          main: .adds(.o0, .s0) + [.add(.s0, .common), .run(.common, .forever, returnAfterSource: false)]),
+        "=finished")),
+    Rule(
+      "R17", "A run of a loop that is being deallocated is finished.",
+      notShown: "A program is at its end when its loop's thread is.", test: "a run on a loop that has ended is finished"
+    ),
+    Rule(
+      "R18", "Runs are of the calling thread's loop; only a private function runs another's.",
+      notShown: "It takes a run by another thread.",
+      test: "a loop cannot be run by another thread while its own runs it"),
+    Rule(
+      "R19", "Call-outs run under no lock, but for some of sources and of contexts.",
+      notShown: "It takes another thread that is held up.", test: "the call-outs of a run"),
+  ]
+
+  static let descriptorReason =
+    "Programs have no descriptors: where Core Foundation reads eight bytes of one at its edges, ours is level-triggered and "
+    + "reads none (M6, M7)."
+}

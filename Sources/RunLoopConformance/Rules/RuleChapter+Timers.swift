@@ -1,0 +1,147 @@
+extension RuleChapter {
+  static let timers = RuleChapter(title: "Timers", rules: dates + firing + belongings)
+
+  private static let dates = [
+    Rule(
+      "R92", "Dates of the wall clock are turned into ticks of the monotonic clock when they are set.",
+      notShown: "The virtual clocks do not move apart.",
+      test: "a date is a tick, to the nanosecond that the date can tell"),
+    Rule(
+      "R93", "Timers fire by their dates, those of one date as they were added or moved; a past date counts as now.",
+      Script(
+        Program(
+          timers: [.at(2), .at(-1), .at(0), .at(-5), .at(2)],
+          main: .adds(.t0, .t1, .timer(2), .timer(3), .timer(4)) + [.setDate(0, 2), .asks(.date(3)), .runs()]),
+        "date(T3)=-5 1m0 T1 T2 T3 @2 T4 T0 0- =finished")),
+    Rule(
+      "R94", "What is due is settled once; each is looked at again before its call.",
+      Script(
+        Program(
+          timers: [
+            .at(1, .setDate(1, 9), .remove(.timer(2), .main), .invalidate(.timer(3)), .setDate(4, 2), .work(2)),
+            .at(1), .at(1), .at(1), .at(1),
+          ],
+          main: .adds(.t0, .t1, .timer(2), .timer(3), .timer(4)) + [.runs()]),
+        "@1 1m0 T0 @3 T4 @9 T1 0- =finished"),
+      Script(
+        Program(
+          observers: [.ofWait], timers: [.at(1, .remove(.t1, .main), .setDate(2, 0)), .at(1), .at(8)],
+          main: .adds(.o0, .t0, .t1, .timer(2)) + [.add(.t1, .other), .runs()]),
+        "1m0 BW @1 AW T0 T1 BW AW T2 0- =finished")),
+    Rule(
+      "R95", "An interval of zero or less is none; a date further ahead than sixteen years counts as that far.",
+      Script(
+        Program(
+          timers: [TimerPlan(date: 1, interval: -1), TimerPlan(date: 1, interval: 0)],
+          main: .adds(.t0, .t1) + [.runs(), .asks(.isValid(.t0)), .asks(.isValid(.t1))]),
+        "@1 1m0 T0 T1 0- =finished valid(T0)=no valid(T1)=no"),
+      Script(
+        Program(timers: [.at(700_000_000)], main: .adds(.t0) + [.asks(.date(0)), .runs()]),
+        coreFoundation: "date(T0)=700000000 @504911232 1m0 T0 0- =finished",
+        ours: "date(T0)=700000000 @700000000 1m0 T0 0- =finished", [.m34])),
+    Rule(
+      "R96", "A timer that fires once is valid in its call-out and gone after it, whatever date it was given there.",
+      Script(
+        Program(
+          timers: [.at(1, .asks(.isValid(.t0)), .asks(.contains(.t0, .main)), .setDate(0, 5))],
+          main: .adds(.t0) + [.runs(), .asks(.isValid(.t0)), .asks(.contains(.t0, .main))]),
+        "@1 1m0 T0 valid(T0)=yes contains(T0,m0)=yes 0- =finished valid(T0)=no contains(T0,m0)=no")),
+    Rule(
+      "R97", "A repeating timer keeps its phase; what it missed is skipped.",
+      Script(
+        Program(
+          timers: [TimerPlan(date: 1, interval: 2, body: Body([[.work(5)], [], [.stop]]))],
+          main: .adds(.t0) + [.runs(), .asks(.date(0))]),
+        "@1 1m0 T0 @7 T0 @9 T0 0- =stopped date(T0)=11")),
+    Rule(
+      "R98", "In its call-out a timer still has the date for which it fires.",
+      Script(
+        Program(
+          timers: [TimerPlan(date: 1, interval: 2, body: .always(.asks(.date(0)), .stop))],
+          main: .adds(.t0) + [.runs(), .asks(.date(0))]),
+        "@1 1m0 T0 date(T0)=1 0- =stopped date(T0)=3")),
+    Rule(
+      "R99",
+      "A later date that is set in the call-out counts and gives a new phase; a past one fires again in the next pass.",
+      Script(
+        Program(
+          timers: [TimerPlan(date: 1, interval: 2, body: Body([[.setDate(0, 4)], [], [.stop]]))],
+          main: .adds(.t0) + [.runs()]),
+        "@1 1m0 T0 @4 T0 @6 T0 0- =stopped"),
+      Script(
+        Program(
+          observers: [.ofWait],
+          timers: [TimerPlan(date: 1, interval: 5, body: Body([[.work(1), .setDate(0, 0)], [.stop]]))],
+          main: .adds(.o0, .t0) + [.runs()]),
+        "1m0 BW @1 AW T0 @2 BW AW T0 0- =stopped"),
+      Script(
+        Program(
+          timers: [TimerPlan(date: 2, interval: 3, body: Body([[.setDate(0, 1)], [.asks(.date(0)), .stop]]))],
+          main: .adds(.t0) + [.runs()]),
+        coreFoundation: "@2 1m0 T0 @5 T0 date(T0)=5 0- =stopped",
+        ours: "@2 1m0 T0 T0 date(T0)=1 0- =stopped", [.m31]),
+      Script(
+        Program(timers: [.at(5)], main: [.setDate(0, 7), .asks(.date(0)), .invalidate(.t0), .asks(.date(0))]),
+        coreFoundation: "date(T0)=7 date(T0)=none", ours: "date(T0)=7 date(T0)=7", [.m28])),
+  ]
+
+  private static let firing = [
+    Rule(
+      "R99a", "A timer does not fire within its own call-out; others fire in nested runs, and then not again.",
+      Script(
+        Program(
+          timers: [TimerPlan(date: 1, interval: 1, body: Body([[.work(3), .polls()], [.stop]])), .at(1), .at(2)],
+          main: .adds(.t0, .t1, .timer(2)) + [.runs()]),
+        "@1 1m0 T0 @4 2m0 T1 T2 1m0 =timedOut @5 T0 0- =stopped")),
+    Rule(
+      "R99b", "A timer may be in several modes, once in each, and fires once for each date.",
+      Script(
+        Program(
+          timers: [TimerPlan(date: 1, interval: 2, body: .always(.stop))],
+          main: .adds(.t0, .t0) + [.add(.t0, .other), .runs(), .runs(.other), .asks(.date(0))]),
+        "@1 1m0 T0 0- =stopped @3 1m1 T0 0- =stopped date(T0)=5")),
+    Rule(
+      "R99c", "Invalidating a timer is final, takes it out of everything, and takes its date.",
+      Script(
+        Program(
+          timers: [TimerPlan(date: 1, interval: 1, body: .once(.invalidate(.t0)))],
+          main: .adds(.t0) + [
+            .add(.t0, .common), .runs(), .asks(.isValid(.t0)), .asks(.contains(.t0, .common)), .asks(.date(0)),
+            .setDate(0, 9), .add(.t0, .main), .runs(),
+          ]),
+        coreFoundation: "@1 1m0 T0 0- =finished valid(T0)=no contains(T0,common)=no date(T0)=none =finished",
+        ours: "@1 1m0 T0 0- =finished valid(T0)=no contains(T0,common)=no date(T0)=1 =finished", [.m28])),
+    Rule(
+      "R99d", "A timer that is removed in its call-out stays valid, its date goes on, and it may be added again.",
+      Script(
+        Program(
+          timers: [TimerPlan(date: 1, interval: 2, body: Body([[.remove(.t0, .main)], [.stop]]))],
+          main: .adds(.t0) + [.runs(), .asks(.isValid(.t0)), .asks(.date(0)), .add(.t0, .other), .runs(.other)]),
+        "@1 1m0 T0 0- =finished valid(T0)=yes date(T0)=3 @3 1m1 T0 0- =stopped")),
+    Rule(
+      "R99e", "A timer that is removed or invalidated during the sleep does not fire.",
+      Script(
+        Program(
+          sources: [.idle], timers: [.at(2), .at(3), .at(4, .stop)],
+          main: .adds(.s0, .t0, .t1, .timer(2)) + [.runs()],
+          whileAsleep: [Interruption(at: 1, [.remove(.t0, .main), .invalidate(.t1)])]),
+        "@4 1m0 T2 0- =stopped")),
+  ]
+
+  private static let belongings = [
+    Rule(
+      "R99f", "A tolerance means nothing on Linux.",
+      notShown: "Core Foundation's has no effect here, and programs have none; ours lets timers share wake-ups (M8).",
+      test: "timers whose ranges overlap share one wake-up, and the saving is counted"),
+    Rule(
+      "R99g", "A loop contains a timer only if the timer is its own, also among the common items.",
+      Script(
+        Program(
+          timers: [.at(5)],
+          main: [
+            .add(.t0, .common), .asks(.contains(.t0, .common)), .remove(.t0, .main), .asks(.contains(.t0, .common)),
+          ]),
+        coreFoundation: "contains(T0,common)=yes contains(T0,common)=no",
+        ours: "contains(T0,common)=yes contains(T0,common)=yes", [.m9])),
+  ]
+}

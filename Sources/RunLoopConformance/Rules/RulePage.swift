@@ -1,0 +1,77 @@
+/// The documentation's page of the rules: what both loops log when they are run.
+package struct RulePage {
+  private let coreFoundation: any Machine
+  private let ours: any Machine
+
+  package init() { self.init(coreFoundation: CoreFoundationMachine(), ours: RunLoopMachine()) }
+
+  /// A page of what other machines log.
+  init(coreFoundation: any Machine, ours: any Machine) {
+    self.coreFoundation = coreFoundation
+    self.ours = ours
+  }
+
+  /// The page of some chapters, made by running their programs.
+  package func text(of chapters: [RuleChapter] = RuleChapter.all) -> String {
+    var sections = [Self.head(chapters.flatMap(\.rules))]
+    for chapter in chapters {
+      sections.append("## \(chapter.title)")
+      sections += chapter.rules.map(section)
+    }
+    return sections.joined(separator: "\n\n") + "\n"
+  }
+
+  private static func head(_ rules: [Rule]) -> String {
+    let shown = rules.filter { !$0.scripts.isEmpty }
+    let different = shown.count { $0.scripts.contains { !$0.differences.isEmpty } }
+    return """
+      # The rules on both loops
+
+      What Core Foundation's loop and this one log of the same programs, rule by rule.
+
+      ## Overview
+
+      Of \(rules.count) rules of Core Foundation's loop, programs of one thread show \(shown.count): in \
+      \(shown.count - different) both loops log the same, in \(different) a difference of <doc:Differences> has a part. Of \
+      the others it is said why no program shows them. <doc:Rules> names the tests of every rule.
+
+      A program is a value: items, blocks, what the loop's thread does, and what another thread does while the loop sleeps. \
+      `.mode(0)` is the default mode, and a tick is a second of virtual time. A log has the letters of the rules: `E BT BS \
+      BW AW X` are the stages of an observer, `E.1` is the second observer; `S0`, `T0` and `B0` are the first source, timer \
+      and block; `S0+m0` and `S0-m0` say that a source was told of a mode that it entered or left; `=stopped` is the result \
+      of a run; `@3` says that it is tick 3 from here on, `1m0` that one run is active in mode 0, `0-` that none is; `~` \
+      that the loop is waiting. A loop that would sleep for ever is stopped.
+
+      This page is made by `Documentation/conformance`, which runs the programs.
+      """
+  }
+
+  private func section(_ rule: Rule) -> String {
+    let title = "### \(rule.name)\n\n\(rule.statement)"
+    switch rule.evidence {
+    case .programs(let scripts): return ([title] + scripts.map(section)).joined(separator: "\n\n")
+    case .none(let reason, let test):
+      return title + "\n\nNo program shows it. \(reason)"
+        + (test.map { " A test of our loop: *\(Self.words($0))*." } ?? "")
+    }
+  }
+
+  private func section(_ script: Script) -> String {
+    let program = "```\n\(script.program.source(width: 100))\n```"
+    let coreFoundation = coreFoundation.run(script.program).description
+    let ours = ours.run(script.program).description
+    if coreFoundation == ours { return program + "\n\n- Both: " + Self.code(ours) }
+    let differences = script.differences.sorted().map { "\n- \($0): \($0.summary)" }.joined()
+    return program + "\n\n- Core Foundation: \(Self.code(coreFoundation))\n- Ours: \(Self.code(ours))" + differences
+  }
+
+  private static func code(_ log: String) -> String { log.isEmpty ? "nothing." : "`\(log)`" }
+
+  /// The title of a test; a method's name, as XCTest has it, is taken apart.
+  private static func words(_ test: String) -> String {
+    guard test.hasPrefix("test"), !test.contains(" ") else { return test }
+    var words = ""
+    for letter in test.dropFirst("test".count) { words += letter.isUppercase ? " " + letter.lowercased() : "\(letter)" }
+    return String(words.drop { $0 == " " })
+  }
+}

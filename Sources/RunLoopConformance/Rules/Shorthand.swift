@@ -1,0 +1,71 @@
+// What the catalogue's programs are written with.
+
+/// Core Foundation's bits of an observer's activities.
+enum Stages {
+  static let entry: UInt = 1
+  static let beforeTimers: UInt = 2
+  static let beforeSources: UInt = 4
+  static let beforeWaiting: UInt = 32
+  static let afterWaiting: UInt = 64
+  static let exit: UInt = 128
+  static let all: UInt = 231
+}
+
+extension ModeName {
+  static let main = ModeName.mode(0)
+  static let other = ModeName.mode(1)
+}
+
+extension Item {
+  static let s0 = Item.source(0)
+  static let s1 = Item.source(1)
+  static let o0 = Item.observer(0)
+  static let o1 = Item.observer(1)
+  static let t0 = Item.timer(0)
+  static let t1 = Item.timer(1)
+}
+
+extension Action {
+  /// Runs a mode without end.
+  static func runs(_ mode: ModeName = .main) -> Action { .run(mode, .forever, returnAfterSource: false) }
+  /// Runs a mode for one pass.
+  static func polls(_ mode: ModeName = .main) -> Action { .run(mode, .poll, returnAfterSource: false) }
+  static let runsForSource = Action.run(.main, .forever, returnAfterSource: true)
+  static func posts(_ block: Int, _ mode: ModeName = .main) -> Action { .perform(block, [mode]) }
+  static func asks(_ question: Question) -> Action { .ask(question) }
+}
+
+extension [Action] {
+  /// Adds items to the default mode.
+  static func adds(_ items: Item...) -> [Action] { items.map { .add($0, .main) } }
+}
+
+extension Body {
+  /// Does this at its first call, and nothing later.
+  static func once(_ actions: Action...) -> Body { Body([actions]) }
+  /// Does this at every call.
+  static func always(_ actions: Action...) -> Body { Body(afterwards: actions) }
+}
+
+extension ObserverPlan {
+  /// Sees every stage, and does nothing.
+  static let ofAll = ObserverPlan(activities: Stages.all)
+  /// Sees the ends of runs.
+  static let ofRuns = ObserverPlan(activities: Stages.entry | Stages.exit)
+  /// Sees the wait.
+  static let ofWait = ObserverPlan(activities: Stages.beforeWaiting | Stages.afterWaiting)
+
+  static func at(_ activities: UInt, repeats: Bool = true, order: Int = 0, _ body: Body = Body()) -> ObserverPlan {
+    ObserverPlan(activities: activities, repeats: repeats, order: order, body: body)
+  }
+}
+
+extension SourcePlan {
+  static let idle = SourcePlan()
+  static func does(_ actions: Action...) -> SourcePlan { SourcePlan(body: Body([actions])) }
+}
+
+extension TimerPlan {
+  /// Fires once, and does this.
+  static func at(_ date: Int, _ actions: Action...) -> TimerPlan { TimerPlan(date: date, body: Body([actions])) }
+}

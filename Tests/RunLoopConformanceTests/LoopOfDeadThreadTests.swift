@@ -1,0 +1,37 @@
+import CoreFoundation
+import Foundation
+import Testing
+
+@testable import RunLoopConformance
+
+@Suite("Threads that find the loop of a dead one", .timeLimit(.minutes(5)))
+struct LoopOfDeadThreadTests {
+  /// Core Foundation makes the calling thread's loop, in the last round of the thread's destructors.
+  ///
+  /// It needs three rounds to let go of a loop.
+  private static let key: pthread_key_t = {
+    var key = pthread_key_t()
+    let answer = pthread_key_create(&key) { value in
+      let round = Int(bitPattern: value)
+      if round < 4 {
+        pthread_setspecific(LoopOfDeadThreadTests.key, UnsafeRawPointer(bitPattern: round + 1))
+      } else {
+        CFRunLoopGetCurrent()
+      }
+    }
+    precondition(answer == 0, "no thread-specific key is left (error \(answer))")
+    return key
+  }()
+
+  // R113, R118
+  @Test("a program has a new loop, though Core Foundation keeps loops of threads that had the ids of its own")
+  func fresh() {
+    let program = Program(timers: [TimerPlan(date: 2)], main: [.add(.timer(0), .mode(0)), .runUntilStopped])
+    for _ in 0..<50 {
+      // The next thread has the stack of this one, and so its id.
+      let thread = ProgramThread { pthread_setspecific(Self.key, UnsafeRawPointer(bitPattern: 1)) }
+      #expect(thread.end())
+      #expect("\(CoreFoundationMachine().run(program))" == "@2 1m0 T0 0- =returned")
+    }
+  }
+}
