@@ -72,6 +72,8 @@ extension RunLoopCore.RunLoop {
 extension Foundation.Port {
   /// Adds the port to a mode of a loop of ours, as `RunLoop.add(_:forMode:)` does.
   ///
+  /// Write the loop's name, `RunLoop.current`: a mere `.current` is Foundation's loop.
+  ///
   /// The corresponding Foundation method is `schedule(in:forMode:)`.
   @_disfavoredOverload
   public func schedule(in loop: RunLoopCore.RunLoop, forMode mode: RunLoopCore.RunLoop.Mode) {

@@ -6,7 +6,7 @@ extension RunLoopCore.RunLoop {
   /// Serves this loop while something in the body runs the thread's run loop of Foundation.
   ///
   /// What waits by a run of Foundation's loop leaves ours alone meanwhile: `Process.waitUntilExit()`, the waits of XCTest, a
-  /// library that spins `CFRunLoopRunInMode`. In the body this loop is a guest of that one, as by ``RunLoop/Guest``: its
+  /// library that spins `CFRunLoopRunInMode`. In the body this loop is a guest of that one, as by `RunLoop.Guest`: its
   /// timers, sources, blocks and messages come in the same run, and neither loop polls.
   ///
   /// ```swift
