@@ -1,5 +1,6 @@
 import CoreFoundation
 public import RunLoopCore
+import RunLoopThreads
 
 // Our loop inside Core Foundation's, for as long as somebody runs that one.
 extension RunLoopCore.RunLoop {
@@ -31,9 +32,25 @@ extension RunLoopCore.RunLoop {
   public func servedByCoreFoundation<Value>(mode: Mode = .default, _ body: () throws -> Value) throws -> Value {
     requireOwnThread()
     let guest = try CoreFoundationGuest(mode)
-    defer { guest.end() }
+    let depth = GuestDepth.ofCallingThread
+    depth.value += 1
+    defer {
+      depth.value -= 1
+      guest.end()
+    }
     return try body()
   }
+
+  /// Whether the calling thread's loop is a guest of Core Foundation's, so that nobody need serve that one.
+  static var isServedByCoreFoundation: Bool { GuestDepth.ofCallingThread.value > 0 }
+}
+
+/// How many guests of Core Foundation's loop a thread has, one within the other.
+private final class GuestDepth: @unchecked Sendable {
+  // Sendable: it is the thread's own.
+  var value = 0
+
+  static var ofCallingThread: GuestDepth { RunLoopThreads.Thread.current.attachment { GuestDepth() } }
 }
 
 /// A loop of ours as a source of Core Foundation's.

@@ -140,6 +140,21 @@ struct ServedByFoundationTests {
   }
 
   // M29
+  @Test("a timer of Foundation's that is added to our loop there is in Foundation's, which is not served later")
+  func foundationItems() {
+    let log = served { log, loop in
+      let timer = Foundation.Timer(fire: .distantPast, interval: 0, repeats: false) { _ in
+        log.write("F")
+        CFRunLoopStop(CFRunLoopGetCurrent())
+      }
+      log.write("\(loop.add(timer, forMode: .default))")
+      runFoundation { log.count(of: "F") > 0 }
+      log.write("\(loop.isServingCoreFoundation)")
+    }
+    #expect(log == "true F false")
+  }
+
+  // M29
   @Test("when the body has returned or thrown, each loop is by itself again")
   func end() {
     struct Failure: Error {}
