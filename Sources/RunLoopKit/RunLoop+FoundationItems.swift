@@ -8,10 +8,11 @@ extension RunLoopCore.RunLoop {
   ///
   /// It is added to Foundation's loop of this loop's thread, which this loop comes to serve, as by
   /// ``serveCoreFoundation()``. On the loop's thread that happens at once; from any other thread when the loop next runs in
-  /// the mode or in a common one. The timer keeps Foundation's defects; a `Timer` of this package has none of them.
+  /// the mode or in a common one. Where ``servedByCoreFoundation(mode:_:)`` runs Foundation's loop it is added to that, and
+  /// this one does not come to serve it. The timer keeps Foundation's defects; a `Timer` of this package has none of them.
   ///
-  /// - Returns: False if the loop's thread has ended, or the system has no descriptor left for the hosting, which is
-  ///   reported once.
+  /// - Returns: False if the loop's thread has ended, the loop is the guest of another one than Foundation's, or the system
+  ///   has no descriptor left for the hosting, which is reported once.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
   @_disfavoredOverload
@@ -55,7 +56,7 @@ extension RunLoopCore.RunLoop {
       return perform(inModes: [mode, .common]) { [self] in _ = withFoundation(mode, body) }
     }
     do {
-      try serveCoreFoundation()
+      if !RunLoopCore.RunLoop.isServedByCoreFoundation { try serveCoreFoundation() }
     } catch {
       Complaint.coreFoundation.report("what belongs to Foundation cannot be added to a run loop: \(error)")
       return false
@@ -71,6 +72,8 @@ extension RunLoopCore.RunLoop {
 
 extension Foundation.Port {
   /// Adds the port to a mode of a loop of ours, as `RunLoop.add(_:forMode:)` does.
+  ///
+  /// Write the loop's name, `RunLoop.current`: a mere `.current` is Foundation's loop.
   ///
   /// The corresponding Foundation method is `schedule(in:forMode:)`.
   @_disfavoredOverload

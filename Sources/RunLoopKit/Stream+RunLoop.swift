@@ -10,6 +10,10 @@ extension Stream {
   /// delegate, such as `open()`, is noticed when the loop makes a pass or is about to wait. A scheduled stream keeps the loop
   /// alive and is held by it until it is closed, has told of its end or of an error, or is removed.
   ///
+  /// It is the stream that says whether there are bytes. Of a pipe, a terminal or whatever else can be empty and is not over,
+  /// Foundation on Linux always says yes, so that a delegate which reads then stops the loop until some come: give the
+  /// descriptor to a `RunLoop.DescriptorSource` instead.
+  ///
   /// Any thread that may use the stream. Write the loop's name, `RunLoop.current`: a mere `.current` is Foundation's loop.
   ///
   /// The corresponding Foundation method is `schedule(in:forMode:)`.

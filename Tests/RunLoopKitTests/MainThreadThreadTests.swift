@@ -52,7 +52,8 @@ final class MainThreadThreadTests: XCTestCase {
     XCTAssertTrue(thread.isFinished)
   }
 
-  // Theirs is that a name of more than 15 bytes is not taken. It is here, whole; the kernel keeps what fits.
+  // Theirs are that the first name is the process's, and that one of more than 15 bytes is not taken. Here a thread has no
+  // name until it is given one, and takes any, whole; the kernel keeps what fits.
   func testTheMainThreadHasAName() throws {
     let before = Thread.current.name
     let kernelsName = try System.nameOfMainThread()

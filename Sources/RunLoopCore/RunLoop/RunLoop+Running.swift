@@ -138,7 +138,8 @@ extension RunLoop {
   /// In the last destructors of a thread its loop has ended, and a run is finished.
   private var isCallersToRun: Bool { isOwnThread || (hasEnded && threadID == RunLoop.callingThreadID) }
 
-  func requireOwnThread() {
+  /// Ends the process unless the calling thread may run the loop.
+  package func requireOwnThread() {
     guard !isCallersToRun else { return }
     fatalError(
       "the run loop of thread \(threadName(threadID)) cannot be run by thread "

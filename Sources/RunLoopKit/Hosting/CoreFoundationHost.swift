@@ -164,9 +164,7 @@ extension CoreFoundationHost {
     context.getPort = { info in CoreFoundationHost.at(info)?.gate.descriptor ?? -1 }
     // Core Foundation reads from the descriptor, which an epoll set answers with an error, and then calls this.
     context.perform = { info in CoreFoundationHost.at(info)?.gateHasOpened() }
-    return withUnsafeMutablePointer(to: &context) { context in
-      context.withMemoryRebound(to: CFRunLoopSourceContext.self, capacity: 1) { CFRunLoopSourceCreate(nil, 0, $0) }
-    }
+    return context.makeSource()
   }
 
   private func makeObserver(_ activities: [CFRunLoopActivity], order: CFIndex) -> CFRunLoopObserver? {
@@ -203,6 +201,16 @@ extension CoreFoundationHost {
     guard mode.hasSource, let source else { return }
     mode.hasSource = false
     CFRunLoopRemoveSource(runLoop, source, mode.name)
+  }
+}
+
+extension CFRunLoopSourceContext1 {
+  /// A source of this context, which Core Foundation wants to be given as one of the other version.
+  func makeSource() -> CFRunLoopSource? {
+    withUnsafePointer(to: self) { context in
+      let context = UnsafeMutableRawPointer(mutating: context)
+      return CFRunLoopSourceCreate(nil, 0, context.assumingMemoryBound(to: CFRunLoopSourceContext.self))
+    }
   }
 }
 

@@ -45,3 +45,15 @@ func listen(on port: SocketPort) -> Bool {
   return port.send(before: Date(), components: parts, from: nil, reserved: 0)
     && port.send(before: Date(), msgid: 7, components: nil, from: nil, reserved: 0)
 }
+
+// MARK: Others: delegates of socket ports
+final class SocketReceiver: PortDelegate {
+  func handle(_ message: PortMessage) { print(message.msgid, message.components ?? []) }
+}
+
+func attach(_ receiver: SocketReceiver, to port: SocketPort) -> Bool {
+  port.setDelegate(receiver)
+  defer { port.setDelegate(nil) }
+  let delegate: (any PortDelegate)? = port.delegate()
+  return delegate === receiver
+}

@@ -1,0 +1,69 @@
+public import Foundation
+import RunLoopCore
+public import RunLoopFoundation
+
+// A delegate in our spelling for Foundation's socket ports.
+extension SocketPort {
+  /// Sets who receives the messages of this port, in the spelling of this package.
+  ///
+  /// The delegate is called on the thread of the loop that the port is in, and is not kept alive. Its messages have the
+  /// parts and the number; they name no ports, as those are Foundation's, which a `Foundation.PortDelegate` is told.
+  ///
+  /// The corresponding Foundation method is `setDelegate(_:)`, which also takes the delegate away: `setDelegate(nil)`.
+  @_disfavoredOverload
+  public func setDelegate(_ delegate: (any RunLoopFoundation.PortDelegate)?) {
+    setDelegate(SocketDelegates.shared.translator(of: self, delegate))
+  }
+
+  /// Who receives the messages of this port, if it is one of this package's spelling.
+  ///
+  /// Name the type that is asked for, as in `let delegate: (any PortDelegate)?`: otherwise it is Foundation's method that is
+  /// called. The corresponding Foundation method is `delegate()`.
+  @_disfavoredOverload
+  public func delegate() -> (any RunLoopFoundation.PortDelegate)? {
+    let delegate: (any Foundation.PortDelegate)? = delegate()
+    return (delegate as? MessageTranslator)?.delegate
+  }
+}
+
+/// Gives the messages of a port of Foundation's to a delegate of ours.
+private final class MessageTranslator: Foundation.PortDelegate {
+  private(set) weak var delegate: (any RunLoopFoundation.PortDelegate)?
+
+  init(_ delegate: any RunLoopFoundation.PortDelegate) { self.delegate = delegate }
+
+  func handle(_ message: Foundation.PortMessage) {
+    let translated = RunLoopFoundation.PortMessage(sendPort: nil, receivePort: nil, components: message.components)
+    translated.msgid = message.msgid
+    delegate?.handle(translated)
+  }
+}
+
+/// Keeps the translators for as long as their ports live, since a port keeps no delegate.
+private final class SocketDelegates: @unchecked Sendable {
+  // Sendable: the entries are guarded by the lock.
+
+  private struct Entry {
+    weak var port: SocketPort?
+    let translator: MessageTranslator
+  }
+
+  static let shared = SocketDelegates()
+  private let lock = Lock()
+  private var entries: [ObjectIdentifier: Entry] = [:]
+
+  /// The translator of a port for a delegate, in place of the one before; nil for none.
+  func translator(
+    of port: SocketPort, _ delegate: (any RunLoopFoundation.PortDelegate)?
+  ) -> (any Foundation.PortDelegate)? {
+    let made = delegate.map(MessageTranslator.init)
+    lock.lock()
+    let before = entries
+    entries = entries.filter { $0.value.port != nil }
+    entries[ObjectIdentifier(port)] = made.map { Entry(port: port, translator: $0) }
+    lock.unlock()
+    // Released outside the lock.
+    withExtendedLifetime(before) {}
+    return made
+  }
+}

@@ -1,0 +1,229 @@
+import CoreFoundation
+import Foundation
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import Testing
+
+/// Our loop inside Foundation's, whoever runs that.
+@Suite("A loop that Core Foundation's serves", .timeLimit(.minutes(5)))
+struct ServedByFoundationTests {
+  // M29
+  @Test("timers, blocks, signalled sources, messages and descriptors are served in runs of Foundation's loop")
+  func everything() throws {
+    let pipe = try RawPipe()
+    let log = served { log, loop in
+      let port = Port { _, message in log.write("M\(message.id)") }
+      loop.add(port, forMode: .common)
+      let source = RunLoop.Source { log.write("S") }
+      loop.add(source, forMode: .default)
+      try loop.add(
+        RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in log.write("D\(pipe.read())") },
+        forMode: .default)
+      // Each begins when the one before has been seen.
+      let steps: [(begin: @Sendable () -> Void, seen: String)] = [
+        ({ loop.perform { log.write("B") } }, "B"),
+        ({ loop.add(Timer(timeInterval: 0.001, repeats: false) { _ in log.write("T") }, forMode: .default) }, "T"),
+        (
+          {
+            source.signal()
+            loop.wakeUp()
+          }, "S"
+        ),
+        ({ _ = port.send(before: .distantFuture, msgid: 7, components: nil, from: nil, reserved: 0) }, "M7"),
+        ({ pipe.write([5]) }, "D5"),
+      ]
+      for step in steps {
+        step.begin()
+        runFoundation { log.count(of: step.seen) > 0 }
+        log.write("|")
+        let thread = Thread { step.begin() }
+        thread.start()
+        runFoundation { log.count(of: step.seen) > 1 }
+        try thread.join()
+      }
+      port.invalidate()
+    }
+    #expect(log == "B | B T | T S | S M7 | M7 D5 | D5")
+  }
+
+  // M29
+  @Test("our timers fire while a process is waited for", arguments: [false, true])
+  func process(inCallOut: Bool) {
+    let log = onNewThread {
+      let log = Log()
+      let loop = RunLoop.current
+      @Sendable func wait() {
+        do {
+          // The process ends when its input does, and that is what a timer of ours ends.
+          let process = Process()
+          process.executableURL = URL(fileURLWithPath: "/bin/cat")
+          var ends: [Int32] = [0, 0]
+          try #require(pipe(&ends) == 0)
+          let writing = ends[1]
+          try #require(fcntl(writing, F_SETFD, FD_CLOEXEC) == 0)
+          process.standardInput = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
+          try loop.servedByCoreFoundation {
+            try process.run()
+            loop.add(
+              Timer(timeInterval: 0.001, repeats: true) { timer in
+                log.write("T")
+                guard log.count(of: "T") == 3 else { return }
+                timer.invalidate()
+                close(writing)
+              }, forMode: .default)
+            process.waitUntilExit()
+          }
+          log.write("exit \(process.terminationStatus)")
+        } catch {
+          log.write("\(error)")
+        }
+      }
+      if inCallOut {
+        loop.perform { wait() }
+        loop.run()
+      } else {
+        wait()
+      }
+      return log.text
+    }
+    #expect(log == "T T T exit 0")
+  }
+
+  // M29, R108
+  @Test("our loop may be run in a call-out of Foundation's, and Foundation's in one of ours")
+  func nested() {
+    let log = served { log, loop in
+      foundationTimer(after: 0.001) { _ in
+        log.write("F[")
+        loop.after(0.001) {
+          log.write("T[")
+          foundationTimer(after: 0.001) { _ in
+            log.write("G")
+            CFRunLoopStop(CFRunLoopGetCurrent())
+          }
+          runFoundation { log.count(of: "G") > 0 }
+          log.write("]")
+          loop.stop()
+        }
+        loop.runUntilStopped()
+        log.write("]")
+        CFRunLoopStop(CFRunLoopGetCurrent())
+      }
+      runFoundation { log.text.hasSuffix("] ]") }
+    }
+    #expect(log == "F[ T[ G ] ]")
+  }
+
+  // M29
+  @Test("a mode is served in runs of the mode of the same name")
+  func modes() {
+    let log = onNewThread {
+      let log = Log()
+      let loop = RunLoop.current
+      do {
+        try loop.servedByCoreFoundation(mode: "mine") {
+          loop.perform(inModes: ["mine"]) { log.write("mine") }
+          loop.perform { log.write("default") }
+          _ = Foundation.RunLoop.current.run(mode: .default, before: .distantFuture)
+          log.write("|")
+          while log.count(of: "mine") == 0 {
+            _ = Foundation.RunLoop.current.run(mode: Foundation.RunLoop.Mode("mine"), before: .distantFuture)
+          }
+        }
+      } catch {
+        log.write("\(error)")
+      }
+      return log.text
+    }
+    #expect(log == "| mine")
+  }
+
+  // M29
+  @Test("a timer of Foundation's that is added to our loop there is in Foundation's, which is not served later")
+  func foundationItems() {
+    let log = served { log, loop in
+      let timer = Foundation.Timer(fire: .distantPast, interval: 0, repeats: false) { _ in
+        log.write("F")
+        CFRunLoopStop(CFRunLoopGetCurrent())
+      }
+      log.write("\(loop.add(timer, forMode: .default))")
+      runFoundation { log.count(of: "F") > 0 }
+      log.write("\(loop.isServingCoreFoundation)")
+    }
+    #expect(log == "true F false")
+  }
+
+  // M29
+  @Test("when the body has returned or thrown, each loop is by itself again")
+  func end() {
+    struct Failure: Error {}
+    let log = onNewThread {
+      let log = Log()
+      let loop = RunLoop.current
+      do {
+        try loop.servedByCoreFoundation { throw Failure() }
+      } catch {
+        log.write("\(error)")
+      }
+      loop.perform { log.write("B") }
+      _ = Foundation.RunLoop.current.run(mode: .default, before: .distantFuture)
+      log.write("|")
+      loop.run()
+      return log.text
+    }
+    #expect(log == "Failure() | B")
+  }
+
+  // M29, M33
+  @Test("a loop that serves Core Foundation's is not served by it, nor is the common pseudo-mode")
+  func refused() {
+    let log = hosted { rig in
+      do {
+        try rig.loop.servedByCoreFoundation { rig.write("called") }
+      } catch {
+        rig.write("\(error)")
+      }
+      rig.loop.stopServingCoreFoundation()
+      do {
+        try rig.loop.servedByCoreFoundation(mode: .common) { rig.write("called") }
+      } catch RunLoopError.notAMode(let mode) {
+        rig.write("\(mode == .common)")
+      }
+    }
+    #expect(log == "\(RunLoopError.hasHost) true")
+  }
+
+  // M15
+  @Test("on a thread that is not the loop's it is a failed precondition")
+  func otherThread() async {
+    await #expect(processExitsWith: .failure) {
+      let loop = RunLoop.current
+      onNewThread { try? loop.servedByCoreFoundation {} }
+    }
+  }
+}
+
+/// Runs a body on a new thread whose loop Core Foundation's serves, and gives what was logged.
+private func served(_ body: @escaping @Sendable (Log, RunLoop) throws -> Void) -> String {
+  onNewThread {
+    let log = Log()
+    do {
+      try RunLoop.current.servedByCoreFoundation { try body(log, .current) }
+    } catch {
+      log.write("\(error)")
+    }
+    return log.text
+  }
+}
+
+/// Runs Foundation's loop until a condition holds, which a source makes true, or whoever stops the run.
+private func runFoundation(until holds: () -> Bool) {
+  while !holds() { _ = Foundation.RunLoop.current.run(mode: .default, before: .distantFuture) }
+}
+
+extension RunLoop {
+  fileprivate func after(_ seconds: Double, _ body: @escaping @Sendable () -> Void) {
+    add(Timer(timeInterval: seconds, repeats: false) { _ in body() }, forMode: .default)
+  }
+}
