@@ -30,7 +30,7 @@ package enum Difference: Int, CaseIterable, Hashable, Sendable {
   /// A timer keeps the date that its call-out gives it.
   case m31 = 31
   /// A date is kept, however far ahead it lies.
-  case m34 = 33
+  case m34 = 34
 }
 
 extension Difference: Comparable, CustomStringConvertible {
