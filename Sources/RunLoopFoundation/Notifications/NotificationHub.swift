@@ -73,6 +73,14 @@ extension NotificationHub {
     let entry = NotificationList.Entry(
       sequence: lastSequence, notification: notification, modes: modes, outlet: outlet)
     if style == .whenIdle { idle.append(entry) } else { asap.append(entry) }
+    wakeHostedLoop()
+  }
+
+  /// Wakes the loop if it sleeps in another's, one of whose call-outs has queued what this sleep keeps waiting.
+  private func wakeHostedLoop() {
+    // Its own thread finds it asleep only there.
+    guard loop.isWaiting, let mode = loop.currentMode else { return }
+    if isWaiting(for: mode, isCommon: loop.isInCommonMode) { loop.wakeUp() }
   }
 
   /// Takes the notifications of one queue that match another.

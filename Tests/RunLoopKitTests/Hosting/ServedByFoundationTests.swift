@@ -155,6 +155,29 @@ struct ServedByFoundationTests {
   }
 
   // M29
+  @Test("what a call-out of Foundation's queues is posted in the same run", arguments: [true, false])
+  func notificationQueue(isAsap: Bool) {
+    let log = served { log, loop in
+      postFromFoundationTimer(isAsap ? .asap : .whenIdle, log) { CFRunLoopStop(CFRunLoopGetCurrent()) }
+      runFoundation { log.count(of: "N") > 0 }
+    }
+    #expect(log == "F N")
+  }
+
+  // M33
+  @Test("what a call-out of Foundation's queues is posted in a wait in which it is served", arguments: [true, false])
+  func notificationQueueOfHost(isAsap: Bool) {
+    let log = hosted { rig in
+      rig.keepAlive()
+      let log = Log()
+      postFromFoundationTimer(isAsap ? .asap : .whenIdle, log) { rig.loop.stop() }
+      rig.run()
+      rig.write(log.text)
+    }
+    #expect(log == "stopped F N")
+  }
+
+  // M29
   @Test("when the body has returned or thrown, each loop is by itself again")
   func end() {
     struct Failure: Error {}
@@ -220,6 +243,22 @@ private func served(_ body: @escaping @Sendable (Log, RunLoop) throws -> Void) -
 /// Runs Foundation's loop until a condition holds, which a source makes true, or whoever stops the run.
 private func runFoundation(until holds: () -> Bool) {
   while !holds() { _ = Foundation.RunLoop.current.run(mode: .default, before: .distantFuture) }
+}
+
+/// Has a timer of Foundation's queue a notification, and logs both; something is done when it is posted.
+private func postFromFoundationTimer(
+  _ style: NotificationQueue.PostingStyle, _ log: Log, _ body: @escaping @Sendable () -> Void
+) {
+  let center = NotificationCenter()
+  let queue = NotificationQueue(notificationCenter: center)
+  foundationTimer(after: 0.001) { _ in
+    log.write("F")
+    queue.enqueue(Notification(name: .init("N")), postingStyle: style)
+  }
+  _ = center.addObserver(forName: .init("N"), object: nil, queue: nil) { _ in
+    log.write("N")
+    body()
+  }
 }
 
 extension RunLoop {
