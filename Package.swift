@@ -25,6 +25,7 @@ let package = Package(
     .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
     .library(name: "RunLoopCore", targets: ["RunLoopCore"]),
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
+    .library(name: "RunLoopPorts", targets: ["RunLoopPorts"]),
     .executable(name: "runloop", targets: ["runloop"]),
     .executable(name: "conformance", targets: ["conformance"]),
     .executable(name: "network-thread", targets: ["network-thread"]),
@@ -37,11 +38,14 @@ let package = Package(
     .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "RunLoopKit",
-      dependencies: ["CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopThreads"],
+      dependencies: [
+        "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopPorts", "RunLoopThreads",
+      ],
       swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
@@ -75,6 +79,9 @@ let package = Package(
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopPortsTests", dependencies: ["RunLoopPorts", "RunLoopCore", "CRunLoopSystem"],
+      swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopKitTests", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads"],
       swiftSettings: swiftSettings),

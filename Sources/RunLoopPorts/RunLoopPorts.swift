@@ -1,0 +1,1 @@
+// What wakes a loop from outside: message ports between processes, sockets, signals, child processes, file changes.
