@@ -29,6 +29,8 @@ let package = Package(
     .executable(name: "runloop", targets: ["runloop"]),
     .executable(name: "network-thread", targets: ["network-thread"]),
     .executable(name: "pinned-database", targets: ["pinned-database"]),
+    .executable(name: "echo-server", targets: ["echo-server"]),
+    .executable(name: "echo-client", targets: ["echo-client"]),
     .executable(name: "defects", targets: ["defects"]),
     .executable(name: "glib-host", targets: ["glib-host"]),
   ],
@@ -46,6 +48,12 @@ let package = Package(
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
     .executableTarget(
       name: "network-thread", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Examples/network-thread",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "echo-server", dependencies: ["RunLoopCore", "RunLoopPorts", "RunLoopThreads"],
+      path: "Examples/echo-server", swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "echo-client", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/echo-client",
       swiftSettings: swiftSettings),
     .target(
       name: "CStore", path: "Examples/CStore", cSettings: hasSQLite ? [.define("HAS_SQLITE")] : [],

@@ -1,5 +1,5 @@
 import Glibc
-import RunLoopCore
+public import RunLoopCore
 
 /// A socket that accepts connections.
 ///

@@ -31,6 +31,9 @@ extension Socket {
       if queue.count > 0, events.contains(.writable) || !troubles.isEmpty { flush() }
       if state.receives, events.contains(.readable) || !troubles.isEmpty {
         receive()
+      } else if events.contains(.readable) {
+        // Found before it was paused, or in a run within the handler.
+        updateInterest()
       } else if state.phase == .open, queue.count == 0, !troubles.isEmpty {
         // Nothing is to be read, and nothing can be written any more.
         failOrEnd()

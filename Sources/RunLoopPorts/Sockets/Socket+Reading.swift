@@ -47,8 +47,9 @@ extension Socket {
     case .handler: receiveForHandler()
     case .request:
       state.toldReadable()
-      updateInterest()
       tell(.readable)
+      // A handler that has read costs no system call.
+      updateInterest()
     case .waiter: receiveForTask()
     }
   }
