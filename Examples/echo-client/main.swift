@@ -8,8 +8,13 @@ import Glibc
 import RunLoopCore
 import RunLoopPorts
 
-func fail(_ message: String, status: Int32 = 1) -> Never {
-  fputs("echo-client: \(message)\n", stderr)
+@Sendable func say(_ message: String) {
+  var line = "echo-client: \(message)\n"
+  line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}
+
+@Sendable func fail(_ message: String, status: Int32 = 1) -> Never {
+  say(message)
   exit(status)
 }
 
@@ -32,14 +37,14 @@ let loop = RunLoop.current
       case .writable, .readable, .ended: break
       case .closed(nil): loop.stop()
       case .closed(let error?):
-        fputs("echo-client: \(address): \(error)\n", stderr)
+        say("\(address): \(error)")
         if case .system(let error) = error, error.call != "connect" { exit(1) }
         connect(addresses.dropFirst())
       }
     }
     try loop.add(socket, forMode: .default)
   } catch {
-    fputs("echo-client: \(address): \(error)\n", stderr)
+    say("\(address): \(error)")
     connect(addresses.dropFirst())
   }
 }

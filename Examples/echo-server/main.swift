@@ -11,8 +11,13 @@ import RunLoopThreads
 
 let usage = "usage: echo-server [--port N] [--host H]"
 
-func fail(_ message: String, status: Int32) -> Never {
-  fputs("echo-server: \(message)\n", stderr)
+@Sendable func say(_ message: String, on descriptor: Int32 = STDERR_FILENO) {
+  var line = message + "\n"
+  line.withUTF8 { _ = write(descriptor, $0.baseAddress, $0.count) }
+}
+
+@Sendable func fail(_ message: String, status: Int32) -> Never {
+  say("echo-server: \(message)")
   exit(status)
 }
 
@@ -37,12 +42,12 @@ while let name = arguments.popFirst() {
     case .received(let bytes): if try !connection.write(bytes) { connection.pauseReading() }
     case .writable: connection.resumeReading()
     case .ended: connection.shutDown(.write)
-    case .closed(let error?): fputs("echo-server: \(error)\n", stderr)
+    case .closed(let error?): say("echo-server: \(error)")
     case .connected, .readable, .closed(nil): break
     }
   } catch {
     // The queue is full only for who writes on after it was told to wait.
-    fputs("echo-server: \(error)\n", stderr)
+    say("echo-server: \(error)")
     connection.invalidate()
   }
 }
@@ -55,14 +60,13 @@ do {
     switch event {
     case .accepted(let connection):
       connection.handler = echo
-      do { try loop.add(connection, forMode: .default) } catch { fputs("echo-server: \(error)\n", stderr) }
-    case .exhausted(let error): fputs("echo-server: no connection can be accepted now: \(error)\n", stderr)
+      do { try loop.add(connection, forMode: .default) } catch { say("echo-server: \(error)") }
+    case .exhausted(let error): say("echo-server: no connection can be accepted now: \(error)")
     case .closed(let error): fail("\(error)", status: 1)
     }
   }
   try loop.add(listener, forMode: .default)
-  print("listening on \(listener.address)")
-  fflush(stdout)
+  say("listening on \(listener.address)", on: STDOUT_FILENO)
   try thread.join()
 } catch {
   fail("\(error)", status: 1)
