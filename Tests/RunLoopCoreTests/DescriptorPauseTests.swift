@@ -139,7 +139,9 @@ struct DescriptorPauseTests {
   func otherThread() throws {
     let pipe = try Pipe()
     pipe.write()
-    let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in source.invalidate() }
+    let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in
+      source.invalidate()
+    }
     source.pause()
     let running = RunningLoop { loop, log in
       do { try loop.add(source, forMode: .default) } catch { log.write("\(error)") }
@@ -154,12 +156,15 @@ struct DescriptorPauseTests {
     let pipe = try Pipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
-      let token = Token(log)
-      let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable, repeats: false) { source, _ in
-        token.touch()
-        log.write("D \(source.isValid) \(loop.contains(source, forMode: .default))")
-      }
-      do { try loop.add(source, forMode: .default) } catch { log.write("\(error)") }
+      do {
+        let token = Token(log)
+        let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable, repeats: false) {
+          source, _ in
+          token.touch()
+          log.write("D \(source.isValid) \(loop.contains(source, forMode: .default))")
+        }
+        try loop.add(source, forMode: .default)
+      } catch { log.write("\(error)") }
       loop.run(log)
     }
     #expect(log == "D false false released finished")

@@ -41,7 +41,7 @@ struct SocketAddressTests {
       ("127.0.0.1:65536", .notAPort("65536")), ("127.0.0.1:+1", .notAPort("+1")), ("127.0.0.1:-1", .notAPort("-1")),
       ("localhost:80", .notNumeric(host: "localhost")), ("127.0.0.256:80", .notNumeric(host: "127.0.0.256")),
       ("127.1:80", .notNumeric(host: "127.1")), ("::1:80", .noBrackets("::1:80")),
-      ("[127.0.0.1]:80", .notNumeric(host: "[127.0.0.1]")), ("[::1]80", .notNumeric(host: "[:")),
+      ("[127.0.0.1]:80", .notNumeric(host: "[127.0.0.1]")), ("[::1]80", .notAPort("1]80")),
       ("[::1%nowhere0]:80", .unknownInterface("nowhere0")), ("127.0.0.1\0:80", .notNumeric(host: "127.0.0.1\0")),
       ("unix:", .notAPath("")), ("unix:@", .notAPath("")), ("unix:/a\0b", .notAPath("/a\0b")),
     ])

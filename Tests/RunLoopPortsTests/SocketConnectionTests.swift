@@ -12,7 +12,7 @@ struct SocketConnectionTests {
     let log = onSocketLoop { loop, log in
       let listener = try loop.listen(at: address) { socket, event in
         switch event {
-        case .received(let bytes): try? socket.write(bytes)
+        case .received(let bytes): _ = try? socket.write(bytes)
         case .ended: socket.shutDown(.write)
         case .closed:
           log.write("server:\(event.word)")
@@ -23,7 +23,7 @@ struct SocketConnectionTests {
       try loop.connect(listener.address) { socket, event in
         log.write(event.word)
         switch event {
-        case .connected: try? socket.write("hello")
+        case .connected: _ = try? socket.write("hello")
         case .received: socket.shutDown(.write)
         case .closed: if log.count(of: "server:closed") == 1 { loop.stop() }
         default: break
@@ -59,7 +59,8 @@ struct SocketConnectionTests {
     let path = socketPath()
     let address = try SocketAddress(path: path)
     #expect(socketFailure { _ = try Socket(connectingTo: address) } == "connect:\(ENOENT)")
-    #expect(socketFailure { _ = try Socket(connectingTo: SocketAddress(abstractName: path)) } == "connect:\(ECONNREFUSED)")
+    let name = try SocketAddress(abstractName: path)
+    #expect(socketFailure { _ = try Socket(connectingTo: name) } == "connect:\(ECONNREFUSED)")
   }
 
   @Test("one side may end while the other goes on")
@@ -68,7 +69,7 @@ struct SocketConnectionTests {
       let listener = try loop.listen { socket, event in
         guard case .ended = event else { return }
         // What is written after the end of the other side still arrives.
-        try? socket.write("after")
+        _ = try? socket.write("after")
         socket.shutDown(.write)
       }
       try loop.connect(listener.address) { socket, event in
@@ -98,7 +99,7 @@ struct SocketConnectionTests {
       }
       try loop.connect(listener.address) { socket, event in
         log.write(event.word)
-        if case .connected = event { try? socket.write("x") }
+        if case .connected = event { _ = try? socket.write("x") }
         if case .closed = event { loop.stop() }
       }
       loop.runUntilStopped()
@@ -162,22 +163,25 @@ struct SocketConnectionTests {
   @Test("a connection on which nothing happens times out, and not while something does")
   func idleTimeout() throws {
     let (one, other) = try socketPair()
-    let log = onSocketLoop { loop, log in
+    let log = onVirtualTime { time, loop in
+      let log = SocketLog()
+      let milliseconds: @Sendable () -> Int64 = { time.now.nanoseconds / 1_000_000 }
       var options = Socket.Options()
       options.idleTimeout = .milliseconds(50)
-      let socket = try Socket(takingOver: one, options: options) { _, event in log.write(event.word) }
-      let start = loop.now
-      try loop.add(socket, forMode: .default)
-      let last = SocketBox(start)
-      loop.add(
-        Timer(deadline: loop.now.advanced(by: .milliseconds(30)), interval: nil) { _ in
-          _ = write(other, "x", 1)
-          last.value = loop.now
-        }, forMode: .default)
-      log.write("\(loop.runUntilStopped()) \(loop.now >= last.value.advanced(by: .milliseconds(50)))")
+      do {
+        let socket = try Socket(takingOver: one, options: options) { _, event in
+          log.write("\(event.word)@\(milliseconds())")
+        }
+        try loop.add(socket, forMode: .default)
+      } catch {
+        log.write("\(error)")
+      }
+      time.at(.milliseconds(30)) { _ = write(other, "x", 1) }
+      log.write("\(loop.runUntilStopped())")
+      return log.text
     }
     close(other)
-    #expect(log == "received(x) closed(\(SocketError.timedOut(after: .milliseconds(50)))) finished true")
+    #expect(log == "received(x)@30 closed(\(SocketError.timedOut(after: .milliseconds(50))))@80 finished")
   }
 
   @Test("a socket that is invalidated is told nothing more, and leaves its loop")

@@ -29,7 +29,7 @@ private func echoThousand() -> String {
     let count = 1000
     let (echoes, ends) = (SocketBox(0), SocketBox(0))
     let listener = try loop.listen { socket, event in
-      if case .received(let bytes) = event { try? socket.write(bytes) }
+      if case .received(let bytes) = event { _ = try? socket.write(bytes) }
       if case .ended = event { socket.shutDown(.write) }
       if case .closed(nil) = event { ends.value += 1 }
       if ends.value == 2 * count { loop.stop() }
@@ -37,7 +37,7 @@ private func echoThousand() -> String {
     for index in 0..<count {
       try loop.connect(listener.address) { socket, event in
         switch event {
-        case .connected: try? socket.write("\(index)")
+        case .connected: _ = try? socket.write("\(index)")
         case .received(let bytes):
           if String(decoding: bytes, as: UTF8.self) == "\(index)" { echoes.value += 1 }
           socket.shutDown(.write)

@@ -37,7 +37,7 @@ struct SocketStreamTests {
     let address = try socketAddress(kind)
     let log = onSocketLoop { loop, log in
       let listener = try loop.listen(at: address) { socket, event in
-        if case .received(let bytes) = event { try? socket.write(bytes) }
+        if case .received(let bytes) = event { _ = try? socket.write(bytes) }
         if case .ended = event { socket.shutDown(.write) }
       }
       let (input, output) = ByteStream.pair(connectingTo: listener.address)
@@ -45,7 +45,7 @@ struct SocketStreamTests {
       output.handler = { stream, event in
         log.write("out:\(event.word)")
         guard case .canAcceptBytes = event, let output = stream as? OutputByteStream else { return }
-        log.write("\((try? output.write(Array("hello".utf8))) as Int?? ?? -1 as Int?)")
+        log.write(socketFailure { if try output.write(Array("hello".utf8)) != 5 { log.write("less") } })
         // The other end sees the end; the other stream goes on.
         output.close()
       }
@@ -67,8 +67,10 @@ struct SocketStreamTests {
       log.write("\(loop.runUntilStopped()) \(input.status == .closed)")
     }
     let events = log.split(separator: " ").map(String.init)
-    let mine = events.filter { !$0.hasPrefix("out:") && !$0.hasPrefix("Optional") }
-    #expect(mine.joined(separator: " ") == "true \(SocketError.invalid) in:open in:bytes [hello] in:bytes [] in:end true finished true")
+    let mine = events.filter { !$0.hasPrefix("out:") && $0 != "nothing" }
+    #expect(
+      mine.joined(separator: " ")
+        == "true \(SocketError.invalid) in:open in:bytes [hello] in:bytes [] in:end true finished true")
     #expect(events.filter { $0.hasPrefix("out:") } == ["out:open", "out:room"])
   }
 
@@ -132,7 +134,7 @@ struct SocketStreamTests {
       log.write("\(isPeerClosed(other))")
       input.close()
     }
-    #expect(log == "open bytes timedOut timedOut timedOut a bytes b nil false true" || log.hasPrefix("open timedOut"), "\(log)")
+    #expect(log == "open bytes timedOut timedOut timedOut a bytes b nil false true")
     #expect(isPeerClosed(other))
     close(other)
   }

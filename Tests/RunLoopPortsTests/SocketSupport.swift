@@ -117,5 +117,5 @@ func socketAddress(_ kind: String) throws -> SocketAddress {
 /// Whether the other end of a Unix socket is closed.
 func isPeerClosed(_ descriptor: Int32) -> Bool {
   var byte: UInt8 = 0
-  return recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT.rawValue | MSG_PEEK.rawValue)) == 0
+  return recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK)) == 0
 }

@@ -38,7 +38,8 @@ extension ListeningSocket {
       throw .invalidSource
     }
     let source = places.sourceToAdd { [self] in
-      let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { [self] _, _ in accept() }
+      let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { [self] _, _ in accept()
+      }
       if !accepts { source.pause() }
       return source
     }

@@ -36,7 +36,8 @@ extension OwnedDescriptor {
   @inline(__always)
   func receive(_ bytes: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int? {
     do {
-      return Int(try SystemCall.streamRead.makeUninterrupted { crl_socket_receive(number, bytes.baseAddress, bytes.count) })
+      return Int(
+        try SystemCall.streamRead.makeUninterrupted { crl_socket_receive(number, bytes.baseAddress, bytes.count) })
     } catch {
       guard error.number == EAGAIN else { throw error }
       return nil
@@ -47,7 +48,8 @@ extension OwnedDescriptor {
   @inline(__always)
   func send(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> Int {
     do {
-      return Int(try SystemCall.streamWrite.makeUninterrupted { crl_socket_send(number, bytes.baseAddress, bytes.count) })
+      return Int(
+        try SystemCall.streamWrite.makeUninterrupted { crl_socket_send(number, bytes.baseAddress, bytes.count) })
     } catch {
       guard error.number == EAGAIN else { throw error }
       return 0
