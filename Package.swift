@@ -42,7 +42,8 @@ let package = Package(
     .target(name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(
-      name: "RunLoopKit", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopPorts", "RunLoopThreads", "CRunLoopSystem"],
+      name: "RunLoopKit",
+      dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopPorts", "RunLoopThreads", "CRunLoopSystem"],
       swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),

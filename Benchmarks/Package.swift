@@ -12,6 +12,7 @@ let package = Package(
       dependencies: [
         "CSocketRace", .product(name: "RunLoopCore", package: "swift-run-loop"),
         .product(name: "RunLoopPorts", package: "swift-run-loop"),
+        .product(name: "RunLoopThreads", package: "swift-run-loop"),
       ]),
   ],
   swiftLanguageModes: [.v6]

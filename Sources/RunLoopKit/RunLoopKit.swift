@@ -6,5 +6,6 @@
 @_exported public import class RunLoopCore.Timer
 @_exported public import RunLoopFoundation
 @_exported public import class RunLoopFoundation.NotificationQueue
+@_exported public import RunLoopPorts
 @_exported public import RunLoopThreads
 @_exported public import class RunLoopThreads.Thread
