@@ -122,7 +122,7 @@
       ])
     func watching(call: SystemCall, number: Int32) throws {
       let (one, other) = try socketPair()
-      let log = onSocketLoop { loop, log in
+      let log = onVirtualSocketLoop { loop, log in
         let socket = try Socket(takingOver: one) { _, event in log.write(event.word) }
         failing(call, number).rule {
           log.write("\(socketFailure { try loop.add(socket, forMode: .default) }.contains("(\(number))"))")

@@ -10,7 +10,7 @@ struct SocketPressureTests {
   func slowReader() throws {
     let (one, other) = try socketPair()
     let total = 8 << 20
-    let log = onSocketLoop { loop, log in
+    let log = onVirtualSocketLoop { loop, log in
       var options = Socket.Options()
       options.highWater = 64 * 1024
       options.lowWater = 16 * 1024
@@ -121,7 +121,7 @@ struct SocketPressureTests {
   @Test("a handler that is told of readiness reads as much as it likes, and is told once until it reads")
   func onRequest() throws {
     let (one, other) = try socketPair()
-    let log = onSocketLoop { loop, log in
+    let log = onVirtualSocketLoop { loop, log in
       var options = Socket.Options()
       options.delivery = .readiness
       let socket = try Socket(takingOver: one, options: options) { _, event in log.write(event.word) }
@@ -151,7 +151,7 @@ struct SocketPressureTests {
   @Test("a socket that is not read costs its loop nothing, whatever comes and whoever goes")
   func pausedIsQuiet() throws {
     let (one, other) = try socketPair()
-    let log = onSocketLoop { loop, log in
+    let log = onVirtualSocketLoop { loop, log in
       let socket = try Socket(takingOver: one) { _, event in log.write(event.word) }
       try loop.add(socket, forMode: .default)
       socket.pauseReading()

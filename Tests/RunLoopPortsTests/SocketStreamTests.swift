@@ -117,7 +117,7 @@ struct SocketStreamTests {
   @Test("a stream that is told and does not read is not told again until it has read")
   func toldOnce() throws {
     let (one, other) = try socketPair()
-    let log = onSocketLoop { loop, log in
+    let log = onVirtualSocketLoop { loop, log in
       let (input, output) = try ByteStream.pair(takingOver: one)
       input.handler = { _, event in log.write(event.word) }
       try input.schedule(in: loop, forMode: .default)
@@ -142,7 +142,7 @@ struct SocketStreamTests {
   @Test("an output stream says when there is room again")
   func room() throws {
     let (one, other) = try socketPair()
-    let log = onSocketLoop { loop, log in
+    let log = onVirtualSocketLoop { loop, log in
       let (_, output) = try ByteStream.pair(takingOver: one)
       try output.schedule(in: loop, forMode: .default)
       output.open()

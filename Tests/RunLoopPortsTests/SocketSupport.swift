@@ -39,6 +39,15 @@ func onSocketLoop(_ body: @escaping @Sendable (RunLoop, SocketLog) throws -> Voi
   }
 }
 
+/// The same on virtual time: a pair of Unix sockets is ready at once, so a run that times out has served all that there is.
+func onVirtualSocketLoop(_ body: @escaping @Sendable (RunLoop, SocketLog) throws -> Void) -> String {
+  onVirtualTime { _, loop in
+    let log = SocketLog()
+    do { try body(loop, log) } catch { log.write("threw \(error)") }
+    return log.text
+  }
+}
+
 extension RunLoop {
   /// Adds a listening socket that takes each connection over with a handler.
   func listen(
