@@ -2,7 +2,7 @@ import Glibc
 public import RunLoopCore
 
 extension RunLoop {
-  /// Adds a listening socket to a mode, or, for ``RunLoopCore/RunLoop/Mode/common``, to every common mode there is and will
+  /// Adds a listening socket to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will
   /// be.
   ///
   /// Any thread.
@@ -10,12 +10,12 @@ extension RunLoop {
   /// - Throws: `RunLoopError.invalidSource` if the socket is closed, and what adding a descriptor source throws.
   public func add(_ socket: ListeningSocket, forMode mode: Mode) throws(RunLoopError) { try socket.join(self, mode) }
 
-  /// Removes a listening socket from a mode, or, for ``RunLoopCore/RunLoop/Mode/common``, from every common mode.
+  /// Removes a listening socket from a mode, or, for `RunLoop.Mode.common`, from every common mode.
   ///
   /// Any thread.
   public func remove(_ socket: ListeningSocket, forMode mode: Mode) { socket.part(self, mode) }
 
-  /// Whether a listening socket is in a mode, or, for ``RunLoopCore/RunLoop/Mode/common``, among the common items.
+  /// Whether a listening socket is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
   /// Any thread.
   public func contains(_ socket: ListeningSocket, forMode mode: Mode) -> Bool {

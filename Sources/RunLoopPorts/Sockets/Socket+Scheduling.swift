@@ -1,7 +1,7 @@
 public import RunLoopCore
 
 extension RunLoop {
-  /// Adds a socket to a mode, or, for ``RunLoopCore/RunLoop/Mode/common``, to every common mode there is and will be.
+  /// Adds a socket to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
   ///
   /// A socket may be in several modes of several loops; its timeouts count in the first loop. Any thread.
   ///
@@ -10,12 +10,12 @@ extension RunLoop {
   /// The corresponding Core Foundation functions are `CFSocketCreateRunLoopSource` and `CFRunLoopAddSource`.
   public func add(_ socket: Socket, forMode mode: Mode) throws(RunLoopError) { try socket.join(self, mode) }
 
-  /// Removes a socket from a mode, or, for ``RunLoopCore/RunLoop/Mode/common``, from every common mode.
+  /// Removes a socket from a mode, or, for `RunLoop.Mode.common`, from every common mode.
   ///
   /// It stays connected if somebody holds it, and can be added again. Any thread.
   public func remove(_ socket: Socket, forMode mode: Mode) { socket.part(self, mode) }
 
-  /// Whether a socket is in a mode, or, for ``RunLoopCore/RunLoop/Mode/common``, among the common items.
+  /// Whether a socket is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
   /// Any thread.
   public func contains(_ socket: Socket, forMode mode: Mode) -> Bool {
@@ -27,7 +27,7 @@ extension RunLoop {
 extension Socket {
   /// Adds the socket to a mode of a loop.
   ///
-  /// The same as ``RunLoopCore/RunLoop/add(_:forMode:)-(Socket,_)``, in the words of streams.
+  /// The same as `add(_:forMode:)` of the loop, in the words of streams.
   public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
 
   /// Removes the socket from a mode of a loop.

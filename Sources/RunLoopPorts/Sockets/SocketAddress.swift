@@ -102,14 +102,18 @@ public struct SocketAddress: Hashable, Sendable {
 extension SocketAddress {
   /// The loopback interface's address of a family, `127.0.0.1` or `::1`.
   ///
-  /// - Parameter isIPv6: Which of the two.
+  /// - Parameters:
+  ///   - port: The port.
+  ///   - isIPv6: Which of the two.
   public static func loopback(port: UInt16, isIPv6: Bool = false) -> SocketAddress {
     known(isIPv6 ? "::1" : "127.0.0.1", port)
   }
 
   /// The address for listening on all interfaces, `0.0.0.0` or `::`.
   ///
-  /// - Parameter isIPv6: Which of the two.
+  /// - Parameters:
+  ///   - port: The port.
+  ///   - isIPv6: Which of the two.
   public static func any(port: UInt16, isIPv6: Bool = false) -> SocketAddress {
     known(isIPv6 ? "::" : "0.0.0.0", port)
   }
