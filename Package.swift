@@ -30,6 +30,8 @@ let package = Package(
     .executable(name: "conformance", targets: ["conformance"]),
     .executable(name: "network-thread", targets: ["network-thread"]),
     .executable(name: "pinned-database", targets: ["pinned-database"]),
+    .executable(name: "echo-server", targets: ["echo-server"]),
+    .executable(name: "echo-client", targets: ["echo-client"]),
     .executable(name: "defects", targets: ["defects"]),
     .executable(name: "glib-host", targets: ["glib-host"]),
   ],
@@ -55,6 +57,12 @@ let package = Package(
     .executableTarget(name: "conformance", dependencies: ["RunLoopConformance"], swiftSettings: swiftSettings),
     .executableTarget(
       name: "network-thread", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Examples/network-thread",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "echo-server", dependencies: ["RunLoopCore", "RunLoopPorts", "RunLoopThreads"],
+      path: "Examples/echo-server", swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "echo-client", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/echo-client",
       swiftSettings: swiftSettings),
     .target(
       name: "CStore", path: "Examples/CStore", cSettings: hasSQLite ? [.define("HAS_SQLITE")] : [],

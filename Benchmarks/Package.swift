@@ -33,6 +33,10 @@ let package = Package(
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
       ]),
     .executableTarget(name: "costs", dependencies: [.product(name: "RunLoopCore", package: "swift-run-loop")]),
+    .target(name: "CSocketRace", cSettings: [.define("_GNU_SOURCE")]),
+      name: "socket-race",
+        "CSocketRace", .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopPorts", package: "swift-run-loop"),
   ],
   swiftLanguageModes: [.v6]
 )

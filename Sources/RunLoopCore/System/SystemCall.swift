@@ -19,6 +19,9 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case socketOption = "setsockopt"
   case socketOptionRead = "getsockopt"
   case socketName = "getsockname"
+  case peerName = "getpeername"
+  case lookUp = "getaddrinfo"
+  case threadCreate = "pthread_create"
   case bind
   case listen
   case connect
