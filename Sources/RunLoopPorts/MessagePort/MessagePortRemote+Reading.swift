@@ -83,7 +83,10 @@ extension MessagePort.Remote {
     }
     let oneWay = lock.withLock {
       let entry = state.unconfirmed.remove(token)
-      if entry != nil { state.statistics.undelivered += 1 }
+      if entry != nil {
+        state.statistics.undelivered += 1
+        state.reports += 1
+      }
       return entry
     }
     guard let oneWay else {
@@ -91,6 +94,7 @@ extension MessagePort.Remote {
       return true
     }
     undelivered?(MessagePort.Undelivered(serial: token, id: oneWay.id, reason: .refused(reason)))
+    lock.withLock { state.reports -= 1 }
     return true
   }
 

@@ -126,20 +126,22 @@ extension MessagePort.Remote {
     return .sent(token)
   }
 
-  /// Waits until all one-way messages that were sent before are confirmed or reported.
+  /// Waits until all one-way messages that were sent are confirmed, or refused and reported.
   ///
   /// The calling thread blocks. Any thread.
   ///
-  /// - Throws: ``MessagePortError/receiveTimedOut``, and what has ended the port.
+  /// - Throws: ``MessagePortError/receiveTimedOut``, and what has ended the port if messages were lost with it, which are
+  ///   reported or about to be.
   public func awaitConfirmations(timeout: Duration? = nil) throws(MessagePortError) {
     let deadline = timeout.map { Tick.after($0) } ?? .never
     while true {
       lock.lock()
       let end = state.end
-      let count = state.unconfirmed.count
+      let hasLostMessages = state.hasLostMessages
+      let count = state.unconfirmed.count + state.reports
       lock.unlock()
+      if let end, hasLostMessages { throw end }
       if count == 0 { return }
-      if let end { throw end }
       guard Tick.monotonicNow < deadline else { throw .receiveTimedOut }
       do {
         try awaitRoom(writable: false, until: deadline)

@@ -160,6 +160,7 @@ extension MessagePort.Remote {
     state.pending = [:]
     let lost = state.unconfirmed.removeAll()
     state.statistics.undelivered += lost.count
+    state.hasLostMessages = !lost.isEmpty
     let observers = state.observers.takeAll()
     lock.unlock()
     for source in sources { source.invalidate() }

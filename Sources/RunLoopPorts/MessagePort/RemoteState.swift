@@ -9,6 +9,10 @@ struct RemoteState {
   var lastToken: UInt64 = 0
   var pending: [UInt64: ReplyWaiter] = [:]
   var unconfirmed = UnconfirmedMessages()
+  /// Whether messages were reported when the port ended.
+  var hasLostMessages = false
+  /// How many reports are being made.
+  var reports = 0
   /// Whether a thread reads the socket; there is one at a time.
   var isReading = false
   /// How many threads wait for the reading thread.
