@@ -39,15 +39,15 @@ struct MessagePortDescriptorTests {
     let server = try PortServer(directory) { request in MessagePort.Reply([UInt8(request.descriptors.count)]) }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     let bytes = [UInt8](repeating: 3, count: size)
-    func ask(_ count: Int) throws(MessagePortError) -> [UInt8]? {
+    func ask(_ count: Int, of descriptor: Int32) throws(MessagePortError) -> [UInt8]? {
       try remote.send(
-        id: 1, bytes: bytes, descriptors: Array(repeating: pipe.writing, count: count), receiveTimeout: .seconds(30)
+        id: 1, bytes: bytes, descriptors: Array(repeating: descriptor, count: count), receiveTimeout: .seconds(30)
       )?.bytes
     }
-    #expect(try ask(252) == [252])
-    #expect(portError { () throws(MessagePortError) in try ask(253) } == .tooManyDescriptors(253, limit: 252))
+    #expect(try ask(252, of: pipe.writing) == [252])
+    #expect(portError { () throws(MessagePortError) in try ask(253, of: pipe.writing) } == .tooManyDescriptors(253, limit: 252))
     close(pipe.writing)
-    #expect(portError { () throws(MessagePortError) in try ask(1) } == .system(SystemError(call: "sendmsg", number: EBADF)))
+    #expect(portError { () throws(MessagePortError) in try ask(1, of: -1) } == .system(SystemError(call: "sendmsg", number: EBADF)))
     #expect(pipe.awaitEnd())
     #expect(server.port.isValid && remote.isValid)
   }
