@@ -16,5 +16,5 @@ switch words.count > 1 ? words[1] : "" {
 case "port": servePort(directory: words[2])
 case "bare": serveBare(Int32(number(2, -1)), polls: true)
 case "blocking": serveBare(Int32(number(2, -1)), polls: false)
-default: race(count: number(1, 20_000), rounds: number(2, 7))
+default: race(count: number(1, 1_000), rounds: number(2, 100))
 }

@@ -4,9 +4,9 @@ import RunLoopCore
 
 /// A connection to a local port.
 ///
-/// In the port's epoll set it is armed for one event at a time: whoever takes the event serves the connection and arms it
-/// again, so that its messages are received in order, in whatever loop, and a connection whose messages are not finished
-/// wakes nobody.
+/// One thread at a time serves it, so that its messages are received in order, in whatever loop. In the port's epoll set it is
+/// armed for what it waits for. Whoever finds it being served disarms it, so as not to be woken again and again, and it is
+/// armed when it has been served. A connection whose messages are not finished wakes nobody.
 final class LocalClient: @unchecked Sendable {
   // Sendable: `state` is guarded by the lock, `reader` by the role of the serving thread.
   let key: UInt64
@@ -37,24 +37,29 @@ final class LocalClient: @unchecked Sendable {
     }
   }
 
+  // A connection that may not be read is armed for one event at a time: a hang-up is always told, and would be told for ever.
+
   private static let once = EPOLLONESHOT.rawValue
-  private static let reading = EPOLLIN.rawValue | EPOLLRDHUP.rawValue | once
+  private static let reading = EPOLLIN.rawValue | EPOLLRDHUP.rawValue
 
   /// Arms the connection for what it waits for; with the lock, not while it is served.
   private func arm() {
     guard !state.isClosed, !state.isServing else { return }
-    var events: UInt32 = 0
-    if state.mayRead(limit: limits.unfinishedMessages) {
-      events |= Self.reading
-    } else if state.isHungUp {
-      // It would be told of that at once, again and again: it is armed when it may be read.
-      return
+    let mayRead = state.mayRead(limit: limits.unfinishedMessages)
+    // Nothing new can be told of it: it is armed when it may be read.
+    guard mayRead || !state.isHungUp else { return disarm() }
+    let mustWrite = state.waiting > 0 || state.confirmed < state.received
+    arm((mayRead ? Self.reading : Self.once) | (mustWrite ? EPOLLOUT.rawValue | Self.once : 0))
+  }
+
+  private func disarm() { if state.armed != nil { arm(Self.once) } }
+
+  private func arm(_ events: UInt32) {
+    guard events != state.armed else { return }
+    let answer = try? SystemCall.epollControl.make {
+      crl_epoll_control(epoll.number, EPOLL_CTL_MOD, socket.number, events, key)
     }
-    if state.waiting > 0 || state.confirmed < state.received { events |= EPOLLOUT.rawValue | Self.once }
-    // Even then the kernel tells when the other end is gone.
-    _ = try? SystemCall.epollControl.make {
-      crl_epoll_control(epoll.number, EPOLL_CTL_MOD, socket.number, events | Self.once, key)
-    }
+    state.armed = answer == nil ? nil : events
   }
 
   /// Sends and reads what can be, and delivers it; false: the connection is over.
@@ -62,8 +67,10 @@ final class LocalClient: @unchecked Sendable {
   /// A loop's thread. At most so many messages as are a turn's.
   func serve(_ events: UInt32, _ deliver: (MessagePort.Request) -> Void) -> Bool {
     lock.lock()
-    // Somebody else serves it, and arms it then.
+    if let armed = state.armed, armed & Self.once != 0 { state.armed = nil }
     guard !state.isServing, !state.isClosed else {
+      // Somebody else serves it, and arms it then.
+      if state.isServing { disarm() }
       lock.unlock()
       return true
     }
@@ -94,7 +101,7 @@ final class LocalClient: @unchecked Sendable {
     do {
       incoming = try reader.next(on: socket, limit: limits.messageSize)
     } catch {
-      counters.add(\.failedReads)
+      counters.change { $0.failedReads += 1 }
       return nil
     }
     switch incoming {
@@ -103,17 +110,17 @@ final class LocalClient: @unchecked Sendable {
     case .malformed: break
     case .refused(let frame, let reason):
       guard frame.kind == .request || frame.kind == .oneWay else { break }
-      counters.add(reason == .tooLarge ? \.oversized : \.lackingResources)
+      counters.change { if reason == .tooLarge { $0.oversized += 1 } else { $0.lackingResources += 1 } }
       lock.withLock { send(MessageContent(.refusal, id: reason.rawValue, token: frame.token), []) }
       return true
     case .message(let frame, let bytes, let descriptors):
       guard frame.kind == .request || frame.kind == .oneWay else { break }
       lock.withLock { state.unfinished += 1 }
-      counters.add(\.received)
+      counters.change { $0.received += 1 }
       deliver(MessagePort.Request(frame, bytes, descriptors, from: self))
       return true
     }
-    counters.add(\.malformed)
+    counters.change { $0.malformed += 1 }
     return nil
   }
 }
@@ -131,9 +138,9 @@ extension LocalClient {
     lock.lock()
     state.unfinished -= 1
     if state.isClosed {
-      counters.add(\.droppedReplies)
+      counters.change { $0.droppedReplies += 1 }
     } else {
-      counters.add(\.replies)
+      counters.change { $0.replies += 1 }
       send(content, reply?.descriptors ?? [])
       arm()
     }
@@ -196,7 +203,7 @@ extension LocalClient {
       case EPIPE, ECONNRESET, ENOTCONN: return true
       default: break
       }
-      counters.add(\.failedSends)
+      counters.change { $0.failedSends += 1 }
       // The sender is told, with as little as can be sent.
       let reason = MessagePort.Refusal.noResources.rawValue
       do {
@@ -231,7 +238,7 @@ extension LocalClient {
     guard !state.isClosed else { return }
     sendWaiting()
     sendConfirmation()
-    for _ in 0..<state.waiting { counters.add(\.droppedReplies) }
+    counters.change { $0.droppedReplies += state.waiting }
     state.isClosed = true
     state.outgoing = []
     state.outgoingOwners = []

@@ -1,3 +1,5 @@
+import CRunLoopSystem
+
 /// What a local port knows of one connection.
 ///
 /// A value, guarded by the connection's lock.
@@ -6,6 +8,8 @@ struct LocalClientState {
   var isClosed = false
   /// Whether a thread reads; there is one at a time.
   var isServing = false
+  /// What the epoll set tells of it; nil: nothing, an event that is told once has been.
+  var armed: UInt32? = EPOLLIN.rawValue | EPOLLRDHUP.rawValue
   /// Whether the other end has hung up, with messages left to read.
   var isHungUp = false
   /// What could not be sent yet; bounded, since no more is read while this is long.

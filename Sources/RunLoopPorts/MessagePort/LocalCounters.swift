@@ -34,8 +34,11 @@ final class LocalCounters: @unchecked Sendable {
   private let lock = Lock()
   private var statistics = MessagePort.Local.Statistics()
 
-  func add(_ counter: WritableKeyPath<MessagePort.Local.Statistics, Int>) {
-    lock.withLock { statistics[keyPath: counter] += 1 }
+  @inline(__always)
+  func change(_ body: (inout MessagePort.Local.Statistics) -> Void) {
+    lock.lock()
+    body(&statistics)
+    lock.unlock()
   }
 
   var now: MessagePort.Local.Statistics { lock.withLock { statistics } }

@@ -196,7 +196,7 @@ extension MessagePort.Local: MessagePortItem {
       case EMFILE, ENFILE: refuseConnection(listener)
       default: break
       }
-      counters.add(\.refusedConnections)
+      counters.change { $0.refusedConnections += 1 }
       return false
     }
   }
@@ -206,7 +206,7 @@ extension MessagePort.Local: MessagePortItem {
       try? MessageContent(.refusal, id: reason.rawValue, token: 0).send(on: socket)
     }
     guard let credentials = try? MessagePort.Credentials(of: socket), accepts(credentials) else {
-      counters.add(\.untrusted)
+      counters.change { $0.untrusted += 1 }
       return refuse(.untrusted)
     }
     let client = lock.withLock { () -> LocalClient? in
@@ -217,12 +217,12 @@ extension MessagePort.Local: MessagePortItem {
       return client
     }
     guard let client else {
-      counters.add(\.refusedConnections)
+      counters.change { $0.refusedConnections += 1 }
       return refuse(.tooManyConnections)
     }
     do throws(SystemError) {
       try client.enter()
-      counters.add(\.connections)
+      counters.change { $0.connections += 1 }
     } catch {
       refuse(.noResources)
       drop(client)

@@ -60,7 +60,12 @@ final class MessageReader {
     guard descriptors.count == frame.carriedDescriptors else { return .malformed }
     guard frame.length <= limit else { return .refused(frame, .tooLarge) }
     guard frame.isOutOfLine else {
-      return .message(frame, Array(bytes.dropFirst(MessageFrame.size)), descriptors)
+      let payload = [UInt8](unsafeUninitializedCapacity: frame.length) { room, count in
+        UnsafeMutableRawBufferPointer(room).copyMemory(
+          from: UnsafeRawBufferPointer(rebasing: bytes[MessageFrame.size...]))
+        count = frame.length
+      }
+      return .message(frame, payload, descriptors)
     }
     return try readMemory(descriptors.removeFirst(), frame, descriptors)
   }
