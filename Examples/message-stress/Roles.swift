@@ -84,7 +84,8 @@ private func attempt(_ message: Int, to remote: MessagePort.Remote, _ ledger: Le
   let descriptors: [Int32] = message % 100 == 0 ? [0] : []
   do throws(MessagePortError) {
     if message % 8 == 0 {
-      let reply = try remote.send(id: Int32(message), bytes: bytes, descriptors: descriptors, receiveTimeout: .seconds(60))
+      let reply = try remote.send(
+        id: Int32(message), bytes: bytes, descriptors: descriptors, receiveTimeout: .seconds(60))
       guard reply?.bytes == bytes else { fatalError("a wrong reply to \(message)") }
       ledger.set(.confirmed, of: message)
     } else {

@@ -1,6 +1,6 @@
-// What libFuzzer calls with bytes of its own: whatever they are, the decoder refuses them or gives a frame that is consistent
-// and encodes to the same bytes.
-
+/// What libFuzzer calls with bytes of its own.
+///
+/// Whatever they are, the decoder refuses them or gives a frame that is consistent and encodes to the same bytes.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)

@@ -45,9 +45,13 @@ struct MessagePortDescriptorTests {
       )?.bytes
     }
     #expect(try ask(252, of: pipe.writing) == [252])
-    #expect(portError { () throws(MessagePortError) in try ask(253, of: pipe.writing) } == .tooManyDescriptors(253, limit: 252))
+    #expect(
+      portError { () throws(MessagePortError) in try ask(253, of: pipe.writing) }
+        == .tooManyDescriptors(253, limit: 252))
     close(pipe.writing)
-    #expect(portError { () throws(MessagePortError) in try ask(1, of: -1) } == .system(SystemError(call: "sendmsg", number: EBADF)))
+    #expect(
+      portError { () throws(MessagePortError) in try ask(1, of: -1) }
+        == .system(SystemError(call: "sendmsg", number: EBADF)))
     #expect(pipe.awaitEnd())
     #expect(server.port.isValid && remote.isValid)
   }

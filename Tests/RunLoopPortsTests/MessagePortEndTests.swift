@@ -117,19 +117,32 @@ struct MessagePortEndTests {
 
   @Test("two processes of which either is killed at random: every message is delivered once or reported")
   func kills() throws {
+    let (status, text) = try run(["20000", "20", "7"])
+    #expect(status == 0, "\(text)")
+    #expect(text.hasSuffix("right\n"), "\(text)")
+  }
+
+  @Test("descriptors that the receiver has no room for are refused with their message, and none is kept")
+  func starved() throws {
+    let (status, text) = try run(["starve"])
+    #expect(text == "refused\n0 [2] 1\n")
+    #expect(status == 0)
+  }
+
+  /// Runs the program beside the tests, and gives its status and what it has said.
+  private func run(_ arguments: [String]) throws -> (Int32, String) {
     let process = Process()
     process.executableURL = Bundle.main.bundleURL.appendingPathComponent("message-stress")
     if !FileManager.default.isExecutableFile(atPath: process.executableURL?.path ?? "") {
       let products = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
       process.executableURL = products.appendingPathComponent("message-stress")
     }
-    process.arguments = ["20000", "20", "7"]
+    process.arguments = arguments
     let output = Pipe()
     process.standardOutput = output
     try process.run()
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
-    #expect(process.terminationStatus == 0, "\(text)")
-    #expect(text.hasSuffix("right\n"), "\(text)")
+    return (process.terminationStatus, text)
   }
 }

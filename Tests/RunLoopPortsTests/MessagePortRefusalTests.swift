@@ -20,10 +20,14 @@ struct MessagePortRefusalTests {
     Malformed(testDescription: "half a header", bytes: Array(packet(MessageFrame(.request, token: 1)).prefix(31))),
     Malformed(testDescription: "half a payload", bytes: packet(MessageFrame(.request, token: 1, length: 9), [1, 2])),
     Malformed(testDescription: "more payload", bytes: packet(MessageFrame(.request, token: 1, length: 1), [1, 2])),
-    Malformed(testDescription: "a packet too long", bytes: packet(MessageFrame(.request, token: 1), [UInt8](repeating: 0, count: 33_000))),
+    Malformed(
+      testDescription: "a packet too long",
+      bytes: packet(MessageFrame(.request, token: 1), [UInt8](repeating: 0, count: 33_000))),
     Malformed(testDescription: "a reply", bytes: packet(MessageFrame(.reply, token: 1))),
     Malformed(testDescription: "a confirmation", bytes: packet(MessageFrame(.confirmation, token: 1))),
-    Malformed(testDescription: "no descriptor though one is said", bytes: packet(MessageFrame(.request, token: 1, descriptorCount: 1))),
+    Malformed(
+      testDescription: "no descriptor though one is said",
+      bytes: packet(MessageFrame(.request, token: 1, descriptorCount: 1))),
     Malformed(testDescription: "a descriptor more", bytes: packet(MessageFrame(.request, token: 1)), descriptors: 1),
     Malformed(
       testDescription: "memory that is a pipe",
@@ -86,7 +90,8 @@ struct MessagePortRefusalTests {
     }
     let lost = Shared<[MessagePort.Undelivered]>([])
     let remote = try MessagePort.Remote(
-      name: "a", directory: directory.place, messageSizeLimit: 200_000, undelivered: { one in lost.change { $0.append(one) } })
+      name: "a", directory: directory.place, messageSizeLimit: 200_000,
+      undelivered: { one in lost.change { $0.append(one) } })
     func ask(_ bytes: Int, _ reply: Int32) -> MessagePortError? {
       portError { () throws(MessagePortError) in
         try remote.send(id: reply, bytes: [UInt8](repeating: 0, count: bytes), receiveTimeout: .seconds(30))

@@ -93,7 +93,9 @@ struct MessagePortTests {
             return nil
           }), let remote = try? MessagePort.Remote(name: "a", directory: directory.place)
       else { return [] }
-      func places() { log.change { $0.append("\(loop.contains(port, forMode: "m")) \(loop.contains(port, forMode: .common))") } }
+      func places() {
+        log.change { $0.append("\(loop.contains(port, forMode: "m")) \(loop.contains(port, forMode: .common))") }
+      }
       try? loop.addCommonMode("common")
       places()
       try? loop.add(port, forMode: "m")
@@ -177,7 +179,8 @@ struct MessagePortTests {
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     let other = try MessagePort.Remote(name: "a", directory: directory.place)
     #expect(server.port.debugDescription.contains("name = a, valid = Yes"))
-    #expect(remote.debugDescription.hasSuffix("name = a, valid = Yes, peer = \(getpid()), pending = 0, unconfirmed = 0}"))
+    #expect(
+      remote.debugDescription.hasSuffix("name = a, valid = Yes, peer = \(getpid()), pending = 0, unconfirmed = 0}"))
     #expect(Set([remote, other, remote]).count == 2)
     #expect(Set([server.port, server.port]).count == 1)
   }

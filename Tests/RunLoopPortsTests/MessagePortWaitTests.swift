@@ -35,7 +35,9 @@ struct MessagePortWaitTests {
     let count = sent
     let server = onNewThread { () -> Int in
       try? RunLoop.current.add(port, forMode: .default)
-      while port.statistics.received < count { RunLoop.current.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true) }
+      while port.statistics.received < count {
+        RunLoop.current.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true)
+      }
       RunLoop.current.remove(port, forMode: .default)
       return port.statistics.received
     }

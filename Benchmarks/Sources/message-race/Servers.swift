@@ -83,7 +83,8 @@ func serveBare(_ socket: Int32, polls: Bool) {
   let end = BareEnd(socket)
   func serve(_ frame: BareFrame, _ payload: [UInt8]) {
     guard frame.kind != 2 else { return }
-    let isSent = end.send(.init(kind: 4, token: frame.token, length: frame.kind == 1 ? payload.count : 0), frame.kind == 1 ? payload : [])
+    let isSent = end.send(
+      .init(kind: 4, token: frame.token, length: frame.kind == 1 ? payload.count : 0), frame.kind == 1 ? payload : [])
     guard isSent else { fatalError("no reply was sent") }
   }
   while true {

@@ -190,7 +190,7 @@ extension LocalClient {
     if !sendNow(content) { state.append(content, owners) }
   }
 
-  /// Sends; false: there is no room.  With the lock.
+  /// Sends; false, if there is no room: with the lock.
   ///
   /// If the other end is gone, whoever reads is told of it soon, and what there was to send is dropped.
   private func sendNow(_ content: MessageContent) -> Bool {

@@ -59,7 +59,8 @@ protocol MessagePortItem: AnyObject, Sendable {
 
 extension MessagePortItem {
   func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(MessagePortError) {
-    guard let isThere = withPlaces({ $0.source(in: loop, mode).map { loop.contains($0, forMode: mode) } ?? false }) else {
+    guard let isThere = withPlaces({ $0.source(in: loop, mode).map { loop.contains($0, forMode: mode) } ?? false })
+    else {
       throw .invalid
     }
     guard !isThere else { return }

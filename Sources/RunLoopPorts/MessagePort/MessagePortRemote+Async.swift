@@ -24,9 +24,12 @@ extension MessagePort.Remote {
       try await turn.awaitRoom(self, until: deadline)
     }
     let token = waiter.token
-    let timer = deadline == .never ? nil : AsyncTurn.timer(until: deadline) { [weak self] in
-      self?.complete(token, .failure(.receiveTimedOut), isReply: false)
-    }
+    let timer =
+      deadline == .never
+      ? nil
+      : AsyncTurn.timer(until: deadline) { [weak self] in
+        self?.complete(token, .failure(.receiveTimedOut), isReply: false)
+      }
     defer { timer?.invalidate() }
     let outcome = await withTaskCancellationHandler {
       await withCheckedContinuation { (continuation: CheckedContinuation<ReplyWaiter.Outcome, Never>) in

@@ -107,10 +107,12 @@ extension MessagePort.Remote {
     do {
       try loop.add(source, forMode: .default)
     } catch {
-      guard lock.withLock({
-        self[keyPath: mark] = false
-        return state.end == nil
-      }) else { return }
+      guard
+        lock.withLock({
+          self[keyPath: mark] = false
+          return state.end == nil
+        })
+      else { return }
       throw .runLoop(error)
     }
   }
