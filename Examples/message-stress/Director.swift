@@ -1,7 +1,7 @@
 import Glibc
 
 /// Starts both processes, kills either at random and starts it again, and counts up at the end.
-func direct(count: Int, interval: Int, seed: UInt64) {
+func direct(count: Int, interval: Int, seed: UInt64, mostKills: Int) {
   var template = Array("/tmp/message-stress-XXXXXX".utf8CString)
   guard mkdtemp(&template) != nil else { fatalError("no directory") }
   let directory = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } } ?? ""
@@ -13,6 +13,7 @@ func direct(count: Int, interval: Int, seed: UInt64) {
   }
   var processes = [start("receive", directory, count), start("send", directory, count)]
   var kills = [0, 0]
+  var reached = 0
   while true {
     usleep(useconds_t(1000 * (1 + random(2 * interval))))
     // The sender alone ends by itself, when all is sent.
@@ -22,6 +23,10 @@ func direct(count: Int, interval: Int, seed: UInt64) {
       break
     }
     guard waitpid(processes[0], &status, WNOHANG) == 0 else { fatalError("the receiver ended with \(status)") }
+    // However busy the machine is, something has happened between two kills.
+    let before = reached
+    while reached < count, ledger.fate(reached) != .none { reached += 1 }
+    guard reached > before, kills[0] + kills[1] < mostKills else { continue }
     let victim = random(2)
     kill(processes[victim], SIGKILL)
     waitpid(processes[victim], &status, 0)

@@ -5,8 +5,13 @@ import Synchronization
 
 let portName = "stress"
 
+/// Ends a process whose director is gone.
+func endWithDirector(_ director: pid_t) { if getppid() != director { exit(2) } }
+
 /// Receives until it is killed.
 func receive(in directory: String, count: Int) {
+  let director = getppid()
+  Timer.scheduledTimer(withTimeInterval: 1, repeats: true) { _ in endWithDirector(director) }
   let ledger = Ledger(at: directory + "/ledger", count: count)
   var port: MessagePort.Local?
   while port == nil {
@@ -25,6 +30,7 @@ func receive(in directory: String, count: Int) {
     } catch {
       // The one that was killed is still dying.
       guard case .nameInUse = error else { fatalError("\(error)") }
+      endWithDirector(director)
       usleep(200)
     }
   }
@@ -36,6 +42,7 @@ func receive(in directory: String, count: Int) {
 /// Sends all messages that were never tried, and ends.
 func send(in directory: String, count: Int) {
   let ledger = Ledger(at: directory + "/ledger", count: count)
+  let director = getppid()
   var next = 0
   while next < count, ledger.fate(next) != .none { next += 1 }
   while next < count {
@@ -49,6 +56,7 @@ func send(in directory: String, count: Int) {
           reports.count.wrappingAdd(1, ordering: .releasing)
         })
     } catch {
+      endWithDirector(director)
       switch error {
       case .noSuchPort, .peerClosed: usleep(200)
       default: fatalError("\(error)")

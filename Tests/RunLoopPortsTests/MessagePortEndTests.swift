@@ -117,7 +117,7 @@ struct MessagePortEndTests {
 
   @Test("two processes of which either is killed at random: every message is delivered once or reported")
   func kills() throws {
-    let (status, text) = try run(["20000", "20", "7"])
+    let (status, text) = try run(["20000", "20", "7", "30"])
     #expect(status == 0, "\(text)")
     #expect(text.hasSuffix("right\n"), "\(text)")
   }
