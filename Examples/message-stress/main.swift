@@ -20,5 +20,6 @@ case "starve": starve()
 case "send": send(in: arguments[2], count: argument(3, 0))
 default:
   direct(
-    count: argument(1, 1_000_000), interval: argument(2, 50), seed: UInt64(argument(3, 1)), mostKills: argument(4, .max))
+    count: argument(1, 1_000_000), interval: argument(2, 50), seed: UInt64(argument(3, 1)), mostKills: argument(4, .max)
+  )
 }
