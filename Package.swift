@@ -34,6 +34,7 @@ let package = Package(
     .executable(name: "echo-client", targets: ["echo-client"]),
     .executable(name: "defects", targets: ["defects"]),
     .executable(name: "glib-host", targets: ["glib-host"]),
+    .executable(name: "message-stress", targets: ["message-stress"]),
   ],
   targets: glib + [
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
@@ -84,12 +85,15 @@ let package = Package(
     .executableTarget(
       name: "glib-host", dependencies: ["CHostLoop", "RunLoopCore"], path: "Examples/glib-host",
       swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "message-stress", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/message-stress",
+      swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopPortsTests", dependencies: ["RunLoopPorts", "RunLoopCore", "CRunLoopSystem"],
-      swiftSettings: swiftSettings),
+      name: "RunLoopPortsTests", dependencies: ["RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "message-stress"],
+      exclude: ["MessagePortCorpus"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopKitTests", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads"],
       swiftSettings: swiftSettings),

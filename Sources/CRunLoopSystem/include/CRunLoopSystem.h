@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "CRunLoopSockets.h"
+#include "CRunLoopMessages.h"
 
 // Sleeps while `*word` reads `expected`, until `deadline` (absolute, CLOCK_MONOTONIC; NULL: without end).
 static inline int crl_futex_wait(const uint32_t *word, uint32_t expected, const struct timespec *deadline) {

@@ -43,6 +43,15 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case makeDirectory = "mkdir"
   case unlink
   case fileStatus = "stat"
+  case openFile = "open"
+  case lockFile = "flock"
+  case changeMode = "chmod"
+  case messagePoll = "ppoll"
+  case memoryCreate = "memfd_create"
+  case memoryWrite = "write (memfd)"
+  case memoryControl = "fcntl (seals)"
+  case memoryRead = "pread"
+  case duplicate = "fcntl (F_DUPFD_CLOEXEC)"
 
   /// Makes the call, unless a test has something else for it, and gives its result or the kernel's error.
   @inline(__always)
