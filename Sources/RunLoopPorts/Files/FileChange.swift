@@ -96,8 +96,8 @@ extension FileChangeSource.Events {
 
 /// Why files cannot be watched.
 public enum FileChangeError: Error, Hashable, Sendable {
-  /// The path, or a directory below it, cannot be watched: it does not exist (`ENOENT`), is no directory though a tree is asked
-  /// for (`ENOTDIR`), may not be read (`EACCES`), or the user's watches are used up (`ENOSPC`).
+  /// The path cannot be watched: it does not exist (`ENOENT`), is no directory though a tree is asked for (`ENOTDIR`), may not
+  /// be read (`EACCES`); or, for it or a directory below it, the user's watches are used up (`ENOSPC`).
   case cannotWatch(FileChangeSource.Path, SystemError)
   /// The system has no queue of changes left for the user or the process (`EMFILE`).
   case noQueue(SystemError)

@@ -28,7 +28,7 @@ struct WatchTree {
     directories[root] = Directory(name: [], parent: nil)
   }
 
-  var watches: Dictionary<Watch, Void>.Keys { directories.mapValues { _ in () }.keys }
+  var watches: [Watch] { Array(directories.keys) }
 
   var count: Int { directories.count }
 
@@ -115,8 +115,6 @@ extension WatchTree {
     telling = []
     toldCount = 0
   }
-
-  var hasTold: Bool { !telling.isEmpty }
 }
 
 #if DEBUG

@@ -1,4 +1,4 @@
-public import RunLoopCore
+import RunLoopCore
 
 /// A source that reaps one child process when it has ended, and calls its handler with how it did.
 ///
@@ -16,9 +16,14 @@ public final class ChildProcessSource: Sendable, Hashable {
   public let process: Int32
 
   let seat: Seat
-  private let child: ChildProcess
-  private let handler: HandlerBox<@Sendable (ChildProcessSource, End) -> Void>
+  private let waiting: HandlerBox<Waiting>
   private let endsWithLoop: Bool
+
+  /// What a source has until it ends.
+  private struct Waiting: Sendable {
+    let child: ChildProcess
+    let handler: @Sendable (ChildProcessSource, End) -> Void
+  }
 
   /// Makes a source that is in no mode.
   ///
@@ -37,10 +42,10 @@ public final class ChildProcessSource: Sendable, Hashable {
   init(
     _ process: Int32, endsWithLoop: Bool, _ handler: @escaping @Sendable (ChildProcessSource, End) -> Void
   ) throws(ChildProcessError) {
-    child = try ChildProcess.find(process)
+    let child = try ChildProcess.find(process)
     seat = Seat(child.descriptor)
     self.process = process
-    self.handler = HandlerBox(handler)
+    waiting = HandlerBox(Waiting(child: child, handler: handler))
     self.endsWithLoop = endsWithLoop
   }
 
@@ -58,7 +63,7 @@ public final class ChildProcessSource: Sendable, Hashable {
   /// The child goes on. The handler is released at once, or when its running call-out has returned. Any thread; again:
   /// nothing.
   public func invalidate() {
-    if seat.close() { handler.take() }
+    if seat.close() { waiting.take() }
   }
 
   /// Whether both are the same.
@@ -70,9 +75,9 @@ public final class ChildProcessSource: Sendable, Hashable {
 
 extension ChildProcessSource: SeatedSource {
   func serve() {
-    guard seat.isOpen, let end = child.reap(), let handler = handler.take() else { return }
+    guard let end = waiting.held?.child.reap(), let taken = waiting.take() else { return }
     _ = seat.close()
-    handler(self, end)
+    taken.handler(self, end)
   }
 
   func hasLeft() { if endsWithLoop { invalidate() } }

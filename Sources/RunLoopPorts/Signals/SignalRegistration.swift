@@ -8,11 +8,10 @@ final class SignalRegistration: @unchecked Sendable {
 
   private let signal: Int32
   private let watch: OpaquePointer
-  /// The handler writes to it until the watch is stopped.
-  private let descriptor: OwnedDescriptor
 
-  init(_ signal: Int32, _ descriptor: OwnedDescriptor) throws(SystemError) {
-    guard let watch = crl_signal_watch_create(signal, descriptor.number) else {
+  /// Begins to hear; the handler writes to the descriptor until the registration is stopped.
+  init(_ signal: Int32, _ descriptor: Int32) throws(SystemError) {
+    guard let watch = crl_signal_watch_create(signal, descriptor) else {
       throw SystemError(call: "malloc", number: ENOMEM)
     }
     do throws(SystemError) {
@@ -23,7 +22,6 @@ final class SignalRegistration: @unchecked Sendable {
     }
     self.signal = signal
     self.watch = watch
-    self.descriptor = descriptor
   }
 
   deinit {

@@ -1,6 +1,6 @@
 internal import CRunLoopSystem
 internal import Glibc
-public import RunLoopCore
+import RunLoopCore
 
 /// A source that calls its handler when the process gets a signal.
 ///
@@ -63,7 +63,7 @@ public final class SignalSource: Sendable, Hashable {
     guard SignalRegistration.accepts(signal) else { throw .cannotBeHandled(signal: signal) }
     do throws(SystemError) {
       let descriptor = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
-      registration = try SignalRegistration(signal, descriptor)
+      registration = try SignalRegistration(signal, descriptor.number)
       seat = Seat(descriptor)
     } catch {
       throw .system(signal: signal, error)
