@@ -85,7 +85,9 @@ struct FileWatcher {
 extension FileWatcher {
   private mutating func handle(_ entry: WatchQueue.Entry) {
     if entry.has(IN_Q_OVERFLOW) { return overflow() }
-    if entry.watch == tree.root, entry.has(IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_IGNORED) { return endWithRoot() }
+    if entry.watch == tree.root, entry.has(IN_DELETE_SELF, IN_MOVE_SELF, IN_UNMOUNT, IN_IGNORED) {
+      return endWithRoot()
+    }
     if entry.has(IN_IGNORED) { return forget(entry.watch) }
     // What has left the tree, or is on its way, has no path.
     guard let directory = path(entry.watch) else { return }
@@ -147,7 +149,9 @@ extension FileWatcher {
     tree = WatchTree(root: tree.root)
     moving = [:]
     unreadable = []
-    if let failure = watchAll() { changes.append(FileChange(.unwatched(failure.error), failure.path, isDirectory: true)) }
+    if let failure = watchAll() {
+      changes.append(FileChange(.unwatched(failure.error), failure.path, isDirectory: true))
+    }
     for watch in before where !tree.contains(watch) { queue.remove(watch) }
   }
 }

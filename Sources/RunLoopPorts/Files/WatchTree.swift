@@ -122,7 +122,9 @@ extension WatchTree {
     /// Whether parents and children agree, and the names are counted right.
     var isConsistent: Bool {
       directories.allSatisfy { watch, directory in
-        directory.children.allSatisfy { directories[$0.value]?.parent == watch && directories[$0.value]?.name == $0.key }
+        directory.children.allSatisfy {
+          directories[$0.value]?.parent == watch && directories[$0.value]?.name == $0.key
+        }
           && (directory.parent.map { directories[$0]?.children[directory.name] == watch } ?? true)
       } && toldCount == directories.values.reduce(0) { $0 + $1.told.count }
     }

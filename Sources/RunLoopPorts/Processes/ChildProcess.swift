@@ -34,7 +34,9 @@ final class ChildProcess: @unchecked Sendable {
     guard end == nil else { return false }
     var code: Int32 = 0
     var status: Int32 = 0
-    let answer = try? SystemCall.processWait.makeUninterrupted { crl_process_wait(descriptor.number, 1, &code, &status) }
+    let answer = try? SystemCall.processWait.makeUninterrupted {
+      crl_process_wait(descriptor.number, 1, &code, &status)
+    }
     return answer != nil
   }
 

@@ -6,6 +6,7 @@ import RunLoopCore
 /// its source has become invalid or its loop has ended, after the events that are in the buffer. When the sequence and its iterators
 /// are gone, the source is invalidated. One task at a time may wait; a second waits for nothing and gets nil.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
+  /// It ends, and does not fail.
   public typealias Failure = Never
 
   private let consumer: EventConsumer<Element>
@@ -81,7 +82,11 @@ final class EventBuffer<Element: Sendable>: @unchecked Sendable {
         self.waiter = nil
         return waiter
       }
-      if elements.count - first < capacity { elements.append(element) } else { merge(&elements[elements.count - 1], element) }
+      if elements.count - first < capacity {
+        elements.append(element)
+      } else {
+        merge(&elements[elements.count - 1], element)
+      }
       return nil
     }
     taken?.resume(returning: element)

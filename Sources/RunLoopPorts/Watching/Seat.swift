@@ -56,7 +56,8 @@ final class Seat: @unchecked Sendable {
       guard let descriptor else { return nil }
       if let source { return source }
       let stay = Stay(owner)
-      let made = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { _, _ in stay.owner.serve() }
+      let made = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { _, _ in stay.owner.serve()
+      }
       source = made
       return made
     }
@@ -92,5 +93,6 @@ extension RunLoop {
 /// The beginning of a description, with the item's type and address.
 func itemDescription(_ item: some SeatedSource, _ rest: String) -> String {
   let address = UInt(bitPattern: Unmanaged.passUnretained(item).toOpaque())
-  return "<\(type(of: item)) 0x\(String(address, radix: 16))>{valid = \(item.seat.isOpen ? "Yes" : "No"), version = 1, \(rest)}"
+  return
+    "<\(type(of: item)) 0x\(String(address, radix: 16))>{valid = \(item.seat.isOpen ? "Yes" : "No"), version = 1, \(rest)}"
 }
