@@ -86,7 +86,7 @@ struct SignalSequenceTests {
       plan.plan(call, .fails(EMFILE))
       plan.rule {
         #expect(throws: SignalError.system(signal: signal, SystemError(call: call.rawValue, number: EMFILE))) {
-          try SignalSource(signal: signal) { _, _ in }
+          _ = try SignalSource(signal: signal) { _, _ in }
         }
       }
       #expect(plan.isUsedUp && crl_signal_is_handled(signal) == 0)
@@ -97,7 +97,10 @@ struct SignalSequenceTests {
       let signal = testSignal(25)
       let plan = FaultPlan()
       plan.plan(.signalAction, nil, .fails(EINVAL))
-      try plan.rule { try SignalSource(signal: signal) { _, _ in }.invalidate() }
+      try plan.rule {
+        let source = try SignalSource(signal: signal) { _, _ in }
+        source.invalidate()
+      }
       #expect(plan.isUsedUp && crl_signal_is_handled(signal) == 1)
       raise(signal)
       try SignalSource(signal: signal) { _, _ in }.invalidate()
