@@ -31,6 +31,8 @@ let package = Package(
     .executable(name: "pinned-database", targets: ["pinned-database"]),
     .executable(name: "defects", targets: ["defects"]),
     .executable(name: "glib-host", targets: ["glib-host"]),
+    .executable(name: "file-watcher", targets: ["file-watcher"]),
+    .executable(name: "supervisor", targets: ["supervisor"]),
   ],
   targets: glib + [
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
@@ -66,6 +68,12 @@ let package = Package(
       cSettings: hasGLib ? [.define("HAS_GLIB")] : []),
     .executableTarget(
       name: "glib-host", dependencies: ["CHostLoop", "RunLoopCore"], path: "Examples/glib-host",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "file-watcher", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/file-watcher",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "supervisor", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/supervisor",
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(

@@ -209,7 +209,8 @@ struct ChildProcessTests {
 #if DEBUG
   @Suite("Child processes, when the system refuses", .timeLimit(.minutes(5)))
   struct ChildProcessFaultTests {
-    @Test("a source that cannot be made says which call failed", arguments: [SystemCall.processDescriptor, .processWait])
+    @Test(
+      "a source that cannot be made says which call failed", arguments: [SystemCall.processDescriptor, .processWait])
     func make(call: SystemCall) {
       let child = spawn("/bin/true")
       let plan = FaultPlan()

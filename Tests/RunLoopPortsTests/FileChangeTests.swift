@@ -48,7 +48,8 @@ struct WatchedScratch {
   private let marks = Notes<Int>()
 
   init(
-    _ loop: RunLoop, recursive: Bool = true, events: FileChangeSource.Events = .all, prepare: (Scratch) -> Void = { _ in }
+    _ loop: RunLoop, recursive: Bool = true, events: FileChangeSource.Events = .all,
+    prepare: (Scratch) -> Void = { _ in }
   ) throws {
     prepare(scratch)
     self.loop = loop

@@ -15,7 +15,8 @@ struct SignalStressTests {
     SourceRig.onThread { loop in
       let counts = (0..<3).map { _ in Notes<Int>() }
       do {
-        let sources = try counts.map { notes in try SignalSource(signal: signal) { _, event in notes.add(event.count) } }
+        let sources = try counts.map { notes in try SignalSource(signal: signal) { _, event in notes.add(event.count) }
+        }
         try loop.add(sources[0], forMode: .default)
         try loop.add(sources[1], forMode: .default)
         try other.add(sources[2], forMode: .default)

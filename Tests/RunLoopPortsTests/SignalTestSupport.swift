@@ -66,7 +66,8 @@ enum SourceRig {
       guard name != ".", name != "..", name != "\(dirfd(directory))" else { continue }
       var target = [CChar](repeating: 0, count: 256)
       let count = readlink("/proc/self/fd/\(name)", &target, 255)
-      found.append(name + " " + String(decoding: target.prefix(max(0, count)).map(UInt8.init(bitPattern:)), as: UTF8.self))
+      found.append(
+        name + " " + String(decoding: target.prefix(max(0, count)).map(UInt8.init(bitPattern:)), as: UTF8.self))
     }
     return found.sorted()
   }
