@@ -17,7 +17,7 @@ func watch(_ directory: String) throws {
   let loop = RunLoop.main
   let files = try FileChangeSource(path: .init(directory), recursive: true) { source, changes in
     for change in changes { print(line(change)) }
-    fflush(stdout)
+    fflush(nil)
     if !source.isValid { RunLoop.current.stop() }
   }
   let interrupt = try SignalSource(signal: SIGINT) { _, _ in RunLoop.current.stop() }
@@ -25,7 +25,7 @@ func watch(_ directory: String) throws {
   try loop.add(interrupt, forMode: .default)
   print("watching \(files.watchCount) directories")
   for path in files.unreadable { print("not readable: \(path)") }
-  fflush(stdout)
+  fflush(nil)
   loop.runUntilStopped()
 }
 

@@ -5,12 +5,13 @@
 
 import Glibc
 import RunLoopCore
+import RunLoopPorts
 
 func supervise(_ commands: [String]) throws {
   let programs = commands.map { Supervisor.Program(name: $0, arguments: ["/bin/sh", "-c", "exec \($0)"]) }
   let supervisor = try Supervisor(programs, loop: .main, policy: Supervisor.Policy()) {
     print($0)
-    fflush(stdout)
+    fflush(nil)
   }
   withExtendedLifetime(supervisor) { _ = RunLoop.main.runUntilStopped() }
 }

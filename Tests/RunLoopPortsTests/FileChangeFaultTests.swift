@@ -11,7 +11,7 @@ import Testing
     func create() {
       let plan = FaultPlan()
       plan.plan(.watchCreate, .fails(EMFILE))
-      plan.rule {
+      _ = plan.rule {
         #expect(throws: FileChangeError.noQueue(SystemError(call: "inotify_init1", number: EMFILE))) {
           _ = try FileChangeSource(path: "/tmp") { _, _ in }
         }

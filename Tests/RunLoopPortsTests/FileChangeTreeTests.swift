@@ -11,26 +11,29 @@ struct FileChangeTreeTests {
   @Test("a directory knows its path wherever it is moved")
   func paths() {
     var tree = WatchTree(root: 1)
-    #expect(tree.place(2, Array("a".utf8), under: 1))
-    #expect(tree.place(3, Array("b".utf8), under: 2))
-    #expect(tree.place(4, Array("c".utf8), under: 1))
+    func place(_ watch: Int32, _ name: String, _ parent: Int32) -> Bool {
+      tree.place(watch, Array(name.utf8), under: parent)
+    }
+    #expect(place(2, "a", 1) && place(3, "b", 2) && place(4, "c", 1))
     #expect(names(tree, 1) == "" && names(tree, 3) == "a/b")
     tree.detach(2)
     #expect(names(tree, 3) == nil && tree.child(Array("a".utf8), of: 1) == nil)
-    #expect(tree.place(2, Array("z".utf8), under: 4))
+    #expect(place(2, "z", 4))
     #expect(names(tree, 3) == "c/z/b")
-    #expect(tree.remove(4).sorted() == [2, 3, 4])
+    let removed = tree.remove(4)
+    #expect(removed.sorted() == [2, 3, 4])
     #expect(tree.watches == [1])
   }
 
   @Test("a directory is not put below itself, nor below one that is unknown, and the root stays")
   func refused() {
     var tree = WatchTree(root: 1)
-    #expect(tree.place(2, [65], under: 1) && tree.place(3, [66], under: 2))
-    #expect(!tree.place(2, [67], under: 3))
-    #expect(!tree.place(2, [67], under: 2))
-    #expect(!tree.place(1, [67], under: 3))
-    #expect(!tree.place(4, [67], under: 9))
+    func place(_ watch: Int32, _ name: UInt8, _ parent: Int32) -> Bool { tree.place(watch, [name], under: parent) }
+    #expect(place(2, 65, 1) && place(3, 66, 2))
+    #expect(!place(2, 67, 3))
+    #expect(!place(2, 67, 2))
+    #expect(!place(1, 67, 3))
+    #expect(!place(4, 67, 9))
     #expect(names(tree, 3) == "A/B" && tree.count == 3)
   }
 
@@ -53,7 +56,10 @@ struct FileChangeTreeTests {
       }
       if next(500) == 0 { tree.forgetTold() }
       #if DEBUG
-        if !tree.isConsistent { return Issue.record("parents and children disagree") }
+        guard tree.isConsistent else {
+          Issue.record("parents and children disagree")
+          return
+        }
       #endif
     }
     #expect(tree.contains(0))
@@ -62,12 +68,13 @@ struct FileChangeTreeTests {
   @Test("what a scan has told is taken once, and a bounded number of names is remembered")
   func told() {
     var tree = WatchTree(root: 1)
+    func take(_ name: [UInt8]) -> Bool { tree.takeTold(name, in: 1) }
     tree.tell([65], in: 1)
-    #expect(tree.takeTold([65], in: 1) && !tree.takeTold([65], in: 1))
+    #expect(take([65]) && !take([65]))
     for number in 0...WatchTree.toldLimit { tree.tell(Array("\(number)".utf8), in: 1) }
-    #expect(tree.takeTold(Array("0".utf8), in: 1))
-    #expect(!tree.takeTold(Array("\(WatchTree.toldLimit)".utf8), in: 1))
+    #expect(take(Array("0".utf8)))
+    #expect(!take(Array("\(WatchTree.toldLimit)".utf8)))
     tree.forgetTold()
-    #expect(!tree.takeTold(Array("1".utf8), in: 1))
+    #expect(!take(Array("1".utf8)))
   }
 }

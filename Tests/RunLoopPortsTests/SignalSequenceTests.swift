@@ -84,7 +84,7 @@ struct SignalSequenceTests {
       let signal = testSignal(24)
       let plan = FaultPlan()
       plan.plan(call, .fails(EMFILE))
-      plan.rule {
+      _ = plan.rule {
         #expect(throws: SignalError.system(signal: signal, SystemError(call: call.rawValue, number: EMFILE))) {
           _ = try SignalSource(signal: signal) { _, _ in }
         }
