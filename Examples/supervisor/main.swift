@@ -27,6 +27,8 @@ func demo() throws -> Bool {
   let supervisor = try Supervisor(programs, loop: .main, policy: policy) {
     print($0)
     events.append($0)
+    // Timers end no run; the events are to be looked at.
+    RunLoop.main.stop()
   }
   func runUntil(_ isDone: () -> Bool) -> Bool {
     while !isDone() {

@@ -9,7 +9,15 @@ func spawn(_ arguments: String...) -> pid_t {
   var process: pid_t = -1
   var texts: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
   texts.append(nil)
-  let answer = posix_spawn(&process, arguments[0], nil, nil, texts, environ)
+  // The threads of dispatch, on which tests run, block most signals; a program is to begin with none blocked.
+  var none = sigset_t()
+  sigemptyset(&none)
+  var attributes = posix_spawnattr_t()
+  posix_spawnattr_init(&attributes)
+  posix_spawnattr_setsigmask(&attributes, &none)
+  posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+  defer { posix_spawnattr_destroy(&attributes) }
+  let answer = posix_spawn(&process, arguments[0], nil, &attributes, texts, environ)
   for text in texts { free(text) }
   precondition(answer == 0, "\(arguments[0]) cannot be started (error \(answer))")
   return process

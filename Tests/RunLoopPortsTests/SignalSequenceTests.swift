@@ -102,7 +102,7 @@ struct SignalSequenceTests {
         source.invalidate()
       }
       #expect(plan.isUsedUp && crl_signal_is_handled(signal) == 1)
-      raise(signal)
+      SourceRig.start { raise(signal) }.join()
       try SignalSource(signal: signal) { _, _ in }.invalidate()
       #expect(crl_signal_is_handled(signal) == 0)
     }

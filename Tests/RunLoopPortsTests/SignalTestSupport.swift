@@ -27,6 +27,10 @@ enum SourceRig {
       &thread, nil,
       { context in
         guard let context else { return nil }
+        // The threads of dispatch, on which tests run, block most signals.
+        var none = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, nil)
         Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
         return nil
       }, context)

@@ -97,9 +97,10 @@ struct WatchTree {
 extension WatchTree {
   /// Notes that a scan has told of a name.
   mutating func tell(_ name: Name, in watch: Watch) {
-    guard toldCount < Self.toldLimit, let directory = directories[watch] else { return }
-    if directory.told.isEmpty { telling.append(watch) }
-    if directories[watch]?.told.insert(name).inserted == true { toldCount += 1 }
+    // Changed in place: a copy of the names would be made for each of them.
+    guard toldCount < Self.toldLimit, directories[watch]?.told.insert(name).inserted == true else { return }
+    toldCount += 1
+    if directories[watch]?.told.count == 1 { telling.append(watch) }
   }
 
   /// Whether a scan has told of a name, which then is not remembered any more.

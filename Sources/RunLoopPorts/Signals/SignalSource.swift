@@ -8,6 +8,9 @@ import RunLoopCore
 /// thread, in a pass, and may do anything. Any number of sources may wait for one signal, each in any number of modes of any
 /// number of loops, and each of them hears of every signal. Signals that come before a source is in a mode are kept for it.
 ///
+/// A signal to the process reaches it if at least one thread does not block it; the threads of Dispatch block most, the main
+/// thread none unless the program says so.
+///
 /// The first source of a signal replaces the process's action for it. The last one to go puts that action back, unless somebody
 /// else has replaced it meanwhile. The action that was there before is not called in between. A child of a fork gets the
 /// actions back that were there before the sources.
