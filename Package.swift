@@ -35,6 +35,8 @@ let package = Package(
     .executable(name: "defects", targets: ["defects"]),
     .executable(name: "glib-host", targets: ["glib-host"]),
     .executable(name: "message-stress", targets: ["message-stress"]),
+    .executable(name: "file-watcher", targets: ["file-watcher"]),
+    .executable(name: "supervisor", targets: ["supervisor"]),
   ],
   targets: glib + [
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
@@ -87,6 +89,12 @@ let package = Package(
       swiftSettings: swiftSettings),
     .executableTarget(
       name: "message-stress", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/message-stress",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "file-watcher", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/file-watcher",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "supervisor", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/supervisor",
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(

@@ -40,6 +40,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case watchAdd = "inotify_add_watch"
   case watchRemove = "inotify_rm_watch"
   case watchRead = "read (inotify)"
+  case directoryOpen = "opendir"
   case makeDirectory = "mkdir"
   case unlink
   case fileStatus = "stat"

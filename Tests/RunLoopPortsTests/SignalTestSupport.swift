@@ -1,0 +1,122 @@
+import Glibc
+import RunLoopCore
+import Synchronization
+import Testing
+
+/// What the tests of signals, child processes and file changes have in common.
+enum SourceRig {
+  private final class Body: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) {
+      self.run = run
+    }
+  }
+
+  /// A thread that is joined: when that returns, its loop has ended.
+  struct Running: Sendable {
+    let thread: pthread_t
+
+    func join() { pthread_join(thread, nil) }
+  }
+
+  static func start(_ body: @escaping @Sendable () -> Void) -> Running {
+    var thread = pthread_t()
+    let context = Unmanaged.passRetained(Body(body)).toOpaque()
+    let answer = pthread_create(
+      &thread, nil,
+      { context in
+        guard let context else { return nil }
+        // The threads of dispatch, on which tests run, block most signals.
+        var none = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, nil)
+        Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
+        return nil
+      }, context)
+    precondition(answer == 0)
+    return Running(thread: thread)
+  }
+
+  /// Runs `body` on a thread of its own, with its loop, and waits for it.
+  static func onThread(_ body: @escaping @Sendable (RunLoop) -> Void) {
+    start { body(RunLoop.current) }.join()
+  }
+
+  /// A thread whose loop runs until it is stopped.
+  static func startLoop() -> (thread: Running, loop: RunLoop) {
+    let made = Mutex<RunLoop?>(nil)
+    let thread = start {
+      let loop = RunLoop.current
+      loop.add(RunLoop.Source {}, forMode: .default)
+      made.withLock { $0 = loop }
+      loop.runUntilStopped()
+    }
+    while true {
+      if let loop = made.withLock({ $0 }) { return (thread, loop) }
+      sched_yield()
+    }
+  }
+
+  /// What is open in this process.
+  static func descriptors() -> [String] {
+    var found: [String] = []
+    guard let directory = opendir("/proc/self/fd") else { return [] }
+    defer { closedir(directory) }
+    while let entry = readdir(directory) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) {
+        String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      guard name != ".", name != "..", name != "\(dirfd(directory))" else { continue }
+      var target = [CChar](repeating: 0, count: 256)
+      let count = readlink("/proc/self/fd/\(name)", &target, 255)
+      found.append(
+        name + " " + String(decoding: target.prefix(max(0, count)).map(UInt8.init(bitPattern:)), as: UTF8.self))
+    }
+    return found.sorted()
+  }
+}
+
+extension RunLoop {
+  /// Runs until something is so.
+  func run(_ mode: Mode = .default, until isDone: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) {
+    while !isDone() {
+      let result = run(mode: mode, for: .seconds(120), returnAfterSourceHandled: true)
+      if result != .handledSource, !isDone() {
+        Issue.record("nothing came: \(result)", sourceLocation: sourceLocation)
+        return
+      }
+    }
+  }
+
+  /// Runs what is ready now.
+  func drain(_ mode: Mode = .default) {
+    while run(mode: mode, for: .zero, returnAfterSourceHandled: true) == .handledSource {}
+  }
+}
+
+/// What call-outs leave for their test.
+final class Notes<Element: Sendable>: Sendable {
+  private let stored = Mutex<[Element]>([])
+
+  func add(_ element: Element) { stored.withLock { $0.append(element) } }
+
+  func add(contentsOf elements: [Element]) { stored.withLock { $0 += elements } }
+
+  var all: [Element] { stored.withLock { $0 } }
+
+  var count: Int { stored.withLock { $0.count } }
+}
+
+/// Notes when it is released.
+final class Tombstone: Sendable {
+  private let notes: Notes<String>
+
+  init(_ notes: Notes<String>) {
+    self.notes = notes
+  }
+
+  func touch() {}
+
+  deinit { notes.add("released") }
+}
