@@ -97,12 +97,16 @@ struct SignalSequenceTests {
       let signal = testSignal(25)
       let plan = FaultPlan()
       plan.plan(.signalAction, nil, .fails(EINVAL))
-      try plan.rule {
+      let source = try plan.rule {
         let source = try SignalSource(signal: signal) { _, _ in }
         source.invalidate()
+        return source
       }
-      #expect(plan.isUsedUp && crl_signal_is_handled(signal) == 1)
-      SourceRig.start { raise(signal) }.join()
+      // A source that is released tries once more.
+      withExtendedLifetime(source) {
+        #expect(plan.isUsedUp && crl_signal_is_handled(signal) == 1)
+        SourceRig.start { raise(signal) }.join()
+      }
       try SignalSource(signal: signal) { _, _ in }.invalidate()
       #expect(crl_signal_is_handled(signal) == 0)
     }

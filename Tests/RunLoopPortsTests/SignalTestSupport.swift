@@ -57,24 +57,6 @@ enum SourceRig {
       sched_yield()
     }
   }
-
-  /// What is open in this process.
-  static func descriptors() -> [String] {
-    var found: [String] = []
-    guard let directory = opendir("/proc/self/fd") else { return [] }
-    defer { closedir(directory) }
-    while let entry = readdir(directory) {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) {
-        String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      guard name != ".", name != "..", name != "\(dirfd(directory))" else { continue }
-      var target = [CChar](repeating: 0, count: 256)
-      let count = readlink("/proc/self/fd/\(name)", &target, 255)
-      found.append(
-        name + " " + String(decoding: target.prefix(max(0, count)).map(UInt8.init(bitPattern:)), as: UTF8.self))
-    }
-    return found.sorted()
-  }
 }
 
 extension RunLoop {

@@ -15,15 +15,13 @@ struct SocketManyTests {
       limit.rlim_cur = limit.rlim_max
       setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
       _ = RunLoop.main
-      let before = openDescriptors()
-      for _ in 0..<2 { precondition(echoThousand() == "1000 1000 stopped") }
-      // The thread's loop gives its own back when the thread has ended, which may be a moment later.
-      while openDescriptors() != before { sched_yield() }
+      let before = DescriptorCensus()
+      for _ in 0..<2 { #expect(echoThousand() == "1000 1000 stopped") }
+      let after = DescriptorCensus()
+      #expect(before.isFollowed(by: after), "\(before), then \(after)")
     }
   }
 }
-
-private func openDescriptors() -> Int { (0..<8192).count { fcntl($0, F_GETFD) != -1 } }
 
 private func echoThousand() -> String {
   onSocketLoop { loop, log in
