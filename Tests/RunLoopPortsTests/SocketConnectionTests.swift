@@ -195,7 +195,7 @@ struct SocketConnectionTests {
       }
       try loop.add(socket, forMode: .default)
       _ = write(other, "ab", 2)
-      log.write("\(loop.runUntilStopped()) \(isPeerClosed(other))")
+      log.write("\(loop.runUntilStopped()) \(awaitPeerClosed(other))")
       close(other)
       socket.invalidate()
     }
@@ -217,7 +217,7 @@ struct SocketConnectionTests {
     }
     // The loop has ended with its thread.
     #expect(log == "false received(x) false")
-    #expect(isPeerClosed(other))
+    #expect(awaitPeerClosed(other))
     close(other)
   }
 }

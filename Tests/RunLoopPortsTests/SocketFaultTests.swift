@@ -129,7 +129,7 @@
         }
         log.write("\(loop.contains(socket, forMode: .default))")
         try loop.add(socket, forMode: .default)
-        close(other)
+        hangUp(other)
         loop.run(mode: .default, for: .milliseconds(5))
       }
       #expect(log == "true false ended closed")

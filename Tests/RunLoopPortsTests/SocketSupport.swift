@@ -123,6 +123,21 @@ func socketAddress(_ kind: String) throws -> SocketAddress {
   }
 }
 
+/// Closes an end so that the other is told now.
+///
+/// Tests in parallel start processes: until such a child has become its program, it has a copy of every descriptor.
+func hangUp(_ descriptor: Int32) {
+  shutdown(descriptor, Int32(SHUT_RDWR))
+  close(descriptor)
+}
+
+/// Whether the other end of a Unix socket closes, as soon as no child has a copy of it.
+func awaitPeerClosed(_ descriptor: Int32) -> Bool {
+  // POLLRDHUP, which the C library declares for programs in C alone.
+  var entry = pollfd(fd: descriptor, events: 0x2000, revents: 0)
+  return poll(&entry, 1, 60_000) == 1 && isPeerClosed(descriptor)
+}
+
 /// Whether the other end of a Unix socket is closed.
 func isPeerClosed(_ descriptor: Int32) -> Bool {
   var byte: UInt8 = 0
