@@ -19,7 +19,9 @@ struct DescriptorCensus: Equatable, CustomStringConvertible {
       guard let number = Int32(name), number != dirfd(directory) else { continue }
       var target = [CChar](repeating: 0, count: 256)
       let length = readlink("/proc/self/fd/\(name)", &target, 255)
-      let text = String(decoding: target.prefix(max(0, length)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+      // It may have been closed meanwhile.
+      guard length > 0 else { continue }
+      let text = String(decoding: target.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self)
       // "socket:[123]" and "anon_inode:[eventfd]": the kind is before a number, and the whole of what has none.
       let kind = text.prefix { $0 != "[" || text.hasPrefix("anon_inode") }
       counts[String(kind), default: 0] += 1

@@ -1,6 +1,5 @@
 import Glibc
 import RunLoopCore
-import Synchronization
 import Testing
 
 /// What the tests of signals, child processes and file changes have in common.
@@ -45,15 +44,15 @@ enum SourceRig {
 
   /// A thread whose loop runs until it is stopped.
   static func startLoop() -> (thread: Running, loop: RunLoop) {
-    let made = Mutex<RunLoop?>(nil)
+    let made = Notes<RunLoop>()
     let thread = start {
       let loop = RunLoop.current
       loop.add(RunLoop.Source {}, forMode: .default)
-      made.withLock { $0 = loop }
+      made.add(loop)
       loop.runUntilStopped()
     }
     while true {
-      if let loop = made.withLock({ $0 }) { return (thread, loop) }
+      if let loop = made.all.first { return (thread, loop) }
       sched_yield()
     }
   }
@@ -78,17 +77,22 @@ extension RunLoop {
 }
 
 /// What call-outs leave for their test.
-final class Notes<Element: Sendable>: Sendable {
-  private let stored = Mutex<[Element]>([])
+final class Notes<Element: Sendable>: @unchecked Sendable {
+  // Sendable: guarded by the lock.
+  private let lock = Lock()
+  private var stored: [Element] = []
 
-  func add(_ element: Element) { stored.withLock { $0.append(element) } }
+  func add(_ element: Element) { lock.withLock { stored.append(element) } }
 
-  func add(contentsOf elements: [Element]) { stored.withLock { $0 += elements } }
+  func add(contentsOf elements: [Element]) { lock.withLock { stored += elements } }
 
-  var all: [Element] { stored.withLock { $0 } }
+  var all: [Element] { lock.withLock { stored } }
 
-  var count: Int { stored.withLock { $0.count } }
+  var count: Int { lock.withLock { stored.count } }
 }
+
+/// Whether the thread sanitizer watches, which keeps signals back until a thread makes a call, at most one of each number.
+let isSanitizedForThreads = dlsym(nil, "__tsan_init") != nil
 
 /// Notes when it is released.
 final class Tombstone: Sendable {

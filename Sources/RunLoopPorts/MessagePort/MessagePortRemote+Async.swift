@@ -42,6 +42,7 @@ extension MessagePort.Remote {
     } onCancel: {
       complete(token, .failure(.cancelled), isReply: false)
     }
+    lock.noteResumption()
     return try outcome.get()
   }
 }
@@ -83,6 +84,7 @@ private final class AsyncTurn: @unchecked Sendable {
     } onCancel: {
       end(.cancelled)
     }
+    lock.noteResumption()
     if let failure { throw failure }
   }
 

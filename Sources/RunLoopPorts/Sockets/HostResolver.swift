@@ -47,6 +47,7 @@ public enum HostResolver {
   ) async throws -> [SocketAddress] {
     let waiting = Waiting()
     let lookup = HostLookup(Query(host: host, port: port, family: family)) { _, answer in waiting.finish(answer) }
+    defer { waiting.noteResumption() }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         waiting.begin(continuation)
@@ -115,6 +116,8 @@ public enum HostResolver {
     private let lock = Lock()
     private var continuation: CheckedContinuation<[SocketAddress], any Error>?
     private var answer: Answer?
+
+    func noteResumption() { lock.noteResumption() }
 
     func begin(_ continuation: CheckedContinuation<[SocketAddress], any Error>) {
       lock.lock()

@@ -8,7 +8,8 @@ extension ListeningSocket {
   ///
   /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited.
   public func accept() async throws -> Socket? {
-    try await withTaskCancellationHandler {
+    defer { lock.noteResumption() }
+    return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { wait($0) }
     } onCancel: {
       lock.lock()

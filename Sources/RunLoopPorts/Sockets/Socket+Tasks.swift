@@ -10,7 +10,8 @@ extension Socket {
   /// - Parameter limit: How many bytes to take at most.
   /// - Throws: ``SocketError``: that of the connection once, then ``SocketError/invalid``; ``SocketError/busy``.
   public func receive(atMost limit: Int = 64 * 1024) async throws -> [UInt8]? {
-    try await withTaskCancellationHandler {
+    defer { lock.noteResumption() }
+    return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { wait($0, limit: max(1, limit)) }
     } onCancel: {
       lock.lock()
@@ -53,6 +54,7 @@ extension Socket {
   ///   ``SocketError/busy``.
   public func send(_ bytes: [UInt8]) async throws {
     if try write(bytes) { return }
+    defer { lock.noteResumption() }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { wait($0) }
     } onCancel: {

@@ -107,6 +107,7 @@ final class EventBuffer<Element: Sendable>: @unchecked Sendable {
       waiterNumber += 1
       return waiterNumber
     }
+    defer { lock.noteResumption() }
     return await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let answer = lock.withLock { () -> Element?? in
