@@ -2,7 +2,7 @@
 //
 //     echo-server [--port N] [--host H]     port 0, the default, lets the system choose; host 127.0.0.1
 //
-// It prints where it listens, and ends when it is interrupted.
+// It prints where it listens, and ends with 0 when it is interrupted or told to terminate.
 
 import Glibc
 import RunLoopCore
@@ -66,6 +66,9 @@ do {
     }
   }
   try loop.add(listener, forMode: .default)
+  for signal in [SIGINT, SIGTERM] {
+    try loop.add(SignalSource(signal: signal) { _, _ in thread.stop() }, forMode: .default)
+  }
   say("listening on \(listener.address)", on: STDOUT_FILENO)
   try thread.join()
 } catch {
