@@ -1,20 +1,20 @@
 public import RunLoopCore
 
 extension RunLoop {
-  /// Adds a source of file changes to a mode, or, for ``RunLoop/Mode/common``, to every common mode there is and will be.
+  /// Adds a source of file changes to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
   ///
   /// Any thread.
   ///
-  /// - Throws: As for a descriptor source: ``RunLoopError/cannotWatch(descriptor:_:)`` if the system has no descriptor left for the mode;
-  ///   ``RunLoopError/invalidSource``, ``RunLoopError/loopHasEnded``.
+  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the mode;
+  ///   `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
   public func add(_ source: FileChangeSource, forMode mode: Mode) throws(RunLoopError) { try seat(source, mode) }
 
-  /// Removes a source of file changes from a mode, or, for ``RunLoop/Mode/common``, a common source from every common mode.
+  /// Removes a source of file changes from a mode, or, for `RunLoop.Mode.common`, a common source from every common mode.
   ///
   /// Any thread.
   public func remove(_ source: FileChangeSource, forMode mode: Mode) { unseat(source, mode) }
 
-  /// Whether a source of file changes is in a mode, or, for ``RunLoop/Mode/common``, among the common items.
+  /// Whether a source of file changes is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
   /// Any thread.
   public func contains(_ source: FileChangeSource, forMode mode: Mode) -> Bool { seats(source, mode) }

@@ -3,7 +3,7 @@ import Glibc
 public import RunLoopCore
 
 extension RunLoop {
-  /// Adds a local port to a mode, or, for ``RunLoopCore/RunLoop/Mode/common``, to every common mode.
+  /// Adds a local port to a mode, or, for `RunLoop.Mode.common`, to every common mode.
   ///
   /// Its handler is called on this loop's thread. A port that is in the mode already stays there. Any thread.
   ///

@@ -1,20 +1,20 @@
 public import RunLoopCore
 
 extension RunLoop {
-  /// Adds a child process source to a mode, or, for ``RunLoop/Mode/common``, to every common mode there is and will be.
+  /// Adds a child process source to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
   ///
   /// A child that has ended already is reaped by the next pass. Any thread.
   ///
-  /// - Throws: As for a descriptor source: ``RunLoopError/cannotWatch(descriptor:_:)`` if the system has no descriptor left for the mode;
-  ///   ``RunLoopError/invalidSource``, ``RunLoopError/loopHasEnded``.
+  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the mode;
+  ///   `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
   public func add(_ source: ChildProcessSource, forMode mode: Mode) throws(RunLoopError) { try seat(source, mode) }
 
-  /// Removes a child process source from a mode, or, for ``RunLoop/Mode/common``, a common source from every common mode.
+  /// Removes a child process source from a mode, or, for `RunLoop.Mode.common`, a common source from every common mode.
   ///
   /// Any thread.
   public func remove(_ source: ChildProcessSource, forMode mode: Mode) { unseat(source, mode) }
 
-  /// Whether a child process source is in a mode, or, for ``RunLoop/Mode/common``, among the common items.
+  /// Whether a child process source is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
   /// Any thread.
   public func contains(_ source: ChildProcessSource, forMode mode: Mode) -> Bool { seats(source, mode) }
