@@ -25,23 +25,32 @@ let package = Package(
     .library(name: "RunLoopKit", targets: ["RunLoopKit"]),
     .library(name: "RunLoopCore", targets: ["RunLoopCore"]),
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
+    .library(name: "RunLoopPorts", targets: ["RunLoopPorts"]),
     .executable(name: "runloop", targets: ["runloop"]),
     .executable(name: "conformance", targets: ["conformance"]),
     .executable(name: "network-thread", targets: ["network-thread"]),
     .executable(name: "pinned-database", targets: ["pinned-database"]),
+    .executable(name: "echo-server", targets: ["echo-server"]),
+    .executable(name: "echo-client", targets: ["echo-client"]),
     .executable(name: "defects", targets: ["defects"]),
     .executable(name: "glib-host", targets: ["glib-host"]),
+    .executable(name: "message-stress", targets: ["message-stress"]),
+    .executable(name: "file-watcher", targets: ["file-watcher"]),
+    .executable(name: "supervisor", targets: ["supervisor"]),
   ],
   targets: glib + [
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "RunLoopKit",
-      dependencies: ["CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopThreads"],
+      dependencies: [
+        "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopPorts", "RunLoopThreads",
+      ],
       swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "runloop", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
@@ -51,6 +60,12 @@ let package = Package(
     .executableTarget(name: "conformance", dependencies: ["RunLoopConformance"], swiftSettings: swiftSettings),
     .executableTarget(
       name: "network-thread", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Examples/network-thread",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "echo-server", dependencies: ["RunLoopCore", "RunLoopPorts", "RunLoopThreads"],
+      path: "Examples/echo-server", swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "echo-client", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/echo-client",
       swiftSettings: swiftSettings),
     .target(
       name: "CStore", path: "Examples/CStore", cSettings: hasSQLite ? [.define("HAS_SQLITE")] : [],
@@ -72,9 +87,21 @@ let package = Package(
     .executableTarget(
       name: "glib-host", dependencies: ["CHostLoop", "RunLoopCore"], path: "Examples/glib-host",
       swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "message-stress", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/message-stress",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "file-watcher", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/file-watcher",
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "supervisor", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/supervisor",
+      swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopPortsTests", dependencies: ["RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "message-stress"],
+      exclude: ["MessagePortCorpus"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopKitTests", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads"],
       swiftSettings: swiftSettings),

@@ -45,6 +45,20 @@ let package = Package(
     .executableTarget(
       name: "hosting",
       dependencies: ["CHostLoopForBenchmarks", .product(name: "RunLoopKit", package: "swift-run-loop")]),
+    .target(name: "CSocketRace", cSettings: [.define("_GNU_SOURCE")]),
+    .executableTarget(
+      name: "socket-race",
+      dependencies: [
+        "CSocketRace", .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopPorts", package: "swift-run-loop"),
+        .product(name: "RunLoopThreads", package: "swift-run-loop"),
+      ]),
+    .executableTarget(
+      name: "message-race",
+      dependencies: [
+        .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopPorts", package: "swift-run-loop"),
+      ]),
   ],
   swiftLanguageModes: [.v6]
 )

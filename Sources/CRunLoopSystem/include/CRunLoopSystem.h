@@ -14,6 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "CRunLoopSockets.h"
+#include "CRunLoopMessages.h"
+#include "CRunLoopSources.h"
+
 // Sleeps while `*word` reads `expected`, until `deadline` (absolute, CLOCK_MONOTONIC; NULL: without end).
 static inline int crl_futex_wait(const uint32_t *word, uint32_t expected, const struct timespec *deadline) {
   long answer = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, deadline, NULL,

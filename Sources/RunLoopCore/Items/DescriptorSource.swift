@@ -1,3 +1,5 @@
+import Synchronization
+
 extension RunLoop {
   /// A source that waits for a file descriptor (version 1).
   ///
@@ -10,7 +12,7 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation type is `CFFileDescriptor`, or `CFRunLoopSource` of version 1.
   public final class DescriptorSource: @unchecked Sendable, Hashable {
-    // Sendable: the memberships are guarded by the lock, the handler by the lease.
+    // Sendable: the memberships are guarded by the lock, the handler by the lease; the interest is changed under the lock.
 
     /// What a descriptor can be ready for.
     public struct Events: OptionSet, Hashable, Sendable {
@@ -37,12 +39,14 @@ extension RunLoop {
     ///
     /// It belongs to the caller.
     public let descriptor: Int32
-    /// What the source waits for.
-    public let events: Events
+    /// Whether the source stays valid when its handler is called.
+    public let repeats: Bool
 
-    private let lock = Lock()
+    let lock = Lock()
+    /// What the source waits for, and whether it is paused.
+    let interest: Atomic<Interest>
     private let lease = Lease()
-    private var memberships = Memberships<DescriptorSource>()
+    private(set) var memberships = Memberships<DescriptorSource>()
     private var handler: (@Sendable (DescriptorSource, Events) -> Void)?
 
     /// Makes a source that is in no mode.
@@ -50,13 +54,17 @@ extension RunLoop {
     /// - Parameters:
     ///   - descriptor: The descriptor to wait for. It is looked at when the source is added.
     ///   - events: What to wait for.
+    ///   - repeats: False: the source is invalidated just before its handler is called, which happens once, in whatever mode
+    ///     of whatever loop is the first.
     ///   - handler: Called on a loop's thread with the source and what the descriptor is ready for. It is released when the
     ///     source is invalid and no call-out runs.
     public init(
-      descriptor: Int32, events: Events, handler: @escaping @Sendable (DescriptorSource, Events) -> Void
+      descriptor: Int32, events: Events, repeats: Bool = true,
+      handler: @escaping @Sendable (DescriptorSource, Events) -> Void
     ) {
       self.descriptor = descriptor
-      self.events = events
+      self.repeats = repeats
+      self.interest = Atomic(Interest(events: events))
       self.handler = handler
     }
 
@@ -92,7 +100,13 @@ extension RunLoop.DescriptorSource {
   ///
   /// The loop's thread.
   func call(_ events: Events) -> Bool {
-    guard lease.enter() else { return false }
+    if repeats {
+      guard lease.enter() else { return false }
+    } else {
+      // The mark stays: of several loops that have found the descriptor ready, one calls.
+      guard lease.enterMarking() else { return false }
+      invalidate()
+    }
     if let handler { runLoopIsCallingOutToASource1(handler, self, events) }
     letGo()
     return true
@@ -132,7 +146,7 @@ extension RunLoop.DescriptorSource: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
     "<RunLoop.DescriptorSource \(addressDescription(self))>{valid = \(yesOrNo(isValid)), version = 1, "
-      + "descriptor = \(descriptor), events = \(events)}"
+      + "descriptor = \(descriptor), events = \(events), paused = \(yesOrNo(isPaused))}"
   }
 }
 

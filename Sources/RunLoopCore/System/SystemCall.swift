@@ -1,8 +1,8 @@
 import CRunLoopSystem
 import Glibc
 
-/// The system calls that the loop makes, by name, so that a test can make each of them fail.
-enum SystemCall: String, Sendable, CaseIterable {
+/// The system calls that the package makes, by name, so that a test can make each of them fail.
+package enum SystemCall: String, Sendable, CaseIterable {
   case epollCreate = "epoll_create1"
   case epollControl = "epoll_ctl"
   case epollWait = "epoll_wait"
@@ -14,10 +14,49 @@ enum SystemCall: String, Sendable, CaseIterable {
   case futexWake = "futex (wake)"
   case timerCreate = "timerfd_create"
   case timerSet = "timerfd_settime"
+  case socket
+  case socketPair = "socketpair"
+  case socketOption = "setsockopt"
+  case socketOptionRead = "getsockopt"
+  case socketName = "getsockname"
+  case peerName = "getpeername"
+  case lookUp = "getaddrinfo"
+  case threadCreate = "pthread_create"
+  case bind
+  case listen
+  case connect
+  case accept = "accept4"
+  case shutDown = "shutdown"
+  case sendMessage = "sendmsg"
+  case receiveMessage = "recvmsg"
+  case streamRead = "recv"
+  case streamWrite = "send"
+  case pipe = "pipe2"
+  case pipeRead = "read (pipe)"
+  case signalAction = "sigaction"
+  case processDescriptor = "pidfd_open"
+  case processWait = "waitid"
+  case watchCreate = "inotify_init1"
+  case watchAdd = "inotify_add_watch"
+  case watchRemove = "inotify_rm_watch"
+  case watchRead = "read (inotify)"
+  case directoryOpen = "opendir"
+  case makeDirectory = "mkdir"
+  case unlink
+  case fileStatus = "stat"
+  case openFile = "open"
+  case lockFile = "flock"
+  case changeMode = "chmod"
+  case messagePoll = "ppoll"
+  case memoryCreate = "memfd_create"
+  case memoryWrite = "write (memfd)"
+  case memoryControl = "fcntl (seals)"
+  case memoryRead = "pread"
+  case duplicate = "fcntl (F_DUPFD_CLOEXEC)"
 
   /// Makes the call, unless a test has something else for it, and gives its result or the kernel's error.
   @inline(__always)
-  func make(_ call: () -> Int32) throws(SystemError) -> Int32 {
+  package func make(_ call: () -> Int32) throws(SystemError) -> Int32 {
     #if DEBUG
       if let fault = FaultPlan.current?.next(self) {
         switch fault {
@@ -33,7 +72,7 @@ enum SystemCall: String, Sendable, CaseIterable {
 
   /// Makes a call that a signal may interrupt, again and again until it was not.
   @inline(__always)
-  func makeUninterrupted(_ call: () -> Int32) throws(SystemError) -> Int32 {
+  package func makeUninterrupted(_ call: () -> Int32) throws(SystemError) -> Int32 {
     while true {
       do {
         return try make(call)
@@ -46,8 +85,8 @@ enum SystemCall: String, Sendable, CaseIterable {
 
 #if DEBUG
   /// What a test does to the system calls of its thread.
-  final class FaultPlan {
-    enum Fault: Sendable {
+  package final class FaultPlan {
+    package enum Fault: Sendable {
       /// The call is not made and fails with this error number.
       case fails(Int32)
       /// The call is not made and gives this result.
@@ -55,21 +94,24 @@ enum SystemCall: String, Sendable, CaseIterable {
     }
 
     private var faults: [SystemCall: [Fault?]] = [:]
+
+    package init() {}
+
     /// How many times each call was asked for.
-    private(set) var counts: [SystemCall: Int] = [:]
+    package private(set) var counts: [SystemCall: Int] = [:]
 
     /// The plan of the calling thread.
-    static var current: FaultPlan? {
+    package static var current: FaultPlan? {
       crl_fault_slot_get().map { Unmanaged<FaultPlan>.fromOpaque($0).takeUnretainedValue() }
     }
 
     /// Lets the next calls of a kind fail in turn; nil lets one pass.
-    func plan(_ call: SystemCall, _ faults: Fault?...) {
+    package func plan(_ call: SystemCall, _ faults: Fault?...) {
       self.faults[call, default: []] += faults
     }
 
     /// Whether every planned fault has come.
-    var isUsedUp: Bool { faults.values.allSatisfy(\.isEmpty) }
+    package var isUsedUp: Bool { faults.values.allSatisfy(\.isEmpty) }
 
     func next(_ call: SystemCall) -> Fault? {
       counts[call, default: 0] += 1
@@ -80,7 +122,7 @@ enum SystemCall: String, Sendable, CaseIterable {
     }
 
     /// Lets the plan rule the calling thread's system calls during `body`.
-    func rule<Result>(_ body: () throws -> Result) rethrows -> Result {
+    package func rule<Result>(_ body: () throws -> Result) rethrows -> Result {
       crl_fault_slot_set(Unmanaged.passUnretained(self).toOpaque())
       defer { crl_fault_slot_set(nil) }
       return try body()

@@ -15,15 +15,25 @@ final class PollSet: @unchecked Sendable {
     var sources: ContiguousArray<Membership<RunLoop.DescriptorSource>> = []
     /// Which source's turn it is.
     var turn = 0
+    /// Whether it stands in the kernel's set, as it does unless all its sources are paused.
+    var isArmed = false
 
-    var interests: RunLoop.DescriptorSource.Events {
-      sources.reduce(into: []) { $0.formUnion($1.item.events) }
+    /// What the sources that are not paused wait for; nil: all are.
+    var interests: RunLoop.DescriptorSource.Events? {
+      var events: RunLoop.DescriptorSource.Events?
+      for membership in sources {
+        let interest = membership.item.interest.load(ordering: .relaxed)
+        if !interest.isPaused { events = (events ?? []).union(interest.events) }
+      }
+      return events
     }
 
     /// What a source is to be told of what was found.
     func events(_ found: Ready, for source: RunLoop.DescriptorSource) -> RunLoop.DescriptorSource.Events {
-      let events = found.events.intersection(source.events.union([.hangUp, .error]))
-      return found.isHalfClosed ? events.union(source.events.intersection(.hangUp)) : events
+      let interest = source.interest.load(ordering: .relaxed)
+      guard !interest.isPaused else { return [] }
+      let events = found.events.intersection(interest.events.union([.hangUp, .error]))
+      return found.isHalfClosed ? events.union(interest.events.intersection(.hangUp)) : events
     }
   }
 
@@ -120,7 +130,15 @@ extension PollSet {
     if isNew { lastSerial &+= 1 }
     var watch = watches[descriptor] ?? Watch(serial: lastSerial)
     watch.sources.append(membership)
-    try apply(&watch, descriptor, isNew: isNew)
+    try apply(&watch, descriptor)
+    watches[descriptor] = watch
+  }
+
+  /// Notes that what a source waits for has changed.
+  func refresh(_ membership: Membership<RunLoop.DescriptorSource>) throws(SystemError) {
+    let descriptor = membership.item.descriptor
+    guard var watch = watches[descriptor] else { return }
+    try apply(&watch, descriptor)
     watches[descriptor] = watch
   }
 
@@ -132,9 +150,9 @@ extension PollSet {
       watches[descriptor] = nil
       departures += 1
       // The descriptor may have been closed before its source was removed: then the kernel has forgotten it already.
-      try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
+      if watch.isArmed { try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0) }
     } else {
-      try? apply(&watch, descriptor, isNew: false)
+      try? apply(&watch, descriptor)
       watches[descriptor] = watch
     }
   }
@@ -143,27 +161,37 @@ extension PollSet {
   ///
   /// A number that was closed and used again stands in our table and not in the kernel's, or the other way round. The old file
   /// may live on under another number; what the kernel says of it is stray from now on.
-  private func apply(_ watch: inout Watch, _ descriptor: Int32, isNew: Bool) throws(SystemError) {
+  private func apply(_ watch: inout Watch, _ descriptor: Int32) throws(SystemError) {
+    guard let interests = watch.interests else {
+      // Errors and hang-ups are always reported of what stands in the kernel's set, so a paused descriptor leaves it.
+      if watch.isArmed {
+        try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
+      }
+      watch.isArmed = false
+      return
+    }
     do {
-      try control(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, watch)
+      try control(epoll, watch.isArmed ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, watch, interests)
     } catch {
-      switch (isNew, error.number) {
-      case (false, ENOENT):
+      switch (watch.isArmed, error.number) {
+      case (true, ENOENT):
         lastSerial &+= 1
         watch.serial = lastSerial
         hasStrayEvents = true
-        try control(epoll, EPOLL_CTL_ADD, descriptor, watch)
-      case (true, EEXIST): try control(epoll, EPOLL_CTL_MOD, descriptor, watch)
+        try control(epoll, EPOLL_CTL_ADD, descriptor, watch, interests)
+      case (false, EEXIST): try control(epoll, EPOLL_CTL_MOD, descriptor, watch, interests)
       default: throw error
       }
     }
+    watch.isArmed = true
   }
 
   private func control(
-    _ epoll: OwnedDescriptor, _ operation: Int32, _ descriptor: Int32, _ watch: Watch
+    _ epoll: OwnedDescriptor, _ operation: Int32, _ descriptor: Int32, _ watch: Watch,
+    _ interests: RunLoop.DescriptorSource.Events
   ) throws(SystemError) {
     let data = UInt64(watch.serial) << 32 | UInt64(UInt32(bitPattern: descriptor))
-    try PollSet.control(epoll, operation, descriptor, watch.interests.epollBits, data)
+    try PollSet.control(epoll, operation, descriptor, interests.epollBits, data)
   }
 
   /// Whether an earlier wait has found something that is still to be served.
@@ -185,9 +213,9 @@ extension PollSet {
   private func makeAnew() {
     do throws(SystemError) {
       let fresh = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle)
-      for (descriptor, watch) in watches {
+      for (descriptor, watch) in watches where watch.isArmed {
         do throws(SystemError) {
-          try control(fresh, EPOLL_CTL_ADD, descriptor, watch)
+          try control(fresh, EPOLL_CTL_ADD, descriptor, watch, watch.interests ?? [])
         } catch {
           // A number that is closed can be watched no more, in any set.
           guard error.number == EBADF else { throw error }

@@ -1,10 +1,10 @@
 import CRunLoopSystem
 
 /// A descriptor that somebody owns: it is closed when the last reference goes, once.
-final class OwnedDescriptor: Sendable {
-  let number: Int32
+package final class OwnedDescriptor: Sendable {
+  package let number: Int32
 
-  init(_ number: Int32) {
+  package init(_ number: Int32) {
     self.number = number
   }
 

@@ -1,0 +1,158 @@
+import Glibc
+import RunLoopCore
+import RunLoopPorts
+
+/// Keeps programs running: starts each again when it has ended, later each time it ends soon, until it is told to stop.
+///
+/// All of it runs on one loop, in its default mode.
+final class Supervisor: @unchecked Sendable {
+  // Sendable: used by the loop's thread alone; the call-outs are made there.
+
+  /// What a supervisor says.
+  enum Event: Equatable {
+    case started(name: String)
+    case ended(name: String, ChildProcessSource.ExitStatus)
+    case lost(name: String, String)
+    case waits(name: String, milliseconds: Int)
+    case gaveUp(name: String)
+    case stopping
+  }
+
+  /// A program to keep running.
+  struct Program {
+    let name: String
+    let arguments: [String]
+  }
+
+  /// The back-off: the first wait, doubled with each end that comes soon, up to the longest.
+  struct Policy {
+    var first = 100
+    var longest = 10_000
+    /// A program that ran so long, in milliseconds, counts as healthy.
+    var healthy = 5_000
+    /// How many times in turn a program may end soon; nil: without limit.
+    var attempts: Int?
+  }
+
+  private final class Child {
+    let program: Program
+    var process: pid_t?
+    var wait: Int
+    var failures = 0
+    var started = SuspendingClock().now
+
+    init(_ program: Program, wait: Int) {
+      self.program = program
+      self.wait = wait
+    }
+  }
+
+  private let loop: RunLoop
+  private let policy: Policy
+  private let report: (Event) -> Void
+  private var children: [Child] = []
+  private var signals: [SignalSource] = []
+  private var isStopping = false
+
+  init(_ programs: [Program], loop: RunLoop, policy: Policy, report: @escaping (Event) -> Void) throws {
+    self.loop = loop
+    self.policy = policy
+    self.report = report
+    for signal in [SIGTERM, SIGINT] {
+      let source = try SignalSource(signal: signal) { [weak self] _, _ in self?.stop() }
+      try loop.add(source, forMode: .default)
+      signals.append(source)
+    }
+    children = programs.map { Child($0, wait: policy.first) }
+    for child in children { start(child) }
+  }
+
+  /// The processes that run now.
+  var processes: [pid_t] { children.compactMap(\.process) }
+
+  /// Ends all children, and the run of the loop when the last has ended.
+  func stop() {
+    guard !isStopping else { return }
+    isStopping = true
+    report(.stopping)
+    for process in processes { kill(process, SIGTERM) }
+    finishIfDone()
+  }
+
+  private func start(_ child: Child) {
+    guard !isStopping else { return }
+    child.started = SuspendingClock().now
+    guard let process = spawn(child.program.arguments) else {
+      report(.lost(name: child.program.name, "cannot be started"))
+      return again(child)
+    }
+    child.process = process
+    report(.started(name: child.program.name))
+    do {
+      let source = try ChildProcessSource(process: process) { [unowned self, child = Held(child)] _, end in
+        ended(child.value, end)
+      }
+      try loop.add(source, forMode: .default)
+    } catch {
+      // Nobody would hear of its end.
+      kill(process, SIGKILL)
+      var status: Int32 = 0
+      waitpid(process, &status, 0)
+      ended(child, .failure(.reapedElsewhere(process)))
+    }
+  }
+
+  private func ended(_ child: Child, _ end: ChildProcessSource.End) {
+    child.process = nil
+    switch end {
+    case .success(let status): report(.ended(name: child.program.name, status))
+    case .failure(let error): report(.lost(name: child.program.name, "\(error)"))
+    }
+    if isStopping { finishIfDone() } else { again(child) }
+  }
+
+  /// Starts a program again after a while.
+  private func again(_ child: Child) {
+    if SuspendingClock().now - child.started >= .milliseconds(policy.healthy) {
+      child.wait = policy.first
+      child.failures = 0
+    }
+    child.failures += 1
+    if let attempts = policy.attempts, child.failures >= attempts {
+      report(.gaveUp(name: child.program.name))
+      children.removeAll { $0 === child }
+      return finishIfDone()
+    }
+    let wait = child.wait
+    child.wait = min(2 * wait, policy.longest)
+    report(.waits(name: child.program.name, milliseconds: wait))
+    let deadline = SuspendingClock().now + .milliseconds(wait)
+    loop.add(
+      Timer(deadline: deadline) { [unowned self, child = Held(child)] _ in start(child.value) }, forMode: .default)
+  }
+
+  private func finishIfDone() {
+    guard processes.isEmpty, isStopping || children.isEmpty else { return }
+    for signal in signals { signal.invalidate() }
+    loop.stop()
+  }
+
+  private func spawn(_ arguments: [String]) -> pid_t? {
+    guard let program = arguments.first else { return nil }
+    var texts: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
+    texts.append(nil)
+    defer { for text in texts { free(text) } }
+    var process: pid_t = 0
+    return posix_spawnp(&process, program, nil, nil, texts, environ) == 0 ? process : nil
+  }
+
+  /// Takes a child into a call-out.
+  private struct Held: @unchecked Sendable {
+    // Sendable: opened on the loop's thread alone.
+    let value: Child
+
+    init(_ value: Child) {
+      self.value = value
+    }
+  }
+}

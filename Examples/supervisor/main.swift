@@ -1,0 +1,84 @@
+// Keeps programs running, one for each argument, which the shell reads.
+//
+//     swift run supervisor 'python3 -m http.server' 'sleep 5'
+//     swift run supervisor --demo         a short scenario, which checks itself and exits with 0 or 1
+
+import Glibc
+import RunLoopCore
+import RunLoopPorts
+
+func supervise(_ commands: [String]) throws {
+  let programs = commands.map { Supervisor.Program(name: $0, arguments: ["/bin/sh", "-c", "exec \($0)"]) }
+  let supervisor = try Supervisor(programs, loop: .main, policy: Supervisor.Policy()) {
+    print($0)
+    fflush(nil)
+  }
+  withExtendedLifetime(supervisor) { _ = RunLoop.main.runUntilStopped() }
+}
+
+/// One program that always fails, and one that runs until it is killed and then until the supervisor is told to stop.
+func demo() throws -> Bool {
+  let programs = [
+    Supervisor.Program(name: "fails", arguments: ["/bin/sh", "-c", "exit 3"]),
+    Supervisor.Program(name: "sleeps", arguments: ["/bin/sleep", "1000"]),
+  ]
+  var events: [Supervisor.Event] = []
+  let policy = Supervisor.Policy(first: 20, longest: 50, healthy: 60_000, attempts: 4)
+  let supervisor = try Supervisor(programs, loop: .main, policy: policy) {
+    print($0)
+    events.append($0)
+    // Timers end no run; the events are to be looked at.
+    RunLoop.main.stop()
+  }
+  func runUntil(_ isDone: () -> Bool) -> Bool {
+    while !isDone() {
+      guard RunLoop.main.run(mode: .default, for: .seconds(30), returnAfterSourceHandled: true) != .timedOut else {
+        print("nothing happened for half a minute")
+        return false
+      }
+    }
+    return true
+  }
+
+  guard runUntil({ events.contains(.gaveUp(name: "fails")) }), let sleeper = supervisor.processes.first else {
+    return false
+  }
+  kill(sleeper, SIGKILL)
+  guard runUntil({ events.count { $0 == .started(name: "sleeps") } == 2 }) else { return false }
+  // As `kill` from a shell would.
+  kill(getpid(), SIGTERM)
+  guard runUntil({ events.contains(.ended(name: "sleeps", .signalled(signal: SIGTERM, coreDumped: false))) }) else {
+    return false
+  }
+  let failing = events.filter { "\($0)".contains("\"fails\"") }
+  let sleeping = events.filter { "\($0)".contains("\"sleeps\"") }
+  let fails = Supervisor.Event.ended(name: "fails", .exited(code: 3))
+  let start = Supervisor.Event.started(name: "fails")
+  let isRight =
+    failing == [
+      start, fails, .waits(name: "fails", milliseconds: 20), start, fails, .waits(name: "fails", milliseconds: 40),
+      start,
+      fails, .waits(name: "fails", milliseconds: 50), start, fails, .gaveUp(name: "fails"),
+    ]
+    && sleeping == [
+      .started(name: "sleeps"), .ended(name: "sleeps", .signalled(signal: SIGKILL, coreDumped: false)),
+      .waits(name: "sleeps", milliseconds: 20), .started(name: "sleeps"),
+      .ended(name: "sleeps", .signalled(signal: SIGTERM, coreDumped: false)),
+    ]
+    && supervisor.processes.isEmpty
+  print(isRight ? "as it should be" : "not as it should be")
+  return isRight
+}
+
+let arguments = Array(CommandLine.arguments.dropFirst())
+do {
+  if arguments == ["--demo"] { exit(try demo() ? 0 : 1) }
+  guard !arguments.isEmpty else {
+    print("usage: supervisor COMMAND… | --demo")
+    exit(2)
+  }
+  try supervise(arguments)
+} catch {
+  print("supervisor: \(error)")
+  exit(1)
+}

@@ -1,0 +1,113 @@
+#include "CRunLoopSockets.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/un.h>
+
+int crl_socket_stream(int family) {
+  int answer = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  return answer < 0 ? -errno : answer;
+}
+
+int crl_socket_accept(int descriptor) {
+  int answer = accept4(descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  return answer < 0 ? -errno : answer;
+}
+
+static int set_option(int descriptor, int level, int option, int on) {
+  return setsockopt(descriptor, level, option, &on, sizeof on) < 0 ? -errno : 0;
+}
+
+int crl_socket_reuse_address(int descriptor, int on) { return set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, on); }
+int crl_socket_ipv6_only(int descriptor, int on) { return set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, on); }
+int crl_socket_no_delay(int descriptor, int on) { return set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, on); }
+
+// Addresses lie in arrays of bytes, which need not be aligned: each is copied.
+
+static int store(const void *from, size_t length, void *address, uint32_t capacity) {
+  if (length > capacity) return 0;
+  memcpy(address, from, length);
+  return (int)length;
+}
+
+int crl_address_make_ipv4(const char *host, uint16_t port, void *address, uint32_t capacity) {
+  struct sockaddr_in made = {.sin_family = AF_INET, .sin_port = htons(port)};
+  if (inet_pton(AF_INET, host, &made.sin_addr) != 1) return 0;
+  return store(&made, sizeof made, address, capacity);
+}
+
+int crl_address_make_ipv6(const char *host, uint32_t scope, uint16_t port, void *address, uint32_t capacity) {
+  struct sockaddr_in6 made = {.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_scope_id = scope};
+  if (inet_pton(AF_INET6, host, &made.sin6_addr) != 1) return 0;
+  return store(&made, sizeof made, address, capacity);
+}
+
+int crl_address_make_unix(const void *path, uint32_t count, void *address, uint32_t capacity) {
+  struct sockaddr_un made = {.sun_family = AF_UNIX};
+  if (count > sizeof made.sun_path) return 0;
+  memcpy(made.sun_path, path, count);
+  return store(&made, offsetof(struct sockaddr_un, sun_path) + count, address, capacity);
+}
+
+int crl_address_family(const void *address, uint32_t length) {
+  sa_family_t family;
+  if (length < sizeof family) return AF_UNSPEC;
+  memcpy(&family, address, sizeof family);
+  return family;
+}
+
+static int read_ipv4(const void *address, uint32_t length, struct sockaddr_in *read) {
+  if (crl_address_family(address, length) != AF_INET || length < sizeof *read) return 0;
+  memcpy(read, address, sizeof *read);
+  return 1;
+}
+
+static int read_ipv6(const void *address, uint32_t length, struct sockaddr_in6 *read) {
+  if (crl_address_family(address, length) != AF_INET6 || length < sizeof *read) return 0;
+  memcpy(read, address, sizeof *read);
+  return 1;
+}
+
+int crl_address_print_host(const void *address, uint32_t length, char *text, uint32_t capacity) {
+  struct sockaddr_in ipv4;
+  struct sockaddr_in6 ipv6;
+  const char *made = NULL;
+  if (read_ipv4(address, length, &ipv4)) made = inet_ntop(AF_INET, &ipv4.sin_addr, text, capacity);
+  if (read_ipv6(address, length, &ipv6)) made = inet_ntop(AF_INET6, &ipv6.sin6_addr, text, capacity);
+  return made ? (int)strlen(made) : 0;
+}
+
+int crl_address_port(const void *address, uint32_t length) {
+  struct sockaddr_in ipv4;
+  struct sockaddr_in6 ipv6;
+  if (read_ipv4(address, length, &ipv4)) return ntohs(ipv4.sin_port);
+  if (read_ipv6(address, length, &ipv6)) return ntohs(ipv6.sin6_port);
+  return -1;
+}
+
+uint32_t crl_address_scope(const void *address, uint32_t length) {
+  struct sockaddr_in6 ipv6;
+  return read_ipv6(address, length, &ipv6) ? ipv6.sin6_scope_id : 0;
+}
+
+uint32_t crl_interface_number(const char *name) { return if_nametoindex(name); }
+
+int crl_host_look_up(const char *host, const char *port, int family, int *number,
+                     void (*body)(void *context, const void *address, uint32_t length), void *context) {
+  struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found = NULL;
+  int answer = getaddrinfo(host, port, &hints, &found);
+  *number = errno;
+  if (answer != 0) return answer;
+  for (struct addrinfo *next = found; next; next = next->ai_next) body(context, next->ai_addr, next->ai_addrlen);
+  freeaddrinfo(found);
+  return 0;
+}
+
+const char *crl_host_error_text(int answer) { return gai_strerror(answer); }
+
+const int crl_host_error_system = EAI_SYSTEM, crl_host_error_again = EAI_AGAIN, crl_host_error_unknown = EAI_NONAME,
+          crl_host_error_no_data = EAI_NODATA;

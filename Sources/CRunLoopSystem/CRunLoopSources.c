@@ -1,0 +1,210 @@
+#include "CRunLoopSources.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+// The listeners of each signal are a list that handlers walk without a lock, on any thread and at any time. Writers hold the
+// mutex; whoever takes a listener out waits until each handler that may have seen it has left.
+
+struct crl_signal_watch {
+  _Atomic(crl_signal_watch *) next;
+  int signal;
+  int descriptor;
+  int is_linked;
+  _Atomic uint64_t count;
+  // Odd while a handler writes what follows.
+  _Atomic uint32_t version;
+  _Atomic int32_t code;
+  _Atomic int32_t sender;
+  _Atomic uint32_t user;
+  _Atomic int64_t value;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static _Atomic(crl_signal_watch *) watches[_NSIG];
+static struct sigaction previous[_NSIG];
+static int is_installed[_NSIG];
+// The process that the listeners belong to: in a child of a fork the descriptors are its parent's.
+static _Atomic pid_t owner;
+// The handlers that are running, counted in one of two places in turn.
+static _Atomic uint32_t turn;
+static _Atomic uint32_t running[2];
+
+static void note(crl_signal_watch *watch, const siginfo_t *info) {
+  uint32_t version = atomic_load(&watch->version);
+  // Of two signals at the same time either may count as the latest.
+  if ((version & 1) == 0 && atomic_compare_exchange_strong(&watch->version, &version, version + 1)) {
+    atomic_store(&watch->code, info->si_code);
+    atomic_store(&watch->sender, info->si_pid);
+    atomic_store(&watch->user, info->si_uid);
+    atomic_store(&watch->value, (int64_t)(intptr_t)info->si_value.sival_ptr);
+    atomic_store(&watch->version, version + 2);
+  }
+  // The reader empties the descriptor first and takes the count then: whoever finds a count leaves the write to the first.
+  if (atomic_fetch_add(&watch->count, 1) == 0) {
+    uint64_t one = 1;
+    ssize_t answer = write(watch->descriptor, &one, sizeof one);
+    (void)answer;
+  }
+}
+
+// Calls nothing that is not safe in a signal handler.
+static void handle(int signal, siginfo_t *info, void *context) {
+  (void)context;
+  int error = errno;
+  if (atomic_load(&owner) == getpid()) {
+    _Atomic uint32_t *place = &running[atomic_load(&turn) & 1];
+    atomic_fetch_add(place, 1);
+    for (crl_signal_watch *watch = atomic_load(&watches[signal]); watch != NULL; watch = atomic_load(&watch->next))
+      note(watch, info);
+    atomic_fetch_sub(place, 1);
+  }
+  errno = error;
+}
+
+// Waits for the handlers that run now. Those that begin meanwhile count in the other place, so that an unending stream of
+// signals does not keep this waiting; twice, for a handler that has read the turn and not counted itself yet.
+static void await_handlers(void) {
+  for (int round = 0; round < 2; round++) {
+    uint32_t before = atomic_fetch_add(&turn, 1);
+    while (atomic_load(&running[before & 1]) != 0) sched_yield();
+  }
+}
+
+static int is_ours(const struct sigaction *action) {
+  return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle;
+}
+
+static int restore(int signal) {
+  struct sigaction current;
+  if (sigaction(signal, NULL, &current) < 0) return -errno;
+  if (is_ours(&current) && sigaction(signal, &previous[signal], NULL) < 0) return -errno;
+  is_installed[signal] = 0;
+  return 0;
+}
+
+// A fork. The child has its parent's memory and descriptors, and is not to write to them: it gets back the actions that were
+// there before. No signal comes in between.
+static _Thread_local sigset_t mask_before_fork;
+
+static void prepare_fork(void) {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &mask_before_fork);
+  pthread_mutex_lock(&mutex);
+}
+
+static void finish_fork_in_parent(void) {
+  pthread_mutex_unlock(&mutex);
+  pthread_sigmask(SIG_SETMASK, &mask_before_fork, NULL);
+}
+
+static void finish_fork_in_child(void) {
+  for (int signal = 1; signal < _NSIG; signal++) {
+    for (crl_signal_watch *watch = atomic_load(&watches[signal]); watch != NULL; watch = atomic_load(&watch->next))
+      watch->is_linked = 0;
+    atomic_store(&watches[signal], NULL);
+    if (is_installed[signal]) restore(signal);
+  }
+  // Handlers of other threads are not here to leave.
+  atomic_store(&running[0], 0);
+  atomic_store(&running[1], 0);
+  atomic_store(&owner, getpid());
+  pthread_mutex_unlock(&mutex);
+  pthread_sigmask(SIG_SETMASK, &mask_before_fork, NULL);
+}
+
+static void set_up(void) {
+  atomic_store(&owner, getpid());
+  pthread_atfork(prepare_fork, finish_fork_in_parent, finish_fork_in_child);
+}
+
+static void unlink_watch(crl_signal_watch *watch) {
+  _Atomic(crl_signal_watch *) *place = &watches[watch->signal];
+  while (atomic_load(place) != watch) place = &atomic_load(place)->next;
+  atomic_store(place, atomic_load(&watch->next));
+  watch->is_linked = 0;
+  await_handlers();
+}
+
+crl_signal_watch *crl_signal_watch_create(int signal, int descriptor) {
+  crl_signal_watch *watch = calloc(1, sizeof *watch);
+  if (watch == NULL) return NULL;
+  watch->signal = signal;
+  watch->descriptor = descriptor;
+  return watch;
+}
+
+int crl_signal_watch_start(crl_signal_watch *watch) {
+  int signal = watch->signal;
+  if (signal < 1 || signal >= _NSIG) return -EINVAL;
+  pthread_once(&once, set_up);
+  pthread_mutex_lock(&mutex);
+  // Before the handler: the first signal finds it.
+  atomic_store(&watch->next, atomic_load(&watches[signal]));
+  atomic_store(&watches[signal], watch);
+  watch->is_linked = 1;
+  int answer = 0;
+  struct sigaction current;
+  if (sigaction(signal, NULL, &current) < 0) {
+    answer = -errno;
+  } else if (!is_ours(&current)) {
+    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    sigfillset(&action.sa_mask);
+    answer = sigaction(signal, &action, &current) < 0 ? -errno : 0;
+    if (answer == 0) previous[signal] = current;
+  }
+  if (answer == 0) {
+    is_installed[signal] = 1;
+  } else {
+    unlink_watch(watch);
+  }
+  pthread_mutex_unlock(&mutex);
+  return answer;
+}
+
+void crl_signal_watch_stop(crl_signal_watch *watch) {
+  pthread_mutex_lock(&mutex);
+  if (watch->is_linked) unlink_watch(watch);
+  pthread_mutex_unlock(&mutex);
+}
+
+void crl_signal_watch_destroy(crl_signal_watch *watch) { free(watch); }
+
+void crl_signal_watch_take(crl_signal_watch *watch, crl_signal_record *record) {
+  record->count = atomic_exchange(&watch->count, 0);
+  uint32_t version;
+  do {
+    version = atomic_load(&watch->version);
+    record->code = atomic_load(&watch->code);
+    record->sender = atomic_load(&watch->sender);
+    record->user = atomic_load(&watch->user);
+    record->value = atomic_load(&watch->value);
+  } while ((version & 1) != 0 || version != atomic_load(&watch->version));
+}
+
+int crl_signal_restore(int signal) {
+  pthread_mutex_lock(&mutex);
+  int answer = is_installed[signal] && atomic_load(&watches[signal]) == NULL ? restore(signal) : 0;
+  pthread_mutex_unlock(&mutex);
+  return answer;
+}
+
+int crl_signal_is_handled(int signal) {
+  struct sigaction current;
+  return sigaction(signal, NULL, &current) == 0 && is_ours(&current);
+}
+
+int crl_process_wait(int descriptor, int keeps, int32_t *code, int32_t *status) {
+  siginfo_t info = {0};
+  if (waitid(P_PIDFD, (id_t)descriptor, &info, WEXITED | WNOHANG | (keeps ? WNOWAIT : 0)) < 0) return -errno;
+  if (info.si_pid == 0) return 0;
+  *code = info.si_code;
+  *status = info.si_status;
+  return 1;
+}

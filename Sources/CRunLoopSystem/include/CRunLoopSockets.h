@@ -1,0 +1,87 @@
+// Thin wrappers of the calls that sockets need. As everywhere here: the kernel's answer, or a negative errno.
+#pragma once
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+// Constants that need not be converted in Swift.
+static const int crl_family_unix = AF_UNIX;
+static const int crl_family_ipv4 = AF_INET;
+static const int crl_family_ipv6 = AF_INET6;
+
+// Makes a stream socket that does not block and is closed on exec.
+int crl_socket_stream(int family);
+
+// Accepts a connection that does not block and is closed on exec.
+int crl_socket_accept(int descriptor);
+
+static inline int crl_socket_bind(int descriptor, const void *address, uint32_t length) {
+  return bind(descriptor, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
+}
+
+static inline int crl_socket_listen(int descriptor, int backlog) { return listen(descriptor, backlog) < 0 ? -errno : 0; }
+
+static inline int crl_socket_connect(int descriptor, const void *address, uint32_t length) {
+  return connect(descriptor, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
+}
+
+// Reads what is there, without waiting; zero is the end. At most 2^31 − 1 bytes.
+static inline int crl_socket_receive(int descriptor, void *bytes, size_t count) {
+  ssize_t answer = recv(descriptor, bytes, count > INT32_MAX ? INT32_MAX : count, MSG_DONTWAIT);
+  return answer < 0 ? -errno : (int)answer;
+}
+
+// Writes as much as there is room for, without waiting and without a signal. At most 2^31 − 1 bytes.
+static inline int crl_socket_send(int descriptor, const void *bytes, size_t count) {
+  ssize_t answer = send(descriptor, bytes, count > INT32_MAX ? INT32_MAX : count, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return answer < 0 ? -errno : (int)answer;
+}
+
+// Ends reading (SHUT_RD), writing (SHUT_WR) or both.
+static inline int crl_socket_shut_down(int descriptor, int how) { return shutdown(descriptor, how) < 0 ? -errno : 0; }
+
+// Takes the error of a socket: its number, zero for none.
+static inline int crl_socket_take_error(int descriptor) {
+  int error = 0;
+  socklen_t length = sizeof error;
+  return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) < 0 ? -errno : error;
+}
+
+// The address of a socket or of its peer: at most `capacity` bytes are stored; gives the length.
+static inline int crl_socket_name(int descriptor, void *address, uint32_t capacity) {
+  socklen_t length = capacity;
+  return getsockname(descriptor, (struct sockaddr *)address, &length) < 0 ? -errno : (int)length;
+}
+static inline int crl_socket_peer(int descriptor, void *address, uint32_t capacity) {
+  socklen_t length = capacity;
+  return getpeername(descriptor, (struct sockaddr *)address, &length) < 0 ? -errno : (int)length;
+}
+
+// Sets an option of a socket to one or zero.
+int crl_socket_reuse_address(int descriptor, int on);
+int crl_socket_ipv6_only(int descriptor, int on);
+int crl_socket_no_delay(int descriptor, int on);
+
+// Makes, reads and prints addresses. An address is the bytes of a `sockaddr`; each gives its length, or zero if the text or
+// the address is none of its kind. `capacity` is that of what is written.
+int crl_address_make_ipv4(const char *host, uint16_t port, void *address, uint32_t capacity);
+int crl_address_make_ipv6(const char *host, uint32_t scope, uint16_t port, void *address, uint32_t capacity);
+int crl_address_make_unix(const void *path, uint32_t count, void *address, uint32_t capacity);
+int crl_address_print_host(const void *address, uint32_t length, char *text, uint32_t capacity);
+int crl_address_family(const void *address, uint32_t length);
+int crl_address_port(const void *address, uint32_t length);
+uint32_t crl_address_scope(const void *address, uint32_t length);
+
+// The number of a network interface by its name; zero: there is none.
+uint32_t crl_interface_number(const char *name);
+
+// Looks the addresses of a host up, for stream sockets; it blocks. Each address is given to `body` with its length.
+//
+// The answer is `getaddrinfo`'s: zero, or a negative EAI_ number; for EAI_SYSTEM, `number` is the errno.
+int crl_host_look_up(const char *host, const char *port, int family, int *number,
+                     void (*body)(void *context, const void *address, uint32_t length), void *context);
+const char *crl_host_error_text(int answer);
+extern const int crl_host_error_system, crl_host_error_again, crl_host_error_unknown, crl_host_error_no_data;

@@ -1,0 +1,67 @@
+// What the sources of signals, child processes and file changes need of the system. As elsewhere in this module a failure is
+// a negative errno. The one piece with a logic of its own is the signal handler, which has to be C.
+#pragma once
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// One listener to a signal: it counts, keeps the latest sender, and makes a counter descriptor readable.
+typedef struct crl_signal_watch crl_signal_watch;
+
+// What came since it was last asked for.
+typedef struct crl_signal_record {
+  uint64_t count;
+  // Of the latest: `si_code`, `si_pid` and `si_uid`, `si_value`.
+  int32_t code;
+  int32_t sender;
+  uint32_t user;
+  int64_t value;
+} crl_signal_record;
+
+// Makes a listener that hears nothing yet; NULL without memory. The descriptor has to stay open until it is stopped.
+crl_signal_watch *crl_signal_watch_create(int signal, int descriptor);
+// Lets it listen. The first of a signal puts the process's handler in place.
+int crl_signal_watch_start(crl_signal_watch *watch);
+// Ends that, and returns when no handler uses the listener any more. Again: nothing.
+void crl_signal_watch_stop(crl_signal_watch *watch);
+// Frees a listener that has been stopped.
+void crl_signal_watch_destroy(crl_signal_watch *watch);
+// Takes the count away.
+void crl_signal_watch_take(crl_signal_watch *watch, crl_signal_record *record);
+// Puts the action back that was there before, if nobody listens any more and nobody has put in another meanwhile.
+int crl_signal_restore(int signal);
+// Whether the process's handler of a signal is the one of this module.
+int crl_signal_is_handled(int signal);
+
+// Opens a descriptor of a process; it is closed on exec.
+static inline int crl_process_open(int process) {
+  int answer = (int)syscall(SYS_pidfd_open, process, 0);
+  return answer < 0 ? -errno : answer;
+}
+
+// Asks whether a child has ended, without waiting: 1 if it has, with `si_code` and `si_status`; then it is reaped, unless it
+// is to be kept.
+int crl_process_wait(int descriptor, int keeps, int32_t *code, int32_t *status);
+
+// Makes a queue of file changes; it is closed on exec and does not block.
+static inline int crl_watch_create(void) {
+  int answer = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  return answer < 0 ? -errno : answer;
+}
+
+// Watches a file; the same file again: the same number.
+static inline int crl_watch_add(int queue, const char *path, uint32_t events) {
+  int answer = inotify_add_watch(queue, path, events);
+  return answer < 0 ? -errno : answer;
+}
+
+static inline int crl_watch_remove(int queue, int watch) { return inotify_rm_watch(queue, watch) < 0 ? -errno : 0; }
+
+// Reads bytes; gives their number.
+static inline int crl_read(int descriptor, void *bytes, size_t count) {
+  ssize_t answer = read(descriptor, bytes, count);
+  return answer < 0 ? -errno : (int)answer;
+}

@@ -1,0 +1,114 @@
+internal import CRunLoopSystem
+public import RunLoopCore
+
+/// Something that happened to a watched file, or to the watching.
+public struct FileChange: Hashable, Sendable {
+  /// What happened.
+  public enum Kind: Hashable, Sendable {
+    /// A file or directory has been made, or was found in a directory that is new here.
+    case created
+    /// A name is gone.
+    case removed
+    /// A file has been written to or truncated.
+    case modified
+    /// Permissions, owner, dates or the number of links are others.
+    case attributes
+    /// A name has been moved away; a ``movedTo`` with the same ``FileChange/cookie`` says where to, if that is watched.
+    case movedFrom
+    /// A name has been moved here.
+    case movedTo
+    /// Changes were lost, as too many came at once: look at the files themselves.
+    case overflow
+    /// The watched path itself has been removed, moved or unmounted; the source has ended.
+    case rootGone
+    /// A directory cannot be watched: what happens in it is not told.
+    case unwatched(SystemError)
+    /// The changes cannot be read; the source has ended.
+    case failed(SystemError)
+  }
+
+  /// What happened.
+  public let kind: Kind
+  /// What it happened to: the watched path, with the names below it appended.
+  public let path: FileChangeSource.Path
+  /// Whether that is a directory.
+  public let isDirectory: Bool
+  /// The same number in both halves of a move; otherwise 0.
+  public let cookie: UInt32
+
+  init(_ kind: Kind, _ path: FileChangeSource.Path, isDirectory: Bool = false, cookie: UInt32 = 0) {
+    self.kind = kind
+    self.path = path
+    self.isDirectory = isDirectory
+    self.cookie = cookie
+  }
+}
+
+extension FileChangeSource {
+  /// What a source tells of.
+  ///
+  /// Overflows, the end of the root and directories that cannot be watched are told always.
+  public struct Events: OptionSet, Hashable, Sendable {
+    /// The raw value.
+    public let rawValue: UInt8
+
+    /// Makes a value from its raw value.
+    public init(rawValue: UInt8) {
+      self.rawValue = rawValue
+    }
+
+    /// ``FileChange/Kind/created``.
+    public static let created = Events(rawValue: 1 << 0)
+    /// ``FileChange/Kind/removed``.
+    public static let removed = Events(rawValue: 1 << 1)
+    /// ``FileChange/Kind/modified``.
+    public static let modified = Events(rawValue: 1 << 2)
+    /// ``FileChange/Kind/attributes``.
+    public static let attributes = Events(rawValue: 1 << 3)
+    /// ``FileChange/Kind/movedFrom`` and ``FileChange/Kind/movedTo``.
+    public static let moved = Events(rawValue: 1 << 4)
+    /// All of them.
+    public static let all: Events = [.created, .removed, .modified, .attributes, .moved]
+  }
+}
+
+extension FileChangeSource.Events {
+  /// What the kernel is asked for, to keep the tree up to date and to tell of these.
+  var mask: UInt32 {
+    var mask = UInt32(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
+    if contains(.modified) { mask |= UInt32(IN_MODIFY) }
+    if contains(.attributes) { mask |= UInt32(IN_ATTRIB) }
+    return mask
+  }
+
+  /// Whether a change is told.
+  func include(_ kind: FileChange.Kind) -> Bool {
+    switch kind {
+    case .created: contains(.created)
+    case .removed: contains(.removed)
+    case .modified: contains(.modified)
+    case .attributes: contains(.attributes)
+    case .movedFrom, .movedTo: contains(.moved)
+    case .overflow, .rootGone, .unwatched, .failed: true
+    }
+  }
+}
+
+/// Why files cannot be watched.
+public enum FileChangeError: Error, Hashable, Sendable {
+  /// The path cannot be watched: it does not exist (`ENOENT`), is no directory though a tree is asked for (`ENOTDIR`), may not
+  /// be read (`EACCES`); or, for it or a directory below it, the user's watches are used up (`ENOSPC`).
+  case cannotWatch(FileChangeSource.Path, SystemError)
+  /// The system has no queue of changes left for the user or the process (`EMFILE`).
+  case noQueue(SystemError)
+}
+
+extension FileChangeError: CustomStringConvertible {
+  /// The text for a person.
+  public var description: String {
+    switch self {
+    case .cannotWatch(let path, let error): "\(path) cannot be watched: \(error)"
+    case .noQueue(let error): "file changes cannot be watched: \(error)"
+    }
+  }
+}

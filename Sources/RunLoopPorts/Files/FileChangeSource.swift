@@ -1,0 +1,123 @@
+import RunLoopCore
+
+/// A source that calls its handler with what changes in a file, a directory, or a tree of directories.
+///
+/// In a tree, directories that appear are watched at once, with all that is in them by then; directories that are moved
+/// within the tree are followed. Symbolic links below the watched path are not followed. What is told of is what the kernel
+/// tells: changes on this machine, under any name that is watched. A parent of the watched path that is moved is not noticed, nor is a
+/// write through a memory mapping.
+///
+/// The source may be in any number of modes of any number of loops; each change is told once, by one of them. Changes that come
+/// before the source is in a mode are kept by the kernel, up to its limit. Memory grows with the number of directories, which
+/// the kernel limits for each user, and by a part of the largest directory that appears.
+///
+/// The facility of the kernel is `inotify`.
+public final class FileChangeSource: @unchecked Sendable, Hashable {
+  // Sendable: the lock guards the watcher.
+
+  /// The watched path.
+  public let path: Path
+  /// What is told.
+  public let events: Events
+  /// Directories of the tree that this process may not read, and that are not watched, when the source was made.
+  ///
+  /// Of later ones ``FileChange/Kind/unwatched(_:)`` tells.
+  public let unreadable: [Path]
+
+  let seat: Seat
+  private let lock = Lock()
+  private var watcher: FileWatcher?
+  private let handler: HandlerBox<@Sendable (FileChangeSource, [FileChange]) -> Void>
+  private let endsWithLoop: Bool
+
+  /// Makes a source that is in no mode; from now on the kernel keeps the changes.
+  ///
+  /// - Parameters:
+  ///   - path: A file or a directory; of a directory, what changes are its entries.
+  ///   - recursive: Whether all directories below are watched as well.
+  ///   - events: What is told.
+  ///   - handler: Called on a loop's thread with changes, at least one, in the order in which they happened. It is released
+  ///     when the source is invalid and no call-out runs.
+  /// - Throws: ``FileChangeError/cannotWatch(_:_:)`` or ``FileChangeError/noQueue(_:)``.
+  ///
+  /// Any thread. Complexity: O(n) in the entries below the path, if recursive.
+  public convenience init(
+    path: Path, recursive: Bool = false, events: Events = .all,
+    handler: @escaping @Sendable (FileChangeSource, [FileChange]) -> Void
+  ) throws(FileChangeError) {
+    try self.init(path, recursive, events, endsWithLoop: false, handler)
+  }
+
+  init(
+    _ path: Path, _ recursive: Bool, _ events: Events, endsWithLoop: Bool,
+    _ handler: @escaping @Sendable (FileChangeSource, [FileChange]) -> Void
+  ) throws(FileChangeError) {
+    let watcher = try FileWatcher(path, recursive: recursive, events: events)
+    unreadable = watcher.unreadable
+    seat = Seat(watcher.queue.descriptor)
+    self.watcher = watcher
+    self.path = path
+    self.events = events
+    self.handler = HandlerBox(handler)
+    self.endsWithLoop = endsWithLoop
+  }
+
+  deinit {
+    invalidate()
+  }
+
+  /// Whether the source can still be added and called.
+  ///
+  /// Any thread.
+  public var isValid: Bool { seat.isOpen }
+
+  /// How many directories are watched, or one for a file; none when the source is invalid.
+  ///
+  /// Any thread.
+  public var watchCount: Int { lock.withLock { watcher?.watchCount ?? 0 } }
+
+  /// Ends the source for good: it leaves all modes of all loops and is not called again.
+  ///
+  /// The handler is released at once, or when its running call-out has returned. Any thread; again: nothing.
+  public func invalidate() {
+    guard seat.close() else { return }
+    let released = lock.withLock {
+      let released = watcher
+      watcher = nil
+      return released
+    }
+    withExtendedLifetime(released) {}
+    handler.take()
+  }
+
+  /// Whether both are the same.
+  public static func == (left: FileChangeSource, right: FileChangeSource) -> Bool { left === right }
+
+  /// Hashes the identity.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension FileChangeSource: SeatedSource {
+  func serve() {
+    var mayRead = true
+    while seat.isOpen {
+      lock.lock()
+      let step = watcher?.step(mayRead: mayRead)
+      let hasEnded = watcher?.hasEnded ?? true
+      lock.unlock()
+      guard let step else { return }
+      // One read for each call: the descriptor stays ready, and others have their turn.
+      if step.didRead { mayRead = false }
+      guard let handler = handler.held else { return }
+      if hasEnded { invalidate() }
+      if !step.changes.isEmpty { handler(self, step.changes) }
+    }
+  }
+
+  func hasLeft() { if endsWithLoop { invalidate() } }
+}
+
+extension FileChangeSource: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
+  public var debugDescription: String { itemDescription(self, "path = \(path), watches = \(watchCount)") }
+}

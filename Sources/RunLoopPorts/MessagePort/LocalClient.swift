@@ -1,0 +1,250 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+/// A connection to a local port.
+///
+/// One thread at a time serves it, so that its messages are received in order, in whatever loop. In the port's epoll set it is
+/// armed for what it waits for. Whoever finds it being served disarms it, so as not to be woken again and again, and it is
+/// armed when it has been served. A connection whose messages are not finished wakes nobody.
+final class LocalClient: @unchecked Sendable {
+  // Sendable: `state` is guarded by the lock, `reader` by the role of the serving thread.
+  let key: UInt64
+  let socket: MessagePort.Descriptor
+  let credentials: MessagePort.Credentials
+  private let limits: MessagePort.Limits
+  private let epoll: MessagePort.Descriptor
+  private let counters: LocalCounters
+  private let lock = Lock()
+  private var state = LocalClientState()
+  private let reader = MessageReader()
+
+  init(
+    _ key: UInt64, _ socket: MessagePort.Descriptor, _ credentials: MessagePort.Credentials, of port: MessagePort.Local
+  ) {
+    self.key = key
+    self.socket = socket
+    self.credentials = credentials
+    limits = port.limits
+    epoll = port.epoll
+    counters = port.counters
+  }
+
+  /// Enters the port's epoll set.
+  func enter() throws(SystemError) {
+    _ = try SystemCall.epollControl.make {
+      crl_epoll_control(epoll.number, EPOLL_CTL_ADD, socket.number, Self.reading, key)
+    }
+  }
+
+  // A connection that may not be read is armed for one event at a time: a hang-up is always told, and would be told for ever.
+
+  private static let once = EPOLLONESHOT.rawValue
+  private static let reading = EPOLLIN.rawValue | EPOLLRDHUP.rawValue
+
+  /// Arms the connection for what it waits for; with the lock, not while it is served.
+  private func arm() {
+    guard !state.isClosed, !state.isServing else { return }
+    let mayRead = state.mayRead(limit: limits.unfinishedMessages)
+    // Nothing new can be told of it: it is armed when it may be read.
+    guard mayRead || !state.isHungUp else { return disarm() }
+    let mustWrite = state.waiting > 0 || state.confirmed < state.received
+    arm((mayRead ? Self.reading : Self.once) | (mustWrite ? EPOLLOUT.rawValue | Self.once : 0))
+  }
+
+  private func disarm() { if state.armed != nil { arm(Self.once) } }
+
+  private func arm(_ events: UInt32) {
+    guard events != state.armed else { return }
+    let answer = try? SystemCall.epollControl.make {
+      crl_epoll_control(epoll.number, EPOLL_CTL_MOD, socket.number, events, key)
+    }
+    state.armed = answer == nil ? nil : events
+  }
+
+  /// Sends and reads what can be, and delivers it; false: the connection is over.
+  ///
+  /// A loop's thread. At most so many messages as are a turn's.
+  func serve(_ events: UInt32, _ deliver: (MessagePort.Request) -> Void) -> Bool {
+    lock.lock()
+    if let armed = state.armed, armed & Self.once != 0 { state.armed = nil }
+    guard !state.isServing, !state.isClosed else {
+      // Somebody else serves it, and arms it then.
+      if state.isServing { disarm() }
+      lock.unlock()
+      return true
+    }
+    state.isServing = true
+    if events & EPOLLHUP.rawValue != 0 { state.isHungUp = true }
+    if events & EPOLLOUT.rawValue != 0 { sendWaiting() }
+    lock.unlock()
+    var isOpen = true
+    for _ in 0..<32 {
+      guard lock.withLock({ state.mayRead(limit: limits.unfinishedMessages) }) else { break }
+      guard let more = readOne(deliver) else {
+        isOpen = false
+        break
+      }
+      if !more { break }
+    }
+    lock.lock()
+    if isOpen { sendConfirmation() }
+    state.isServing = false
+    if isOpen { arm() }
+    lock.unlock()
+    return isOpen
+  }
+
+  /// Reads one message and delivers it; false: none is there; nil: the connection is over.
+  private func readOne(_ deliver: (MessagePort.Request) -> Void) -> Bool? {
+    let incoming: MessageReader.Incoming
+    do {
+      incoming = try reader.next(on: socket, limit: limits.messageSize)
+    } catch {
+      counters.change { $0.failedReads += 1 }
+      return nil
+    }
+    switch incoming {
+    case .nothing: return false
+    case .ended: return nil
+    case .malformed: break
+    case .refused(let frame, let reason):
+      guard frame.kind == .request || frame.kind == .oneWay else { break }
+      counters.change { if reason == .tooLarge { $0.oversized += 1 } else { $0.lackingResources += 1 } }
+      lock.withLock { send(MessageContent(.refusal, id: reason.rawValue, token: frame.token), []) }
+      return true
+    case .message(let frame, let bytes, let descriptors):
+      guard frame.kind == .request || frame.kind == .oneWay else { break }
+      lock.withLock { state.unfinished += 1 }
+      counters.change { $0.received += 1 }
+      deliver(MessagePort.Request(frame, bytes, descriptors, from: self))
+      return true
+    }
+    counters.change { $0.malformed += 1 }
+    return nil
+  }
+}
+
+// What goes back. Any thread.
+extension LocalClient {
+  /// Answers a request.
+  func answer(_ token: UInt64, _ reply: MessagePort.Reply?) {
+    let content: MessageContent
+    if let reply {
+      content = self.content(token, reply)
+    } else {
+      content = MessageContent(.noReply, token: token)
+    }
+    lock.lock()
+    state.unfinished -= 1
+    if state.isClosed {
+      counters.change { $0.droppedReplies += 1 }
+    } else {
+      counters.change { $0.replies += 1 }
+      send(content, reply?.descriptors ?? [])
+      arm()
+    }
+    lock.unlock()
+  }
+
+  /// Tells the sender that a message is not taken.
+  func refuse(_ token: UInt64, _ reason: MessagePort.Refusal) {
+    lock.lock()
+    state.unfinished -= 1
+    send(MessageContent(.refusal, id: reason.rawValue, token: token), [])
+    arm()
+    lock.unlock()
+  }
+
+  /// Notes that a one-way message was received.
+  func noteReceived(_ token: UInt64) {
+    lock.lock()
+    state.unfinished -= 1
+    state.received = max(state.received, token)
+    // While it is served, one confirmation is made for many.
+    if !state.isServing {
+      sendConfirmation()
+      arm()
+    }
+    lock.unlock()
+  }
+
+  private func content(_ token: UInt64, _ reply: MessagePort.Reply) -> MessageContent {
+    func refusal(_ reason: MessagePort.Refusal) -> MessageContent {
+      MessageContent(.refusal, id: reason.rawValue, token: token)
+    }
+    guard reply.bytes.count <= limits.messageSize else { return refusal(.tooLarge) }
+    guard reply.descriptors.count <= MessageFrame.descriptorLimit else { return refusal(.descriptorsLost) }
+    do {
+      return try MessageContent(
+        .reply, id: 0, token: token, bytes: reply.bytes, descriptors: reply.descriptors.map(\.number))
+    } catch {
+      return refusal(.noResources)
+    }
+  }
+
+  /// Sends now, or when there is room; with the lock.
+  private func send(_ content: MessageContent, _ owners: [MessagePort.Descriptor]) {
+    guard !state.isClosed else { return }
+    if state.waiting > 0 { return state.append(content, owners) }
+    if !sendNow(content) { state.append(content, owners) }
+  }
+
+  /// Sends; false, if there is no room: with the lock.
+  ///
+  /// If the other end is gone, whoever reads is told of it soon, and what there was to send is dropped.
+  private func sendNow(_ content: MessageContent) -> Bool {
+    do {
+      try content.send(on: socket)
+      return true
+    } catch {
+      switch error.number {
+      case EAGAIN: return false
+      case EPIPE, ECONNRESET, ENOTCONN: return true
+      default: break
+      }
+      counters.change { $0.failedSends += 1 }
+      // The sender is told, with as little as can be sent.
+      let reason = MessagePort.Refusal.noResources.rawValue
+      do {
+        try MessageContent(.refusal, id: reason, token: content.frame.token).send(on: socket)
+      } catch {
+        // Who cannot be told why must not wait for it: the connection ends.
+        _ = try? SystemCall.shutDown.make { crl_message_shut_down(socket.number) }
+      }
+      return true
+    }
+  }
+
+  /// Sends what waits, as far as there is room; with the lock.
+  private func sendWaiting() {
+    while let next = state.next {
+      guard sendNow(next) else { return }
+      _ = state.removeNext()
+    }
+    sendConfirmation()
+  }
+
+  /// Confirms what was received; with the lock.
+  private func sendConfirmation() {
+    guard state.waiting == 0, state.confirmed < state.received, !state.isClosed else { return }
+    if sendNow(MessageContent(.confirmation, token: state.received)) { state.confirmed = state.received }
+  }
+
+  /// Ends the connection, with what can still be said; again: nothing.
+  func close() {
+    lock.lock()
+    defer { lock.unlock() }
+    guard !state.isClosed else { return }
+    sendWaiting()
+    sendConfirmation()
+    counters.change { $0.droppedReplies += state.waiting }
+    state.isClosed = true
+    state.outgoing = []
+    state.outgoingOwners = []
+    state.firstOutgoing = 0
+    // The descriptor closes with the last who uses it, which may be a request that somebody keeps.
+    _ = try? SystemCall.epollControl.make { crl_epoll_control(epoll.number, EPOLL_CTL_DEL, socket.number, 0, 0) }
+    _ = try? SystemCall.shutDown.make { crl_message_shut_down(socket.number) }
+  }
+}

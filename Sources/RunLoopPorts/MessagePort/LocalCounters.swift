@@ -1,0 +1,45 @@
+import RunLoopCore
+
+extension MessagePort.Local {
+  /// What has come to a port so far.
+  public struct Statistics: Hashable, Sendable {
+    /// The connections that were taken.
+    public internal(set) var connections = 0
+    /// The connections that were refused because of who it was.
+    public internal(set) var untrusted = 0
+    /// The connections that were refused or failed for want of descriptors, memory, or by the limit.
+    public internal(set) var refusedConnections = 0
+    /// The messages that were received whole.
+    public internal(set) var received = 0
+    /// The replies that were given.
+    public internal(set) var replies = 0
+    /// The replies whose senders were gone.
+    public internal(set) var droppedReplies = 0
+    /// The packets that were no messages; each has ended its connection.
+    public internal(set) var malformed = 0
+    /// The messages that were longer than the limit; their senders were told.
+    public internal(set) var oversized = 0
+    /// The messages whose descriptors or payload there was no room for; their senders were told.
+    public internal(set) var lackingResources = 0
+    /// The connections that ended by an error of the system's in reading.
+    public internal(set) var failedReads = 0
+    /// The replies that the system refused to send.
+    public internal(set) var failedSends = 0
+  }
+}
+
+/// Counts for a port and its connections.
+final class LocalCounters: @unchecked Sendable {
+  // Sendable: the variable is guarded by the lock.
+  private let lock = Lock()
+  private var statistics = MessagePort.Local.Statistics()
+
+  @inline(__always)
+  func change(_ body: (inout MessagePort.Local.Statistics) -> Void) {
+    lock.lock()
+    body(&statistics)
+    lock.unlock()
+  }
+
+  var now: MessagePort.Local.Statistics { lock.withLock { statistics } }
+}

@@ -1,0 +1,69 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+/// A message as it is sent: its frame, and its payload in the packet or in memory that is passed.
+struct MessageContent: Sendable {
+  var frame: MessageFrame
+  private let bytes: [UInt8]
+  private let memory: MessagePort.Descriptor?
+  private let descriptors: [Int32]
+
+  /// Makes a message without content.
+  init(_ kind: MessageFrame.Kind, id: Int32 = 0, token: UInt64) {
+    frame = MessageFrame(kind, id: id, token: token)
+    bytes = []
+    memory = nil
+    descriptors = []
+  }
+
+  /// Makes a message; a long payload is copied into memory.
+  ///
+  /// The descriptors are the caller's, who keeps them open until the message was sent.
+  init(
+    _ kind: MessageFrame.Kind, id: Int32, token: UInt64 = 0, bytes: [UInt8], descriptors: [Int32]
+  ) throws(SystemError) {
+    let isOutOfLine = bytes.count > MessageFrame.inlineLimit
+    frame = MessageFrame(
+      kind, id: id, token: token, length: bytes.count, isOutOfLine: isOutOfLine, descriptorCount: descriptors.count)
+    memory = isOutOfLine ? try Self.memory(with: bytes) : nil
+    self.bytes = isOutOfLine ? [] : bytes
+    self.descriptors = descriptors
+  }
+
+  private static func memory(with bytes: [UInt8]) throws(SystemError) -> MessagePort.Descriptor {
+    let memory = MessagePort.Descriptor(owning: try SystemCall.memoryCreate.make { crl_message_memory() })
+    var written = 0
+    while written < bytes.count {
+      let answer = try SystemCall.memoryWrite.makeUninterrupted {
+        bytes.withUnsafeBytes {
+          // One call takes less than two gigabytes.
+          crl_message_memory_write(memory.number, $0.baseAddress.map { $0 + written }, min($0.count - written, 1 << 30))
+        }
+      }
+      guard answer > 0 else { throw SystemError(call: SystemCall.memoryWrite.rawValue, number: ENOSPC) }
+      written += Int(answer)
+    }
+    _ = try SystemCall.memoryControl.make { crl_message_memory_seal(memory.number) }
+    return memory
+  }
+
+  /// Sends the message whole, or throws: `EAGAIN` if there is no room.
+  func send(on socket: MessagePort.Descriptor) throws(SystemError) {
+    var numbers = descriptors
+    if let memory { numbers.insert(memory.number, at: 0) }
+    // The optimizer may not let go of who closes the descriptors before the call.
+    try withExtendedLifetime((socket, memory)) { () throws(SystemError) in
+      _ = try SystemCall.sendMessage.makeUninterrupted {
+        withUnsafeTemporaryAllocation(byteCount: MessageFrame.size, alignment: 8) { header in
+          frame.encode(into: header)
+          return bytes.withUnsafeBytes { payload in
+            crl_message_send(
+              socket.number, header.baseAddress, header.count, payload.baseAddress, payload.count, numbers,
+              Int32(numbers.count))
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,116 @@
+/// The header of a packet between two message ports, and what a packet must be to have one.
+///
+/// A value on bytes: no socket, no allocation, no import, so that it can be fuzzed alone. All numbers are little-endian:
+///
+/// | bytes | what |
+/// |---|---|
+/// | 0..<4 | the magic, `RLMP` |
+/// | 4 | the version, 1 |
+/// | 5 | the ``Kind`` |
+/// | 6 | 1: the payload lies in memory that comes as the first descriptor, and not in the packet |
+/// | 7 | zero |
+/// | 8..<12 | the sender's id of the message, or the reason of a refusal |
+/// | 12..<14 | how many descriptors the message has, without the payload's memory |
+/// | 14..<16 | zero |
+/// | 16..<24 | the token, which a reply, a refusal and a confirmation give back |
+/// | 24..<32 | the length of the payload |
+struct MessageFrame: Hashable, Sendable {
+  /// What a packet is.
+  enum Kind: UInt8, Sendable, CaseIterable {
+    /// A message whose sender waits for a reply.
+    case request = 1
+    /// A message whose sender waits for nothing.
+    case oneWay = 2
+    /// The reply to a request.
+    case reply = 3
+    /// The request was received, and there is no reply to it.
+    case noReply = 4
+    /// The message was not received; the id is the reason. With the token zero, all of the connection is refused.
+    case refusal = 5
+    /// All one-way messages up to this token have been received.
+    case confirmation = 6
+
+    /// Whether a packet of this kind may have a payload and descriptors.
+    var hasContent: Bool { self == .request || self == .oneWay || self == .reply }
+  }
+
+  /// Why bytes are not a packet.
+  enum Malformation: Error, Hashable, Sendable {
+    case tooShort, magic, version, kind, flags, reserved, length, descriptors, content, token
+  }
+
+  var kind: Kind
+  var isOutOfLine = false
+  var id: Int32 = 0
+  var descriptorCount = 0
+  var token: UInt64 = 0
+  var length = 0
+
+  /// How long the header is.
+  static let size = 32
+  /// The longest payload that lies in its packet; the longer ones lie in memory that is passed.
+  static let inlineLimit = 32 * 1024
+  /// The most descriptors of one message; one more may carry the payload.
+  static let descriptorLimit = 252
+  private static let magic: UInt32 = 0x504D_4C52
+  private static let version: UInt8 = 1
+
+  init(
+    _ kind: Kind, id: Int32 = 0, token: UInt64 = 0, length: Int = 0, isOutOfLine: Bool = false, descriptorCount: Int = 0
+  ) {
+    self.kind = kind
+    self.isOutOfLine = isOutOfLine
+    self.id = id
+    self.descriptorCount = descriptorCount
+    self.token = token
+    self.length = length
+  }
+
+  /// How many descriptors come with the packet.
+  var carriedDescriptors: Int { descriptorCount + (isOutOfLine ? 1 : 0) }
+
+  /// Writes the header into the first ``size`` bytes.
+  func encode(into bytes: UnsafeMutableRawBufferPointer) {
+    bytes.storeBytes(of: Self.magic.littleEndian, toByteOffset: 0, as: UInt32.self)
+    bytes[4] = Self.version
+    bytes[5] = kind.rawValue
+    bytes[6] = isOutOfLine ? 1 : 0
+    bytes[7] = 0
+    bytes.storeBytes(of: id.littleEndian, toByteOffset: 8, as: Int32.self)
+    bytes.storeBytes(of: UInt16(truncatingIfNeeded: descriptorCount).littleEndian, toByteOffset: 12, as: UInt16.self)
+    bytes.storeBytes(of: 0, toByteOffset: 14, as: UInt16.self)
+    bytes.storeBytes(of: token.littleEndian, toByteOffset: 16, as: UInt64.self)
+    bytes.storeBytes(of: UInt64(length).littleEndian, toByteOffset: 24, as: UInt64.self)
+  }
+
+  /// Reads the header of a whole packet, whose payload begins after ``size`` bytes.
+  ///
+  /// Whatever the bytes are, the frame is consistent: its payload is in the packet wholly, or not at all. How long a payload
+  /// may be that lies elsewhere is the receiver's to say.
+  init(decoding packet: UnsafeRawBufferPointer) throws(Malformation) {
+    guard packet.count >= Self.size else { throw .tooShort }
+    func number<Number: FixedWidthInteger>(_ offset: Int, _ type: Number.Type) -> Number {
+      Number(littleEndian: packet.loadUnaligned(fromByteOffset: offset, as: type))
+    }
+    guard number(0, UInt32.self) == Self.magic else { throw .magic }
+    guard packet[4] == Self.version else { throw .version }
+    guard let kind = Kind(rawValue: packet[5]) else { throw .kind }
+    guard packet[6] <= 1 else { throw .flags }
+    guard packet[7] == 0, number(14, UInt16.self) == 0 else { throw .reserved }
+    let isOutOfLine = packet[6] == 1
+    let descriptors = Int(number(12, UInt16.self))
+    guard descriptors <= Self.descriptorLimit else { throw .descriptors }
+    guard let length = Int(exactly: number(24, UInt64.self)) else { throw .length }
+    if isOutOfLine {
+      guard packet.count == Self.size, length > 0 else { throw .length }
+    } else {
+      guard length == packet.count - Self.size, length <= Self.inlineLimit else { throw .length }
+    }
+    guard kind.hasContent || (length == 0 && descriptors == 0) else { throw .content }
+    let token = number(16, UInt64.self)
+    guard token != 0 || kind == .refusal else { throw .token }
+    self.init(
+      kind, id: number(8, Int32.self), token: token, length: length, isOutOfLine: isOutOfLine,
+      descriptorCount: descriptors)
+  }
+}

@@ -1,0 +1,99 @@
+import RunLoopCore
+
+/// The modes of loops that a message port is in.
+///
+/// In each it has a descriptor source of its own, which only the loop holds: a port that is in a loop is kept alive by it, and
+/// let go when the loop ends. Guarded by the port's lock.
+struct MessagePortPlaces {
+  private struct Place {
+    weak var loop: RunLoop?
+    let mode: RunLoop.Mode
+    weak var source: RunLoop.DescriptorSource?
+  }
+
+  private var all: [Place] = []
+
+  /// The source of a place, if the port is there.
+  func source(in loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
+    for place in all where place.loop === loop && place.mode == mode {
+      if let source = place.source, source.isValid { return source }
+    }
+    return nil
+  }
+
+  /// Takes a source in; places that are gone are forgotten.
+  ///
+  /// O(n).
+  mutating func insert(_ source: RunLoop.DescriptorSource, in loop: RunLoop, _ mode: RunLoop.Mode) {
+    all.removeAll { $0.source == nil || $0.loop == nil }
+    all.append(Place(loop: loop, mode: mode, source: source))
+  }
+
+  /// Takes the source of a place out.
+  mutating func remove(from loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
+    for (index, place) in all.enumerated() where place.loop === loop && place.mode == mode {
+      all.remove(at: index)
+      return place.source
+    }
+    return nil
+  }
+
+  /// Takes all sources out.
+  mutating func removeAll() -> [RunLoop.DescriptorSource] {
+    var sources: [RunLoop.DescriptorSource] = []
+    for place in all { if let source = place.source { sources.append(source) } }
+    all = []
+    return sources
+  }
+}
+
+/// An end of a conversation, as a loop sees it.
+protocol MessagePortItem: AnyObject, Sendable {
+  /// What the loop waits for.
+  var watched: MessagePort.Descriptor { get }
+  /// Does what is to be done when it is ready; the loop's thread.
+  func serve()
+  /// Changes the places under the lock; nil if the port is invalid.
+  func withPlaces<Result: Sendable>(_ body: (inout MessagePortPlaces) -> Result) -> Result?
+}
+
+extension MessagePortItem {
+  func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(MessagePortError) {
+    guard let isThere = withPlaces({ $0.source(in: loop, mode).map { loop.contains($0, forMode: mode) } ?? false })
+    else {
+      throw .invalid
+    }
+    guard !isThere else { return }
+    let source = RunLoop.DescriptorSource(descriptor: watched.number, events: .readable) { _, _ in self.serve() }
+    let isTaken = withPlaces { $0.insert(source, in: loop, mode) } != nil
+    do throws(RunLoopError) {
+      if isTaken { try loop.add(source, forMode: mode) }
+    } catch {
+      source.invalidate()
+      // Whoever invalidated the port meanwhile invalidated the source.
+      throw withPlaces({ _ in true }) == nil ? .invalid : .runLoop(error)
+    }
+    guard isTaken else { throw .invalid }
+  }
+
+  func part(_ loop: RunLoop, _ mode: RunLoop.Mode) {
+    withPlaces { $0.remove(from: loop, mode) }??.invalidate()
+  }
+
+  func isIn(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
+    guard let source = withPlaces({ $0.source(in: loop, mode) }) ?? nil else { return false }
+    return loop.contains(source, forMode: mode)
+  }
+}
+
+/// Who is to be told, once, that a port is invalid.
+struct InvalidationList<Port: Sendable> {
+  private var observers: [@Sendable (Port) -> Void] = []
+
+  mutating func append(_ observer: @escaping @Sendable (Port) -> Void) { observers.append(observer) }
+
+  mutating func takeAll() -> [@Sendable (Port) -> Void] {
+    defer { observers = [] }
+    return observers
+  }
+}

@@ -1,0 +1,205 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+import Synchronization
+
+// One thread at a time reads the socket, whoever needs something first, and hands out what comes. The others who wait follow:
+// they sleep on a word that changes whenever the reading thread has given up its role.
+extension MessagePort.Remote {
+  /// Takes the role of the reading thread; false if another has it.
+  private func takeRole() -> Bool {
+    lock.withLock {
+      guard !state.isReading else { return false }
+      state.isReading = true
+      return true
+    }
+  }
+
+  private func giveRoleUp() {
+    lock.lock()
+    state.isReading = false
+    let hasFollowers = state.followers > 0
+    if hasFollowers { readWord.wrappingAdd(1, ordering: .releasing) }
+    lock.unlock()
+    if hasFollowers { readWord.futexWake(.max) }
+  }
+
+  /// Reads and hands out what is there, unless another thread does so.
+  func readWhatIsThere() {
+    guard takeRole() else { return }
+    // Not without end, however fast the other end writes.
+    for _ in 0..<256 { guard readOne(blocks: false) else { break } }
+    giveRoleUp()
+  }
+
+  /// Reads one packet and hands it out; false: there is none, or the end has come.
+  ///
+  /// The reading thread's.
+  private func readOne(blocks: Bool) -> Bool {
+    let incoming: MessageReader.Incoming
+    do {
+      incoming = try reader.next(on: socket, blocks: blocks, limit: messageSizeLimit)
+    } catch {
+      finish(.system(error))
+      return false
+    }
+    switch incoming {
+    case .nothing: return false
+    case .ended:
+      finish(.peerClosed)
+      return false
+    case .malformed: return refuseMalformed()
+    case .refused(let frame, let reason):
+      guard frame.kind == .reply else { return refuseMalformed() }
+      complete(
+        frame.token,
+        .failure(reason == .tooLarge ? .messageTooLarge(frame.length, limit: messageSizeLimit) : .refused(reason)))
+    case .message(let frame, let bytes, let descriptors):
+      switch frame.kind {
+      case .reply: complete(frame.token, .success(MessagePort.Reply(bytes, descriptors: descriptors)))
+      case .noReply: complete(frame.token, .success(nil))
+      case .confirmation: confirm(upTo: frame.token)
+      case .refusal: return takeRefusal(frame.token, MessagePort.Refusal(rawValue: frame.id) ?? .other)
+      case .request, .oneWay: return refuseMalformed()
+      }
+    }
+    return true
+  }
+
+  private func refuseMalformed() -> Bool {
+    lock.withLock { state.statistics.malformed += 1 }
+    finish(.peerMalformed)
+    return false
+  }
+
+  private func confirm(upTo token: UInt64) {
+    lock.withLock { state.statistics.confirmed += state.unconfirmed.confirm(upTo: token) }
+  }
+
+  private func takeRefusal(_ token: UInt64, _ reason: MessagePort.Refusal) -> Bool {
+    guard token != 0 else {
+      finish(.refused(reason))
+      return false
+    }
+    let oneWay = lock.withLock {
+      let entry = state.unconfirmed.remove(token)
+      if entry != nil {
+        state.statistics.undelivered += 1
+        state.reports += 1
+      }
+      return entry
+    }
+    guard let oneWay else {
+      complete(token, .failure(.refused(reason)))
+      return true
+    }
+    undelivered?(MessagePort.Undelivered(serial: token, id: oneWay.id, reason: .refused(reason)))
+    lock.withLock { state.reports -= 1 }
+    return true
+  }
+
+  /// Gives an outcome to whoever waits for it.
+  func complete(_ token: UInt64, _ outcome: ReplyWaiter.Outcome, isReply: Bool = true) {
+    lock.lock()
+    guard let waiter = state.pending.removeValue(forKey: token) else {
+      if isReply { state.statistics.lateReplies += 1 }
+      return lock.unlock()
+    }
+    if case .success = outcome { state.statistics.replies += 1 }
+    waiter.outcome = outcome
+    let wake = waiter.wake
+    lock.unlock()
+    wake?(outcome)
+  }
+}
+
+// Threads that block.
+extension MessagePort.Remote {
+  /// Waits for an outcome; nobody waits any more when the call returns.
+  func awaitReply(_ waiter: ReplyWaiter, until deadline: Tick) throws(MessagePortError) -> MessagePort.Reply? {
+    while true {
+      lock.lock()
+      if let outcome = waiter.outcome {
+        lock.unlock()
+        return try outcome.get()
+      }
+      guard deadline == .never || Tick.monotonicNow < deadline else {
+        state.pending[waiter.token] = nil
+        lock.unlock()
+        throw .receiveTimedOut
+      }
+      if state.isReading {
+        follow(until: deadline)
+      } else {
+        state.isReading = true
+        lock.unlock()
+        if setTimeout(deadline) {
+          _ = readOne(blocks: true)
+        } else if awaitPacket(until: deadline) {
+          _ = readOne(blocks: false)
+        }
+        giveRoleUp()
+      }
+    }
+  }
+
+  /// Waits until the reading thread has done something.
+  ///
+  /// With the lock, which it gives up.
+  private func follow(until deadline: Tick) {
+    state.followers += 1
+    let seen = readWord.load(ordering: .relaxed)
+    lock.unlock()
+    readWord.futexWait(while: seen, until: deadline)
+    lock.withLock { state.followers -= 1 }
+  }
+
+  /// Sees to it that a read that blocks ends at a date; false: it would not.
+  private func setTimeout(_ deadline: Tick) -> Bool {
+    let limit = deadline == .never ? 0 : max(1_000, (deadline + -Tick.monotonicNow.nanoseconds).nanoseconds)
+    guard limit != socketTimeout else { return true }
+    guard (try? SystemCall.socketOption.make { crl_message_set_timeout(socket.number, 0, limit) }) != nil else {
+      return false
+    }
+    socketTimeout = limit
+    return true
+  }
+
+  /// Waits for a packet the longer way; whether there may be one.
+  private func awaitPacket(until deadline: Tick) -> Bool {
+    let limit = deadline == .never ? -1 : max(0, (deadline + -Tick.monotonicNow.nanoseconds).nanoseconds)
+    do {
+      return try SystemCall.messagePoll.make { crl_message_poll(socket.number, Int16(POLLIN), limit) } != 0
+    } catch {
+      if error.number != EINTR { finish(.system(error)) }
+      return false
+    }
+  }
+
+  /// Waits until there may be room to send: in the socket, or by confirmations.
+  ///
+  /// What comes meanwhile is read, or both ends could wait for each other.
+  func awaitRoom(writable: Bool, until deadline: Tick) throws(MessagePortError) {
+    let now = Tick.monotonicNow
+    guard now < deadline else { throw .sendTimedOut }
+    lock.lock()
+    if let end = state.end {
+      lock.unlock()
+      throw end
+    }
+    let reads = !state.isReading
+    guard reads || writable else { return follow(until: deadline) }
+    if reads { state.isReading = true }
+    lock.unlock()
+    defer { if reads { giveRoleUp() } }
+    let events = (reads ? POLLIN : 0) | (writable ? POLLOUT : 0)
+    let limit = deadline == .never ? -1 : (deadline + -now.nanoseconds).nanoseconds
+    var ready: Int32 = 0
+    do throws(SystemError) {
+      ready = try SystemCall.messagePoll.make { crl_message_poll(socket.number, Int16(events), limit) }
+    } catch {
+      guard error.number == EINTR else { throw .system(error) }
+    }
+    if reads, ready & ~POLLOUT != 0 { for _ in 0..<256 { guard readOne(blocks: false) else { break } } }
+  }
+}

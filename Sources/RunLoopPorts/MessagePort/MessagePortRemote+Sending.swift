@@ -1,0 +1,153 @@
+import CRunLoopSystem
+import Glibc
+public import RunLoopCore
+
+extension MessagePort.Remote {
+  /// Sends a message and waits for no reply.
+  ///
+  /// It is in the kernel's hands when the call returns. While the receiver is slow, the sender waits: for room in the socket,
+  /// and for the confirmation of one of 1024 messages. Any thread. O(n) in the bytes.
+  ///
+  /// - Parameters:
+  ///   - id: What the receiver knows the message by.
+  ///   - bytes: The payload.
+  ///   - descriptors: Open descriptors of which the receiver gets copies; they stay the caller's.
+  ///   - sendTimeout: How long to wait for room; zero: not at all; nil: without end. The calling thread blocks.
+  /// - Returns: The message's number, by which `undelivered` knows it.
+  /// - Throws: ``MessagePortError/sendTimedOut``, ``MessagePortError/peerClosed``, ``MessagePortError/invalid``,
+  ///   ``MessagePortError/messageTooLarge(_:limit:)``, ``MessagePortError/tooManyDescriptors(_:limit:)``,
+  ///   ``MessagePortError/system(_:)``; the message was not sent.
+  ///
+  /// The corresponding Core Foundation function is `CFMessagePortSendRequest` without a reply mode.
+  @discardableResult
+  public func send(
+    id: Int32, bytes: [UInt8] = [], descriptors: [Int32] = [], sendTimeout: Duration? = nil
+  ) throws(MessagePortError) -> UInt64 {
+    let deadline = sendTimeout.map { Tick.after($0) } ?? .never
+    var content = try content(.oneWay, id, bytes, descriptors)
+    while true {
+      switch try attempt(&content, nil) {
+      case .sent(let token): return token
+      case .noRoom: try awaitRoom(writable: true, until: deadline)
+      case .unconfirmed: try awaitRoom(writable: false, until: deadline)
+      }
+    }
+  }
+
+  /// Sends a message and waits for the reply.
+  ///
+  /// Any thread. O(n) in the bytes.
+  ///
+  /// - Parameters:
+  ///   - id: What the receiver knows the message by.
+  ///   - bytes: The payload.
+  ///   - descriptors: Open descriptors of which the receiver gets copies; they stay the caller's.
+  ///   - sendTimeout: How long to wait for room; nil: without end.
+  ///   - receiveTimeout: How long to wait for the reply then; nil: without end.
+  ///   - replyMode: The mode in which the calling thread's loop runs while it waits, by that loop's clock: a mode of the
+  ///     caller's own, so that nothing else is served. Nil: the thread blocks.
+  /// - Returns: The reply; nil if the receiver gave none.
+  /// - Throws: As ``send(id:bytes:descriptors:sendTimeout:)``, and ``MessagePortError/receiveTimedOut``,
+  ///   ``MessagePortError/refused(_:)``, ``MessagePortError/stopped``, ``MessagePortError/runLoop(_:)``.
+  ///
+  /// The corresponding Core Foundation function is `CFMessagePortSendRequest`.
+  public func send(
+    id: Int32, bytes: [UInt8] = [], descriptors: [Int32] = [], sendTimeout: Duration? = nil,
+    receiveTimeout: Duration?, replyMode: RunLoop.Mode? = nil
+  ) throws(MessagePortError) -> MessagePort.Reply? {
+    var content = try content(.request, id, bytes, descriptors)
+    let waiter = ReplyWaiter()
+    guard let replyMode else {
+      let sendDeadline = sendTimeout.map { Tick.after($0) } ?? .never
+      while case .noRoom = try attempt(&content, waiter) { try awaitRoom(writable: true, until: sendDeadline) }
+      return try awaitReply(waiter, until: receiveTimeout.map { Tick.after($0) } ?? .never)
+    }
+    return try send(&content, waiter, sendTimeout, receiveTimeout, in: replyMode)
+  }
+
+  /// A message within the limits.
+  func content(
+    _ kind: MessageFrame.Kind, _ id: Int32, _ bytes: [UInt8], _ descriptors: [Int32]
+  ) throws(MessagePortError) -> MessageContent {
+    guard bytes.count <= messageSizeLimit else { throw .messageTooLarge(bytes.count, limit: messageSizeLimit) }
+    guard descriptors.count <= MessageFrame.descriptorLimit else {
+      throw .tooManyDescriptors(descriptors.count, limit: MessageFrame.descriptorLimit)
+    }
+    do {
+      return try MessageContent(kind, id: id, bytes: bytes, descriptors: descriptors)
+    } catch { throw .system(error) }
+  }
+
+  enum Attempt {
+    case sent(UInt64)
+    /// The socket has no room.
+    case noRoom
+    /// Too many messages are not confirmed.
+    case unconfirmed
+  }
+
+  /// Sends a message, if there is room now.
+  ///
+  /// The tokens go out in order, which confirmations count on: so the lock is held. Nothing blocks under it.
+  func attempt(_ content: inout MessageContent, _ waiter: ReplyWaiter?) throws(MessagePortError) -> Attempt {
+    lock.lock()
+    if let end = state.end {
+      lock.unlock()
+      throw end
+    }
+    if waiter == nil, state.unconfirmed.count >= UnconfirmedMessages.limit {
+      lock.unlock()
+      readWhatIsThere()
+      guard lock.withLock({ state.end != nil || state.unconfirmed.count < UnconfirmedMessages.limit }) else {
+        return .unconfirmed
+      }
+      return try attempt(&content, waiter)
+    }
+    let token = state.register(id: content.frame.id, waiter)
+    content.frame.token = token
+    do throws(SystemError) {
+      try content.send(on: socket)
+    } catch {
+      state.unregister(token, waiter)
+      lock.unlock()
+      switch error.number {
+      case EAGAIN: return .noRoom
+      case EPIPE, ECONNRESET, ENOTCONN:
+        // What came before the end is read first.
+        readWhatIsThere()
+        throw lock.withLock { state.end } ?? .peerClosed
+      default: throw .system(error)
+      }
+    }
+    state.statistics.sent += 1
+    let mayReadConfirmations = waiter == nil && state.unconfirmed.count >= UnconfirmedMessages.limit / 2
+    lock.unlock()
+    if mayReadConfirmations, token % 64 == 0 { readWhatIsThere() }
+    return .sent(token)
+  }
+
+  /// Waits until all one-way messages that were sent are confirmed, or refused and reported.
+  ///
+  /// The calling thread blocks. Any thread.
+  ///
+  /// - Throws: ``MessagePortError/receiveTimedOut``, and what has ended the port if messages were lost with it, which are
+  ///   reported or about to be.
+  public func awaitConfirmations(timeout: Duration? = nil) throws(MessagePortError) {
+    let deadline = timeout.map { Tick.after($0) } ?? .never
+    while true {
+      lock.lock()
+      let end = state.end
+      let hasLostMessages = state.hasLostMessages
+      let count = state.unconfirmed.count + state.reports
+      lock.unlock()
+      if let end, hasLostMessages { throw end }
+      if count == 0 { return }
+      guard Tick.monotonicNow < deadline else { throw .receiveTimedOut }
+      do {
+        try awaitRoom(writable: false, until: deadline)
+      } catch {
+        throw error == .sendTimedOut ? .receiveTimedOut : error
+      }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+import RunLoopCore
+
+extension MessagePort {
+  /// A message that a local port has received.
+  ///
+  /// Any thread.
+  public final class Request: @unchecked Sendable {
+    // Sendable: the variables are guarded by the lock.
+
+    /// What the sender calls the message.
+    public let id: Int32
+    /// The payload.
+    public let bytes: [UInt8]
+    /// Open descriptors, which belong to the message: they are closed with it, unless somebody takes them.
+    public let descriptors: [Descriptor]
+    /// Who has sent it.
+    public let sender: Credentials
+    /// Whether the sender waits for a reply.
+    public let expectsReply: Bool
+
+    private let token: UInt64
+    private let lock = Lock()
+    private var client: LocalClient?
+
+    init(_ frame: MessageFrame, _ bytes: [UInt8], _ descriptors: [Descriptor], from client: LocalClient) {
+      id = frame.id
+      self.bytes = bytes
+      self.descriptors = descriptors
+      sender = client.credentials
+      expectsReply = frame.kind == .request
+      token = frame.token
+      self.client = client
+    }
+
+    /// A request that nobody has replied to has no reply, which the sender is told.
+    deinit { reply(nil) }
+
+    /// Sends the reply, or says that there is none.
+    ///
+    /// Only the first counts. Nothing happens if the sender waits for none, or is gone: that is counted
+    /// (``Local/Statistics/droppedReplies``). The call does not block: what the sender does not read waits here.
+    public func reply(_ reply: Reply?) {
+      let client = lock.withLock { () -> LocalClient? in
+        defer { self.client = nil }
+        return self.client
+      }
+      guard let client else { return }
+      if expectsReply { client.answer(token, reply) } else { client.noteReceived(token) }
+    }
+
+    /// Tells the sender that nobody will take the message.
+    func refuse(_ reason: Refusal) {
+      let client = lock.withLock { () -> LocalClient? in
+        defer { self.client = nil }
+        return self.client
+      }
+      client?.refuse(token, reason)
+    }
+
+    /// Notes that a one-way message has come to somebody.
+    func noteTaken() { if !expectsReply { reply(nil) } }
+  }
+}
+
+extension MessagePort.Request: CustomDebugStringConvertible {
+  /// The message's id and size.
+  public var debugDescription: String {
+    "<MessagePort.Request>{id = \(id), bytes = \(bytes.count), descriptors = \(descriptors.count), "
+      + "expects reply = \(expectsReply ? "Yes" : "No")}"
+  }
+}

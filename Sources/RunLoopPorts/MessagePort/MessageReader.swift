@@ -1,0 +1,119 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+/// Reads packets from a socket, one at a time, whatever the other end has put into them.
+///
+/// Its room is used by one thread at a time.
+final class MessageReader {
+  enum Incoming {
+    /// A message.
+    case message(MessageFrame, [UInt8], [MessagePort.Descriptor])
+    /// A message that cannot be taken.
+    case refused(MessageFrame, MessagePort.Refusal)
+    /// What nobody who keeps to the protocol sends.
+    case malformed
+    /// Nothing is there, or came in time, or a signal came.
+    case nothing
+    /// The other end is gone.
+    case ended
+  }
+
+  private let packet = UnsafeMutableRawBufferPointer.allocate(
+    byteCount: MessageFrame.size + MessageFrame.inlineLimit, alignment: 16)
+  private let numbers = UnsafeMutableBufferPointer<Int32>.allocate(capacity: CRL_MESSAGE_DESCRIPTORS)
+
+  deinit {
+    packet.deallocate()
+    numbers.deallocate()
+  }
+
+  /// Reads the next packet, whose message has at most `limit` bytes.
+  ///
+  /// What came with it belongs to the result: descriptors that nobody takes are closed.
+  func next(
+    on socket: MessagePort.Descriptor, blocks: Bool = false, limit: Int
+  ) throws(SystemError) -> Incoming {
+    var count: Int32 = 0
+    var truncation: Int32 = 0
+    let size: Int32
+    do throws(SystemError) {
+      size = try receive(socket, blocks, &count, &truncation)
+    } catch {
+      switch error.number {
+      case EAGAIN, EINTR: return .nothing
+      default: throw error
+      }
+    }
+    var descriptors: [MessagePort.Descriptor] = []
+    if count > 0 {
+      descriptors.reserveCapacity(Int(count))
+      for number in numbers.prefix(Int(count)) { descriptors.append(MessagePort.Descriptor(owning: number)) }
+    }
+    // An empty packet looks the same, and nobody who keeps to the protocol sends one.
+    guard size > 0 else { return .ended }
+    guard truncation & 1 == 0 else { return .malformed }
+    let bytes = UnsafeRawBufferPointer(rebasing: packet[..<Int(size)])
+    let frame: MessageFrame
+    do { frame = try MessageFrame(decoding: bytes) } catch { return .malformed }
+    guard truncation & 2 == 0 else { return .refused(frame, .descriptorsLost) }
+    guard descriptors.count == frame.carriedDescriptors else { return .malformed }
+    guard frame.length <= limit else { return .refused(frame, .tooLarge) }
+    guard frame.isOutOfLine else {
+      let payload = [UInt8](unsafeUninitializedCapacity: frame.length) { room, count in
+        UnsafeMutableRawBufferPointer(room).copyMemory(
+          from: UnsafeRawBufferPointer(rebasing: bytes[MessageFrame.size...]))
+        count = frame.length
+      }
+      return .message(frame, payload, descriptors)
+    }
+    return try readMemory(descriptors.removeFirst(), frame, descriptors)
+  }
+
+  /// An error that was kept for this socket comes once, in front of the packets that are there: they are read first.
+  private func receive(
+    _ socket: MessagePort.Descriptor, _ blocks: Bool, _ count: inout Int32, _ truncation: inout Int32
+  ) throws(SystemError) -> Int32 {
+    while true {
+      do throws(SystemError) {
+        return try SystemCall.receiveMessage.make {
+          withExtendedLifetime(socket) {
+            crl_message_receive(
+              socket.number, blocks ? 1 : 0, packet.baseAddress, packet.count, numbers.baseAddress, &count, &truncation)
+          }
+        }
+      } catch {
+        guard error.number == ECONNRESET else { throw error }
+      }
+    }
+  }
+
+  /// Reads a payload from the memory that came with the packet.
+  ///
+  /// It is sealed memory or it is not read: reading anything else might block, and its bytes might change.
+  private func readMemory(
+    _ memory: MessagePort.Descriptor, _ frame: MessageFrame, _ descriptors: [MessagePort.Descriptor]
+  ) throws(SystemError) -> Incoming {
+    let isSealed = (try? SystemCall.memoryControl.make { crl_message_memory_is_sealed(memory.number) }) ?? 0
+    guard isSealed == 1 else { return .malformed }
+    var failure: SystemError?
+    let bytes = [UInt8](unsafeUninitializedCapacity: frame.length) { room, read in
+      while read < frame.length {
+        do throws(SystemError) {
+          let start = read
+          let answer = try SystemCall.memoryRead.makeUninterrupted {
+            crl_message_memory_read(
+              memory.number, room.baseAddress.map { $0 + start }, min(frame.length - start, 1 << 30), UInt64(start))
+          }
+          guard answer > 0 else { return }
+          read += Int(answer)
+        } catch {
+          failure = error
+          return
+        }
+      }
+    }
+    if failure != nil { return .refused(frame, .noResources) }
+    return bytes.count == frame.length ? .message(frame, bytes, descriptors) : .malformed
+  }
+}

@@ -1,0 +1,107 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+/// A child process that sources wait for, shared by all of them, so that it is reaped once and each hears how it ended.
+final class ChildProcess: @unchecked Sendable {
+  // Sendable: the lock guards what can change.
+
+  typealias End = Result<ChildProcessSource.ExitStatus, ChildProcessError>
+
+  let process: Int32
+  /// Readable when the process has ended.
+  let descriptor: OwnedDescriptor
+  private let lock = Lock()
+  private var end: End?
+
+  private init(_ process: Int32, _ descriptor: OwnedDescriptor) {
+    self.process = process
+    self.descriptor = descriptor
+  }
+
+  /// How the child ended, which is then reaped; nil: it has not.
+  func reap() -> End? {
+    lock.lock()
+    defer { lock.unlock() }
+    if end == nil { end = Self.wait(descriptor, process) }
+    return end
+  }
+
+  /// Whether the number still means this process: nobody has reaped it.
+  private var isUnreaped: Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    guard end == nil else { return false }
+    var code: Int32 = 0
+    var status: Int32 = 0
+    let answer = try? SystemCall.processWait.makeUninterrupted {
+      crl_process_wait(descriptor.number, 1, &code, &status)
+    }
+    return answer != nil
+  }
+
+  private static func wait(_ descriptor: OwnedDescriptor, _ process: Int32) -> End? {
+    var code: Int32 = 0
+    var status: Int32 = 0
+    do throws(SystemError) {
+      let answer = try SystemCall.processWait.makeUninterrupted {
+        crl_process_wait(descriptor.number, 0, &code, &status)
+      }
+      return answer == 0 ? nil : .success(ChildProcessSource.ExitStatus(code: code, status: status))
+    } catch {
+      return .failure(error.number == ECHILD ? .reapedElsewhere(process) : .system(process, error))
+    }
+  }
+}
+
+extension ChildProcess {
+  /// The children that sources wait for, by their numbers.
+  private final class Table: @unchecked Sendable {
+    // Sendable: the lock guards the rest.
+
+    struct Entry {
+      weak var child: ChildProcess?
+    }
+
+    let lock = Lock()
+    var entries: [Int32: Entry] = [:]
+    /// How many entries there may be until those of children that are gone are looked for.
+    var limit = 16
+  }
+
+  private static let table = Table()
+
+  /// The child of a number, the same for all of its sources.
+  ///
+  /// A number is used again once its process has been reaped; then it is another child. Complexity: amortized O(1).
+  static func find(_ process: Int32) throws(ChildProcessError) -> ChildProcess {
+    // None of the calls under the lock waits, and the end of a child takes no lock.
+    table.lock.lock()
+    defer { table.lock.unlock() }
+    if let known = table.entries[process]?.child, known.isUnreaped { return known }
+    let opened = try open(process)
+    if table.entries.count >= table.limit {
+      table.entries = table.entries.filter { $0.value.child != nil }
+      table.limit = max(16, 2 * table.entries.count)
+    }
+    table.entries[process] = Table.Entry(child: opened)
+    return opened
+  }
+
+  private static func open(_ process: Int32) throws(ChildProcessError) -> ChildProcess {
+    do throws(SystemError) {
+      guard process > 0 else { throw SystemError(call: SystemCall.processDescriptor.rawValue, number: ESRCH) }
+      let descriptor = OwnedDescriptor(try SystemCall.processDescriptor.make { crl_process_open(process) })
+      var code: Int32 = 0
+      var status: Int32 = 0
+      _ = try SystemCall.processWait.makeUninterrupted { crl_process_wait(descriptor.number, 1, &code, &status) }
+      return ChildProcess(process, descriptor)
+    } catch {
+      switch error.number {
+      case ESRCH: throw .noSuchProcess(process)
+      case ECHILD: throw .notAChild(process)
+      default: throw .system(process, error)
+      }
+    }
+  }
+}

@@ -1,0 +1,25 @@
+public import RunLoopCore
+
+/// Why a child process cannot be waited for, or how it ended is not known.
+public enum ChildProcessError: Error, Hashable, Sendable {
+  /// There is no process of this number.
+  case noSuchProcess(Int32)
+  /// The process is not a child of this one, or somebody has reaped it already.
+  case notAChild(Int32)
+  /// The child has ended, and somebody else has reaped it, or the system did, as `SIGCHLD` is ignored.
+  case reapedElsewhere(Int32)
+  /// The system refused.
+  case system(Int32, SystemError)
+}
+
+extension ChildProcessError: CustomStringConvertible {
+  /// The text for a person.
+  public var description: String {
+    switch self {
+    case .noSuchProcess(let process): "there is no process \(process)"
+    case .notAChild(let process): "process \(process) is not a child of this process"
+    case .reapedElsewhere(let process): "child process \(process) has been reaped by somebody else"
+    case .system(let process, let error): "child process \(process) cannot be waited for: \(error)"
+    }
+  }
+}

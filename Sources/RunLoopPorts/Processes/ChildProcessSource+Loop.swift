@@ -1,0 +1,43 @@
+public import RunLoopCore
+
+extension RunLoop {
+  /// Adds a child process source to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
+  ///
+  /// A child that has ended already is reaped by the next pass. Any thread.
+  ///
+  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the mode;
+  ///   `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
+  public func add(_ source: ChildProcessSource, forMode mode: Mode) throws(RunLoopError) { try seat(source, mode) }
+
+  /// Removes a child process source from a mode, or, for `RunLoop.Mode.common`, a common source from every common mode.
+  ///
+  /// Any thread.
+  public func remove(_ source: ChildProcessSource, forMode mode: Mode) { unseat(source, mode) }
+
+  /// Whether a child process source is in a mode, or, for `RunLoop.Mode.common`, among the common items.
+  ///
+  /// Any thread.
+  public func contains(_ source: ChildProcessSource, forMode mode: Mode) -> Bool { seats(source, mode) }
+}
+
+extension ChildProcessSource {
+  /// Gives the end of a child as an asynchronous sequence of one element, with a loop to serve it.
+  ///
+  /// Any thread.
+  ///
+  /// - Parameters:
+  ///   - process: A child of this process that nobody has reaped yet.
+  ///   - loop: A loop that runs; the sequence ends with its thread.
+  ///   - mode: The mode that the loop runs in.
+  /// - Throws: A ``ChildProcessError``, or a `RunLoopError`.
+  public static func events(
+    of process: Int32, on loop: RunLoop, forMode mode: RunLoop.Mode = .common
+  ) throws -> EventSequence<End> {
+    let buffer = EventBuffer<End>(capacity: 1) { last, next in last = next }
+    let source = try ChildProcessSource(process, endsWithLoop: true) { [producer = EventProducer(buffer)] _, end in
+      producer.send(end)
+    }
+    try loop.add(source, forMode: mode)
+    return EventSequence(buffer) { source.invalidate() }
+  }
+}

@@ -1,0 +1,89 @@
+import RunLoopCore
+
+/// A source that reaps one child process when it has ended, and calls its handler with how it did.
+///
+/// It waits for that child alone, and never touches another: the rest of the program may wait for its own. Any number of
+/// sources may wait for one child, each in any number of modes of any number of loops; the child is reaped once, and each
+/// source hears how it ended. If somebody else reaps it, the sources end with ``ChildProcessError/reapedElsewhere(_:)``. A
+/// source that is in no mode reaps nothing: its child stays a zombie until it is added, or somebody else waits for it.
+///
+/// The source calls its handler once, and is invalid when it does.
+public final class ChildProcessSource: Sendable, Hashable {
+  /// How the child ended, or why that is not known.
+  public typealias End = Result<ExitStatus, ChildProcessError>
+
+  /// The child's process number.
+  public let process: Int32
+
+  let seat: Seat
+  private let waiting: HandlerBox<Waiting>
+  private let endsWithLoop: Bool
+
+  /// What a source has until it ends.
+  private struct Waiting: Sendable {
+    let child: ChildProcess
+    let handler: @Sendable (ChildProcessSource, End) -> Void
+  }
+
+  /// Makes a source that is in no mode.
+  ///
+  /// - Parameters:
+  ///   - process: A child of this process that nobody has reaped yet; it may have ended.
+  ///   - handler: Called on a loop's thread, once. It is released when it has returned, or when the source is invalid.
+  /// - Throws: A ``ChildProcessError``.
+  ///
+  /// Any thread.
+  public convenience init(
+    process: Int32, handler: @escaping @Sendable (ChildProcessSource, End) -> Void
+  ) throws(ChildProcessError) {
+    try self.init(process, endsWithLoop: false, handler)
+  }
+
+  init(
+    _ process: Int32, endsWithLoop: Bool, _ handler: @escaping @Sendable (ChildProcessSource, End) -> Void
+  ) throws(ChildProcessError) {
+    let child = try ChildProcess.find(process)
+    seat = Seat(child.descriptor)
+    self.process = process
+    waiting = HandlerBox(Waiting(child: child, handler: handler))
+    self.endsWithLoop = endsWithLoop
+  }
+
+  deinit {
+    invalidate()
+  }
+
+  /// Whether the source can still be added and called.
+  ///
+  /// Any thread.
+  public var isValid: Bool { seat.isOpen }
+
+  /// Ends the source for good: it leaves all modes of all loops and is not called any more.
+  ///
+  /// The child goes on. The handler is released at once, or when its running call-out has returned. Any thread; again:
+  /// nothing.
+  public func invalidate() {
+    if seat.close() { waiting.take() }
+  }
+
+  /// Whether both are the same.
+  public static func == (left: ChildProcessSource, right: ChildProcessSource) -> Bool { left === right }
+
+  /// Hashes the identity.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension ChildProcessSource: SeatedSource {
+  func serve() {
+    guard let end = waiting.held?.child.reap(), let taken = waiting.take() else { return }
+    _ = seat.close()
+    taken.handler(self, end)
+  }
+
+  func hasLeft() { if endsWithLoop { invalidate() } }
+}
+
+extension ChildProcessSource: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
+  public var debugDescription: String { itemDescription(self, "process = \(process)") }
+}

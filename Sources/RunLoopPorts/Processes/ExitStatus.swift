@@ -1,0 +1,33 @@
+internal import Glibc
+
+extension ChildProcessSource {
+  /// How a child process ended.
+  public enum ExitStatus: Hashable, Sendable {
+    /// It called `exit` with this code, or returned it from `main`: 0 to 255.
+    case exited(code: Int32)
+    /// A signal ended it.
+    case signalled(signal: Int32, coreDumped: Bool)
+
+    /// Whether it ended with the code 0.
+    public var isSuccess: Bool { self == .exited(code: 0) }
+  }
+}
+
+extension ChildProcessSource.ExitStatus {
+  /// From the members of `siginfo_t` that `waitid` fills.
+  init(code: Int32, status: Int32) {
+    let exited: Int32 = 1
+    let dumped: Int32 = 3
+    self = code == exited ? .exited(code: status) : .signalled(signal: status, coreDumped: code == dumped)
+  }
+}
+
+extension ChildProcessSource.ExitStatus: CustomStringConvertible {
+  /// The text for a person.
+  public var description: String {
+    switch self {
+    case .exited(let code): "exited with \(code)"
+    case .signalled(let signal, let coreDumped): "ended by signal \(signal)" + (coreDumped ? ", core dumped" : "")
+    }
+  }
+}

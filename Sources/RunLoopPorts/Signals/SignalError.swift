@@ -1,0 +1,19 @@
+public import RunLoopCore
+
+/// Why a signal cannot be waited for.
+public enum SignalError: Error, Hashable, Sendable {
+  /// The number is none of a signal that a program may handle and go on.
+  case cannotBeHandled(signal: Int32)
+  /// The system refused.
+  case system(signal: Int32, SystemError)
+}
+
+extension SignalError: CustomStringConvertible {
+  /// The text for a person.
+  public var description: String {
+    switch self {
+    case .cannotBeHandled(let signal): "signal \(signal) cannot be handled by a source"
+    case .system(let signal, let error): "signal \(signal) cannot be handled: \(error)"
+    }
+  }
+}

@@ -1,0 +1,122 @@
+internal import CRunLoopSystem
+internal import Glibc
+import RunLoopCore
+
+/// A source that calls its handler when the process gets a signal.
+///
+/// The process's signal handler only counts and makes a descriptor readable; what the source's handler does runs on a loop's
+/// thread, in a pass, and may do anything. Any number of sources may wait for one signal, each in any number of modes of any
+/// number of loops, and each of them hears of every signal. Signals that come before a source is in a mode are kept for it.
+///
+/// A signal to the process reaches it if at least one thread does not block it; the threads of Dispatch block most, the main
+/// thread none unless the program says so.
+///
+/// The first source of a signal replaces the process's action for it. The last one to go puts that action back, unless somebody
+/// else has replaced it meanwhile. The action that was there before is not called in between. A child of a fork gets the
+/// actions back that were there before the sources.
+///
+/// The nearest relation in Dispatch is `DispatchSourceSignal`, which leaves the action in place.
+public final class SignalSource: Sendable, Hashable {
+  /// The signals that came since the handler was last called.
+  public struct Event: Hashable, Sendable {
+    /// The signal's number.
+    public let signal: Int32
+    /// How many times the process's handler ran.
+    ///
+    /// The kernel keeps one of each signal below `SIGRTMIN` and every one of the others.
+    public var count: Int
+    /// The process that sent the latest, if one did.
+    public let sender: Int32?
+    /// The real user of that process.
+    public let user: UInt32?
+    /// What came with the latest, if it was sent with a value, as by `sigqueue`.
+    public let value: Int64?
+    /// The latest one's cause: `SI_USER`, `SI_QUEUE` and so on.
+    public let code: Int32
+  }
+
+  /// The signal's number.
+  public let signal: Int32
+
+  let seat: Seat
+  private let registration: SignalRegistration
+  private let handler: HandlerBox<@Sendable (SignalSource, Event) -> Void>
+  private let endsWithLoop: Bool
+
+  /// Makes a source that is in no mode; from now on it counts its signal.
+  ///
+  /// - Parameters:
+  ///   - signal: The signal's number, such as `SIGTERM`.
+  ///   - handler: Called on a loop's thread with what came. It is released when the source is invalid and no call-out
+  ///     runs.
+  /// - Throws: ``SignalError/cannotBeHandled(signal:)`` for `SIGKILL`, `SIGSTOP`, for what is no signal, and for signals that
+  ///   report a fault of the thread itself, such as `SIGSEGV`: it would run into the same fault again;
+  ///   ``SignalError/system(signal:_:)`` if the system has no descriptor or memory left.
+  ///
+  /// Any thread.
+  public convenience init(
+    signal: Int32, handler: @escaping @Sendable (SignalSource, Event) -> Void
+  ) throws(SignalError) {
+    try self.init(signal, endsWithLoop: false, handler)
+  }
+
+  init(
+    _ signal: Int32, endsWithLoop: Bool, _ handler: @escaping @Sendable (SignalSource, Event) -> Void
+  ) throws(SignalError) {
+    guard SignalRegistration.accepts(signal) else { throw .cannotBeHandled(signal: signal) }
+    do throws(SystemError) {
+      let descriptor = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
+      registration = try SignalRegistration(signal, descriptor.number)
+      seat = Seat(descriptor)
+    } catch {
+      throw .system(signal: signal, error)
+    }
+    self.signal = signal
+    self.handler = HandlerBox(handler)
+    self.endsWithLoop = endsWithLoop
+  }
+
+  deinit {
+    invalidate()
+  }
+
+  /// Whether the source can still be added and called.
+  ///
+  /// Any thread.
+  public var isValid: Bool { seat.isOpen }
+
+  /// Ends the source for good: it leaves all modes of all loops and is not called again.
+  ///
+  /// The last source of a signal puts the former action back. The handler is released at once, or when its running call-out
+  /// has returned. Any thread; again: nothing.
+  public func invalidate() {
+    guard seat.isOpen else { return }
+    // Before the descriptor can be closed.
+    registration.stop()
+    guard seat.close() else { return }
+    handler.take()
+  }
+
+  /// Whether both are the same.
+  public static func == (left: SignalSource, right: SignalSource) -> Bool { left === right }
+
+  /// Hashes the identity.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension SignalSource: SeatedSource {
+  func serve() {
+    guard let descriptor = seat.opened else { return }
+    // The descriptor before the count: see the handler. Another loop may have been faster.
+    _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(descriptor.number) }
+    guard let event = registration.take(), let handler = handler.held else { return }
+    handler(self, event)
+  }
+
+  func hasLeft() { if endsWithLoop { invalidate() } }
+}
+
+extension SignalSource: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
+  public var debugDescription: String { itemDescription(self, "signal = \(signal)") }
+}

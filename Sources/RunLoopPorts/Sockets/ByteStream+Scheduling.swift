@@ -1,0 +1,184 @@
+public import RunLoopCore
+
+extension ByteStream {
+  /// Adds the stream to a mode of a loop, which calls its handler.
+  ///
+  /// The two streams of a pair may be in different loops, and each in several modes. Before or after opening; a stream that is
+  /// not open yet waits for nothing.
+  ///
+  /// - Throws: `RunLoopError.invalidSource` if the stream is closed, and what adding a descriptor source throws.
+  ///
+  /// The corresponding Core Foundation functions are `CFReadStreamScheduleWithRunLoop` and
+  /// `CFWriteStreamScheduleWithRunLoop`.
+  public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
+
+  /// Removes the stream from a mode of a loop.
+  ///
+  /// The corresponding Core Foundation functions are `CFReadStreamUnscheduleFromRunLoop` and
+  /// `CFWriteStreamUnscheduleFromRunLoop`.
+  public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) {
+    lock.lock()
+    let source = places.source
+    places.remove(loop, mode)
+    lock.unlock()
+    if let source { loop.remove(source, forMode: mode) }
+  }
+
+  func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
+    lock.lock()
+    guard state != .closed else {
+      lock.unlock()
+      throw .invalidSource
+    }
+    guard let descriptor else {
+      places.insert(loop, mode)
+      postNews()
+      return lock.unlock()
+    }
+    let wasPlaced = places.all
+    let source = places.sourceToAdd { [self] in
+      let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: interest ?? []) { [self] _, events in
+        ready(events)
+      }
+      if interest == nil { source.pause() }
+      return source
+    }
+    for place in wasPlaced { places.insert(place.loop, place.mode) }
+    lock.unlock()
+    try loop.add(source, forMode: mode)
+    lock.lock()
+    if state != .closed { places.insert(loop, mode) }
+    postNews()
+    lock.unlock()
+  }
+
+  /// What is waited for; nil: nothing.
+  private var interest: RunLoop.DescriptorSource.Events? {
+    switch state {
+    case .opening: .writable
+    case .open: isTold ? nil : direction
+    case .notOpen, .atEnd, .failed, .closed: nil
+    }
+  }
+
+  /// Under the lock.
+  private func updateInterest() {
+    guard let source = places.source else { return }
+    guard source.isPaused ? interest != nil : interest != source.events else { return }
+    do {
+      try source.watch(for: interest)
+    } catch {
+      if error != .invalidSource { note(.failed(.loop(error))) }
+    }
+  }
+
+  /// Notes a state in which the stream stays, to be told on a loop.
+  ///
+  /// Under the lock.
+  private func note(_ state: Status) {
+    self.state = state
+    owesNews = true
+    postNews()
+  }
+
+  /// Under the lock.
+  private func postNews() {
+    if owesNews { _ = places.perform { [self] in tellNews() } }
+  }
+
+  /// Tells the end or the error, once.
+  private func tellNews() {
+    lock.lock()
+    guard owesNews else { return lock.unlock() }
+    owesNews = false
+    switch state {
+    case .atEnd: tell(.endEncountered)
+    case .failed(let error): tell(.errorOccurred(error))
+    case .notOpen, .opening, .open, .closed: break
+    }
+    lock.unlock()
+  }
+
+  /// Responds to what the descriptor is ready for, on a loop's thread.
+  private func ready(_ events: RunLoop.DescriptorSource.Events) {
+    lock.lock()
+    switch state {
+    case .opening:
+      do throws(SystemError) {
+        try core.finishConnecting()
+        state = .open
+        updateInterest()
+        tell(.openCompleted)
+      } catch {
+        note(.failed(.system(error)))
+        updateInterest()
+      }
+    case .open:
+      if !isTold {
+        isTold = true
+        tell(direction == .readable ? .hasBytesAvailable : .canAcceptBytes)
+      }
+      // A handler that has done it costs no system call.
+      updateInterest()
+    case .notOpen, .atEnd, .failed, .closed: break
+    }
+    lock.unlock()
+  }
+
+  /// Calls the handler, without the lock.
+  private func tell(_ event: Event) {
+    let body = body
+    lock.unlock()
+    body?.handler(self, event)
+    lock.lock()
+  }
+
+  enum Transfer {
+    case some(Int)
+    case nothing
+    case end
+  }
+
+  /// Reads or writes once, and notes what came of it.
+  func transfer(_ body: (OwnedDescriptor) throws(SystemError) -> Transfer) throws(SocketError) -> Int? {
+    lock.lock()
+    defer { lock.unlock() }
+    switch state {
+    case .failed(let error): throw error
+    case .atEnd: return 0
+    case .open: break
+    case .notOpen, .opening, .closed: throw .invalid
+    }
+    guard let descriptor else { throw .invalid }
+    do throws(SystemError) {
+      let transferred = try body(descriptor)
+      isTold = false
+      switch transferred {
+      case .some(let count):
+        updateInterest()
+        return count
+      case .nothing:
+        updateInterest()
+        return nil
+      case .end:
+        note(.atEnd)
+        updateInterest()
+        return 0
+      }
+    } catch {
+      note(.failed(.system(error)))
+      updateInterest()
+      throw .system(error)
+    }
+  }
+}
+
+extension ByteStream: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
+  public var debugDescription: String {
+    lock.withLock {
+      "<\(direction == .readable ? "InputByteStream" : "OutputByteStream") "
+        + "\(Unmanaged.passUnretained(self).toOpaque())>{status = \(state), descriptor = \(descriptor?.number ?? -1)}"
+    }
+  }
+}

@@ -1,0 +1,193 @@
+import Glibc
+import RunLoopCore
+
+/// What the two kinds of stream have in common: a life from opening to closing, and events on a loop.
+///
+/// ``InputByteStream`` and ``OutputByteStream`` are its subclasses. All of it works from any thread. A loop holds the streams
+/// that are in it. The corresponding Foundation class is `Stream`, the Core Foundation types are `CFReadStream` and
+/// `CFWriteStream`.
+public class ByteStream: @unchecked Sendable, Hashable {
+  // Sendable: all that changes is guarded by the lock.
+
+  /// Where a stream is in its life.
+  public enum Status: Hashable, Sendable {
+    /// Not opened yet.
+    case notOpen
+    /// The system is connecting.
+    case opening
+    /// Bytes can pass.
+    case open
+    /// The other end writes no more and all was read, or takes no more.
+    case atEnd
+    /// An error has happened.
+    case failed(SocketError)
+    /// Closed.
+    case closed
+  }
+
+  /// What a handler is called with.
+  public enum Event: Hashable, Sendable {
+    /// The stream is open.
+    case openCompleted
+    /// There is something to read; told again after the next read, when there is something then.
+    case hasBytesAvailable
+    /// There is room; told again after the next write, when there is room then.
+    case canAcceptBytes
+    /// The end was reached, told once.
+    case endEncountered
+    /// An error has happened, told once.
+    case errorOccurred(SocketError)
+  }
+
+  /// A handler of events, called on the thread of a loop that the stream is in.
+  public typealias Handler = @Sendable (ByteStream, Event) -> Void
+
+  let lock = Lock()
+  let core: ByteStreamCore
+  /// What a stream that is open waits for.
+  let direction: RunLoop.DescriptorSource.Events
+
+  // Guarded by the lock.
+
+  var state = Status.notOpen
+  var descriptor: OwnedDescriptor?
+  var body: Body?
+  var places = Places()
+  /// Told that there is something to do; nothing is watched after that call-out until it is done.
+  var isTold = false
+  /// Whether the last state was told of.
+  var owesNews = false
+
+  struct Body {
+    let handler: Handler
+  }
+
+  init(_ core: ByteStreamCore, _ direction: RunLoop.DescriptorSource.Events) {
+    self.core = core
+    self.direction = direction
+  }
+
+  /// Makes the two streams of a connection that is made when the first of them is opened.
+  ///
+  /// The corresponding Core Foundation function is `CFStreamCreatePairWithSocketToHost`.
+  public static func pair(connectingTo address: SocketAddress) -> (input: InputByteStream, output: OutputByteStream) {
+    pair(ByteStreamCore(.address(address)))
+  }
+
+  /// Makes the two streams of a connected socket, which they close when both are closed.
+  ///
+  /// - Throws: ``SocketError/system(_:)`` if the descriptor is no connected socket; it is the caller's then.
+  ///
+  /// The corresponding Core Foundation function is `CFStreamCreatePairWithSocket`.
+  public static func pair(
+    takingOver descriptor: Int32
+  ) throws(SocketError) -> (input: InputByteStream, output: OutputByteStream) {
+    do throws(SystemError) {
+      try SystemCall.requireConnected(descriptor)
+    } catch {
+      throw .system(error)
+    }
+    return pair(ByteStreamCore(.connected(OwnedDescriptor(descriptor))))
+  }
+
+  private static func pair(_ core: ByteStreamCore) -> (input: InputByteStream, output: OutputByteStream) {
+    (InputByteStream(core, .readable), OutputByteStream(core, .writable))
+  }
+
+  /// Whether both are the same.
+  public static func == (left: ByteStream, right: ByteStream) -> Bool { left === right }
+
+  /// Hashes the identity.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension ByteStream {
+  /// Where the stream is in its life.
+  public var status: Status { lock.withLock { state } }
+
+  /// What is called with the stream's events.
+  public var handler: Handler? {
+    get { lock.withLock { body?.handler } }
+    set {
+      lock.lock()
+      let old = body
+      if state != .closed { body = newValue.map(Body.init) }
+      lock.unlock()
+      withExtendedLifetime(old) {}
+    }
+  }
+
+  /// Opens the stream; what comes of it is told by an event.
+  ///
+  /// Opened before: nothing. The corresponding Core Foundation functions are `CFReadStreamOpen` and `CFWriteStreamOpen`.
+  public func open() {
+    lock.lock()
+    guard state == .notOpen else { return lock.unlock() }
+    do throws(SystemError) {
+      descriptor = try core.open().descriptor
+      state = .opening
+    } catch {
+      state = .failed(.system(error))
+      owesNews = true
+    }
+    let waiting = places.all
+    lock.unlock()
+    for place in waiting { try? join(place.loop, place.mode) }
+  }
+
+  /// Closes the stream: it leaves all modes and its handler is not called again.
+  ///
+  /// The connection is closed with the second of its streams; an output stream that is closed first lets the peer see the
+  /// end. Again: nothing. The corresponding Core Foundation functions are `CFReadStreamClose` and `CFWriteStreamClose`.
+  public func close() {
+    lock.lock()
+    guard state != .closed else { return lock.unlock() }
+    state = .closed
+    let source = places.removeAll()
+    let (descriptor, body) = (descriptor, body)
+    self.descriptor = nil
+    self.body = nil
+    lock.unlock()
+    source?.invalidate()
+    if let descriptor { core.close(descriptor, isOutput: direction == .writable) }
+    withExtendedLifetime(body) {}
+  }
+}
+
+/// Bytes that come from a connection; one of a pair.
+public final class InputByteStream: ByteStream, @unchecked Sendable {
+  /// Reads what is there, without waiting.
+  ///
+  /// - Returns: How many bytes were read; zero at the end; nil: there is nothing yet.
+  /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
+  public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
+    guard !bytes.isEmpty else { return 0 }
+    return try transfer { descriptor throws(SystemError) in
+      guard let count = try descriptor.receive(bytes) else { return .nothing }
+      return count == 0 ? .end : .some(count)
+    }
+  }
+}
+
+/// Bytes that go to a connection; one of a pair.
+public final class OutputByteStream: ByteStream, @unchecked Sendable {
+  /// Writes as much as there is room for, without waiting.
+  ///
+  /// - Returns: How many bytes were taken; nil: there is no room, and ``ByteStream/Event/canAcceptBytes`` will say when.
+  /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
+  public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Int? {
+    guard !bytes.isEmpty else { return 0 }
+    return try transfer { descriptor throws(SystemError) in
+      let count = try descriptor.send(bytes)
+      return count == 0 ? .nothing : .some(count)
+    }
+  }
+
+  /// Writes as much as there is room for, as ``write(_:)-(UnsafeRawBufferPointer)`` does.
+  public func write(_ bytes: [UInt8]) throws(SocketError) -> Int? {
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(SocketError) in try write(bytes) }
+    }
+    return try result.get()
+  }
+}

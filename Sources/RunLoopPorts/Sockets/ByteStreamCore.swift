@@ -1,0 +1,73 @@
+import Glibc
+import RunLoopCore
+
+/// What the two streams of a pair share: the descriptor, and the connecting of it.
+final class ByteStreamCore: @unchecked Sendable {
+  // Sendable: guarded by the lock, which is taken after a stream's.
+
+  enum Link {
+    /// The first stream that opens begins to connect.
+    case address(SocketAddress)
+    case connecting(OwnedDescriptor)
+    case connected(OwnedDescriptor)
+    case failed(SystemError)
+  }
+
+  private let lock = Lock()
+  private var link: Link
+  private var openSides = 2
+
+  init(_ link: Link) { self.link = link }
+
+  /// The descriptor, if there is one; begins to connect if need be.
+  func open() throws(SystemError) -> (descriptor: OwnedDescriptor, isConnected: Bool) {
+    lock.lock()
+    defer { lock.unlock() }
+    switch link {
+    case .address(let address):
+      do throws(SystemError) {
+        let descriptor = try OwnedDescriptor.makeStream(address)
+        try descriptor.setNoDelay(address.family)
+        try descriptor.connect(address)
+        link = .connecting(descriptor)
+        return (descriptor, false)
+      } catch {
+        link = .failed(error)
+        throw error
+      }
+    case .connecting(let descriptor): return (descriptor, false)
+    case .connected(let descriptor): return (descriptor, true)
+    case .failed(let error): throw error
+    }
+  }
+
+  /// Sees whether the connection is made, now that the descriptor is ready.
+  ///
+  /// The kernel tells an error once; the second stream gets it from here.
+  func finishConnecting() throws(SystemError) {
+    lock.lock()
+    defer { lock.unlock() }
+    switch link {
+    case .connecting(let descriptor):
+      do throws(SystemError) {
+        try descriptor.takeError(of: .connect)
+        link = .connected(descriptor)
+      } catch {
+        link = .failed(error)
+        throw error
+      }
+    case .failed(let error): throw error
+    case .address, .connected: break
+    }
+  }
+
+  /// One of the streams is closed: the other end sees it if the other stream goes on.
+  func close(_ descriptor: OwnedDescriptor, isOutput: Bool) {
+    lock.lock()
+    defer { lock.unlock() }
+    openSides -= 1
+    guard openSides > 0, isOutput, case .connected = link else { return }
+    // A connection that is lost cannot be shut down, and need not be.
+    try? descriptor.shutDown(Int32(SHUT_WR))
+  }
+}

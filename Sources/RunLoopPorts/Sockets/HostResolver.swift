@@ -1,0 +1,175 @@
+import CRunLoopSystem
+import Glibc
+public import RunLoopCore
+
+/// Finds the addresses of hosts by their names, without keeping a loop waiting.
+///
+/// The system's `getaddrinfo` blocks, so it is called on threads of our own: at most ``threadLimit`` in the process, made when
+/// there is something to look up and ended when there is nothing more. A numeric host needs no thread.
+public enum HostResolver {
+  /// How many lookups are under way at a time at most; the others wait for their turn.
+  public static let threadLimit = 4
+
+  /// What came of a lookup.
+  public typealias Answer = Result<[SocketAddress], HostError>
+
+  /// Looks a host up and calls a block with its addresses on a loop.
+  ///
+  /// Any thread.
+  ///
+  /// - Parameters:
+  ///   - host: A name, or a numeric host.
+  ///   - port: The port that the addresses get.
+  ///   - family: Which addresses to look for; nil: of IPv4 and IPv6, in the order that the system prefers.
+  ///   - loop: The loop that calls the block, even for a host that is numeric: never before this returns.
+  ///   - modes: In which modes it does.
+  ///   - body: Called once, unless the lookup is cancelled before or the loop's thread ends.
+  /// - Returns: The lookup, to cancel it; it goes on without being held.
+  @discardableResult
+  public static func resolve(
+    _ host: String, port: UInt16, family: SocketAddress.Family? = nil, on loop: RunLoop,
+    inModes modes: [RunLoop.Mode] = [.default], _ body: @escaping @Sendable (Answer) -> Void
+  ) -> HostLookup {
+    let lookup = HostLookup(Query(host: host, port: port, family: family)) { lookup, answer in
+      loop.perform(inModes: modes) { if lookup.claim() { body(answer) } }
+    }
+    start(lookup)
+    return lookup
+  }
+
+  /// Looks a host up.
+  ///
+  /// A task that is cancelled gets ``HostError/cancelled`` at once; what the system finds later is dropped.
+  ///
+  /// - Throws: ``HostError``.
+  public static func resolve(
+    _ host: String, port: UInt16, family: SocketAddress.Family? = nil
+  ) async throws -> [SocketAddress] {
+    let waiting = Waiting()
+    let lookup = HostLookup(Query(host: host, port: port, family: family)) { _, answer in waiting.finish(answer) }
+    defer { waiting.noteResumption() }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        waiting.begin(continuation)
+        start(lookup)
+      }
+    } onCancel: {
+      lookup.cancel()
+      waiting.finish(.failure(.cancelled))
+    }
+  }
+
+  private static func start(_ lookup: HostLookup) {
+    if let address = try? SocketAddress(host: lookup.query.host, port: lookup.query.port) {
+      let fits = lookup.query.family == nil || lookup.query.family == address.family
+      lookup.finish(fits ? .success([address]) : .failure(.unknown(host: lookup.query.host)))
+    } else {
+      HostWorkers.shared.add(lookup)
+    }
+  }
+
+  struct Query: Sendable {
+    let host: String
+    let port: UInt16
+    let family: SocketAddress.Family?
+
+    /// Asks the system, which may take long.
+    func answer() -> Answer {
+      guard !host.utf8.contains(0), !host.isEmpty else { return .failure(.unknown(host: host)) }
+      let found = Found()
+      var number: Int32 = 0
+      let systemFamily: Int32 =
+        switch family {
+        case nil, .unix: AF_UNSPEC
+        case .ipv4: crl_family_ipv4
+        case .ipv6: crl_family_ipv6
+        }
+      do throws(SystemError) {
+        _ = try SystemCall.lookUp.make {
+          crl_host_look_up(
+            host, "\(port)", systemFamily, &number,
+            { context, address, length in
+              guard let context, let address else { return }
+              Unmanaged<Found>.fromOpaque(context).takeUnretainedValue().add(address, length)
+            }, Unmanaged.passUnretained(found).toOpaque())
+        }
+        return found.addresses.isEmpty ? .failure(.unknown(host: host)) : .success(found.addresses)
+      } catch {
+        return .failure(HostError(host, answer: -error.number, number: number))
+      }
+    }
+
+    /// Addresses as the system gives them.
+    private final class Found {
+      var addresses: [SocketAddress] = []
+
+      func add(_ address: UnsafeRawPointer, _ length: UInt32) {
+        let bytes = UnsafeRawBufferPointer(start: address, count: Int(length))
+        if let address = SocketAddress(bytes: bytes), !addresses.contains(address) { addresses.append(address) }
+      }
+    }
+  }
+
+  /// A task that waits for a lookup, resumed once.
+  private final class Waiting: @unchecked Sendable {
+    // Sendable: guarded by the lock.
+    private let lock = Lock()
+    private var continuation: CheckedContinuation<[SocketAddress], any Error>?
+    private var answer: Answer?
+
+    func noteResumption() { lock.noteResumption() }
+
+    func begin(_ continuation: CheckedContinuation<[SocketAddress], any Error>) {
+      lock.lock()
+      let answer = answer
+      if answer == nil { self.continuation = continuation }
+      lock.unlock()
+      if let answer { continuation.resume(with: answer.mapError { $0 }) }
+    }
+
+    func finish(_ answer: Answer) {
+      lock.lock()
+      let waiting = continuation
+      continuation = nil
+      if self.answer == nil { self.answer = answer }
+      lock.unlock()
+      waiting?.resume(with: answer.mapError { $0 })
+    }
+  }
+}
+
+/// Why a host has no addresses.
+public enum HostError: Error, Hashable, Sendable {
+  /// There is no such host, or it has no address of the family.
+  case unknown(host: String)
+  /// It cannot be found out now; later perhaps.
+  case temporary(host: String)
+  /// The resolver has failed, for a reason in its words.
+  case failed(host: String, reason: String)
+  /// A system call has failed, in the resolver or in making its thread.
+  case system(SystemError)
+  /// The task was cancelled.
+  case cancelled
+
+  init(_ host: String, answer: Int32, number: Int32) {
+    switch answer {
+    case crl_host_error_unknown, crl_host_error_no_data: self = .unknown(host: host)
+    case crl_host_error_again: self = .temporary(host: host)
+    case crl_host_error_system: self = .system(SystemError(call: SystemCall.lookUp.rawValue, number: number))
+    default: self = .failed(host: host, reason: crl_host_error_text(answer).map { String(cString: $0) } ?? "\(answer)")
+    }
+  }
+}
+
+extension HostError: CustomStringConvertible {
+  /// The text for a person.
+  public var description: String {
+    switch self {
+    case .unknown(let host): "there is no host \"\(host)\""
+    case .temporary(let host): "\"\(host)\" cannot be looked up now"
+    case .failed(let host, let reason): "\"\(host)\" cannot be looked up: \(reason)"
+    case .system(let error): "\(error)"
+    case .cancelled: "the lookup was cancelled"
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import Glibc
+public import RunLoopCore
+
+extension RunLoop {
+  /// Adds a listening socket to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will
+  /// be.
+  ///
+  /// Any thread.
+  ///
+  /// - Throws: `RunLoopError.invalidSource` if the socket is closed, and what adding a descriptor source throws.
+  public func add(_ socket: ListeningSocket, forMode mode: Mode) throws(RunLoopError) { try socket.join(self, mode) }
+
+  /// Removes a listening socket from a mode, or, for `RunLoop.Mode.common`, from every common mode.
+  ///
+  /// Any thread.
+  public func remove(_ socket: ListeningSocket, forMode mode: Mode) { socket.part(self, mode) }
+
+  /// Whether a listening socket is in a mode, or, for `RunLoop.Mode.common`, among the common items.
+  ///
+  /// Any thread.
+  public func contains(_ socket: ListeningSocket, forMode mode: Mode) -> Bool {
+    guard let source = socket.lock.withLock({ socket.places.source }) else { return false }
+    return contains(source, forMode: mode)
+  }
+}
+
+extension ListeningSocket {
+  /// Adds the socket to a mode of a loop, in the words of streams.
+  public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
+
+  /// Removes the socket from a mode of a loop.
+  public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) { part(loop, mode) }
+
+  func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
+    lock.lock()
+    guard let descriptor else {
+      lock.unlock()
+      throw .invalidSource
+    }
+    let source = places.sourceToAdd { [self] in
+      let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { [self] _, _ in accept()
+      }
+      if !accepts { source.pause() }
+      return source
+    }
+    lock.unlock()
+    try loop.add(source, forMode: mode)
+    lock.lock()
+    if self.descriptor != nil { places.insert(loop, mode) }
+    if let retry { places.add(retry) }
+    lock.unlock()
+  }
+
+  func part(_ loop: RunLoop, _ mode: RunLoop.Mode) {
+    lock.lock()
+    let source = places.source
+    let retry = retry
+    places.remove(loop, mode)
+    lock.unlock()
+    if let source { loop.remove(source, forMode: mode) }
+    if let retry { loop.remove(retry, forMode: mode) }
+  }
+
+  private var accepts: Bool { !isPaused && retry == nil && (acceptor != nil || body != nil) }
+
+  /// Under the lock.
+  func updateInterest() {
+    guard let source = places.source, source.isPaused == accepts else { return }
+    do {
+      try source.watch(for: accepts ? .readable : nil)
+    } catch {
+      guard case .cannotWatch(_, let error) = error else { return }
+      postpone(error)
+    }
+  }
+
+  /// Accepts what has come, some at a time, on the loop's thread.
+  func accept() {
+    for _ in 0..<Self.batch {
+      lock.lock()
+      guard accepts, let descriptor else { return lock.unlock() }
+      let accepted: OwnedDescriptor
+      do throws(SystemError) {
+        accepted = try descriptor.accept()
+      } catch {
+        guard respond(to: error) else { return }
+        continue
+      }
+      // Only a socket that has been reset meanwhile refuses the option, and says so itself.
+      if options.accepted.isWithoutDelay { try? accepted.setNoDelay(address.family) }
+      let connection = Socket(accepted: accepted, options: options.accepted)
+      let waiting = acceptor
+      let body = body
+      acceptor = nil
+      if waiting != nil { updateInterest() }
+      lock.unlock()
+      if let waiting { waiting.resume(returning: connection) } else { body?.handler(self, .accepted(connection)) }
+    }
+  }
+
+  /// Responds to an error of accepting, and unlocks; true if the next connection is to be looked for.
+  private func respond(to error: SystemError) -> Bool {
+    switch error.number {
+    case EAGAIN:
+      lock.unlock()
+      return false
+    case EMFILE, ENFILE, ENOBUFS, ENOMEM:
+      postpone(error)
+      let body = body
+      lock.unlock()
+      body?.handler(self, .exhausted(error))
+      return false
+    case EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP, EFAULT:
+      let body = body
+      let remains = finish()
+      lock.unlock()
+      remains?.release(.system(error))
+      body?.handler(self, .closed(.system(error)))
+      return false
+    default:
+      // That connection is lost, as its client has seen; the others are not.
+      lock.unlock()
+      return true
+    }
+  }
+
+  /// Stops accepting for a while.
+  ///
+  /// Under the lock.
+  private func postpone(_ error: SystemError) {
+    guard retry == nil, let loop = places.all.first?.loop else { return }
+    let timer = Timer(deadline: loop.now.advanced(by: options.retryInterval)) { [weak self] _ in self?.tryAgain() }
+    retry = timer
+    places.add(timer)
+    updateInterest()
+  }
+
+  private func tryAgain() {
+    lock.lock()
+    _ = endRetry()
+    updateInterest()
+    lock.unlock()
+  }
+
+  /// Ends the socket and gives what is to be released without the lock; nil if that was done before.
+  ///
+  /// Under the lock.
+  func finish() -> Remains? {
+    guard let descriptor else { return nil }
+    defer {
+      self.descriptor = nil
+      body = nil
+      acceptor = nil
+    }
+    return Remains(
+      address: address, source: places.removeAll(), timer: endRetry(), descriptor: descriptor, body: body,
+      acceptor: acceptor)
+  }
+
+  /// What a socket that is closed had.
+  struct Remains {
+    let address: SocketAddress
+    let source: RunLoop.DescriptorSource?
+    let timer: Timer?
+    let descriptor: OwnedDescriptor
+    let body: Body?
+    let acceptor: CheckedContinuation<Socket?, any Error>?
+
+    func release(_ error: SocketError?) {
+      source?.invalidate()
+      timer?.invalidate()
+      address.removeFile()
+      if let error { acceptor?.resume(throwing: error) } else { acceptor?.resume(returning: nil) }
+    }
+  }
+}

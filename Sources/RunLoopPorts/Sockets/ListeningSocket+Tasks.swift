@@ -1,0 +1,58 @@
+import RunLoopCore
+
+// For tasks: the socket is in a loop, and a task waits for it on whatever thread it runs.
+extension ListeningSocket {
+  /// Waits for a connection; nil when the socket is invalidated or the task is cancelled.
+  ///
+  /// Between two calls nothing is accepted, unless there is a handler. One task at a time.
+  ///
+  /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited.
+  public func accept() async throws -> Socket? {
+    defer { lock.noteResumption() }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { wait($0) }
+    } onCancel: {
+      lock.lock()
+      let waiting = acceptor
+      acceptor = nil
+      updateInterest()
+      lock.unlock()
+      waiting?.resume(returning: nil)
+    }
+  }
+
+  private func wait(_ continuation: CheckedContinuation<Socket?, any Error>) {
+    lock.lock()
+    let answer: Result<Socket?, any Error>?
+    if acceptor != nil {
+      answer = .failure(SocketError.busy)
+    } else if Task.isCancelled || descriptor == nil {
+      answer = .success(nil)
+    } else {
+      answer = nil
+      acceptor = continuation
+      updateInterest()
+    }
+    lock.unlock()
+    if let answer { continuation.resume(with: answer) }
+  }
+
+  /// Connections as they come, until the socket is invalidated.
+  public struct Connections: AsyncSequence, Sendable {
+    let socket: ListeningSocket
+
+    /// Waits for each connection.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+      let socket: ListeningSocket
+
+      /// Waits for the next connection; nil when the socket is invalidated or the task is cancelled.
+      public mutating func next() async throws -> Socket? { try await socket.accept() }
+    }
+
+    /// Begins to wait.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
+  }
+
+  /// The connections that come, as a sequence: nothing is accepted but what is asked for.
+  public var connections: Connections { Connections(socket: self) }
+}

@@ -1,0 +1,186 @@
+import Glibc
+public import RunLoopCore
+
+/// A socket that accepts connections.
+///
+/// It is an item of a run loop: in any number of modes, whose loop accepts what comes and calls its handler. Instead of a
+/// handler, a task may wait for ``connections``; the socket must be in a loop nevertheless. A socket in no loop that nobody
+/// holds is closed.
+///
+/// The corresponding Core Foundation type is `CFSocket` with `kCFSocketAcceptCallBack`.
+public final class ListeningSocket: @unchecked Sendable, Hashable {
+  // Sendable: all that changes is guarded by the lock.
+
+  /// What a handler is called with.
+  public enum Event: Sendable {
+    /// A connection has come; it is in no loop yet, and closed if nobody keeps it.
+    case accepted(Socket)
+    /// The system has no descriptor or memory left for a connection that waits (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`).
+    /// Accepting is paused, and tried again after ``Options/retryInterval`` or by ``ListeningSocket/resume()``.
+    case exhausted(SystemError)
+    /// The socket is closed because of an error; the last event.
+    case closed(SocketError)
+  }
+
+  /// A handler of events, called on the thread of a loop that the socket is in.
+  public typealias Handler = @Sendable (ListeningSocket, Event) -> Void
+
+  /// How a socket listens.
+  public struct Options: Sendable {
+    /// How many connections the system keeps waiting, at most as many as it is set up for.
+    public var backlog = 1024
+    /// Whether the port may be taken while old connections of it are still remembered (`SO_REUSEADDR`).
+    public var reusesAddress = true
+    /// Whether a socket of IPv6 leaves IPv4 to others (`IPV6_V6ONLY`).
+    public var isIPv6Only = true
+    /// After how long to try again when the system has too little for a connection.
+    public var retryInterval: Duration = .milliseconds(100)
+    /// How accepted sockets behave.
+    public var accepted = Socket.Options()
+
+    /// The usual behaviour.
+    public init() {}
+  }
+
+  /// How the socket listens.
+  public let options: Options
+  /// Where the socket listens, with the port that the system has chosen.
+  public let address: SocketAddress
+
+  let lock = Lock()
+
+  // Guarded by the lock.
+
+  var descriptor: OwnedDescriptor?
+  var body: Body?
+  var places = Places()
+  var acceptor: CheckedContinuation<Socket?, any Error>?
+  var isPaused = false
+  /// Runs while the system has too little for a connection.
+  var retry: Timer?
+
+  struct Body {
+    let handler: Handler
+  }
+
+  /// How many connections are accepted before the loop looks at something else.
+  static let batch = 16
+
+  /// Begins to listen.
+  ///
+  /// A path of a Unix address is made in the file system, and removed when the socket is closed.
+  ///
+  /// - Parameters:
+  ///   - address: Where to listen; port zero lets the system choose.
+  ///   - options: How to listen.
+  ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
+  /// - Throws: ``SocketError/system(_:)``: `socket`, `setsockopt`, `bind` (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`), `listen` or
+  ///   `getsockname`.
+  public init(at address: SocketAddress, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
+    do throws(SystemError) {
+      let descriptor = try OwnedDescriptor.makeStream(address)
+      try descriptor.prepareToListen(address.family, options)
+      try descriptor.bind(address)
+      do throws(SystemError) {
+        try descriptor.listen(options.backlog)
+        self.address = try descriptor.ownAddress() ?? address
+      } catch {
+        address.removeFile()
+        throw error
+      }
+      self.descriptor = descriptor
+    } catch {
+      throw .system(error)
+    }
+    self.options = options
+    body = handler.map(Body.init)
+  }
+
+  deinit {
+    if descriptor != nil { address.removeFile() }
+  }
+
+  /// Whether both are the same.
+  public static func == (left: ListeningSocket, right: ListeningSocket) -> Bool { left === right }
+
+  /// Hashes the identity.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension ListeningSocket {
+  /// What is called with the socket's events; nil: nothing, and nothing is accepted meanwhile.
+  ///
+  /// Any thread.
+  public var handler: Handler? {
+    get { lock.withLock { body?.handler } }
+    set {
+      lock.lock()
+      let old = body
+      if descriptor != nil { body = newValue.map(Body.init) }
+      updateInterest()
+      lock.unlock()
+      withExtendedLifetime(old) {}
+    }
+  }
+
+  /// Whether the socket has not been closed or invalidated.
+  ///
+  /// Any thread.
+  public var isValid: Bool { lock.withLock { descriptor != nil } }
+
+  /// Stops accepting; what comes waits in the system.
+  ///
+  /// Any thread; again: nothing.
+  public func pause() {
+    lock.lock()
+    isPaused = true
+    updateInterest()
+    lock.unlock()
+  }
+
+  /// Accepts again, also before the time when the system had too little.
+  ///
+  /// Any thread; again: nothing.
+  public func resume() {
+    lock.lock()
+    isPaused = false
+    let timer = endRetry()
+    updateInterest()
+    lock.unlock()
+    timer?.invalidate()
+  }
+
+  /// Closes the socket: it leaves all modes and its handler is not called again.
+  ///
+  /// Connections that wait in the system are refused. A task that waits gets nil. Any thread; again: nothing.
+  public func invalidate() {
+    lock.lock()
+    let remains = finish()
+    lock.unlock()
+    remains?.release(nil)
+  }
+
+  /// Under the lock.
+  func endRetry() -> Timer? {
+    defer { retry = nil }
+    return retry
+  }
+}
+
+extension ListeningSocket: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
+  public var debugDescription: String {
+    lock.withLock {
+      "<ListeningSocket \(Unmanaged.passUnretained(self).toOpaque())>{descriptor = \(descriptor?.number ?? -1), "
+        + "address = \(address), paused = \(isPaused), exhausted = \(retry != nil)}"
+    }
+  }
+}
+
+extension OwnedDescriptor {
+  func prepareToListen(_ family: SocketAddress.Family, _ options: ListeningSocket.Options) throws(SystemError) {
+    guard family != .unix else { return }
+    try setReuseAddress(options.reusesAddress)
+    if family == .ipv6 { try setIPv6Only(options.isIPv6Only) }
+  }
+}

@@ -1,0 +1,116 @@
+import Glibc
+import RunLoopCore
+
+// What a loop has found, on its thread.
+extension Socket {
+  /// Responds to what the descriptor is ready for, or, for nothing, tells the end that has been noted.
+  func ready(_ events: RunLoop.DescriptorSource.Events) {
+    let thread = pthread_self()
+    lock.lock()
+    // Of several loops one responds at a time; a run nested in the handler does too.
+    guard responder == 0 || responder == thread else { return lock.unlock() }
+    let outer = responder
+    responder = thread
+    respond(events)
+    responder = outer
+    guard case .closing(let error) = state.phase else { return lock.unlock() }
+    let body = body
+    let remains = finish()
+    lock.unlock()
+    remains?.release(error)
+    body?.handler(self, .closed(error))
+  }
+
+  /// Under the lock, which is not held during call-outs.
+  private func respond(_ events: RunLoop.DescriptorSource.Events) {
+    guard !events.isEmpty else { return }
+    switch state.phase {
+    case .connecting: finishConnecting()
+    case .open:
+      let troubles = events.intersection([.error, .hangUp])
+      if queue.count > 0, events.contains(.writable) || !troubles.isEmpty { flush() }
+      if state.receives, events.contains(.readable) || !troubles.isEmpty {
+        receive()
+      } else if events.contains(.readable) {
+        // Found before it was paused, or in a run within the handler.
+        updateInterest()
+      } else if state.phase == .open, queue.count == 0, !troubles.isEmpty {
+        // Nothing is to be read, and nothing can be written any more.
+        failOrEnd()
+      }
+    case .closing, .closed: break
+    }
+  }
+
+  private func finishConnecting() {
+    guard let descriptor else { return }
+    do throws(SystemError) {
+      try descriptor.takeError(of: .connect)
+    } catch {
+      return close(.system(error))
+    }
+    state.connected()
+    let old = timer
+    timer = nil
+    if let loop = places.all.first?.loop { makeTimer(loop) }
+    if let timer { places.add(timer) }
+    old?.invalidate()
+    tell(.connected)
+    guard state.phase == .open else { return }
+    if queue.count > 0 { flush() } else { endWritingIfDue() }
+    updateInterest()
+  }
+
+  private func failOrEnd() {
+    guard let descriptor else { return }
+    do throws(SystemError) {
+      try descriptor.takeError(of: .streamRead)
+      close(nil)
+    } catch {
+      close(.system(error))
+    }
+  }
+
+  /// Calls the handler, without the lock.
+  func tell(_ event: Event) {
+    let body = body
+    lock.unlock()
+    body?.handler(self, event)
+    lock.lock()
+  }
+
+  /// Ends the socket and gives what is to be released without the lock; nil if that was done before.
+  ///
+  /// Under the lock.
+  func finish() -> Remains? {
+    guard state.finish() else { return nil }
+    defer {
+      descriptor = nil
+      timer = nil
+      body = nil
+      reader = nil
+      writer = nil
+      queue.removeAll()
+    }
+    return Remains(
+      source: places.removeAll(), timer: timer, descriptor: descriptor, body: body, reader: reader, writer: writer)
+  }
+
+  /// What a socket that is over had.
+  struct Remains {
+    let source: RunLoop.DescriptorSource?
+    let timer: Timer?
+    let descriptor: OwnedDescriptor?
+    let body: Body?
+    let reader: CheckedContinuation<[UInt8]?, any Error>?
+    let writer: CheckedContinuation<Void, any Error>?
+
+    /// Leaves the loops, before the descriptor is closed, and tells the tasks that wait.
+    func release(_ error: SocketError?) {
+      source?.invalidate()
+      timer?.invalidate()
+      if let error { reader?.resume(throwing: error) } else { reader?.resume(returning: nil) }
+      writer?.resume(throwing: error ?? .closedForWriting)
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import Glibc
+import RunLoopCore
+
+extension Socket {
+  /// Reads what is there, without waiting.
+  ///
+  /// For handlers of ``Event/readable``, which is told again when something comes after this. Any thread.
+  ///
+  /// - Returns: How many bytes were read, zero at the end, nil if there is nothing yet.
+  /// - Throws: ``SocketError/invalid``. An error of the connection is told by ``Event/closed(_:)``, and nil is returned.
+  public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
+    lock.lock()
+    defer { lock.unlock() }
+    guard state.phase != .closed, let descriptor else { throw .invalid }
+    guard state.phase == .open else { return nil }
+    guard !state.hasEnded, !bytes.isEmpty else { return 0 }
+    state.hasRead()
+    let count = take(bytes, from: descriptor)
+    updateInterest()
+    return count
+  }
+
+  /// Stops receiving, so that the peer has to wait when the system's buffers are full.
+  ///
+  /// An error is told when receiving is resumed, or by a write. What is being received now is still told. Any thread;
+  /// again: nothing.
+  public func pauseReading() { setPaused(true) }
+
+  /// Receives again.
+  ///
+  /// Any thread; again: nothing.
+  public func resumeReading() { setPaused(false) }
+
+  private func setPaused(_ isPaused: Bool) {
+    lock.lock()
+    state.isPaused = isPaused
+    updateInterest()
+    lock.unlock()
+  }
+
+  /// Receives once, for whom it is.
+  ///
+  /// Under the lock; the loop's thread.
+  func receive() {
+    switch state.taker {
+    case .nobody: break
+    case .handler: receiveForHandler()
+    case .request:
+      state.toldReadable()
+      tell(.readable)
+      // A handler that has read costs no system call.
+      updateInterest()
+    case .waiter: receiveForTask()
+    }
+  }
+
+  private func receiveForHandler() {
+    guard let descriptor else { return }
+    let buffer = ReceiveBuffers.shared.take()
+    defer { ReceiveBuffers.shared.giveBack(buffer) }
+    guard let count = take(buffer, from: descriptor) else { return }
+    guard count == 0 else { return tell(.received(UnsafeRawBufferPointer(rebasing: buffer[..<count]))) }
+    updateInterest()
+    tell(.ended)
+  }
+
+  private func receiveForTask() {
+    guard let descriptor else { return }
+    var received: Int?
+    let limit = readerLimit
+    let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, initialized in
+      received = take(UnsafeMutableRawBufferPointer(buffer), from: descriptor)
+      initialized = received ?? 0
+    }
+    guard let received else { return }
+    let waiting = reader
+    reader = nil
+    state.taker = handlerTaker
+    updateInterest()
+    lock.unlock()
+    waiting?.resume(returning: received == 0 ? nil : bytes)
+    lock.lock()
+  }
+
+  /// Receives into a buffer, and notes the end or an error; nil: nothing to be told of.
+  ///
+  /// Under the lock.
+  func take(_ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor) -> Int? {
+    do throws(SystemError) {
+      guard let count = try descriptor.receive(bytes) else { return nil }
+      noteActivity()
+      if count == 0, state.ended() { close(nil) }
+      return count
+    } catch {
+      close(.system(error))
+      return nil
+    }
+  }
+}

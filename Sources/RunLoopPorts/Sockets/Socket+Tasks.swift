@@ -1,0 +1,107 @@
+import RunLoopCore
+
+// For tasks: the socket is in a loop, and tasks wait for it on whatever thread they run.
+extension Socket {
+  /// Waits for bytes and takes them; nil at the end.
+  ///
+  /// Nothing is received between two calls, so a slow task lets the peer wait. One task at a time. A task that is cancelled
+  /// gets nil, and nothing is lost.
+  ///
+  /// - Parameter limit: How many bytes to take at most.
+  /// - Throws: ``SocketError``: that of the connection once, then ``SocketError/invalid``; ``SocketError/busy``.
+  public func receive(atMost limit: Int = 64 * 1024) async throws -> [UInt8]? {
+    defer { lock.noteResumption() }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { wait($0, limit: max(1, limit)) }
+    } onCancel: {
+      lock.lock()
+      let waiting = reader
+      reader = nil
+      state.taker = handlerTaker
+      updateInterest()
+      lock.unlock()
+      waiting?.resume(returning: nil)
+    }
+  }
+
+  private func wait(_ continuation: CheckedContinuation<[UInt8]?, any Error>, limit: Int) {
+    lock.lock()
+    let answer: Result<[UInt8]?, any Error>?
+    if reader != nil {
+      answer = .failure(SocketError.busy)
+    } else if Task.isCancelled {
+      answer = .success(nil)
+    } else if state.hasEnded {
+      answer = .success(nil)
+    } else if state.phase == .closed {
+      answer = .failure(SocketError.invalid)
+    } else {
+      answer = nil
+      reader = continuation
+      readerLimit = limit
+      state.taker = .waiter
+      updateInterest()
+    }
+    lock.unlock()
+    if let answer { continuation.resume(with: answer) }
+  }
+
+  /// Sends bytes, and waits while ``Options/highWater`` bytes or more are queued.
+  ///
+  /// One task at a time. A task that is cancelled waits no longer, and what was taken is sent.
+  ///
+  /// - Throws: ``SocketError``: that of the connection, ``SocketError/closedForWriting``, ``SocketError/invalid``,
+  ///   ``SocketError/busy``.
+  public func send(_ bytes: [UInt8]) async throws {
+    if try write(bytes) { return }
+    defer { lock.noteResumption() }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { wait($0) }
+    } onCancel: {
+      lock.lock()
+      let waiting = writer
+      writer = nil
+      lock.unlock()
+      waiting?.resume()
+    }
+  }
+
+  private func wait(_ continuation: CheckedContinuation<Void, any Error>) {
+    lock.lock()
+    let answer: Result<Void, any Error>?
+    switch state.phase {
+    case .closed: answer = .failure(SocketError.invalid)
+    case .closing(let error): answer = .failure(error ?? .closedForWriting)
+    case .connecting, .open:
+      if writer != nil {
+        answer = .failure(SocketError.busy)
+      } else if Task.isCancelled || !state.owesRoom {
+        answer = .success(())
+      } else {
+        answer = nil
+        writer = continuation
+      }
+    }
+    lock.unlock()
+    if let answer { continuation.resume(with: answer) }
+  }
+
+  /// What comes, piece by piece, until the end.
+  public struct Pieces: AsyncSequence, Sendable {
+    let socket: Socket
+
+    /// Waits for each piece.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+      let socket: Socket
+
+      /// Waits for the next piece; nil at the end and when the task is cancelled.
+      public mutating func next() async throws -> [UInt8]? { try await socket.receive() }
+    }
+
+    /// Begins to wait.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
+  }
+
+  /// The bytes that come, as a sequence: nothing is received but what is asked for.
+  public var pieces: Pieces { Pieces(socket: self) }
+}

@@ -1,0 +1,139 @@
+import Glibc
+import RunLoopCore
+
+extension Socket {
+  /// Sends bytes, at once as far as there is room, the rest when there is.
+  ///
+  /// Before the connection is made, the bytes wait for it. Any thread; the bytes of one call stay together.
+  ///
+  /// - Returns: Whether to go on. False: ``Options/highWater`` is reached, and ``Event/writable`` will say when there is room;
+  ///   or an error has happened, which ``Event/closed(_:)`` will tell.
+  /// - Throws: ``SocketError/bufferFull(limit:)`` if `highWater` was reached before, so that what is queued stays below it and
+  ///   one write more; ``SocketError/closedForWriting``, ``SocketError/invalid``. Nothing is taken then.
+  @discardableResult
+  public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    switch state.phase {
+    case .closed: throw .invalid
+    case .closing: return false
+    case .connecting, .open: break
+    }
+    guard state.writing == .open else { throw .closedForWriting }
+    guard queue.count < max(1, options.highWater) else {
+      state.oweRoom()
+      throw .bufferFull(limit: options.highWater)
+    }
+    var rest = bytes
+    if queue.count == 0, state.phase == .open {
+      let sent = send(bytes)
+      guard !state.isOver else { return false }
+      rest = UnsafeRawBufferPointer(rebasing: bytes[sent...])
+    }
+    guard !rest.isEmpty else { return true }
+    queue.append(rest)
+    updateInterest()
+    guard queue.count >= options.highWater else { return true }
+    state.oweRoom()
+    return false
+  }
+
+  /// Sends bytes, as ``write(_:)-(UnsafeRawBufferPointer)`` does.
+  @discardableResult
+  public func write(_ bytes: [UInt8]) throws(SocketError) -> Bool {
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(SocketError) in try write(bytes) }
+    }
+    return try result.get()
+  }
+
+  /// Sends a text in UTF-8, as ``write(_:)-(UnsafeRawBufferPointer)`` does.
+  @discardableResult
+  public func write(_ text: String) throws(SocketError) -> Bool { try write(Array(text.utf8)) }
+
+  /// One side of a connection, or both.
+  public enum Side: Hashable, Sendable {
+    /// What comes from the peer.
+    case read
+    /// What goes to the peer.
+    case write
+    /// Both.
+    case both
+  }
+
+  /// Ends one side of the connection.
+  ///
+  /// The writing side ends when what is queued has been sent; the peer then sees the end. The reading side ends as if the
+  /// peer had written its last. When both sides have ended, the socket is closed, which the handler is told. Any thread;
+  /// again, or closed: nothing.
+  ///
+  /// The corresponding system call is `shutdown`; its error is told by ``Event/closed(_:)``.
+  public func shutDown(_ side: Side) {
+    lock.lock()
+    defer { lock.unlock() }
+    if side != .read {
+      switch state.endWriting(isQueueEmpty: queue.count == 0) {
+      case .nothing: break
+      case .now: endWritingIfDue()
+      // While it connects too.
+      case .later: updateInterest()
+      }
+    }
+    if side != .write, state.phase == .open, !state.hasEnded, let descriptor {
+      do throws(SystemError) {
+        try descriptor.shutDown(Int32(SHUT_RD))
+      } catch {
+        close(.system(error))
+      }
+    }
+  }
+
+  /// Shuts the writing side down if that is wanted and nothing is queued.
+  ///
+  /// Under the lock.
+  func endWritingIfDue() {
+    guard state.writing == .ending, state.phase == .open, queue.count == 0, let descriptor else { return }
+    do throws(SystemError) {
+      try descriptor.shutDown(Int32(SHUT_WR))
+      if state.writingEnded() { close(nil) }
+      updateInterest()
+    } catch {
+      close(.system(error))
+    }
+  }
+
+  /// Sends what is queued, and tells that there is room if somebody waits for that.
+  ///
+  /// Under the lock; the loop's thread.
+  func flush() {
+    let sent = queue.withBytes { send($0) }
+    guard !state.isOver else { return }
+    queue.removeFirst(sent)
+    endWritingIfDue()
+    updateInterest()
+    guard state.takeRoom(queued: queue.count, lowWater: options.lowWater) else { return }
+    let waiting = writer
+    writer = nil
+    if let waiting {
+      lock.unlock()
+      waiting.resume()
+      lock.lock()
+    }
+    tell(.writable)
+  }
+
+  /// Sends once, and notes an error.
+  ///
+  /// Under the lock.
+  private func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+    guard let descriptor, !bytes.isEmpty else { return 0 }
+    do throws(SystemError) {
+      let count = try descriptor.send(bytes)
+      noteActivity()
+      return count
+    } catch {
+      close(.system(error))
+      return 0
+    }
+  }
+}

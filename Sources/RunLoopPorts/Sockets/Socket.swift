@@ -1,0 +1,234 @@
+import Glibc
+import RunLoopCore
+
+/// A connection: bytes in both directions, between machines by TCP or within one by a Unix socket.
+///
+/// It is an item of a run loop: in any number of modes, whose loop calls its handler when it is connected, when bytes have
+/// come, when there is room to write, and when it is over. Writing, shutting down and closing work from any thread. A loop
+/// holds the sockets that are in it; a socket in no loop that nobody holds is closed.
+///
+/// Instead of a handler, tasks may use ``receive(atMost:)`` and ``send(_:)``; the socket must be in a loop nevertheless.
+///
+/// The corresponding Core Foundation type is `CFSocket`.
+public final class Socket: @unchecked Sendable, Hashable {
+  // Sendable: all that changes is guarded by the lock.
+
+  /// What a handler is called with.
+  ///
+  /// ``closed(_:)`` is the last event, and comes exactly once unless the socket is invalidated before.
+  public enum Event {
+    /// The connection is made.
+    case connected
+    /// These bytes have come; they are there until the handler returns.
+    case received(UnsafeRawBufferPointer)
+    /// There is something to read, or the end; told once until ``Socket/read(into:)``.
+    case readable
+    /// There is room to write again, after a write that was answered with false or an error.
+    case writable
+    /// The peer writes no more, told once; the other direction stays open.
+    case ended
+    /// The socket is closed: both directions have ended, or an error has happened.
+    case closed(SocketError?)
+  }
+
+  /// A handler of events, called on the thread of a loop that the socket is in, never by two threads at a time.
+  public typealias Handler = @Sendable (Socket, Event) -> Void
+
+  /// How a socket behaves.
+  public struct Options: Sendable {
+    /// How the handler comes to the bytes.
+    public enum Delivery: Hashable, Sendable {
+      /// Each ``Socket/Event/received(_:)`` brings them; one receive for each.
+      case bytes
+      /// ``Socket/Event/readable`` says that they are there, and the handler reads what it likes.
+      case readiness
+    }
+
+    /// How the handler comes to the bytes.
+    public var delivery = Delivery.bytes
+    /// How long connecting may take, from when the socket is first added to a loop; nil: as long as the system tries.
+    public var connectTimeout: Duration?
+    /// How long nothing may be received or sent, from then or from the connection on; nil: for ever.
+    public var idleTimeout: Duration?
+    /// From how many queued bytes on writers are told to wait, and further writes refused.
+    public var highWater = 256 * 1024
+    /// At how many queued bytes writers are told that there is room.
+    public var lowWater = 64 * 1024
+    /// Whether TCP sends small pieces at once.
+    public var isWithoutDelay = true
+
+    /// The usual behaviour.
+    public init() {}
+  }
+
+  /// How the socket behaves.
+  public let options: Options
+
+  let lock = Lock()
+
+  // Guarded by the lock.
+
+  var state: SocketState
+  var descriptor: OwnedDescriptor?
+  var queue = ByteQueue()
+  var body: Body?
+  var places = Places()
+  var timer: Timer?
+  var lastActivity: SuspendingClock.Instant?
+  var reader: CheckedContinuation<[UInt8]?, any Error>?
+  var readerLimit = 0
+  var writer: CheckedContinuation<Void, any Error>?
+  /// The thread that responds to an event and calls the handler, or zero.
+  var responder: pthread_t = 0
+
+  /// A handler; in a structure of its own it is stored without a thunk.
+  struct Body {
+    let handler: Handler
+  }
+
+  /// Begins to connect to an address.
+  ///
+  /// - Parameters:
+  ///   - address: Where to.
+  ///   - options: How the socket behaves.
+  ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
+  /// - Throws: ``SocketError/system(_:)`` if the system says no at once: it has no descriptor left (`EMFILE`), there is no way
+  ///   to the address (`ENETUNREACH`), or nobody listens on a Unix address (`ENOENT`, `ECONNREFUSED`). What comes later is an
+  ///   event.
+  public init(connectingTo address: SocketAddress, options: Options = Options(), handler: Handler? = nil)
+    throws(SocketError)
+  {
+    do throws(SystemError) {
+      let descriptor = try OwnedDescriptor.makeStream(address)
+      if options.isWithoutDelay { try descriptor.setNoDelay(address.family) }
+      try descriptor.connect(address)
+      self.descriptor = descriptor
+    } catch {
+      throw .system(error)
+    }
+    self.options = options
+    state = SocketState(isConnecting: true)
+    body = handler.map(Body.init)
+    state.taker = handlerTaker
+  }
+
+  init(accepted descriptor: OwnedDescriptor, options: Options) {
+    self.descriptor = descriptor
+    self.options = options
+    state = SocketState(isConnecting: false)
+  }
+
+  /// Takes over a connected stream socket, which it closes from now on.
+  ///
+  /// - Throws: ``SocketError/system(_:)`` if the descriptor is none that can be used so (`EBADF`, `ENOTCONN`, `ENOTSOCK`); it
+  ///   is the caller's then.
+  public init(takingOver descriptor: Int32, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
+    do throws(SystemError) {
+      try SystemCall.requireConnected(descriptor)
+    } catch {
+      throw .system(error)
+    }
+    self.descriptor = OwnedDescriptor(descriptor)
+    self.options = options
+    state = SocketState(isConnecting: false)
+    body = handler.map(Body.init)
+    state.taker = handlerTaker
+  }
+
+  /// Who takes what is received when no task waits.
+  var handlerTaker: SocketState.Taker {
+    guard body != nil else { return .nobody }
+    return options.delivery == .bytes ? .handler : .request
+  }
+
+  /// Whether both are the same.
+  public static func == (left: Socket, right: Socket) -> Bool { left === right }
+
+  /// Hashes the identity.
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension Socket {
+  /// What is called with the socket's events; nil: nothing, and nothing is received meanwhile.
+  ///
+  /// Any thread. A handler that is replaced while it runs is called no more when it has returned.
+  public var handler: Handler? {
+    get { lock.withLock { body?.handler } }
+    set {
+      lock.lock()
+      let old = body
+      if !state.isOver {
+        body = newValue.map(Body.init)
+        if reader == nil { state.taker = handlerTaker }
+        updateInterest()
+      }
+      lock.unlock()
+      withExtendedLifetime(old) {}
+    }
+  }
+
+  /// Whether the socket is neither closed nor invalidated.
+  ///
+  /// Any thread.
+  public var isValid: Bool { lock.withLock { !state.isOver } }
+
+  /// Whether the connection is made and not over.
+  ///
+  /// Any thread.
+  public var isConnected: Bool { lock.withLock { state.phase == .open } }
+
+  /// How many bytes wait to be sent.
+  ///
+  /// Any thread.
+  public var queuedByteCount: Int { lock.withLock { queue.count } }
+
+  /// The socket's own address.
+  ///
+  /// Any thread. Errors are those of `getsockname`, and ``SocketError/invalid``.
+  public func localAddress() throws(SocketError) -> SocketAddress {
+    try address { descriptor throws(SystemError) in try descriptor.ownAddress() }
+  }
+
+  /// The peer's address.
+  ///
+  /// Any thread. Errors are those of `getpeername`, `ENOTCONN` before the connection is made, and ``SocketError/invalid``.
+  public func remoteAddress() throws(SocketError) -> SocketAddress {
+    try address { descriptor throws(SystemError) in try descriptor.peerAddress() }
+  }
+
+  private func address(
+    _ ask: (OwnedDescriptor) throws(SystemError) -> SocketAddress?
+  ) throws(SocketError) -> SocketAddress {
+    guard let descriptor = lock.withLock({ descriptor }) else { throw .invalid }
+    do throws(SystemError) {
+      guard let address = try ask(descriptor) else {
+        throw SystemError(call: SystemCall.socketName.rawValue, number: EAFNOSUPPORT)
+      }
+      return address
+    } catch {
+      throw .system(error)
+    }
+  }
+
+  /// Closes the socket at once: it leaves all modes, its handler is not called again, what waits to be sent is dropped.
+  ///
+  /// Tasks that wait get ``SocketError/invalid``. Any thread; again: nothing. To send what is queued, use
+  /// ``shutDown(_:)`` and wait for the end.
+  public func invalidate() {
+    lock.lock()
+    let remains = finish()
+    lock.unlock()
+    remains?.release(.invalid)
+  }
+}
+
+extension Socket: CustomDebugStringConvertible {
+  /// The item's state, in the shape of Core Foundation's description.
+  public var debugDescription: String {
+    lock.withLock {
+      "<Socket \(Unmanaged.passUnretained(self).toOpaque())>{descriptor = \(descriptor?.number ?? -1), "
+        + "phase = \(state.phase), ended = \(state.hasEnded), writing = \(state.writing), queued = \(queue.count), "
+        + "paused = \(state.isPaused)}"
+    }
+  }
+}

@@ -1,0 +1,67 @@
+extension SocketAddress: CustomStringConvertible {
+  /// Reads an address as ``description`` prints it.
+  ///
+  /// - Parameter text: `127.0.0.1:80`, `[::1]:80`, `unix:/run/service`, or `unix:@name` for a name outside the file system.
+  public init(_ text: String) throws(SocketAddressError) {
+    if text.hasPrefix("unix:@") {
+      try self.init(abstractName: String(text.dropFirst(6)))
+    } else if text.hasPrefix("unix:") {
+      try self.init(path: String(text.dropFirst(5)))
+    } else {
+      guard let colon = text.lastIndex(of: ":") else { throw .noPort(text) }
+      let digits = text[text.index(after: colon)...]
+      guard digits.utf8.allSatisfy({ (48...57).contains($0) }), let port = UInt16(digits) else {
+        throw .notAPort(String(digits))
+      }
+      let host = text[..<colon]
+      if host.hasPrefix("["), host.hasSuffix("]") {
+        try self.init(host: String(host.dropFirst().dropLast()), port: port)
+        guard family == .ipv6 else { throw .notNumeric(host: String(host)) }
+      } else {
+        try self.init(host: String(host), port: port)
+        guard family == .ipv4 else { throw .noBrackets(text) }
+      }
+    }
+  }
+
+  /// The address, in a form that ``init(_:)`` reads.
+  public var description: String {
+    if let host, let port { return family == .ipv6 ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    if let path { return "unix:\(path)" }
+    if let abstractName { return "unix:@\(abstractName)" }
+    return "unix:"
+  }
+}
+
+/// Why a text is no address.
+public enum SocketAddressError: Error, Hashable, Sendable {
+  /// The host is no number of IPv4 or IPv6; a name would have to be looked up first.
+  case notNumeric(host: String)
+  /// There is no such network interface.
+  case unknownInterface(String)
+  /// The text ends with no port.
+  case noPort(String)
+  /// The port is no number from 0 to 65535.
+  case notAPort(String)
+  /// A number of IPv6 before a port stands in brackets.
+  case noBrackets(String)
+  /// The path or name is empty or has a zero byte.
+  case notAPath(String)
+  /// The path or name has more bytes than an address has room for.
+  case tooLong(String, limit: Int)
+}
+
+extension SocketAddressError: CustomStringConvertible {
+  /// The text for a person.
+  public var description: String {
+    switch self {
+    case .notNumeric(let host): "\"\(host)\" is no number of a host"
+    case .unknownInterface(let name): "there is no network interface \"\(name)\""
+    case .noPort(let text): "\"\(text)\" has no port"
+    case .notAPort(let text): "\"\(text)\" is no port"
+    case .noBrackets(let text): "\"\(text)\" lacks the brackets around the host"
+    case .notAPath(let text): "\"\(text)\" is no path for a socket"
+    case .tooLong(let text, let limit): "\"\(text)\" has more than \(limit) bytes"
+    }
+  }
+}

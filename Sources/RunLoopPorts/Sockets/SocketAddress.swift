@@ -1,0 +1,170 @@
+import CRunLoopSystem
+import RunLoopCore
+
+/// Where a socket is or connects to: an address of IPv4 or IPv6 with a port, or a name of this machine.
+///
+/// It is numeric: ``HostResolver`` makes addresses of host names. Two addresses are equal if the system's representations are.
+/// The corresponding C type is `sockaddr`.
+public struct SocketAddress: Hashable, Sendable {
+  /// What kinds of address there are.
+  public enum Family: Hashable, Sendable {
+    /// Four bytes and a port.
+    case ipv4
+    /// Sixteen bytes, a port, and the interface for addresses that mean something on one link only.
+    case ipv6
+    /// A path in the file system, a name outside it, or no name, on this machine.
+    case unix
+  }
+
+  /// The bytes of a `sockaddr`.
+  let bytes: [UInt8]
+
+  private static let capacity = 128
+
+  /// Makes an address of a numeric host and a port.
+  ///
+  /// - Parameters:
+  ///   - host: Such as `127.0.0.1`, `::1`, or `fe80::1%eth0` with an interface's name or number.
+  ///   - port: The port; for listening, zero lets the system choose.
+  public init(host: String, port: UInt16) throws(SocketAddressError) {
+    guard !host.utf8.contains(0) else { throw .notNumeric(host: host) }
+    if let bytes = SocketAddress.make({ crl_address_make_ipv4(host, port, $0, $1) }) {
+      self.bytes = bytes
+      return
+    }
+    let parts = host.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
+    var scope: UInt32 = 0
+    if parts.count == 2 {
+      let name = String(parts[1])
+      scope = UInt32(name) ?? crl_interface_number(name)
+      guard scope != 0 else { throw .unknownInterface(name) }
+    }
+    let number = String(parts[0])
+    guard let bytes = SocketAddress.make({ crl_address_make_ipv6(number, scope, port, $0, $1) }) else {
+      throw .notNumeric(host: host)
+    }
+    self.bytes = bytes
+  }
+
+  /// Makes the address of a path in the file system, of at most 107 bytes.
+  public init(path: String) throws(SocketAddressError) {
+    let name = Array(path.utf8)
+    guard !name.isEmpty, !name.contains(0) else { throw .notAPath(path) }
+    try self.init(unixName: name + [0], named: path, limit: 107)
+  }
+
+  /// Makes the address of a name outside the file system, of at most 107 bytes.
+  ///
+  /// Such a name goes with its socket; every user of the machine can connect to it.
+  public init(abstractName: String) throws(SocketAddressError) {
+    let name = Array(abstractName.utf8)
+    guard !name.isEmpty else { throw .notAPath(abstractName) }
+    try self.init(unixName: [0] + name, named: abstractName, limit: 107)
+  }
+
+  private init(unixName name: [UInt8], named text: String, limit: Int) throws(SocketAddressError) {
+    guard let bytes = SocketAddress.make({ crl_address_make_unix(name, UInt32(name.count), $0, $1) }) else {
+      throw .tooLong(text, limit: limit)
+    }
+    self.bytes = bytes
+  }
+
+  /// Takes the bytes of a `sockaddr`; nil if its family is none of ours.
+  init?(bytes: UnsafeRawBufferPointer) {
+    self.bytes = Array(bytes)
+    let family = crl_address_family(self.bytes, UInt32(bytes.count))
+    guard [crl_family_ipv4, crl_family_ipv6, crl_family_unix].contains(family) else {
+      return nil
+    }
+  }
+
+  /// Lets `body` write a `sockaddr` and give its length, or zero.
+  private static func make(_ body: (UnsafeMutableRawPointer, UInt32) -> Int32) -> [UInt8]? {
+    let bytes = [UInt8](unsafeUninitializedCapacity: capacity) { buffer, count in
+      guard let address = buffer.baseAddress else { return }
+      count = Int(body(address, UInt32(capacity)))
+    }
+    return bytes.isEmpty ? nil : bytes
+  }
+
+  /// Asks the kernel for an address.
+  static func ask(
+    _ call: SystemCall, _ body: (UnsafeMutableRawPointer, UInt32) -> Int32
+  ) throws(SystemError) -> SocketAddress? {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 8)
+    defer { buffer.deallocate() }
+    guard let start = buffer.baseAddress else { return nil }
+    let count = try call.make { body(start, UInt32(capacity)) }
+    return SocketAddress(bytes: UnsafeRawBufferPointer(rebasing: buffer[..<min(Int(count), capacity)]))
+  }
+}
+
+extension SocketAddress {
+  /// The loopback interface's address of a family, `127.0.0.1` or `::1`.
+  ///
+  /// - Parameters:
+  ///   - port: The port.
+  ///   - isIPv6: Which of the two.
+  public static func loopback(port: UInt16, isIPv6: Bool = false) -> SocketAddress {
+    known(isIPv6 ? "::1" : "127.0.0.1", port)
+  }
+
+  /// The address for listening on all interfaces, `0.0.0.0` or `::`.
+  ///
+  /// - Parameters:
+  ///   - port: The port.
+  ///   - isIPv6: Which of the two.
+  public static func any(port: UInt16, isIPv6: Bool = false) -> SocketAddress {
+    known(isIPv6 ? "::" : "0.0.0.0", port)
+  }
+
+  private static func known(_ host: String, _ port: UInt16) -> SocketAddress {
+    do { return try SocketAddress(host: host, port: port) } catch { preconditionFailure("\(error)") }
+  }
+
+  /// What kind of address it is.
+  public var family: Family {
+    switch systemFamily {
+    case crl_family_ipv4: .ipv4
+    case crl_family_ipv6: .ipv6
+    default: .unix
+    }
+  }
+
+  /// The system's number of the family.
+  var systemFamily: Int32 { crl_address_family(bytes, UInt32(bytes.count)) }
+
+  /// The number of the host, with its interface's number if it has one; nil for a name of this machine.
+  public var host: String? {
+    guard family != .unix else { return nil }
+    let text = String(unsafeUninitializedCapacity: 64) { buffer in
+      buffer.withMemoryRebound(to: CChar.self) {
+        guard let start = $0.baseAddress else { return 0 }
+        return Int(crl_address_print_host(bytes, UInt32(bytes.count), start, 64))
+      }
+    }
+    let scope = crl_address_scope(bytes, UInt32(bytes.count))
+    return scope == 0 ? text : "\(text)%\(scope)"
+  }
+
+  /// The port; nil for a name of this machine.
+  public var port: UInt16? { UInt16(exactly: crl_address_port(bytes, UInt32(bytes.count))) }
+
+  /// The path in the file system, if it is one.
+  public var path: String? {
+    guard let name = unixName, let first = name.first, first != 0 else { return nil }
+    return String(decoding: name.prefix { $0 != 0 }, as: UTF8.self)
+  }
+
+  /// The name outside the file system, if it is one.
+  public var abstractName: String? {
+    guard let name = unixName, name.first == 0 else { return nil }
+    return String(decoding: name.dropFirst(), as: UTF8.self)
+  }
+
+  private var unixName: ArraySlice<UInt8>? { family == .unix ? bytes.dropFirst(2) : nil }
+
+  func withBytes<Result>(_ body: (UnsafeRawPointer?, UInt32) -> Result) -> Result {
+    bytes.withUnsafeBytes { body($0.baseAddress, UInt32($0.count)) }
+  }
+}

@@ -1,0 +1,110 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+// The system calls of sockets, each under its name for the tests' faults.
+extension OwnedDescriptor {
+  /// A new stream socket that does not block.
+  static func makeStream(_ address: SocketAddress) throws(SystemError) -> OwnedDescriptor {
+    OwnedDescriptor(try SystemCall.socket.make { crl_socket_stream(address.systemFamily) })
+  }
+
+  func bind(_ address: SocketAddress) throws(SystemError) {
+    _ = try SystemCall.bind.make { address.withBytes { crl_socket_bind(number, $0, $1) } }
+  }
+
+  func listen(_ backlog: Int) throws(SystemError) {
+    _ = try SystemCall.listen.make { crl_socket_listen(number, Int32(clamping: backlog)) }
+  }
+
+  /// Begins to connect.
+  ///
+  /// An interrupted connect goes on as one that is in progress does.
+  func connect(_ address: SocketAddress) throws(SystemError) {
+    do {
+      _ = try SystemCall.connect.make { address.withBytes { crl_socket_connect(number, $0, $1) } }
+    } catch {
+      guard error.number == EINPROGRESS || error.number == EINTR else { throw error }
+    }
+  }
+
+  func accept() throws(SystemError) -> OwnedDescriptor {
+    OwnedDescriptor(try SystemCall.accept.makeUninterrupted { crl_socket_accept(number) })
+  }
+
+  /// Receives at most so many bytes; nil: there are none now; zero: the end.
+  @inline(__always)
+  func receive(_ bytes: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int? {
+    do {
+      return Int(
+        try SystemCall.streamRead.makeUninterrupted { crl_socket_receive(number, bytes.baseAddress, bytes.count) })
+    } catch {
+      guard error.number == EAGAIN else { throw error }
+      return nil
+    }
+  }
+
+  /// Sends as many bytes as there is room for.
+  @inline(__always)
+  func send(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> Int {
+    do {
+      return Int(
+        try SystemCall.streamWrite.makeUninterrupted { crl_socket_send(number, bytes.baseAddress, bytes.count) })
+    } catch {
+      guard error.number == EAGAIN else { throw error }
+      return 0
+    }
+  }
+
+  func shutDown(_ how: Int32) throws(SystemError) {
+    _ = try SystemCall.shutDown.make { crl_socket_shut_down(number, how) }
+  }
+
+  /// The error that has happened to the socket, under the name of the call that it belongs to.
+  func takeError(of call: SystemCall) throws(SystemError) {
+    let error = try SystemCall.socketOptionRead.make { crl_socket_take_error(number) }
+    guard error == 0 else { throw SystemError(call: call.rawValue, number: error) }
+  }
+
+  /// Small pieces are sent at once, if the address is one of TCP.
+  func setNoDelay(_ family: SocketAddress.Family) throws(SystemError) {
+    guard family != .unix else { return }
+    _ = try SystemCall.socketOption.make { crl_socket_no_delay(number, 1) }
+  }
+
+  func ownAddress() throws(SystemError) -> SocketAddress? {
+    try SocketAddress.ask(.socketName) { crl_socket_name(number, $0, $1) }
+  }
+
+  func peerAddress() throws(SystemError) -> SocketAddress? {
+    try SocketAddress.ask(.peerName) { crl_socket_peer(number, $0, $1) }
+  }
+}
+
+extension SystemCall {
+  /// Sees whether a descriptor is a connected socket.
+  static func requireConnected(_ descriptor: Int32) throws(SystemError) {
+    var name: [UInt8] = [0, 0]
+    _ = try SystemCall.peerName.make { crl_socket_peer(descriptor, &name, UInt32(name.count)) }
+  }
+}
+
+// Options of sockets that listen.
+extension OwnedDescriptor {
+  func setReuseAddress(_ isOn: Bool) throws(SystemError) {
+    _ = try SystemCall.socketOption.make { crl_socket_reuse_address(number, isOn ? 1 : 0) }
+  }
+
+  func setIPv6Only(_ isOn: Bool) throws(SystemError) {
+    _ = try SystemCall.socketOption.make { crl_socket_ipv6_only(number, isOn ? 1 : 0) }
+  }
+}
+
+extension SocketAddress {
+  /// Removes the file of a Unix address, if it has one.
+  func removeFile() {
+    guard let path else { return }
+    // Nobody can be told; a file that is left says so to the next who listens there.
+    _ = try? SystemCall.unlink.make { unlink(path) < 0 ? -errno : 0 }
+  }
+}

@@ -1,0 +1,139 @@
+import RunLoopCore
+
+/// Where a socket is in its life, as a value: each event is a mutating function, effects lie elsewhere.
+struct SocketState: Hashable {
+  enum Phase: Hashable {
+    /// The system is connecting.
+    case connecting
+    case open
+    /// It is over, and its handler is yet to be told, with the error if there was one.
+    case closing(SocketError?)
+    case closed
+  }
+
+  /// The writing side.
+  enum Writing: Hashable {
+    case open
+    /// What is queued is still sent.
+    case ending
+    case ended
+  }
+
+  /// Who takes what is received.
+  enum Taker: Hashable {
+    case nobody
+    /// The handler is called with the bytes.
+    case handler
+    /// The handler is told once that there is something, and reads when it likes.
+    case request
+    /// A task waits.
+    case waiter
+  }
+
+  private(set) var phase: Phase
+  private(set) var writing = Writing.open
+  /// The peer writes no more.
+  private(set) var hasEnded = false
+  /// Reading is paused.
+  var isPaused = false
+  var taker = Taker.nobody
+  /// Somebody was told that there is something to read, and has not read since.
+  private(set) var hasToldReadable = false
+  /// A writer was told to wait for room.
+  private(set) var owesRoom = false
+
+  init(isConnecting: Bool) { phase = isConnecting ? .connecting : .open }
+
+  var isOver: Bool {
+    switch phase {
+    case .connecting, .open: false
+    case .closing, .closed: true
+    }
+  }
+
+  /// Whether bytes are to be received when there are any.
+  var receives: Bool {
+    guard phase == .open, !hasEnded else { return false }
+    switch taker {
+    case .nobody: return false
+    case .handler: return !isPaused
+    case .request: return !isPaused && !hasToldReadable
+    case .waiter: return true
+    }
+  }
+
+  /// What is to be waited for; nil: nothing, not even errors.
+  ///
+  /// Where nobody takes what was received, an error has to wait: it would overtake the bytes that came before it.
+  func interest(isQueueEmpty: Bool) -> RunLoop.DescriptorSource.Events? {
+    switch phase {
+    case .connecting: return .writable
+    case .closing, .closed: return nil
+    case .open: break
+    }
+    var events: RunLoop.DescriptorSource.Events = []
+    if receives { events.insert(.readable) }
+    if !isQueueEmpty { events.insert(.writable) }
+    return events.isEmpty && !hasEnded ? nil : events
+  }
+
+  mutating func connected() {
+    precondition(phase == .connecting, "a socket has connected that is \(phase)")
+    phase = .open
+  }
+
+  /// It is over, for the first reason that there is; true if this is it.
+  mutating func close(_ error: SocketError?) -> Bool {
+    guard !isOver else { return false }
+    phase = .closing(error)
+    return true
+  }
+
+  /// Nobody is told any more; gives whether somebody still was to be.
+  mutating func finish() -> Bool {
+    guard phase != .closed else { return false }
+    phase = .closed
+    return true
+  }
+
+  mutating func toldReadable() { hasToldReadable = true }
+
+  /// Somebody has read.
+  mutating func hasRead() { hasToldReadable = false }
+
+  /// The peer writes no more; true if both sides are over now.
+  mutating func ended() -> Bool {
+    hasEnded = true
+    return writing == .ended
+  }
+
+  enum ShutDown {
+    case nothing
+    /// Shut down now.
+    case now
+    /// Shut down when the queue is empty.
+    case later
+  }
+
+  /// Nothing more is to be written.
+  mutating func endWriting(isQueueEmpty: Bool) -> ShutDown {
+    guard writing == .open, !isOver else { return .nothing }
+    writing = .ending
+    return isQueueEmpty && phase == .open ? .now : .later
+  }
+
+  /// The writing side is over; true if both are now.
+  mutating func writingEnded() -> Bool {
+    writing = .ended
+    return hasEnded
+  }
+
+  mutating func oweRoom() { owesRoom = true }
+
+  /// Takes the debt of telling that there is room, if there is now.
+  mutating func takeRoom(queued: Int, lowWater: Int) -> Bool {
+    guard owesRoom, queued <= lowWater, writing == .open else { return false }
+    owesRoom = false
+    return true
+  }
+}

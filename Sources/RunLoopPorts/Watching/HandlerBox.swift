@@ -1,0 +1,28 @@
+import RunLoopCore
+
+/// A user's handler, which is released when it has been given up and none of its calls runs.
+final class HandlerBox<Handler: Sendable>: @unchecked Sendable {
+  // Sendable: the lock guards the handler.
+
+  private let lock = Lock()
+  private var handler: Handler?
+
+  init(_ handler: Handler) {
+    self.handler = handler
+  }
+
+  /// The handler to call now.
+  ///
+  /// Whoever has it keeps it from being released.
+  var held: Handler? { lock.withLock { handler } }
+
+  /// Takes the handler, so that one caller has it; the caller releases it under no lock.
+  @discardableResult
+  func take() -> Handler? {
+    lock.withLock {
+      let taken = handler
+      handler = nil
+      return taken
+    }
+  }
+}

@@ -1,0 +1,98 @@
+import RunLoopCore
+
+/// A source that is served when a descriptor of its own is readable.
+protocol SeatedSource: AnyObject, Sendable {
+  var seat: Seat { get }
+
+  /// Reads what is there and calls out.
+  ///
+  /// A loop's thread, under no lock; several at once if the source is in several loops.
+  func serve()
+
+  /// The source is in no mode of any loop any more.
+  func hasLeft()
+}
+
+/// What connects a source with the loops that serve it: its descriptor, and a descriptor source for as long as it is in a mode.
+///
+/// The loops hold the descriptor source, which holds the source; the source does not hold the descriptor source. So a source is
+/// kept alive by the loops that it is in and by whoever has it, and otherwise goes.
+final class Seat: @unchecked Sendable {
+  // Sendable: the lock guards everything.
+
+  private let lock = Lock()
+  private var descriptor: OwnedDescriptor?
+  private weak var source: RunLoop.DescriptorSource?
+
+  init(_ descriptor: OwnedDescriptor) {
+    self.descriptor = descriptor
+  }
+
+  /// The descriptor, unless the source is invalid.
+  ///
+  /// Whoever has it keeps it open.
+  var opened: OwnedDescriptor? { lock.withLock { descriptor } }
+
+  var isOpen: Bool { lock.withLock { descriptor != nil } }
+
+  /// Leaves all modes and gives the descriptor up; false if that was done before.
+  func close() -> Bool {
+    let (closed, source) = lock.withLock {
+      let before = (descriptor, self.source)
+      descriptor = nil
+      return before
+    }
+    // The epoll sets first: what is closed after this is watched by nobody.
+    source?.invalidate()
+    return withExtendedLifetime(closed) { closed != nil }
+  }
+
+  /// The descriptor source that is in modes now.
+  fileprivate var present: RunLoop.DescriptorSource? { lock.withLock { source } }
+
+  /// The descriptor source to be put into a mode; nil once closed.
+  fileprivate func source(for owner: some SeatedSource) -> RunLoop.DescriptorSource? {
+    lock.withLock {
+      guard let descriptor else { return nil }
+      if let source { return source }
+      let stay = Stay(owner)
+      let made = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { _, _ in stay.owner.serve()
+      }
+      source = made
+      return made
+    }
+  }
+}
+
+/// Lives as long as a source is in a mode.
+private final class Stay: Sendable {
+  let owner: any SeatedSource
+
+  init(_ owner: any SeatedSource) {
+    self.owner = owner
+  }
+
+  deinit { owner.hasLeft() }
+}
+
+extension RunLoop {
+  func seat(_ source: some SeatedSource, _ mode: Mode) throws(RunLoopError) {
+    guard let descriptorSource = source.seat.source(for: source) else { throw .invalidSource }
+    try add(descriptorSource, forMode: mode)
+  }
+
+  func unseat(_ source: some SeatedSource, _ mode: Mode) {
+    if let descriptorSource = source.seat.present { remove(descriptorSource, forMode: mode) }
+  }
+
+  func seats(_ source: some SeatedSource, _ mode: Mode) -> Bool {
+    source.seat.present.map { contains($0, forMode: mode) } ?? false
+  }
+}
+
+/// The beginning of a description, with the item's type and address.
+func itemDescription(_ item: some SeatedSource, _ rest: String) -> String {
+  let address = UInt(bitPattern: Unmanaged.passUnretained(item).toOpaque())
+  return
+    "<\(type(of: item)) 0x\(String(address, radix: 16))>{valid = \(item.seat.isOpen ? "Yes" : "No"), version = 1, \(rest)}"
+}

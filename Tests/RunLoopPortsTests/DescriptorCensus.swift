@@ -1,0 +1,51 @@
+import Dispatch
+import Glibc
+
+/// How many descriptors of each kind this process has open.
+///
+/// For a process in which a test is alone. Dispatch, which the testing library uses, has an epoll set, a timer and a counter of
+/// its own, and closes a counter at some time after the start: of those kinds, one less is as before. So a test that looks for
+/// leaks makes more than one.
+struct DescriptorCensus: Equatable, CustomStringConvertible {
+  private(set) var counts: [String: Int] = [:]
+
+  /// Counts; for the first time after Dispatch has opened what it will have open.
+  init() {
+    Self.warmUp
+    guard let directory = opendir("/proc/self/fd") else { return }
+    defer { closedir(directory) }
+    while let entry = readdir(directory) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      guard let number = Int32(name), number != dirfd(directory) else { continue }
+      var target = [CChar](repeating: 0, count: 256)
+      let length = readlink("/proc/self/fd/\(name)", &target, 255)
+      // It may have been closed meanwhile.
+      guard length > 0 else { continue }
+      let text = String(decoding: target.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self)
+      // "socket:[123]" and "anon_inode:[eventfd]": the kind is before a number, and the whole of what has none.
+      let kind = text.prefix { $0 != "[" || text.hasPrefix("anon_inode") }
+      counts[String(kind), default: 0] += 1
+    }
+  }
+
+  /// How many there are of a kind: "socket:", "inotify", "pidfd".
+  func count(_ kind: String) -> Int { counts.reduce(0) { $1.key.contains(kind) ? $0 + $1.value : $0 } }
+
+  /// Whether nothing was left open since.
+  func isFollowed(by now: DescriptorCensus) -> Bool {
+    Set(counts.keys).union(now.counts.keys).allSatisfy { kind in
+      let (before, after) = (counts[kind, default: 0], now.counts[kind, default: 0])
+      return Self.dispatchKinds.contains(kind) ? (before - 1...before).contains(after) : before == after
+    }
+  }
+
+  var description: String { counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", ") }
+
+  private static let dispatchKinds: Set = ["anon_inode:[eventpoll]", "anon_inode:[eventfd]", "anon_inode:[timerfd]"]
+
+  private static let warmUp: Void = {
+    let isDone = DispatchSemaphore(value: 0)
+    DispatchQueue.global().asyncAfter(deadline: .now()) { isDone.signal() }
+    isDone.wait()
+  }()
+}

@@ -1,0 +1,149 @@
+import CRunLoopSystem
+import Glibc
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopPorts
+
+@Suite("What a message port refuses", .timeLimit(.minutes(2)))
+struct MessagePortRefusalTests {
+  /// What a raw client sends, and with how many descriptors.
+  struct Malformed: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    var bytes: [UInt8]
+    var descriptors = 0
+  }
+
+  private static let malformed: [Malformed] = [
+    Malformed(testDescription: "one byte", bytes: [1]),
+    Malformed(testDescription: "noise", bytes: (0..<200).map { UInt8($0) }),
+    Malformed(testDescription: "half a header", bytes: Array(packet(MessageFrame(.request, token: 1)).prefix(31))),
+    Malformed(testDescription: "half a payload", bytes: packet(MessageFrame(.request, token: 1, length: 9), [1, 2])),
+    Malformed(testDescription: "more payload", bytes: packet(MessageFrame(.request, token: 1, length: 1), [1, 2])),
+    Malformed(
+      testDescription: "a packet too long",
+      bytes: packet(MessageFrame(.request, token: 1), [UInt8](repeating: 0, count: 33_000))),
+    Malformed(testDescription: "a reply", bytes: packet(MessageFrame(.reply, token: 1))),
+    Malformed(testDescription: "a confirmation", bytes: packet(MessageFrame(.confirmation, token: 1))),
+    Malformed(
+      testDescription: "no descriptor though one is said",
+      bytes: packet(MessageFrame(.request, token: 1, descriptorCount: 1))),
+    Malformed(testDescription: "a descriptor more", bytes: packet(MessageFrame(.request, token: 1)), descriptors: 1),
+    Malformed(
+      testDescription: "memory that is a pipe",
+      bytes: packet(MessageFrame(.request, token: 1, length: 40_000, isOutOfLine: true)), descriptors: 1),
+    Malformed(testDescription: "noise with descriptors", bytes: [1, 2, 3], descriptors: 200),
+  ]
+
+  @Test("what is no message ends its connection, is counted, and touches nobody else", arguments: malformed)
+  func breaksTheProtocol(input: Malformed) throws {
+    let directory = try PortDirectory()
+    let server = try PortServer(directory)
+    let remote = try MessagePort.Remote(name: "a", directory: directory.place)
+    #expect(try remote.send(id: 1, bytes: [1], receiveTimeout: .seconds(30))?.bytes == [1])
+    let pipe = try TestPipe()
+    let client = try RawClient(directory)
+    #expect(client.send(input.bytes, descriptors: Array(repeating: pipe.writing, count: input.descriptors)) > 0)
+    close(pipe.writing)
+    #expect(client.awaitEnd())
+    // All copies of what came with it are closed.
+    #expect(pipe.awaitEnd())
+    #expect(server.port.statistics.malformed == 1)
+    #expect(try remote.send(id: 1, bytes: [2], receiveTimeout: .seconds(30))?.bytes == [2])
+  }
+
+  @Test("memory that can be changed or is shorter than said is refused", arguments: [true, false])
+  func memory(isSealed: Bool) throws {
+    let directory = try PortDirectory()
+    let server = try PortServer(directory)
+    let client = try RawClient(directory)
+    let memory = MessagePort.Descriptor(owning: crl_message_memory())
+    try #require(crl_message_memory_write(memory.number, [1, 2, 3], 3) == 3)
+    if isSealed { try #require(crl_message_memory_seal(memory.number) == 0) }
+    let length = isSealed ? 40_000 : 3
+    client.send(
+      packet(MessageFrame(.request, token: 1, length: length, isOutOfLine: true)), descriptors: [memory.number])
+    #expect(client.awaitEnd())
+    #expect(server.port.statistics.malformed == 1)
+  }
+
+  @Test("an empty packet and a client that goes leave nothing")
+  func gone() throws {
+    let directory = try PortDirectory()
+    let server = try PortServer(directory)
+    for _ in 0..<20 {
+      let client = try RawClient(directory)
+      client.send([])
+    }
+    let client = try RawClient(directory)
+    client.send(packet(MessageFrame(.request, token: 5, length: 1), [4]))
+    #expect(client.receive() == packet(MessageFrame(.reply, token: 5, length: 1), [4]))
+    while server.port.connections > 1 { sched_yield() }
+    #expect(server.port.statistics.malformed == 0)
+  }
+
+  @Test("a message longer than the limit is refused at either end, and the next goes through")
+  func oversized() throws {
+    let directory = try PortDirectory()
+    let server = try PortServer(directory, limits: .init(messageSize: 100_000)) { request in
+      MessagePort.Reply([UInt8](repeating: 1, count: Int(request.id)))
+    }
+    let lost = Shared<[MessagePort.Undelivered]>([])
+    let remote = try MessagePort.Remote(
+      name: "a", directory: directory.place, messageSizeLimit: 200_000,
+      undelivered: { one in lost.change { $0.append(one) } })
+    func ask(_ bytes: Int, _ reply: Int32) -> MessagePortError? {
+      portError { () throws(MessagePortError) in
+        try remote.send(id: reply, bytes: [UInt8](repeating: 0, count: bytes), receiveTimeout: .seconds(30))
+      }
+    }
+    #expect(ask(200_001, 1) == .messageTooLarge(200_001, limit: 200_000))
+    #expect(ask(100_001, 1) == .refused(.tooLarge))
+    #expect(ask(100_000, 1) == nil)
+    // A reply that the receiver may not send.
+    #expect(ask(1, 100_001) == .refused(.tooLarge))
+    let serial = try remote.send(id: 9, bytes: [UInt8](repeating: 0, count: 100_001))
+    try remote.awaitConfirmations(timeout: .seconds(30))
+    #expect(lost.value == [.init(serial: serial, id: 9, reason: .refused(.tooLarge))])
+    let small = try MessagePort.Remote(name: "a", directory: directory.place, messageSizeLimit: 10)
+    #expect(
+      portError { () throws(MessagePortError) in try small.send(id: 11, receiveTimeout: .seconds(30)) }
+        == .messageTooLarge(11, limit: 10))
+    #expect(try small.send(id: 10, receiveTimeout: .seconds(30))?.bytes.count == 10)
+    #expect(server.port.statistics.oversized == 2)
+  }
+
+  @Test("no more are connected than may be")
+  func connections() throws {
+    let directory = try PortDirectory()
+    let server = try PortServer(directory, limits: .init(connections: 1))
+    let first = try MessagePort.Remote(name: "a", directory: directory.place)
+    _ = try first.send(id: 1, receiveTimeout: .seconds(30))
+    let second = try MessagePort.Remote(name: "a", directory: directory.place)
+    #expect(
+      portError { () throws(MessagePortError) in try second.send(id: 1, receiveTimeout: .seconds(30)) }
+        == .refused(.tooManyConnections))
+    #expect(server.port.statistics.refusedConnections == 1)
+    first.invalidate()
+    while server.port.connections > 0 { sched_yield() }
+    let third = try MessagePort.Remote(name: "a", directory: directory.place)
+    #expect(try third.send(id: 1, bytes: [1], receiveTimeout: .seconds(30))?.bytes == [1])
+  }
+
+  @Test("a peer that breaks the protocol ends a remote port", arguments: [MessageFrame.Kind.request, .oneWay])
+  func badServer(kind: MessageFrame.Kind) throws {
+    let directory = try PortDirectory()
+    try directory.place.prepare(making: true)
+    let listener = MessagePort.Descriptor(owning: crl_message_socket())
+    try #require(crl_message_bind(listener.number, directory.place.path + "/a") == 0)
+    try #require(crl_message_listen(listener.number) == 0)
+    let remote = try MessagePort.Remote(name: "a", directory: directory.place)
+    let server = MessagePort.Descriptor(owning: crl_accept(listener.number))
+    let bytes = packet(MessageFrame(kind, token: 1))
+    try #require(crl_message_send(server.number, bytes, bytes.count, nil, 0, nil, 0) > 0)
+    #expect(
+      portError { () throws(MessagePortError) in try remote.send(id: 1, receiveTimeout: .seconds(30)) }
+        == .peerMalformed)
+    #expect(!remote.isValid && remote.statistics.malformed == 1)
+  }
+}

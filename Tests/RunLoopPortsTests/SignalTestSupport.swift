@@ -1,0 +1,108 @@
+import Glibc
+import RunLoopCore
+import Testing
+
+/// What the tests of signals, child processes and file changes have in common.
+enum SourceRig {
+  private final class Body: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) {
+      self.run = run
+    }
+  }
+
+  /// A thread that is joined: when that returns, its loop has ended.
+  struct Running: Sendable {
+    let thread: pthread_t
+
+    func join() { pthread_join(thread, nil) }
+  }
+
+  static func start(_ body: @escaping @Sendable () -> Void) -> Running {
+    var thread = pthread_t()
+    let context = Unmanaged.passRetained(Body(body)).toOpaque()
+    let answer = pthread_create(
+      &thread, nil,
+      { context in
+        guard let context else { return nil }
+        // The threads of dispatch, on which tests run, block most signals.
+        var none = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, nil)
+        Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
+        return nil
+      }, context)
+    precondition(answer == 0)
+    return Running(thread: thread)
+  }
+
+  /// Runs `body` on a thread of its own, with its loop, and waits for it.
+  static func onThread(_ body: @escaping @Sendable (RunLoop) -> Void) {
+    start { body(RunLoop.current) }.join()
+  }
+
+  /// A thread whose loop runs until it is stopped.
+  static func startLoop() -> (thread: Running, loop: RunLoop) {
+    let made = Notes<RunLoop>()
+    let thread = start {
+      let loop = RunLoop.current
+      loop.add(RunLoop.Source {}, forMode: .default)
+      made.add(loop)
+      loop.runUntilStopped()
+    }
+    while true {
+      if let loop = made.all.first { return (thread, loop) }
+      sched_yield()
+    }
+  }
+}
+
+extension RunLoop {
+  /// Runs until something is so.
+  func run(_ mode: Mode = .default, until isDone: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) {
+    while !isDone() {
+      let result = run(mode: mode, for: .seconds(120), returnAfterSourceHandled: true)
+      if result != .handledSource, !isDone() {
+        Issue.record("nothing came: \(result)", sourceLocation: sourceLocation)
+        return
+      }
+    }
+  }
+
+  /// Runs what is ready now.
+  func drain(_ mode: Mode = .default) {
+    while run(mode: mode, for: .zero, returnAfterSourceHandled: true) == .handledSource {}
+  }
+}
+
+/// What call-outs leave for their test.
+final class Notes<Element: Sendable>: @unchecked Sendable {
+  // Sendable: guarded by the lock.
+  private let lock = Lock()
+  private var stored: [Element] = []
+
+  func add(_ element: Element) { lock.withLock { stored.append(element) } }
+
+  func add(contentsOf elements: [Element]) { lock.withLock { stored += elements } }
+
+  var all: [Element] { lock.withLock { stored } }
+
+  var count: Int { lock.withLock { stored.count } }
+}
+
+/// Whether the thread sanitizer watches, which keeps signals back until a thread makes a call, at most one of each number.
+let isSanitizedForThreads = dlsym(nil, "__tsan_init") != nil
+
+/// Notes when it is released.
+final class Tombstone: Sendable {
+  private let notes: Notes<String>
+
+  init(_ notes: Notes<String>) {
+    self.notes = notes
+  }
+
+  func touch() {}
+
+  deinit { notes.add("released") }
+}

@@ -1,0 +1,223 @@
+import Glibc
+import RunLoopCore
+import Testing
+
+@testable import RunLoopPorts
+
+@Suite("Connections of sockets", .timeLimit(.minutes(5)))
+struct SocketConnectionTests {
+  @Test("what is sent comes back, the end both ways, and then both are closed", arguments: socketKinds)
+  func echo(kind: String) throws {
+    let address = try socketAddress(kind)
+    let log = onSocketLoop { loop, log in
+      let listener = try loop.listen(at: address) { socket, event in
+        switch event {
+        case .received(let bytes): _ = try? socket.write(bytes)
+        case .ended: socket.shutDown(.write)
+        case .closed:
+          log.write("server:\(event.word)")
+          if log.count(of: "closed") == 1 { loop.stop() }
+        default: log.write("server:\(event.word)")
+        }
+      }
+      try loop.connect(listener.address) { socket, event in
+        log.write(event.word)
+        switch event {
+        case .connected: _ = try? socket.write("hello")
+        case .received: socket.shutDown(.write)
+        case .closed: if log.count(of: "server:closed") == 1 { loop.stop() }
+        default: break
+        }
+      }
+      loop.runUntilStopped()
+      listener.invalidate()
+    }
+    #expect(
+      [
+        "connected received(hello) server:closed ended closed", "connected received(hello) ended server:closed closed",
+        "connected received(hello) ended closed server:closed",
+      ].contains(log), "\(log)")
+  }
+
+  @Test("a refused connection is told once, and is the last event", arguments: ["127.0.0.1:0", "[::1]:0"])
+  func refused(kind: String) throws {
+    // A port that was just given back.
+    let listener = try ListeningSocket(at: socketAddress(kind))
+    let address = listener.address
+    listener.invalidate()
+    let log = onSocketLoop { loop, log in
+      let socket = try loop.connect(address) { _, event in log.write(event.word) }
+      log.write("\(loop.runUntilStopped()) \(socket.isValid) \(loop.contains(socket, forMode: .default))")
+      log.write(socketFailure { try socket.write("x") })
+      log.write("\(socketFailure { try loop.add(socket, forMode: .default) } == "\(RunLoopError.invalidSource)")")
+    }
+    #expect(log == "closed(connect:\(ECONNREFUSED)) finished false false \(SocketError.invalid) true")
+  }
+
+  @Test("a Unix address where nobody listens is refused at once")
+  func refusedUnix() throws {
+    let path = socketPath()
+    let address = try SocketAddress(path: path)
+    #expect(socketFailure { _ = try Socket(connectingTo: address) } == "connect:\(ENOENT)")
+    let name = try SocketAddress(abstractName: path)
+    #expect(socketFailure { _ = try Socket(connectingTo: name) } == "connect:\(ECONNREFUSED)")
+  }
+
+  @Test("one side may end while the other goes on")
+  func halfClose() {
+    let log = onSocketLoop { loop, log in
+      let listener = try loop.listen { socket, event in
+        guard case .ended = event else { return }
+        // What is written after the end of the other side still arrives.
+        _ = try? socket.write("after")
+        socket.shutDown(.write)
+      }
+      try loop.connect(listener.address) { socket, event in
+        log.write(event.word)
+        switch event {
+        case .connected:
+          socket.shutDown(.write)
+          log.write(socketFailure { try socket.write("x") })
+        case .closed: loop.stop()
+        default: break
+        }
+      }
+      loop.runUntilStopped()
+    }
+    #expect(log == "connected \(SocketError.closedForWriting) received(after) ended closed")
+  }
+
+  @Test("a reset is told once")
+  func reset() {
+    let log = onSocketLoop { loop, log in
+      let listener = try loop.listen { socket, event in
+        guard case .received = event, let number = socket.lock.withLock({ socket.descriptor?.number }) else { return }
+        // Closed like this, the system sends a reset.
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(number, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))
+        socket.invalidate()
+      }
+      try loop.connect(listener.address) { socket, event in
+        log.write(event.word)
+        if case .connected = event { _ = try? socket.write("x") }
+        if case .closed = event { loop.stop() }
+      }
+      loop.runUntilStopped()
+    }
+    #expect(log == "connected closed(recv:\(ECONNRESET))")
+  }
+
+  @Test("bytes that are written before the connection is made wait for it, and so does the end")
+  func early() {
+    let log = onSocketLoop { loop, log in
+      let listener = try loop.listen { socket, event in
+        log.write(event.word)
+        if case .ended = event { loop.stop() }
+      }
+      let socket = try Socket(connectingTo: listener.address)
+      try socket.write("early")
+      socket.shutDown(.write)
+      log.write("\(socket.queuedByteCount)")
+      try loop.add(socket, forMode: .default)
+      loop.runUntilStopped()
+    }
+    #expect(log == "5 received(early) ended")
+  }
+
+  @Test("addresses of both ends are those of the other")
+  func addresses() {
+    let log = onSocketLoop { loop, log in
+      let accepted = SocketBox<Socket?>(nil)
+      let listener = try ListeningSocket(at: .loopback(port: 0)) { _, event in
+        if case .accepted(let socket) = event { accepted.value = socket }
+        loop.stop()
+      }
+      try loop.add(listener, forMode: .default)
+      let socket = try Socket(connectingTo: listener.address)
+      loop.runUntilStopped()
+      log.write("\(try socket.remoteAddress() == listener.address)")
+      log.write("\(try socket.localAddress() == accepted.value?.remoteAddress())")
+      socket.invalidate()
+      log.write(socketFailure { _ = try socket.localAddress() })
+    }
+    #expect(log == "true true \(SocketError.invalid)")
+  }
+
+  @Test("a connection that nobody answers times out")
+  func connectTimeout() throws {
+    // A Unix listener whose queue is full answers at once; one of TCP drops what comes, and its client waits.
+    var options = ListeningSocket.Options()
+    options.backlog = 0
+    let listener = try ListeningSocket(at: .loopback(port: 0), options: options)
+    let fillers = try (0..<4).map { _ in try Socket(connectingTo: listener.address) }
+    let log = onSocketLoop { loop, log in
+      var options = Socket.Options()
+      options.connectTimeout = .milliseconds(20)
+      try loop.connect(listener.address, options: options) { _, event in log.write(event.word) }
+      log.write("\(loop.runUntilStopped())")
+    }
+    #expect(log == "closed(\(SocketError.timedOut(after: .milliseconds(20)))) finished")
+    for filler in fillers { filler.invalidate() }
+  }
+
+  @Test("a connection on which nothing happens times out, and not while something does")
+  func idleTimeout() throws {
+    let (one, other) = try socketPair()
+    let log = onVirtualTime { time, loop in
+      let log = SocketLog()
+      let milliseconds: @Sendable () -> Int64 = { time.now.nanoseconds / 1_000_000 }
+      var options = Socket.Options()
+      options.idleTimeout = .milliseconds(50)
+      do {
+        let socket = try Socket(takingOver: one, options: options) { _, event in
+          log.write("\(event.word)@\(milliseconds())")
+        }
+        try loop.add(socket, forMode: .default)
+      } catch {
+        log.write("\(error)")
+      }
+      time.at(.milliseconds(30)) { _ = write(other, "x", 1) }
+      log.write("\(loop.runUntilStopped())")
+      return log.text
+    }
+    close(other)
+    #expect(log == "received(x)@30 closed(\(SocketError.timedOut(after: .milliseconds(50))))@80 finished")
+  }
+
+  @Test("a socket that is invalidated is told nothing more, and leaves its loop")
+  func invalidated() throws {
+    let (one, other) = try socketPair()
+    let log = onSocketLoop { loop, log in
+      let socket = try Socket(takingOver: one) { socket, event in
+        log.write(event.word)
+        socket.invalidate()
+        log.write(socketFailure { try socket.write("x") })
+      }
+      try loop.add(socket, forMode: .default)
+      _ = write(other, "ab", 2)
+      log.write("\(loop.runUntilStopped()) \(awaitPeerClosed(other))")
+      close(other)
+      socket.invalidate()
+    }
+    #expect(log == "received(ab) \(SocketError.invalid) finished true")
+  }
+
+  @Test("a socket that nobody holds and no loop has is closed; a loop holds what is in it")
+  func released() throws {
+    let (one, other) = try socketPair()
+    let log = onSocketLoop { loop, log in
+      do {
+        let socket = try Socket(takingOver: one) { _, event in log.write(event.word) }
+        try loop.add(socket, forMode: .default)
+      }
+      log.write("\(isPeerClosed(other))")
+      _ = write(other, "x", 1)
+      loop.run(mode: .default, for: .seconds(10), returnAfterSourceHandled: true)
+      log.write("\(isPeerClosed(other))")
+    }
+    // The loop has ended with its thread.
+    #expect(log == "false received(x) false")
+    #expect(awaitPeerClosed(other))
+    close(other)
+  }
+}

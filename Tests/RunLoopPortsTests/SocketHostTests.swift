@@ -1,0 +1,119 @@
+import Glibc
+import RunLoopCore
+import Testing
+
+@testable import RunLoopPorts
+
+@Suite("Lookups of hosts", .timeLimit(.minutes(5)))
+struct SocketHostTests {
+  private func words(_ answer: HostResolver.Answer) -> String {
+    switch answer {
+    case .success(let addresses): addresses.map(\.description).joined(separator: ",")
+    case .failure(let error): "\(error)"
+    }
+  }
+
+  @Test("a host of this machine is found on another thread, and the answer comes on the loop in its mode")
+  func localhost() {
+    let log = onSocketLoop { loop, log in
+      let thread = pthread_self()
+      HostResolver.resolve("localhost", port: 80, family: .ipv4, on: loop, inModes: ["a"]) { answer in
+        log.write("\(words(answer)) \(pthread_equal(thread, pthread_self()) != 0) \(loop.currentMode?.rawValue ?? "")")
+        loop.stop()
+      }
+      log.write("asked")
+      loop.add(RunLoop.Source {}, forMode: .default)
+      log.write("\(loop.run(mode: .default, for: .milliseconds(5)))")
+      loop.add(RunLoop.Source {}, forMode: "a")
+      log.write("\(loop.run(mode: "a", for: .seconds(60)))")
+    }
+    #expect(log == "asked timedOut 127.0.0.1:80 true a stopped")
+  }
+
+  @Test("a numeric host needs no thread, and its answer still comes on the loop")
+  func numeric() {
+    let log = onSocketLoop { loop, log in
+      for (host, family) in [("127.0.0.1", nil), ("::1", .ipv6), ("::1", .ipv4)] as [(String, SocketAddress.Family?)] {
+        HostResolver.resolve(host, port: 1, family: family, on: loop) { log.write(words($0)) }
+      }
+      log.write("asked")
+      log.write("\(loop.runUntilStopped())")
+    }
+    #expect(log == "asked 127.0.0.1:1 [::1]:1 \(HostError.unknown(host: "::1")) finished")
+  }
+
+  @Test("the answer of a lookup that is cancelled is dropped, also when it waits on the loop already")
+  func cancelled() {
+    let log = onSocketLoop { loop, log in
+      let lookup = HostResolver.resolve("127.0.0.1", port: 1, on: loop) { log.write(words($0)) }
+      lookup.cancel()
+      log.write("\(lookup.isFinished)")
+      log.write("\(loop.runUntilStopped())")
+    }
+    #expect(log == "true finished")
+  }
+
+  @Test("no more threads look hosts up than the limit, and none stays")
+  func bounded() {
+    let log = onSocketLoop { loop, log in
+      let answers = SocketBox(0)
+      for _ in 0..<40 {
+        HostResolver.resolve("localhost", port: 1, on: loop) { _ in
+          answers.value += 1
+          if answers.value == 40 { loop.stop() }
+        }
+      }
+      loop.add(RunLoop.Source {}, forMode: .default)
+      loop.runUntilStopped()
+      log.write("\(answers.value) \((1...HostResolver.threadLimit).contains(HostWorkers.shared.peak))")
+    }
+    #expect(log == "40 true")
+    while HostWorkers.shared.threadCount > 0 { sched_yield() }
+  }
+
+  @Test("tasks may wait for a lookup")
+  func tasks() async throws {
+    #expect(try await HostResolver.resolve("localhost", port: 7, family: .ipv4) == [.loopback(port: 7)])
+    let waiting = Task { try await HostResolver.resolve("localhost", port: 7) }
+    waiting.cancel()
+    do {
+      _ = try await waiting.value
+    } catch {
+      #expect(error as? HostError == .cancelled)
+    }
+    await #expect(throws: HostError.unknown(host: "a\0b")) { try await HostResolver.resolve("a\0b", port: 7) }
+  }
+
+  #if DEBUG
+    @Test("an error of the resolver has its meaning")
+    func errors() {
+      let query = HostResolver.Query(host: "x", port: 1, family: nil)
+      let errors: [(Int32, HostError)] = [
+        (EAI_NONAME, .unknown(host: "x")), (EAI_AGAIN, .temporary(host: "x")),
+        (EAI_FAIL, .failed(host: "x", reason: "Non-recoverable failure in name resolution")),
+        (EAI_SYSTEM, .system(SystemError(call: "getaddrinfo", number: 0))),
+      ]
+      for (number, error) in errors {
+        let plan = FaultPlan()
+        plan.plan(.lookUp, .fails(-number))
+        #expect(plan.rule { query.answer() } == .failure(error))
+        #expect(plan.isUsedUp)
+      }
+    }
+
+    @Test("a thread that cannot be made is an answer")
+    func noThread() {
+      let log = onSocketLoop { loop, log in
+        let workers = HostWorkers()
+        let plan = FaultPlan()
+        plan.plan(.threadCreate, .fails(EAGAIN))
+        plan.rule {
+          workers.add(
+            HostLookup(HostResolver.Query(host: "localhost", port: 1, family: nil)) { log.write(words($1)) })
+        }
+        log.write("\(workers.threadCount)")
+      }
+      #expect(log == "\(SystemError(call: "pthread_create", number: EAGAIN)) 0")
+    }
+  #endif
+}

@@ -1,0 +1,145 @@
+import Glibc
+import RunLoopCore
+import Testing
+
+@testable import RunLoopPorts
+
+/// What the call-outs of a test write down, in order.
+final class SocketLog: @unchecked Sendable {
+  // Sendable: guarded by the lock.
+  private let lock = Lock()
+  private var entries: [String] = []
+
+  func write(_ entry: String) { lock.withLock { entries.append(entry) } }
+  func count(of entry: String) -> Int { lock.withLock { entries.count { $0 == entry } } }
+  /// All entries, one space between.
+  var text: String { lock.withLock { entries.joined(separator: " ") } }
+}
+
+/// A variable that call-outs share.
+final class SocketBox<Value: Sendable>: @unchecked Sendable {
+  // Sendable: guarded by the lock.
+  private let lock = Lock()
+  private var stored: Value
+
+  init(_ value: Value) { stored = value }
+
+  var value: Value {
+    get { lock.withLock { stored } }
+    set { lock.withLock { stored = newValue } }
+  }
+}
+
+/// Runs `body` on a new thread with its loop, on the system's clock, and gives what was logged.
+func onSocketLoop(_ body: @escaping @Sendable (RunLoop, SocketLog) throws -> Void) -> String {
+  onNewThread {
+    let log = SocketLog()
+    do { try body(RunLoop.current, log) } catch { log.write("threw \(error)") }
+    return log.text
+  }
+}
+
+/// The same on virtual time: a pair of Unix sockets is ready at once, so a run that times out has served all that there is.
+func onVirtualSocketLoop(_ body: @escaping @Sendable (RunLoop, SocketLog) throws -> Void) -> String {
+  onVirtualTime { _, loop in
+    let log = SocketLog()
+    do { try body(loop, log) } catch { log.write("threw \(error)") }
+    return log.text
+  }
+}
+
+extension RunLoop {
+  /// Adds a listening socket that takes each connection over with a handler.
+  func listen(
+    at address: SocketAddress = .loopback(port: 0), options: ListeningSocket.Options = .init(),
+    _ handler: @escaping Socket.Handler
+  ) throws -> ListeningSocket {
+    let listener = try ListeningSocket(at: address, options: options) { _, event in
+      guard case .accepted(let socket) = event else { return }
+      socket.handler = handler
+      do { try RunLoop.current.add(socket, forMode: .default) } catch { Issue.record("\(error)") }
+    }
+    try add(listener, forMode: .default)
+    return listener
+  }
+
+  /// Connects to an address.
+  @discardableResult
+  func connect(
+    _ address: SocketAddress, options: Socket.Options = .init(), _ handler: @escaping Socket.Handler
+  ) throws -> Socket {
+    let socket = try Socket(connectingTo: address, options: options, handler: handler)
+    try add(socket, forMode: .default)
+    return socket
+  }
+}
+
+extension Socket.Event {
+  /// The event in a word, with the bytes as a text.
+  var word: String {
+    switch self {
+    case .connected: "connected"
+    case .received(let bytes): "received(\(String(decoding: bytes, as: UTF8.self)))"
+    case .readable: "readable"
+    case .writable: "writable"
+    case .ended: "ended"
+    case .closed(nil): "closed"
+    case .closed(.system(let error)?): "closed(\(error.call):\(error.number))"
+    case .closed(let error?): "closed(\(error))"
+    }
+  }
+}
+
+/// What was thrown, in a word.
+func socketFailure(_ body: () throws -> Void) -> String {
+  do {
+    try body()
+    return "nothing"
+  } catch SocketError.system(let error) {
+    return "\(error.call):\(error.number)"
+  } catch {
+    return "\(error)"
+  }
+}
+
+/// A connected pair of stream sockets whose numbers the test owns until it gives them away.
+func socketPair() throws -> (Int32, Int32) {
+  var ends: [Int32] = [0, 0]
+  try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
+  return (ends[0], ends[1])
+}
+
+/// A path for a Unix socket that nothing has yet.
+func socketPath() -> String { "/tmp/run-loop-socket-\(getpid())-\(UInt32.random(in: 0...(.max)))" }
+
+/// The address of every kind that this machine can listen on.
+let socketKinds: [String] = ["127.0.0.1:0", "[::1]:0", "unix", "unix:@"]
+
+func socketAddress(_ kind: String) throws -> SocketAddress {
+  switch kind {
+  case "unix": try SocketAddress(path: socketPath())
+  case "unix:@": try SocketAddress(abstractName: socketPath())
+  default: try SocketAddress(kind)
+  }
+}
+
+/// Closes an end so that the other is told now.
+///
+/// Tests in parallel start processes: until such a child has become its program, it has a copy of every descriptor.
+func hangUp(_ descriptor: Int32) {
+  shutdown(descriptor, Int32(SHUT_RDWR))
+  close(descriptor)
+}
+
+/// Whether the other end of a Unix socket closes, as soon as no child has a copy of it.
+func awaitPeerClosed(_ descriptor: Int32) -> Bool {
+  // POLLRDHUP, which the C library declares for programs in C alone.
+  var entry = pollfd(fd: descriptor, events: 0x2000, revents: 0)
+  return poll(&entry, 1, 60_000) == 1 && isPeerClosed(descriptor)
+}
+
+/// Whether the other end of a Unix socket is closed.
+func isPeerClosed(_ descriptor: Int32) -> Bool {
+  var byte: UInt8 = 0
+  return recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK)) == 0
+}

@@ -1,0 +1,127 @@
+import Glibc
+import RunLoopCore
+import Testing
+
+@testable import RunLoopPorts
+
+/// A loop on a thread of its own, for tasks.
+private final class SocketThread: Sendable {
+  let loop: RunLoop
+  private let thread: StartedThread<Void>
+
+  init() {
+    let made = SocketBox<RunLoop?>(nil)
+    thread = startThread {
+      let loop = RunLoop.current
+      loop.add(RunLoop.Source {}, forMode: .default)
+      made.value = loop
+      loop.runUntilStopped()
+    }
+    while true {
+      if let loop = made.value {
+        self.loop = loop
+        break
+      }
+      sched_yield()
+    }
+  }
+
+  func stop() {
+    // A stop before the run is forgotten; a block is not.
+    let loop = loop
+    loop.perform { loop.stop() }
+    thread.result()
+  }
+}
+
+@Suite("Sockets and tasks", .timeLimit(.minutes(5)))
+struct SocketTaskTests {
+  @Test("a server of tasks echoes what clients of tasks send")
+  func echo() async throws {
+    let thread = SocketThread()
+    let loop = thread.loop
+    let listener = try ListeningSocket(at: .loopback(port: 0))
+    try loop.add(listener, forMode: .default)
+    let server = Task {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for try await connection in listener.connections {
+          try loop.add(connection, forMode: .default)
+          group.addTask {
+            for try await piece in connection.pieces { try await connection.send(piece) }
+            connection.shutDown(.write)
+          }
+        }
+        try await group.waitForAll()
+      }
+    }
+    try await withThrowingTaskGroup(of: Int.self) { group in
+      for client in 0..<4 {
+        group.addTask {
+          let socket = try Socket(connectingTo: listener.address)
+          try loop.add(socket, forMode: .default)
+          let bytes = [UInt8](repeating: UInt8(client), count: 100_000)
+          async let sending: Void = { for _ in 0..<10 { try await socket.send(bytes) } }()
+          var count = 0
+          while count < 1_000_000, let piece = try await socket.receive() {
+            #expect(piece.allSatisfy { $0 == client })
+            count += piece.count
+          }
+          try await sending
+          socket.shutDown(.write)
+          #expect(try await socket.receive() == nil)
+          return count
+        }
+      }
+      for try await count in group { #expect(count == 1_000_000) }
+    }
+    listener.invalidate()
+    try await server.value
+    thread.stop()
+  }
+
+  @Test("a task that is cancelled stops waiting, and nothing is lost")
+  func cancelled() async throws {
+    let thread = SocketThread()
+    let (one, other) = try socketPair()
+    let socket = try Socket(takingOver: one)
+    try thread.loop.add(socket, forMode: .default)
+    let waiting = Task { try await socket.receive() }
+    waiting.cancel()
+    #expect(try await waiting.value == nil)
+    _ = write(other, "x", 1)
+    #expect(try await socket.receive() == [120])
+    close(other)
+    #expect(try await socket.receive() == nil)
+    thread.stop()
+  }
+
+  @Test("an error reaches the task that waits, and whoever comes later finds the socket closed")
+  func errors() async throws {
+    let thread = SocketThread()
+    let (one, other) = try socketPair()
+    let socket = try Socket(takingOver: one)
+    try thread.loop.add(socket, forMode: .default)
+    let waiting = Task { try await socket.receive() }
+    while !socket.lock.withLock({ socket.reader != nil }) { await Task.yield() }
+    await #expect(throws: SocketError.busy) { try await socket.receive() }
+    socket.invalidate()
+    await #expect(throws: SocketError.invalid) { try await waiting.value }
+    await #expect(throws: SocketError.invalid) { try await socket.receive() }
+    await #expect(throws: SocketError.invalid) { try await socket.send([1]) }
+    close(other)
+    thread.stop()
+  }
+
+  @Test("a listening socket that is invalidated ends its sequence")
+  func listenerEnds() async throws {
+    let thread = SocketThread()
+    let listener = try ListeningSocket(at: .loopback(port: 0))
+    try thread.loop.add(listener, forMode: .default)
+    let waiting = Task { try await listener.accept() }
+    while !listener.lock.withLock({ listener.acceptor != nil }) { await Task.yield() }
+    listener.invalidate()
+    #expect(try await waiting.value == nil)
+    #expect(try await listener.accept() == nil)
+    thread.stop()
+  }
+}
