@@ -53,7 +53,7 @@ extension RunLoop {
 
   @inline(__always)
   private var isTimeOver: Bool {
-    innermost.polls || (innermost.deadline != .never && waiter.now >= innermost.deadline)
+    innermost.polls || (innermost.deadline != .never && tickNow >= innermost.deadline)
   }
 
   /// Answers a stop of the innermost run, of the mode, or of every run.
@@ -131,9 +131,9 @@ extension RunLoop {
         guard !hasReady(set, mode) else { return .never }
       }
       var deadline = min(innermost.deadline, mode.timers.wakeTick)
-      if sabotage.contains(.sleepInSlices) { deadline = min(deadline, waiter.now + 1_000_000_000) }
+      if sabotage.contains(.sleepInSlices) { deadline = min(deadline, tickNow + 1_000_000_000) }
       if deadline != .never {
-        let now = waiter.now
+        let now = tickNow
         guard deadline > now else { return .never }
         lastSleepBegan = min(lastSleepBegan, now)
       }
