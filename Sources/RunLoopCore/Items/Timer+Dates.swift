@@ -124,8 +124,8 @@ extension Timer {
     let seconds = repeats ? Timer.usableSeconds(interval) : 0
     self.init(
       tick: Tick(wallDate: wallDate, offset: RunLoop.currentWaiter.wallOffset), wallDate: wallDate,
-      interval: Int64(saturatingSeconds: seconds), timeInterval: seconds, tolerance: 0, attachment: attachment,
-      block: block)
+      interval: Int64(saturatingSeconds: seconds), timeInterval: seconds, tolerance: 0, block: block)
+    if let attachment { attach(attachment) }
   }
 
   /// Makes a timer that is in no mode yet and first fires after `timeInterval` seconds.
@@ -138,7 +138,8 @@ extension Timer {
     self.init(
       tick: RunLoop.currentWaiter.now + Int64(saturatingSeconds: seconds),
       interval: repeats ? Int64(saturatingSeconds: seconds) : 0, timeInterval: repeats ? seconds : 0, tolerance: 0,
-      attachment: attachment, block: block)
+      block: block)
+    if let attachment { attach(attachment) }
   }
 
   /// The interval that an interval of Foundation's spelling means.

@@ -24,7 +24,7 @@ public final class Timer: @unchecked Sendable, Hashable {
   ///
   /// A date in the past counts from when it was set.
   @exclusivity(unchecked) var tick: Tick
-  private let hasAttachment: Bool
+  private var hasAttachment = false
   @exclusivity(unchecked) var isCommon = false
   /// Whether the loop is calling it: it stands in no heap meanwhile.
   @exclusivity(unchecked) var isFiring = false
@@ -38,12 +38,11 @@ public final class Timer: @unchecked Sendable, Hashable {
 
   init(
     tick: Tick, wallDate: Double? = nil, interval: Int64, timeInterval: Double? = nil, tolerance: Int64,
-    attachment: (any Sendable)? = nil, block: @escaping @Sendable (Timer) -> Void
+    block: @escaping @Sendable (Timer) -> Void
   ) {
     self.interval = interval
     self.tick = tick
     self.body = Body(call: block)
-    hasAttachment = attachment != nil
     // Who makes a timer mostly adds it to the loop of his own thread.
     homeAddress = Atomic(RunLoop.retainedCurrentAddress())
     let now = RunLoop.currentNow(unlessAheadOf: tick)
@@ -53,7 +52,6 @@ public final class Timer: @unchecked Sendable, Hashable {
     }
     if let wallDate { slots.makeRare().knownWallDate = wallDate }
     if let timeInterval, timeInterval != Double(interval) / 1e9 { slots.makeRare().timeInterval = timeInterval }
-    if let attachment { slots.makeRare().attachment = attachment }
     if tolerance > 0 { storeTolerance(tolerance) }
     if Sabotage.isPossible, let loop = RunLoop.currentIfMade, loop.sabotage.contains(.newTimersAdded) {
       loop.add(self, forMode: .default)
@@ -190,6 +188,12 @@ extension Timer {
     return guarded { _ in slots.rare?.attachment }
   }
 
+  /// Attaches something to a timer that nobody but its maker has yet.
+  func attach(_ value: any Sendable) {
+    slots.makeRare().attachment = value
+    hasAttachment = true
+  }
+
   /// Calls the block unless the timer is invalid.
   func callOut() {
     guard lease.enter() else { return }
@@ -198,10 +202,16 @@ extension Timer {
   }
 
   func releaseContents() {
-    let attachment = hasAttachment ? guarded { _ in slots.rare?.takeAttachment() } : nil
+    if hasAttachment { releaseAttachment() }
     let released = body
     body = nil
-    withExtendedLifetime((released, attachment)) {}
+    withExtendedLifetime(released) {}
+  }
+
+  @inline(never)
+  private func releaseAttachment() {
+    let released = guarded { _ in slots.rare?.takeAttachment() }
+    withExtendedLifetime(released) {}
   }
 }
 

@@ -18,6 +18,10 @@ struct TimerSlots {
     var mode: ModeState? { unmanagedMode?.takeUnretainedValue() }
     var isEmpty: Bool { unmanagedMode == nil }
 
+    /// Does something with the mode, which nobody need retain for it.
+    @inline(__always)
+    func withMode(_ body: (ModeState) -> Void) { unmanagedMode?._withUnsafeGuaranteedRef(body) }
+
     @inline(__always)
     func isOf(_ mode: ObjectIdentifier) -> Bool {
       unmanagedMode.map { UInt(bitPattern: $0.toOpaque()) } == UInt(bitPattern: mode)
@@ -74,9 +78,14 @@ struct TimerSlots {
 
   @inline(__always)
   func forEachMode(_ body: (ModeState) -> Void) {
-    guard let mode = first.mode else { return }
-    body(mode)
-    if let rare { for slot in rare.others { if let mode = slot.mode { body(mode) } } }
+    guard !isEmpty else { return }
+    first.withMode(body)
+    if rare != nil { forEachOther(body) }
+  }
+
+  @inline(never)
+  private func forEachOther(_ body: (ModeState) -> Void) {
+    if let rare { for slot in rare.others { slot.withMode(body) } }
   }
 
   /// The slot of a mode; nil if the timer is not in it.
