@@ -8,27 +8,8 @@ import Synchronization
 final class PollSet: @unchecked Sendable {
   // Sendable: the watches are guarded by the loop's table lock, what was found ready belongs to the loop's thread.
 
-  /// The sources of one descriptor.
-  private struct Watch {
-    /// Tells the events of this watch from those of an earlier one of the same number.
-    var serial: UInt32
-    var sources: ContiguousArray<Membership<RunLoop.DescriptorSource>> = []
-    /// Which source's turn it is.
-    var turn = 0
-
-    var interests: RunLoop.DescriptorSource.Events {
-      sources.reduce(into: []) { $0.formUnion($1.item.events) }
-    }
-
-    /// What a source is to be told of what was found.
-    func events(_ found: Ready, for source: RunLoop.DescriptorSource) -> RunLoop.DescriptorSource.Events {
-      let events = found.events.intersection(source.events.union([.hangUp, .error]))
-      return found.isHalfClosed ? events.union(source.events.intersection(.hangUp)) : events
-    }
-  }
-
   /// A descriptor that a wait found ready.
-  fileprivate struct Ready {
+  struct Ready {
     let descriptor: Int32
     let serial: UInt32
     let events: RunLoop.DescriptorSource.Events
@@ -49,7 +30,7 @@ final class PollSet: @unchecked Sendable {
   /// The kernel's set, for a gate to watch; another after ``prepareToWait(servedBefore:)``.
   var descriptor: OwnedDescriptor { epoll }
   @exclusivity(unchecked) private var mainQueueHandle: Int32?
-  @exclusivity(unchecked) private var watches: [Int32: Watch] = [:]
+  @exclusivity(unchecked) private var watches = WatchTable()
   @exclusivity(unchecked) private var lastSerial: UInt32 = 0
   /// How many descriptors have left, now and when the last wait began.
   @exclusivity(unchecked) private var departures = 0
@@ -116,17 +97,25 @@ extension PollSet {
 
   func insert(_ membership: Membership<RunLoop.DescriptorSource>) throws(SystemError) {
     let descriptor = membership.item.descriptor
-    let isNew = watches[descriptor] == nil
-    if isNew { lastSerial &+= 1 }
-    var watch = watches[descriptor] ?? Watch(serial: lastSerial)
-    watch.sources.append(membership)
-    try apply(&watch, descriptor, isNew: isNew)
-    watches[descriptor] = watch
+    if let watch = watches[descriptor] {
+      watch.sources.append(membership)
+      do throws(SystemError) {
+        try apply(watch, descriptor, isNew: false)
+      } catch {
+        watch.sources.removeLast()
+        throw error
+      }
+    } else {
+      lastSerial &+= 1
+      let watch = Watch(serial: lastSerial, membership)
+      try apply(watch, descriptor, isNew: true)
+      watches[descriptor] = watch
+    }
   }
 
   func remove(_ membership: Membership<RunLoop.DescriptorSource>) {
     let descriptor = membership.item.descriptor
-    guard var watch = watches[descriptor] else { return }
+    guard let watch = watches[descriptor] else { return }
     watch.sources.removeAll { $0 === membership }
     if watch.sources.isEmpty {
       watches[descriptor] = nil
@@ -134,8 +123,7 @@ extension PollSet {
       // The descriptor may have been closed before its source was removed: then the kernel has forgotten it already.
       try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
     } else {
-      try? apply(&watch, descriptor, isNew: false)
-      watches[descriptor] = watch
+      try? apply(watch, descriptor, isNew: false)
     }
   }
 
@@ -143,7 +131,7 @@ extension PollSet {
   ///
   /// A number that was closed and used again stands in our table and not in the kernel's, or the other way round. The old file
   /// may live on under another number; what the kernel says of it is stray from now on.
-  private func apply(_ watch: inout Watch, _ descriptor: Int32, isNew: Bool) throws(SystemError) {
+  private func apply(_ watch: Watch, _ descriptor: Int32, isNew: Bool) throws(SystemError) {
     do {
       try control(epoll, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, watch)
     } catch {
@@ -185,7 +173,7 @@ extension PollSet {
   private func makeAnew() {
     do throws(SystemError) {
       let fresh = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle)
-      for (descriptor, watch) in watches {
+      for (descriptor, watch) in watches.all {
         do throws(SystemError) {
           try control(fresh, EPOLL_CTL_ADD, descriptor, watch)
         } catch {
@@ -221,7 +209,7 @@ extension PollSet {
   /// Whether some source is to be told of what was found.
   private func hasTaker(_ found: Ready) -> Bool {
     guard let watch = watches[found.descriptor], watch.serial == found.serial else { return false }
-    return watch.sources.contains { !watch.events(found, for: $0.item).isEmpty }
+    return watch.hasTaker(found)
   }
 
   private func isStillReady(_ found: Ready) -> Bool {
@@ -245,16 +233,7 @@ extension PollSet {
     discardStaleReadiness(services)
     guard !ready.isEmpty else { return nil }
     let found = ready.takeFirst()
-    guard let watch = watches[found.descriptor] else { return nil }
-    for offset in 1...watch.sources.count {
-      let turn = (watch.turn + offset) % watch.sources.count
-      let source = watch.sources[turn].item
-      let events = watch.events(found, for: source)
-      guard !events.isEmpty else { continue }
-      watches[found.descriptor]?.turn = turn
-      return (source, events)
-    }
-    return nil
+    return watches[found.descriptor]?.takeTurn(found)
   }
 }
 
