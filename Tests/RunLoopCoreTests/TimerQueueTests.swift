@@ -23,27 +23,30 @@ struct TimerQueueTests {
         let set = Tick(nanoseconds: Int64(insertion))
         let timer = Timer(tick: set, interval: random.oneIn(2) ? 0 : 20, tolerance: tolerance) { _ in }
         timer.tick = tick
-        mode.insert(timer, slot: timer.slots.insert(mode), insertion: insertion)
+        timer.slots.insert(mode, insertion: insertion)
+        mode.insert(timer)
         timers.append(timer)
         insertions[timer] = insertion
       case (4..<6, let timer?):
-        mode.remove(timer, slot: 0)
-        timer.slots.remove(0)
+        mode.remove(timer)
+        timer.slots.remove(mode)
         timer.isFiring = false
         timers.removeAll { $0 == timer }
       case (6..<8, let timer?) where !timer.isFiring:
         timer.tick = tick
-        mode.timers.move(timer, slot: 0, insertion: insertion)
+        timer.slots.setInsertion(insertion, in: mode)
+        mode.timers.move(timer)
         insertions[timer] = insertion
       case (8..<10, let timer?):
         setTolerance(of: timer, to: random.oneIn(2) ? 0 : Int64(random.below(40) - 5), in: mode)
       case (10, let timer?) where !timer.isFiring:
         timer.isFiring = true
-        mode.timers.beginFiring(timer, slot: 0)
+        mode.timers.beginFiring(timer)
       case (11, let timer?) where timer.isFiring:
         timer.isFiring = false
         timer.tick = tick
-        mode.timers.move(timer, slot: 0, insertion: insertion)
+        timer.slots.setInsertion(insertion, in: mode)
+        mode.timers.endFiring(timer)
         insertions[timer] = insertion
       default: break
       }
@@ -55,14 +58,14 @@ struct TimerQueueTests {
       #expect((mode.timers.firstDeadline == nil) == timers.isEmpty)
       #expect(mode.timers.wakeTick == waiting.map(\.latestTick).min() ?? .never)
       var due: ContiguousArray<DeadlineHeap<Timer>.Due> = []
-      mode.timers.due.collect(dueAt: tick, into: &due)
+      mode.timers.collect(dueAt: tick, into: &due)
       let expected = waiting.filter { $0.tick <= tick }
         .sorted { ($0.tick, insertions[$0] ?? 0) < ($1.tick, insertions[$1] ?? 0) }
       #expect(due.map(\.member) == expected)
       #expect(mode.timerCount == timers.count)
       #expect(Set(mode.timers.all) == Set(timers) && mode.timers.all.count == timers.count)
     }
-    for timer in timers { mode.remove(timer, slot: 0) }
+    for timer in timers { mode.remove(timer) }
     #expect(mode.timers.firstTick == .never && mode.timers.wakeTick == .never && !mode.timers.hasTolerance)
     mode.timers.checkInvariants()
   }
@@ -72,7 +75,7 @@ struct TimerQueueTests {
     timer.storeTolerance(nanoseconds)
     let has = timer.usableTolerance > 0
     if had != has { mode.timers.countTolerant(has ? 1 : -1) }
-    mode.timers.moveLatest(timer, slot: 0)
+    mode.timers.moveLatest(timer)
   }
 
   // R99b
@@ -149,7 +152,7 @@ struct TimerQueueTests {
     loop.table.withLock { table in
       for mode in table.modes.values {
         mode.timers.checkInvariants()
-        precondition(mode.timerCount == timers.count { $0.slots.index(of: mode) != nil }, "a timer is not counted")
+        precondition(mode.timerCount == timers.count { $0.slots[mode] != nil }, "a timer is not counted")
       }
     }
   }

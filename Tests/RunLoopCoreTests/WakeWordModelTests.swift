@@ -16,7 +16,8 @@ struct WakeWordModelTests {
       switch random.below(12) {
       case 0 where plain.isAwake && plain.runs.count < 4: event = .beginRun
       case 1 where plain.isAwake && !plain.runs.isEmpty: event = .endRun(before: around.removeLast())
-      case 2...3 where plain.isAwake && !plain.runs.isEmpty: event = .beginPass
+      case 2...3 where plain.isAwake && !plain.runs.isEmpty:
+        event = random.oneIn(2) ? .beginPass : .beginPassAfterLook
       case 4...5 where plain.isAwake && plain.listens:
         event = .announceSleep([.futex, .virtual, .epoll][random.below(3)])
       case 6: event = .awaken
@@ -92,6 +93,7 @@ private struct PlainWord {
     case .beginPass:
       runs[runs.count - 1].listens = true
       runs[runs.count - 1].isLate = false
+    case .beginPassAfterLook: runs[runs.count - 1] = Run()
     case .announceSleep(let sleeper): self.sleeper = sleeper
     case .awaken: sleeper = .nobody
     case .endWait:

@@ -7,6 +7,7 @@
 //     valgrind --tool=callgrind costs moves 100000       the dates of 10,000 timers are moved; again with 200000
 //     valgrind --tool=callgrind costs removals 100000    one of 100,000 timers is removed, moved and added
 //     valgrind --tool=callgrind costs makes 100000       one of 100,000 timers is ended, and another made and added
+//     valgrind --tool=callgrind costs reads 20000        a descriptor that is ready in each pass
 //     costs descriptors                     what `ls -l /proc/PID/fd` shows: idle loops, a watching one, many that are gone
 
 import Glibc
@@ -93,6 +94,21 @@ nonisolated func passes(_ count: Int, observers: Bool) {
   itself.withLock { $0 = nil }
 }
 
+nonisolated func reads(_ count: Int) {
+  let loop = RunLoop.current
+  let counter = Counter()
+  var ends: [Int32] = [0, 0]
+  pipe(&ends)
+  close(ends[1])
+  let source = RunLoop.DescriptorSource(descriptor: ends[0], events: .readable) { _, _ in
+    if counter.add() == count { loop.stop() }
+  }
+  do { try loop.add(source, forMode: .default) } catch { print(error) }
+  let start = nanoseconds()
+  loop.runUntilStopped()
+  report("pass that serves a descriptor", count, start)
+}
+
 nonisolated func descriptors(_ count: Int) {
   func list(_ title: String) {
     print("\(title):")
@@ -148,8 +164,9 @@ case "posts": onOtherThread { posts(count ?? 100_000) }
 case "timers": onOtherThread { timers(count ?? 1000) }
 case "passes": onOtherThread { passes(count ?? 1_000_000, observers: false) }
 case "observed-passes": onOtherThread { passes(count ?? 1_000_000, observers: true) }
+case "reads": onOtherThread { reads(count ?? 100_000) }
 case "moves": onOtherThread { liveTimers(count ?? 1_000_000, among: 10_000, mode) }
 case "removals", "makes": onOtherThread { liveTimers(count ?? 1_000_000, among: 100_000, mode) }
 case "descriptors": descriptors(count ?? 1000)
-default: print("costs posts | timers | passes | observed-passes | moves | removals | makes | descriptors [COUNT]")
+default: print("costs posts | timers | passes | observed-passes | moves | removals | makes | reads | descriptors [COUNT]")
 }

@@ -109,6 +109,13 @@ static inline int64_t crl_monotonic_nanoseconds(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+// The monotonic clock as it was at the system's last clock tick, which is some milliseconds ago.
+static inline int64_t crl_coarse_nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 // The wall clock, in nanoseconds since 1970.
 static inline int64_t crl_wall_nanoseconds(void) {
   struct timespec now;

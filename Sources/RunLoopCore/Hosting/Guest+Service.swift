@@ -96,7 +96,7 @@ extension RunLoop.Guest {
     guard !isEnding else { return finish() }
     state = .servicing
     // A wake-up that came after the pass had looked is answered by one more.
-    let isLate = loop.word.apply(.beginPass).before.isLate
+    let isLate = loop.beginPass()
     var isAsleep = false
     let polls = isLate || loop.isRunnable(table) || loop.stopFlag.isSet
     if !polls {

@@ -40,8 +40,8 @@ final class Membership<Item: AnyObject>: @unchecked Sendable {
   ///
   /// Guarded by the loop's table lock.
   @exclusivity(unchecked) var isQueued = false
-  @exclusivity(unchecked) fileprivate unowned(unsafe) var next: Membership<Item>?
-  @exclusivity(unchecked) fileprivate unowned(unsafe) var previous: Membership<Item>?
+  @exclusivity(unchecked) fileprivate var next: Unmanaged<Membership<Item>>?
+  @exclusivity(unchecked) fileprivate var previous: Unmanaged<Membership<Item>>?
   /// False once the item has left the mode.
   ///
   /// Guarded by the loop's table lock.
@@ -102,8 +102,8 @@ struct Memberships<Item: AnyObject> {
 /// A list through the memberships themselves, which belong to the mode. It is guarded by the loop's table lock, and an item
 /// leaves it when it leaves the mode.
 struct ReadyList<Item: AnyObject> {
-  private unowned(unsafe) var first: Membership<Item>?
-  private unowned(unsafe) var last: Membership<Item>?
+  private var first: Unmanaged<Membership<Item>>?
+  private var last: Unmanaged<Membership<Item>>?
 
   var isEmpty: Bool { first == nil }
 
@@ -112,10 +112,11 @@ struct ReadyList<Item: AnyObject> {
   /// O(1).
   mutating func enqueue(_ membership: Membership<Item>) {
     guard membership.isActive, !membership.isQueued else { return }
+    let added = Unmanaged.passUnretained(membership)
     membership.isQueued = true
     membership.previous = last
-    if let last { last.next = membership } else { first = membership }
-    last = membership
+    if let last { last._withUnsafeGuaranteedRef { $0.next = added } } else { first = added }
+    last = added
   }
 
   /// Takes an item out, if it stands here.
@@ -124,42 +125,41 @@ struct ReadyList<Item: AnyObject> {
   mutating func remove(_ membership: Membership<Item>) {
     guard membership.isQueued else { return }
     membership.isQueued = false
-    let next = membership.next
-    if let previous = membership.previous { previous.next = next } else { first = next }
-    if let next { next.previous = membership.previous } else { last = membership.previous }
+    let (previous, next) = (membership.previous, membership.next)
+    if let previous { previous._withUnsafeGuaranteedRef { $0.next = next } } else { first = next }
+    if let next { next._withUnsafeGuaranteedRef { $0.previous = previous } } else { last = previous }
     membership.next = nil
     membership.previous = nil
   }
 
   /// The first item, if it is the only one.
   var only: Item? {
-    guard let first, first.next == nil else { return nil }
-    return first.item
+    @inline(__always) get { first?._withUnsafeGuaranteedRef { $0.next == nil ? $0.item : nil } }
   }
 
   /// Takes the first item that has something to do; those in front of it that have nothing leave the list.
   mutating func takeFirst(unless isIdle: (Item) -> Bool) -> Membership<Item>? {
-    guard let found = peekFirst(unless: isIdle) else { return nil }
+    guard peekFirst(unless: isIdle), let found = first?.takeUnretainedValue() else { return nil }
     remove(found)
     return found
   }
 
-  /// Finds the first item that has something to do; those in front of it that have nothing leave the list.
-  mutating func peekFirst(unless isIdle: (Item) -> Bool) -> Membership<Item>? {
-    while let membership = first {
-      if !isIdle(membership.item) { return membership }
-      remove(membership)
+  /// Whether an item has something to do; those in front of the first such that have nothing leave the list.
+  mutating func peekFirst(unless isIdle: (Item) -> Bool) -> Bool {
+    while let first {
+      if first._withUnsafeGuaranteedRef({ !isIdle($0.item) }) { return true }
+      remove(first.takeUnretainedValue())
     }
-    return nil
+    return false
   }
 
   /// Calls `body` with each item that has something to do; the others leave the list.
   ///
   /// O(n).
   mutating func forEach(unless isIdle: (Item) -> Bool, _ body: (Item) -> Void) {
-    var next = first
+    var next = first?.takeUnretainedValue()
     while let membership = next {
-      next = membership.next
+      next = membership.next?.takeUnretainedValue()
       if isIdle(membership.item) { remove(membership) } else { body(membership.item) }
     }
   }

@@ -2,7 +2,13 @@
 
 extension Timer {
   /// How long the loop may sleep for this timer.
+  @inline(__always)
   var latestTick: Tick { tick + usableTolerance }
+  /// The date as it was set.
+  var setTick: Tick { slots.rare?.setTick ?? tick }
+  /// The nanoseconds by which the loop may be late.
+  @inline(__always)
+  var usableTolerance: Int64 { slots.rare?.tolerance ?? 0 }
 
   /// A date that a timer is given.
   enum NewDate {
@@ -11,25 +17,39 @@ extension Timer {
     case wall(Double)
   }
 
+  @inline(__always)
   func move(to date: NewDate) {
-    lock.lock()
-    guard lease.isOpen else { return lock.unlock() }
-    let loop = loop
-    let waiter = loop?.waiter ?? RunLoop.currentWaiter
-    let (tick, wallDate): (Tick, Double?) =
-      switch date {
-      case .tick(let tick): (tick, nil)
-      case .wall(let date): (Tick(wallDate: date, offset: waiter.wallOffset), date)
-      }
-    let now = waiter.now
-    let rearms = update(in: loop, keepsTurn: false) {
-      setTick = tick
-      self.tick = max(tick, now)
+    let rearms = guarded { home -> Bool in
+      guard lease.isOpen else { return false }
+      let (tick, wallDate): (Tick, Double?) =
+        switch date {
+        case .tick(let tick): (tick, nil)
+        case .wall(let date):
+          (Tick(wallDate: date, offset: (home?.waiter ?? RunLoop.currentWaiter).wallOffset), date)
+        }
+      let now = home?.now(unlessAheadOf: tick) ?? RunLoop.currentNow(unlessAheadOf: tick)
       if isFiring { wasMoved = true }
+      setDate(tick, past: now, wallDate: wallDate)
+      return home?.rekey(self) ?? false
     }
-    knownWallDate = wallDate
-    lock.unlock()
-    if rearms { loop?.post() }
+    if rearms { bound?.post() }
+  }
+
+  /// Stores a date.
+  ///
+  /// Under the guarding lock.
+  @inline(__always)
+  private func setDate(_ tick: Tick, past now: Tick, wallDate: Double?) {
+    self.tick = max(tick, now)
+    let setTick = tick < now ? tick : nil
+    if let rare = slots.rare {
+      rare.setTick = setTick
+      rare.knownWallDate = wallDate
+    } else if setTick != nil || wallDate != nil {
+      let rare = slots.makeRare()
+      rare.setTick = setTick
+      rare.knownWallDate = wallDate
+    }
   }
 
   /// The date by the wall clock, in seconds since 2001.
@@ -39,51 +59,50 @@ extension Timer {
   /// the wall clock does not move the timer. What is not a number is never due. Any thread.
   package var wallDate: Double {
     get {
-      lock.lock()
-      defer { lock.unlock() }
-      if let knownWallDate { return knownWallDate }
-      let date = setTick.wallDate(offset: (loop?.waiter ?? RunLoop.currentWaiter).wallOffset)
-      knownWallDate = date
-      return date
+      guarded { home in
+        if let known = slots.rare?.knownWallDate { return known }
+        let date = setTick.wallDate(offset: (home?.waiter ?? RunLoop.currentWaiter).wallOffset)
+        slots.makeRare().knownWallDate = date
+        return date
+      }
     }
     set { move(to: .wall(newValue)) }
   }
 
-  /// Changes the date and with it the places in a loop's heaps.
-  ///
-  /// Under the timer's lock; true if the loop sleeps too long for the new date.
-  private func update(in loop: RunLoop?, keepsTurn: Bool, _ change: () -> Void) -> Bool {
-    if let loop { return loop.rekey(self, keepsTurn: keepsTurn, after: change) }
-    change()
-    return false
+  func setTolerance(_ nanoseconds: Int64) {
+    let rearms = guarded { home -> Bool in
+      guard let home else {
+        storeTolerance(nanoseconds)
+        return false
+      }
+      return home.setTolerance(of: self, to: nanoseconds)
+    }
+    if rearms { bound?.post() }
   }
 
-  func setTolerance(_ nanoseconds: Int64) {
-    lock.lock()
-    let loop = loop
-    let rearms = loop?.setTolerance(of: self, to: nanoseconds) ?? false
-    if loop == nil { storeTolerance(nanoseconds) }
-    lock.unlock()
-    if rearms { loop?.post() }
+  /// Stores a tolerance.
+  ///
+  /// Under the guarding lock.
+  func storeTolerance(_ nanoseconds: Int64) {
+    let usable = max(0, interval == 0 ? nanoseconds : min(nanoseconds, interval / 2))
+    if usable > 0 || slots.rare != nil { slots.makeRare().tolerance = usable }
   }
 
   /// Ends the firing of a repeating timer: keeps a date that was set meanwhile, or goes on to the next of its phase.
   ///
-  /// Gives the loop that must be woken for it: the call-out may have moved the timer to another one. One that was ended keeps
-  /// its date.
-  func endFiring(at now: Tick, makingUpMissedTicks: Bool) -> RunLoop? {
-    lock.lock()
-    defer { lock.unlock() }
-    let rearms = update(in: loop, keepsTurn: wasMoved) {
+  /// One that was ended keeps its date. The call-out may have moved the timer to another loop.
+  func endFiring(at now: Tick, makingUpMissedTicks: Bool) {
+    let rearms = guarded { home in
       isFiring = false
+      let keepsTurn = wasMoved
       if !wasMoved, lease.isOpen {
-        tick = makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval)
-        setTick = tick
-        knownWallDate = nil
+        setDate(
+          makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval), past: .distantPast, wallDate: nil)
       }
       wasMoved = false
+      return home?.takeBack(self, keepsTurn: keepsTurn) ?? false
     }
-    return rearms ? loop : nil
+    if rearms { bound?.post() }
   }
 }
 
@@ -105,8 +124,8 @@ extension Timer {
     let seconds = repeats ? Timer.usableSeconds(interval) : 0
     self.init(
       tick: Tick(wallDate: wallDate, offset: RunLoop.currentWaiter.wallOffset), wallDate: wallDate,
-      interval: Int64(saturatingSeconds: seconds), timeInterval: seconds, tolerance: 0, attachment: attachment,
-      block: block)
+      interval: Int64(saturatingSeconds: seconds), timeInterval: seconds, tolerance: 0, block: block)
+    if let attachment { attach(attachment) }
   }
 
   /// Makes a timer that is in no mode yet and first fires after `timeInterval` seconds.
@@ -119,7 +138,8 @@ extension Timer {
     self.init(
       tick: RunLoop.currentWaiter.now + Int64(saturatingSeconds: seconds),
       interval: repeats ? Int64(saturatingSeconds: seconds) : 0, timeInterval: repeats ? seconds : 0, tolerance: 0,
-      attachment: attachment, block: block)
+      block: block)
+    if let attachment { attach(attachment) }
   }
 
   /// The interval that an interval of Foundation's spelling means.

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A closure that a loop calls at a date, once or again and again.
 ///
 /// Dates are of the monotonic clock: a change of the wall clock does not move them. A repeating timer keeps its phase: when
@@ -6,67 +8,57 @@
 ///
 /// The corresponding Core Foundation type is `CFRunLoopTimer`.
 public final class Timer: @unchecked Sendable, Hashable {
-  // Sendable: all variables but the contents are guarded by the lock, and, while the timer is in a loop, written under the
-  // loop's table lock too, but for the known wall date; the contents are guarded by the lease.
+  // Sendable: `home` says what guards the variables; the body and what is attached are guarded by the lease.
 
   let lock = Lock()
   let lease = Lease()
+  /// The loop that the timer is bound to or was last, and whose table lock then guards all variables; zero: the timer's own
+  /// lock does.
+  ///
+  /// It changes under the timer's lock, and under the lock of the table that it names.
+  let homeAddress: Atomic<UInt>
   /// Nanoseconds between two dates; zero: the timer fires once.
   let interval: Int64
-  /// Seconds between two dates, as they were given; zero for a timer that fires once.
-  ///
-  /// Any thread.
-  ///
-  /// The corresponding Core Foundation function is `CFRunLoopTimerGetInterval`.
-  public let timeInterval: Double
-  /// The loop that the timer is bound to: it is in one of its modes or among its common items.
-  var loop: RunLoop?
-  var slots = TimerSlots()
+  @exclusivity(unchecked) var slots = TimerSlots()
   /// When the timer is due.
   ///
   /// A date in the past counts from when it was set.
-  var tick: Tick
-  /// The date as it was set.
-  var setTick: Tick
-  /// The nanoseconds by which the loop may be late.
-  private(set) var usableTolerance: Int64 = 0
-  /// The present date by the wall clock: as it was set, or as it was when somebody first asked.
-  var knownWallDate: Double?
-  var isCommon = false
+  @exclusivity(unchecked) var tick: Tick
+  private var hasAttachment = false
+  @exclusivity(unchecked) var isCommon = false
   /// Whether the loop is calling it: it stands in no heap meanwhile.
-  var isFiring = false
+  @exclusivity(unchecked) var isFiring = false
   /// Whether it was given a date while it fired.
-  var wasMoved = false
-  private var contents: Contents?
+  @exclusivity(unchecked) var wasMoved = false
+  @exclusivity(unchecked) private var body: Body?
 
-  /// What the timer keeps alive until it ends.
-  private struct Contents {
-    let block: @Sendable (Timer) -> Void
-    let attachment: Attachment?
-  }
-
-  /// What its maker has attached to a timer; most have nothing.
-  private final class Attachment: Sendable {
-    let value: any Sendable
-
-    init(_ value: any Sendable) { self.value = value }
+  private struct Body {
+    let call: @Sendable (Timer) -> Void
   }
 
   init(
     tick: Tick, wallDate: Double? = nil, interval: Int64, timeInterval: Double? = nil, tolerance: Int64,
-    attachment: (any Sendable)? = nil, block: @escaping @Sendable (Timer) -> Void
+    block: @escaping @Sendable (Timer) -> Void
   ) {
-    self.setTick = tick
-    self.tick = max(tick, RunLoop.currentWaiter.now)
-    self.knownWallDate = wallDate
     self.interval = interval
-    self.timeInterval = timeInterval ?? Double(interval) / 1e9
-    self.contents = Contents(block: block, attachment: attachment.map(Attachment.init))
-    storeTolerance(tolerance)
+    self.tick = tick
+    self.body = Body(call: block)
+    // Who makes a timer mostly adds it to the loop of his own thread.
+    homeAddress = Atomic(RunLoop.retainedCurrentAddress())
+    let now = RunLoop.currentNow(unlessAheadOf: tick)
+    if tick < now {
+      self.tick = now
+      slots.makeRare().setTick = tick
+    }
+    if let wallDate { slots.makeRare().knownWallDate = wallDate }
+    if let timeInterval, timeInterval != Double(interval) / 1e9 { slots.makeRare().timeInterval = timeInterval }
+    if tolerance > 0 { storeTolerance(tolerance) }
     if Sabotage.isPossible, let loop = RunLoop.currentIfMade, loop.sabotage.contains(.newTimersAdded) {
       loop.add(self, forMode: .default)
     }
   }
+
+  deinit { RunLoop.unmanaged(at: homeAddress.load(ordering: .relaxed))?.release() }
 
   /// Makes a timer that is in no mode yet.
   ///
@@ -136,7 +128,7 @@ extension Timer {
   ///
   /// The corresponding Core Foundation functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
   public var deadline: SuspendingClock.Instant {
-    get { lock.withLock { setTick }.instant }
+    get { guarded { _ in setTick }.instant }
     set { move(to: .tick(Tick(newValue))) }
   }
 
@@ -146,9 +138,16 @@ extension Timer {
   /// late fire does not move the phase. Any thread. The corresponding Core Foundation functions are
   /// `CFRunLoopTimerGetTolerance` and `CFRunLoopTimerSetTolerance`.
   public var tolerance: Double {
-    get { Double(lock.withLock { usableTolerance }) / 1e9 }
+    get { Double(guarded { _ in usableTolerance }) / 1e9 }
     set { setTolerance(newValue.isNaN ? 0 : Int64(saturatingSeconds: newValue)) }
   }
+
+  /// Seconds between two dates, as they were given; zero for a timer that fires once.
+  ///
+  /// Any thread.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopTimerGetInterval`.
+  public var timeInterval: Double { guarded { _ in slots.rare?.timeInterval } ?? Double(interval) / 1e9 }
 
   /// Whether the timer can still fire.
   ///
@@ -171,12 +170,10 @@ extension Timer {
   /// The block is released at once, or when its running call-out has returned. Any thread; again: nothing. The
   /// corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
   public func invalidate() {
-    lock.lock()
     let closing = lease.close()
-    let loop = loop
-    lock.unlock()
     guard closing != .already else { return }
-    loop?.expel(self)
+    // Whoever adds the timer from now on finds it closed, under the lock that is taken here.
+    if !leaveHomeHere() { bound?.expel(self) }
     if closing == .release { releaseContents() }
   }
 }
@@ -186,29 +183,35 @@ extension Timer {
   ///
   /// Any thread.
   package var attachment: (any Sendable)? {
-    guard hold() else { return nil }
+    guard hasAttachment, hold() else { return nil }
     defer { letGo() }
-    return contents?.attachment?.value
+    return guarded { _ in slots.rare?.attachment }
+  }
+
+  /// Attaches something to a timer that nobody but its maker has yet.
+  func attach(_ value: any Sendable) {
+    slots.makeRare().attachment = value
+    hasAttachment = true
   }
 
   /// Calls the block unless the timer is invalid.
   func callOut() {
     guard lease.enter() else { return }
-    if let block = contents?.block { runLoopIsCallingOutToATimer(block, self) }
+    if let body { runLoopIsCallingOutToATimer(body.call, self) }
     letGo()
   }
 
-  private func releaseContents() {
-    let released = contents
-    contents = nil
+  func releaseContents() {
+    if hasAttachment { releaseAttachment() }
+    let released = body
+    body = nil
     withExtendedLifetime(released) {}
   }
 
-  /// Stores a tolerance.
-  ///
-  /// Under the timer's lock, and the loop's if there is one.
-  func storeTolerance(_ nanoseconds: Int64) {
-    usableTolerance = max(0, interval == 0 ? nanoseconds : min(nanoseconds, interval / 2))
+  @inline(never)
+  private func releaseAttachment() {
+    let released = guarded { _ in slots.rare?.takeAttachment() }
+    withExtendedLifetime(released) {}
   }
 }
 
@@ -218,47 +221,57 @@ extension Timer: RunLoopItem {
   func hold() -> Bool { lease.enter() }
   func letGo() { if lease.leave() { releaseContents() } }
   var isOpen: Bool { lease.isOpen }
-  func mayJoin(_ loop: RunLoop) -> Bool { self.loop == nil || self.loop === loop }
 
-  func setCommon(_ isCommon: Bool, of loop: RunLoop) {
-    self.isCommon = isCommon
-    rebind(to: loop)
+  func mayJoin(_ loop: RunLoop) -> Bool {
+    guard let home, home !== loop else { return true }
+    // A loop of the process that this one was forked from has nobody who could change what is bound to it.
+    let isBound = home.table.isOfParent ? self.isBound : home.table.withLock { _ in self.isBound }
+    guard !isBound else { return false }
+    // It cannot be bound to it meanwhile, as that takes this lock.
+    setHome(nil)
+    return true
   }
 
-  func modes(of loop: RunLoop) -> ShortList<ModeState> { self.loop === loop ? slots.modes : ShortList() }
-  func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { self.loop === loop && slots.index(of: mode) != nil }
+  func setCommon(_ isCommon: Bool, of loop: RunLoop) {
+    setHome(loop)
+    self.isCommon = isCommon
+  }
 
-  func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {
-    let slot = slots.insert(mode)
-    mode.insert(self, slot: slot, insertion: loop.nextInsertion())
-    rebind(to: loop)
+  func modes(of loop: RunLoop) -> ShortList<ModeState> { home === loop ? slots.modes : ShortList() }
+  func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { home === loop && slots[mode] != nil }
+
+  func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) { enter(mode, of: loop) }
+
+  func enter(_ mode: ModeState, of loop: RunLoop) {
+    setHome(loop)
+    slots.insert(mode, insertion: loop.nextInsertion())
+    mode.insert(self)
   }
 
   func leave(_ mode: ModeState, of loop: RunLoop) {
-    guard let slot = slots.index(of: mode) else { return }
-    mode.remove(self, slot: slot)
-    slots.remove(slot)
-    rebind(to: loop)
-  }
-
-  private func rebind(to loop: RunLoop) {
-    self.loop = slots.isEmpty && !isCommon ? nil : loop
+    mode.remove(self)
+    slots.remove(mode)
   }
 }
 
 extension Timer: DeadlineHeapMember {
-  func setPosition(_ position: Int32, slot: Int32, kind: DeadlineHeapKind) {
-    slots.setPosition(position, slot: slot, kind: kind)
+  @inline(__always)
+  func setPosition(_ position: Int32, in mode: ObjectIdentifier, kind: DeadlineHeapKind) {
+    slots.setPosition(position, in: mode, kind: kind)
+  }
+
+  @inline(__always)
+  func key(in mode: ObjectIdentifier, kind: DeadlineHeapKind) -> DeadlineKey {
+    DeadlineKey(tick: kind == .due ? tick : latestTick, insertion: slots[mode]?.insertion ?? 0)
   }
 }
 
 extension Timer: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
-    lock.lock()
-    let (firing, deadline, tolerance, loop) = (isFiring, setTick, usableTolerance, self.loop)
-    lock.unlock()
-    let now = (loop?.waiter ?? RunLoop.currentWaiter).now
+    let (firing, deadline, tolerance, now) = guarded { loop in
+      (isFiring, setTick, usableTolerance, (loop?.waiter ?? RunLoop.currentWaiter).now)
+    }
     let ahead = deadline + (now.nanoseconds == .min ? 0 : -now.nanoseconds)
     let next = deadline == .never ? "never" : "\(Double(ahead.nanoseconds) / 1e9) @ \(deadline.nanoseconds)"
     return "<Timer \(addressDescription(self))>{valid = \(yesOrNo(isValid)), firing = \(yesOrNo(firing)), "

@@ -1,63 +1,134 @@
 /// The modes that a timer is in and its places in their heaps: the first inline, as most timers are in one mode.
 ///
-/// A slot keeps its number as long as the timer is in its mode, because the heaps' entries carry it.
+/// What few timers have lies in an object of its own, so that the others are small.
 struct TimerSlots {
   struct Slot {
-    var mode: ModeState?
+    /// The mode's loop keeps it alive, and the timer that loop, as long as the timer is in the mode.
+    private let unmanagedMode: Unmanaged<ModeState>?
+    /// The timer's turn among those of the same date.
+    var insertion: UInt64
     var duePosition: Int32 = -1
     var latestPosition: Int32 = -1
 
+    init(_ mode: ModeState? = nil, insertion: UInt64 = 0) {
+      unmanagedMode = mode.map(Unmanaged.passUnretained)
+      self.insertion = insertion
+    }
+
+    var mode: ModeState? { unmanagedMode?.takeUnretainedValue() }
+    var isEmpty: Bool { unmanagedMode == nil }
+
+    /// Does something with the mode, which nobody need retain for it.
+    @inline(__always)
+    func withMode(_ body: (ModeState) -> Void) { unmanagedMode?._withUnsafeGuaranteedRef(body) }
+
+    @inline(__always)
+    func isOf(_ mode: ObjectIdentifier) -> Bool {
+      unmanagedMode.map { UInt(bitPattern: $0.toOpaque()) } == UInt(bitPattern: mode)
+    }
+
     func position(_ kind: DeadlineHeapKind) -> Int32 { kind == .due ? duePosition : latestPosition }
+
+    @inline(__always)
+    fileprivate mutating func setPosition(_ position: Int32, _ kind: DeadlineHeapKind) {
+      if kind == .due { duePosition = position } else { latestPosition = position }
+    }
   }
 
-  private var first = Slot()
-  private var others: ContiguousArray<Slot> = []
-  private(set) var count = 0
+  /// What few timers have.
+  final class Rare {
+    fileprivate(set) var others: ContiguousArray<Slot> = []
+    /// The date as it was set, if it had passed then.
+    var setTick: Tick?
+    /// The present date by the wall clock: as it was set, or as it was when somebody first asked.
+    var knownWallDate: Double?
+    /// The nanoseconds by which the loop may be late.
+    var tolerance: Int64 = 0
+    /// Seconds between two dates, as they were given, if nanoseconds do not say them.
+    var timeInterval: Double?
+    /// What its maker has attached to the timer.
+    var attachment: (any Sendable)?
 
-  var isEmpty: Bool { count == 0 }
-  /// One more than the largest slot number in use.
-  var end: Int32 { Int32(1 + others.count) }
+    func takeAttachment() -> (any Sendable)? {
+      defer { attachment = nil }
+      return attachment
+    }
+  }
 
-  subscript(slot: Int32) -> Slot { slot == 0 ? first : others[Int(slot) - 1] }
+  /// The first mode's slot; empty only if all are.
+  private(set) var first = Slot()
+  private(set) var rare: Rare?
+
+  var isEmpty: Bool { first.isEmpty }
+  var count: Int { isEmpty ? 0 : 1 + (rare?.others.count ?? 0) }
+
+  /// The rare parts, made if there are none.
+  mutating func makeRare() -> Rare {
+    if let rare { return rare }
+    let made = Rare()
+    rare = made
+    return made
+  }
 
   var modes: ShortList<ModeState> {
     var modes = ShortList<ModeState>()
-    for slot in 0..<end { if let mode = self[slot].mode { modes.append(mode) } }
+    forEachMode { modes.append($0) }
     return modes
   }
 
-  func index(of mode: ModeState) -> Int32? {
-    if first.mode === mode { return 0 }
-    return others.firstIndex { $0.mode === mode }.map { Int32($0 + 1) }
+  @inline(__always)
+  func forEachMode(_ body: (ModeState) -> Void) {
+    guard !isEmpty else { return }
+    first.withMode(body)
+    if rare != nil { forEachOther(body) }
   }
 
-  mutating func insert(_ mode: ModeState) -> Int32 {
-    count += 1
-    if first.mode == nil {
-      first.mode = mode
-      return 0
-    }
-    if let free = others.firstIndex(where: { $0.mode == nil }) {
-      others[free].mode = mode
-      return Int32(free + 1)
-    }
-    others.append(Slot(mode: mode))
-    return Int32(others.count)
+  @inline(never)
+  private func forEachOther(_ body: (ModeState) -> Void) {
+    if let rare { for slot in rare.others { slot.withMode(body) } }
   }
 
-  mutating func remove(_ slot: Int32) {
-    count -= 1
-    if slot == 0 { first = Slot() } else { others[Int(slot) - 1] = Slot() }
-    if first.mode == nil, count == 0 { others = [] }
+  /// The slot of a mode; nil if the timer is not in it.
+  @inline(__always)
+  subscript(mode: ModeState) -> Slot? { self[ObjectIdentifier(mode)] }
+
+  /// The slot of a mode; nil if the timer is not in it.
+  @inline(__always)
+  subscript(mode: ObjectIdentifier) -> Slot? {
+    if first.isOf(mode) { return first }
+    return rare?.others.first { $0.isOf(mode) }
+  }
+
+  mutating func insert(_ mode: ModeState, insertion: UInt64) {
+    let slot = Slot(mode, insertion: insertion)
+    if isEmpty { first = slot } else { makeRare().others.append(slot) }
+  }
+
+  mutating func remove(_ mode: ModeState) {
+    let mode = ObjectIdentifier(mode)
+    if first.isOf(mode) {
+      first = rare?.others.popLast() ?? Slot()
+    } else if let rare, let index = rare.others.firstIndex(where: { $0.isOf(mode) }) {
+      rare.others.remove(at: index)
+    }
   }
 
   @inline(__always)
-  mutating func setPosition(_ position: Int32, slot: Int32, kind: DeadlineHeapKind) {
-    switch (kind, slot) {
-    case (.due, 0): first.duePosition = position
-    case (.latest, 0): first.latestPosition = position
-    case (.due, _): others[Int(slot) - 1].duePosition = position
-    case (.latest, _): others[Int(slot) - 1].latestPosition = position
+  mutating func setInsertion(_ insertion: UInt64, in mode: ModeState) {
+    change(ObjectIdentifier(mode)) { $0.insertion = insertion }
+  }
+
+  @inline(__always)
+  mutating func setPosition(_ position: Int32, in mode: ObjectIdentifier, kind: DeadlineHeapKind) {
+    change(mode) { $0.setPosition(position, kind) }
+  }
+
+  @inline(__always)
+  private mutating func change(_ mode: ObjectIdentifier, _ body: (inout Slot) -> Void) {
+    if first.isOf(mode) {
+      body(&first)
+    } else if let rare, let index = rare.others.firstIndex(where: { $0.isOf(mode) }) {
+      body(&rare.others[index])
     }
   }
 }

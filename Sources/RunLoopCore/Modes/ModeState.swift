@@ -12,7 +12,7 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) private(set) var ports: [ObjectIdentifier: Membership<Port>] = [:]
   @exclusivity(unchecked) private(set) var descriptors: [ObjectIdentifier: Membership<RunLoop.DescriptorSource>] = [:]
   @exclusivity(unchecked) private(set) var observers: ContiguousArray<RunLoop.Observer> = []
-  @exclusivity(unchecked) var timers = TimerQueue()
+  @exclusivity(unchecked) var timers: TimerQueue
   @exclusivity(unchecked) private(set) var timerCount = 0
   @exclusivity(unchecked) var signalled = ReadyList<RunLoop.Source>()
   @exclusivity(unchecked) var readyPorts = ReadyList<Port>()
@@ -45,6 +45,9 @@ final class ModeState: @unchecked Sendable {
 
   init(_ name: RunLoop.Mode) {
     self.name = name
+    // Until it has an identity.
+    timers = TimerQueue(of: ObjectIdentifier(ModeState.self))
+    timers = TimerQueue(of: ObjectIdentifier(self))
   }
 
   /// Where the mode lies, for an atomic that names it.
@@ -118,16 +121,16 @@ extension ModeState {
     return membership
   }
 
-  func insert(_ timer: Timer, slot: Int32, insertion: UInt64) {
+  func insert(_ timer: Timer) {
     timerCount += 1
     countItems(1)
     mayHaveTimers.store(true, ordering: .relaxed)
     if timer.usableTolerance > 0 { timers.countTolerant(1) }
-    timers.insert(timer, slot: slot, insertion: insertion)
+    timers.insert(timer)
   }
 
-  func remove(_ timer: Timer, slot: Int32) {
-    timers.remove(timer, slot: slot)
+  func remove(_ timer: Timer) {
+    timers.remove(timer)
     if timer.usableTolerance > 0 { timers.countTolerant(-1) }
     timerCount -= 1
     countItems(-1)

@@ -11,6 +11,8 @@ struct ModeTable {
   }
 
   private(set) var modes: [RunLoop.Mode: ModeState] = [:]
+  /// The mode that was last asked for: mostly it is the next one too, and hashing its name would take longer than all else.
+  private var lastMode: ModeState?
   /// In the order in which they were made common.
   ///
   /// A mode is here by name before anything has made it a mode.
@@ -51,12 +53,21 @@ struct ModeTable {
     commonItems.values.sorted { $0.sequence < $1.sequence }.map(\.item)
   }
 
+  /// The mode of a name, if it has been made.
+  @inline(__always)
+  mutating func madeMode(_ name: RunLoop.Mode) -> ModeState? {
+    if let lastMode, lastMode.name == name { return lastMode }
+    guard let mode = modes[name] else { return nil }
+    lastMode = mode
+    return mode
+  }
+
   /// The mode of a name, made if there is none.
   ///
   /// The common pseudo-mode is never made.
   mutating func mode(_ name: RunLoop.Mode) -> ModeState {
+    if let mode = madeMode(name) { return mode }
     precondition(name != .common, "\(name) stands for modes and is none")
-    if let mode = modes[name] { return mode }
     let mode = ModeState(name)
     modes[name] = mode
     if commonNames.contains(name) {
@@ -153,14 +164,10 @@ struct ModeTable {
   /// Forgets that a port was added to any mode; false if it had not been.
   mutating func removeAdded(_ port: Port) -> Bool { addedPorts.removeValue(forKey: ObjectIdentifier(port)) != nil }
 
-  /// Whether the loop, if it sleeps, would sleep past a timer.
-  ///
-  /// Under the timer's lock too.
-  func sleepsTooLong(for timer: Timer, in mode: ModeState) -> Bool {
-    sleepingMode === mode && timer.latestTick < sleepDeadline
+  mutating func forget(_ name: RunLoop.Mode) {
+    modes[name] = nil
+    lastMode = nil
   }
-
-  mutating func forget(_ name: RunLoop.Mode) { modes[name] = nil }
 
   mutating func die() { isDead = true }
 }
@@ -169,7 +176,8 @@ struct ModeTable {
 final class GuardedModeTable: @unchecked Sendable {
   // Sendable: the table is guarded by the lock.
   private let lock = Lock()
-  @exclusivity(unchecked) private var table: ModeTable
+  /// The table, for those who hold its lock.
+  @exclusivity(unchecked) var underLock: ModeTable
   private let generation = ForkGeneration.current
   /// The default mode, which every loop has from the beginning.
   let defaultMode: ModeState
@@ -177,12 +185,24 @@ final class GuardedModeTable: @unchecked Sendable {
   init(mainQueueHandle: Int32? = nil) {
     var table = ModeTable(mainQueueHandle: mainQueueHandle)
     defaultMode = table.mode(.default)
-    self.table = table
+    self.underLock = table
+  }
+
+  /// Whether the loop, if it sleeps, would sleep past a timer.
+  ///
+  /// Under the lock that guards the timer, which is this table's.
+  @inline(__always)
+  func sleepsTooLong(for timer: Timer, in mode: ModeState) -> Bool {
+    // Field by field: the whole table would be copied.
+    underLock.sleepingMode === mode && timer.latestTick < underLock.sleepDeadline
   }
 
   /// Stops a forked child that uses a loop of its parent.
   @inline(__always)
   func checkFork() { generation.check() }
+
+  /// Whether the loop is of a process that this one was forked from.
+  var isOfParent: Bool { generation.isPast }
 
   @inline(__always)
   func withLock<Result, Failure: Error>(
@@ -191,6 +211,6 @@ final class GuardedModeTable: @unchecked Sendable {
     checkFork()
     lock.lock()
     defer { lock.unlock() }
-    return try body(&table)
+    return try body(&underLock)
   }
 }

@@ -75,9 +75,15 @@ final class Inbox: @unchecked Sendable {
   func drain(into drained: inout Arrivals) {
     precondition(drained.isEmpty, "the last drain has been sorted")
     lock.lock()
-    drained.lastSequence = arrivals.lastSequence
-    swap(&arrivals, &drained)
-    hasEntries.store(false, ordering: .relaxed)
+    // Exact under the lock.
+    if hasEntries.load(ordering: .relaxed) {
+      drained.lastSequence = arrivals.lastSequence
+      if !arrivals.own.isEmpty { swap(&arrivals.own, &drained.own) }
+      if !arrivals.common.isEmpty { swap(&arrivals.common, &drained.common) }
+      if !arrivals.shared.isEmpty { swap(&arrivals.shared, &drained.shared) }
+      if !arrivals.jobs.isEmpty { swap(&arrivals.jobs, &drained.jobs) }
+      hasEntries.store(false, ordering: .relaxed)
+    }
     lock.unlock()
   }
 

@@ -39,7 +39,7 @@ extension RunLoop {
       if mustGoOn(mode, keptAlive: hostLink != nil) { return false }
       if let set = mode.pollSet, hasReady(set, mode) { return false }
       let deadline = min(innermost.deadline, mode.timers.wakeTick)
-      return deadline == .never || deadline > waiter.now
+      return deadline == .never || deadline > tickNow
     }
   }
 

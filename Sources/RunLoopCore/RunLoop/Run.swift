@@ -12,6 +12,8 @@ struct Run {
   var returnsAfterSource = false
   /// Whether the coming pass may ask the main dispatch queue before it waits.
   var mayAskMainQueue = false
+  /// The last wait only looked, and the word has not been told that it is over.
+  var endsWaitLater = false
   /// How many runs are active.
   var depth = 0
 }

@@ -35,13 +35,13 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddTimer`.
   @discardableResult
-  public func add(_ timer: Timer, forMode mode: Mode) -> Bool { join(timer, mode) }
+  public func add(_ timer: Timer, forMode mode: Mode) -> Bool { addHere(timer, mode) ?? join(timer, mode) }
 
   /// Removes a timer from a mode, or, for ``Mode/common``, a common timer from every common mode.
   ///
   /// It stays valid and can be added again, here or elsewhere. O(log n) in the timers of each mode. Any thread. The corresponding Core Foundation function is
   /// `CFRunLoopRemoveTimer`.
-  public func remove(_ timer: Timer, forMode mode: Mode) { part(timer, mode) }
+  public func remove(_ timer: Timer, forMode mode: Mode) { if !removeHere(timer, mode) { part(timer, mode) } }
 
   /// Whether a timer is in a mode, or, for ``Mode/common``, among the common items.
   ///

@@ -58,6 +58,7 @@ extension RunLoop {
       for mode in item.modes(of: self) { leave(item, mode, &left, &table) }
       // An item that has moved on to another loop is none of this loop's business.
       if table.removeCommon(item) { item.setCommon(false, of: self) }
+      if table.isDead, let timer = item as? Timer, timer.isAt(self) { timer.setHome(nil) }
       if let port = item as? Port, table.removeAdded(port) { port.places.setAdopted(false, by: self) }
     }
     item.unlockItem()
@@ -202,7 +203,7 @@ extension RunLoop {
   /// Under both locks.
   private func needsLook(_ item: some RunLoopItem, _ sleeping: ModeState, _ table: ModeTable) -> Bool {
     switch item {
-    case let timer as Timer: table.sleepsTooLong(for: timer, in: sleeping)
+    case let timer as Timer: self.table.sleepsTooLong(for: timer, in: sleeping)
     // A loop that sleeps elsewhere is to go on in the epoll set that has been made.
     case is DescriptorSource: table.waitingIn !== sleeping.pollSet
     default: !sleeping.readyPorts.isEmpty

@@ -4,7 +4,7 @@ extension RunLoop {
   /// The passes of one run: the ten steps of the documents, in their order.
   func makePasses(_ mode: ModeState) -> RunResult {
     while true {
-      word.apply(.beginPass)
+      beginPass()
       notify(.beforeTimers, mode)
       notify(.beforeSources, mode)
       performBlocks(mode)
@@ -29,8 +29,20 @@ extension RunLoop {
   }
 }
 
-// What the pass asks.
+// What the pass asks and notes.
 extension RunLoop {
+  /// Makes wake-ups count for the coming wait, from now on; true if one has come since the last wait was over.
+  @inline(__always)
+  @discardableResult
+  func beginPass() -> Bool {
+    let afterLook = innermost.endsWaitLater
+    innermost.endsWaitLater = false
+    // Mostly there is nothing to change after a wait that only looked.
+    if afterLook, word.state == .listening { return false }
+    let before = word.apply(afterLook ? .beginPassAfterLook : .beginPass).before
+    return before.isLate || (afterLook && before.isWoken)
+  }
+
   /// Whether the mode has nothing that keeps it alive: no source, port or timer, no main queue, and no block that
   /// it could run.
   @inline(__always)
@@ -53,7 +65,7 @@ extension RunLoop {
 
   @inline(__always)
   private var isTimeOver: Bool {
-    innermost.polls || (innermost.deadline != .never && waiter.now >= innermost.deadline)
+    innermost.polls || (innermost.deadline != .never && tickNow >= innermost.deadline)
   }
 
   /// Answers a stop of the innermost run, of the mode, or of every run.
@@ -78,7 +90,12 @@ extension RunLoop {
     } else {
       sleep(mode)
     }
-    word.apply(.endWait)
+    if polls, !word.state.isWoken {
+      // There is nothing to answer, and the beginning of the next pass makes up for the end of this wait.
+      innermost.endsWaitLater = true
+    } else {
+      word.apply(.endWait)
+    }
     waiting.store(false, ordering: .relaxed)
   }
 
@@ -87,6 +104,8 @@ extension RunLoop {
   /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are none: then the loop
   /// sleeps on.
   private func sleep(_ mode: ModeState) {
+    // What an earlier wait has found lies ready: no sleep need be announced.
+    guard !lookForReadiness(mode) else { return }
     var isOver = false
     var hasWaited = false
     while !isOver {
@@ -131,9 +150,9 @@ extension RunLoop {
         guard !hasReady(set, mode) else { return .never }
       }
       var deadline = min(innermost.deadline, mode.timers.wakeTick)
-      if sabotage.contains(.sleepInSlices) { deadline = min(deadline, waiter.now + 1_000_000_000) }
+      if sabotage.contains(.sleepInSlices) { deadline = min(deadline, tickNow + 1_000_000_000) }
       if deadline != .never {
-        let now = waiter.now
+        let now = tickNow
         guard deadline > now else { return .never }
         lastSleepBegan = min(lastSleepBegan, now)
       }
@@ -153,6 +172,12 @@ extension RunLoop {
   func mustGoOn(_ mode: ModeState, keptAlive: Bool = false) -> Bool {
     findSignalled(mode) || findReadyPort(mode) || stopFlag.isSet || mode.isStopped.load(ordering: .relaxed)
       || (mode.itemCount.load(ordering: .relaxed) == 0 && !isServingMainQueue(mode) && !keptAlive)
+  }
+
+  /// Whether an earlier wait has found a descriptor that is still to be served.
+  @inline(__always)
+  private func lookForReadiness(_ mode: ModeState) -> Bool {
+    mode.isWatching.load(ordering: .relaxed) && table.withLock { _ in mode.pollSet.map { hasReady($0, mode) } ?? false }
   }
 
   /// Asks the kernel once what is ready, without waiting.

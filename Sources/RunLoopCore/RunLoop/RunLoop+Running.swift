@@ -75,7 +75,7 @@ extension RunLoop {
     let outerStop = stopFlag.begin()
     let outerWord = word.apply(.beginRun).before
     innermost = Run(
-      mode: mode, deadline: timeout == .max || polls ? .never : waiter.now + timeout, polls: polls,
+      mode: mode, deadline: timeout == .max || polls ? .never : tickNow + timeout, polls: polls,
       returnsAfterSource: returnsAfterSource, depth: outer.depth + 1)
 
     notify(.entry, mode)

@@ -8,7 +8,10 @@ extension RunLoop {
   func notify(_ activity: Activity, _ mode: ModeState) {
     if tracer.isOn { trace(.activity(activity), mode) }
     guard let observers = mode.observers(of: activity, of: self) else { return }
-    for observer in observers { observer.call(activity) }
+    // The list holds them, and this call the list: none of them need be retained.
+    observers.withUnsafeBufferPointer { list in
+      for index in list.indices { Unmanaged.passUnretained(list[index])._withUnsafeGuaranteedRef { $0.call(activity) } }
+    }
   }
 
   /// Performs the marked sources of the mode in their order; true if one performed.
@@ -183,7 +186,7 @@ extension RunLoop {
   ///
   /// Under the table's lock.
   func findSignalled(_ mode: ModeState) -> Bool {
-    if mode.signalled.peekFirst(unless: { $0.unlist() }) != nil { return true }
+    if mode.signalled.peekFirst(unless: { $0.unlist() }) { return true }
     mode.mayHaveSignalled.store(false, ordering: .relaxed)
     return false
   }
@@ -192,7 +195,7 @@ extension RunLoop {
   ///
   /// Under the table's lock.
   func findReadyPort(_ mode: ModeState) -> Bool {
-    if mode.readyPorts.peekFirst(unless: { !$0.hasMessage }) != nil { return true }
+    if mode.readyPorts.peekFirst(unless: { !$0.hasMessage }) { return true }
     mode.mayHaveReadyPorts.store(false, ordering: .relaxed)
     return false
   }

@@ -7,49 +7,51 @@ extension RunLoop {
   /// date, or that a nested run has fired, is passed over.
   func fireDueTimers(_ mode: ModeState) -> Bool {
     guard mode.mayHaveTimers.load(ordering: .relaxed) else { return false }
-    let now = waiter.now
+    let now = tickNow
     let start = dueTimers.count
-    let hasTolerance = table.withLock { _ in
-      mode.timers.due.collect(dueAt: now, into: &dueTimers)
-      return mode.timers.hasTolerance
+    var index = table.withLock { _ -> Int? in
+      mode.timers.collect(dueAt: now, into: &dueTimers)
+      guard dueTimers.count > start else { return nil }
+      if mode.timers.hasTolerance { countSavedWakeUps(dueTimers[start...]) }
+      return beginFiring(from: start, now: now)
     }
     guard dueTimers.count > start else { return false }
-    if hasTolerance { countSavedWakeUps(dueTimers[start...]) }
-    for index in start..<dueTimers.count {
-      let timer = dueTimers[index].member
-      guard beginFiring(timer, now: now) else { continue }
+    while let fired = index {
+      let timer = dueTimers[fired].member
       trace(.callOut(.timer), mode)
       timer.callOut()
       trace(.callOutEnded(.timer), mode)
       endFiring(timer)
+      guard fired + 1 < dueTimers.count else { break }
+      index = table.withLock { _ in beginFiring(from: fired + 1, now: now) }
     }
     // One by one: the last reference to a timer may go here, and what that runs may run the loop.
     while dueTimers.count > start { _ = dueTimers.removeLast() }
     return true
   }
 
-  private func beginFiring(_ timer: Timer, now: Tick) -> Bool {
-    timer.lock.withLock {
+  /// Begins to fire the first of the collected timers that still is to fire, and says which; nil if none is.
+  ///
+  /// Under the table's lock, which guards the timers that are bound to this loop.
+  private func beginFiring(from start: Int, now: Tick) -> Int? {
+    for index in start..<dueTimers.count {
+      let timer = dueTimers[index].member
       // One that was moved meanwhile may have come due, as the call-outs took their time.
-      guard timer.isOpen, timer.loop === self, !timer.isFiring, timer.tick <= now || timer.tick <= waiter.now else {
-        return false
-      }
+      guard timer.isOpen, timer.isAt(self), timer.isBound, !timer.isFiring,
+        timer.tick <= now || timer.tick <= tickNow
+      else { continue }
       timer.isFiring = true
-      table.withLock { _ in
-        for slot in 0..<timer.slots.end {
-          if let mode = timer.slots[slot].mode { mode.timers.beginFiring(timer, slot: slot) }
-        }
-      }
-      return true
+      timer.slots.forEachMode { $0.timers.beginFiring(timer) }
+      return index
     }
+    return nil
   }
 
   private func endFiring(_ timer: Timer) {
     if timer.interval > 0 {
-      timer.endFiring(at: waiter.now, makingUpMissedTicks: sabotage.contains(.missedTicksMadeUp))?.post()
+      timer.endFiring(at: tickNow, makingUpMissedTicks: sabotage.contains(.missedTicksMadeUp))
     } else {
-      timer.invalidate()
-      timer.lock.withLock { timer.isFiring = false }
+      timer.endFiringForGood()
     }
   }
 
@@ -58,54 +60,103 @@ extension RunLoop {
     guard lastSleepBegan != .never else { return }
     var dates = 0
     var last = lastSleepBegan
-    for timer in due where timer.entry.tick > last {
+    for timer in due where timer.key.tick > last {
       dates += 1
-      last = timer.entry.tick
+      last = timer.key.tick
     }
     if dates > 1 { counters.savedWakeUps.wrappingAdd(dates - 1, ordering: .relaxed) }
   }
 }
 
-// What changes in a loop's timers from any thread. Under the timer's lock; true if the loop sleeps too long for the change.
+// What changes in a loop's timers. Under the table's lock, which guards those whose home this is.
 extension RunLoop {
   /// The next number in the order of all insertions.
-  ///
-  /// Under the table's lock.
   func nextInsertion() -> UInt64 {
     lastInsertion += 1
     return lastInsertion
   }
 
-  /// Changes a timer's date and gives it the place of the new one in each of its modes.
+  /// Gives a timer whose date has changed a new turn and the place of its date in each of its modes; true if the loop sleeps
+  /// too long for it.
   ///
-  /// While it is being called it has none but in its turn among those of the same date, which it takes up when its call has
-  /// ended: `keepsTurn`.
-  func rekey(_ timer: Timer, keepsTurn: Bool, after change: () -> Void) -> Bool {
-    table.withLock { table in
-      change()
-      var rearms = false
-      for slot in 0..<timer.slots.end {
-        guard let mode = timer.slots[slot].mode else { continue }
-        mode.timers.move(timer, slot: slot, insertion: keepsTurn ? nil : nextInsertion())
-        if !timer.isFiring, table.sleepsTooLong(for: timer, in: mode) { rearms = true }
-      }
-      return rearms
+  /// While it is being called it has none but its turn among those of the same date, which it takes up when its call has ended.
+  @inline(__always)
+  func rekey(_ timer: Timer) -> Bool {
+    var rearms = false
+    timer.slots.forEachMode { mode in
+      timer.slots.setInsertion(nextInsertion(), in: mode)
+      guard !timer.isFiring else { return }
+      mode.timers.move(timer)
+      if table.sleepsTooLong(for: timer, in: mode) { rearms = true }
     }
+    return rearms
+  }
+
+  /// Puts a timer that has been called back into the heaps of its modes, with the turn that it was given meanwhile or a new
+  /// one; true if the loop sleeps too long for it.
+  func takeBack(_ timer: Timer, keepsTurn: Bool) -> Bool {
+    var rearms = false
+    timer.slots.forEachMode { mode in
+      if !keepsTurn { timer.slots.setInsertion(nextInsertion(), in: mode) }
+      mode.timers.endFiring(timer)
+      if table.sleepsTooLong(for: timer, in: mode) { rearms = true }
+    }
+    return rearms
   }
 
   func setTolerance(of timer: Timer, to nanoseconds: Int64) -> Bool {
-    table.withLock { table in
-      let had = timer.usableTolerance > 0
-      timer.storeTolerance(sabotage.contains(.toleranceIgnored) ? 0 : nanoseconds)
-      let has = timer.usableTolerance > 0
-      var rearms = false
-      for slot in 0..<timer.slots.end {
-        guard let mode = timer.slots[slot].mode else { continue }
-        if had != has { mode.timers.countTolerant(has ? 1 : -1) }
-        mode.timers.moveLatest(timer, slot: slot)
-        if table.sleepsTooLong(for: timer, in: mode) { rearms = true }
-      }
-      return rearms
+    let had = timer.usableTolerance > 0
+    timer.storeTolerance(sabotage.contains(.toleranceIgnored) ? 0 : nanoseconds)
+    let has = timer.usableTolerance > 0
+    var rearms = false
+    timer.slots.forEachMode { mode in
+      if had != has { mode.timers.countTolerant(has ? 1 : -1) }
+      mode.timers.moveLatest(timer)
+      if table.sleepsTooLong(for: timer, in: mode) { rearms = true }
     }
+    return rearms
+  }
+
+  /// Takes a timer out of all modes; true if one of them has nothing left.
+  func removeFromModes(_ timer: Timer) -> Bool {
+    var isEmpty = false
+    while let mode = timer.slots.first.mode {
+      timer.leave(mode, of: self)
+      if mode.itemCount.load(ordering: .relaxed) == 0 { isEmpty = true }
+    }
+    return isEmpty
+  }
+}
+
+// What the loop's own thread does with timers whose home the loop is, under one lock. Nil, or false: this is no such case.
+// The common pseudo-mode is never made.
+extension RunLoop {
+  func addHere(_ timer: Timer, _ name: Mode) -> Bool? {
+    guard sabotage.isEmpty else { return nil }
+    let wakes: Bool? = timer.atHomeHere { loop in
+      guard loop === self, timer.isOpen, !table.underLock.isDead, let mode = table.underLock.madeMode(name) else {
+        return nil
+      }
+      guard timer.slots[mode] == nil else { return false }
+      timer.enter(mode, of: self)
+      // Even so it may sleep: another loop sleeps for it, in whose call-out this is.
+      return table.sleepsTooLong(for: timer, in: mode)
+    } ?? nil
+    guard let wakes else { return nil }
+    if wakes { post() }
+    return true
+  }
+
+  func removeHere(_ timer: Timer, _ name: Mode) -> Bool {
+    guard sabotage.isEmpty else { return false }
+    let isEmpty: Bool? = timer.atHomeHere { loop in
+      guard loop === self, timer.isOpen, let mode = table.underLock.madeMode(name) else { return nil }
+      guard timer.slots[mode] != nil else { return false }
+      timer.leave(mode, of: self)
+      return mode.itemCount.load(ordering: .relaxed) == 0
+    } ?? nil
+    guard let isEmpty else { return false }
+    if isEmpty { post() }
+    return true
   }
 }

@@ -16,6 +16,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   let inbox = Inbox()
   let table: GuardedModeTable
   let waiter: any Waiter
+  /// Whether the waiter is the system's, which most are: then nobody need ask it for the time.
+  let isOnSystemTime: Bool
   let stopFlag = StopFlag()
   let counters = Counters()
   /// The kernel's id of the loop's thread; zero until the thread has asked for the loop.
@@ -67,6 +69,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
     self.threadNumber = Atomic(threadID)
     self.table = GuardedModeTable(mainQueueHandle: mainQueueHandle)
     self.waiter = waiter
+    self.isOnSystemTime = waiter is SystemWaiter
     #if DEBUG
       self.sabotage = sabotage
     #endif

@@ -113,7 +113,7 @@ extension RunLoop {
   }
 
   /// What stands in the slot of a thread whose loop has ended.
-  private static var endedMark: UnsafeMutableRawPointer {
+  static var endedMark: UnsafeMutableRawPointer {
     UnsafeMutableRawPointer(bitPattern: 1).unsafelyUnwrapped
   }
 

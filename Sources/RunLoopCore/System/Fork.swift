@@ -20,6 +20,9 @@ struct ForkGeneration: Sendable {
   /// The main dispatch queue does not survive a fork.
   static var isForkedChild: Bool { crl_fork_generation_get() != 0 }
 
+  /// Whether this process is a child of the one whose generation it was.
+  var isPast: Bool { number != crl_fork_generation_get() }
+
   /// Stops a child that uses a loop of its parent.
   @inline(__always)
   func check() {

@@ -8,37 +8,8 @@ import Synchronization
 final class PollSet: @unchecked Sendable {
   // Sendable: the watches are guarded by the loop's table lock, what was found ready belongs to the loop's thread.
 
-  /// The sources of one descriptor.
-  private struct Watch {
-    /// Tells the events of this watch from those of an earlier one of the same number.
-    var serial: UInt32
-    var sources: ContiguousArray<Membership<RunLoop.DescriptorSource>> = []
-    /// Which source's turn it is.
-    var turn = 0
-    /// Whether it stands in the kernel's set, as it does unless all its sources are paused.
-    var isArmed = false
-
-    /// What the sources that are not paused wait for; nil: all are.
-    var interests: RunLoop.DescriptorSource.Events? {
-      var events: RunLoop.DescriptorSource.Events?
-      for membership in sources {
-        let interest = membership.item.interest.load(ordering: .relaxed)
-        if !interest.isPaused { events = (events ?? []).union(interest.events) }
-      }
-      return events
-    }
-
-    /// What a source is to be told of what was found.
-    func events(_ found: Ready, for source: RunLoop.DescriptorSource) -> RunLoop.DescriptorSource.Events {
-      let interest = source.interest.load(ordering: .relaxed)
-      guard !interest.isPaused else { return [] }
-      let events = found.events.intersection(interest.events.union([.hangUp, .error]))
-      return found.isHalfClosed ? events.union(interest.events.intersection(.hangUp)) : events
-    }
-  }
-
   /// A descriptor that a wait found ready.
-  fileprivate struct Ready {
+  struct Ready {
     let descriptor: Int32
     let serial: UInt32
     let events: RunLoop.DescriptorSource.Events
@@ -59,7 +30,7 @@ final class PollSet: @unchecked Sendable {
   /// The kernel's set, for a gate to watch; another after ``prepareToWait(servedBefore:)``.
   var descriptor: OwnedDescriptor { epoll }
   @exclusivity(unchecked) private var mainQueueHandle: Int32?
-  @exclusivity(unchecked) private var watches: [Int32: Watch] = [:]
+  @exclusivity(unchecked) private var watches = WatchTable()
   @exclusivity(unchecked) private var lastSerial: UInt32 = 0
   /// How many descriptors have left, now and when the last wait began.
   @exclusivity(unchecked) private var departures = 0
@@ -126,25 +97,32 @@ extension PollSet {
 
   func insert(_ membership: Membership<RunLoop.DescriptorSource>) throws(SystemError) {
     let descriptor = membership.item.descriptor
-    let isNew = watches[descriptor] == nil
-    if isNew { lastSerial &+= 1 }
-    var watch = watches[descriptor] ?? Watch(serial: lastSerial)
-    watch.sources.append(membership)
-    try apply(&watch, descriptor)
-    watches[descriptor] = watch
+    if let watch = watches[descriptor] {
+      watch.sources.append(membership)
+      do throws(SystemError) {
+        try apply(watch, descriptor)
+      } catch {
+        watch.sources.removeLast()
+        throw error
+      }
+    } else {
+      lastSerial &+= 1
+      let watch = Watch(serial: lastSerial, membership)
+      try apply(watch, descriptor)
+      watches[descriptor] = watch
+    }
   }
 
   /// Notes that what a source waits for has changed.
   func refresh(_ membership: Membership<RunLoop.DescriptorSource>) throws(SystemError) {
     let descriptor = membership.item.descriptor
-    guard var watch = watches[descriptor] else { return }
-    try apply(&watch, descriptor)
-    watches[descriptor] = watch
+    guard let watch = watches[descriptor] else { return }
+    try apply(watch, descriptor)
   }
 
   func remove(_ membership: Membership<RunLoop.DescriptorSource>) {
     let descriptor = membership.item.descriptor
-    guard var watch = watches[descriptor] else { return }
+    guard let watch = watches[descriptor] else { return }
     watch.sources.removeAll { $0 === membership }
     if watch.sources.isEmpty {
       watches[descriptor] = nil
@@ -152,8 +130,7 @@ extension PollSet {
       // The descriptor may have been closed before its source was removed: then the kernel has forgotten it already.
       if watch.isArmed { try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0) }
     } else {
-      try? apply(&watch, descriptor)
-      watches[descriptor] = watch
+      try? apply(watch, descriptor)
     }
   }
 
@@ -161,12 +138,10 @@ extension PollSet {
   ///
   /// A number that was closed and used again stands in our table and not in the kernel's, or the other way round. The old file
   /// may live on under another number; what the kernel says of it is stray from now on.
-  private func apply(_ watch: inout Watch, _ descriptor: Int32) throws(SystemError) {
+  private func apply(_ watch: Watch, _ descriptor: Int32) throws(SystemError) {
     guard let interests = watch.interests else {
       // Errors and hang-ups are always reported of what stands in the kernel's set, so a paused descriptor leaves it.
-      if watch.isArmed {
-        try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
-      }
+      if watch.isArmed { try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0) }
       watch.isArmed = false
       return
     }
@@ -213,7 +188,7 @@ extension PollSet {
   private func makeAnew() {
     do throws(SystemError) {
       let fresh = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle)
-      for (descriptor, watch) in watches where watch.isArmed {
+      for (descriptor, watch) in watches.all where watch.isArmed {
         do throws(SystemError) {
           try control(fresh, EPOLL_CTL_ADD, descriptor, watch, watch.interests ?? [])
         } catch {
@@ -249,7 +224,7 @@ extension PollSet {
   /// Whether some source is to be told of what was found.
   private func hasTaker(_ found: Ready) -> Bool {
     guard let watch = watches[found.descriptor], watch.serial == found.serial else { return false }
-    return watch.sources.contains { !watch.events(found, for: $0.item).isEmpty }
+    return watch.hasTaker(found)
   }
 
   private func isStillReady(_ found: Ready) -> Bool {
@@ -273,16 +248,7 @@ extension PollSet {
     discardStaleReadiness(services)
     guard !ready.isEmpty else { return nil }
     let found = ready.takeFirst()
-    guard let watch = watches[found.descriptor] else { return nil }
-    for offset in 1...watch.sources.count {
-      let turn = (watch.turn + offset) % watch.sources.count
-      let source = watch.sources[turn].item
-      let events = watch.events(found, for: source)
-      guard !events.isEmpty else { continue }
-      watches[found.descriptor]?.turn = turn
-      return (source, events)
-    }
-    return nil
+    return watches[found.descriptor]?.takeTurn(found)
   }
 }
 

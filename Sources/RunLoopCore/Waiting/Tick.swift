@@ -32,12 +32,15 @@ package struct Tick: Hashable, Comparable, Sendable {
 }
 
 extension Tick {
+  // An instant is the duration since the epoch and nothing else: so says `SuspendingClock.systemEpoch`, which the library has
+  // compiled into its clients. The library's own sums of instants and durations check for more than there is here.
+
   init(_ instant: SuspendingClock.Instant) {
-    self.init(nanoseconds: Int64(saturating: SuspendingClock().systemEpoch.duration(to: instant)))
+    self.init(nanoseconds: Int64(saturating: unsafeBitCast(instant, to: Duration.self)))
   }
 
   package var instant: SuspendingClock.Instant {
-    SuspendingClock().systemEpoch.advanced(by: .nanoseconds(nanoseconds))
+    unsafeBitCast(Duration.nanoseconds(nanoseconds), to: SuspendingClock.Instant.self)
   }
 
   /// The first tick after `now` among `self`, `self` + `interval`, `self` + 2 · `interval`…, with one division.
@@ -53,6 +56,13 @@ extension Tick {
 extension Int64 {
   /// The nanoseconds of a duration, the nearest that there are.
   package init(saturating duration: Duration) {
+    let whole = duration.attoseconds
+    // From none to half of what fits: one division of twice the width, whose quotient does fit.
+    if whole >= 0, whole >> 64 < 500_000_000 {
+      let halves = (high: UInt64(truncatingIfNeeded: whole >> 64), low: UInt64.Magnitude(truncatingIfNeeded: whole))
+      self = Int64(truncatingIfNeeded: UInt64(1_000_000_000).dividingFullWidth(halves).quotient)
+      return
+    }
     guard duration < .nanoseconds(Int64.max), duration > .nanoseconds(Int64.min) else {
       self = duration > .zero ? .max : .min
       return

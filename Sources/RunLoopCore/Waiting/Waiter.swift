@@ -24,7 +24,18 @@ protocol Waiter: AnyObject, Sendable {
 final class SystemWaiter: Waiter {
   static let shared = SystemWaiter()
 
-  var now: Tick { Tick(nanoseconds: crl_monotonic_nanoseconds()) }
+  static var now: Tick { Tick(nanoseconds: crl_monotonic_nanoseconds()) }
+  var now: Tick { SystemWaiter.now }
+
+  /// The time, or a date that has always been if `tick` is a second ahead or more.
+  ///
+  /// What is far ahead is compared with the time of the system's last clock tick, some milliseconds ago, as that is read faster.
+  /// Should it ever lag by more than a second, a date in the past is not taken for one: it would come before those that were
+  /// due earlier.
+  @inline(__always)
+  static func now(unlessAheadOf tick: Tick) -> Tick {
+    tick.nanoseconds > crl_coarse_nanoseconds() &+ 1_000_000_000 ? .distantPast : now
+  }
 
   func sleeper(watching: Bool) -> WakeState.Sleeper { watching ? .epoll : .futex }
 

@@ -21,12 +21,14 @@ struct WakeState: Hashable, Sendable {
 
   private static let sleeperMask: UInt32 = 0b111
   private static let running: UInt32 = 1 << 3
-  private static let listening: UInt32 = 1 << 4
+  private static let listeningBit: UInt32 = 1 << 4
   private static let woken: UInt32 = 1 << 5
   private static let late: UInt32 = 1 << 6
 
   /// No run is active.
   static let idle = WakeState(bits: 0)
+  /// A run is active and has a wait before it, and nobody has woken it.
+  static let listening = WakeState(bits: running | listeningBit)
 
   var sleeper: Sleeper {
     guard let sleeper = Sleeper(rawValue: bits & Self.sleeperMask) else { preconditionFailure("\(self)") }
@@ -35,7 +37,7 @@ struct WakeState: Hashable, Sendable {
   /// A run is active.
   var isRunning: Bool { bits & Self.running != 0 }
   /// The innermost run has a wait before it: a wake-up counts for that wait.
-  var isListening: Bool { bits & Self.listening != 0 }
+  var isListening: Bool { bits & Self.listeningBit != 0 }
   /// A wake-up has come for the coming wait, or has ended it.
   var isWoken: Bool { bits & Self.woken != 0 }
   /// A wake-up came when the wait was over: the next pass answers it.
@@ -50,6 +52,10 @@ extension WakeState {
     case endRun(before: WakeState)
     /// The top of a pass.
     case beginPass
+    /// The top of a pass after one that only looked, and that nobody had woken by then: its end was left to this.
+    ///
+    /// So a wake-up that came since is answered by this pass, as any that comes between a wait and the next pass.
+    case beginPassAfterLook
     /// The loop is about to sleep and will look for work once more.
     case announceSleep(Sleeper)
     /// The loop sleeps no more, whatever the cause.
@@ -82,16 +88,17 @@ extension WakeState {
     switch event {
     case .beginRun:
       requireAwake(event)
-      next.bits = Self.running | Self.listening
+      next.bits = Self.running | Self.listeningBit
     case .endRun(let before):
       requireAwake(event)
       next = before
       // A wake-up that the ended run has not answered belongs to the run around it.
       if before.isRunning, isWoken || isLate { next.bits |= before.isListening ? Self.woken : Self.late }
-    case .beginPass:
+    case .beginPass, .beginPassAfterLook:
       requireAwake(event)
-      next.bits |= Self.listening
+      next.bits |= Self.listeningBit
       next.bits &= ~Self.late
+      if event == .beginPassAfterLook { next.bits &= ~Self.woken }
     case .announceSleep(let sleeper):
       requireAwake(event)
       precondition(sleeper != .nobody && isListening, "\(event) in \(self)")
@@ -100,7 +107,7 @@ extension WakeState {
       next.bits &= ~Self.sleeperMask
     case .endWait:
       requireAwake(event)
-      next.bits &= ~(Self.woken | Self.listening)
+      next.bits &= ~(Self.woken | Self.listeningBit)
     case .post:
       return waking(next)
     case .wakeUp:
