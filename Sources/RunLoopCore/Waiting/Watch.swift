@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The sources of one descriptor, in one mode.
 ///
 /// Guarded by the loop's table lock.
