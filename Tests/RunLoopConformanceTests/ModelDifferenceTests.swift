@@ -217,7 +217,7 @@ import Testing
       ours: "E BT BS BW AW T0 BT BS BW AW T0 date(T0)=1 X =stopped")
   }
 
-  // M33, R95
+  // M34, R95
   @Test("a date further ahead than sixteen years counts as that far, or as it was set")
   func farDate() {
     let program = Program(
@@ -225,6 +225,6 @@ import Testing
       main: [.setDate(1, 700_000_000), .add(.timer(1), 0), .add(.timer(0), 0), .runDefault])
     #expect("\(ReferenceModel().run(program))" == "@504911232 1m0 T1 T0 0- =finished")
     #expect("\(ReferenceModel.ours.run(program))" == "@600000000 1m0 T0 @700000000 T1 0- =finished")
-    expectDifference(.m33, program, coreFoundation: "T1 T0 =finished", ours: "T0 T1 =finished")
+    expectDifference(.m34, program, coreFoundation: "T1 T0 =finished", ours: "T0 T1 =finished")
   }
 }

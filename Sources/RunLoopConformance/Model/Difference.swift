@@ -30,7 +30,7 @@ package enum Difference: Int, CaseIterable, Hashable, Sendable {
   /// A timer keeps the date that its call-out gives it.
   case m31 = 31
   /// A date is kept, however far ahead it lies.
-  case m33 = 33
+  case m34 = 34
 }
 
 extension Difference: Comparable, CustomStringConvertible {
@@ -58,7 +58,7 @@ extension Difference {
     case .m27: "An unanswered wake-up belongs to the run around."
     case .m28: "An invalid timer keeps its last date."
     case .m31: "A timer keeps the date that its call-out gives it."
-    case .m33: "A date is kept, however far ahead it lies."
+    case .m34: "A date is kept, however far ahead it lies."
     }
   }
 }

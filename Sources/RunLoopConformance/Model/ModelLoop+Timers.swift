@@ -49,8 +49,8 @@ extension ModelLoop {
 
   /// R93: when a timer is due that is given a date; one in the past counts as now.
   static func tick(of date: Int, now: Int, _ switches: Switches) -> Int {
-    // M33: in Core Foundation a date further ahead than sixteen years counts as that far (R95).
-    max(now, switches.contains(.m33) ? date : min(date, now + 504_911_232))
+    // M34: in Core Foundation a date further ahead than sixteen years counts as that far (R95).
+    max(now, switches.contains(.m34) ? date : min(date, now + 504_911_232))
   }
 
   private mutating func move(_ timer: Int, date: Int, tick: Int) {

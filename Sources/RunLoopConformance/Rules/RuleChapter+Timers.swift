@@ -38,7 +38,7 @@ extension RuleChapter {
       Script(
         Program(timers: [.at(700_000_000)], main: .adds(.t0) + [.asks(.date(0)), .runs()]),
         coreFoundation: "date(T0)=700000000 @504911232 1m0 T0 0- =finished",
-        ours: "date(T0)=700000000 @700000000 1m0 T0 0- =finished", [.m33])),
+        ours: "date(T0)=700000000 @700000000 1m0 T0 0- =finished", [.m34])),
     Rule(
       "R96", "A timer that fires once is valid in its call-out and gone after it, whatever date it was given there.",
       Script(
