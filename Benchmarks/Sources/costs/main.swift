@@ -171,5 +171,6 @@ case "moves": onOtherThread { liveTimers(count ?? 1_000_000, among: 10_000, mode
 case "removals", "makes": onOtherThread { liveTimers(count ?? 1_000_000, among: 100_000, mode) }
 case "descriptors": descriptors(count ?? 1000)
 default:
-  print("costs posts | timers | passes | observed-passes | moves | removals | makes | shots | reads | descriptors [COUNT]")
+  let programs = "posts | timers | passes | observed-passes | moves | removals | makes | shots | reads | descriptors"
+  print("costs \(programs) [COUNT]")
 }
