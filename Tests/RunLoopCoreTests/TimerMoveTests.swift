@@ -152,4 +152,32 @@ struct TimerMoveTests {
     }
     #expect(log == "20 20 T20 120 120")
   }
+
+  // R99b
+  @Test("two loops that both want a timer, again and again, never both have it")
+  func wanted() {
+    let timer = Timer(deadline: SuspendingClock.now.advanced(by: .seconds(3600))) { _ in }
+    let threads = (0..<2).map { _ in
+      startThread {
+        let loop = RunLoop.current
+        for turn in 0..<3000 {
+          guard loop.add(timer, forMode: .default) else { continue }
+          // A third thread moves it too, while it stands in this loop's heap.
+          timer.deadline = SuspendingClock.now.advanced(by: .seconds(3600 + turn % 7))
+          precondition(loop.contains(timer, forMode: .default), "the timer was taken away")
+          loop.remove(timer, forMode: .default)
+        }
+        loop.table.withLock { table in
+          let mode = table.mode(.default)
+          mode.timers.checkInvariants()
+          precondition(mode.timerCount == 0, "a timer is left")
+        }
+      }
+    }
+    let mover = startThread {
+      for turn in 0..<3000 { timer.deadline = SuspendingClock.now.advanced(by: .seconds(3600 + turn % 5)) }
+    }
+    for thread in threads + [mover] { thread.result() }
+    #expect(timer.isValid && timer.bound == nil)
+  }
 }

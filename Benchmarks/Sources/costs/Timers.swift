@@ -41,3 +41,19 @@ nonisolated func liveTimers(_ count: Int, among live: Int, _ what: String) {
   }
   report(what, count, start)
 }
+
+/// Timers that fire once, at random dates within a tenth of a second.
+nonisolated func shots(_ count: Int) {
+  let loop = RunLoop.current
+  let counter = Counter()
+  let base = loop.now
+  var shuffle = Shuffle()
+  let start = nanoseconds()
+  for _ in 0..<count {
+    let date = base.advanced(by: .nanoseconds(shuffle.next(100_000_000)))
+    loop.add(Timer(deadline: date) { _ in if counter.add() == count { loop.stop() } }, forMode: .default)
+  }
+  report("making", count, start)
+  loop.runUntilStopped()
+  report("all", count, start)
+}

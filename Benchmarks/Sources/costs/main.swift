@@ -7,6 +7,7 @@
 //     valgrind --tool=callgrind costs moves 100000       the dates of 10,000 timers are moved; again with 200000
 //     valgrind --tool=callgrind costs removals 100000    one of 100,000 timers is removed, moved and added
 //     valgrind --tool=callgrind costs makes 100000       one of 100,000 timers is ended, and another made and added
+//     valgrind --tool=callgrind costs shots 100000       timers within a tenth of a second are made, and fire once
 //     valgrind --tool=callgrind costs reads 20000        a descriptor that is ready in each pass
 //     costs descriptors                     what `ls -l /proc/PID/fd` shows: idle loops, a watching one, many that are gone
 
@@ -164,9 +165,12 @@ case "posts": onOtherThread { posts(count ?? 100_000) }
 case "timers": onOtherThread { timers(count ?? 1000) }
 case "passes": onOtherThread { passes(count ?? 1_000_000, observers: false) }
 case "observed-passes": onOtherThread { passes(count ?? 1_000_000, observers: true) }
+case "shots": onOtherThread { shots(count ?? 100_000) }
 case "reads": onOtherThread { reads(count ?? 100_000) }
 case "moves": onOtherThread { liveTimers(count ?? 1_000_000, among: 10_000, mode) }
 case "removals", "makes": onOtherThread { liveTimers(count ?? 1_000_000, among: 100_000, mode) }
 case "descriptors": descriptors(count ?? 1000)
-default: print("costs posts | timers | passes | observed-passes | moves | removals | makes | reads | descriptors [COUNT]")
+default:
+  let programs = "posts | timers | passes | observed-passes | moves | removals | makes | shots | reads | descriptors"
+  print("costs \(programs) [COUNT]")
 }

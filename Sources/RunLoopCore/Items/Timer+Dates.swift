@@ -97,7 +97,8 @@ extension Timer {
       let keepsTurn = wasMoved
       if !wasMoved, lease.isOpen {
         setDate(
-          makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval), past: .distantPast, wallDate: nil)
+          makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval), past: .distantPast,
+          wallDate: nil)
       }
       wasMoved = false
       return home?.takeBack(self, keepsTurn: keepsTurn) ?? false

@@ -67,10 +67,11 @@ extension Timer {
 
   /// Takes the timer, which is invalid, out of everything, if its home is the calling thread's loop; false if it is not.
   func leaveHomeHere() -> Bool {
-    let mustPost: Bool? = atHomeHere { loop in
-      guard loop.sabotage.isEmpty, !isCommon else { return nil }
-      return loop.removeFromModes(self)
-    } ?? nil
+    let mustPost: Bool? =
+      atHomeHere { loop in
+        guard loop.sabotage.isEmpty, !isCommon else { return nil }
+        return loop.removeFromModes(self)
+      } ?? nil
     guard let mustPost else { return false }
     if mustPost { RunLoop.currentIfMade?.post() }
     return true

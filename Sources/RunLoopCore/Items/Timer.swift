@@ -225,9 +225,16 @@ extension Timer: RunLoopItem {
   func mayJoin(_ loop: RunLoop) -> Bool {
     guard let home, home !== loop else { return true }
     // A loop of the process that this one was forked from has nobody who could change what is bound to it.
-    let isBound = home.table.isOfParent ? self.isBound : home.table.withLock { _ in self.isBound }
+    return withExtendedLifetime(home) {
+      home.table.isOfParent ? leaveUnlessBound() : home.table.withLock { _ in leaveUnlessBound() }
+    }
+  }
+
+  /// Lets a timer that is not bound to its home have none.
+  ///
+  /// Under both locks, as the home's thread may be about to add it.
+  private func leaveUnlessBound() -> Bool {
     guard !isBound else { return false }
-    // It cannot be bound to it meanwhile, as that takes this lock.
     setHome(nil)
     return true
   }

@@ -37,17 +37,19 @@ struct TimerSlots {
 
   /// What few timers have.
   final class Rare {
-    fileprivate(set) var others: ContiguousArray<Slot> = []
+    // Guarded as the timer is.
+
+    @exclusivity(unchecked) fileprivate(set) var others: ContiguousArray<Slot> = []
     /// The date as it was set, if it had passed then.
-    var setTick: Tick?
+    @exclusivity(unchecked) var setTick: Tick?
     /// The present date by the wall clock: as it was set, or as it was when somebody first asked.
-    var knownWallDate: Double?
+    @exclusivity(unchecked) var knownWallDate: Double?
     /// The nanoseconds by which the loop may be late.
-    var tolerance: Int64 = 0
+    @exclusivity(unchecked) var tolerance: Int64 = 0
     /// Seconds between two dates, as they were given, if nanoseconds do not say them.
-    var timeInterval: Double?
+    @exclusivity(unchecked) var timeInterval: Double?
     /// What its maker has attached to the timer.
-    var attachment: (any Sendable)?
+    @exclusivity(unchecked) var attachment: (any Sendable)?
 
     func takeAttachment() -> (any Sendable)? {
       defer { attachment = nil }

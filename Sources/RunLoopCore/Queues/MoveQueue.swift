@@ -93,7 +93,7 @@ struct MoveQueue<Element>: ~Copyable {
     if head > capacity / 2 {
       storage.unsafelyUnwrapped.moveInitialize(from: storage.unsafelyUnwrapped + head, count: count)
     } else {
-      let larger = max(16, capacity * 2)
+      let larger = max(4, capacity * 2)
       let room = UnsafeMutablePointer<Element>.allocate(capacity: larger)
       if let storage {
         room.moveInitialize(from: storage + head, count: count)

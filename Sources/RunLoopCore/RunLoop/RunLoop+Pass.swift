@@ -83,14 +83,18 @@ extension RunLoop {
   func wait(_ mode: ModeState, polls: Bool) {
     waiting.store(true, ordering: .relaxed)
     lastSleepBegan = .never
+    var hasOnlyLooked = polls
     if hostLink != nil {
       waitInHost(mode, polls: polls)
     } else if polls {
       lookAtDescriptors(mode)
+    } else if lookForReadiness(mode) {
+      // What an earlier wait has found lies ready: no sleep need be announced.
+      hasOnlyLooked = true
     } else {
       sleep(mode)
     }
-    if polls, !word.state.isWoken {
+    if hasOnlyLooked, !word.state.isWoken {
       // There is nothing to answer, and the beginning of the next pass makes up for the end of this wait.
       innermost.endsWaitLater = true
     } else {
@@ -104,8 +108,6 @@ extension RunLoop {
   /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are none: then the loop
   /// sleeps on.
   private func sleep(_ mode: ModeState) {
-    // What an earlier wait has found lies ready: no sleep need be announced.
-    guard !lookForReadiness(mode) else { return }
     var isOver = false
     var hasWaited = false
     while !isOver {

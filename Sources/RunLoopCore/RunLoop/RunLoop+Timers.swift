@@ -133,15 +133,16 @@ extension RunLoop {
 extension RunLoop {
   func addHere(_ timer: Timer, _ name: Mode) -> Bool? {
     guard sabotage.isEmpty else { return nil }
-    let wakes: Bool? = timer.atHomeHere { loop in
-      guard loop === self, timer.isOpen, !table.underLock.isDead, let mode = table.underLock.madeMode(name) else {
-        return nil
-      }
-      guard timer.slots[mode] == nil else { return false }
-      timer.enter(mode, of: self)
-      // Even so it may sleep: another loop sleeps for it, in whose call-out this is.
-      return table.sleepsTooLong(for: timer, in: mode)
-    } ?? nil
+    let wakes: Bool? =
+      timer.atHomeHere { loop in
+        guard loop === self, timer.isOpen, !table.underLock.isDead, let mode = table.underLock.madeMode(name) else {
+          return nil
+        }
+        guard timer.slots[mode] == nil else { return false }
+        timer.enter(mode, of: self)
+        // Even so it may sleep: another loop sleeps for it, in whose call-out this is.
+        return table.sleepsTooLong(for: timer, in: mode)
+      } ?? nil
     guard let wakes else { return nil }
     if wakes { post() }
     return true
@@ -149,12 +150,13 @@ extension RunLoop {
 
   func removeHere(_ timer: Timer, _ name: Mode) -> Bool {
     guard sabotage.isEmpty else { return false }
-    let isEmpty: Bool? = timer.atHomeHere { loop in
-      guard loop === self, timer.isOpen, let mode = table.underLock.madeMode(name) else { return nil }
-      guard timer.slots[mode] != nil else { return false }
-      timer.leave(mode, of: self)
-      return mode.itemCount.load(ordering: .relaxed) == 0
-    } ?? nil
+    let isEmpty: Bool? =
+      timer.atHomeHere { loop in
+        guard loop === self, timer.isOpen, let mode = table.underLock.madeMode(name) else { return nil }
+        guard timer.slots[mode] != nil else { return false }
+        timer.leave(mode, of: self)
+        return mode.itemCount.load(ordering: .relaxed) == 0
+      } ?? nil
     guard let isEmpty else { return false }
     if isEmpty { post() }
     return true
