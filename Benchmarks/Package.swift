@@ -1,5 +1,11 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
+
+// The sources are those of the example with GLib. Where it is not installed, its rows are left out.
+let hasGLib = FileManager.default.fileExists(atPath: "/usr/include/glib-2.0/glib.h")
+let glib: [Target] =
+  hasGLib ? [.systemLibrary(name: "CGLibForBenchmarks", path: "Sources/CGLibForBenchmarks", pkgConfig: "glib-2.0")] : []
 
 // Core Foundation's and Foundation's types are not Sendable, so that who uses them cannot have Swift 6's checks.
 let beforeSwift6: [SwiftSetting] = [
@@ -9,7 +15,7 @@ let beforeSwift6: [SwiftSetting] = [
 let package = Package(
   name: "swift-run-loop-benchmarks",
   dependencies: [.package(name: "swift-run-loop", path: "..")],
-  targets: [
+  targets: glib + [
     .target(name: "CRace", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "Race", dependencies: ["CRace"]),
     .executableTarget(name: "race-client"),
@@ -39,6 +45,12 @@ let package = Package(
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
       ]),
     .executableTarget(name: "costs", dependencies: [.product(name: "RunLoopCore", package: "swift-run-loop")]),
+    .target(
+      name: "CHostLoopForBenchmarks", dependencies: hasGLib ? ["CGLibForBenchmarks"] : [],
+      path: "Sources/CHostLoopForBenchmarks", cSettings: hasGLib ? [.define("HAS_GLIB")] : []),
+    .executableTarget(
+      name: "hosting",
+      dependencies: ["CHostLoopForBenchmarks", .product(name: "RunLoopKit", package: "swift-run-loop")]),
   ],
   swiftLanguageModes: [.v6]
 )

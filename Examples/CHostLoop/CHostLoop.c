@@ -6,6 +6,7 @@
 #include <glib.h>
 
 struct chost {
+  GMainContext *context;
   GMainLoop *loop;
   GSource *guest;
 };
@@ -24,9 +25,16 @@ const char *chost_library(void) {
   return name;
 }
 
+void chost_use_own_context(void) {
+  GMainContext *context = g_main_context_new();
+  g_main_context_push_thread_default(context);
+  g_main_context_unref(context);
+}
+
 chost *chost_create(void) {
   chost *host = g_new0(chost, 1);
-  host->loop = g_main_loop_new(NULL, FALSE);
+  host->context = g_main_context_get_thread_default();
+  host->loop = g_main_loop_new(host->context, FALSE);
   return host;
 }
 
@@ -71,7 +79,7 @@ void chost_add_guest(chost *host, int descriptor, int (*timeout)(void *), void (
   guest->service = service;
   guest->context = context;
   g_source_add_poll(host->guest, &guest->descriptor);
-  g_source_attach(host->guest, NULL);
+  g_source_attach(host->guest, host->context);
 }
 
 void chost_remove_guest(chost *host) {
@@ -82,11 +90,14 @@ void chost_remove_guest(chost *host) {
 }
 
 void chost_add_timeout(chost *host, unsigned milliseconds, int (*fire)(void *), void *context) {
-  (void)host;
-  g_timeout_add(milliseconds, (GSourceFunc)fire, context);
+  GSource *timeout = g_timeout_source_new(milliseconds);
+  g_source_set_callback(timeout, (GSourceFunc)fire, context, NULL);
+  g_source_attach(timeout, host->context);
+  g_source_unref(timeout);
 }
 #else
 const char *chost_library(void) { return NULL; }
+void chost_use_own_context(void) {}
 chost *chost_create(void) { return NULL; }
 void chost_run(chost *host) { (void)host; }
 void chost_quit(chost *host) { (void)host; }

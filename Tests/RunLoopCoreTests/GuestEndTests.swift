@@ -78,7 +78,8 @@ struct GuestEndTests {
       live()
       let before = openDescriptors()
       for _ in 0..<20 { live() }
-      #expect(openDescriptors() == before)
+      // What a life leaked, twenty would; one or two are the process's own, which come and go.
+      #expect(openDescriptors() < before + 10)
     }
   }
 
@@ -144,7 +145,7 @@ struct GuestEndTests {
   }
 }
 
-/// The numbers of the descriptors that this process has open.
-func openDescriptors() -> Set<Int32> {
-  Set((0..<1024).filter { fcntl($0, F_GETFD) >= 0 })
+/// How many descriptors this process has open.
+func openDescriptors() -> Int {
+  (0..<1024).count { fcntl($0, F_GETFD) >= 0 }
 }

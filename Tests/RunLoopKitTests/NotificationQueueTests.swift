@@ -238,18 +238,6 @@ struct NotificationQueueTests {
   }
 }
 
-/// A variable for what a call-out needs and is made only after it.
-final class Later<Value: Sendable>: @unchecked Sendable {
-  // Sendable: guarded by the lock.
-  private let lock = Lock()
-  private var stored: Value?
-
-  var value: Value? {
-    get { lock.withLock { stored } }
-    set { lock.withLock { stored = newValue } }
-  }
-}
-
 extension RunLoop {
   /// Watches the reading end of a pipe.
   fileprivate func add(

@@ -5,6 +5,8 @@ typedef struct chost chost;
 
 // The library and its version, or NULL if this was built without it.
 const char *chost_library(void);
+// Gives the calling thread a context of its own, instead of the one that belongs to the main thread.
+void chost_use_own_context(void);
 // The main loop of the calling thread, which runs until it is told to quit; NULL without the library.
 chost *chost_create(void);
 void chost_run(chost *host);

@@ -105,7 +105,9 @@ extension RunLoop {
 // Waiting. The loop's thread.
 extension RunLoop {
   /// Waits in the host, or only looks.
-  func wait(_ mode: ModeState, polls: Bool, in link: HostLink) {
+  @inline(never)
+  func waitInHost(_ mode: ModeState, polls: Bool) {
+    guard let link = hostLink else { return }
     if polls || !sleep(mode, in: link) {
       lookAtDescriptors(mode)
       if hostLink != nil { note(link.host.look(in: hostedMode(mode))) }

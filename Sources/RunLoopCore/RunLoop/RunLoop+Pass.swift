@@ -71,8 +71,8 @@ extension RunLoop {
   func wait(_ mode: ModeState, polls: Bool) {
     waiting.store(true, ordering: .relaxed)
     lastSleepBegan = .never
-    if let hostLink {
-      wait(mode, polls: polls, in: hostLink)
+    if hostLink != nil {
+      waitInHost(mode, polls: polls)
     } else if polls {
       lookAtDescriptors(mode)
     } else {

@@ -56,8 +56,7 @@ extension RunLoop {
       mode.mayHaveTimers.load(ordering: .relaxed) || mode.mayHaveReadyPorts.load(ordering: .relaxed)
         || mode.isWatching.load(ordering: .relaxed) || !notices.isEmpty
     else { return false }
-    let isServedByHost = notices.remove(.host) != nil
-    return serveInTurn(mode) || isServedByHost
+    return serveInTurn(mode)
   }
 
   private func serveInTurn(_ mode: ModeState) -> Bool {
@@ -72,10 +71,13 @@ extension RunLoop {
         }
       guard let served else { continue }
       rotation = readyClass.rawValue + 1
-      return served == .source
+      return isServedByHost() || served == .source
     }
-    return false
+    return isServedByHost()
   }
+
+  /// Whether the host has handled a source of its own in this pass.
+  private func isServedByHost() -> Bool { notices.remove(.host) != nil }
 
   /// What can be ready after a wait.
   ///

@@ -75,6 +75,8 @@ extension WakeState {
     }
   }
 
+  /// Inlined where the event is known, it is a few instructions.
+  @inline(__always)
   func applying(_ event: Event) -> (state: WakeState, action: Action) {
     var next = self
     switch event {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A loop that waits in Core Foundation's", .timeLimit(.minutes(5)))
 struct HostedWaitTests {
-  // M30
+  // M33
   @Test("timers of both are fired while ours runs")
   func timers() {
     let log = hosted { rig in
@@ -18,7 +18,7 @@ struct HostedWaitTests {
     #expect(log == "F T finished")
   }
 
-  // R50, R70, M2, M3, M30
+  // R50, R70, M2, M3, M33
   @Test("a post, a timer, a message, a signal with a wake-up, and a stop from another thread end the wait")
   func fromAnotherThread() {
     let log = hosted { rig in
@@ -46,7 +46,7 @@ struct HostedWaitTests {
     #expect(log == "B T S1 S0 stopped")
   }
 
-  // R45, M20, M30
+  // R45, M20, M33
   @Test("a wake-up of ours is one pass and no handled source; one of Core Foundation's is no pass of ours")
   func wakeUps() {
     let log = hosted { rig in
@@ -71,7 +71,7 @@ struct HostedWaitTests {
     #expect(log == "E BT BS BW AW BT BS BW AW B BT BS BW AW X stopped")
   }
 
-  // R14, R13, M30
+  // R14, R13, M33
   @Test("the run's time ends the wait, and so does a timer's date that was moved there")
   func deadlines() {
     let log = hosted { rig in
@@ -88,7 +88,7 @@ struct HostedWaitTests {
     #expect(log == "timedOut T stopped")
   }
 
-  // R77, R10, M6, M30
+  // R77, R10, M6, M33
   @Test("our descriptors are level-triggered here too")
   func descriptors() throws {
     let pipe = try RawPipe()
@@ -108,7 +108,7 @@ struct HostedWaitTests {
     #expect(log == "D1 handledSource D2 handledSource D3 timedOut D4 finished")
   }
 
-  // M3, M30
+  // M3, M33
   @Test("the first descriptor of a loop that waits is watched, and the last that leaves ends the run")
   func descriptorWhileAsleep() throws {
     let pipe = try RawPipe()
@@ -130,7 +130,7 @@ struct HostedWaitTests {
     #expect(log == "D5 finished")
   }
 
-  // R120, M2, M30
+  // R120, M2, M33
   @Test("under fire from four threads nothing is lost and nothing is called twice")
   func underFire() {
     let perThread = 1000

@@ -135,3 +135,15 @@ extension Notification {
     Notification(name: Name(name), object: sender)
   }
 }
+
+/// A variable for what a call-out needs and is made only after it.
+final class Later<Value: Sendable>: @unchecked Sendable {
+  // Sendable: guarded by the lock.
+  private let lock = Lock()
+  private var stored: Value?
+
+  var value: Value? {
+    get { lock.withLock { stored } }
+    set { lock.withLock { stored = newValue } }
+  }
+}

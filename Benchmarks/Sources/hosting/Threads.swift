@@ -1,0 +1,41 @@
+import Foundation
+import Glibc
+import RunLoopKit
+import Synchronization
+
+/// Starts a thread on one processor, by its number, if there is more than one.
+///
+/// Without that, it would depend on the scheduler's mood whether a wake-up crosses from one processor to another.
+@discardableResult
+func startThread(on processor: Int, _ body: @escaping @Sendable () -> Void) -> Thread {
+  let thread = Thread(block: body)
+  if ProcessInfo.processInfo.activeProcessorCount > 1 { thread.configuration.processors = [processor] }
+  thread.start()
+  return thread
+}
+
+/// Hands something from one thread to another.
+final class Handover<Value: Sendable>: Sendable {
+  private let value = Mutex<Value?>(nil)
+
+  func give(_ value: Value) { self.value.withLock { $0 = value } }
+
+  func take() -> Value {
+    while true { if let value = value.withLock({ $0 }) { return value } else { sched_yield() } }
+  }
+}
+
+/// A time that one thread sets and another waits for.
+final class Moment: Sendable {
+  private let number = Atomic<Int>(0)
+
+  func store(_ value: Int) { number.store(value, ordering: .releasing) }
+
+  func await() -> Int {
+    while true {
+      let value = number.load(ordering: .acquiring)
+      if value != 0 { return value }
+      sched_yield()
+    }
+  }
+}

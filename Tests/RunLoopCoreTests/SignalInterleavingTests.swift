@@ -1,0 +1,43 @@
+import Testing
+
+@Suite("The signal of a source: every interleaving")
+struct SignalInterleavingTests {
+  private static let scripts: [[Int]] = [[1], [2], [1, 1], [2, 1], [2, 2]]
+  private static let passes: [[Int]] = [[1], [2], [3], [1, 1], [2, 1], [2, 2]]
+
+  // R70, R71
+  @Test("no signal is lost, and none is performed twice", arguments: scripts, passes)
+  func correct(signals: [Int], passes: [Int]) {
+    let verdict = SignalChecker(variant: .correct, signals: signals, passes: passes).run()
+    #expect(verdict.lost == nil)
+    #expect(verdict.twice == nil)
+    #expect(verdict.ends > 0)
+    #expect(verdict.performed == Set(0...min(signals.reduce(0, +), passes.reduce(0, +))))
+  }
+
+  // R70, R71
+  @Test("nor when the source enters a loop's mode meanwhile", arguments: scripts, passes)
+  func correctWhileEntering(signals: [Int], passes: [Int]) {
+    let verdict = SignalChecker(variant: .correct, signals: signals, passes: passes, entered: passes.count - 1).run()
+    #expect(verdict.lost == nil)
+    #expect(verdict.twice == nil)
+    #expect(verdict.ends > 0)
+  }
+
+  @Test(
+    "the checker finds the steps by which a wrong protocol loses a signal",
+    arguments: [SignalChecker.Variant.readBeforeMark, .clearAfterListing, .unlistInTwoSteps, .askBeforeEntering])
+  func lost(variant: SignalChecker.Variant) {
+    let isLost = Self.scripts.contains { signals in
+      [nil, 1].contains { entered in
+        SignalChecker(variant: variant, signals: signals, passes: [2, 2], entered: entered).run().lost != nil
+      }
+    }
+    #expect(isLost)
+  }
+
+  @Test("and by which it performs one twice")
+  func twice() {
+    #expect(SignalChecker(variant: .claimInTwoSteps, signals: [1], passes: [2, 2]).run().twice != nil)
+  }
+}

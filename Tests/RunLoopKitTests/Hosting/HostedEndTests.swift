@@ -1,0 +1,239 @@
+import CoreFoundation
+import Foundation
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import Synchronization
+import Testing
+
+@Suite("The beginning and the end of serving Core Foundation", .timeLimit(.minutes(5)))
+struct HostedEndTests {
+  // M33
+  @Test("a loop serves it from the call on, once, and until it is told not to")
+  func beginsAndEnds() {
+    let log = onNewThread {
+      let loop = RunLoop.current
+      var log = "\(loop.isServingCoreFoundation) \(loop.foundationRunLoop == nil)"
+      for _ in 0..<2 { do { try loop.serveCoreFoundation() } catch { log += " \(error)" } }
+      log += " \(loop.isServingCoreFoundation) \(loop.foundationRunLoop === Foundation.RunLoop.current)"
+      log += " \(onNewThread { loop.isServingCoreFoundation })"
+      for _ in 0..<2 { loop.stopServingCoreFoundation() }
+      log += " \(loop.isServingCoreFoundation) \(loop.foundationRunLoop == nil)"
+      return log
+    }
+    #expect(log == "false true true true true false true")
+  }
+
+  // M33
+  @Test("a loop that serves it no more waits by itself, with what Core Foundation has left where it is")
+  func waitsByItself() {
+    let log = hosted { rig in
+      let source = CFSource { rig.write("S0") }
+      source.add(to: rig)
+      CFRunLoopSourceSignal(source.source)
+      rig.loop.stopServingCoreFoundation()
+      rig.run()
+      rig.loop.add(Timer(timeInterval: 0.001, repeats: false) { _ in rig.write("T") }, forMode: .default)
+      rig.run()
+      try rig.loop.serveCoreFoundation()
+      rig.run(returnAfterSourceHandled: true)
+      source.invalidate()
+    }
+    #expect(log == "finished T finished S0 handledSource")
+  }
+
+  // M2, M33
+  @Test("it may end in a call-out of either loop, while the loop waits")
+  func endsInCallOut() {
+    let log = hosted { rig in
+      rig.keepAlive()
+      foundationTimer(after: 0.001) { _ in
+        rig.write("F")
+        rig.loop.stopServingCoreFoundation()
+        foundationTimer(after: 0) { _ in rig.write("never") }
+        rig.detach {
+          while !rig.loop.isWaiting { usleep(100) }
+          rig.loop.perform {
+            rig.write("B")
+            rig.loop.stop()
+          }
+        }
+      }
+      rig.run()
+      try rig.loop.serveCoreFoundation()
+      rig.loop.perform {
+        rig.loop.stopServingCoreFoundation()
+        rig.loop.perform { rig.loop.stop() }
+      }
+      rig.run()
+    }
+    #expect(log == "F B stopped stopped")
+  }
+
+  // M2, M33
+  @Test("it may end in a run within a wait, and begin again there")
+  func endsInNestedRun() {
+    let log = hosted { rig in
+      rig.keepAlive()
+      foundationTimer(after: 0.001) { _ in
+        rig.loop.perform {
+          rig.loop.stopServingCoreFoundation()
+          rig.loop.stop()
+        }
+        rig.run()
+        foundationTimer(after: 0) { _ in
+          rig.write("F")
+          rig.loop.stop()
+        }
+        do { try rig.loop.serveCoreFoundation() } catch { rig.write("\(error)") }
+      }
+      rig.run()
+    }
+    #expect(log == "stopped F stopped")
+  }
+
+  // M7, M33
+  @Test("a guest, a loop on virtual time and one whose thread has ended are refused; a loop that serves is no guest")
+  func refused() {
+    let errors = onNewThread {
+      let loop = RunLoop.current
+      var errors: [RunLoopError?] = []
+      do {
+        let guest = try RunLoop.Guest()
+        errors.append(failure { () throws(RunLoopError) in try loop.serveCoreFoundation() })
+        guest.invalidate()
+        try loop.serveCoreFoundation()
+      } catch {
+        errors.append(error as? RunLoopError)
+      }
+      errors.append(failure { () throws(RunLoopError) in _ = try RunLoop.Guest() })
+      return errors
+    }
+    #expect(errors == [.isGuest, .hasHost])
+    let virtual = onVirtualTime { _, loop in failure { () throws(RunLoopError) in try loop.serveCoreFoundation() } }
+    #expect(virtual == .hasVirtualTime)
+    #expect(!onVirtualTime { _, loop in loop.isServingCoreFoundation })
+  }
+
+  // R18, M15, M33
+  @Test("another thread cannot make a loop serve it")
+  func otherThread() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      onNewThread {
+        let loop = RunLoop.current
+        onNewThread { try? loop.serveCoreFoundation() }
+      }
+    }
+    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(text.contains("cannot be run by thread"), "\(text)")
+  }
+
+  // R115, R117, M33
+  @Test("it ends with the thread, whether Foundation's loop of the thread is kept or not")
+  func threadEnds() {
+    let kept = Later<HostedRig>()
+    for _ in 0..<20 {
+      let log = hosted { rig in
+        kept.value = rig
+        rig.keepAlive()
+        foundationTimer(after: 1000) { _ in rig.write("never") }
+        rig.whenAsleep { $0.loop.stop() }
+        rig.run()
+      }
+      #expect(log == "stopped")
+      #expect(kept.value?.loop.isServingCoreFoundation == false)
+      kept.value?.loop.wakeUp()
+      #expect(kept.value?.loop.perform {} == false)
+      if let kept = kept.value { CFRunLoopWakeUp(kept.cf) }
+    }
+  }
+
+  // R115, M33
+  @Test("a destructor of the thread's data may still run our loop")
+  func lateRun() {
+    let log = Journal()
+    onNewThread {
+      var key = pthread_key_t()
+      pthread_key_create(&key) { pointer in
+        guard let pointer else { return }
+        let log = Unmanaged<Journal>.fromOpaque(pointer).takeRetainedValue()
+        foundationTimer(after: 0.001) { _ in log.write("F") }
+        log.write("\(RunLoop.current.run(mode: .default, for: Duration.seconds(30)))")
+      }
+      pthread_setspecific(key, Unmanaged.passRetained(log).toOpaque())
+      do { try RunLoop.current.serveCoreFoundation() } catch { log.write("\(error)") }
+      RunLoop.current.run(mode: .default, for: Duration.zero)
+    }
+    #expect(log.text == "F finished")
+  }
+
+  // R114, M33
+  @Test("no descriptor is left open")
+  func descriptors() async {
+    await #expect(processExitsWith: .success) {
+      func live() {
+        let log = hosted { rig in
+          rig.keepAlive("other")
+          // A timer of Foundation's is never released, nor is what its block has.
+          let fired = Counted(.max) {}
+          foundationTimer(after: 0) { _ in fired.count() }
+          rig.run()
+          rig.write("\(fired.value)")
+          rig.run("other", for: .zero)
+          rig.loop.stopServingCoreFoundation()
+          try rig.loop.serveCoreFoundation()
+          rig.run("other", for: .milliseconds(1))
+        }
+        #expect(log == "finished 1 timedOut timedOut")
+      }
+      live()
+      let before = openDescriptors()
+      for _ in 0..<20 { live() }
+      // What a life leaked, twenty would; one or two are the process's own, which come and go.
+      #expect(openDescriptors() < before + 10)
+    }
+  }
+
+  // M17, M33
+  @Test("a forked child's loop does not serve it, and runs by itself")
+  func fork() async {
+    await #expect(processExitsWith: .success) {
+      let log = hosted { rig in
+        rig.keepAlive()
+        rig.run(for: .milliseconds(1))
+        let child = forkProcess()
+        if child == 0 {
+          let loop = RunLoop.current
+          loop.perform { loop.stop() }
+          let isWell = !loop.isServingCoreFoundation && loop.run(mode: .default, for: Duration.seconds(10)) == .stopped
+          _exit(isWell ? 0 : 1)
+        }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        rig.write("\(status)")
+        rig.whenAsleep { $0.loop.stop() }
+        rig.run()
+      }
+      #expect(log == "timedOut 0 stopped")
+    }
+  }
+}
+
+/// How many descriptors this process has open.
+private func openDescriptors() -> Int {
+  (0..<1024).count { fcntl($0, F_GETFD) >= 0 }
+}
+
+/// What a loop's method that can fail says is the matter; nil: nothing.
+private func failure(of body: () throws(RunLoopError) -> Void) -> RunLoopError? {
+  do throws(RunLoopError) {
+    try body()
+    return nil
+  } catch {
+    return error
+  }
+}
+
+/// Glibc's module does not let Swift see it.
+@_silgen_name("fork")
+private func forkProcess() -> pid_t

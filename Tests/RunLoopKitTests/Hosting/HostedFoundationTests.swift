@@ -1,0 +1,188 @@
+import CoreFoundation
+import Foundation
+import FoundationNetworking
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import Synchronization
+import Testing
+
+/// What Foundation schedules on the thread's run loop, served while ours runs.
+@Suite("Foundation's objects on a loop that serves Core Foundation", .timeLimit(.minutes(5)))
+struct HostedFoundationTests {
+  // M33
+  @Test("a process that ends is told by its handler, and can be waited for in a call-out")
+  func process() {
+    let log = hosted { rig in
+      rig.keepAlive()
+      let first = Process()
+      first.executableURL = URL(fileURLWithPath: "/bin/true")
+      first.terminationHandler = { process in
+        let status = process.terminationStatus
+        rig.loop.perform {
+          rig.write("terminated \(status)")
+          rig.loop.stop()
+        }
+      }
+      try first.run()
+      rig.run()
+      rig.loop.perform {
+        do {
+          let second = Process()
+          second.executableURL = URL(fileURLWithPath: "/bin/sh")
+          second.arguments = ["-c", "exit 3"]
+          try second.run()
+          second.waitUntilExit()
+          rig.write("exit \(second.terminationStatus)")
+        } catch {
+          rig.write("\(error)")
+        }
+        rig.loop.stop()
+      }
+      rig.run()
+    }
+    #expect(log == "terminated 0 stopped exit 3 stopped")
+  }
+
+  // M33
+  @Test("a process can be waited for in a call-out of Core Foundation's, and posts meanwhile have their turn after it")
+  func processInTheirs() {
+    let log = hosted { rig in
+      rig.keepAlive()
+      foundationTimer(after: 0.001) { _ in
+        do {
+          let process = Process()
+          process.executableURL = URL(fileURLWithPath: "/bin/true")
+          try process.run()
+          rig.loop.perform {
+            rig.write("B")
+            rig.loop.stop()
+          }
+          process.waitUntilExit()
+          rig.write("exit \(process.terminationStatus)")
+        } catch {
+          rig.write("\(error)")
+        }
+      }
+      rig.run()
+    }
+    #expect(log == "exit 0 B stopped")
+  }
+
+  // M33
+  @Test("a socket of Core Foundation's calls its client, and keeps a run alive until it is invalid")
+  func socketSource() throws {
+    let pair = try SocketPair()
+    let log = hosted { rig in
+      let client = SocketClient(rig)
+      client.schedule(pair.one)
+      rig.whenAsleep { _ in pair.write("hello") }
+      rig.detach {
+        while !rig.text.contains("hello") || !rig.loop.isWaiting { usleep(100) }
+        pair.endWriting()
+      }
+      rig.loop.run()
+      rig.write("returned")
+    }
+    #expect(log == "hello end returned")
+  }
+
+  // M33
+  @Test("the delegate of a URL session on the loop's operations hears of a response")
+  func urlSession() {
+    let log = hosted { rig in
+      let server = try LoopbackServer { _ in
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+      }
+      rig.keepAlive()
+      let delegate = SessionDelegate(rig)
+      let session = URLSession(configuration: .ephemeral, delegate: delegate, delegateQueue: nil)
+      guard let url = URL(string: "http://127.0.0.1:\(server.port)/") else { return }
+      session.dataTask(with: url).resume()
+      rig.run()
+      session.invalidateAndCancel()
+    }
+    #expect(log == "200 hello done stopped")
+  }
+}
+
+/// Two connected sockets.
+private final class SocketPair: Sendable {
+  let one: Int32
+  private let other: Int32
+
+  init() throws {
+    var ends: [Int32] = [0, 0]
+    try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+    (one, other) = (ends[0], ends[1])
+  }
+
+  deinit {
+    close(one)
+    close(other)
+  }
+
+  func write(_ text: String) { _ = Glibc.write(other, text, text.utf8.count) }
+
+  func endWriting() { shutdown(other, Int32(SHUT_WR)) }
+}
+
+/// A socket of Core Foundation's that logs what it receives.
+private final class SocketClient {
+  private let rig: HostedRig
+
+  init(_ rig: HostedRig) { self.rig = rig }
+
+  func schedule(_ descriptor: Int32) {
+    var context = CFSocketContext()
+    context.info = Unmanaged.passUnretained(self).toOpaque()
+    let socket = CFSocketCreateWithNative(
+      nil, descriptor, CFSocketCallBackType.dataCallBack.rawValue,
+      { socket, _, _, data, info in
+        guard let info, let data else { return }
+        let received = Unmanaged<CFData>.fromOpaque(data).takeUnretainedValue()
+        Unmanaged<SocketClient>.fromOpaque(info).takeUnretainedValue().receive(received, socket)
+      }, &context)
+    // The descriptor is closed by its owner.
+    CFSocketSetSocketFlags(socket, CFSocketGetSocketFlags(socket) & ~CFOptionFlags(kCFSocketCloseOnInvalidate))
+    CFRunLoopAddSource(rig.cf, CFSocketCreateRunLoopSource(nil, socket, 0), cfMode(.default))
+  }
+
+  private func receive(_ data: CFData, _ socket: CFSocket?) {
+    let count = CFDataGetLength(data)
+    guard count > 0 else {
+      rig.write("end")
+      return CFSocketInvalidate(socket)
+    }
+    rig.write(String(decoding: UnsafeBufferPointer(start: CFDataGetBytePtr(data), count: count), as: UTF8.self))
+  }
+}
+
+private final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+  // Sendable: the rig is, and there is nothing else.
+  private let rig: HostedRig
+
+  init(_ rig: HostedRig) { self.rig = rig }
+
+  func urlSession(
+    _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+    completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
+  ) {
+    let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+    rig.loop.perform { [rig] in rig.write("\(status)") }
+    completionHandler(.allow)
+  }
+
+  func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    let text = String(decoding: data, as: UTF8.self)
+    rig.loop.perform { [rig] in rig.write(text) }
+  }
+
+  func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    let end = error.map { "\($0)" } ?? "done"
+    rig.loop.perform { [rig] in
+      rig.write(end)
+      rig.loop.stop()
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import CoreFoundation
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import Testing
+
+@Suite("Modes of a loop that waits in Core Foundation's", .timeLimit(.minutes(5)))
+struct HostedModeTests {
+  // R24, R25, M33
+  @Test("a mode that is empty in both loops is finished at once, and none is made")
+  func empty() {
+    let log = hosted { rig in
+      rig.observe("observed")
+      rig.run()
+      rig.run("unknown")
+      rig.run("observed")
+      rig.write("\(rig.loop.modes == [.default, "observed"])")
+      rig.run(.common)
+    }
+    #expect(log == "finished finished finished true finished")
+  }
+
+  // R25, R29, M23, M33
+  @Test("a run lasts as long as Foundation has something in the mode, and ends with the last of it")
+  func lasts() {
+    let log = hosted { rig in
+      foundationTimer(after: 0.001) { _ in rig.write("F") }
+      rig.run()
+      foundationTimer(after: 0.001) { _ in
+        rig.write("F")
+        foundationTimer(after: 0.001) { _ in rig.write("G") }
+      }
+      rig.loop.run()
+      rig.write("returned")
+    }
+    #expect(log == "F finished F G returned")
+  }
+
+  // R25, M23, M33
+  @Test("the last thing of Core Foundation's may leave in a call-out that is no source")
+  func lastLeaves() {
+    let log = hosted { rig in
+      let source = CFSource { rig.write("never") }
+      source.add(to: rig)
+      foundationTimer(after: 0.001) { _ in
+        rig.write("F")
+        CFRunLoopPerformBlock(rig.cf, cfMode(.default)) {
+          rig.write("CB")
+          source.invalidate()
+        }
+      }
+      rig.run()
+      // Nor is what ours has at the beginning.
+      let anchor = rig.keepAlive()
+      foundationTimer(after: 0.001) { _ in
+        anchor.invalidate()
+        foundationTimer(after: 0.001) { _ in rig.write("G") }
+      }
+      rig.run()
+    }
+    #expect(log == "F CB finished G finished")
+  }
+
+  // R25, M23, M33
+  @Test("ours may go and come while Core Foundation's loop waits for its own")
+  func oursComes() {
+    let log = hosted { rig in
+      let timer = foundationTimer(after: 0.001) { _ in
+        rig.loop.add(Timer(timeInterval: 0.001, repeats: false) { _ in rig.write("T") }, forMode: .default)
+      }
+      rig.run()
+      rig.write("\(timer.isValid)")
+    }
+    #expect(log == "T finished false")
+  }
+
+  // R22, R24, M33
+  @Test("a mode that only Core Foundation's loop has is run, and is made in ours")
+  func theirMode() {
+    let log = hosted { rig in
+      foundationTimer(after: 0.001, mode: .init("theirs")) { _ in rig.write("F \(rig.loop.currentMode == "theirs")") }
+      rig.run("theirs")
+      rig.write("\(rig.loop.modes.contains("theirs"))")
+      rig.run("theirs")
+    }
+    #expect(log == "F true finished true finished")
+  }
+
+  // R20, R108, M33
+  @Test("a run in one mode serves that mode of Core Foundation's loop only")
+  func oneMode() {
+    let log = hosted { rig in
+      let source = CFSource { rig.write("default") }
+      source.add(to: rig)
+      CFRunLoopSourceSignal(source.source)
+      foundationTimer(after: 0.001, mode: .init("other")) { _ in
+        rig.write("other")
+        rig.loop.stop()
+      }
+      rig.keepAlive("other")
+      rig.run("other")
+      rig.run(for: .zero)
+      source.invalidate()
+    }
+    #expect(log == "other stopped default timedOut")
+  }
+
+  // R101, R102, M33
+  @Test("a mode that is common in ours is common in Core Foundation's loop, from its next wait on")
+  func commonModes() {
+    let log = hosted { rig in
+      rig.keepAlive("early")
+      rig.keepAlive("late")
+      try rig.loop.addCommonMode("early")
+      Foundation.RunLoop.current.add(
+        Foundation.Timer(timeInterval: 0, repeats: false) { _ in
+          rig.write("F")
+          rig.loop.stop()
+        }, forMode: .common)
+      rig.run("early")
+      try rig.loop.addCommonMode("late")
+      let source = CFSource {
+        rig.write("S0")
+        rig.loop.stop()
+      }
+      source.add(to: rig, .common)
+      CFRunLoopSourceSignal(source.source)
+      rig.run("late")
+      source.invalidate()
+    }
+    #expect(log == "F stopped S0 stopped")
+  }
+}

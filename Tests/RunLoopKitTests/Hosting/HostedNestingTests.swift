@@ -1,0 +1,152 @@
+import CoreFoundation
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import Testing
+
+@Suite("Runs in the call-outs of both loops", .timeLimit(.minutes(5)))
+struct HostedNestingTests {
+  // R108, M33
+  @Test("a call-out of Core Foundation's may run our loop, and what it leaves has its turn")
+  func oursInTheirs() {
+    let log = hosted { rig in
+      rig.keepAlive()
+      foundationTimer(after: 0.001) { _ in
+        rig.write("[")
+        foundationTimer(after: 0.001) { _ in
+          rig.write("F")
+          rig.loop.perform { rig.loop.stop() }
+        }
+        rig.run()
+        rig.write("]")
+        rig.loop.perform {
+          rig.write("B")
+          rig.loop.stop()
+        }
+      }
+      rig.run()
+    }
+    #expect(log == "[ F stopped ] B stopped")
+  }
+
+  // R35, R36, M2, M33
+  @Test("what comes for our loop while a call-out of Core Foundation's runs it in another mode is not lost")
+  func otherMode() throws {
+    let pipe = try RawPipe()
+    let log = hosted { rig in
+      let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in
+        rig.write("D\(pipe.read())")
+        source.invalidate()
+        rig.loop.stop()
+      }
+      try rig.loop.add(source, forMode: .default)
+      rig.keepAlive("other")
+      foundationTimer(after: 0.001) { _ in
+        rig.whenAsleep { rig in
+          rig.loop.perform { rig.write("B") }
+          pipe.write([1])
+          rig.loop.stop()
+        }
+        rig.run("other")
+      }
+      rig.run()
+    }
+    #expect(log == "stopped B D1 stopped")
+  }
+
+  // R109, M33
+  @Test("a call-out of ours may run our loop again, and both are served there")
+  func oursInOurs() {
+    let log = hosted { rig in
+      rig.keepAlive()
+      rig.loop.perform {
+        foundationTimer(after: 0.001) { _ in
+          rig.write("F")
+          rig.loop.stop()
+        }
+        rig.run()
+        rig.loop.stop()
+      }
+      rig.run()
+    }
+    #expect(log == "F stopped stopped")
+  }
+
+  // M2, M33
+  @Test("a call-out of ours may run Core Foundation's loop by itself, and our loop is served after it")
+  func theirsInOurs() throws {
+    let pipe = try RawPipe()
+    let log = hosted { rig in
+      let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in
+        rig.write("D\(pipe.read())")
+        source.invalidate()
+        rig.loop.stop()
+      }
+      try rig.loop.add(source, forMode: .default)
+      rig.run(for: .milliseconds(1))
+      rig.loop.perform {
+        foundationTimer(after: 0.002) { _ in
+          rig.write("F")
+          CFRunLoopStop(rig.cf)
+        }
+        pipe.write([1])
+        rig.loop.perform { rig.write("B") }
+        // Our descriptor is ready there, which is none of this run's business.
+        while CFRunLoopRunInMode(cfMode(.default), 30, true) != .stopped {}
+        rig.write("|")
+      }
+      rig.run()
+    }
+    #expect(log == "timedOut F | D1 B stopped")
+  }
+
+  // M2, M33
+  @Test("what is posted while a call-out of Core Foundation's runs that loop by itself is not lost, and does not spin")
+  func theirsInTheirs() {
+    let log = hosted { rig in
+      rig.keepAlive()
+      let runs = Counted(.max) {}
+      foundationTimer(after: 0.001) { _ in
+        rig.loop.perform {
+          rig.write("B")
+          rig.loop.stop()
+        }
+        // As `Process.waitUntilExit` does.
+        let isOver = Later<Bool>()
+        foundationTimer(after: 0.05) { _ in
+          rig.write("F")
+          isOver.value = true
+        }
+        while isOver.value == nil {
+          runs.count()
+          _ = Foundation.RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.02))
+        }
+        rig.write("|")
+      }
+      rig.run()
+      rig.write(runs.value < 10 ? "few" : "\(runs.value) runs")
+    }
+    #expect(log == "F | B stopped few")
+  }
+
+  // R49, M2, M33
+  @Test("the same for an observer of Core Foundation's that runs the loop before it waits, or as it enters")
+  func byObservers() {
+    for activity in [CFRunLoopActivity.entry, .beforeTimers, .beforeWaiting] {
+      let log = hosted { rig in
+        rig.keepAlive()
+        let observer = CFRunLoopObserverCreateWithHandler(nil, activity.rawValue, false, 0) { _, _ in
+          rig.write("O")
+          rig.loop.perform {
+            rig.write("B")
+            rig.loop.stop()
+          }
+          _ = CFRunLoopRunInMode(cfMode(.default), 0.001, false)
+        }
+        CFRunLoopAddObserver(rig.cf, observer, cfMode(.default))
+        rig.run()
+      }
+      #expect(log == "O B stopped", "\(activity)")
+    }
+  }
+}
