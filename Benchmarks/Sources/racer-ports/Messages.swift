@@ -37,14 +37,18 @@ private func socketPair() -> (Int32, Int32) {
 func serve(_ kind: String, _ place: String) -> Never {
   race_end_with_parent()
   if kind == "--serve-bare" { BareEnd(Int32(place) ?? -1).serve() }
-  do {
-    let port = try MessagePort.Local(name: "race", directory: .init(path: place)) { request in
-      request.expectsReply ? MessagePort.Reply(request.bytes) : nil
-    }
-    try RunLoop.current.add(port, forMode: .default)
-    RunLoop.current.runUntilStopped()
-  } catch { fatalError("\(error)") }
-  exit(1)
+  // Not on the main thread, whose loop serves the main dispatch queue too.
+  onThread {
+    do {
+      let port = try MessagePort.Local(name: "race", directory: .init(path: place)) { request in
+        request.expectsReply ? MessagePort.Reply(request.bytes) : nil
+      }
+      try RunLoop.current.add(port, forMode: .default)
+      RunLoop.current.runUntilStopped()
+    } catch { fatalError("\(error)") }
+    exit(1)
+  }
+  while true { pause() }
 }
 
 private func start(_ kind: String, _ place: String) -> pid_t {
