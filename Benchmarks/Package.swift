@@ -18,12 +18,18 @@ let package = Package(
   targets: glib + [
     .target(name: "CRace", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "Race", dependencies: ["CRace"]),
-    .executableTarget(name: "echo-client"),
+    .executableTarget(name: "race-client"),
     .executableTarget(
       name: "racer-RunLoopKit",
       dependencies: [
         "CRace", "Race", .product(name: "RunLoopCore", package: "swift-run-loop"),
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
+      ]),
+    .executableTarget(
+      name: "racer-ports",
+      dependencies: [
+        "CRace", "Race", .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopPorts", package: "swift-run-loop"),
       ]),
     .executableTarget(
       name: "racer-CoreFoundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),
@@ -45,20 +51,6 @@ let package = Package(
     .executableTarget(
       name: "hosting",
       dependencies: ["CHostLoopForBenchmarks", .product(name: "RunLoopKit", package: "swift-run-loop")]),
-    .target(name: "CSocketRace", cSettings: [.define("_GNU_SOURCE")]),
-    .executableTarget(
-      name: "socket-race",
-      dependencies: [
-        "CSocketRace", .product(name: "RunLoopCore", package: "swift-run-loop"),
-        .product(name: "RunLoopPorts", package: "swift-run-loop"),
-        .product(name: "RunLoopThreads", package: "swift-run-loop"),
-      ]),
-    .executableTarget(
-      name: "message-race",
-      dependencies: [
-        .product(name: "RunLoopCore", package: "swift-run-loop"),
-        .product(name: "RunLoopPorts", package: "swift-run-loop"),
-      ]),
   ],
   swiftLanguageModes: [.v6]
 )

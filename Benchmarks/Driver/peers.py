@@ -8,7 +8,7 @@ import sys
 HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 # The racer, and, of those that make builds, a file that its Debian package brings.
-SWIFT = ["RunLoopKit", "CoreFoundation", "Foundation", "libdispatch", "concurrency"]
+SWIFT = ["RunLoopKit", "CoreFoundation", "Foundation", "libdispatch", "concurrency", "ports"]
 MADE = {
     "libdispatch-c": (None, None),
     "libuv": ("/usr/include/uv.h", "libuv1-dev"),
@@ -25,7 +25,7 @@ TOOLS = {"make": "make", "cc": "gcc", "c++": "g++", "pkg-config": "pkg-config"}
 OURS = "RunLoopKit"
 C_PEERS = ["libdispatch (C)", "libuv", "libevent", "libev", "GLib", "Boost.Asio"]
 C_PEERS_WITH_POSTS = ["libdispatch (C)", "GLib", "Boost.Asio"]
-OTHERS = ["CoreFoundation", "CoreFoundation (source)", "Foundation", "libdispatch (Swift)", "Swift concurrency"]
+OTHERS = ["RunLoopKit (sockets)", "CoreFoundation", "CoreFoundation (source)", "Foundation", "libdispatch (Swift)", "Swift concurrency"]
 ORDER = [OURS] + OTHERS + C_PEERS
 
 
@@ -77,7 +77,7 @@ def build(scratch, chosen, install=True):
         sys.exit(built.stdout + built.stderr)
     release = os.path.join(os.path.realpath(scratch), "release")
     made = os.path.join(os.path.realpath(scratch), "peers")
-    environment = dict(os.environ, RACE_ECHO_CLIENT=os.path.join(release, "echo-client"))
+    environment = dict(os.environ, RACE_ECHO_CLIENT=os.path.join(release, "race-client"))
     racers = []
     for name in names:
         directory = release if name in SWIFT else made

@@ -2,6 +2,7 @@
 
 # Name: title, and the variants that are runs of their own: options of the racers, and what they add to a metric's name.
 PLAIN, CAPTURE, PINNED = ("", ""), ("--capture", ""), ("--pinned", ", on one processor")
+ONE, THOUSAND = ("--one", ", 1 connection"), ("--thousand", ", 1,000 connections")
 WORKLOADS = {
     "W1": ("One thread posts to a loop", [PLAIN, CAPTURE]),
     "W2": ("Four threads post to a loop", [PLAIN, CAPTURE]),
@@ -13,8 +14,10 @@ WORKLOADS = {
     "W8": ("A source that signals itself", [PLAIN]),
     "W9": ("100 of 1,000 descriptors are active", [PLAIN]),
     "W10": ("A repeating timer of a millisecond", [PLAIN]),
-    "W11": ("TCP echo, 50 connections", [PLAIN]),
+    "W11": ("TCP echo, 50 connections, 1 and 1,000", [PLAIN, ONE, THOUSAND]),
     "W12": ("Memory", [PLAIN]),
+    "M1": ("Messages between two processes", [PINNED, PLAIN]),
+    "M2": ("Messages between two threads", [PINNED, PLAIN]),
     "E1": ("Two actors call each other on one thread", [PLAIN]),
     "E2": ("From the default executor to an actor and back", [PINNED, PLAIN]),
     "E3": ("Tasks that another thread resumes", [PLAIN]),
@@ -62,6 +65,11 @@ RATIOS = [
     ("W10", "lateness, median", "floor (timerfd)", 1.3),
     ("W11", "requests per second", "floor", 0.87),
     ("W11", "requests per second", "Boost.Asio", 1.0),
+    ("M1", "request and reply of 64 bytes, on one processor", "floor", 1.15),
+    ("M1", "request and reply of 64 bytes", "floor", 1.15),
+    ("M1", "message of 64 bytes, on one processor", "floor", 1.15),
+    ("M2", "request and reply of 64 bytes, on one processor", "floor", 1.15),
+    ("M2", "request and reply of 64 bytes", "floor", 1.15),
     ("E2", "await there and back, on one processor", "libdispatch (Swift)", 1.0),
     ("E2", "await there and back, on one processor", "Swift concurrency", 1.0),
     ("E2", "await there and back", "libdispatch (Swift)", 1.0),

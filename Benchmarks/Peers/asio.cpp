@@ -194,7 +194,7 @@ static void echo_read(connection *connection) {
 
 static void echo_start(struct loop *loop, const int *connections) {
   echo_loop = loop;
-  for (int i = 0; i < RACE_CONNECTIONS; i++) {
+  for (int i = 0; i < race_connections(); i++) {
     echo_read(new connection{asio::ip::tcp::socket(loop->io(), asio::ip::tcp::v4(), connections[i]), {}});
   }
 }

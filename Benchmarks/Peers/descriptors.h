@@ -57,7 +57,7 @@ static void w9(void) {
 static struct {
   struct loop *loop;
   const int *connections;
-  struct watch watches[RACE_CONNECTIONS];
+  struct watch watches[RACE_MOST_CONNECTIONS];
 } echo_state;
 
 static void echo_ready(struct watch *watch) {
@@ -69,7 +69,7 @@ static void echo_ready(struct watch *watch) {
 static void echo_start(struct loop *loop, const int *connections) {
   echo_state.loop = loop;
   echo_state.connections = connections;
-  for (int i = 0; i < RACE_CONNECTIONS; i++) watch_start(loop, &echo_state.watches[i], connections[i], echo_ready);
+  for (int i = 0; i < race_connections(); i++) watch_start(loop, &echo_state.watches[i], connections[i], echo_ready);
 }
 #endif
 

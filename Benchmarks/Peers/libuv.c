@@ -182,8 +182,8 @@ static void echo_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *read) {
 
 static void echo_start(struct loop *loop, const int *connections) {
   echo_loop = loop;
-  struct connection *states = calloc(RACE_CONNECTIONS, sizeof *states);
-  for (int i = 0; i < RACE_CONNECTIONS; i++) {
+  struct connection *states = calloc((size_t)race_connections(), sizeof *states);
+  for (int i = 0; i < race_connections(); i++) {
     uv_tcp_init(&loop->uv, &states[i].uv);
     uv_tcp_open(&states[i].uv, connections[i]);
     uv_read_start((uv_stream_t *)&states[i].uv, echo_room, echo_read);

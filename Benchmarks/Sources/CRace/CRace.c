@@ -3,14 +3,17 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static const char *peer = "?";
 static const char *workload = "";
 static bool captures, lists;
+static int connections = 50;
 static int64_t divisor = 1;
 const char *race_program = "";
 
@@ -42,6 +45,8 @@ void race_begin(int argc, char *const *argv, const char *name) {
     else if (strcmp(argv[i], "--smoke") == 0) divisor = 1000;
     else if (strcmp(argv[i], "--capture") == 0) captures = true;
     else if (strcmp(argv[i], "--pinned") == 0) pin();
+    else if (strcmp(argv[i], "--one") == 0) connections = 1;
+    else if (strcmp(argv[i], "--thousand") == 0) connections = 1000;
     else if (strcmp(argv[i], "--list") == 0) lists = true;
     else workload = argv[i];
   }
@@ -50,7 +55,9 @@ void race_begin(int argc, char *const *argv, const char *name) {
 
 bool race_is(const char *name) { return strcmp(workload, name) == 0; }
 bool race_captures(void) { return captures; }
-void race_set_peer(const char *name) { peer = name; }
+int race_connections(void) { return connections; }
+void race_end_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGKILL); }
+void race_set_peer(const char *name) { peer = strdup(name); }
 
 int64_t race_scaled(int64_t full, int64_t least) { return full / divisor > least ? full / divisor : least; }
 

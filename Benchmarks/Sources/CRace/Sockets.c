@@ -45,7 +45,7 @@ void race_close(int descriptor) { close(descriptor); }
 
 // -- The echo server's side of what the client does
 
-static int connections[RACE_CONNECTIONS];
+static int connections[RACE_MOST_CONNECTIONS];
 static int closed_count, to_client, from_client;
 static pid_t client;
 static int64_t cpu_before;
@@ -56,12 +56,14 @@ static void start_client(int port) {
   const char *told = getenv("RACE_ECHO_CLIENT");
   char *program = strdup(race_program);
   snprintf(path, sizeof path, "%s", told ? told : "");
-  if (!told) snprintf(path, sizeof path, "%s/echo-client", dirname(program));
+  if (!told) snprintf(path, sizeof path, "%s/race-client", dirname(program));
   free(program);
   snprintf(number, sizeof number, "%d", port);
   char requests[32];
   snprintf(requests, sizeof requests, "%lld", (long long)race_scaled(40000, 500));
-  char *arguments[] = {path, number, requests, NULL};
+  char count[16];
+  snprintf(count, sizeof count, "%d", race_connections());
+  char *arguments[] = {path, number, requests, count, NULL};
   int input[2], output[2];
   race_check(pipe2(input, O_CLOEXEC) == 0 && pipe2(output, O_CLOEXEC) == 0, "no pipe for the client");
   posix_spawn_file_actions_t actions;
@@ -77,14 +79,15 @@ static void start_client(int port) {
 }
 
 const int *race_echo_begin(void) {
+  race_raise_descriptor_limit();
   int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t length = sizeof address;
   race_check(bind(listener, (struct sockaddr *)&address, length) == 0, "no port");
-  race_check(listen(listener, 128) == 0, "cannot listen");
+  race_check(listen(listener, RACE_MOST_CONNECTIONS) == 0, "cannot listen");
   getsockname(listener, (struct sockaddr *)&address, &length);
   start_client(ntohs(address.sin_port));
-  for (int i = 0; i < RACE_CONNECTIONS; i++) {
+  for (int i = 0; i < race_connections(); i++) {
     connections[i] = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     race_check(connections[i] >= 0, "a connection has not come");
     int yes = 1;
@@ -99,7 +102,7 @@ void race_echo_go(void) {
   race_check(write(to_client, "g", 1) == 1, "the client is gone");
 }
 
-bool race_echo_closed(void) { return ++closed_count == RACE_CONNECTIONS; }
+bool race_echo_closed(void) { return ++closed_count == race_connections(); }
 
 bool race_echo_serve(int connection) {
   char buffer[4096];

@@ -35,7 +35,7 @@ func w11() {
   let loop: CFRunLoop = CFRunLoopGetCurrent()
   guard let connections = race_echo_begin() else { return race_check(false, "no connections") }
   var watches: [Watch] = []
-  for index in 0..<RACE_CONNECTIONS {
+  for index in 0..<Int(race_connections()) {
     let connection = connections[index]
     watches.append(
       Watch(connection) {

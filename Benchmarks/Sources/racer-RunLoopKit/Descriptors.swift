@@ -17,7 +17,7 @@ func w9() {
 func w11() {
   let loop = RunLoop.current
   guard let connections = race_echo_begin() else { return race_check(false, "no connections") }
-  for index in 0..<RACE_CONNECTIONS {
+  for index in 0..<Int(race_connections()) {
     let connection = connections[index]
     let source = RunLoop.DescriptorSource(descriptor: connection, events: .readable) { source, _ in
       guard !race_echo_serve(connection) else { return }

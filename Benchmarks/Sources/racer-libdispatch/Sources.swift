@@ -117,7 +117,7 @@ func w9() {
 func w11() {
   let (queue, gate) = (startLoop(), Gate())
   guard let connections = race_echo_begin() else { return race_check(false, "no connections") }
-  let sources = (0..<RACE_CONNECTIONS).map { index in
+  let sources = (0..<Int(race_connections())).map { index in
     let connection = connections[index]
     return watch(connection, queue) { source in
       guard !race_echo_serve(connection) else { return }

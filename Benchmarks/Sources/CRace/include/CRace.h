@@ -13,7 +13,7 @@ extern "C" {
 
 // -- Options and results
 
-/// Reads `WORKLOAD [--capture] [--pinned] [--quick | --smoke]`, and keeps a second thread alive: the C library leaves out
+/// Reads `WORKLOAD [--capture] [--pinned] [--one | --thousand] [--quick | --smoke]`, and keeps a second thread alive: the C library leaves out
 /// atomic operations while a process has one thread, which no loop with posters has.
 void race_begin(int argc, char *const *argv, const char *peer);
 /// Whether the options name this workload.
@@ -26,6 +26,8 @@ void race_set_peer(const char *peer);
 int64_t race_scaled(int64_t full, int64_t least);
 /// A number of things that are there: the whole, or with `--smoke` a hundredth of it.
 int64_t race_sized(int64_t full);
+/// Ends this process with the one that has started it.
+void race_end_with_parent(void);
 /// Tells a result.
 void race_report(const char *metric, double value, const char *unit);
 /// Tells a result of a run with `n` things.
@@ -120,7 +122,9 @@ void race_raise_descriptor_limit(void);
 int race_event_descriptor(bool ready);
 void race_close(int descriptor);
 
-enum { RACE_CONNECTIONS = 50, RACE_MESSAGE = 64 };
+enum { RACE_MOST_CONNECTIONS = 1000, RACE_MESSAGE = 64 };
+/// How many connections W11 has: 50, 1 (`--one`) or 1,000 (`--thousand`).
+int race_connections(void);
 /// Starts the client, another process, and accepts its connections; none of them blocks.
 const int *race_echo_begin(void);
 /// Lets the client begin.

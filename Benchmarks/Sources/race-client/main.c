@@ -1,6 +1,6 @@
-// The client of W11: 50 connections to a port of this machine, each with one request of 64 bytes under way.
+// The client of W11: connections to a port of this machine, each with one request of 64 bytes under way.
 //
-//     echo-client PORT REQUESTS
+//     race-client PORT REQUESTS CONNECTIONS
 //
 // It begins when it gets a byte on its standard input, and prints the nanoseconds that the requests have taken, and how
 // many there were.
@@ -16,11 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CONNECTIONS = 50, MESSAGE = 64 };
+enum { MOST = 1000, EVENTS = 64, MESSAGE = 64 };
 
 static void check(int condition, const char *what) {
   if (condition) return;
-  fprintf(stderr, "echo-client: %s: %s\n", what, strerror(errno));
+  fprintf(stderr, "race-client: %s: %s\n", what, strerror(errno));
   exit(1);
 }
 
@@ -31,18 +31,20 @@ static long long now(void) {
 }
 
 int main(int argc, char **argv) {
-  check(argc == 3, "usage: echo-client PORT REQUESTS");
+  check(argc == 4, "usage: race-client PORT REQUESTS CONNECTIONS");
   struct sockaddr_in address = {
       .sin_family = AF_INET,
       .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
       .sin_port = htons((unsigned short)atoi(argv[1])),
   };
   long long requests = atoll(argv[2]), sent = 0, answered = 0;
-  int sockets[CONNECTIONS], missing[CONNECTIONS];
+  static int sockets[MOST], missing[MOST];
+  int connections = atoi(argv[3]);
+  check(connections >= 1 && connections <= MOST, "so many connections cannot be had");
   char message[MESSAGE], answer[MESSAGE];
   memset(message, 'x', sizeof message);
   int set = epoll_create1(0);
-  for (int i = 0; i < CONNECTIONS; i++) {
+  for (int i = 0; i < connections; i++) {
     sockets[i] = socket(AF_INET, SOCK_STREAM, 0);
     check(connect(sockets[i], (struct sockaddr *)&address, sizeof address) == 0, "connect");
     int yes = 1;
@@ -53,14 +55,14 @@ int main(int argc, char **argv) {
   char go;
   check(read(0, &go, 1) == 1, "nobody has said to begin");
   long long before = now();
-  for (int i = 0; i < CONNECTIONS; i++) {
+  for (int i = 0; i < connections && sent < requests; i++) {
     check(send(sockets[i], message, MESSAGE, MSG_NOSIGNAL) == MESSAGE, "send");
     missing[i] = MESSAGE;
     sent++;
   }
   while (answered < requests) {
-    struct epoll_event events[CONNECTIONS];
-    int count = epoll_wait(set, events, CONNECTIONS, 10000);
+    struct epoll_event events[EVENTS];
+    int count = epoll_wait(set, events, EVENTS, 10000);
     check(count > 0, "the server has not answered for ten seconds");
     for (int e = 0; e < count; e++) {
       int i = (int)events[e].data.u32;
@@ -79,7 +81,7 @@ int main(int argc, char **argv) {
     }
   }
   long long after = now();
-  for (int i = 0; i < CONNECTIONS; i++) close(sockets[i]);
+  for (int i = 0; i < connections; i++) close(sockets[i]);
   printf("%lld %lld\n", after - before, answered);
   return 0;
 }
