@@ -1,3 +1,4 @@
+import CRunLoopSystem
 import Synchronization
 
 extension RunLoop {
@@ -119,6 +120,7 @@ extension RunLoop {
       case .until(let deadline, let set):
         trace(.sleep(until: deadline), mode)
         hasWaited = true
+        if deadline != .never, !isPunctual { becomePunctual() }
         waiter.sleep(on: word, while: asleep, until: deadline, in: set)
         if set != nil { table.withLock { $0.waitingIn = nil } }
       }
@@ -126,6 +128,13 @@ extension RunLoop {
     }
     // Whatever kept the loop from waiting must not keep it from looking.
     if !hasWaited { lookAtDescriptors(mode) }
+  }
+
+  /// Lets the thread's sleeps end in time: before its first sleep until a date.
+  @inline(never)
+  private func becomePunctual() {
+    isPunctual = true
+    if isOnSystemTime { crl_use_least_timer_slack() }
   }
 
   enum Sleep {

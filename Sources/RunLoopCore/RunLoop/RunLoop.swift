@@ -52,6 +52,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var guest: Guest?
   /// The sleep that the loop has announced and that another loop sleeps for it, whose call-outs may run this one.
   @exclusivity(unchecked) var hostedSleep: HostedSleep?
+  /// Whether the kernel has been asked to end the thread's sleeps in time.
+  var isPunctual = false
   /// Which class of ready things is looked at first after the next wait.
   @exclusivity(unchecked) var rotation = 0
   /// What a floor above has put off to a later stage, if it ever has.
