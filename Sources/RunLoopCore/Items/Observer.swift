@@ -30,7 +30,14 @@ extension RunLoop {
     @exclusivity(unchecked) private var loop: RunLoop?
     @exclusivity(unchecked) private var modes: ContiguousArray<ModeState> = []
     @exclusivity(unchecked) private var isCommon = false
-    @exclusivity(unchecked) private var handler: (@Sendable (Observer, Activity) -> Void)?
+    /// The handler, with a reference to it, until it is released.
+    @exclusivity(unchecked) private var handler: Unmanaged<Handler>?
+
+    /// What does not change need not be retained for a call, as the lease keeps it.
+    private final class Handler: Sendable {
+      let call: @Sendable (Observer, Activity) -> Void
+      init(_ call: @escaping @Sendable (Observer, Activity) -> Void) { self.call = call }
+    }
 
     /// Makes an observer that is in no mode.
     ///
@@ -58,8 +65,10 @@ extension RunLoop {
       self.repeats = repeats
       self.order = order
       self.isReentrant = isReentrant
-      self.handler = handler
+      self.handler = .passRetained(Handler(handler))
     }
+
+    deinit { handler?.release() }
 
     /// Whether the observer can still be added and called.
     ///
@@ -97,7 +106,7 @@ extension RunLoop.Observer {
   func call(_ activity: RunLoop.Activity) {
     // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
     guard isReentrant ? lease.enter() : lease.enterMarking() else { return }
-    if let handler { runLoopIsCallingOutToAnObserver(handler, self, activity) }
+    handler?._withUnsafeGuaranteedRef { runLoopIsCallingOutToAnObserver($0.call, self, activity) }
     if !repeats { invalidate() }
     if isReentrant ? lease.leave() : lease.leaveUnmarking() { releaseHandler() }
   }
@@ -105,7 +114,7 @@ extension RunLoop.Observer {
   private func releaseHandler() {
     let released = handler
     handler = nil
-    withExtendedLifetime(released) {}
+    released?.release()
   }
 }
 

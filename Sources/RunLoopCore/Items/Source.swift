@@ -22,9 +22,24 @@ extension RunLoop {
     /// The place of the source's first signal in the order of all signals.
     private let signalSequence = Atomic<UInt64>(0)
     @exclusivity(unchecked) private var memberships = Memberships<Source>()
-    @exclusivity(unchecked) private var performBlock: Block?
-    @exclusivity(unchecked) private var scheduleBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
-    @exclusivity(unchecked) private var cancelBody: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+    /// The closures, with a reference to them, until they are released.
+    @exclusivity(unchecked) private var body: Unmanaged<Body>?
+
+    /// What does not change need not be retained for a call, as the lease keeps it.
+    private final class Body: Sendable {
+      let perform: @Sendable () -> Void
+      let schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+      let cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+
+      init(
+        _ perform: @escaping @Sendable () -> Void, schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?,
+        cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+      ) {
+        self.perform = perform
+        self.schedule = schedule
+        self.cancel = cancel
+      }
+    }
 
     /// Makes a source that is in no mode.
     ///
@@ -44,10 +59,10 @@ extension RunLoop {
       perform: @escaping @Sendable () -> Void
     ) {
       self.order = order
-      self.scheduleBody = schedule
-      self.cancelBody = cancel
-      self.performBlock = Block(body: perform)
+      body = .passRetained(Body(perform, schedule: schedule, cancel: cancel))
     }
+
+    deinit { body?.release() }
 
     /// Marks the source to be performed by the next pass of a loop in one of its modes.
     ///
@@ -134,13 +149,15 @@ extension RunLoop.Source {
   /// The loop's thread.
   @inline(__always)
   func perform() {
-    if let performBlock { runLoopIsCallingOutToASource0(performBlock) }
+    body?._withUnsafeGuaranteedRef { runLoopIsCallingOutToASource0($0.perform) }
     letGo()
   }
 
   func callSchedule(_ loop: RunLoop, _ mode: RunLoop.Mode) {
     guard lease.enter() else { return }
-    if let scheduleBody { runLoopIsCallingOutToASourceSchedule(scheduleBody, loop, mode) }
+    body?._withUnsafeGuaranteedRef { body in
+      if let schedule = body.schedule { runLoopIsCallingOutToASourceSchedule(schedule, loop, mode) }
+    }
     letGo()
   }
 
@@ -148,16 +165,16 @@ extension RunLoop.Source {
   ///
   /// Whoever made it leave holds a lease or knows the source to be valid.
   func callCancel(_ loop: RunLoop, _ mode: RunLoop.Mode) {
-    if let cancelBody { runLoopIsCallingOutToASourceCancel(cancelBody, loop, mode) }
+    body?._withUnsafeGuaranteedRef { body in
+      if let cancel = body.cancel { runLoopIsCallingOutToASourceCancel(cancel, loop, mode) }
+    }
   }
 
   /// Takes the closures out before they go, so that what their release runs finds the source without them.
   func releaseClosures() {
-    let released = (performBlock, scheduleBody, cancelBody)
-    performBlock = nil
-    scheduleBody = nil
-    cancelBody = nil
-    withExtendedLifetime(released) {}
+    let released = body
+    body = nil
+    released?.release()
   }
 }
 

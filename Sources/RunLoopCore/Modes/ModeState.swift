@@ -41,7 +41,8 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) var blocks = BlockQueue()
   @exclusivity(unchecked) private var listedVersion = 0
   @exclusivity(unchecked) private var listedActivities: RunLoop.Activity = []
-  @exclusivity(unchecked) private var lists: ContiguousArray<ContiguousArray<RunLoop.Observer>> = []
+  /// The mode is a holder.
+  @exclusivity(unchecked) private var lists: Unmanaged<ObserverLists>?
 
   init(_ name: RunLoop.Mode) {
     self.name = name
@@ -49,6 +50,8 @@ final class ModeState: @unchecked Sendable {
     timers = TimerQueue(of: ObjectIdentifier(ModeState.self))
     timers = TimerQueue(of: ObjectIdentifier(self))
   }
+
+  deinit { if let lists { ObserverLists.letGo(lists) } }
 
   /// Where the mode lies, for an atomic that names it.
   ///
@@ -151,12 +154,11 @@ extension ModeState {
 
 // The lists of observers that the loop's thread reads without a lock.
 extension ModeState {
-  /// The observers of one stage, as they are now.
+  /// The lists as they are now; nil if there is no observer of a stage.
   @inline(__always)
-  func observers(of activity: RunLoop.Activity, of loop: RunLoop) -> ContiguousArray<RunLoop.Observer>? {
+  func observers(of activity: RunLoop.Activity, of loop: RunLoop) -> Unmanaged<ObserverLists>? {
     if observerVersion.load(ordering: .acquiring) != listedVersion { listObservers(of: loop) }
-    guard listedActivities.contains(activity) else { return nil }
-    return lists[activity.stageIndex]
+    return listedActivities.contains(activity) ? lists : nil
   }
 
   @inline(never)
@@ -166,20 +168,21 @@ extension ModeState {
       return self.observers
     }
     if loop.sabotage.contains(.observersReversed) { observers.reverse() }
+    let made = ObserverLists(observers)
     // The observers that are gone end after the new lists stand: their release may run anything.
-    let released = lists
-    lists = ContiguousArray(
-      RunLoop.Activity.stages.map { stage in observers.filter { $0.activities.contains(stage) } })
-    listedActivities = observers.reduce(into: []) { $0.formUnion($1.activities) }
-    withExtendedLifetime(released) {}
+    replaceLists(with: made.activities.isEmpty ? nil : made)
   }
 
   /// Lets go of the listed observers; they are listed anew when they are next asked for.
   func dropObserverLists() {
-    let released = lists
-    lists = []
-    listedActivities = []
     listedVersion = -1
-    withExtendedLifetime(released) {}
+    replaceLists(with: nil)
+  }
+
+  private func replaceLists(with made: ObserverLists?) {
+    let released = lists
+    lists = made.map(ObserverLists.held)
+    listedActivities = made?.activities ?? []
+    if let released { ObserverLists.letGo(released) }
   }
 }

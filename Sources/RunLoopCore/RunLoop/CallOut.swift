@@ -4,8 +4,8 @@ import CRunLoopSystem
 // the loop was doing. None of them runs under a lock.
 
 @inline(never)
-func runLoopIsCallingOutToASource0(_ block: Block) {
-  block.body()
+func runLoopIsCallingOutToASource0(_ perform: @Sendable () -> Void) {
+  perform()
   crl_keep_frame(1)
 }
 

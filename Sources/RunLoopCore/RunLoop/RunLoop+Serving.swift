@@ -7,11 +7,7 @@ extension RunLoop {
   @inline(__always)
   func notify(_ activity: Activity, _ mode: ModeState) {
     if tracer.isOn { trace(.activity(activity), mode) }
-    guard let observers = mode.observers(of: activity, of: self) else { return }
-    // The list holds them, and this call the list: none of them need be retained.
-    observers.withUnsafeBufferPointer { list in
-      for index in list.indices { Unmanaged.passUnretained(list[index])._withUnsafeGuaranteedRef { $0.call(activity) } }
-    }
+    if let lists = mode.observers(of: activity, of: self) { ObserverLists.call(activity, of: lists) }
   }
 
   /// Performs the marked sources of the mode in their order; true if one performed.
