@@ -1,4 +1,6 @@
-"""Results as text, as a table in Markdown, and as the documentation's article."""
+"""Results as text, as tables in Markdown, as the documentation's article, and as the README's part of it."""
+
+import os
 
 import peers
 import workloads
@@ -102,7 +104,10 @@ def compared(results):
 def markdown(results):
     """One row for each metric: our value, and the ratio of ours to each peer's."""
     keys = compared(results)
-    names = [peer for peer in peers.ORDER[1:] if any(peer in results.values[key] for key in keys)]
+    return rows_of(results, keys, [p for p in peers.ORDER[1:] if any(p in results.values[key] for key in keys)])
+
+
+def rows_of(results, keys, names):
     rows = ["| | ours | floor | " + " | ".join(names) + " |", "|---" * (len(names) + 3) + "|"]
     for key in keys:
         ours = results.spread(key, peers.OURS)
@@ -116,6 +121,26 @@ def markdown(results):
             cells.append(ratio_text(ratio) if ratio else "–")
         rows.append("| " + " | ".join(cells) + " |")
     return "\n".join(rows) + "\n"
+
+
+def aims_table(results):
+    """One row for each aim: what was reached, with quartiles, and whether that is enough."""
+    rows = ["| | |", "|---|---|"]
+    rows += [f"| {'reached' if met else '**missed**'} | {line} |" for met, line in aims(results)]
+    return "\n".join(rows) + "\n"
+
+
+# Those of the README, which has no room for all.
+README_PEERS = ["CoreFoundation", "libdispatch (Swift)", "libdispatch (C)", "libuv", "libevent", "libev", "Boost.Asio"]
+README_BEGIN, README_END = "<!-- race -->\n", "<!-- end of the race -->\n"
+
+
+def readme(results, old):
+    """The README with the table of this run in place of the one before."""
+    begin, end = old.index(README_BEGIN) + len(README_BEGIN), old.index(README_END)
+    keys = [key for key in compared(results) if key[0][0] in "WE"]
+    words = f"Ratios of ours to the peer's, within one run; below one is better for us, of requests above one. {how(results)}"
+    return old[:begin] + words + "\n\n" + rows_of(results, keys, README_PEERS) + old[end:]
 
 
 def how(results):
@@ -139,6 +164,9 @@ def article(results):
         "",
         how(results), "",
         "### Ratios", "", markdown(results),
+        "### What was to be reached", "",
+        "The aims were set before the work began; with the median of the rounds stand its quartiles.", "",
+        aims_table(results), bounds(),
         "### The workloads", ""]
     lines += [f"- {name}: {workloads.WORKLOADS[name][0]}" for name in results.workloads()]
     growth = [name for name in results.workloads() if results.growth(name)]
@@ -149,6 +177,12 @@ def article(results):
     lines += [
         "", "`Benchmarks/README.md` says how each peer is used, what is not compared, and why.", ""]
     return "\n".join(lines)
+
+
+def bounds():
+    """What keeps us from the aims that are missed: written by hand, with what was counted."""
+    with open(os.path.join(peers.HERE, "Driver", "bounds.md"), encoding="utf-8") as file:
+        return file.read()
 
 
 def growth_table(results, name):
