@@ -140,7 +140,7 @@ def readme(results, old):
     begin, end = old.index(README_BEGIN) + len(README_BEGIN), old.index(README_END)
     keys = [key for key in compared(results) if key[0][0] in "WE"]
     words = f"Ratios of ours to the peer's, within one run; below one is better for us, of requests above one. {how(results)}"
-    return old[:begin] + words + "\n\n" + rows_of(results, keys, README_PEERS) + old[end:]
+    return old[:begin] + words + "\n\n" + rows_of(results, keys, README_PEERS) + "\n" + old[end:]
 
 
 def how(results):
