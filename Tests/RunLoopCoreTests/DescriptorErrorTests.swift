@@ -186,6 +186,32 @@ struct DescriptorErrorTests {
     #expect(log == "D20 timedOut true")
   }
 
+  // M7, M20
+  @Test("nor does it when another number has come to belong to a regular file")
+  func strayEventsBesideAFile() throws {
+    let pipes = [try Pipe(), try Pipe(), try Pipe()]
+    let numbers = [try pipes[0].duplicateReading(), try pipes[1].duplicateReading()]
+    let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
+    defer { for number in [numbers[1], file] { close(number) } }
+    let log = record(observing: nil) { time, loop, log in
+      pipes[0].write()
+      let passes = stop(loop, log, afterPasses: 20)
+      let first = loop.watch(numbers[0]) { _, _ in log.write("old") }
+      loop.watch(numbers[1]) { _, _ in log.write("file") }
+      loop.watch(pipes[2].reading) { _, _ in
+        time.stamp(log, "D")
+        pipes[2].read()
+      }
+      dup2(file, numbers[1])
+      close(numbers[0])
+      first.invalidate()
+      time.at(.milliseconds(20)) { pipes[2].write() }
+      loop.run(log)
+      log.write("\(passes.count(of: "BT") <= 3)")
+    }
+    #expect(log == "D20 timedOut true")
+  }
+
   /// Ends a run that spins, and counts the passes.
   @discardableResult
   private func stop(_ loop: RunLoop, _ log: Log, afterPasses limit: Int) -> Log {

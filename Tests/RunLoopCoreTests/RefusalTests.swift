@@ -113,4 +113,37 @@ struct RefusalTests {
       loop.statistics
         == RunLoop.Statistics(savedWakeUps: 0, droppedBlocks: 1, droppedNotifications: 0, refusals: 1))
   }
+
+  // R99c, M21
+  @Test("a timer that is ended while another thread is adding it is refused, and not kept for ever")
+  func endedMeanwhile() {
+    onVirtualTime { _, loop in
+      let timer = Timer(deadline: loop.waiter.now.instant) { _ in }
+      #expect(!loop.join(EndedMeanwhile(timer), .default))
+      #expect(!loop.contains(timer, forMode: .default) && loop.itemCounts.timers == 0)
+      #expect(loop.statistics.refusals == 1 && !timer.isValid)
+    }
+  }
+}
+
+/// A timer that its loop's thread ends, which takes its loop's lock alone, when it was found valid and has not entered yet.
+private final class EndedMeanwhile: RunLoopItem {
+  private let timer: Timer
+
+  init(_ timer: Timer) { self.timer = timer }
+
+  func lockItem() { timer.lockItem() }
+  func unlockItem() { timer.unlockItem() }
+  func hold() -> Bool { timer.hold() }
+  func letGo() { timer.letGo() }
+  var isOpen: Bool { timer.isOpen }
+  func mayJoin(_ loop: RunLoop) -> Bool {
+    timer.invalidate()
+    return timer.mayJoin(loop)
+  }
+  func setCommon(_ isCommon: Bool, of loop: RunLoop) { timer.setCommon(isCommon, of: loop) }
+  func modes(of loop: RunLoop) -> ShortList<ModeState> { timer.modes(of: loop) }
+  func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { timer.isIn(mode, of: loop) }
+  func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) { timer.enter(mode, of: loop) }
+  func leave(_ mode: ModeState, of loop: RunLoop) { timer.leave(mode, of: loop) }
 }

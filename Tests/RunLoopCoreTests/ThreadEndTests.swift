@@ -25,6 +25,23 @@ struct ThreadEndTests {
     for mode in [.default, "A", .common] as [RunLoop.Mode] { #expect(!loop.contains(source, forMode: mode)) }
   }
 
+  // R115, M14, M21
+  @Test("a loop has not ended before it refuses blocks too: until then they are taken, and dropped")
+  func endOfBlocks() {
+    let log = Log()
+    let loop = onNewThread {
+      let source = RunLoop.Source(
+        cancel: { loop, _ in
+          log.write("\(loop.hasEnded) \(loop.perform {}) \(loop.add(RunLoop.Source {}, forMode: .default))")
+        },
+        perform: {})
+      RunLoop.current.add(source, forMode: .default)
+      return RunLoop.current
+    }
+    log.write("\(loop.hasEnded) \(loop.perform {}) \(loop.statistics.droppedBlocks)")
+    #expect(log.text == "false true false true false 1")
+  }
+
   // R116
   @Test("a source stays valid and signalled, and another loop may perform it")
   func freeSource() {

@@ -113,6 +113,30 @@ struct MessagePortRefusalTests {
     #expect(server.port.statistics.oversized == 2)
   }
 
+  @Test("whoever is told of a refused message may send another and wait for its reply")
+  func askedWhileTold() throws {
+    let directory = try PortDirectory()
+    let server = try PortServer(directory, limits: .init(messageSize: 100))
+    let port = Shared<MessagePort.Remote?>(nil)
+    let replies = Shared<[String]>([])
+    let remote = try MessagePort.Remote(
+      name: "a", directory: directory.place,
+      undelivered: { one in
+        let reply = Result { () throws(MessagePortError) in
+          try port.value?.send(id: 1, bytes: [UInt8(one.id)], receiveTimeout: .seconds(30))
+        }
+        replies.change { $0.append("\(one.id): \((try? reply.get())?.bytes ?? [])") }
+      })
+    port.value = remote
+    for id in 1...3 as ClosedRange<Int32> {
+      try remote.send(id: id, bytes: [UInt8](repeating: 0, count: 101))
+    }
+    try remote.awaitConfirmations(timeout: .seconds(60))
+    #expect(replies.value == ["1: [1]", "2: [2]", "3: [3]"])
+    port.value = nil
+    withExtendedLifetime(server) {}
+  }
+
   @Test("no more are connected than may be")
   func connections() throws {
     let directory = try PortDirectory()

@@ -184,6 +184,70 @@ struct SocketConnectionTests {
     #expect(log == "received(x)@30 closed(\(SocketError.timedOut(after: .milliseconds(50))))@80 finished")
   }
 
+  @Test("a socket that is handed over to another loop times out there")
+  func idleTimeoutElsewhere() throws {
+    let (one, other) = try socketPair()
+    defer { close(other) }
+    let log = onSocketLoop { loop, log in
+      var options = Socket.Options()
+      options.idleTimeout = .milliseconds(20)
+      let socket = try Socket(takingOver: one, options: options) { _, event in log.write(event.word) }
+      try loop.add(socket, forMode: .default)
+      onNewThread {
+        let next = RunLoop.current
+        do { try next.add(socket, forMode: .default) } catch { log.write("\(error)") }
+        loop.remove(socket, forMode: .default)
+        log.write("\(next.runUntilStopped())")
+      }
+    }
+    #expect(log == "closed(\(SocketError.timedOut(after: .milliseconds(20)))) finished")
+  }
+
+  @Test("a handler that is replaced while it runs is released without the socket's lock")
+  func replacedHandler() throws {
+    let (one, other) = try socketPair()
+    defer { close(other) }
+    let log = onVirtualSocketLoop { loop, log in
+      let socket = try Socket(takingOver: one)
+      func setHandler() {
+        let asker = SocketAsker(socket, log)
+        socket.handler = { socket, event in
+          socket.handler = nil
+          log.write("\(event.word) \(asker.answer)")
+        }
+      }
+      setHandler()
+      try loop.add(socket, forMode: .default)
+      _ = write(other, "x", 1)
+      loop.run(mode: .default, for: .zero)
+      socket.invalidate()
+    }
+    #expect(log == "received(x) true released true")
+  }
+
+  @Test("a handler of a stream that is replaced while it runs is released without the stream's lock")
+  func replacedStreamHandler() throws {
+    let (one, other) = try socketPair()
+    defer { close(other) }
+    let log = onVirtualSocketLoop { loop, log in
+      let (input, output) = try ByteStream.pair(takingOver: one)
+      func setHandler() {
+        let asker = StreamAsker(input, log)
+        input.handler = { stream, _ in
+          stream.handler = nil
+          log.write(asker.answer)
+        }
+      }
+      setHandler()
+      try input.schedule(in: loop, forMode: .default)
+      input.open()
+      loop.run(mode: .default, for: .zero)
+      input.close()
+      output.close()
+    }
+    #expect(log == "open released open")
+  }
+
   @Test("a socket that is invalidated is told nothing more, and leaves its loop")
   func invalidated() throws {
     let (one, other) = try socketPair()
@@ -220,4 +284,34 @@ struct SocketConnectionTests {
     #expect(awaitPeerClosed(other))
     close(other)
   }
+}
+
+/// Asks a socket when a handler that holds this is called, and when it is released.
+private final class SocketAsker: Sendable {
+  private let socket: Socket
+  private let log: SocketLog
+
+  init(_ socket: Socket, _ log: SocketLog) {
+    self.socket = socket
+    self.log = log
+  }
+
+  var answer: String { "\(socket.isValid)" }
+
+  deinit { log.write("released \(answer)") }
+}
+
+/// The same of a stream.
+private final class StreamAsker: Sendable {
+  private let stream: ByteStream
+  private let log: SocketLog
+
+  init(_ stream: ByteStream, _ log: SocketLog) {
+    self.stream = stream
+    self.log = log
+  }
+
+  var answer: String { "\(stream.status)" }
+
+  deinit { log.write("released \(answer)") }
 }

@@ -95,6 +95,56 @@ struct SocketTaskTests {
     thread.stop()
   }
 
+  @Test("a task that is refused and cancelled leaves alone the one that waits")
+  func cancelledAside() async throws {
+    let thread = SocketThread()
+    let (one, other) = try socketPair()
+    let socket = try Socket(takingOver: one)
+    try thread.loop.add(socket, forMode: .default)
+    let waiting = Task { try await socket.receive() }
+    while !socket.lock.withLock({ socket.reader != nil }) { await Task.yield() }
+    await #expect(throws: SocketError.busy) { try await cancelledTask { try await socket.receive() } }
+    _ = write(other, "x", 1)
+    #expect(try await waiting.value == [120])
+    let listener = try ListeningSocket(at: .loopback(port: 0))
+    try thread.loop.add(listener, forMode: .default)
+    let accepting = Task { try await listener.accept() }
+    while !listener.lock.withLock({ listener.acceptor != nil }) { await Task.yield() }
+    await #expect(throws: SocketError.busy) { try await cancelledTask { try await listener.accept() } }
+    let client = try Socket(connectingTo: listener.address)
+    #expect(try await accepting.value != nil)
+    client.invalidate()
+    listener.invalidate()
+    socket.invalidate()
+    close(other)
+    thread.stop()
+  }
+
+  /// What a task that is cancelled before it begins gets.
+  private func cancelledTask<Value: Sendable>(
+    _ body: @escaping @Sendable () async throws -> Value
+  ) async throws -> Value {
+    let task = Task {
+      while !Task.isCancelled { await Task.yield() }
+      return try await body()
+    }
+    task.cancel()
+    return try await task.value
+  }
+
+  @Test("a task may ask for more bytes than there can be")
+  func greedy() async throws {
+    let thread = SocketThread()
+    let (one, other) = try socketPair()
+    let socket = try Socket(takingOver: one)
+    try thread.loop.add(socket, forMode: .default)
+    _ = write(other, "x", 1)
+    #expect(try await socket.receive(atMost: .max) == [120])
+    socket.invalidate()
+    close(other)
+    thread.stop()
+  }
+
   @Test("an error reaches the task that waits, and whoever comes later finds the socket closed")
   func errors() async throws {
     let thread = SocketThread()

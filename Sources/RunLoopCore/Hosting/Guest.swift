@@ -74,7 +74,7 @@ extension RunLoop {
     public init(mode: Mode = .default, signalsDeadlines: Bool = false) throws(RunLoopError) {
       let loop = RunLoop.current
       guard mode != .common else { throw .notAMode(mode) }
-      guard let table = loop.enterableMode(mode, making: true), !loop.hasEnded else { throw .loopHasEnded }
+      guard let table = loop.enterableMode(mode, making: true), !loop.takesNoItems else { throw .loopHasEnded }
       guard loop.hostLink == nil else { throw .hasHost }
       do throws(SystemError) {
         gate = try Gate(keepsTime: signalsDeadlines)

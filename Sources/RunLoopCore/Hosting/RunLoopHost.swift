@@ -57,7 +57,7 @@ extension RunLoop {
   package func setHost(_ makeHost: (Gate) -> any RunLoopHost) throws(RunLoopError) {
     requireOwnThread()
     guard hostLink == nil else { return }
-    guard !hasEnded else { throw .loopHasEnded }
+    guard !takesNoItems else { throw .loopHasEnded }
     guard guest == nil else { throw .isGuest }
     guard waiter is SystemWaiter else { throw .hasVirtualTime }
     let gate: Gate

@@ -92,6 +92,9 @@ final class Inbox: @unchecked Sendable {
     lock.withLock { isClosed = true }
   }
 
+  /// Whether whatever comes is refused.
+  var refusesAll: Bool { lock.withLock { isClosed } }
+
   /// The inbox's rules, for tests.
   func checkInvariants() {
     lock.withLock {

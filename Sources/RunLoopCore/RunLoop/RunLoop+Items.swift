@@ -165,6 +165,8 @@ extension RunLoop {
 
   private func insert(_ item: some RunLoopItem, _ name: Mode, _ entered: inout ShortList<ModeState>) -> Refusal? {
     let (refusal, wakes) = table.withLock { table -> (Refusal?, Bool) in
+      // A timer is ended under this lock alone, so that it may have been since it was asked.
+      guard item.isOpen else { return (.invalidItem, false) }
       guard !table.isDead else { return (.endedLoop, false) }
       do throws(SystemError) {
         if name != .common {

@@ -18,7 +18,7 @@ extension RunLoop {
       return comesWithSources || join(port, mode)
     case .now: port.schedule(in: self, forMode: mode)
     }
-    guard port.isValid, !hasEnded else { return false }
+    guard port.isValid, !takesNoItems else { return false }
     if !holds(port, mode) {
       table.withLock { $0.noteSources(of: port, mode) }
       LoadHook.portCameWithSources.call(port)

@@ -60,7 +60,7 @@ extension RunLoop {
 extension RunLoop {
   /// One run, if its mode has anything to run.
   func run(_ name: Mode, for timeout: Int64, polls: Bool = false, returnsAfterSource: Bool) -> RunResult {
-    guard !stopFlag.isEnding else { return hasEnded ? .finished : .stopped }
+    guard !stopFlag.isEnding else { return takesNoItems ? .finished : .stopped }
     return enter(name, for: timeout, polls: polls, returnsAfterSource: returnsAfterSource) ?? .finished
   }
 
@@ -136,7 +136,7 @@ extension RunLoop {
   }
 
   /// In the last destructors of a thread its loop has ended, and a run is finished.
-  private var isCallersToRun: Bool { isOwnThread || (hasEnded && threadID == RunLoop.callingThreadID) }
+  private var isCallersToRun: Bool { isOwnThread || (takesNoItems && threadID == RunLoop.callingThreadID) }
 
   /// Ends the process unless the calling thread may run the loop.
   package func requireOwnThread() {

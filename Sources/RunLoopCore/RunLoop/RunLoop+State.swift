@@ -100,8 +100,13 @@ extension RunLoop {
 
   /// Whether the loop's thread has ended, so that nothing can run any more.
   ///
+  /// Whoever finds it so is refused whatever he gives the loop, items and blocks. Any thread.
+  public var hasEnded: Bool { takesNoItems && inbox.refusesAll }
+
+  /// Whether the loop's thread has begun to end the loop: items are refused, and blocks soon will be.
+  ///
   /// Any thread.
-  public var hasEnded: Bool { table.withLock { $0.isDead } }
+  package var takesNoItems: Bool { table.withLock { $0.isDead } }
 }
 
 extension RunLoop {

@@ -192,8 +192,8 @@ extension PollSet {
         do throws(SystemError) {
           try control(fresh, EPOLL_CTL_ADD, descriptor, watch, watch.interests ?? [])
         } catch {
-          // A number that is closed can be watched no more, in any set.
-          guard error.number == EBADF else { throw error }
+          // A number that is closed, or belongs to a regular file by now, can be watched no more, in any set.
+          guard error.number == EBADF || error.number == EPERM else { throw error }
         }
       }
       epoll = fresh

@@ -37,7 +37,7 @@ final class NotificationHub: DeferredWork, @unchecked Sendable {
   static var current: NotificationHub? {
     let loop = RunLoop.current
     if let hub = loop.deferredWork as? NotificationHub { return hub }
-    guard !loop.hasEnded else { return nil }
+    guard !loop.takesNoItems else { return nil }
     let hub = NotificationHub(loop)
     loop.deferredWork = hub
     return hub

@@ -22,6 +22,25 @@ extension MessagePort.Remote {
     if hasFollowers { readWord.wrappingAdd(1, ordering: .releasing) }
     lock.unlock()
     if hasFollowers { readWord.futexWake(.max) }
+    report()
+  }
+
+  /// Tells of the messages that were refused, one thread at a time, without the role: whoever is told may use the port.
+  private func report() {
+    while true {
+      lock.lock()
+      guard !state.isReporting, !state.refused.isEmpty else { return lock.unlock() }
+      state.isReporting = true
+      let refused = state.refused.removeFirst()
+      lock.unlock()
+      undelivered?(refused)
+      lock.lock()
+      state.isReporting = false
+      let hasFollowers = state.followers > 0
+      if hasFollowers { readWord.wrappingAdd(1, ordering: .releasing) }
+      lock.unlock()
+      if hasFollowers { readWord.futexWake(.max) }
+    }
   }
 
   /// Reads and hands out what is there, unless another thread does so.
@@ -81,20 +100,15 @@ extension MessagePort.Remote {
       finish(.refused(reason))
       return false
     }
-    let oneWay = lock.withLock {
-      let entry = state.unconfirmed.remove(token)
-      if entry != nil {
-        state.statistics.undelivered += 1
-        state.reports += 1
+    let isOneWay = lock.withLock {
+      guard let entry = state.unconfirmed.remove(token) else { return false }
+      state.statistics.undelivered += 1
+      if undelivered != nil {
+        state.refused.append(MessagePort.Undelivered(serial: token, id: entry.id, reason: .refused(reason)))
       }
-      return entry
-    }
-    guard let oneWay else {
-      complete(token, .failure(.refused(reason)))
       return true
     }
-    undelivered?(MessagePort.Undelivered(serial: token, id: oneWay.id, reason: .refused(reason)))
-    lock.withLock { state.reports -= 1 }
+    if !isOneWay { complete(token, .failure(.refused(reason))) }
     return true
   }
 
@@ -146,7 +160,7 @@ extension MessagePort.Remote {
   /// Waits until the reading thread has done something.
   ///
   /// With the lock, which it gives up.
-  private func follow(until deadline: Tick) {
+  func follow(until deadline: Tick) {
     state.followers += 1
     let seen = readWord.load(ordering: .relaxed)
     lock.unlock()

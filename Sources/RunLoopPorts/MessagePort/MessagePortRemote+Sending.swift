@@ -128,7 +128,7 @@ extension MessagePort.Remote {
 
   /// Waits until all one-way messages that were sent are confirmed, or refused and reported.
   ///
-  /// The calling thread blocks. Any thread.
+  /// The calling thread blocks. Any thread, but not in a call of `undelivered`, which would wait for itself.
   ///
   /// - Throws: ``MessagePortError/receiveTimedOut``, and what has ended the port if messages were lost with it, which are
   ///   reported or about to be.
@@ -138,11 +138,21 @@ extension MessagePort.Remote {
       lock.lock()
       let end = state.end
       let hasLostMessages = state.hasLostMessages
-      let count = state.unconfirmed.count + state.reports
+      let isConfirmed = state.unconfirmed.count == 0
+      let isReported = state.refused.isEmpty && !state.isReporting
+      let mustThrow = end != nil && hasLostMessages
+      guard !mustThrow, !(isConfirmed && isReported), Tick.monotonicNow < deadline else {
+        lock.unlock()
+        if let end, mustThrow { throw end }
+        if isConfirmed && isReported { return }
+        throw .receiveTimedOut
+      }
+      // Nothing need come any more; another thread is reporting.
+      if isConfirmed {
+        follow(until: deadline)
+        continue
+      }
       lock.unlock()
-      if let end, hasLostMessages { throw end }
-      if count == 0 { return }
-      guard Tick.monotonicNow < deadline else { throw .receiveTimedOut }
       do {
         try awaitRoom(writable: false, until: deadline)
       } catch {

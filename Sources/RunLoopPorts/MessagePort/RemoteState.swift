@@ -11,8 +11,9 @@ struct RemoteState {
   var unconfirmed = UnconfirmedMessages()
   /// Whether messages were reported when the port ended.
   var hasLostMessages = false
-  /// How many reports are being made.
-  var reports = 0
+  /// The refused messages that are to be reported, and whether a thread is reporting one.
+  var refused: [MessagePort.Undelivered] = []
+  var isReporting = false
   /// Whether a thread reads the socket; there is one at a time.
   var isReading = false
   /// How many threads wait for the reading thread.

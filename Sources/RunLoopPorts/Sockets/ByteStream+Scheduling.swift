@@ -127,9 +127,11 @@ extension ByteStream {
 
   /// Calls the handler, without the lock.
   private func tell(_ event: Event) {
-    let body = body
+    var body = body
     lock.unlock()
     body?.handler(self, event)
+    // One that was replaced meanwhile goes here.
+    body = nil
     lock.lock()
   }
 

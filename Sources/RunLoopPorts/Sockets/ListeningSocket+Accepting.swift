@@ -58,7 +58,12 @@ extension ListeningSocket {
     places.remove(loop, mode)
     lock.unlock()
     if let source { loop.remove(source, forMode: mode) }
-    if let retry { loop.remove(retry, forMode: mode) }
+    guard let retry else { return }
+    loop.remove(retry, forMode: mode)
+    // The next loop, if the socket is in one, tries again.
+    lock.lock()
+    if retry === self.retry { places.add(retry) }
+    lock.unlock()
   }
 
   private var accepts: Bool { !isPaused && retry == nil && (acceptor != nil || body != nil) }

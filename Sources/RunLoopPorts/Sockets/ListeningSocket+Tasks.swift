@@ -8,11 +8,16 @@ extension ListeningSocket {
   ///
   /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited.
   public func accept() async throws -> Socket? {
+    let number = lock.withLock {
+      lastWait += 1
+      return lastWait
+    }
     defer { lock.noteResumption() }
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { wait($0) }
+      try await withCheckedThrowingContinuation { wait($0, number) }
     } onCancel: {
       lock.lock()
+      guard acceptorWait == number else { return lock.unlock() }
       let waiting = acceptor
       acceptor = nil
       updateInterest()
@@ -21,7 +26,7 @@ extension ListeningSocket {
     }
   }
 
-  private func wait(_ continuation: CheckedContinuation<Socket?, any Error>) {
+  private func wait(_ continuation: CheckedContinuation<Socket?, any Error>, _ number: UInt64) {
     lock.lock()
     let answer: Result<Socket?, any Error>?
     if acceptor != nil {
@@ -31,6 +36,7 @@ extension ListeningSocket {
     } else {
       answer = nil
       acceptor = continuation
+      acceptorWait = number
       updateInterest()
     }
     lock.unlock()

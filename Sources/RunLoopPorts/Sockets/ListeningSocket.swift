@@ -55,6 +55,9 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   var body: Body?
   var places = Places()
   var acceptor: CheckedContinuation<Socket?, any Error>?
+  /// The number of the wait of that task, and the last that was given out: a task cancels its own wait alone.
+  var acceptorWait: UInt64 = 0
+  var lastWait: UInt64 = 0
   var isPaused = false
   /// Runs while the system has too little for a connection.
   var retry: Timer?

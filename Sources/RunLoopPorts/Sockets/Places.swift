@@ -45,9 +45,10 @@ struct Places {
     return loop.perform(inModes: all.filter { $0.loop === loop }.map(\.mode), block: block)
   }
 
-  /// Adds a timer in the modes of the loop in which the item was first.
+  /// Adds a timer in the modes of the loop that it is in, or else of the one in which the item was first.
   func add(_ timer: Timer) {
-    guard let loop = all.first?.loop else { return }
+    let present = all.first { $0.loop.contains(timer, forMode: $0.mode) }
+    guard let loop = (present ?? all.first)?.loop else { return }
     for place in all where place.loop === loop { loop.add(timer, forMode: place.mode) }
   }
 }

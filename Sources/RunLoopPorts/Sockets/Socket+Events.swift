@@ -73,9 +73,11 @@ extension Socket {
 
   /// Calls the handler, without the lock.
   func tell(_ event: Event) {
-    let body = body
+    var body = body
     lock.unlock()
     body?.handler(self, event)
+    // One that was replaced meanwhile goes here.
+    body = nil
     lock.lock()
   }
 

@@ -65,7 +65,12 @@ extension Socket {
     places.remove(loop, mode)
     lock.unlock()
     if let source { loop.remove(source, forMode: mode) }
-    if let timer { loop.remove(timer, forMode: mode) }
+    guard let timer else { return }
+    loop.remove(timer, forMode: mode)
+    // Its time goes on in the next loop, if the socket is in one.
+    lock.lock()
+    if timer === self.timer { places.add(timer) }
+    lock.unlock()
   }
 
   /// Tells the source what is waited for, if it is something else now.

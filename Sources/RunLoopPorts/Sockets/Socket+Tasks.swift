@@ -7,14 +7,17 @@ extension Socket {
   /// Nothing is received between two calls, so a slow task lets the peer wait. One task at a time. A task that is cancelled
   /// gets nil, and nothing is lost.
   ///
-  /// - Parameter limit: How many bytes to take at most.
+  /// - Parameter limit: How many bytes to take at most; more than a mebibyte is never taken at a time.
   /// - Throws: ``SocketError``: that of the connection once, then ``SocketError/invalid``; ``SocketError/busy``.
   public func receive(atMost limit: Int = 64 * 1024) async throws -> [UInt8]? {
+    let number = nextWait()
     defer { lock.noteResumption() }
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { wait($0, limit: max(1, limit)) }
+      try await withCheckedThrowingContinuation { wait($0, number, limit: min(max(1, limit), Self.longestPiece)) }
     } onCancel: {
       lock.lock()
+      // A task that was refused, or has yet to wait, leaves alone the one that waits.
+      guard readerWait == number else { return lock.unlock() }
       let waiting = reader
       reader = nil
       state.taker = handlerTaker
@@ -24,7 +27,17 @@ extension Socket {
     }
   }
 
-  private func wait(_ continuation: CheckedContinuation<[UInt8]?, any Error>, limit: Int) {
+  /// The most bytes that a task takes at a time: room for them is made before they are there.
+  private static let longestPiece = 1 << 20
+
+  private func nextWait() -> UInt64 {
+    lock.withLock {
+      lastWait += 1
+      return lastWait
+    }
+  }
+
+  private func wait(_ continuation: CheckedContinuation<[UInt8]?, any Error>, _ number: UInt64, limit: Int) {
     lock.lock()
     let answer: Result<[UInt8]?, any Error>?
     if reader != nil {
@@ -38,6 +51,7 @@ extension Socket {
     } else {
       answer = nil
       reader = continuation
+      readerWait = number
       readerLimit = limit
       state.taker = .waiter
       updateInterest()
@@ -54,11 +68,13 @@ extension Socket {
   ///   ``SocketError/busy``.
   public func send(_ bytes: [UInt8]) async throws {
     if try write(bytes) { return }
+    let number = nextWait()
     defer { lock.noteResumption() }
     try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { wait($0) }
+      try await withCheckedThrowingContinuation { wait($0, number) }
     } onCancel: {
       lock.lock()
+      guard writerWait == number else { return lock.unlock() }
       let waiting = writer
       writer = nil
       lock.unlock()
@@ -66,7 +82,7 @@ extension Socket {
     }
   }
 
-  private func wait(_ continuation: CheckedContinuation<Void, any Error>) {
+  private func wait(_ continuation: CheckedContinuation<Void, any Error>, _ number: UInt64) {
     lock.lock()
     let answer: Result<Void, any Error>?
     switch state.phase {
@@ -80,6 +96,7 @@ extension Socket {
       } else {
         answer = nil
         writer = continuation
+        writerWait = number
       }
     }
     lock.unlock()

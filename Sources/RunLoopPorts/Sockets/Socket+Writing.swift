@@ -111,7 +111,7 @@ extension Socket {
     queue.removeFirst(sent)
     endWritingIfDue()
     updateInterest()
-    guard state.takeRoom(queued: queue.count, lowWater: options.lowWater) else { return }
+    guard state.takeRoom(queued: queue.count, lowWater: max(0, options.lowWater)) else { return }
     let waiting = writer
     writer = nil
     if let waiting {

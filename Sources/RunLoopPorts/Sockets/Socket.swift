@@ -78,6 +78,10 @@ public final class Socket: @unchecked Sendable, Hashable {
   var reader: CheckedContinuation<[UInt8]?, any Error>?
   var readerLimit = 0
   var writer: CheckedContinuation<Void, any Error>?
+  /// The numbers of the waits of these tasks, and the last that was given out: a task cancels its own wait alone.
+  var readerWait: UInt64 = 0
+  var writerWait: UInt64 = 0
+  var lastWait: UInt64 = 0
   /// The thread that responds to an event and calls the handler, or zero.
   var responder: pthread_t = 0
 
