@@ -46,8 +46,10 @@ extension RunLoop {
     /// What the source waits for, and whether it is paused.
     let interest: Atomic<Interest>
     private let lease = Lease()
-    private(set) var memberships = Memberships<DescriptorSource>()
-    private var handler: (@Sendable (DescriptorSource, Events) -> Void)?
+    // Not checked for exclusive access: the memberships are read and changed under the lock, and only by functions that call
+    // nothing else of the source; the handler is changed once, by whoever closes the lease or leaves it last.
+    @exclusivity(unchecked) private(set) var memberships = Memberships<DescriptorSource>()
+    @exclusivity(unchecked) private var handler: (@Sendable (DescriptorSource, Events) -> Void)?
 
     /// Makes a source that is in no mode.
     ///

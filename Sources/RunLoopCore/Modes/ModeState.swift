@@ -18,8 +18,15 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) var readyPorts = ReadyList<Port>()
   /// The epoll set, as long as something is watched.
   @exclusivity(unchecked) var pollSet: PollSet? {
-    didSet { isWatching.store(pollSet != nil, ordering: .relaxed) }
+    didSet {
+      unretainedPollSet = pollSet.map(Unmanaged.passUnretained)
+      isWatching.store(pollSet != nil, ordering: .relaxed)
+      forgetReadiness()
+    }
   }
+
+  /// The same, to be used under the lock without retaining it.
+  @exclusivity(unchecked) private(set) var unretainedPollSet: Unmanaged<PollSet>?
 
   // Any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the lock before
   // it sleeps.
@@ -31,6 +38,11 @@ final class ModeState: @unchecked Sendable {
   /// Whether the main dispatch queue is served in this mode, and so keeps it alive.
   let servesMainQueue = Atomic<Bool>(false)
   let isWatching = Atomic<Bool>(false)
+  /// How many times the loop had served a descriptor, in whatever mode, when one of this mode was known to lie ready; -1 when
+  /// none is known.
+  ///
+  /// It is forgotten with every change of what is watched.
+  let readyAsOf = Atomic<Int>(-1)
   let mayHaveTimers = Atomic<Bool>(false)
   let mayHaveSignalled = Atomic<Bool>(false)
   let mayHaveReadyPorts = Atomic<Bool>(false)
@@ -110,6 +122,7 @@ extension ModeState {
 
   func insert(_ membership: Membership<RunLoop.DescriptorSource>, in set: PollSet) throws(SystemError) {
     defer { if set.isEmpty { pollSet = nil } }
+    forgetReadiness()
     try set.insert(membership)
     descriptors[ObjectIdentifier(membership.item)] = membership
     countItems(1)
@@ -119,10 +132,14 @@ extension ModeState {
     guard let membership = descriptors.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
     membership.isActive = false
     countItems(-1)
+    forgetReadiness()
     pollSet?.remove(membership)
     if let pollSet, pollSet.isEmpty { self.pollSet = nil }
     return membership
   }
+
+  /// Has the next wait look for what was found ready.
+  func forgetReadiness() { readyAsOf.store(-1, ordering: .relaxed) }
 
   func insert(_ timer: Timer) {
     timerCount += 1
@@ -154,6 +171,12 @@ extension ModeState {
 
 // The lists of observers that the loop's thread reads without a lock.
 extension ModeState {
+  /// Whether there may be observers of one stage.
+  @inline(__always)
+  func mayHaveObservers(of activity: RunLoop.Activity) -> Bool {
+    listedActivities.contains(activity) || observerVersion.load(ordering: .acquiring) != listedVersion
+  }
+
   /// The lists as they are now; nil if there is no observer of a stage.
   @inline(__always)
   func observers(of activity: RunLoop.Activity, of loop: RunLoop) -> Unmanaged<ObserverLists>? {

@@ -112,6 +112,7 @@ extension RunLoop {
         }
       }
       // What an earlier run has found ready may have been read since.
+      mode.forgetReadiness()
       mode.pollSet?.distrustReadiness()
       return mode
     }

@@ -6,6 +6,11 @@ extension RunLoop {
   /// Calls the observers of one stage, as the mode has them when the stage begins.
   @inline(__always)
   func notify(_ activity: Activity, _ mode: ModeState) {
+    if tracer.isOn || mode.mayHaveObservers(of: activity) { notifyObservers(activity, mode) }
+  }
+
+  @inline(never)
+  private func notifyObservers(_ activity: Activity, _ mode: ModeState) {
     if tracer.isOn { trace(.activity(activity), mode) }
     if let lists = mode.observers(of: activity, of: self) { ObserverLists.call(activity, of: lists) }
   }
@@ -51,11 +56,15 @@ extension RunLoop {
   @inline(__always)
   func serveOneClass(_ mode: ModeState) -> Bool {
     innermost.mayAskMainQueue = true
-    guard
-      mode.mayHaveTimers.load(ordering: .relaxed) || mode.mayHaveReadyPorts.load(ordering: .relaxed)
-        || mode.isWatching.load(ordering: .relaxed) || !notices.isEmpty
-    else { return false }
-    return serveInTurn(mode)
+    if mode.mayHaveTimers.load(ordering: .relaxed) || mode.mayHaveReadyPorts.load(ordering: .relaxed)
+      || !notices.isEmpty || mode.servesMainQueue.load(ordering: .relaxed)
+    {
+      return serveInTurn(mode)
+    }
+    // Nothing but descriptors takes a turn.
+    guard mode.isWatching.load(ordering: .relaxed), let served = serveDescriptor(mode) else { return false }
+    rotation = ReadyClass.descriptors.rawValue + 1
+    return isServedByHost() || served == .source
   }
 
   private func serveInTurn(_ mode: ModeState) -> Bool {
@@ -98,17 +107,7 @@ extension RunLoop {
   }
 
   private func serveDescriptor(_ mode: ModeState) -> Served? {
-    guard mode.isWatching.load(ordering: .relaxed) else { return nil }
-    let found = table.withLock { _ in
-      let found = mode.pollSet?.takeReady(servedBefore: descriptorServices)
-      // What other modes have found ready may be so no more when this call-out has returned.
-      if found != nil {
-        descriptorServices += 1
-        mode.pollSet?.noteOwnService(descriptorServices)
-      }
-      return found
-    }
-    guard let (source, events) = found else { return nil }
+    guard mode.isWatching.load(ordering: .relaxed), let (source, events) = takeReadyDescriptor(mode) else { return nil }
     trace(.callOut(.source1), mode)
     let handled = source.call(events)
     trace(.callOutEnded(.source1), mode)
@@ -215,6 +214,22 @@ extension RunLoop {
       isOrdered = false
     }
     if !isOrdered { sources[start...].sort(by: stands) }
+  }
+
+  /// Takes the next ready descriptor's source, which is about to be served.
+  ///
+  /// What other modes have found ready may be so no more when its call-out has returned.
+  private func takeReadyDescriptor(
+    _ mode: ModeState
+  ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+    table.withLock { _ in
+      mode.unretainedPollSet?._withUnsafeGuaranteedRef { set in
+        let found = set.takeReady(servedBefore: descriptorServices)
+        if found != nil { descriptorServices += 1 }
+        mode.readyAsOf.store(set.hasCurrent ? descriptorServices : -1, ordering: .relaxed)
+        return found
+      }
+    }
   }
 
   private func takeReadyPort(_ mode: ModeState) -> Port? {

@@ -201,17 +201,17 @@ extension PollSet {
     } catch {}
   }
 
-  /// Notes that the loop has served a descriptor of this set: what else was found ready here still is.
-  func noteOwnService(_ services: Int) { seenServices = services }
-
   /// Notes that anything may have happened since the last wait: what was found ready is asked for again before it is served.
   func distrustReadiness() { mustVerify = true }
 
+  private func noteServices(_ services: Int) {
+    guard services != seenServices else { return }
+    seenServices = services
+    mustVerify = true
+  }
+
   private func discardStaleReadiness(_ services: Int) {
-    if services != seenServices {
-      seenServices = services
-      mustVerify = true
-    }
+    noteServices(services)
     while !ready.isEmpty {
       let isCurrent = ready.withElement(at: 0) { found in
         hasTaker(found) && (!mustVerify || isStillReady(found))
@@ -223,8 +223,7 @@ extension PollSet {
 
   /// Whether some source is to be told of what was found.
   private func hasTaker(_ found: Ready) -> Bool {
-    guard let watch = watches[found.descriptor], watch.serial == found.serial else { return false }
-    return watch.hasTaker(found)
+    watches.withWatch(of: found.descriptor) { $0.serial == found.serial && $0.hasTaker(found) } ?? false
   }
 
   private func isStillReady(_ found: Ready) -> Bool {
@@ -241,14 +240,29 @@ extension PollSet {
 
   /// The source whose turn it is among those of the next ready descriptor, and what it is to be told.
   ///
-  /// What was found ready and is watched no more is passed over.
+  /// What was found ready and is watched no more is passed over. The caller serves the source, which counts as one service
+  /// more: what else was found ready here still is.
   func takeReady(
     servedBefore services: Int
   ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
-    discardStaleReadiness(services)
-    guard !ready.isEmpty else { return nil }
-    let found = ready.takeFirst()
-    return watches[found.descriptor]?.takeTurn(found)
+    noteServices(services)
+    while !ready.isEmpty {
+      let found = ready.takeFirst()
+      if !mustVerify || isStillReady(found),
+        let taken = watches.withWatch(of: found.descriptor, { $0.serial == found.serial ? $0.takeTurn(found) : nil }),
+        let taken
+      {
+        seenServices = services + 1
+        return taken
+      }
+      noteStray(found)
+    }
+    return nil
+  }
+
+  /// Whether the next that was found ready is still to be served, as far as is known without asking the kernel.
+  var hasCurrent: Bool {
+    @inline(__always) get { !ready.isEmpty && !mustVerify && ready.withElement(at: 0) { hasTaker($0) } }
   }
 }
 

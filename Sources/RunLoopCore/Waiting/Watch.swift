@@ -6,7 +6,11 @@ import Synchronization
 final class Watch {
   /// Tells the events of this watch from those of an earlier one of the same number.
   @exclusivity(unchecked) var serial: UInt32
-  @exclusivity(unchecked) var sources: ContiguousArray<Membership<RunLoop.DescriptorSource>>
+  @exclusivity(unchecked) var sources: ContiguousArray<Membership<RunLoop.DescriptorSource>> {
+    didSet { only = sources.count == 1 ? Unmanaged.passUnretained(sources[0].item) : nil }
+  }
+  /// The one source, as it mostly is: looked at without retaining it.
+  @exclusivity(unchecked) private var only: Unmanaged<RunLoop.DescriptorSource>?
   /// Which source's turn it was last.
   @exclusivity(unchecked) private var turn = 0
   /// Whether it stands in the kernel's set, as it does unless all its sources are paused.
@@ -15,6 +19,7 @@ final class Watch {
   init(serial: UInt32, _ membership: Membership<RunLoop.DescriptorSource>) {
     self.serial = serial
     sources = [membership]
+    only = Unmanaged.passUnretained(membership.item)
   }
 
   /// What the sources that are not paused wait for; nil: all are.
@@ -29,7 +34,8 @@ final class Watch {
 
   /// Whether some source is to be told of what was found.
   func hasTaker(_ found: PollSet.Ready) -> Bool {
-    for index in sources.indices where !events(found, for: index).isEmpty { return true }
+    if let only { return !only._withUnsafeGuaranteedRef { source in events(found, for: source) }.isEmpty }
+    for membership in sources where !events(found, for: membership.item).isEmpty { return true }
     return false
   }
 
@@ -37,9 +43,13 @@ final class Watch {
   func takeTurn(
     _ found: PollSet.Ready
   ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+    if let only {
+      let events = only._withUnsafeGuaranteedRef { source in self.events(found, for: source) }
+      return events.isEmpty ? nil : (only.takeUnretainedValue(), events)
+    }
     for _ in sources.indices {
       turn = turn + 1 < sources.count ? turn + 1 : 0
-      let events = events(found, for: turn)
+      let events = events(found, for: sources[turn].item)
       if !events.isEmpty { return (sources[turn].item, events) }
     }
     return nil
@@ -47,8 +57,10 @@ final class Watch {
 
   /// What a source is to be told of what was found.
   @inline(__always)
-  private func events(_ found: PollSet.Ready, for index: Int) -> RunLoop.DescriptorSource.Events {
-    let interest = sources[index].item.interest.load(ordering: .relaxed)
+  private func events(
+    _ found: PollSet.Ready, for source: RunLoop.DescriptorSource
+  ) -> RunLoop.DescriptorSource.Events {
+    let interest = source.interest.load(ordering: .relaxed)
     guard !interest.isPaused else { return [] }
     let events = found.events.intersection(interest.events.union([.hangUp, .error]))
     return found.isHalfClosed ? events.union(interest.events.intersection(.hangUp)) : events
@@ -56,35 +68,59 @@ final class Watch {
 }
 
 /// The watches of a set by their descriptors: the system gives out the lowest numbers first, so that an array is not large.
-struct WatchTable {
-  private var watches: ContiguousArray<Watch?> = []
+///
+/// It holds them unmanaged, so that looking at one retains nothing.
+struct WatchTable: ~Copyable {
+  private var watches: UnsafeMutableBufferPointer<Unmanaged<Watch>?>
   private(set) var count = 0
+
+  init() { watches = UnsafeMutableBufferPointer(start: nil, count: 0) }
+
+  deinit {
+    for watch in watches { watch?.release() }
+    watches.deallocate()
+  }
 
   var isEmpty: Bool { count == 0 }
 
+  /// The watch of a descriptor.
   subscript(descriptor: Int32) -> Watch? {
-    @inline(__always) get {
-      let index = Int(descriptor)
-      return index >= 0 && index < watches.count ? watches[index] : nil
-    }
+    get { withWatch(of: descriptor) { $0 } }
     set {
       // The kernel has taken the number, so that it is none of its errors.
       let index = Int(descriptor)
       if index >= watches.count {
         guard newValue != nil else { return }
-        let room = max(index + 1, watches.count * 2)
-        watches.append(contentsOf: repeatElement(nil, count: room - watches.count))
+        makeRoom(max(index + 1, watches.count * 2))
       }
-      count += (newValue == nil ? 0 : 1) - (watches[index] == nil ? 0 : 1)
-      watches[index] = newValue
-      if count == 0 { watches = [] }
+      let old = watches[index]
+      watches[index] = newValue.map(Unmanaged.passRetained)
+      count += (newValue == nil ? 0 : 1) - (old == nil ? 0 : 1)
+      old?.release()
+      if count == 0 { makeRoom(0) }
     }
+  }
+
+  /// Calls a body with the watch of a descriptor, if there is one.
+  @inline(__always)
+  borrowing func withWatch<Result>(of descriptor: Int32, _ body: (Watch) -> Result) -> Result? {
+    let index = Int(descriptor)
+    guard index >= 0, index < watches.count, let watch = watches[index] else { return nil }
+    return watch._withUnsafeGuaranteedRef(body)
+  }
+
+  private mutating func makeRoom(_ size: Int) {
+    let room = UnsafeMutableBufferPointer<Unmanaged<Watch>?>.allocate(capacity: size)
+    room.initialize(repeating: nil)
+    for index in 0..<min(size, watches.count) { room[index] = watches[index] }
+    watches.deallocate()
+    watches = room
   }
 
   /// Every watch, by its descriptor.
   ///
   /// O(n) in the largest descriptor.
   var all: [(Int32, Watch)] {
-    watches.enumerated().compactMap { index, watch in watch.map { (Int32(index), $0) } }
+    watches.enumerated().compactMap { index, watch in watch.map { (Int32(index), $0.takeUnretainedValue()) } }
   }
 }
