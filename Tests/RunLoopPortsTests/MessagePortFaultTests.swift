@@ -172,6 +172,31 @@
       #expect(outcome.isServing)
     }
 
+    @Test("a receiver that could not keep a descriptor in reserve has one again when there are some")
+    func reserve() throws {
+      let directory = try PortDirectory()
+      let port = try MessagePort.Local(name: "a", directory: directory.place) { MessagePort.Reply($0.bytes) }
+      let errors = onNewThread { () -> [MessagePortError?] in
+        guard (try? RunLoop.current.add(port, forMode: .default)) != nil else { return [] }
+        let plan = FaultPlan()
+        plan.plan(.accept, .fails(EMFILE), nil, .fails(EMFILE), nil)
+        plan.plan(.duplicate, .fails(EMFILE))
+        return (0..<3).map { _ in
+          let isOver = Shared(false)
+          let asking = startThread { () -> MessagePortError? in
+            defer { isOver.value = true }
+            return portError { () throws(MessagePortError) in
+              try MessagePort.Remote(name: "a", directory: directory.place).send(id: 1, receiveTimeout: .seconds(30))
+            }
+          }
+          plan.rule { while !isOver.value { RunLoop.current.run(mode: .default, for: .milliseconds(10)) } }
+          return asking.result()
+        }
+      }
+      #expect(errors == [.peerClosed, .peerClosed, nil])
+      port.invalidate()
+    }
+
     /// What a sender gets from a receiver one of whose calls fails, and whether the receiver serves the next.
     private func serveHere(
       _ directory: PortDirectory, _ failure: Failure, bytes: Int

@@ -177,6 +177,7 @@ extension MessagePort.Local: MessagePortItem {
 
   private func takeConnections() {
     guard let name = lock.withLock({ held }) else { return }
+    if lock.withLock({ spare == nil }) { makeSpare() }
     // Not without end, however many come.
     for _ in 0..<16 { guard takeConnection(name.listener) else { break } }
     _ = try? SystemCall.epollControl.make {
@@ -236,8 +237,13 @@ extension MessagePort.Local: MessagePortItem {
     // The number is free for a moment.
     spare.close()
     if let socket = try? SystemCall.accept.make({ crl_accept(listener.number) }) { _ = crl_close(socket) }
-    let again = try? MessagePort.Descriptor(duplicating: epoll.number)
-    lock.withLock { self.spare = again }
+    makeSpare()
+  }
+
+  /// Has a descriptor to give up again; if another thread has taken the last, at the next connection.
+  private func makeSpare() {
+    let made = try? MessagePort.Descriptor(duplicating: epoll.number)
+    lock.withLock { spare = made }
   }
 }
 
