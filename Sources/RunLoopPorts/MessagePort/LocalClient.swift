@@ -48,7 +48,7 @@ final class LocalClient: @unchecked Sendable {
     let mayRead = state.mayRead(limit: limits.unfinishedMessages)
     // Nothing new can be told of it: it is armed when it may be read.
     guard mayRead || !state.isHungUp else { return disarm() }
-    let mustWrite = state.waiting > 0 || state.confirmed < state.received
+    let mustWrite = state.waiting > 0 || (state.confirmed < state.received && !state.confirmsLater)
     arm((mayRead ? Self.reading : Self.once) | (mustWrite ? EPOLLOUT.rawValue | Self.once : 0))
   }
 
@@ -61,6 +61,20 @@ final class LocalClient: @unchecked Sendable {
     }
     state.armed = answer == nil ? nil : events
   }
+
+  /// How a turn of a connection has ended.
+  private enum Turn {
+    case hasRead
+    /// It has ended with its last message, and there may be more.
+    case isFull
+    /// The connection is over.
+    case isOver
+  }
+
+  /// How many messages are a turn's.
+  private static let turn = 32
+  /// How many messages are confirmed at once if more and more lie there.
+  private static let confirmations = 256
 
   /// Sends and reads what can be, and delivers it; false: the connection is over.
   ///
@@ -78,50 +92,67 @@ final class LocalClient: @unchecked Sendable {
     if events & EPOLLHUP.rawValue != 0 { state.isHungUp = true }
     if events & EPOLLOUT.rawValue != 0 { sendWaiting() }
     lock.unlock()
-    var isOpen = true
-    for _ in 0..<32 {
-      guard lock.withLock({ state.mayRead(limit: limits.unfinishedMessages) }) else { break }
-      guard let more = readOne(deliver) else {
-        isOpen = false
-        break
-      }
-      if !more { break }
-    }
+    let turn = readTurn(deliver)
+    // With the next turn's, if that is certain to come and the sender does not wait for it.
+    let mayConfirmLater = turn == .isFull && SystemCall.isReadable(socket)
     lock.lock()
-    if isOpen { sendConfirmation() }
+    if turn != .isOver {
+      state.confirmsLater =
+        mayConfirmLater && state.received - state.confirmed < Self.confirmations
+        && state.mayRead(limit: limits.unfinishedMessages)
+      if !state.confirmsLater { sendConfirmation() }
+    }
     state.isServing = false
-    if isOpen { arm() }
+    if turn != .isOver { arm() }
     lock.unlock()
-    return isOpen
+    return turn != .isOver
   }
 
-  /// Reads one message and delivers it; false: none is there; nil: the connection is over.
-  private func readOne(_ deliver: (MessagePort.Request) -> Void) -> Bool? {
+  private func readTurn(_ deliver: (MessagePort.Request) -> Void) -> Turn {
+    for _ in 0..<Self.turn {
+      guard lock.withLock({ state.mayRead(limit: limits.unfinishedMessages) }) else { return .hasRead }
+      switch readOne(deliver) {
+      case .nothing: return .hasRead
+      case .ended: return .isOver
+      case .message: break
+      }
+    }
+    return .isFull
+  }
+
+  private enum Reading {
+    case nothing
+    case message
+    case ended
+  }
+
+  /// Reads one message and delivers it.
+  private func readOne(_ deliver: (MessagePort.Request) -> Void) -> Reading {
     let incoming: MessageReader.Incoming
     do {
       incoming = try reader.next(on: socket, limit: limits.messageSize)
     } catch {
       counters.change { $0.failedReads += 1 }
-      return nil
+      return .ended
     }
     switch incoming {
-    case .nothing: return false
-    case .ended: return nil
+    case .nothing: return .nothing
+    case .ended: return .ended
     case .malformed: break
     case .refused(let frame, let reason):
       guard frame.kind == .request || frame.kind == .oneWay else { break }
       counters.change { if reason == .tooLarge { $0.oversized += 1 } else { $0.lackingResources += 1 } }
       lock.withLock { send(MessageContent(.refusal, id: reason.rawValue, token: frame.token), []) }
-      return true
+      return .message
     case .message(let frame, let bytes, let descriptors):
       guard frame.kind == .request || frame.kind == .oneWay else { break }
       lock.withLock { state.unfinished += 1 }
       counters.change { $0.received += 1 }
       deliver(MessagePort.Request(frame, bytes, descriptors, from: self))
-      return true
+      return .message
     }
     counters.change { $0.malformed += 1 }
-    return nil
+    return .ended
   }
 }
 

@@ -22,6 +22,8 @@ struct LocalClientState {
   /// The one-way message up to which all have been received, and up to which the sender knows it.
   var received: UInt64 = 0
   var confirmed: UInt64 = 0
+  /// Whether what was received is confirmed with what lies there to be read.
+  var confirmsLater = false
 
   /// How many replies wait.
   var waiting: Int { outgoing.count - firstOutgoing }
