@@ -36,6 +36,40 @@ private final class SocketThread: Sendable {
 
 @Suite("Sockets and tasks", .timeLimit(.minutes(5)))
 struct SocketTaskTests {
+  @Test("whoever waits when the loop's thread ends is told so, and so is who asks later; another loop goes on")
+  func loopEnds() async throws {
+    let thread = SocketThread()
+    let listener = try ListeningSocket(at: .loopback(port: 0))
+    try thread.loop.add(listener, forMode: .default)
+    let client = try Socket(connectingTo: listener.address)
+    try thread.loop.add(client, forMode: .default)
+    let accepting = try await #require(listener.accept())
+    try thread.loop.add(accepting, forMode: .default)
+    let waits = [
+      Task<SocketError?, Never> { await failure { _ = try await client.receive() } },
+      Task<SocketError?, Never> { await failure { _ = try await listener.accept() } },
+    ]
+    while !client.isAwaited || !listener.isAwaited { await Task.yield() }
+    thread.stop()
+    for wait in waits { #expect(await wait.value == .loop(.loopHasEnded)) }
+    #expect(await failure { _ = try await accepting.receive() } == .loop(.loopHasEnded))
+    let next = SocketThread()
+    try next.loop.add(client, forMode: .default)
+    try next.loop.add(accepting, forMode: .default)
+    try await accepting.send([7])
+    #expect(try await client.receive() == [7])
+    next.stop()
+  }
+
+  private func failure(of body: () async throws -> Void) async -> SocketError? {
+    do {
+      try await body()
+      return nil
+    } catch {
+      return error as? SocketError
+    }
+  }
+
   @Test("a server of tasks echoes what clients of tasks send")
   func echo() async throws {
     let thread = SocketThread()

@@ -49,7 +49,10 @@ static bool *counting(pid_t thread) {
 static long note_call(pid_t thread) {
   struct __ptrace_syscall_info info;
   memset(&info, 0, sizeof info);
-  if (ptrace(PTRACE_GET_SYSCALL_INFO, thread, (void *)sizeof info, &info) < 0) return -errno;
+  if (ptrace(PTRACE_GET_SYSCALL_INFO, thread, (void *)sizeof info, &info) < 0) {
+    // A thread that stands at a call may be ended there by the process's end.
+    return errno == ESRCH ? 0 : -errno;
+  }
   if (info.op != PTRACE_SYSCALL_INFO_ENTRY) return 0;
   bool *counts = counting(thread);
   switch (info.entry.nr) {

@@ -38,7 +38,9 @@ extension ListeningSocket {
       throw .invalidSource
     }
     let source = places.sourceToAdd { [self] in
-      let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { [self] _, _ in accept()
+      let presence = Presence(self)
+      let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { _, _ in
+        presence.item.accept()
       }
       if !accepts { source.pause() }
       return source

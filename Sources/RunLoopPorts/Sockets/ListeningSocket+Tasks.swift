@@ -1,4 +1,5 @@
 import RunLoopCore
+import Synchronization
 
 // For tasks: the socket is in a loop, and a task waits for it on whatever thread it runs.
 extension ListeningSocket {
@@ -6,7 +7,8 @@ extension ListeningSocket {
   ///
   /// Between two calls nothing is accepted, unless there is a handler. One task at a time.
   ///
-  /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited.
+  /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited; ``SocketError/loop(_:)`` if
+  ///   the threads of all loops that the socket is in have ended.
   public func accept() async throws -> Socket? {
     let number = lock.withLock {
       lastWait += 1
@@ -33,6 +35,8 @@ extension ListeningSocket {
       answer = .failure(SocketError.busy)
     } else if Task.isCancelled || descriptor == nil {
       answer = .success(nil)
+    } else if noteAwaited(), places.areOver {
+      answer = .failure(SocketError.loop(.loopHasEnded))
     } else {
       answer = nil
       acceptor = continuation
@@ -41,6 +45,12 @@ extension ListeningSocket {
     }
     lock.unlock()
     if let answer { continuation.resume(with: answer) }
+  }
+
+  /// Says, before the loops are looked at, that a task waits: then either it finds them over, or their end finds it.
+  private func noteAwaited() -> Bool {
+    awaited.store(true, ordering: .sequentiallyConsistent)
+    return true
   }
 
   /// Connections as they come, until the socket is invalidated.
@@ -61,4 +71,17 @@ extension ListeningSocket {
 
   /// The connections that come, as a sequence: nothing is accepted but what is asked for.
   public var connections: Connections { Connections(socket: self) }
+}
+
+extension ListeningSocket: AwaitedItem {
+  var isAwaited: Bool { awaited.load(ordering: .sequentiallyConsistent) }
+
+  func endWaitsIfLoopsHaveEnded() {
+    lock.lock()
+    guard places.areOver else { return lock.unlock() }
+    let waiting = acceptor
+    acceptor = nil
+    lock.unlock()
+    waiting?.resume(throwing: SocketError.loop(.loopHasEnded))
+  }
 }

@@ -1,5 +1,6 @@
 import Glibc
 public import RunLoopCore
+import Synchronization
 
 /// A socket that accepts connections.
 ///
@@ -57,6 +58,8 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   var acceptor: CheckedContinuation<Socket?, any Error>?
   /// The number of the wait of that task, and the last that was given out: a task cancels its own wait alone.
   var acceptorWait: UInt64 = 0
+  /// Whether a task has ever waited.
+  let awaited = Atomic<Bool>(false)
   var lastWait: UInt64 = 0
   var isPaused = false
   /// Runs while the system has too little for a connection.

@@ -7,6 +7,9 @@ import RunLoopCore
 ///
 /// Guarded by the item's lock.
 struct Places {
+  /// Whether the item was in loops, whose threads have all ended: nobody serves it until it is added to another.
+  var areOver: Bool { !all.isEmpty && all.allSatisfy { $0.loop.takesNoItems } }
+
   private(set) weak var source: RunLoop.DescriptorSource?
   private(set) var all: [(loop: RunLoop, mode: RunLoop.Mode)] = []
 
@@ -50,5 +53,31 @@ struct Places {
     let present = all.first { $0.loop.contains(timer, forMode: $0.mode) }
     guard let loop = (present ?? all.first)?.loop else { return }
     for place in all where place.loop === loop { loop.add(timer, forMode: place.mode) }
+  }
+}
+
+/// An item for which tasks wait.
+protocol AwaitedItem: AnyObject, Sendable {
+  /// Whether a task waits.
+  ///
+  /// Any thread, without the item's lock.
+  var isAwaited: Bool { get }
+
+  /// Ends the waits of all tasks if the loops of the item have ended.
+  func endWaitsIfLoopsHaveEnded()
+}
+
+/// Lives as long as an item is in a loop, and keeps the item.
+///
+/// Whoever waits for what nobody will serve is told so. As the last loop may let go of the item wherever somebody else has
+/// just looked at it, under the item's lock, it is a task of its own that takes the lock.
+final class Presence<Item: AwaitedItem>: Sendable {
+  let item: Item
+
+  init(_ item: Item) { self.item = item }
+
+  deinit {
+    // A task that begins to wait later than this finds the loops over.
+    if item.isAwaited { Task.detached { [item] in item.endWaitsIfLoopsHaveEnded() } }
   }
 }

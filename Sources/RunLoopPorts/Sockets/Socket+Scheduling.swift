@@ -41,8 +41,9 @@ extension Socket {
     }
     let source = places.sourceToAdd { [self] in
       let events = state.interest(isQueueEmpty: queue.count == 0)
-      let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? []) { [self] _, events in
-        ready(events)
+      let presence = Presence(self)
+      let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? []) { _, events in
+        presence.item.ready(events)
       }
       if events == nil { source.pause() }
       return source

@@ -1,4 +1,5 @@
 import RunLoopCore
+import Synchronization
 
 // For tasks: the socket is in a loop, and tasks wait for it on whatever thread they run.
 extension Socket {
@@ -8,7 +9,8 @@ extension Socket {
   /// gets nil, and nothing is lost.
   ///
   /// - Parameter limit: How many bytes to take at most; more than a mebibyte is never taken at a time.
-  /// - Throws: ``SocketError``: that of the connection once, then ``SocketError/invalid``; ``SocketError/busy``.
+  /// - Throws: ``SocketError``: that of the connection once, then ``SocketError/invalid``; ``SocketError/busy``;
+  ///   ``SocketError/loop(_:)`` if the threads of all loops that the socket is in have ended.
   public func receive(atMost limit: Int = 64 * 1024) async throws -> [UInt8]? {
     let number = nextWait()
     defer { lock.noteResumption() }
@@ -48,6 +50,8 @@ extension Socket {
       answer = .success(nil)
     } else if state.phase == .closed {
       answer = .failure(SocketError.invalid)
+    } else if noteAwaited(), places.areOver {
+      answer = .failure(SocketError.loop(.loopHasEnded))
     } else {
       answer = nil
       reader = continuation
@@ -65,7 +69,7 @@ extension Socket {
   /// One task at a time. A task that is cancelled waits no longer, and what was taken is sent.
   ///
   /// - Throws: ``SocketError``: that of the connection, ``SocketError/closedForWriting``, ``SocketError/invalid``,
-  ///   ``SocketError/busy``.
+  ///   ``SocketError/busy``; ``SocketError/loop(_:)`` as for receiving.
   public func send(_ bytes: [UInt8]) async throws {
     if try write(bytes) { return }
     let number = nextWait()
@@ -93,6 +97,8 @@ extension Socket {
         answer = .failure(SocketError.busy)
       } else if Task.isCancelled || !state.owesRoom {
         answer = .success(())
+      } else if noteAwaited(), places.areOver {
+        answer = .failure(SocketError.loop(.loopHasEnded))
       } else {
         answer = nil
         writer = continuation
@@ -101,6 +107,12 @@ extension Socket {
     }
     lock.unlock()
     if let answer { continuation.resume(with: answer) }
+  }
+
+  /// Says, before the loops are looked at, that a task waits: then either it finds them over, or their end finds it.
+  private func noteAwaited() -> Bool {
+    awaited.store(true, ordering: .sequentiallyConsistent)
+    return true
   }
 
   /// What comes, piece by piece, until the end.
@@ -121,4 +133,20 @@ extension Socket {
 
   /// The bytes that come, as a sequence: nothing is received but what is asked for.
   public var pieces: Pieces { Pieces(socket: self) }
+}
+
+extension Socket: AwaitedItem {
+  var isAwaited: Bool { awaited.load(ordering: .sequentiallyConsistent) }
+
+  func endWaitsIfLoopsHaveEnded() {
+    lock.lock()
+    guard places.areOver else { return lock.unlock() }
+    let waiting = (reader: reader, writer: writer)
+    reader = nil
+    writer = nil
+    state.taker = handlerTaker
+    lock.unlock()
+    waiting.reader?.resume(throwing: SocketError.loop(.loopHasEnded))
+    waiting.writer?.resume(throwing: SocketError.loop(.loopHasEnded))
+  }
 }

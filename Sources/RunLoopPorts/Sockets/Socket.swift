@@ -1,5 +1,6 @@
 import Glibc
 import RunLoopCore
+import Synchronization
 
 /// A connection: bytes in both directions, between machines by TCP or within one by a Unix socket.
 ///
@@ -80,6 +81,8 @@ public final class Socket: @unchecked Sendable, Hashable {
   var writer: CheckedContinuation<Void, any Error>?
   /// The numbers of the waits of these tasks, and the last that was given out: a task cancels its own wait alone.
   var readerWait: UInt64 = 0
+  /// Whether a task has ever waited.
+  let awaited = Atomic<Bool>(false)
   var writerWait: UInt64 = 0
   var lastWait: UInt64 = 0
   /// The thread that responds to an event and calls the handler, or zero.
