@@ -60,11 +60,8 @@ final class MessageReader {
     guard descriptors.count == frame.carriedDescriptors else { return .malformed }
     guard frame.length <= limit else { return .refused(frame, .tooLarge) }
     guard frame.isOutOfLine else {
-      let payload = [UInt8](unsafeUninitializedCapacity: frame.length) { room, count in
-        UnsafeMutableRawBufferPointer(room).copyMemory(
-          from: UnsafeRawBufferPointer(rebasing: bytes[MessageFrame.size...]))
-        count = frame.length
-      }
+      // Without uninitialized room: that of no bytes is one that all threads share, and is written to.
+      let payload = [UInt8](bytes[MessageFrame.size...])
       return .message(frame, payload, descriptors)
     }
     return try readMemory(descriptors.removeFirst(), frame, descriptors)
