@@ -83,6 +83,17 @@ let all: [Gate] = [
       loop.runUntilStopped()
     }
   },
+  // In its third mode too: it leaves and enters all of their heaps.
+  Gate(name: "fire of a timer in three modes", count: 200, allocations: 0, systemCalls: 1) { count, measure in
+    onLoop { loop in
+      let turns = Turns(count, measure) { loop.stop() }
+      let timer = Timer(deadline: loop.now, interval: .microseconds(500), tolerance: .microseconds(100)) { _ in
+        turns.next()
+      }
+      for mode: RunLoop.Mode in [.default, "second", "third"] { loop.add(timer, forMode: mode) }
+      loop.runUntilStopped()
+    }
+  },
   Gate(name: "call between actors on one thread", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
     let thread = residentThread()
     let (left, right) = (Pinned(thread), Pinned(thread))

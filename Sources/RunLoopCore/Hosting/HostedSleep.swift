@@ -7,7 +7,7 @@ import Synchronization
 struct HostedSleep {
   let mode: ModeState
   let gate: Gate
-  /// Whether the loop sleeps though nothing of its own keeps the mode alive.
+  /// Whether something of the other loop's keeps the mode alive, where nothing of this one's does.
   let keptAlive: Bool
   let deadline: Tick
 }
@@ -26,7 +26,8 @@ extension RunLoop {
         awaken()
         return false
       case .again:
-        awaken()
+        // Who has woken the loop since may have left nothing else to be seen.
+        if awaken() { return false }
       case .until(let deadline, let set):
         gate.watch(set, until: deadline)
         guard !gate.isWatchedByEdge || !findsReady(set) else {

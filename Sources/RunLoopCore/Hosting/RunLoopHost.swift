@@ -119,7 +119,8 @@ extension RunLoop {
     var hasWaited = false
     while !link.gate.isRetired {
       let hosted = hostedMode(mode)
-      let isKeptAlive = !hosted.isAlone || link.host.keepsAlive(hosted)
+      // What is our own is looked for again once the sleep is announced: the last of it may go until then.
+      let isKeptAlive = hosted.isAlone && link.host.keepsAlive(hosted)
       guard fallAsleep(mode, at: link.gate, keptAlive: isKeptAlive) else { return hasWaited }
       hasWaited = true
       let report = link.host.wait(in: hosted)

@@ -87,7 +87,12 @@ struct TimerSlots {
 
   @inline(never)
   private func forEachOther(_ body: (ModeState) -> Void) {
-    if let rare { for slot in rare.others { slot.withMode(body) } }
+    guard let rare else { return }
+    // By index: the body may note new places, for which an array that somebody goes through would be copied.
+    for index in rare.others.indices {
+      let slot = rare.others[index]
+      slot.withMode(body)
+    }
   }
 
   /// The slot of a mode; nil if the timer is not in it.

@@ -1,0 +1,144 @@
+import Synchronization
+import Testing
+
+@testable import RunLoopCore
+
+/// A host that has nothing of its own: it watches the gate, and looks once instead of waiting.
+private final class IdleHost: RunLoopHost, @unchecked Sendable {
+  // Sendable: used by the loop's thread only.
+  private let gate: Gate
+  private let log: Log
+  /// What is called out during the next wait.
+  var callOut: (() -> Void)?
+  /// Whether something of the host's keeps every mode alive.
+  var isAlive = false
+  /// What somebody does between the loop's question and its last look.
+  var whenAsked: (() -> Void)?
+
+  init(_ gate: Gate, _ log: Log) {
+    self.gate = gate
+    self.log = log
+  }
+
+  func wait(in mode: HostedMode) -> HostReport {
+    let body = callOut
+    callOut = nil
+    body?()
+    let isOpen = isReadableNow(gate.descriptor)
+    log.write(isOpen ? "woken" : "asleep")
+    // A wait without end is what the test is to find out, not what it is to do.
+    return isOpen ? [] : .stopped
+  }
+
+  func look(in mode: HostedMode) -> HostReport { [] }
+
+  func keepsAlive(_ mode: HostedMode) -> Bool {
+    let body = whenAsked
+    whenAsked = nil
+    body?()
+    return isAlive
+  }
+
+  func end() {}
+}
+
+/// What happens at the last look for work, which comes after the sleep was announced.
+private final class AtLastLook: DeferredWork {
+  private let loop: RunLoop
+  private var body: (() -> Void)?
+
+  init(_ loop: RunLoop, _ body: @escaping () -> Void) {
+    self.loop = loop
+    self.body = body
+  }
+
+  func isWaiting(for mode: RunLoop.Mode, isCommon: Bool) -> Bool {
+    guard loop.word.state.sleeper == .hosted, let body else { return false }
+    self.body = nil
+    body()
+    return false
+  }
+
+  func end() {}
+}
+
+@Suite("A loop that waits in a host")
+struct HostTests {
+  /// Runs `body` on a thread whose loop waits in a host, and gives what was logged.
+  private func hosted(_ body: @escaping @Sendable (RunLoop, IdleHost, Log) -> Void) -> String {
+    onNewThread {
+      let log = Log()
+      let loop = RunLoop.current
+      let made = Box<IdleHost?>(nil)
+      do throws(RunLoopError) {
+        try loop.setHost { gate in
+          let host = IdleHost(gate, log)
+          made.value = host
+          return host
+        }
+      } catch { log.write("\(error)") }
+      if let host = made.value { body(loop, host, log) }
+      return log.text
+    }
+  }
+
+  // R5, M3
+  @Test("the last item that leaves in a run within the wait ends the run")
+  func lastItemGoesDuringTheWait() {
+    let log = hosted { loop, host, log in
+      let source = loop.keepAlive()
+      host.callOut = {
+        loop.run(log, for: .zero)
+        source.invalidate()
+        loop.run(log, mode: "other", for: .zero)
+      }
+      loop.run(log, for: .seconds(30))
+    }
+    #expect(log == "timedOut finished woken finished")
+  }
+
+  // R5, M3
+  @Test("what is kept alive by the host alone sleeps until its end")
+  func keptAliveByHost() {
+    let log = hosted { loop, host, log in
+      host.isAlive = true
+      loop.run(log, for: .seconds(30))
+      host.isAlive = false
+      loop.run(log, for: .seconds(30))
+    }
+    #expect(log == "asleep stopped finished")
+  }
+
+  // R5, M3
+  @Test("an item that is added and leaves while the host is asked changes nothing")
+  func itemComesAndGoesWhileAsked() {
+    let log = hosted { loop, host, log in
+      host.isAlive = true
+      host.whenAsked = { loop.keepAlive().invalidate() }
+      loop.run(log, for: .seconds(30))
+    }
+    #expect(log == "asleep stopped")
+  }
+
+  // R5, R9, M3
+  @Test("what wakes the loop at its last look before it sleeps is not lost", arguments: ["wake", "empty", "stop"])
+  func wokenAtLastLook(by means: String) {
+    let log = hosted { loop, host, log in
+      let source = loop.keepAlive()
+      loop.observe(log)
+      loop.deferredWork = AtLastLook(loop) {
+        switch means {
+        case "wake": loop.wakeUp()
+        case "empty": source.invalidate()
+        default: loop.stop()
+        }
+      }
+      loop.run(log, for: .seconds(30))
+    }
+    let expected = [
+      "wake": "E BT BS BW AW BT BS BW asleep AW X stopped", "empty": "E BT BS BW AW X finished",
+      "stop": "E BT BS BW AW X stopped",
+    ]
+    #expect(log == expected[means])
+  }
+}
