@@ -23,34 +23,34 @@ struct DeadlineHeapTests {
         model.insert(member, tick, insertion)
       case 4..<6 where !model.entries.isEmpty:
         let member = model.entries[random.below(model.entries.count)].member
-        heap.remove(at: member.place)
+        heap.remove(member.place)
         model.remove(member)
-        #expect(member.position == -1)
+        #expect(member.place == -1)
       case 6..<9 where !model.entries.isEmpty:
         let member = model.entries[random.below(model.entries.count)].member
         member.key = DeadlineKey(tick: tick, insertion: insertion)
-        heap.move(at: member.place)
+        heap.move(member.place)
         model.remove(member)
         model.insert(member, tick, insertion)
       case 9:
         var due: ContiguousArray<DeadlineHeap<Member>.Due> = []
         heap.collect(dueAt: tick, into: &due)
-        #expect(due.map(\.member) == model.entries.prefix { $0.tick <= tick }.map(\.member))
+        #expect(due.compactMap(\.member) == model.entries.prefix { $0.tick <= tick }.map(\.member))
       default: break
       }
-      heap.checkInvariants { $0.position }
+      heap.checkInvariants { $0.place }
       #expect(heap.count == model.entries.count)
       #expect(heap.isEmpty == model.entries.isEmpty)
       // Not each time: what has become later is to be met below the top too.
       if random.oneIn(3) {
         #expect(heap.firstTick == model.entries.first?.tick ?? .never)
-        #expect(heap.first?.member.takeUnretainedValue() == model.entries.first?.member)
+        #expect(heap.first?.takeUnretainedValue() == model.entries.first?.member)
       }
       if random.oneIn(10) { #expect(heap.sorted == model.entries.map(\.member)) }
     }
     heap.removeAll()
-    #expect(heap.isEmpty)
-    #expect(model.entries.allSatisfy { $0.member.position == -1 })
+    #expect(heap.count == 0)
+    #expect(model.entries.allSatisfy { $0.member.place == -1 })
   }
 
   // R94
@@ -63,9 +63,9 @@ struct DeadlineHeapTests {
     heap.collect(dueAt: Tick(nanoseconds: 10), into: &due)
     #expect(due.isEmpty)
     heap.collect(dueAt: Tick(nanoseconds: 12), into: &due)
-    #expect(due.map(\.member) == [members[18], members[19], members[16], members[17]])
+    #expect(due.compactMap(\.member) == [members[18], members[19], members[16], members[17]])
     heap.collect(dueAt: Tick(nanoseconds: 11), into: &due)
-    #expect(due.map(\.member) == [18, 19, 16, 17, 18, 19].map { members[$0] })
+    #expect(due.compactMap(\.member) == [18, 19, 16, 17, 18, 19].map { members[$0] })
     #expect(heap.count == 20)
     heap.removeAll()
   }
@@ -76,14 +76,47 @@ struct DeadlineHeapTests {
     let members = (0..<3).map { Member(Tick(nanoseconds: Int64($0)), UInt64($0)) }
     for member in members { heap.insert(member) }
     members[0].key = DeadlineKey(tick: Tick(nanoseconds: 2), insertion: 3)
-    heap.move(at: members[0].place)
-    #expect(members[0].position == 0)
+    heap.move(members[0].place)
+    #expect(heap.position(of: members[0].place) == 0)
     #expect(heap.firstTick == Tick(nanoseconds: 1))
-    #expect(members[0].position > 0)
+    #expect(heap.position(of: members[0].place) > 0)
     // Equal dates: by turn, also by one that was given later.
-    heap.remove(at: members[1].place)
-    #expect(heap.first?.member.takeUnretainedValue() == members[2])
+    heap.remove(members[1].place)
+    #expect(heap.first?.takeUnretainedValue() == members[2])
     heap.removeAll()
+  }
+
+  @Test("what has become later and then has its old date again stands behind all of that date")
+  func laterAndBack() {
+    var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
+    let members = (1...7).map { Member(Tick(nanoseconds: 5), UInt64($0)) }
+    for member in members { heap.insert(member) }
+    for (turn, member) in members[0..<3].enumerated() {
+      member.key = DeadlineKey(tick: Tick(nanoseconds: 9), insertion: UInt64(10 + turn))
+      heap.move(member.place)
+      heap.checkInvariants { $0.place }
+    }
+    members[1].key = DeadlineKey(tick: Tick(nanoseconds: 5), insertion: 20)
+    heap.move(members[1].place)
+    heap.checkInvariants { $0.place }
+    var due: ContiguousArray<DeadlineHeap<Member>.Due> = []
+    heap.collect(dueAt: Tick(nanoseconds: 9), into: &due)
+    #expect(due.compactMap(\.member) == [3, 4, 5, 6, 1, 0, 2].map { members[$0] })
+    heap.removeAll()
+  }
+
+  @Test("places are given again, and growth keeps what is there")
+  func places() {
+    var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
+    let members = (0..<100).map { Member(Tick(nanoseconds: Int64($0 * 37 % 100)), UInt64($0 + 1)) }
+    for turn in 0..<3 {
+      for member in members { heap.insert(member) }
+      #expect(Set(members.map(\.place)) == Set(0..<100))
+      for member in members where member.key.tick.nanoseconds % 3 == turn { heap.remove(member.place) }
+      heap.checkInvariants { $0.place }
+      for member in members where member.place >= 0 { heap.remove(member.place) }
+    }
+    #expect(heap.count == 0)
   }
 
   @Test("the heap holds each member once and lets it go")
@@ -96,9 +129,19 @@ struct DeadlineHeapTests {
     }()
     do {
       let member = try #require(weak.object)
-      #expect(member.position == 0)
-      heap.remove(at: 0)
+      heap.remove(member.place)
     }
+    #expect(weak.object == nil)
+  }
+
+  @Test("a heap that goes lets its members go")
+  func referencesAtEnd() {
+    let weak = {
+      var heap = DeadlineHeap<Member>(kind: .latest, owner: owner)
+      let member = Member(.never, 1)
+      heap.insert(member)
+      return WeakBox(member)
+    }()
     #expect(weak.object == nil)
   }
 }
@@ -109,15 +152,13 @@ private let owner = ObjectIdentifier(Owner.self)
 private final class Member: DeadlineHeapMember, Hashable, @unchecked Sendable {
   // Sendable: of one test, which has one thread.
   var key: DeadlineKey
-  private(set) var position: Int32 = -1
+  private(set) var place: Int32 = -1
 
   init(_ tick: Tick, _ insertion: UInt64) { key = DeadlineKey(tick: tick, insertion: insertion) }
 
-  var place: Int { Int(position) }
-
-  func setPosition(_ position: Int32, in heap: ObjectIdentifier, kind: DeadlineHeapKind) {
+  func setPlace(_ place: Int32, in heap: ObjectIdentifier, kind: DeadlineHeapKind) {
     precondition(heap == owner, "another heap")
-    self.position = position
+    self.place = place
   }
 
   func key(in heap: ObjectIdentifier, kind: DeadlineHeapKind) -> DeadlineKey { key }

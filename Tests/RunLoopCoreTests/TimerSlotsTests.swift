@@ -24,17 +24,17 @@ struct TimerSlotsTests {
         slots.remove(mode)
         model[index] = nil
       case (2, _?):
-        let position = Int32(random.below(100))
+        let place = Int32(random.below(100))
         switch random.below(3) {
         case 0:
-          slots.setPosition(position, in: ObjectIdentifier(mode), kind: .due)
-          model[index]?.due = position
+          slots.setPlace(place, in: ObjectIdentifier(mode), kind: .due)
+          model[index]?.due = place
         case 1:
-          slots.setPosition(position, in: ObjectIdentifier(mode), kind: .latest)
-          model[index]?.latest = position
+          slots.setPlace(place, in: ObjectIdentifier(mode), kind: .latest)
+          model[index]?.latest = place
         default:
-          slots.setInsertion(UInt64(position), in: mode)
-          model[index]?.insertion = UInt64(position)
+          slots.setInsertion(UInt64(place), in: mode)
+          model[index]?.insertion = UInt64(place)
         }
       default: break
       }
@@ -46,10 +46,11 @@ struct TimerSlotsTests {
         #expect(slots[mode]?.insertion == model[index]?.insertion)
         guard let place = model[index] else { continue }
         #expect(slots[mode]?.mode === mode)
-        #expect(slots[mode]?.position(.due) == place.due)
-        #expect(slots[mode]?.position(.latest) == place.latest)
+        #expect(slots[mode]?.place(.due) == place.due)
+        #expect(slots[mode]?.place(.latest) == place.latest)
       }
     }
+    slots.end()
     withExtendedLifetime(modes) {}
   }
 
@@ -68,6 +69,7 @@ struct TimerSlotsTests {
     #expect(slots.first.mode === modes[2] && slots.first.insertion == 3)
     slots.remove(modes[2])
     #expect(slots.isEmpty)
+    slots.end()
     withExtendedLifetime(modes) {}
   }
 }

@@ -19,20 +19,27 @@ extension Timer {
 
   @inline(__always)
   func move(to date: NewDate) {
-    let rearms = guarded { home -> Bool in
-      guard lease.isOpen else { return false }
-      let (tick, wallDate): (Tick, Double?) =
-        switch date {
-        case .tick(let tick): (tick, nil)
-        case .wall(let date):
-          (Tick(wallDate: date, offset: (home?.waiter ?? RunLoop.currentWaiter).wallOffset), date)
-        }
-      let now = home?.now(unlessAheadOf: tick) ?? RunLoop.currentNow(unlessAheadOf: tick)
-      if isFiring { wasMoved = true }
-      setDate(tick, past: now, wallDate: wallDate)
-      return home?.rekey(self) ?? false
-    }
-    if rearms { bound?.post() }
+    // Apart, so that the usual way retains nothing for the closure of the other.
+    if atHomeHere({ moveUnderLock(to: date, at: $0) }) ?? moveFromAfar(to: date) { bound?.post() }
+  }
+
+  @inline(never)
+  private func moveFromAfar(to date: NewDate) -> Bool { guarded { moveUnderLock(to: date, at: $0) } }
+
+  /// Gives the timer a date; true if its loop sleeps too long for it.
+  @inline(__always)
+  private func moveUnderLock(to date: NewDate, at home: RunLoop?) -> Bool {
+    guard lease.isOpen else { return false }
+    let (tick, wallDate): (Tick, Double?) =
+      switch date {
+      case .tick(let tick): (tick, nil)
+      case .wall(let date):
+        (Tick(wallDate: date, offset: (home?.waiter ?? RunLoop.currentWaiter).wallOffset), date)
+      }
+    let now = home?.now(unlessAheadOf: tick) ?? RunLoop.currentNow(unlessAheadOf: tick)
+    if isFiring { wasMoved = true }
+    setDate(tick, past: now, wallDate: wallDate)
+    return home?.rekey(self) ?? false
   }
 
   /// Stores a date.

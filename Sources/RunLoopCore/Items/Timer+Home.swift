@@ -66,11 +66,14 @@ extension Timer {
   func isAt(_ loop: RunLoop) -> Bool { address == RunLoop.address(of: loop) }
 
   /// Takes the timer, which is invalid, out of everything, if its home is the calling thread's loop; false if it is not.
-  func leaveHomeHere() -> Bool {
+  @inline(__always)
+  func leaveHomeHere(afterFiring: Bool = false) -> Bool {
     let mustPost: Bool? =
       atHomeHere { loop in
         guard loop.sabotage.isEmpty, !isCommon else { return nil }
-        return loop.removeFromModes(self)
+        let isEmpty = loop.removeFromModes(self)
+        if afterFiring { isFiring = false }
+        return isEmpty
       } ?? nil
     guard let mustPost else { return false }
     if mustPost { RunLoop.currentIfMade?.post() }
@@ -81,7 +84,18 @@ extension Timer {
   ///
   /// The loop's thread; but the timer may be another loop's by now.
   func endFiringForGood() {
-    invalidate()
+    let closing = lease.close()
+    guard closing != .already, leaveHomeHere(afterFiring: true) else { return endFiringForGood(closing) }
+    if closing == .release { releaseContents() }
+  }
+
+  /// The same, of a timer that was ended before or is not at home.
+  @inline(never)
+  private func endFiringForGood(_ closing: Lease.Closing) {
+    if closing != .already {
+      bound?.expel(self)
+      if closing == .release { releaseContents() }
+    }
     guarded { _ in isFiring = false }
   }
 }

@@ -58,7 +58,10 @@ public final class Timer: @unchecked Sendable, Hashable {
     }
   }
 
-  deinit { RunLoop.unmanaged(at: homeAddress.load(ordering: .relaxed))?.release() }
+  deinit {
+    slots.end()
+    RunLoop.unmanaged(at: homeAddress.load(ordering: .relaxed))?.release()
+  }
 
   /// Makes a timer that is in no mode yet.
   ///
@@ -263,8 +266,8 @@ extension Timer: RunLoopItem {
 
 extension Timer: DeadlineHeapMember {
   @inline(__always)
-  func setPosition(_ position: Int32, in mode: ObjectIdentifier, kind: DeadlineHeapKind) {
-    slots.setPosition(position, in: mode, kind: kind)
+  func setPlace(_ place: Int32, in mode: ObjectIdentifier, kind: DeadlineHeapKind) {
+    slots.setPlace(place, in: mode, kind: kind)
   }
 
   @inline(__always)

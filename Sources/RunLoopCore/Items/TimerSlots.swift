@@ -1,14 +1,15 @@
 /// The modes that a timer is in and its places in their heaps: the first inline, as most timers are in one mode.
 ///
-/// What few timers have lies in an object of its own, so that the others are small.
+/// What few timers have lies in an object of its own, so that the others are small. The slots own it, but not by a reference
+/// that is counted with every copy: who lets the slots go ends them.
 struct TimerSlots {
   struct Slot {
     /// The mode's loop keeps it alive, and the timer that loop, as long as the timer is in the mode.
     private let unmanagedMode: Unmanaged<ModeState>?
     /// The timer's turn among those of the same date.
     var insertion: UInt64
-    var duePosition: Int32 = -1
-    var latestPosition: Int32 = -1
+    var duePlace: Int32 = -1
+    var latestPlace: Int32 = -1
 
     init(_ mode: ModeState? = nil, insertion: UInt64 = 0) {
       unmanagedMode = mode.map(Unmanaged.passUnretained)
@@ -27,11 +28,11 @@ struct TimerSlots {
       unmanagedMode.map { UInt(bitPattern: $0.toOpaque()) } == UInt(bitPattern: mode)
     }
 
-    func position(_ kind: DeadlineHeapKind) -> Int32 { kind == .due ? duePosition : latestPosition }
+    func place(_ kind: DeadlineHeapKind) -> Int32 { kind == .due ? duePlace : latestPlace }
 
     @inline(__always)
-    fileprivate mutating func setPosition(_ position: Int32, _ kind: DeadlineHeapKind) {
-      if kind == .due { duePosition = position } else { latestPosition = position }
+    fileprivate mutating func setPlace(_ place: Int32, _ kind: DeadlineHeapKind) {
+      if kind == .due { duePlace = place } else { latestPlace = place }
     }
   }
 
@@ -59,18 +60,27 @@ struct TimerSlots {
 
   /// The first mode's slot; empty only if all are.
   private(set) var first = Slot()
-  private(set) var rare: Rare?
+  private var unmanagedRare: Unmanaged<Rare>?
 
   var isEmpty: Bool { first.isEmpty }
   var count: Int { isEmpty ? 0 : 1 + (rare?.others.count ?? 0) }
+
+  /// The rare parts, if there are any.
+  @inline(__always)
+  var rare: Rare? { unmanagedRare?.takeUnretainedValue() }
 
   /// The rare parts, made if there are none.
   mutating func makeRare() -> Rare {
     if let rare { return rare }
     let made = Rare()
-    rare = made
+    unmanagedRare = .passRetained(made)
     return made
   }
+
+  /// Releases the rare parts.
+  ///
+  /// Once, when nobody uses the slots any more.
+  func end() { unmanagedRare?.release() }
 
   var modes: ShortList<ModeState> {
     var modes = ShortList<ModeState>()
@@ -82,11 +92,7 @@ struct TimerSlots {
   func forEachMode(_ body: (ModeState) -> Void) {
     guard !isEmpty else { return }
     first.withMode(body)
-    if rare != nil { forEachOther(body) }
-  }
-
-  @inline(never)
-  private func forEachOther(_ body: (ModeState) -> Void) {
+    // Inlined too: for a closure that is not, what it captures is retained, even if it is never called.
     guard let rare else { return }
     // By index: the body may note new places, for which an array that somebody goes through would be copied.
     for index in rare.others.indices {
@@ -126,8 +132,8 @@ struct TimerSlots {
   }
 
   @inline(__always)
-  mutating func setPosition(_ position: Int32, in mode: ObjectIdentifier, kind: DeadlineHeapKind) {
-    change(mode) { $0.setPosition(position, kind) }
+  mutating func setPlace(_ place: Int32, in mode: ObjectIdentifier, kind: DeadlineHeapKind) {
+    change(mode) { $0.setPlace(place, kind) }
   }
 
   @inline(__always)

@@ -12,7 +12,7 @@ struct ModeTable {
 
   private(set) var modes: [RunLoop.Mode: ModeState] = [:]
   /// The mode that was last asked for: mostly it is the next one too, and hashing its name would take longer than all else.
-  private var lastMode: ModeState?
+  private var lastMode: Unmanaged<ModeState>?
   /// In the order in which they were made common.
   ///
   /// A mode is here by name before anything has made it a mode.
@@ -53,20 +53,25 @@ struct ModeTable {
     commonItems.values.sorted { $0.sequence < $1.sequence }.map(\.item)
   }
 
-  /// The mode of a name, if it has been made.
+  /// The mode of a name, if it has been made; nobody under the lock need retain it.
   @inline(__always)
-  mutating func madeMode(_ name: RunLoop.Mode) -> ModeState? {
-    if let lastMode, lastMode.name == name { return lastMode }
+  mutating func madeMode(_ name: RunLoop.Mode) -> Unmanaged<ModeState>? {
+    if let lastMode, lastMode._withUnsafeGuaranteedRef({ $0.name == name }) { return lastMode }
+    return findMode(name)
+  }
+
+  @inline(never)
+  private mutating func findMode(_ name: RunLoop.Mode) -> Unmanaged<ModeState>? {
     guard let mode = modes[name] else { return nil }
-    lastMode = mode
-    return mode
+    lastMode = .passUnretained(mode)
+    return lastMode
   }
 
   /// The mode of a name, made if there is none.
   ///
   /// The common pseudo-mode is never made.
   mutating func mode(_ name: RunLoop.Mode) -> ModeState {
-    if let mode = madeMode(name) { return mode }
+    if let mode = madeMode(name) { return mode.takeUnretainedValue() }
     precondition(name != .common, "\(name) stands for modes and is none")
     let mode = ModeState(name)
     modes[name] = mode

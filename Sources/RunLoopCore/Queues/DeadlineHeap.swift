@@ -1,7 +1,7 @@
-/// What a ``DeadlineHeap`` holds: it keeps for each heap where it stands, and what its key is now.
+/// What a ``DeadlineHeap`` holds: it keeps for each heap by which place that knows it, and what its key is now.
 protocol DeadlineHeapMember: AnyObject {
-  /// Notes that the heap `kind` of `owner` now keeps this member at `position`, or not at all (−1).
-  func setPosition(_ position: Int32, in owner: ObjectIdentifier, kind: DeadlineHeapKind)
+  /// Notes that the heap `kind` of `owner` knows this member by `place`, or not at all (−1).
+  func setPlace(_ place: Int32, in owner: ObjectIdentifier, kind: DeadlineHeapKind)
   /// The key by which the heap `kind` of `owner` is to have this member.
   func key(in owner: ObjectIdentifier, kind: DeadlineHeapKind) -> DeadlineKey
 }
@@ -16,6 +16,7 @@ enum DeadlineHeapKind: Sendable {
 /// A date, and the turn among those of the same date.
 struct DeadlineKey: Comparable {
   var tick: Tick
+  /// At least one; who was inserted or moved later has a greater one.
   var insertion: UInt64
 
   @inline(__always)
@@ -26,230 +27,303 @@ struct DeadlineKey: Comparable {
 
 /// A four-ary heap by deadline and, among equals, by insertion.
 ///
-/// The keys lie inline, so that sifting touches no member but to tell it its new place. A member whose key has become later
-/// need not be moved at once: its entry stays where it is, under its old key, and sinks when it comes to the top, before
-/// anybody sees it there. So no entry's key is later than its member's. Insertion, removal and moving are O(log n), the top is
-/// O(1) but for the entries that sink, each once for all the times that it was moved, and nothing allocates but growth.
-struct DeadlineHeap<Member: DeadlineHeapMember> {
+/// What moves when an entry sifts lies close together: its tick and, in a table beside, its position. The members, which are
+/// as many cache lines all over memory, are not touched: each knows its place in that table, which it keeps. Only where two
+/// ticks are the same are the members asked for their turns.
+///
+/// A member whose key has become later need not be moved at once: its entry stays under its old tick, before all of the same,
+/// and sinks when it comes to the top, before anybody sees it there. So no entry's tick is later than its member's. Insertion,
+/// removal and moving are O(log n), the top is O(1) but for the entries that sink, each once for all the times that it was
+/// moved, and nothing allocates but growth.
+struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   struct Entry {
-    var key: DeadlineKey
-    /// The heap owns one reference, from ``insert(_:)`` to ``remove(at:)``.
-    ///
-    /// Sifting counts none.
-    let member: Unmanaged<Member>
-
-    @inline(__always)
-    static func < (left: Entry, right: Entry) -> Bool { left.key < right.key }
+    var tick: Tick
+    let place: Int32
   }
 
-  /// A due member, its key, and where the heap has it.
+  /// A due member and its key.
   struct Due {
     let key: DeadlineKey
-    let member: Member
-    fileprivate let position: Int32
+    /// Nil once it was taken.
+    private(set) var member: Member?
+
+    fileprivate init(key: DeadlineKey, member: Member) {
+      self.key = key
+      self.member = member
+    }
+
+    /// Hands the reference over.
+    mutating func take() -> Member? {
+      defer { member = nil }
+      return member
+    }
   }
 
   let kind: DeadlineHeapKind
   /// Whose heap it is: a member may be in several.
   private let owner: ObjectIdentifier
-  private(set) var entries: ContiguousArray<Entry> = []
+  private(set) var count = 0
+  private var capacity = 0
+  private var entries = DeadlineHeap.memory(of: Entry.self, 0)
+  /// By place: where the entry stands; of a free place, the next free one.
+  private var positions = DeadlineHeap.memory(of: Int32.self, 0)
+  /// By place: the member, to which the heap owns one reference from ``insert(_:)`` to ``remove(_:)``.
+  private var members = DeadlineHeap.memory(of: Unmanaged<Member>.self, 0)
+  private var freePlace: Int32 = -1
+  /// How many places have been in use.
+  private var placeCount: Int32 = 0
 
   init(kind: DeadlineHeapKind, owner: ObjectIdentifier) {
     self.kind = kind
     self.owner = owner
   }
 
-  var count: Int { entries.count }
-  var isEmpty: Bool { entries.isEmpty }
+  deinit {
+    for position in 0..<count { members[Int(entries[position].place)].release() }
+    guard capacity > 0 else { return }
+    entries.deallocate()
+    positions.deallocate()
+    members.deallocate()
+  }
+
+  var isEmpty: Bool { count == 0 }
   /// The earliest tick, or ``Tick/never``.
   var firstTick: Tick {
-    mutating get { first?.key.tick ?? .never }
-  }
-  /// The entry with the earliest key.
-  var first: Entry? {
     mutating get {
       settle()
-      return entries.first
+      return count == 0 ? .never : entries[0].tick
+    }
+  }
+  /// The member with the earliest key.
+  var first: Unmanaged<Member>? {
+    mutating get {
+      settle()
+      return count == 0 ? nil : member(entries[0])
     }
   }
 
   mutating func insert(_ member: Member) {
-    entries.append(Entry(key: member.key(in: owner, kind: kind), member: .passRetained(member)))
-    siftUp(from: entries.count - 1)
+    if count == capacity { grow() }
+    let place = takePlace()
+    members[Int(place)] = .passRetained(member)
+    member.setPlace(place, in: owner, kind: kind)
+    entries[count] = Entry(tick: member.key(in: owner, kind: kind).tick, place: place)
+    count += 1
+    siftUp(from: count - 1)
   }
 
-  /// Removes the entry at `position`.
+  /// Removes the member that has a place.
   ///
-  /// The caller holds a reference of its own to the member.
-  mutating func remove(at position: Int) {
-    let removed = entries[position]
-    tell(removed, -1)
-    let last = entries.removeLast()
-    if position < entries.count {
-      entries[position] = last
+  /// The caller holds a reference of its own to it.
+  mutating func remove(_ place: Int32) {
+    let position = position(of: place)
+    let removed = members[Int(place)]
+    removed._withUnsafeGuaranteedRef { $0.setPlace(-1, in: owner, kind: kind) }
+    positions[Int(place)] = freePlace
+    freePlace = place
+    count -= 1
+    if position < count {
+      entries[position] = entries[count]
       restore(at: position)
     }
-    removed.member.release()
+    removed.release()
   }
 
-  /// Takes notice of the key that the member at `position` has now.
-  mutating func move(at position: Int) {
-    let key = keyNow(entries[position])
-    // Later: it sinks when it comes to the top.
-    guard key < entries[position].key else { return }
-    entries[position].key = key
-    siftUp(from: position)
+  /// Takes notice of the key that the member of a place has now.
+  @inline(__always)
+  mutating func move(_ place: Int32) {
+    let position = position(of: place)
+    let tick = keyNow(entries[position]).tick
+    if tick == entries[position].tick { return restore(at: position) }
+    // Later: it sinks when it comes to the top, and is now the first of its old tick.
+    if tick < entries[position].tick { entries[position].tick = tick }
+    if position > 0, entries[position].tick <= entries[(position - 1) / 4].tick { siftUp(from: position) }
   }
 
-  /// Removes every entry and gives its memory back.
+  /// Removes every member and gives the memory back.
   ///
-  /// The caller holds references of its own to the members.
+  /// The caller holds references of its own to them.
   mutating func removeAll() {
-    for entry in entries {
-      tell(entry, -1)
-      entry.member.release()
+    for position in 0..<count {
+      member(entries[position])._withUnsafeGuaranteedRef { $0.setPlace(-1, in: owner, kind: kind) }
     }
-    entries = []
+    self = DeadlineHeap(kind: kind, owner: owner)
   }
 
   /// Appends to `due` every member whose tick is at most `now`, in order.
   ///
   /// O(due · log due), and O(m) in the members whose former tick is.
   mutating func collect(dueAt now: Tick, into due: inout ContiguousArray<Due>) {
-    guard let first, first.key.tick <= now else { return }
+    guard firstTick <= now, count > 0 else { return }
     let start = due.count
-    due.append(self.due(first, 0))
-    // The entries with due keys are a subtree at the top. Those whose children are yet to be looked at are a list, and of
-    // those, only what has moved to a later date is not due itself.
-    var isOrdered = true
-    var index = start
-    var later = ContiguousArray<Int32>()
-    func visit(_ heap: borrowing Self, below position: Int32) {
-      let children = 4 * Int(position) + 1
-      for child in children..<max(children, min(children + 4, heap.entries.count))
-      where heap.entries[child].key.tick <= now {
-        let found = heap.due(heap.entries[child], Int32(truncatingIfNeeded: child))
-        guard found.key.tick <= now else {
-          later.append(found.position)
-          continue
-        }
-        if found.key < due[due.count - 1].key { isOrdered = false }
-        due.append(found)
-      }
-    }
-    while true {
-      if index < due.count {
-        visit(self, below: due[index].position)
-        index += 1
-      } else if let position = later.popLast() {
-        visit(self, below: position)
-      } else {
-        break
-      }
-    }
-    guard !isOrdered else { return }
+    collect(at: 0, dueAt: now, into: &due)
+    // One alone, as mostly, is in order.
+    guard due.count - start > 1 else { return }
     due.withUnsafeMutableBufferPointer { buffer in
       var tail = UnsafeMutableBufferPointer(rebasing: buffer[start...])
       tail.sort { $0.key < $1.key }
     }
   }
 
-  private func due(_ entry: Entry, _ position: Int32) -> Due {
-    Due(key: keyNow(entry), member: entry.member.takeUnretainedValue(), position: position)
+  /// Collects from the subtree at a position whose tick is due.
+  ///
+  /// What has moved to a later date is not due itself, but may stand above what is. As deep as the heap.
+  private func collect(at position: Int, dueAt now: Tick, into due: inout ContiguousArray<Due>) {
+    let found = self.due(entries[position])
+    if found.key.tick <= now { due.append(found) }
+    let children = 4 * position + 1
+    for child in children..<max(children, min(children + 4, count)) where entries[child].tick <= now {
+      collect(at: child, dueAt: now, into: &due)
+    }
   }
+
+  private func due(_ entry: Entry) -> Due { Due(key: keyNow(entry), member: member(entry).takeUnretainedValue()) }
+
+  @inline(__always)
+  private func member(_ entry: Entry) -> Unmanaged<Member> { members[Int(entry.place)] }
 
   @inline(__always)
   private func keyNow(_ entry: Entry) -> DeadlineKey {
-    entry.member._withUnsafeGuaranteedRef { $0.key(in: owner, kind: kind) }
+    member(entry)._withUnsafeGuaranteedRef { $0.key(in: owner, kind: kind) }
   }
 
-  @inline(__always)
-  private func tell(_ entry: Entry, _ position: Int) { entry.tell(position, owner, kind) }
+  /// Where the entry of a place stands.
+  func position(of place: Int32) -> Int {
+    let position = Int(positions[Int(place)])
+    precondition(position < count && entries[position].place == place, "no member has the place \(place)")
+    return position
+  }
+}
 
-  /// Lets what stands at the top under a former key sink, until what stands there is the first.
+// The order.
+extension DeadlineHeap {
+  /// Whether an entry comes before another.
+  @inline(__always)
+  private func isBefore(_ left: Entry, _ right: Entry) -> Bool {
+    left.tick != right.tick ? left.tick < right.tick : turn(left) < turn(right)
+  }
+
+  /// The turn among those of the same tick: first what only waits to sink.
+  @inline(never)
+  private func turn(_ entry: Entry) -> UInt64 {
+    let key = keyNow(entry)
+    return key.tick == entry.tick ? key.insertion : 0
+  }
+
+  /// Lets what stands at the top under a former tick sink, until what stands there is the first.
   @inline(__always)
   private mutating func settle() {
-    while let top = entries.first {
-      let key = keyNow(top)
-      guard top.key != key else { return }
-      entries[0].key = key
+    while count > 0 {
+      let tick = keyNow(entries[0]).tick
+      guard entries[0].tick != tick else { return }
+      entries[0].tick = tick
       siftDown(from: 0)
     }
   }
 
   private mutating func restore(at position: Int) {
-    if position > 0, entries[position] < entries[(position - 1) / 4] {
+    if position > 0, isBefore(entries[position], entries[(position - 1) / 4]) {
       siftUp(from: position)
     } else {
       siftDown(from: position)
     }
   }
 
+  @inline(__always)
+  private mutating func put(_ entry: Entry, at position: Int) {
+    entries[position] = entry
+    positions[Int(entry.place)] = Int32(truncatingIfNeeded: position)
+  }
+
   private mutating func siftUp(from start: Int) {
-    entries.withUnsafeMutableBufferPointer { [owner, kind] entries in
-      var position = start
-      let entry = entries[position]
-      while position > 0 {
-        let parent = (position - 1) / 4
-        guard entry < entries[parent] else { break }
-        entries[position] = entries[parent]
-        entries[position].tell(position, owner, kind)
-        position = parent
-      }
-      entries[position] = entry
-      entry.tell(position, owner, kind)
+    var position = start
+    let entry = entries[position]
+    while position > 0 {
+      let parent = (position - 1) / 4
+      guard isBefore(entry, entries[parent]) else { break }
+      put(entries[parent], at: position)
+      position = parent
     }
+    put(entry, at: position)
   }
 
   private mutating func siftDown(from start: Int) {
-    entries.withUnsafeMutableBufferPointer { [owner, kind] entries in
-      var position = start
-      let entry = entries[position]
-      while true {
-        let children = 4 * position + 1
-        guard children < entries.count else { break }
-        var least = children
-        for child in children + 1..<max(children + 1, min(children + 4, entries.count))
-        where entries[child] < entries[least] {
-          least = child
-        }
-        guard entries[least] < entry else { break }
-        entries[position] = entries[least]
-        entries[position].tell(position, owner, kind)
-        position = least
+    var position = start
+    let entry = entries[position]
+    while true {
+      let children = 4 * position + 1
+      guard children < count else { break }
+      var least = children
+      for child in children + 1..<max(children + 1, min(children + 4, count)) where isBefore(entries[child], entries[least]) {
+        least = child
       }
-      entries[position] = entry
-      entry.tell(position, owner, kind)
+      guard isBefore(entries[least], entry) else { break }
+      put(entries[least], at: position)
+      position = least
     }
+    put(entry, at: position)
   }
 }
 
-extension DeadlineHeap.Entry {
-  @inline(__always)
-  fileprivate func tell(_ position: Int, _ owner: ObjectIdentifier, _ kind: DeadlineHeapKind) {
-    member._withUnsafeGuaranteedRef {
-      $0.setPosition(Int32(truncatingIfNeeded: position), in: owner, kind: kind)
+// The memory.
+extension DeadlineHeap {
+  private mutating func takePlace() -> Int32 {
+    guard freePlace < 0 else {
+      defer { freePlace = positions[Int(freePlace)] }
+      return freePlace
     }
+    placeCount += 1
+    return placeCount - 1
+  }
+
+  private mutating func grow() {
+    let grown = max(4, capacity + capacity / 2)
+    precondition(grown <= Int(Int32.max), "\(grown) timers in one mode")
+    DeadlineHeap.grow(&entries, from: capacity, to: grown)
+    DeadlineHeap.grow(&positions, from: capacity, to: grown)
+    DeadlineHeap.grow(&members, from: capacity, to: grown)
+    capacity = grown
+  }
+
+  private static func grow<Element>(_ memory: inout UnsafeMutablePointer<Element>, from old: Int, to new: Int) {
+    let grown = self.memory(of: Element.self, new)
+    if old > 0 {
+      grown.moveInitialize(from: memory, count: old)
+      memory.deallocate()
+    }
+    memory = grown
+  }
+
+  /// Memory for so many elements; for none, an address that nobody uses.
+  private static func memory<Element>(of type: Element.Type, _ capacity: Int) -> UnsafeMutablePointer<Element> {
+    let nowhere = UnsafeMutablePointer<Element>(bitPattern: MemoryLayout<Element>.alignment).unsafelyUnwrapped
+    return capacity == 0 ? nowhere : .allocate(capacity: capacity)
   }
 }
 
 extension DeadlineHeap {
+  /// The members in no order.
+  var unordered: [Member] { (0..<count).map { member(entries[$0]).takeUnretainedValue() } }
+
   /// The members by their keys.
   ///
   /// O(n log n).
   var sorted: [Member] {
-    entries.map { (keyNow($0), $0.member) }.sorted { $0.0 < $1.0 }.map { $0.1.takeUnretainedValue() }
+    (0..<count).map { due(entries[$0]) }.sorted { $0.key < $1.key }.compactMap(\.member)
   }
 
   /// The heap's rules, for tests: no child before its parent, no entry later than its member, and every member knows its
   /// place.
-  func checkInvariants(position: (Member) -> Int32) {
-    for index in entries.indices {
-      let entry = entries[index]
-      let known = position(entry.member.takeUnretainedValue())
-      precondition(known == Int32(index), "a member at \(index) believes that it is at \(known)")
-      precondition(!(keyNow(entry) < entry.key), "entry \(index) is later than its member")
-      if index > 0 { precondition(!(entry < entries[(index - 1) / 4]), "entry \(index) stands below a later one") }
+  func checkInvariants(place: (Member) -> Int32) {
+    for position in 0..<count {
+      let entry = entries[position]
+      let known = place(member(entry).takeUnretainedValue())
+      precondition(known == entry.place, "a member of the place \(entry.place) believes that it has \(known)")
+      precondition(positions[Int(known)] == Int32(position), "the place \(known) is not at \(position)")
+      precondition(entry.tick <= keyNow(entry).tick, "entry \(position) is later than its member")
+      if position > 0 {
+        precondition(!isBefore(entry, entries[(position - 1) / 4]), "entry \(position) stands below a later one")
+      }
     }
   }
 }

@@ -1,7 +1,7 @@
 /// The timers of one mode, ordered by when they are due and, while one of them has a tolerance, by how long they can wait.
 ///
 /// A timer that is being called stands in neither heap. Guarded by the loop's table lock, as are the timers in it.
-struct TimerQueue {
+struct TimerQueue: ~Copyable {
   private(set) var due: DeadlineHeap<Timer>
   private(set) var latest: DeadlineHeap<Timer>
   /// The timers that are being called, the innermost last.
@@ -29,7 +29,7 @@ struct TimerQueue {
   /// The first timer, also one that is being called.
   var first: Timer? {
     mutating get {
-      var first = due.first?.member.takeUnretainedValue()
+      var first = due.first?.takeUnretainedValue()
       for timer in firing {
         if let first, first.key(in: mode, kind: .due) < timer.key(in: mode, kind: .due) { continue }
         first = timer
@@ -56,16 +56,16 @@ struct TimerQueue {
   mutating func remove(_ timer: Timer) {
     if timer.isFiring { removeFiring(timer) }
     guard let slot = timer.slots[mode] else { return }
-    if slot.duePosition >= 0 { due.remove(at: Int(slot.duePosition)) }
-    if slot.latestPosition >= 0 { latest.remove(at: Int(slot.latestPosition)) }
+    if slot.duePlace >= 0 { due.remove(slot.duePlace) }
+    if slot.latestPlace >= 0 { latest.remove(slot.latestPlace) }
   }
 
   /// Takes a timer out of the heaps while it is being called.
   mutating func beginFiring(_ timer: Timer) {
     firing.append(timer)
     guard let slot = timer.slots[mode] else { return }
-    due.remove(at: Int(slot.duePosition))
-    if slot.latestPosition >= 0 { latest.remove(at: Int(slot.latestPosition)) }
+    due.remove(slot.duePlace)
+    if slot.latestPlace >= 0 { latest.remove(slot.latestPlace) }
   }
 
   /// Puts a timer that has been called back into the heaps.
@@ -78,8 +78,8 @@ struct TimerQueue {
   @inline(__always)
   mutating func move(_ timer: Timer) {
     guard let slot = timer.slots[mode] else { return }
-    if slot.duePosition >= 0 { due.move(at: Int(slot.duePosition)) }
-    if slot.latestPosition >= 0 { latest.move(at: Int(slot.latestPosition)) }
+    if slot.duePlace >= 0 { due.move(slot.duePlace) }
+    if slot.latestPlace >= 0 { latest.move(slot.latestPlace) }
   }
 
   private mutating func removeFiring(_ timer: Timer) {
@@ -88,8 +88,8 @@ struct TimerQueue {
 
   /// Gives a timer whose tolerance has changed its place in the second heap.
   mutating func moveLatest(_ timer: Timer) {
-    guard let slot = timer.slots[mode], slot.latestPosition >= 0 else { return }
-    latest.move(at: Int(slot.latestPosition))
+    guard let slot = timer.slots[mode], slot.latestPlace >= 0 else { return }
+    latest.move(slot.latestPlace)
   }
 
   /// Appends the timers that are due to a list, in order, with references of its own.
@@ -104,18 +104,15 @@ struct TimerQueue {
     if tolerantCount == 0, !latest.isEmpty {
       latest.removeAll()
     } else if tolerantCount > 0, latest.isEmpty {
-      for entry in due.entries { latest.insert(entry.member.takeUnretainedValue()) }
+      for timer in due.unordered { latest.insert(timer) }
     }
   }
 
   /// The queue's rules, for tests.
   func checkInvariants() {
-    due.checkInvariants { $0.slots[mode]?.duePosition ?? -2 }
-    latest.checkInvariants { $0.slots[mode]?.latestPosition ?? -2 }
+    due.checkInvariants { $0.slots[mode]?.duePlace ?? -2 }
+    latest.checkInvariants { $0.slots[mode]?.latestPlace ?? -2 }
     precondition(latest.count == (hasTolerance ? due.count : 0), "\(latest.count) of \(due.count) in the second heap")
-    for entry in due.entries {
-      let timer = entry.member.takeUnretainedValue()
-      precondition(!timer.isFiring && entry.key.tick <= timer.tick, "a timer stands at a later date, or fires")
-    }
+    precondition(due.unordered.allSatisfy { !$0.isFiring }, "a timer waits that fires")
   }
 }

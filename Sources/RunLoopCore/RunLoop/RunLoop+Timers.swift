@@ -17,11 +17,12 @@ extension RunLoop {
     }
     guard dueTimers.count > start else { return false }
     while let fired = index {
-      let timer = dueTimers[fired].member
-      trace(.callOut(.timer), mode)
-      timer.callOut()
-      trace(.callOutEnded(.timer), mode)
-      endFiring(timer)
+      if let timer = dueTimers[fired].take() {
+        trace(.callOut(.timer), mode)
+        timer.callOut()
+        trace(.callOutEnded(.timer), mode)
+        endFiring(timer)
+      }
       guard fired + 1 < dueTimers.count else { break }
       index = table.withLock { _ in beginFiring(from: fired + 1, now: now) }
     }
@@ -34,17 +35,23 @@ extension RunLoop {
   ///
   /// Under the table's lock, which guards the timers that are bound to this loop.
   private func beginFiring(from start: Int, now: Tick) -> Int? {
-    for index in start..<dueTimers.count {
-      let timer = dueTimers[index].member
-      // One that was moved meanwhile may have come due, as the call-outs took their time.
-      guard timer.isOpen, timer.isAt(self), timer.isBound, !timer.isFiring,
-        timer.tick <= now || timer.tick <= tickNow
-      else { continue }
-      timer.isFiring = true
-      timer.slots.forEachMode { $0.timers.beginFiring(timer) }
-      return index
+    (start..<dueTimers.count).first { index in
+      // The list holds it.
+      let timer = dueTimers[index].member.map(Unmanaged.passUnretained)
+      return timer?._withUnsafeGuaranteedRef { beginFiring($0, now: now) } ?? false
     }
-    return nil
+  }
+
+  /// Begins to fire a timer; false if it is not to fire any more.
+  @inline(__always)
+  private func beginFiring(_ timer: Timer, now: Tick) -> Bool {
+    // One that was moved meanwhile may have come due, as the call-outs took their time.
+    guard timer.isOpen, timer.isAt(self), timer.isBound, !timer.isFiring,
+      timer.tick <= now || timer.tick <= tickNow
+    else { return false }
+    timer.isFiring = true
+    timer.slots.forEachMode { $0.timers.beginFiring(timer) }
+    return true
   }
 
   private func endFiring(_ timer: Timer) {
@@ -120,9 +127,11 @@ extension RunLoop {
   /// Takes a timer out of all modes; true if one of them has nothing left.
   func removeFromModes(_ timer: Timer) -> Bool {
     var isEmpty = false
-    while let mode = timer.slots.first.mode {
-      timer.leave(mode, of: self)
-      if mode.itemCount.load(ordering: .relaxed) == 0 { isEmpty = true }
+    while !timer.slots.isEmpty {
+      timer.slots.first.withMode { mode in
+        timer.leave(mode, of: self)
+        if mode.itemCount.load(ordering: .relaxed) == 0 { isEmpty = true }
+      }
     }
     return isEmpty
   }
@@ -138,10 +147,12 @@ extension RunLoop {
         guard loop === self, timer.isOpen, !table.underLock.isDead, let mode = table.underLock.madeMode(name) else {
           return nil
         }
-        guard timer.slots[mode] == nil else { return false }
-        timer.enter(mode, of: self)
-        // Even so it may sleep: another loop sleeps for it, in whose call-out this is.
-        return table.sleepsTooLong(for: timer, in: mode)
+        return mode._withUnsafeGuaranteedRef { mode in
+          guard timer.slots[mode] == nil else { return false }
+          timer.enter(mode, of: self)
+          // Even so it may sleep: another loop sleeps for it, in whose call-out this is.
+          return table.sleepsTooLong(for: timer, in: mode)
+        }
       } ?? nil
     guard let wakes else { return nil }
     if wakes { post() }
@@ -153,9 +164,11 @@ extension RunLoop {
     let isEmpty: Bool? =
       timer.atHomeHere { loop in
         guard loop === self, timer.isOpen, let mode = table.underLock.madeMode(name) else { return nil }
-        guard timer.slots[mode] != nil else { return false }
-        timer.leave(mode, of: self)
-        return mode.itemCount.load(ordering: .relaxed) == 0
+        return mode._withUnsafeGuaranteedRef { mode in
+          guard timer.slots[mode] != nil else { return false }
+          timer.leave(mode, of: self)
+          return mode.itemCount.load(ordering: .relaxed) == 0
+        }
       } ?? nil
     guard let isEmpty else { return false }
     if isEmpty { post() }
