@@ -2,6 +2,7 @@ import CRunLoopSystem
 import Glibc
 import Synchronization
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -19,7 +20,7 @@ struct GuestWakeTests {
     let source: RunLoop.Source
     let port: Port
     let timer: Timer
-    let pipe: Pipe
+    let pipe: RawPipe
   }
 
   private static let reasons: [Reason] = [
@@ -82,7 +83,7 @@ struct GuestWakeTests {
   /// What the turn logs that follows a reason, in which the descriptor was readable; and it is not before and after.
   private func turns(_ reason: Reason, onOwnThread: Bool) -> String {
     let log = host { _, loop, guest, log in
-      guard let pipe = try? Pipe() else { return log.write("no pipe") }
+      guard let pipe = try? RawPipe() else { return log.write("no pipe") }
       let source = RunLoop.Source { log.write("S0") }
       loop.add(source, forMode: .default)
       let items = Items(
@@ -103,7 +104,7 @@ struct GuestWakeTests {
   // R77, M6, M29
   @Test("a descriptor of the mode that is ready, as long as it is")
   func descriptor() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = host { _, loop, guest, log in
       let source = loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
       guest.turn(log)
@@ -130,7 +131,7 @@ struct GuestWakeTests {
   // M29
   @Test("a host that watches by the edge, in a set of its own, is told of each reason")
   func byTheEdge() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = host { _, loop, guest, log in
       loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
       let edges = EdgeSet(guest.descriptor)
@@ -182,7 +183,7 @@ struct GuestWakeTests {
   func underFire(signalsDeadlines: Bool) {
     let perThread = 1000
     let counts = Counts()
-    let loopMade = Later<RunLoop>()
+    let loopMade = Box<RunLoop?>(nil)
     let host = startThread {
       guard let guest = try? RunLoop.Guest(signalsDeadlines: signalsDeadlines) else { return false }
       let loop = guest.loop
@@ -238,10 +239,4 @@ private final class EdgeSet {
     var event = epoll_event()
     return crl_epoll_wait_milliseconds(epoll, &event, 1, 0) == 1
   }
-}
-
-/// Waits until a descriptor is readable.
-func awaitReadable(_ descriptor: Int32) {
-  var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-  while poll(&entry, 1, -1) != 1 {}
 }

@@ -2,6 +2,8 @@
   import Dispatch
   import XCTest
 
+  import TestSupport
+
   @testable import RunLoopCore
   @testable import class RunLoopCore.RunLoop
 

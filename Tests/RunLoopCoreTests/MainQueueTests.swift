@@ -1,6 +1,6 @@
 import Dispatch
-import Synchronization
 import XCTest
+import TestSupport
 
 @testable import RunLoopCore
 @testable import class RunLoopCore.RunLoop

@@ -2,6 +2,8 @@
   import Glibc
   import Testing
 
+  import TestSupport
+
   @testable import RunLoopCore
 
   @Suite("What a message costs its sender", .timeLimit(.minutes(5)))
@@ -16,7 +18,7 @@
     // M3
     @Test("a message to a loop that sleeps makes one wake call, however many follow")
     func asleep() throws {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       for watches in [false, true] {
         let received = Box(0)
         let isDone = Box(false)

@@ -1,5 +1,6 @@
 import Synchronization
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -277,7 +278,7 @@ struct ThreadEndTests {
       onNewThread {
         let loop = RunLoop.current
         let sources = (0..<4).map { _ in
-          let counted = Released(releases)
+          let counted = Token { _ = releases.add() }
           return RunLoop.Source(cancel: { _, _ in _ = cancels.add() }, perform: { counted.touch() })
         }
         let timers = (0..<4).map { _ in Timer(timeInterval: 3600, repeats: true) { _ in } }
@@ -303,14 +304,4 @@ private final class Counter: Sendable {
   func add() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
 
   var value: Int { count.load(ordering: .relaxed) }
-}
-
-private final class Released: Sendable {
-  private let counter: Counter
-
-  init(_ counter: Counter) { self.counter = counter }
-
-  func touch() {}
-
-  deinit { _ = counter.add() }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("Foundation's own timers and ports in our loops", .timeLimit(.minutes(1)))
 struct FoundationItemTests {

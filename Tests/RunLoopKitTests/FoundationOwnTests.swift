@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import XCTest
+import TestSupport
 
 // What Foundation's own tests of run loops and timers assert, in our words, on the real main thread, where synchronous test
 // methods run. A timer of each test is its own, so that none is late because of another.

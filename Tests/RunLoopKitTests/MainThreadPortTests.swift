@@ -1,8 +1,8 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
-import Synchronization
 import XCTest
+import TestSupport
 
 // What the public tests of Foundation ask of ports, on the real main thread. Synchronous methods of XCTest run there.
 final class MainThreadPortTests: XCTestCase {

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -134,7 +135,7 @@ struct ChildProcessTests {
     let child = spawn("/bin/sh", "-c", "exit 5")
     let source: ChildProcessSource
     do {
-      let probe = Tombstone(log)
+      let probe = Token { log.add("released") }
       source = try ChildProcessSource(process: child) { _, _ in probe.touch() }
     }
     awaitEnd(of: child)

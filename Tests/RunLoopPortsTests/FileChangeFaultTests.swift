@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -139,7 +140,7 @@ struct FileChangeSequenceTests {
         do {
           let source: FileChangeSource
           do {
-            let probe = Tombstone(log)
+            let probe = Token { log.add("released") }
             source = try FileChangeSource(path: .init(scratch.path), recursive: true) { source, _ in
               source.invalidate()
               probe.touch()

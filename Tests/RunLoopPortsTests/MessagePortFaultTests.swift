@@ -2,6 +2,8 @@
   import Glibc
   import Testing
 
+  import TestSupport
+
   @testable import RunLoopCore
   @testable import RunLoopPorts
 
@@ -182,7 +184,7 @@
         plan.plan(.accept, .fails(EMFILE), nil, .fails(EMFILE), nil)
         plan.plan(.duplicate, .fails(EMFILE))
         return (0..<3).map { _ in
-          let isOver = Shared(false)
+          let isOver = Box(false)
           let asking = startThread { () -> MessagePortError? in
             defer { isOver.value = true }
             return portError { () throws(MessagePortError) in
@@ -201,8 +203,8 @@
     private func serveHere(
       _ directory: PortDirectory, _ failure: Failure, bytes: Int
     ) -> (error: MessagePortError?, isServing: Bool, statistics: MessagePort.Local.Statistics) {
-      let isReady = Shared(false)
-      let hasEnded = Shared(false)
+      let isReady = Box(false)
+      let hasEnded = Box(false)
       let server = startThread { () -> MessagePort.Local.Statistics in
         guard
           let port = try? MessagePort.Local(
@@ -219,7 +221,7 @@
         }
         return port.statistics
       }
-      isReady.wait { $0 }
+      waitUntil { isReady.value }
       func ask() -> MessagePortError? {
         portError { () throws(MessagePortError) in
           let remote = try MessagePort.Remote(name: "a", directory: directory.place)

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopPorts
@@ -75,19 +76,19 @@ struct MessagePortNameTests {
   @Test("of many that want a name at once, one has it at a time")
   func race() throws {
     let directory = try PortDirectory()
-    let holders = Shared((now: 0, most: 0, times: 0))
+    let holders = Box((now: 0, most: 0, times: 0))
     let threads = (0..<4).map { _ in
       startThread { () -> Int in
         var others = 0
         for _ in 0..<200 {
           do throws(MessagePortError) {
             let port = try MessagePort.Local(name: "a", directory: directory.place) { _ in nil }
-            holders.change {
+            holders.update {
               $0.now += 1
               $0.times += 1
               $0.most = max($0.most, $0.now)
             }
-            holders.change { $0.now -= 1 }
+            holders.update { $0.now -= 1 }
             port.invalidate()
           } catch {
             if error != .nameInUse("a") { others += 1 }
@@ -152,11 +153,11 @@ struct MessagePortNameTests {
   @Test("who is at the other end decides, at both ends")
   func credentials() throws {
     let directory = try PortDirectory()
-    let asked = Shared<[Int32]>([])
+    let asked = Box<[Int32]>([])
     let server = try PortServer(
       directory,
       accepts: { peer in
-        asked.change { $0.append(peer.process) }
+        asked.update { $0.append(peer.process) }
         return false
       })
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)

@@ -1,6 +1,7 @@
 import CRunLoopSystem
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopPorts
@@ -41,13 +42,13 @@ struct MessagePortRefusalTests {
     let server = try PortServer(directory)
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     #expect(try remote.send(id: 1, bytes: [1], receiveTimeout: .seconds(30))?.bytes == [1])
-    let pipe = try TestPipe()
+    let pipe = try RawPipe()
     let client = try RawClient(directory)
     #expect(client.send(input.bytes, descriptors: Array(repeating: pipe.writing, count: input.descriptors)) > 0)
-    close(pipe.writing)
+    pipe.closeWriting()
     #expect(client.awaitEnd())
     // All copies of what came with it are closed.
-    #expect(pipe.awaitEnd())
+    pipe.awaitEnd()
     #expect(server.port.statistics.malformed == 1)
     #expect(try remote.send(id: 1, bytes: [2], receiveTimeout: .seconds(30))?.bytes == [2])
   }
@@ -88,10 +89,10 @@ struct MessagePortRefusalTests {
     let server = try PortServer(directory, limits: .init(messageSize: 100_000)) { request in
       MessagePort.Reply([UInt8](repeating: 1, count: Int(request.id)))
     }
-    let lost = Shared<[MessagePort.Undelivered]>([])
+    let lost = Box<[MessagePort.Undelivered]>([])
     let remote = try MessagePort.Remote(
       name: "a", directory: directory.place, messageSizeLimit: 200_000,
-      undelivered: { one in lost.change { $0.append(one) } })
+      undelivered: { one in lost.update { $0.append(one) } })
     func ask(_ bytes: Int, _ reply: Int32) -> MessagePortError? {
       portError { () throws(MessagePortError) in
         try remote.send(id: reply, bytes: [UInt8](repeating: 0, count: bytes), receiveTimeout: .seconds(30))
@@ -117,15 +118,15 @@ struct MessagePortRefusalTests {
   func askedWhileTold() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory, limits: .init(messageSize: 100))
-    let port = Shared<MessagePort.Remote?>(nil)
-    let replies = Shared<[String]>([])
+    let port = Box<MessagePort.Remote?>(nil)
+    let replies = Box<[String]>([])
     let remote = try MessagePort.Remote(
       name: "a", directory: directory.place,
       undelivered: { one in
         let reply = Result { () throws(MessagePortError) in
           try port.value?.send(id: 1, bytes: [UInt8(one.id)], receiveTimeout: .seconds(30))
         }
-        replies.change { $0.append("\(one.id): \((try? reply.get())?.bytes ?? [])") }
+        replies.update { $0.append("\(one.id): \((try? reply.get())?.bytes ?? [])") }
       })
     port.value = remote
     for id in 1...3 as ClosedRange<Int32> {

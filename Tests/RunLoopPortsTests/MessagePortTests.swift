@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopPorts
@@ -9,7 +10,7 @@ struct MessagePortTests {
   @Test("a request is received on the loop's thread and its reply comes back to a thread that blocks")
   func request() throws {
     let directory = try PortDirectory()
-    let thread = Shared<Int32>(0)
+    let thread = Box<Int32>(0)
     let server = try PortServer(directory) { request in
       thread.value = RunLoop.callingThreadID
       return MessagePort.Reply([UInt8(truncatingIfNeeded: request.id)] + request.bytes)
@@ -35,11 +36,11 @@ struct MessagePortTests {
   func replyMode() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory)
-    let log = Shared<[String]>([])
+    let log = Box<[String]>([])
     let reply = onNewThread { () -> [UInt8]? in
       let loop = RunLoop.current
-      loop.perform(inModes: ["reply"]) { log.change { $0.append("reply mode") } }
-      loop.perform(inModes: [.default]) { log.change { $0.append("default mode") } }
+      loop.perform(inModes: ["reply"]) { log.update { $0.append("reply mode") } }
+      loop.perform(inModes: [.default]) { log.update { $0.append("default mode") } }
       guard let remote = try? MessagePort.Remote(name: "a", directory: directory.place) else { return nil }
       return try? remote.send(id: 1, bytes: [5], receiveTimeout: .seconds(30), replyMode: "reply")?.bytes
     }
@@ -51,9 +52,9 @@ struct MessagePortTests {
   @Test("messages of one sender are received in order, whatever their sizes")
   func order() throws {
     let directory = try PortDirectory()
-    let received = Shared<[String]>([])
+    let received = Box<[String]>([])
     let server = try PortServer(directory) { request in
-      received.change { $0.append("\(request.id):\(request.bytes.count)") }
+      received.update { $0.append("\(request.id):\(request.bytes.count)") }
       return nil
     }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
@@ -84,17 +85,17 @@ struct MessagePortTests {
     let directory = try PortDirectory()
     let log = onNewThread { () -> [String] in
       let loop = RunLoop.current
-      let log = Shared<[String]>([])
+      let log = Box<[String]>([])
       guard
         let port = try? MessagePort.Local(
           name: "a", directory: directory.place,
           handler: { request in
-            log.change { $0.append("\(request.id)") }
+            log.update { $0.append("\(request.id)") }
             return nil
           }), let remote = try? MessagePort.Remote(name: "a", directory: directory.place)
       else { return [] }
       func places() {
-        log.change { $0.append("\(loop.contains(port, forMode: "m")) \(loop.contains(port, forMode: .common))") }
+        log.update { $0.append("\(loop.contains(port, forMode: "m")) \(loop.contains(port, forMode: .common))") }
       }
       try? loop.addCommonMode("common")
       places()
@@ -102,19 +103,19 @@ struct MessagePortTests {
       try? loop.add(port, forMode: "m")
       places()
       _ = try? remote.send(id: 1)
-      log.change { $0.append("\(loop.run(mode: .default, for: .zero))") }
+      log.update { $0.append("\(loop.run(mode: .default, for: .zero))") }
       // The connection, and then the message.
       for _ in 0..<2 { loop.run(mode: "m", for: .seconds(30), returnAfterSourceHandled: true) }
       loop.remove(port, forMode: "m")
       places()
-      log.change { $0.append("\(loop.run(mode: "m", for: .seconds(30)))") }
+      log.update { $0.append("\(loop.run(mode: "m", for: .seconds(30)))") }
       try? loop.add(port, forMode: .common)
       places()
       _ = try? remote.send(id: 2)
       loop.run(mode: "common", for: .seconds(30), returnAfterSourceHandled: true)
       port.invalidate()
       places()
-      log.change { $0.append("\(loop.run(mode: "common", for: .seconds(30)))") }
+      log.update { $0.append("\(loop.run(mode: "common", for: .seconds(30)))") }
       return log.value
     }
     #expect(

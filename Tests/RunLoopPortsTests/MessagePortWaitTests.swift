@@ -1,6 +1,7 @@
 import CRunLoopSystem
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopPorts
@@ -117,9 +118,9 @@ struct MessagePortWaitTests {
   @Test("a reply that comes too late is counted and dropped")
   func late() throws {
     let directory = try PortDirectory()
-    let mayReply = Shared(false)
+    let mayReply = Box(false)
     let server = try PortServer(directory) { request in
-      if request.id == 1 { mayReply.wait { $0 } }
+      if request.id == 1 { waitUntil { mayReply.value } }
       return MessagePort.Reply([UInt8(request.id)])
     }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)

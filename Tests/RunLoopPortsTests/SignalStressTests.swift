@@ -2,6 +2,7 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -116,11 +117,4 @@ struct SignalStressTests {
       exit(0)
     }
   }
-}
-
-/// `fork`, which Swift does not show.
-func forkProcess() -> pid_t {
-  typealias Fork = @convention(c) () -> pid_t
-  guard let symbol = dlsym(nil, "fork") else { preconditionFailure("no fork") }
-  return unsafeBitCast(symbol, to: Fork.self)()
 }

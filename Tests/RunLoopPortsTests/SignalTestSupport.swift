@@ -90,19 +90,3 @@ final class Notes<Element: Sendable>: @unchecked Sendable {
 
   var count: Int { lock.withLock { stored.count } }
 }
-
-/// Whether the thread sanitizer watches, which keeps signals back until a thread makes a call, at most one of each number.
-let isSanitizedForThreads = dlsym(nil, "__tsan_init") != nil
-
-/// Notes when it is released.
-final class Tombstone: Sendable {
-  private let notes: Notes<String>
-
-  init(_ notes: Notes<String>) {
-    self.notes = notes
-  }
-
-  func touch() {}
-
-  deinit { notes.add("released") }
-}

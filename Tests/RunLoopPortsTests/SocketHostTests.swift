@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -56,7 +57,7 @@ struct SocketHostTests {
   @Test("no more threads look hosts up than the limit, and none stays")
   func bounded() {
     let log = onSocketLoop { loop, log in
-      let answers = SocketBox(0)
+      let answers = Box(0)
       for _ in 0..<40 {
         HostResolver.resolve("localhost", port: 1, on: loop) { _ in
           answers.value += 1

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -10,7 +11,7 @@ private final class SocketThread: Sendable {
   private let thread: StartedThread<Void>
 
   init() {
-    let made = SocketBox<RunLoop?>(nil)
+    let made = Box<RunLoop?>(nil)
     thread = startThread {
       let loop = RunLoop.current
       loop.add(RunLoop.Source {}, forMode: .default)

@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -171,7 +172,7 @@ struct ExecutorTests {
   func callOuts() throws {
     let thread = try ResidentThread()
     let pinned = Pinned(thread)
-    let done = Gate()
+    let done = Latch()
     try thread.perform(afterDelay: .zero) {
       pinned.assumeIsolated { _ = $0.bump() }
       let source = RunLoop.Source {
@@ -372,7 +373,7 @@ struct LateJobTests {
   func endlessJobs() async throws {
     let thread = try ResidentThread()
     let isOver = Box(false)
-    let begun = Gate()
+    let begun = Latch()
     let task = Task(executorPreference: thread) {
       begun.open()
       while !isOver.value { await Task.yield() }

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -107,7 +108,7 @@ struct PerformTests {
   @Test("delayed work runs in the order of its dates")
   func delayed() throws {
     let log = Log()
-    let done = Gate()
+    let done = Latch()
     let thread = Thread.running()
     try thread.perform(afterDelay: .milliseconds(2)) {
       log.write("later")

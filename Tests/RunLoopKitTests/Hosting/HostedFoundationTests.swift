@@ -4,8 +4,8 @@ import FoundationNetworking
 import Glibc
 import RunLoopCore
 import RunLoopKit
-import Synchronization
 import Testing
+import TestSupport
 
 /// What Foundation schedules on the thread's run loop, served while ours runs.
 @Suite("Foundation's objects on a loop that serves Core Foundation", .timeLimit(.minutes(5)))

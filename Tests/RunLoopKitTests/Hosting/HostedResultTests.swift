@@ -3,6 +3,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("What Core Foundation's loop has handled, and our results", .timeLimit(.minutes(5)))
 struct HostedResultTests {
@@ -122,7 +123,7 @@ struct HostedResultTests {
   @Test("a loop that always has work of its own serves Core Foundation's too")
   func busy() {
     let log = hosted { rig in
-      let ours = Later<RunLoop.Source>()
+      let ours = Box<RunLoop.Source?>(nil)
       let source = RunLoop.Source { ours.value?.signal() }
       ours.value = source
       rig.loop.add(source, forMode: .default)

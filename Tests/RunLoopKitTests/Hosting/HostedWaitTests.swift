@@ -3,6 +3,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("A loop that waits in Core Foundation's", .timeLimit(.minutes(5)))
 struct HostedWaitTests {
@@ -94,7 +95,7 @@ struct HostedWaitTests {
     let pipe = try RawPipe()
     let log = hosted { rig in
       let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in
-        rig.write("D\(pipe.read())")
+        rig.write("D\(pipe.read().first ?? 0)")
         if rig.text.contains("D4") { source.invalidate() }
       }
       try rig.loop.add(source, forMode: .default)
@@ -115,7 +116,7 @@ struct HostedWaitTests {
     let log = hosted { rig in
       let anchor = rig.keepAlive()
       let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in
-        rig.write("D\(pipe.read())")
+        rig.write("D\(pipe.read().first ?? 0)")
       }
       rig.detach {
         while !rig.loop.isWaiting { usleep(100) }
