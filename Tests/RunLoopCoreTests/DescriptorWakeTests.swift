@@ -47,7 +47,7 @@ struct DescriptorWakeTests {
       }
     case .wakeUp:
       loop.wakeUp()
-      while log.count(of: "BW") < 2 { sched_yield() }
+      waitUntil { log.count(of: "BW") >= 2 }
       loop.awaitSleep(.epoll)
       loop.stop()
     case .stop: loop.stop()

@@ -70,7 +70,7 @@ struct ForkTests {
           let main = RunLoop.current
           guard main === RunLoop.main else { return 1 }
           _ = startThread {
-            while !main.hasEnded { sched_yield() }
+            waitUntil { main.hasEnded }
             let refuses = !main.perform {} && !main.add(RunLoop.Source {}, forMode: .default) && main === RunLoop.main
             main.wakeUp()
             main.stop()

@@ -121,7 +121,7 @@ struct FileChangeSequenceTests {
     let other = try FileChangeSource(path: .init(scratch.path)) { witness.add(contentsOf: $1) }
     try loop.add(other, forMode: .default)
     scratch.make("done")
-    while witness.count == 0 { sched_yield() }
+    waitUntil { witness.count > 0 }
     loop.stop()
     thread.join()
     var told: [FileChange] = []

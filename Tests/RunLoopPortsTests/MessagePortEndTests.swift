@@ -65,7 +65,7 @@ struct MessagePortEndTests {
     remote.invalidate()
     #expect(thread.result() == .invalid)
     mayGo.value = true
-    while server.port.connections > 0 { sched_yield() }
+    waitUntil { server.port.connections == 0 }
     #expect(server.port.statistics.received == 1)
   }
 

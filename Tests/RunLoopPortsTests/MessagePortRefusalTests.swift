@@ -79,7 +79,7 @@ struct MessagePortRefusalTests {
     let client = try RawClient(directory)
     client.send(packet(MessageFrame(.request, token: 5, length: 1), [4]))
     #expect(client.receive() == packet(MessageFrame(.reply, token: 5, length: 1), [4]))
-    while server.port.connections > 1 { sched_yield() }
+    waitUntil { server.port.connections <= 1 }
     #expect(server.port.statistics.malformed == 0)
   }
 
@@ -150,7 +150,7 @@ struct MessagePortRefusalTests {
         == .refused(.tooManyConnections))
     #expect(server.port.statistics.refusedConnections == 1)
     first.invalidate()
-    while server.port.connections > 0 { sched_yield() }
+    waitUntil { server.port.connections == 0 }
     let third = try MessagePort.Remote(name: "a", directory: directory.place)
     #expect(try third.send(id: 1, bytes: [1], receiveTimeout: .seconds(30))?.bytes == [1])
   }

@@ -32,7 +32,7 @@ struct SignalStressTests {
         }
         loop.run { counts[0].all.reduce(0, +) >= 1000 && counts[1].all.reduce(0, +) >= 1000 }
         for thread in threads { thread.join() }
-        while counts[2].all.reduce(0, +) < 1000 { sched_yield() }
+        waitUntil { counts[2].all.reduce(0, +) >= 1000 }
         #expect(counts.map { $0.all.reduce(0, +) } == [1000, 1000, 1000])
         for source in sources { source.invalidate() }
         #expect(crl_signal_is_handled(signal) == 0)

@@ -1,5 +1,6 @@
 import Glibc
 import RunLoopCore
+import TestSupport
 import Testing
 
 /// What the tests of signals, child processes and file changes have in common.
@@ -51,10 +52,8 @@ enum SourceRig {
       made.add(loop)
       loop.runUntilStopped()
     }
-    while true {
-      if let loop = made.all.first { return (thread, loop) }
-      sched_yield()
-    }
+    waitUntil { made.count > 0 }
+    return (thread, made.all[0])
   }
 }
 

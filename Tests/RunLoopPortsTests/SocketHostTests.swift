@@ -69,7 +69,7 @@ struct SocketHostTests {
       log.write("\(answers.value) \((1...HostResolver.threadLimit).contains(HostWorkers.shared.peak))")
     }
     #expect(log == "40 true")
-    while HostWorkers.shared.threadCount > 0 { sched_yield() }
+    waitUntil { HostWorkers.shared.threadCount == 0 }
   }
 
   @Test("tasks may wait for a lookup")

@@ -18,13 +18,9 @@ private final class SocketThread: Sendable {
       made.value = loop
       loop.runUntilStopped()
     }
-    while true {
-      if let loop = made.value {
-        self.loop = loop
-        break
-      }
-      sched_yield()
-    }
+    waitUntil { made.value != nil }
+    guard let loop = made.value else { preconditionFailure("the thread has no loop") }
+    self.loop = loop
   }
 
   func stop() {

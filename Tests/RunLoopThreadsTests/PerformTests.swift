@@ -110,11 +110,14 @@ struct PerformTests {
     let log = Log()
     let done = Latch()
     let thread = Thread.running()
-    try thread.perform(afterDelay: .milliseconds(2)) {
-      log.write("later")
-      done.open()
+    // Both are there before the thread looks for either.
+    try thread.performAndWait {
+      try thread.perform(afterDelay: .milliseconds(2)) {
+        log.write("later")
+        done.open()
+      }
+      try thread.perform(afterDelay: .zero) { log.write("now") }
     }
-    try thread.perform(afterDelay: .zero) { log.write("now") }
     done.wait()
     #expect(log.text == "now later")
     try thread.stopLoop()

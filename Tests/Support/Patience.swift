@@ -31,8 +31,11 @@ package func waitUntil(
   file: String = #fileID, line: Int = #line, _ condition: () throws -> Bool
 ) rethrows {
   var patience = Patience(file, line)
+  var looks = 0
   while try !condition() {
-    sched_yield()
+    looks += 1
+    // Soon, as a rule. Later, whoever is waited for needs the processor more.
+    if looks < 1000 { sched_yield() } else { usleep(1000) }
     patience.check()
   }
 }

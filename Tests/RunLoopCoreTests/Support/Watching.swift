@@ -21,7 +21,7 @@ extension RunLoop {
 
   /// Waits until this loop, which another thread runs, has announced to sleep in this way.
   func awaitSleep(_ sleeper: WakeState.Sleeper) {
-    while word.state.sleeper != sleeper { sched_yield() }
+    waitUntil { word.state.sleeper == sleeper }
   }
 }
 

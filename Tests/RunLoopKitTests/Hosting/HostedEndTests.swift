@@ -52,7 +52,7 @@ struct HostedEndTests {
         rig.loop.stopServingCoreFoundation()
         foundationTimer(after: 0) { _ in rig.write("never") }
         rig.detach {
-          while !rig.loop.isWaiting { usleep(100) }
+          waitUntil { rig.loop.isWaiting }
           rig.loop.perform {
             rig.write("B")
             rig.loop.stop()

@@ -78,7 +78,7 @@ struct HostedFoundationTests {
       client.schedule(pair.one)
       rig.whenAsleep { _ in pair.write("hello") }
       rig.detach {
-        while !rig.text.contains("hello") || !rig.loop.isWaiting { usleep(100) }
+        waitUntil { rig.text.contains("hello") && rig.loop.isWaiting }
         pair.endWriting()
       }
       rig.loop.run()

@@ -48,7 +48,7 @@ struct HostedResultTests {
       foundationTimer(after: 0.001) { _ in
         rig.write("F")
         rig.detach {
-          while !CFRunLoopIsWaiting(rig.cf) { usleep(100) }
+          waitUntil { CFRunLoopIsWaiting(rig.cf) }
           CFRunLoopPerformBlock(rig.cf, cfMode(.default)) {
             rig.write("CB")
             rig.loop.stop()
@@ -85,9 +85,9 @@ struct HostedResultTests {
       rig.keepAlive()
       rig.loop.add(Timer(timeInterval: 0.001, repeats: false) { _ in rig.write("T") }, forMode: .default)
       rig.detach {
-        while !rig.text.contains("T") || !rig.loop.isWaiting { usleep(100) }
+        waitUntil { rig.text.contains("T") && rig.loop.isWaiting }
         rig.loop.perform { rig.write("B") }
-        while !rig.text.contains("B") || !rig.loop.isWaiting { usleep(100) }
+        waitUntil { rig.text.contains("B") && rig.loop.isWaiting }
         rig.loop.perform(inModes: ["other"]) {}
         rig.loop.stop()
       }

@@ -39,7 +39,7 @@ final class HostedRig: @unchecked Sendable {
   /// Does something on another thread when our loop waits.
   func whenAsleep(_ body: @escaping @Sendable (HostedRig) -> Void) {
     detach {
-      while !self.loop.isWaiting || !CFRunLoopIsWaiting(self.cf) { usleep(100) }
+      waitUntil { self.loop.isWaiting && CFRunLoopIsWaiting(self.cf) }
       body(self)
     }
   }
