@@ -1,6 +1,5 @@
 import CRunLoopSystem
 import Glibc
-import Synchronization
 import Testing
 import TestSupport
 
@@ -187,14 +186,14 @@ struct GuestWakeTests {
   @Test("under fire from four threads nothing is lost and nothing is called twice", arguments: [false, true])
   func underFire(signalsDeadlines: Bool) {
     let perThread = 1000
-    let counts = Counts()
+    let counts = Counter()
     let loopMade = Box<RunLoop?>(nil)
     let host = startThread {
       guard let guest = try? RunLoop.Guest(signalsDeadlines: signalsDeadlines) else { return false }
       let loop = guest.loop
       loop.keepAlive()
       loopMade.value = loop
-      while counts.total.load(ordering: .relaxed) < 4 * perThread {
+      while counts.value < 4 * perThread {
         var entry = pollfd(fd: guest.descriptor, events: Int16(POLLIN), revents: 0)
         poll(&entry, 1, signalsDeadlines ? -1 : guest.timeoutMilliseconds)
         guest.service()
@@ -219,13 +218,8 @@ struct GuestWakeTests {
     }
     for poster in posters { poster.result() }
     #expect(host.result())
-    #expect(counts.total.load(ordering: .relaxed) == 4 * perThread)
+    #expect(counts.value == 4 * perThread)
   }
-}
-
-private final class Counts: Sendable {
-  let total = Atomic<Int>(0)
-  func add() { total.wrappingAdd(1, ordering: .relaxed) }
 }
 
 /// An epoll set in which one descriptor is watched by the edge.

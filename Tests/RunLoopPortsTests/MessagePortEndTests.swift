@@ -7,7 +7,7 @@ import class RunLoopCore.RunLoop
 import TestSupport
 @testable import RunLoopPorts
 
-@Suite("The ends of message ports", .timeLimit(.minutes(3)))
+@Suite("The ends of message ports", .timeLimit(.minutes(5)))
 struct MessagePortEndTests {
   @Test("a request that is pending when the port goes ends with the reason, in every way of waiting")
   func pending() async throws {

@@ -7,7 +7,7 @@
   @testable import RunLoopCore
   @testable import RunLoopPorts
 
-  @Suite("Message ports when system calls fail", .timeLimit(.minutes(2)))
+  @Suite("Message ports when system calls fail", .timeLimit(.minutes(5)))
   struct MessagePortFaultTests {
     /// A system call that fails, after so many of its kind that succeed.
     struct Failure: Sendable, CustomTestStringConvertible {

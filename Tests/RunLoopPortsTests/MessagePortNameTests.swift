@@ -5,7 +5,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopPorts
 
-@Suite("Names of message ports", .timeLimit(.minutes(2)))
+@Suite("Names of message ports", .timeLimit(.minutes(5)))
 struct MessagePortNameTests {
   private func port(_ directory: PortDirectory, _ name: String = "a") throws(MessagePortError) -> MessagePort.Local {
     try MessagePort.Local(name: name, directory: directory.place) { _ in nil }

@@ -6,7 +6,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopPorts
 
-@Suite("What a message port refuses", .timeLimit(.minutes(2)))
+@Suite("What a message port refuses", .timeLimit(.minutes(5)))
 struct MessagePortRefusalTests {
   /// What a raw client sends, and with how many descriptors.
   struct Malformed: Sendable, CustomTestStringConvertible {

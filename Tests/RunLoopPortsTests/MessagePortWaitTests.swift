@@ -6,7 +6,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopPorts
 
-@Suite("Waiting for message ports", .timeLimit(.minutes(2)))
+@Suite("Waiting for message ports", .timeLimit(.minutes(5)))
 struct MessagePortWaitTests {
   @Test("a receiver that does not read makes the sender wait, and no more is kept than may be")
   func slowReader() throws {
@@ -134,7 +134,7 @@ struct MessagePortWaitTests {
   }
 }
 
-@Suite("Message ports and tasks", .timeLimit(.minutes(2)))
+@Suite("Message ports and tasks", .timeLimit(.minutes(5)))
 struct MessagePortTaskTests {
   @Test("tasks ask and tasks answer")
   func tasks() async throws {

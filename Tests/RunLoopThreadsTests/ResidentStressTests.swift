@@ -6,7 +6,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("Many resident threads", .timeLimit(.minutes(2)))
+@Suite("Many resident threads", .timeLimit(.minutes(5)))
 struct ResidentStressTests {
   @Test("made, used, stopped and dropped at random points, they leave nothing, and every post is accounted for")
   func stress() async {

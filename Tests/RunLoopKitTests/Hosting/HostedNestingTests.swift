@@ -106,7 +106,7 @@ struct HostedNestingTests {
   func theirsInTheirs() {
     let log = hosted { rig in
       rig.keepAlive()
-      let runs = Counted(.max) {}
+      let runs = Counter()
       foundationTimer(after: 0.001) { _ in
         rig.loop.perform {
           rig.write("B")
@@ -119,7 +119,7 @@ struct HostedNestingTests {
           isOver.value = true
         }
         while isOver.value == nil {
-          runs.count()
+          runs.add()
           _ = Foundation.RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.02))
         }
         rig.write("|")
