@@ -25,7 +25,7 @@ final class MainThreadPortTests: XCTestCase {
     }
     sender.start()
     while received.value.isEmpty {
-      _ = RunLoop.main.run(mode: .default, for: .seconds(30), returnAfterSourceHandled: true)
+      _ = RunLoop.main.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true)
     }
     try sender.join()
     XCTAssertEqual(received.value, [true])

@@ -100,14 +100,14 @@
       let remote = try MessagePort.Remote(name: "a", directory: directory.place)
       let bytes = [UInt8](repeating: 1, count: size)
       let actual = failure.during { () throws(MessagePortError) in
-        try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(30))
+        try remote.send(id: 1, bytes: bytes, receiveTimeout: .unlimited)
       }
       #expect(actual == error ?? failure.error)
       #expect(remote.statistics.sent == 0 && remote.state.pending.isEmpty)
       let oneWay = failure.during { () throws(MessagePortError) in try remote.send(id: 1, bytes: bytes) }
       #expect(oneWay == error ?? failure.error)
       #expect(remote.state.unconfirmed.count == 0)
-      #expect(try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(30))?.bytes == bytes)
+      #expect(try remote.send(id: 1, bytes: bytes, receiveTimeout: .unlimited)?.bytes == bytes)
       #expect(server.port.statistics.received == 1)
     }
 
@@ -122,7 +122,7 @@
       let server = try PortServer(directory)
       let remote = try MessagePort.Remote(name: "a", directory: directory.place)
       let error = Failure(call: call, number: number).during { () throws(MessagePortError) in
-        try remote.send(id: 1, bytes: [1], receiveTimeout: .seconds(30))
+        try remote.send(id: 1, bytes: [1], receiveTimeout: .unlimited)
       }
       #expect(error == nil)
       #expect(server.port.statistics.replies == 1)
@@ -135,7 +135,7 @@
       let remote = try MessagePort.Remote(name: "a", directory: directory.place)
       let failure = Failure(call: .receiveMessage, number: ENOMEM)
       let error = failure.during { () throws(MessagePortError) in
-        try remote.send(id: 1, bytes: [1], receiveTimeout: .seconds(30))
+        try remote.send(id: 1, bytes: [1], receiveTimeout: .unlimited)
       }
       #expect(error == failure.error)
       #expect(!remote.isValid)
@@ -188,7 +188,7 @@
           let asking = startThread { () -> MessagePortError? in
             defer { isOver.value = true }
             return portError { () throws(MessagePortError) in
-              try MessagePort.Remote(name: "a", directory: directory.place).send(id: 1, receiveTimeout: .seconds(30))
+              try MessagePort.Remote(name: "a", directory: directory.place).send(id: 1, receiveTimeout: .unlimited)
             }
           }
           plan.rule { while !isOver.value { RunLoop.current.run(mode: .default, for: .milliseconds(10)) } }
@@ -226,7 +226,7 @@
         portError { () throws(MessagePortError) in
           let remote = try MessagePort.Remote(name: "a", directory: directory.place)
           return try remote.send(
-            id: 1, bytes: [UInt8](repeating: 1, count: bytes), receiveTimeout: .seconds(30))
+            id: 1, bytes: [UInt8](repeating: 1, count: bytes), receiveTimeout: .unlimited)
         }
       }
       let error = ask()

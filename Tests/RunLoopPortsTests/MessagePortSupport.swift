@@ -63,7 +63,7 @@ final class PortServer: Sendable {
       loop.add(RunLoop.Source {}, forMode: .default)
       try? loop.add(port, forMode: .default)
       made.value = loop
-      while !isOver.value { loop.run(mode: .default, for: .seconds(60)) }
+      while !isOver.value { loop.run(mode: .default, for: .unlimited) }
       return true
     }
     waitUntil { made.value != nil }

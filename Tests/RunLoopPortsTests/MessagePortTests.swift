@@ -16,7 +16,7 @@ struct MessagePortTests {
       return MessagePort.Reply([UInt8(truncatingIfNeeded: request.id)] + request.bytes)
     }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
-    let reply = try remote.send(id: 7, bytes: [1, 2], receiveTimeout: .seconds(30))
+    let reply = try remote.send(id: 7, bytes: [1, 2], receiveTimeout: .unlimited)
     #expect(reply?.bytes == [7, 1, 2])
     #expect(thread.value == server.loop.threadID)
     #expect(remote.peer.process == getpid())
@@ -28,7 +28,7 @@ struct MessagePortTests {
     let directory = try PortDirectory()
     let server = try PortServer(directory) { _ in nil }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
-    #expect(try remote.send(id: 7, receiveTimeout: .seconds(30), replyMode: keeps ? "reply" : nil) == nil)
+    #expect(try remote.send(id: 7, receiveTimeout: .unlimited, replyMode: keeps ? "reply" : nil) == nil)
     #expect(server.port.statistics.received == 1)
   }
 
@@ -42,7 +42,7 @@ struct MessagePortTests {
       loop.perform(inModes: ["reply"]) { log.update { $0.append("reply mode") } }
       loop.perform(inModes: [.default]) { log.update { $0.append("default mode") } }
       guard let remote = try? MessagePort.Remote(name: "a", directory: directory.place) else { return nil }
-      return try? remote.send(id: 1, bytes: [5], receiveTimeout: .seconds(30), replyMode: "reply")?.bytes
+      return try? remote.send(id: 1, bytes: [5], receiveTimeout: .unlimited, replyMode: "reply")?.bytes
     }
     #expect(reply == [5])
     #expect(log.value == ["reply mode"])
@@ -62,7 +62,7 @@ struct MessagePortTests {
     for (id, size) in [0, 1, limit, limit + 1, 1 << 20, 3].enumerated() {
       try remote.send(id: Int32(id), bytes: [UInt8](repeating: 7, count: size))
     }
-    try remote.awaitConfirmations(timeout: .seconds(60))
+    try remote.awaitConfirmations(timeout: .unlimited)
     #expect(received.value == ["0:0", "1:1", "2:\(limit)", "3:\(limit + 1)", "4:\(1 << 20)", "5:3"])
     #expect(remote.statistics == .init(sent: 6, confirmed: 6))
     #expect(server.port.statistics.received == 6)
@@ -75,7 +75,7 @@ struct MessagePortTests {
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     var bytes = [UInt8](repeating: 0, count: size)
     for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: index &* 31 >> 3) }
-    let reply = try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(60))
+    let reply = try remote.send(id: 1, bytes: bytes, receiveTimeout: .unlimited)
     #expect(reply?.bytes == bytes.reversed())
     #expect(server.port.isValid)
   }
@@ -105,17 +105,17 @@ struct MessagePortTests {
       _ = try? remote.send(id: 1)
       log.update { $0.append("\(loop.run(mode: .default, for: .zero))") }
       // The connection, and then the message.
-      for _ in 0..<2 { loop.run(mode: "m", for: .seconds(30), returnAfterSourceHandled: true) }
+      for _ in 0..<2 { loop.run(mode: "m", for: .unlimited, returnAfterSourceHandled: true) }
       loop.remove(port, forMode: "m")
       places()
-      log.update { $0.append("\(loop.run(mode: "m", for: .seconds(30)))") }
+      log.update { $0.append("\(loop.run(mode: "m", for: .unlimited))") }
       try? loop.add(port, forMode: .common)
       places()
       _ = try? remote.send(id: 2)
-      loop.run(mode: "common", for: .seconds(30), returnAfterSourceHandled: true)
+      loop.run(mode: "common", for: .unlimited, returnAfterSourceHandled: true)
       port.invalidate()
       places()
-      log.update { $0.append("\(loop.run(mode: "common", for: .seconds(30)))") }
+      log.update { $0.append("\(loop.run(mode: "common", for: .unlimited))") }
       return log.value
     }
     #expect(
@@ -145,10 +145,10 @@ struct MessagePortTests {
     let inner = try PortServer(directory, name: "b") { MessagePort.Reply($0.bytes + [2]) }
     let outer = try PortServer(directory) { request in
       guard let remote = try? MessagePort.Remote(name: "b", directory: directory.place) else { return nil }
-      return (try? remote.send(id: 1, bytes: request.bytes, receiveTimeout: .seconds(30), replyMode: "inner")) ?? nil
+      return (try? remote.send(id: 1, bytes: request.bytes, receiveTimeout: .unlimited, replyMode: "inner")) ?? nil
     }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
-    #expect(try remote.send(id: 1, bytes: [1], receiveTimeout: .seconds(30))?.bytes == [1, 2])
+    #expect(try remote.send(id: 1, bytes: [1], receiveTimeout: .unlimited)?.bytes == [1, 2])
     #expect(inner.port != outer.port)
   }
 
@@ -163,7 +163,7 @@ struct MessagePortTests {
         for turn in 0..<200 {
           let bytes = [UInt8(thread), UInt8(turn)]
           let mode: RunLoop.Mode? = thread % 2 == 0 ? nil : "reply"
-          let reply = try? remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(60), replyMode: mode)
+          let reply = try? remote.send(id: 1, bytes: bytes, receiveTimeout: .unlimited, replyMode: mode)
           if reply?.bytes == bytes { right += 1 }
         }
         return right

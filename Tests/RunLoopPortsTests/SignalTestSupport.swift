@@ -61,7 +61,7 @@ extension RunLoop {
   /// Runs until something is so.
   func run(_ mode: Mode = .default, until isDone: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) {
     while !isDone() {
-      let result = run(mode: mode, for: .seconds(120), returnAfterSourceHandled: true)
+      let result = run(mode: mode, for: .unlimited, returnAfterSourceHandled: true)
       if result != .handledSource, !isDone() {
         Issue.record("nothing came: \(result)", sourceLocation: sourceLocation)
         return

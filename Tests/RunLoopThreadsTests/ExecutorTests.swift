@@ -270,7 +270,7 @@ private actor Nesting {
         log.write("timer")
         loop.stop()
       }, forMode: .default)
-    loop.run(mode: .default, for: .seconds(30))
+    loop.run(mode: .default, for: .unlimited)
   }
 }
 

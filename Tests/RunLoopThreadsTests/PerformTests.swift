@@ -130,7 +130,7 @@ struct PerformTests {
     let token = try thread.perform(afterDelay: .seconds(-1), inModes: ["a"]) { log.write("a") }
     try thread.performAndWait { log.write("default") }
     #expect(token.state == .pending)
-    _ = try thread.performAndWait { RunLoop.current.run(mode: "a", for: .seconds(10)) }
+    _ = try thread.performAndWait { RunLoop.current.run(mode: "a", for: .unlimited) }
     #expect(log.text == "default a" && token.state == .ran)
     try thread.stopLoop()
   }

@@ -94,10 +94,10 @@ final class HostedMainThreadTests: XCTestCase {
         loop.stopServingCoreFoundation()
       }
       if number.isMultiple(of: 3) {
-        XCTAssertEqual(loop.run(mode: .default, for: .seconds(30), returnAfterSourceHandled: true), .handledSource)
+        XCTAssertEqual(loop.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true), .handledSource)
       }
     }
-    while order.numbers.count < 20 { loop.run(mode: .default, for: .seconds(30), returnAfterSourceHandled: true) }
+    while order.numbers.count < 20 { loop.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true) }
     XCTAssertEqual(order.numbers, Array(0..<20))
   }
 

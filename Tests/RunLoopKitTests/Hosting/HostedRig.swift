@@ -22,9 +22,9 @@ final class HostedRig: @unchecked Sendable {
   /// All entries, one space between.
   var text: String { log.text }
 
-  /// Runs a mode, half a minute long if nothing ends it, and logs the result.
+  /// Runs a mode, until something ends it if not told otherwise, and logs the result.
   func run(
-    _ mode: RunLoop.Mode = .default, for timeout: Duration = .seconds(30), returnAfterSourceHandled: Bool = false
+    _ mode: RunLoop.Mode = .default, for timeout: Duration = .unlimited, returnAfterSourceHandled: Bool = false
   ) {
     write("\(loop.run(mode: mode, for: timeout, returnAfterSourceHandled: returnAfterSourceHandled))")
   }
