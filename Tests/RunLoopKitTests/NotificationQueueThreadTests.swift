@@ -61,7 +61,7 @@ struct NotificationQueueThreadTests {
   func defaultQueueEnds() {
     let queue = onNewThread {
       NotificationQueue.default.enqueue(.named("a"), postingStyle: .asap)
-      return WeakQueue(NotificationQueue.default)
+      return WeakBox(NotificationQueue.default)
     }
     #expect(queue.object == nil)
   }
@@ -201,11 +201,4 @@ struct NotificationQueueThreadTests {
       #expect(names.dropFirst(20).allSatisfy { $0 != names.first })
     }
   }
-}
-
-/// Does not keep a queue alive.
-private final class WeakQueue: @unchecked Sendable {
-  // Sendable: a weak reference is read and cleared atomically, and written once.
-  private(set) weak var object: NotificationQueue?
-  init(_ queue: NotificationQueue) { object = queue }
 }
