@@ -96,20 +96,26 @@ let package = Package(
     .executableTarget(
       name: "supervisor", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Examples/supervisor",
       swiftSettings: swiftSettings),
-    .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore"], swiftSettings: swiftSettings),
+    // What the test targets have in common.
+    .target(name: "TestSupport", dependencies: ["RunLoopCore"], path: "Tests/Support", swiftSettings: swiftSettings),
+    .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore"], swiftSettings: swiftSettings),
+      name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore", "TestSupport"],
+      swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopPortsTests", dependencies: ["RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "message-stress"],
+      name: "RunLoopPortsTests",
+      dependencies: ["RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "TestSupport", "message-stress"],
       exclude: ["MessagePortCorpus"], swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopKitTests", dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads"],
+      name: "RunLoopKitTests",
+      dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
       swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopConformanceTests", dependencies: ["CVirtualCalls", "RunLoopConformance", "RunLoopCore"],
+      name: "RunLoopConformanceTests",
+      dependencies: ["CVirtualCalls", "RunLoopConformance", "RunLoopCore", "TestSupport"],
       swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]

@@ -50,7 +50,7 @@ struct MachineTests {
     expectLog(
       Program(
         sources: [SourcePlan(tellsModes: true)],
-        observers: [.at(Activities.entry, .once(.remove(.source(0), .mode(1))))],
+        observers: [.at(Stages.entry, .once(.remove(.source(0), .mode(1))))],
         timers: [TimerPlan(date: 0)],
         main: [
           .add(.source(0), 0), .add(.source(0), 0), .addCommonMode(1), .add(.source(0), .common),

@@ -66,7 +66,7 @@ import Testing
   func elsewhere() {
     let program = Program(
       sources: [SourcePlan()],
-      observers: [.watcher, .at(Activities.beforeWaiting, repeats: false, .once(.elsewhere([.post(0)])))],
+      observers: [.watcher, .at(Stages.beforeWaiting, repeats: false, .once(.elsewhere([.post(0)])))],
       blocks: [.once(.stop)], main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .runDefault])
     expectRule(
       program,

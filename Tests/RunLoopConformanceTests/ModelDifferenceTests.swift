@@ -29,7 +29,7 @@ import Testing
   func signalBeforeWaiting() {
     let program = Program(
       sources: [SourcePlan(body: .once(.stop))],
-      observers: [.watcher, .at(Activities.beforeWaiting, repeats: false, .once(.signal(0)))],
+      observers: [.watcher, .at(Stages.beforeWaiting, repeats: false, .once(.signal(0)))],
       main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .runDefault])
     expectDifference(
       .m1, program,
@@ -43,7 +43,7 @@ import Testing
     let nest = Action.elsewhere([.wakeUp])
     let program = Program(
       sources: [SourcePlan()],
-      observers: [.watcher, .at(Activities.beforeWaiting, repeats: false, .once(nest, .poll(1)))],
+      observers: [.watcher, .at(Stages.beforeWaiting, repeats: false, .once(nest, .poll(1)))],
       main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .add(.source(0), 1), .runDefault])
     expectDifference(
       .m2, program,
@@ -111,7 +111,7 @@ import Testing
   @Test("a wake-up takes a pass from a timer, or not")
   func wakeUpAndTimer() {
     let program = Program(
-      observers: [.watcher, .at(Activities.beforeWaiting, repeats: false, .once(.wakeUp, .work(2)))],
+      observers: [.watcher, .at(Stages.beforeWaiting, repeats: false, .once(.wakeUp, .work(2)))],
       timers: [TimerPlan(date: 1)], main: [.watch, .add(.observer(1), 0), .add(.timer(0), 0), .runDefault])
     expectDifference(
       .m19, program,
@@ -124,7 +124,7 @@ import Testing
   func ghostDate() {
     let program = Program(
       sources: [SourcePlan()],
-      observers: [.watcher, .at(Activities.beforeWaiting, repeats: false, .once(.remove(.timer(0), 0)))],
+      observers: [.watcher, .at(Stages.beforeWaiting, repeats: false, .once(.remove(.timer(0), 0)))],
       timers: [TimerPlan(date: 4)],
       main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .add(.timer(0), 0), .runDefault])
     expectDifference(
@@ -137,7 +137,7 @@ import Testing
   @Test("a stop that was answered makes a pass of the next run, or none")
   func ghostStop() {
     let program = Program(
-      sources: [SourcePlan()], observers: [.watcher, .at(Activities.entry, repeats: false, .once(.stop))],
+      sources: [SourcePlan()], observers: [.watcher, .at(Stages.entry, repeats: false, .once(.stop))],
       main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .runDefault, .runDefault])
     expectDifference(
       .m20, program,
@@ -185,7 +185,7 @@ import Testing
     let program = Program(
       sources: [SourcePlan(), SourcePlan()],
       observers: [
-        .watcher, .at(Activities.beforeSources, repeats: false, .once(.poll(1))), .at(Activities.exit, .once(.wakeUp)),
+        .watcher, .at(Stages.beforeSources, repeats: false, .once(.poll(1))), .at(Stages.exit, .once(.wakeUp)),
       ],
       main: [
         .watch, .add(.observer(1), 0), .add(.observer(2), 1), .add(.source(0), 0), .add(.source(1), 1), .runDefault,

@@ -14,8 +14,8 @@ import Testing
     expectRule(
       polled(
         [
-          .at(Activities.entry), .at(Activities.entry, order: 1), .at(Activities.entry),
-          .at(Activities.entry, order: -1),
+          .at(Stages.entry), .at(Stages.entry, order: 1), .at(Stages.entry),
+          .at(Stages.entry, order: -1),
         ],
         [2, 1, 0, 3]),
       gives: "E.3 E.2 E E.1 =timedOut")
@@ -26,7 +26,7 @@ import Testing
   func notRepeating() {
     let ask = Action.ask(.isValid(.observer(0)))
     let program = Program(
-      sources: [SourcePlan()], observers: [.at(Activities.all, repeats: false, .once(ask))],
+      sources: [SourcePlan()], observers: [.at(Stages.everything, repeats: false, .once(ask))],
       main: [.add(.source(0), 0), .watch, .pollDefault, ask, .ask(.contains(.observer(0), .mode(0)))])
     expectRule(program, gives: "E valid(O0)=yes =timedOut valid(O0)=no contains(O0,m0)=no")
   }
@@ -36,8 +36,8 @@ import Testing
   func changedMeanwhile() {
     let change = Body.once(.remove(.observer(1), 0), .invalidate(.observer(2)), .add(.observer(3), 0))
     let program = polled(
-      [.at(Activities.beforeTimers, change)]
-        + Array(repeating: .at(Activities.beforeTimers | Activities.beforeSources), count: 3),
+      [.at(Stages.beforeTimers, change)]
+        + Array(repeating: .at(Stages.beforeTimers | Stages.beforeSources), count: 3),
       [0, 1, 2])
     expectRule(program, gives: "BT BT.1 BS.3 =timedOut")
   }
@@ -47,7 +47,7 @@ import Testing
   func nested() {
     expectRule(
       polled(
-        [.at(Activities.all, Body([[], [.pollDefault]])), .at(Activities.entry | Activities.exit)], [0, 1]),
+        [.at(Stages.everything, Body([[], [.pollDefault]])), .at(Stages.entry | Stages.exit)], [0, 1]),
       gives: "E E.1 BT E.1 X.1 =timedOut BS X X.1 =timedOut")
   }
 
@@ -56,7 +56,7 @@ import Testing
   func readded() {
     expectRule(
       polled(
-        [.at(Activities.entry, .once(.remove(.observer(0), 0), .add(.observer(0), 0))), .at(Activities.entry)], [0, 1],
+        [.at(Stages.entry, .once(.remove(.observer(0), 0), .add(.observer(0), 0))), .at(Stages.entry)], [0, 1],
         polls: 2),
       gives: "E E.1 =timedOut E.1 E =timedOut")
   }

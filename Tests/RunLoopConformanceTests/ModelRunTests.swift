@@ -121,7 +121,7 @@ import Testing
     expectRule(
       Program(
         sources: [SourcePlan()],
-        observers: [.watcher, .at(Activities.entry, .once(.remove(.source(0), 0)))],
+        observers: [.watcher, .at(Stages.entry, .once(.remove(.source(0), 0)))],
         main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .runDefault]),
       coreFoundation: "E E.1 BT BS BW asleep-for-ever AW X =stopped", ours: "E E.1 BT BS X =finished")
   }

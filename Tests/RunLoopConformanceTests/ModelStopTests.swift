@@ -25,7 +25,7 @@ import Testing
   func atEntry() {
     expectRule(
       Program(
-        sources: [SourcePlan()], observers: [.watcher, .at(Activities.entry, .once(.stop))],
+        sources: [SourcePlan()], observers: [.watcher, .at(Stages.entry, .once(.stop))],
         main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .runDefault]),
       gives: "E E.1 X =stopped")
   }
@@ -34,7 +34,7 @@ import Testing
   @Test("a stop in an exit observer is forgotten")
   func atExit() {
     let program = Program(
-      sources: [SourcePlan()], observers: [.watcher, .at(Activities.exit, .once(.stop))],
+      sources: [SourcePlan()], observers: [.watcher, .at(Stages.exit, .once(.stop))],
       timers: [TimerPlan(date: 2, body: .once(.stop))],
       main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .add(.timer(0), 0), .pollDefault, .runDefault])
     expectRule(program, gives: "E BT BS X X.1 =timedOut E BT BS BW AW T0 X X.1 =stopped")
@@ -44,7 +44,7 @@ import Testing
   @Test("a stop before the wait ends the wait, and the pass is made to its end")
   func beforeWaiting() {
     let program = Program(
-      sources: [SourcePlan()], observers: [.watcher, .at(Activities.beforeTimers, .once(.stop))], blocks: [Body()],
+      sources: [SourcePlan()], observers: [.watcher, .at(Stages.beforeTimers, .once(.stop))], blocks: [Body()],
       main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .post(0), .runDefault])
     expectRule(program, gives: "E BT BT.1 BS B0 BW AW X =stopped")
   }

@@ -33,7 +33,7 @@ import Testing
   func afterWait() {
     expectRule(
       program(
-        .at(Activities.afterWaiting, .once(.wakeUp)),
+        .at(Stages.afterWaiting, .once(.wakeUp)),
         [TimerPlan(date: 2, body: .once(.wakeUp)), TimerPlan(date: 5, body: .once(.stop))]),
       gives: "E BT BS BW AW AW.1 T0 BT BS BW AW AW.1 T1 X =stopped")
   }
@@ -42,10 +42,10 @@ import Testing
   @Test(
     "a wake-up before the wait ends the wait",
     arguments: [
-      (Activities.entry, "E E.1 BT BS BW AW BT BS BW AW T0 X =stopped"),
-      (Activities.beforeTimers, "E BT BT.1 BS BW AW BT BT.1 BS BW AW T0 X =stopped"),
-      (Activities.beforeSources, "E BT BS BS.1 BW AW BT BS BS.1 BW AW T0 X =stopped"),
-      (Activities.beforeWaiting, "E BT BS BW BW.1 AW BT BS BW BW.1 AW T0 X =stopped"),
+      (Stages.entry, "E E.1 BT BS BW AW BT BS BW AW T0 X =stopped"),
+      (Stages.beforeTimers, "E BT BT.1 BS BW AW BT BT.1 BS BW AW T0 X =stopped"),
+      (Stages.beforeSources, "E BT BS BS.1 BW AW BT BS BS.1 BW AW T0 X =stopped"),
+      (Stages.beforeWaiting, "E BT BS BW BW.1 AW BT BS BW BW.1 AW T0 X =stopped"),
     ])
   func beforeWait(_ activity: UInt, _ letters: String) {
     expectRule(program(.at(activity, .once(.wakeUp))), gives: letters)
@@ -87,7 +87,7 @@ import Testing
   func nestedSeesNone() {
     let program = Program(
       sources: [SourcePlan()],
-      observers: [.watcher, .at(Activities.beforeWaiting, repeats: false, .once(.wakeUp, .run(1)))],
+      observers: [.watcher, .at(Stages.beforeWaiting, repeats: false, .once(.wakeUp, .run(1)))],
       timers: [TimerPlan(date: 3, body: .once(.stop)), TimerPlan(date: 6, body: .once(.stop))],
       main: [
         .add(.observer(1), 0), .add(.observer(0), 1), .add(.timer(0), 1), .add(.timer(1), 0), .runDefault,
@@ -105,10 +105,10 @@ import Testing
     let early = Action.elsewhere([.wakeUp, .work(2)])
     let timer = [TimerPlan(date: 1, body: .once(.stop))]
     expectRule(
-      program(.at(Activities.beforeTimers, repeats: false, .once(late)), timer),
+      program(.at(Stages.beforeTimers, repeats: false, .once(late)), timer),
       gives: "E BT BT.1 BS BW AW T0 X =stopped")
     expectRule(
-      program(.at(Activities.beforeTimers, repeats: false, .once(early)), timer),
+      program(.at(Stages.beforeTimers, repeats: false, .once(early)), timer),
       coreFoundation: "E BT BT.1 BS BW AW BT BS BW AW T0 X =stopped", ours: "E BT BT.1 BS BW AW T0 X =stopped")
   }
 }

@@ -3,6 +3,7 @@ import CoreFoundation
 import Dispatch
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopConformance
 
@@ -11,18 +12,13 @@ struct VirtualClockTests {
   /// Runs `body` on a thread that has joined a clock.
   private func onClock<Result: Sendable>(_ body: @escaping @Sendable (VirtualClock) -> Result) -> Result? {
     let clock = VirtualClock()
-    let box = Box<Result>()
+    let box = Box<Result?>(nil)
     let thread = ProgramThread {
       clock.join()
       box.value = body(clock)
     }
     #expect(thread.end())
     return withExtendedLifetime(clock) { box.value }
-  }
-
-  /// A value that one thread leaves for the one that waits for its end.
-  private final class Box<Value>: @unchecked Sendable {
-    var value: Value?
   }
 
   private static func read(_ clock: clockid_t) -> Double {

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -149,7 +150,7 @@ struct BadPlaceTests {
   // R32, R100
   @Test("what is asked of a mode that does not exist, or of the common pseudo-mode as if it were one, is nothing")
   func asked() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in }
       for mode in [RunLoop.Mode("a"), .common] {
@@ -166,7 +167,7 @@ struct BadPlaceTests {
   // R74, R81, M21
   @Test("a descriptor source that is invalid is refused by its error, and counted")
   func invalidSource() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in }
       source.invalidate()
@@ -182,7 +183,7 @@ struct BadPlaceTests {
   // R117, M21
   @Test("a loop whose thread has ended refuses a descriptor source by its error, and counts it")
   func endedLoop() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let loop = onVirtualTime { _, loop in loop }
     let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in }
     for mode in [RunLoop.Mode.default, .common, "a"] {

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -179,7 +180,7 @@ struct BlockTests {
   @Test("a block that posts itself again and again does not keep the timers from firing")
   func forever() {
     let log = record(observing: nil) { time, loop, log in
-      let post = Later<@Sendable () -> Void>()
+      let post = Box<(@Sendable () -> Void)?>(nil)
       post.value = {
         time.advance(by: .milliseconds(1))
         if let again = post.value { loop.perform(again) }
@@ -278,7 +279,7 @@ struct BlockTests {
   func dropped() {
     let log = Log()
     let loop = onVirtualTime { _, loop in
-      let probe = ReleaseProbe(log)
+      let probe = Token(log)
       loop.perform { probe.touch() }
       loop.perform(inModes: ["a", "b", .common]) { log.write("B") }
       loop.perform(inModes: [.common]) { log.write("B") }

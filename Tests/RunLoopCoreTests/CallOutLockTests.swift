@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -40,7 +41,7 @@ struct CallOutLockTests {
   @Test("the schedule call-outs of a source", arguments: [RunLoop.Mode.default, .common])
   func schedule(mode: RunLoop.Mode) {
     let log = record(observing: nil) { _, loop, log in
-      let source = Later<RunLoop.Source>()
+      let source = Box<RunLoop.Source?>(nil)
       let made = RunLoop.Source(
         schedule: { loop, mode in
           guard mode != "probe" else { return }
@@ -59,7 +60,7 @@ struct CallOutLockTests {
   @Test("the cancel call-outs of a source")
   func cancel() {
     let log = record(observing: nil) { _, loop, log in
-      let source = Later<RunLoop.Source>()
+      let source = Box<RunLoop.Source?>(nil)
       let made = RunLoop.Source(
         cancel: { loop, mode in
           guard mode != "probe" else { return }
@@ -98,7 +99,7 @@ struct CallOutLockTests {
   func release() {
     let log = record(observing: nil) { _, loop, log in
       let hold = { @Sendable (name: String) -> @Sendable () -> Void in
-        let probe = ReleaseProbe {
+        let probe = Token {
           use(loop)
           log.write(name)
         }

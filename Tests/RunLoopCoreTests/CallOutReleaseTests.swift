@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -19,7 +20,7 @@ struct CallOutReleaseTests {
           if let timer = only.value { loop.remove(timer, forMode: .default) }
           only.value = nil
         }
-        only.value = { [runner = Runner(loop, log)] in loop.after(.milliseconds(5)) { _ in runner.touch() } }()
+        only.value = { [runner = runner(loop, log)] in loop.after(.milliseconds(5)) { _ in runner.touch() } }()
         loop.add(Timer(at: 1) { _ in log.write("T") }, forMode: "inner")
         log.write("\(loop.run(mode: .default, for: .seconds(1)))")
         return log.text
@@ -40,7 +41,7 @@ struct CallOutReleaseTests {
           if let source = only.value { loop.remove(source, forMode: .default) }
           only.value = nil
         }.signal()
-        only.value = { [runner = Runner(loop, log)] in loop.signalled { runner.touch() } }()
+        only.value = { [runner = runner(loop, log)] in loop.signalled { runner.touch() } }()
         loop.signalled(mode: "inner") { log.write("S0") }
         log.write("\(loop.run(mode: .default, for: .zero))")
         return log.text
@@ -56,7 +57,7 @@ struct CallOutReleaseTests {
       let log = onVirtualTime { _, loop in
         let log = Log()
         do {
-          let runner = Runner(loop, log)
+          let runner = runner(loop, log)
           let port = Port { port, _ in
             log.write("P")
             loop.remove(port, forMode: .default)
@@ -77,19 +78,8 @@ struct CallOutReleaseTests {
 }
 
 /// Runs a loop in another mode when nothing holds it any more.
-private final class Runner: Sendable {
-  private let loop: RunLoop
-  private let log: Log
-
-  init(_ loop: RunLoop, _ log: Log) {
-    self.loop = loop
-    self.log = log
-  }
-
-  /// Keeps the runner alive to here.
-  func touch() {}
-
-  deinit {
+private func runner(_ loop: RunLoop, _ log: Log) -> Token {
+  Token {
     log.write("deinit")
     loop.run(mode: "inner", for: .zero)
   }

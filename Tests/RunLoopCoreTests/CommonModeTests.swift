@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -174,12 +175,12 @@ struct CommonModeTests {
   }
 
   private func holdingObserver(_ log: Log) -> RunLoop.Observer {
-    let probe = ReleaseProbe(log, "observer")
+    let probe = Token(log, "observer")
     return RunLoop.Observer(activities: .all) { _, _ in probe.touch() }
   }
 
   private func holding(_ log: Log) -> @Sendable (Timer) -> Void {
-    let probe = ReleaseProbe(log, "timer")
+    let probe = Token(log, "timer")
     return { _ in probe.touch() }
   }
 

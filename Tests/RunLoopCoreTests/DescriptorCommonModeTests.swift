@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -17,7 +18,7 @@ struct DescriptorCommonModeTests {
   // R101
   @Test("a common source is in every common mode, and served in each")
   func early() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       makeCommon("a", in: loop)
@@ -33,7 +34,7 @@ struct DescriptorCommonModeTests {
   // R102
   @Test("a common source enters a mode that becomes common")
   func late() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       let source = loop.watch(pipe.reading, mode: .common) { _, _ in log.write("D") }
@@ -49,7 +50,7 @@ struct DescriptorCommonModeTests {
   // R102
   @Test("a loop that sleeps in the mode that becomes common serves the common source")
   func whileAsleep() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: "a") { time, loop, log in
       pipe.write()
       loop.keepAlive("a")
@@ -66,7 +67,7 @@ struct DescriptorCommonModeTests {
   // R103
   @Test("a source that leaves one common mode stays common, and comes back in later ones")
   func leavesOne() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       let source = loop.watch(pipe.reading, mode: .common)
       loop.remove(source, forMode: .default)
@@ -80,7 +81,7 @@ struct DescriptorCommonModeTests {
   // R104
   @Test("a common source that is removed leaves every common mode and no other")
   func removed() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       makeCommon("a", in: loop)
       let source = loop.watch(pipe.reading, mode: "b")
@@ -97,7 +98,7 @@ struct DescriptorCommonModeTests {
   // R105, M9
   @Test("a source that is invalidated leaves all modes, and is not common any more")
   func invalidated() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       let source = loop.watch(pipe.reading, mode: .common)
       loop.remove(source, forMode: .default)

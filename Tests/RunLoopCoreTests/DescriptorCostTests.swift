@@ -1,6 +1,5 @@
-import Dispatch
-import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -9,7 +8,7 @@ struct DescriptorCostTests {
   // R114, M7
   @Test("the last source of a mode gives its epoll set back, the last of a loop its counter too")
   func givesBack() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       func state(_ set: WeakBox<PollSet>, _ counter: WeakBox<WakeDescriptor>) -> String {
         "\(set.object == nil) \(counter.object == nil) \(loop.pollSet() == nil) \(loop.pollSet("a") == nil)"
@@ -32,7 +31,7 @@ struct DescriptorCostTests {
   // R114, M7
   @Test("a loop whose last source leaves while it sleeps gives the set back when it is awake")
   func givesBackAsleep() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record { time, loop, log in
       let source = loop.watch(pipe.reading)
       let box = loop.pollSet().map { WeakBox($0) }
@@ -46,7 +45,7 @@ struct DescriptorCostTests {
   // R114, R115
   @Test("the end of its thread gives back what a loop watched with")
   func threadEnds() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let box = onVirtualTime { _, loop in
       loop.watch(pipe.reading, mode: .common)
       return loop.pollSet().map { WeakBox($0) }
@@ -58,24 +57,25 @@ struct DescriptorCostTests {
   @Test("100 idle loops own no descriptor, one that watches in one mode two, in three modes four")
   func count() async {
     await #expect(processExitsWith: .success) {
-      let pipe = try Pipe()
-      warmUpDispatch()
-      let base = OpenDescriptors()
+      let pipe = try RawPipe()
+      // So many sets, and one counter for all of them.
+      func sets(_ count: Int) -> [String: Int] { ["anon_inode:[eventpoll]": count, "anon_inode:[eventfd]": 1] }
+      let base = DescriptorCensus()
       let idle = (0..<100).map { _ in RunningLoop { loop, _ in loop.keepAlive() } }
       for running in idle { running.loop.awaitSleep(.futex) }
-      #expect(base.isFollowed(by: OpenDescriptors(), sets: 0))
+      #expect(base.isFollowed(by: DescriptorCensus()))
       for running in idle { running.loop.stop() }
       #expect(idle.allSatisfy { $0.result() == "stopped" })
 
-      let watched = Later<RunLoop.DescriptorSource>()
+      let watched = Box<RunLoop.DescriptorSource?>(nil)
       let watching = RunningLoop { loop, _ in watched.value = loop.watch(pipe.reading) }
       watching.loop.awaitSleep(.epoll)
-      #expect(base.isFollowed(by: OpenDescriptors(), sets: 1))
+      #expect(base.isFollowed(by: DescriptorCensus(), with: sets(1)))
       for mode in ["a", "b"] { try watched.value.map { try watching.loop.add($0, forMode: RunLoop.Mode(mode)) } }
-      #expect(base.isFollowed(by: OpenDescriptors(), sets: 3))
+      #expect(base.isFollowed(by: DescriptorCensus(), with: sets(3)))
       watched.value?.invalidate()
       #expect(watching.result() == "finished")
-      #expect(base.isFollowed(by: OpenDescriptors(), sets: 0))
+      #expect(base.isFollowed(by: DescriptorCensus()))
     }
   }
 
@@ -83,10 +83,9 @@ struct DescriptorCostTests {
   @Test("1000 loops that have watched leave no descriptor behind")
   func many() async {
     await #expect(processExitsWith: .success) {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       pipe.write()
-      warmUpDispatch()
-      let base = OpenDescriptors()
+      let base = DescriptorCensus()
       for _ in 0..<1000 {
         onNewThread {
           let loop = RunLoop.current
@@ -94,43 +93,7 @@ struct DescriptorCostTests {
           loop.run(mode: .default, for: Duration.zero)
         }
       }
-      #expect(base.isFollowed(by: OpenDescriptors(), sets: 0))
+      #expect(base.isFollowed(by: DescriptorCensus()))
     }
   }
-}
-
-/// The epoll sets and the counters that this process has open: a loop owns nothing else.
-///
-/// Dispatch, which the testing library uses, closes a counter of its own at some time after the start: one less is as before.
-private struct OpenDescriptors {
-  let sets: Int
-  let counters: Int
-
-  init() {
-    var (sets, counters) = (0, 0)
-    for number in 0..<1024 {
-      var link = [CChar](repeating: 0, count: 64)
-      let length = readlink("/proc/self/fd/\(number)", &link, link.count)
-      switch String(decoding: link.prefix(max(0, length)).map { UInt8(bitPattern: $0) }, as: UTF8.self) {
-      case "anon_inode:[eventpoll]": sets += 1
-      case "anon_inode:[eventfd]": counters += 1
-      default: break
-      }
-    }
-    self.sets = sets
-    self.counters = counters
-  }
-
-  /// Whether so many sets have come since, with one counter for all of them, or none.
-  func isFollowed(by now: OpenDescriptors, sets: Int) -> Bool {
-    let added = sets > 0 ? 1 : 0
-    return now.sets == self.sets + sets && (counters + added - 1...counters + added).contains(now.counters)
-  }
-}
-
-/// Lets Dispatch open what it will have open.
-private func warmUpDispatch() {
-  let isDone = DispatchSemaphore(value: 0)
-  DispatchQueue.global().asyncAfter(deadline: .now()) { isDone.signal() }
-  isDone.wait()
 }

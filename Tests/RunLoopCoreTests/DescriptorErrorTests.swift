@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -7,7 +8,7 @@ import Testing
 struct DescriptorErrorTests {
   /// Adds a source for a descriptor and says what became of it.
   private func logOfAdd(_ descriptor: Int32, mode: RunLoop.Mode = .default) -> (log: String, error: RunLoopError?) {
-    let error = Later<RunLoopError>()
+    let error = Box<RunLoopError?>(nil)
     let log = record(observing: nil) { _, loop, log in
       let source = RunLoop.DescriptorSource(descriptor: descriptor, events: .readable) { _, _ in log.write("D") }
       error.value = failure { () throws(RunLoopError) in try loop.add(source, forMode: mode) }
@@ -40,8 +41,8 @@ struct DescriptorErrorTests {
   // R81, M7, M21
   @Test("a descriptor that was closed is refused, and nothing is added")
   func closed() throws {
-    let pipe = try Pipe()
-    let number = try pipe.duplicateReading()
+    let pipe = try RawPipe()
+    let number = pipe.duplicateReading()
     close(number)
     let (log, error) = logOfAdd(number)
     #expect(error == .cannotWatch(descriptor: number, SystemError(call: "epoll_ctl", number: EBADF)))
@@ -58,7 +59,7 @@ struct DescriptorErrorTests {
   // R81, M7
   @Test("a refused descriptor leaves those alone that are watched")
   func besideOthers() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record { _, loop, log in
       pipe.write()
       loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
@@ -72,8 +73,8 @@ struct DescriptorErrorTests {
   // M7
   @Test("a mode does not become common when a common source's descriptor was closed")
   func closedBeforeCommon() throws {
-    let pipes = [try Pipe(), try Pipe()]
-    let number = try pipes[1].duplicateReading()
+    let pipes = [try RawPipe(), try RawPipe()]
+    let number = pipes[1].duplicateReading()
     let log = record(observing: nil) { _, loop, log in
       let good = loop.watch(pipes[0].reading, mode: .common)
       let bad = loop.watch(number, mode: .common)
@@ -91,8 +92,8 @@ struct DescriptorErrorTests {
   // M7
   @Test("a descriptor number that was closed and used again is watched for its new file")
   func reused() throws {
-    let pipes = [try Pipe(), try Pipe()]
-    let number = try pipes[0].duplicateReading()
+    let pipes = [try RawPipe(), try RawPipe()]
+    let number = pipes[0].duplicateReading()
     defer { close(number) }
     let log = record(observing: nil) { _, loop, log in
       loop.watch(number) { _, _ in }
@@ -111,8 +112,8 @@ struct DescriptorErrorTests {
   // M7
   @Test("a source of a number that was closed, invalidated and used again is watched for its new file")
   func reusedAfterInvalidation() throws {
-    let pipes = [try Pipe(), try Pipe()]
-    let number = try pipes[0].duplicateReading()
+    let pipes = [try RawPipe(), try RawPipe()]
+    let number = pipes[0].duplicateReading()
     defer { close(number) }
     let log = record { _, loop, log in
       loop.keepAlive()
@@ -130,8 +131,8 @@ struct DescriptorErrorTests {
   // M7
   @Test("a number that was closed and used again does not stand for the old file, though that lives on")
   func reusedWhileOldLives() throws {
-    let pipes = [try Pipe(), try Pipe()]
-    let number = try pipes[0].duplicateReading()
+    let pipes = [try RawPipe(), try RawPipe()]
+    let number = pipes[0].duplicateReading()
     defer { close(number) }
     let log = record(observing: nil) { time, loop, log in
       stop(loop, log, afterPasses: 20)
@@ -151,7 +152,7 @@ struct DescriptorErrorTests {
   // M7
   @Test("a source whose descriptor was closed can be removed, and others are served")
   func closedBeforeRemoval() throws {
-    let pipes = [try Pipe(), try Pipe()]
+    let pipes = [try RawPipe(), try RawPipe()]
     let log = record { _, loop, log in
       let first = loop.watch(pipes[0].reading) { _, _ in log.write("old") }
       loop.watch(pipes[1].reading) { _, _ in log.write("D\(pipes[1].read())") }
@@ -166,8 +167,8 @@ struct DescriptorErrorTests {
   // M7, M20
   @Test("a closed descriptor whose file lives on does not make the loop spin")
   func strayEvents() throws {
-    let pipes = [try Pipe(), try Pipe()]
-    let number = try pipes[0].duplicateReading()
+    let pipes = [try RawPipe(), try RawPipe()]
+    let number = pipes[0].duplicateReading()
     let log = record(observing: nil) { time, loop, log in
       pipes[0].write()
       let passes = stop(loop, log, afterPasses: 20)
@@ -189,8 +190,8 @@ struct DescriptorErrorTests {
   // M7, M20
   @Test("nor does it when another number has come to belong to a regular file")
   func strayEventsBesideAFile() throws {
-    let pipes = [try Pipe(), try Pipe(), try Pipe()]
-    let numbers = [try pipes[0].duplicateReading(), try pipes[1].duplicateReading()]
+    let pipes = [try RawPipe(), try RawPipe(), try RawPipe()]
+    let numbers = [pipes[0].duplicateReading(), pipes[1].duplicateReading()]
     let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
     defer { for number in [numbers[1], file] { close(number) } }
     let log = record(observing: nil) { time, loop, log in

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -8,7 +9,7 @@ struct DescriptorEventTests {
   // M6
   @Test("reading and writing are waited for apart")
   func apart() throws {
-    let socket = try Pipe(.socket)
+    let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
       loop.watch(socket.reading, .readable) { _, events in
         log.write("R\(events)")
@@ -27,7 +28,7 @@ struct DescriptorEventTests {
   // M6
   @Test("a source that waits for both is told both at once")
   func both() throws {
-    let socket = try Pipe(.socket)
+    let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
       loop.watch(socket.reading, [.readable, .writable]) { _, events in log.write("D\(events)") }
       loop.run(log, returnAfterSourceHandled: true)
@@ -40,7 +41,7 @@ struct DescriptorEventTests {
   // M6
   @Test("what nobody waits for does not wake the loop")
   func notWaitedFor() throws {
-    let socket = try Pipe(.socket)
+    let socket = try RawPipe(.socket)
     let log = record { _, loop, log in
       socket.write()
       let writer = loop.watch(socket.reading, .writable) { source, events in
@@ -57,7 +58,7 @@ struct DescriptorEventTests {
   // R77, M6
   @Test("the end of a pipe is a hang-up, for whatever a source waits", arguments: [Events.readable, []])
   func hangUp(events: Events) throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       loop.watch(pipe.reading, events) { source, events in
         log.write("D\(events)")
@@ -73,7 +74,7 @@ struct DescriptorEventTests {
   // R77, M6
   @Test("what was written before the end can be read with the hang-up")
   func hangUpWithData() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write([1, 2])
       pipe.closeWriting()
@@ -90,7 +91,7 @@ struct DescriptorEventTests {
   // M6
   @Test("a pipe that nobody reads any more is an error, for whatever a source waits")
   func error() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.closeReading()
       pipe.awaitEnd()
@@ -108,7 +109,7 @@ struct DescriptorEventTests {
   // M6
   @Test("an end that only writes no more is a hang-up to a source that asks, and the end of reading to others")
   func halfClosed() throws {
-    let socket = try Pipe(.socket)
+    let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
       shutdown(socket.writing, Int32(SHUT_WR))
       for events in [Events.readable, .hangUp, [.readable, .hangUp]] {
@@ -125,7 +126,7 @@ struct DescriptorEventTests {
   // M6
   @Test("of two sources of one descriptor, only the one that asks is told that the other end writes no more")
   func halfClosedForOne() throws {
-    let socket = try Pipe(.socket)
+    let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
       shutdown(socket.writing, Int32(SHUT_WR))
       for (name, events) in [("A", Events.hangUp), ("B", .readable)] {
@@ -142,7 +143,7 @@ struct DescriptorEventTests {
   // M6
   @Test("what one of two sources waited for is not reported when it has left")
   func interestEnds() throws {
-    let socket = try Pipe(.socket)
+    let socket = try RawPipe(.socket)
     let log = record { _, loop, log in
       socket.write()
       let writer = loop.watch(socket.reading, .writable) { _, _ in log.write("W") }

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -7,7 +8,7 @@ import Testing
 struct DescriptorPauseTests {
   @Test("a source that is paused stays in its mode, keeps it alive and is not called; resumed, it is")
   func pause() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record { time, loop, log in
       pipe.write()
       let source = loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
@@ -21,7 +22,7 @@ struct DescriptorPauseTests {
 
   @Test("a source that is paused is not told of a hang-up, and the loop sleeps", arguments: [true, false])
   func hangUp(isPausedFirst: Bool) throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record { _, loop, log in
       let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, events in
         log.write("D\(events)")
@@ -41,7 +42,7 @@ struct DescriptorPauseTests {
 
   @Test("of two sources of a descriptor one may pause")
   func oneOfTwo() throws {
-    let socket = try Pipe(.socket)
+    let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
       socket.write()
       let reader = loop.watch(socket.reading, .readable) { _, events in log.write("R\(events)") }
@@ -61,9 +62,9 @@ struct DescriptorPauseTests {
 
   @Test("what was found ready before a pause is not served")
   func foundBefore() throws {
-    let pipes = [try Pipe(), try Pipe()]
+    let pipes = [try RawPipe(), try RawPipe()]
     let log = record(observing: nil) { _, loop, log in
-      let sources = Later<[RunLoop.DescriptorSource]>()
+      let sources = Box<[RunLoop.DescriptorSource]?>(nil)
       for pipe in pipes { pipe.write() }
       sources.value = pipes.map { pipe in
         loop.watch(pipe.reading) { source, _ in
@@ -78,7 +79,7 @@ struct DescriptorPauseTests {
 
   @Test("a source that waits for something else is told that, and nothing that it waits for no more")
   func otherEvents() throws {
-    let socket = try Pipe(.socket)
+    let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
       socket.write()
       let source = loop.watch(socket.reading, .writable) { source, events in
@@ -95,7 +96,7 @@ struct DescriptorPauseTests {
   @Test("pausing and resuming cost one system call in each mode, and none if nothing changes")
   func cost() throws {
     #if DEBUG
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let log = record(observing: nil) { _, loop, log in
         let source = loop.watch(pipe.reading)
         do { try loop.add(source, forMode: "a") } catch { log.write("\(error)") }
@@ -114,7 +115,7 @@ struct DescriptorPauseTests {
   @Test("a source that cannot be watched again stays paused, and says why")
   func cannotResume() throws {
     #if DEBUG
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let log = record(observing: nil) { _, loop, log in
         pipe.write()
         let source = loop.watch(pipe.reading) { source, _ in
@@ -137,7 +138,7 @@ struct DescriptorPauseTests {
 
   @Test("a loop that sleeps takes a change from another thread into account at once")
   func otherThread() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     pipe.write()
     let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in
       source.invalidate()
@@ -153,7 +154,7 @@ struct DescriptorPauseTests {
 
   @Test("a source that does not repeat is called once, invalid already, and releases its handler")
   func once() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       do {
@@ -173,7 +174,7 @@ struct DescriptorPauseTests {
   @Test("of several loops that find the descriptor ready, one calls a source that does not repeat")
   func onceInTwoLoops() throws {
     for _ in 0..<50 {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let calls = Log()
       let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable, repeats: false) { _, _ in
         calls.write("D")

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -6,9 +7,9 @@ import Testing
 struct DescriptorReadinessTests {
   /// Runs two ready descriptors; the handler that comes first takes the other source away.
   private func logOfTwo(invalidates: Bool) throws -> String {
-    let pipes = [try Pipe(), try Pipe()]
+    let pipes = [try RawPipe(), try RawPipe()]
     return record { _, loop, log in
-      let sources = Later<[RunLoop.DescriptorSource]>()
+      let sources = Box<[RunLoop.DescriptorSource]?>(nil)
       sources.value = pipes.map { pipe in
         pipe.write()
         return loop.watch(pipe.reading) { source, _ in
@@ -40,9 +41,9 @@ struct DescriptorReadinessTests {
   // R79, M19
   @Test("a source that leaves and comes back is called for what a new wait finds")
   func comesBack() throws {
-    let pipes = [try Pipe(), try Pipe()]
+    let pipes = [try RawPipe(), try RawPipe()]
     let log = record { _, loop, log in
-      let sources = Later<[RunLoop.DescriptorSource]>()
+      let sources = Box<[RunLoop.DescriptorSource]?>(nil)
       sources.value = pipes.map { pipe in
         pipe.write()
         return loop.watch(pipe.reading) { source, _ in
@@ -63,9 +64,9 @@ struct DescriptorReadinessTests {
   // R3, M19
   @Test("readiness that was discarded does not keep a pass without a wait from looking")
   func looksAgain() throws {
-    let pipes = [try Pipe(), try Pipe()]
+    let pipes = [try RawPipe(), try RawPipe()]
     let log = record(observing: nil) { _, loop, log in
-      let sources = Later<[RunLoop.DescriptorSource]>()
+      let sources = Box<[RunLoop.DescriptorSource]?>(nil)
       sources.value = pipes.map { pipe in
         pipe.write()
         return loop.watch(pipe.reading) { source, _ in
@@ -83,7 +84,7 @@ struct DescriptorReadinessTests {
   // R77, M6
   @Test("what an earlier run has found ready and is not any more is not reported")
   func betweenRuns() throws {
-    let pipes = [try Pipe(), try Pipe()]
+    let pipes = [try RawPipe(), try RawPipe()]
     let log = record { _, loop, log in
       for pipe in pipes {
         pipe.write()
@@ -99,9 +100,9 @@ struct DescriptorReadinessTests {
   // M19
   @Test("a source that leaves its descriptor to another takes its readiness with it")
   func leavesToAnother() throws {
-    let sockets = [try Pipe(.socket), try Pipe(.socket)]
+    let sockets = [try RawPipe(.socket), try RawPipe(.socket)]
     let log = record { _, loop, log in
-      let readers = Later<[RunLoop.DescriptorSource]>()
+      let readers = Box<[RunLoop.DescriptorSource]?>(nil)
       readers.value = sockets.map { socket in
         socket.write()
         // Waits for what does not come, on the same descriptor.

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -8,7 +9,7 @@ struct DescriptorTests {
   // R10, R77, M6
   @Test("a descriptor with two bytes is served twice by a handler that reads one")
   func levelTriggered() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record { _, loop, log in
       pipe.write([1, 2])
       loop.watch(pipe.reading) { _, events in log.write("D\(events)\(pipe.read())") }
@@ -20,7 +21,7 @@ struct DescriptorTests {
   // R77, M6
   @Test("what a handler leaves unread is neither touched nor forgotten")
   func payload() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let bytes = [UInt8](1...20)
     let log = record(observing: nil) { _, loop, log in
       pipe.write(bytes)
@@ -53,7 +54,7 @@ struct DescriptorTests {
   // R25, R26, M6
   @Test("a source keeps its mode alive, ready or not")
   func keepsAlive() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record { _, loop, log in
       let source = loop.watch(pipe.reading)
       loop.run(log)
@@ -66,7 +67,7 @@ struct DescriptorTests {
   // R79
   @Test("a descriptor that is ready when it is added is served, and again after it left and came back")
   func readyAtAdd() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       let source = loop.watch(pipe.reading) { _, _ in log.write("D") }
@@ -82,7 +83,7 @@ struct DescriptorTests {
   // R2, R45
   @Test("a descriptor that becomes ready while the loop sleeps ends the sleep")
   func readyLater() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record { time, loop, log in
       loop.watch(pipe.reading) { source, _ in
         time.stamp(log, "D")
@@ -98,7 +99,7 @@ struct DescriptorTests {
   // R3, R12
   @Test("a pass that does not wait looks at the descriptors")
   func polls() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record { _, loop, log in
       pipe.write()
       loop.watch(pipe.reading) { _, _ in log.write("D") }
@@ -110,7 +111,7 @@ struct DescriptorTests {
   // R6, R8
   @Test("a descriptor that was served ends a run that returns after a source")
   func handledSource() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record { _, loop, log in
       pipe.write([1, 2])
       loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
@@ -124,7 +125,7 @@ struct DescriptorTests {
   // R82, M6
   @Test("a descriptor that is still ready is served in each mode of its source, and in no other")
   func perMode() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       let source = loop.watch(pipe.reading) { _, _ in log.write("D") }
@@ -143,7 +144,7 @@ struct DescriptorTests {
   // R71, M6
   @Test("a source may be in two loops, and leaves both when it is invalidated")
   func twoLoops() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, first, log in
       pipe.write()
       let source = first.watch(pipe.reading) { _, _ in log.write("D") }
@@ -164,7 +165,7 @@ struct DescriptorTests {
   // R22
   @Test("a source that is in a mode already is left as it is, and one remove takes it out")
   func duplicate() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record { _, loop, log in
       pipe.write()
       let source = loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
@@ -180,11 +181,11 @@ struct DescriptorTests {
   // R74, M22
   @Test("a source that is invalidated in its own call-out keeps its handler until it has returned")
   func invalidateInside() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       func add() -> RunLoop.DescriptorSource {
-        let probe = ReleaseProbe(log)
+        let probe = Token(log)
         return loop.watch(pipe.reading) { source, _ in
           source.invalidate()
           source.invalidate()
@@ -202,10 +203,10 @@ struct DescriptorTests {
   // R74, M22
   @Test("the handler of a source is released when it is invalidated")
   func releasesHandler() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       func add() -> RunLoop.DescriptorSource {
-        let probe = ReleaseProbe(log)
+        let probe = Token(log)
         return loop.watch(pipe.reading) { _, _ in probe.touch() }
       }
       let source = add()
@@ -219,7 +220,7 @@ struct DescriptorTests {
   // R115, R116
   @Test("a source outlives the thread of its loop, and can join another")
   func threadEnds() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       let source = onVirtualTime { _, other in other.watch(pipe.reading) { _, _ in log.write("D") } }
@@ -233,7 +234,7 @@ struct DescriptorTests {
   // M5
   @Test("two sources of one descriptor are two")
   func identity() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let sources = (0..<2).map { _ in
       RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in }
     }
@@ -244,7 +245,7 @@ struct DescriptorTests {
   // R68, R108, M19
   @Test("a run nested in a handler serves what else is ready")
   func nested() throws {
-    let pipes = [try Pipe(), try Pipe()]
+    let pipes = [try RawPipe(), try RawPipe()]
     let log = record { _, loop, log in
       for (index, pipe) in pipes.enumerated() {
         pipe.write()

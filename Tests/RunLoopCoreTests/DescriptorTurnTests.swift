@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -7,7 +8,7 @@ struct DescriptorTurnTests {
   // R10
   @Test("of two ready descriptors a pass serves one, with all its stages")
   func onePerPass() throws {
-    let pipes = [try Pipe(), try Pipe()]
+    let pipes = [try RawPipe(), try RawPipe()]
     let log = record { _, loop, log in
       for pipe in pipes {
         pipe.write()
@@ -24,7 +25,7 @@ struct DescriptorTurnTests {
   // R11, R78, M6, M19
   @Test("sources of one descriptor that wait for the same take turns")
   func sameEvents() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       for name in ["a", "b", "c"] { loop.watch(pipe.reading) { _, _ in log.write(name) } }
@@ -36,7 +37,7 @@ struct DescriptorTurnTests {
   // R78, M6, M19
   @Test("sources of one descriptor that wait for different things take turns")
   func differentEvents() throws {
-    let socket = try Pipe(.socket)
+    let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in
       socket.write()
       loop.watch(socket.reading, .readable) { _, events in log.write("R\(events)") }
@@ -50,7 +51,7 @@ struct DescriptorTurnTests {
   // R78, M6
   @Test("a source that leaves its descriptor leaves the others there")
   func oneLeaves() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       let sources = ["a", "b"].map { name in loop.watch(pipe.reading) { _, _ in log.write(name) } }
@@ -80,7 +81,7 @@ struct DescriptorTurnTests {
   // R9, R11, M19
   @Test("descriptors that are always ready take turns from run to run too", arguments: [false, true])
   func acrossRuns(returnsAfterSource: Bool) throws {
-    let pipes = [try Pipe(), try Pipe()]
+    let pipes = [try RawPipe(), try RawPipe()]
     let log = record(observing: nil) { _, loop, log in
       for (name, pipe) in zip(["a", "b"], pipes) {
         pipe.write()
@@ -97,7 +98,7 @@ struct DescriptorTurnTests {
   // R11, M19
   @Test("timers that are always due, a descriptor that is always ready and a port take turns")
   func classes() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { time, loop, log in
       pipe.write()
       loop.add(
@@ -116,7 +117,7 @@ struct DescriptorTurnTests {
   // R11, M19
   @Test("timers that are always due do not starve a descriptor")
   func timers() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { time, loop, log in
       pipe.write()
       loop.add(
@@ -134,7 +135,7 @@ struct DescriptorTurnTests {
   // R11, M19
   @Test("a port that always has a message does not starve a descriptor")
   func ports() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       loop.watch(pipe.reading) { _, _ in log.write("D") }
@@ -150,10 +151,10 @@ struct DescriptorTurnTests {
   // R2, R3
   @Test("a source that signals itself again and again does not starve a descriptor")
   func signals() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
-      let again = Later<RunLoop.Source>()
+      let again = Box<RunLoop.Source?>(nil)
       again.value = loop.signalled {
         log.write("S0")
         again.value?.signal()
@@ -171,7 +172,7 @@ struct DescriptorTurnTests {
   // R2, M1
   @Test("a block that posts itself again and again does not starve a descriptor")
   func blocks() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       @Sendable func post() {
@@ -193,7 +194,7 @@ struct DescriptorTurnTests {
   // R48, M19
   @Test("a wake-up takes no turn from a ready descriptor")
   func wakeUps() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = record { _, loop, log in
       pipe.write()
       loop.once(.beforeSources) { loop.wakeUp() }

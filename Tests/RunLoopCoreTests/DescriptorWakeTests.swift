@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import Synchronization
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -28,10 +29,10 @@ struct DescriptorWakeTests {
   // R45, R50, M2, M3, M6, M23
   @Test("whatever wakes a loop wakes it out of an epoll set", arguments: Waking.allCases)
   func wakes(waking: Waking) throws {
-    let idle = try Pipe()
-    let ready = try Pipe()
+    let idle = try RawPipe()
+    let ready = try RawPipe()
     ready.write()
-    let watched = Later<RunLoop.DescriptorSource>()
+    let watched = Box<RunLoop.DescriptorSource?>(nil)
     let running = RunningLoop { loop, log in
       loop.observe(log)
       watched.value = loop.watch(idle.reading)
@@ -46,7 +47,7 @@ struct DescriptorWakeTests {
       }
     case .wakeUp:
       loop.wakeUp()
-      while log.count(of: "BW") < 2 { sched_yield() }
+      waitUntil { log.count(of: "BW") >= 2 }
       loop.awaitSleep(.epoll)
       loop.stop()
     case .stop: loop.stop()
@@ -81,7 +82,7 @@ struct DescriptorWakeTests {
   // R50, M7
   @Test("a loop that sleeps on a futex and is given a descriptor serves it, without a pass before")
   func moves() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     pipe.write()
     let running = RunningLoop { loop, log in
       loop.observe(log)
@@ -101,7 +102,7 @@ struct DescriptorWakeTests {
   @Test("a loop that moves between a futex and an epoll set loses neither descriptors nor blocks")
   func movesUnderFire() throws {
     let rounds = 400
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let running = RunningLoop { loop, _ in loop.keepAlive() }
     let loop = running.loop
     let done = DispatchSemaphore(value: 0)
@@ -134,8 +135,8 @@ struct DescriptorWakeTests {
   @Test("a loop whose epoll set is given back and made again under it loses neither descriptors nor blocks")
   func setChangesUnderFire() throws {
     let rounds = 400
-    let idle = try Pipe()
-    let ready = try Pipe()
+    let idle = try RawPipe()
+    let ready = try RawPipe()
     let running = RunningLoop { loop, _ in loop.keepAlive() }
     let loop = running.loop
     let done = DispatchSemaphore(value: 0)
@@ -169,7 +170,7 @@ struct DescriptorWakeTests {
   @Test("a loop that other threads write to, post to and signal at once serves everything")
   func storm() throws {
     let count = 500
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let bytes = Atomic<Int>(0)
     let blocks = Atomic<Int>(0)
     let all = DispatchSemaphore(value: 0)
@@ -199,7 +200,7 @@ struct DescriptorWakeTests {
   @Test("two threads' loops share a source: every byte is read once")
   func shared() throws {
     let count = 300
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let bytes = Atomic<Int>(0)
     let all = DispatchSemaphore(value: 0)
     let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -90,7 +91,7 @@ struct EmptyModeTests {
   @Test("a mode that a source empties is finished after that pass")
   func emptiedBySource() {
     let log = record { _, loop, log in
-      let source = Later<RunLoop.Source>()
+      let source = Box<RunLoop.Source?>(nil)
       source.value = loop.signalled {
         log.write("S0")
         source.value?.invalidate()

@@ -3,6 +3,8 @@
   import Synchronization
   import Testing
 
+  import TestSupport
+
   @testable import RunLoopCore
 
   @Suite("The system has too little", .timeLimit(.minutes(5)))
@@ -33,7 +35,7 @@
     // R114, M7
     @Test("an add that fails says why, adds nothing, and succeeds later", arguments: first)
     func add(shortage: Shortage) throws {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let log = record { _, loop, log in
         pipe.write()
         let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in
@@ -65,7 +67,7 @@
     // R101, M7
     @Test("a common source enters all common modes or none", arguments: second)
     func addCommon(shortage: Shortage) throws {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let log = record(observing: nil) { _, loop, log in
         pipe.write()
         let modes: [RunLoop.Mode] = [.default, "a", .common]
@@ -98,7 +100,7 @@
         Shortage(call: .epollControl, number: ENOSPC, after: 3),
       ])
     func addCommonMode(shortage: Shortage) throws {
-      let pipes = try (0..<3).map { _ in try Pipe() }
+      let pipes = try (0..<3).map { _ in try RawPipe() }
       let log = record(observing: nil) { _, loop, log in
         let sources = pipes.map { pipe in
           pipe.write()
@@ -134,7 +136,7 @@
     // R102, M7
     @Test("a source that was in a mode before stays there when the mode cannot become common")
     func staysWhereItWas() throws {
-      let pipes = [try Pipe(), try Pipe()]
+      let pipes = [try RawPipe(), try RawPipe()]
       let log = record(observing: nil) { _, loop, log in
         let sources = pipes.map { loop.watch($0.reading, mode: .common) }
         do { try loop.add(sources[0], forMode: "a") } catch { log.write("\(error)") }
@@ -174,7 +176,7 @@
     @Test("a mode that did not become common does not watch the main dispatch queue")
     func mainQueueAfterFailure() throws {
       let queue = try WakeDescriptor()
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let log = onNewThread {
         let log = Log()
         let loop = RunLoop.attach(
@@ -199,8 +201,8 @@
     @Test(
       "a set that must be made anew and cannot be is made later", arguments: [SystemCall.epollCreate, .epollControl])
     func remake(call: SystemCall) throws {
-      let pipes = [try Pipe(), try Pipe()]
-      let number = try pipes[0].duplicateReading()
+      let pipes = [try RawPipe(), try RawPipe()]
+      let number = pipes[0].duplicateReading()
       let log = record(observing: nil) { time, loop, log in
         pipes[0].write()
         let passes = Log()
@@ -235,7 +237,7 @@
       "a wait in an epoll set that ends early costs no pass and no call-out",
       arguments: [FaultPlan.Fault.fails(EINTR), .answers(0)])
     func epoll(fault: FaultPlan.Fault) throws {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let log = onNewThread {
         let (loop, log, plan) = (RunLoop.current, Log(), FaultPlan())
         loop.observe(log)
@@ -254,7 +256,7 @@
     // R2, M20
     @Test("a wait in an epoll set that ends early goes on until the date of a timer")
     func epollWithTimer() throws {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let log = onNewThread {
         let (loop, log, plan) = (RunLoop.current, Log(), FaultPlan())
         loop.observe(log)
@@ -310,7 +312,7 @@
     // R44, M2
     @Test("a write to the counter that a signal interrupts is made again, and the wake-up is not lost")
     func eventWrite() throws {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let running = RunningLoop { loop, _ in loop.watch(pipe.reading) }
       running.loop.awaitSleep(.epoll)
       let plan = FaultPlan()
@@ -329,7 +331,7 @@
       await #expect(processExitsWith: .success) {
         for number in [ENOSYS, EPERM] {
           PollSet.countsMilliseconds.store(false, ordering: .relaxed)
-          let pipe = try Pipe()
+          let pipe = try RawPipe()
           let log = onNewThread {
             let (loop, log, plan) = (RunLoop.current, Log(), FaultPlan())
             loop.observe(log)
@@ -358,7 +360,7 @@
     func roundsUp() async {
       await #expect(processExitsWith: .success) {
         PollSet.countsMilliseconds.store(true, ordering: .relaxed)
-        let pipe = try Pipe()
+        let pipe = try RawPipe()
         for timeout in [Duration.microseconds(1), .microseconds(400), .microseconds(1900)] {
           let (result, waits) = onNewThread {
             let (loop, plan) = (RunLoop.current, FaultPlan())
@@ -377,7 +379,7 @@
     func endless() async {
       await #expect(processExitsWith: .success) {
         PollSet.countsMilliseconds.store(true, ordering: .relaxed)
-        let pipe = try Pipe()
+        let pipe = try RawPipe()
         let running = RunningLoop { loop, log in
           loop.observe(log)
           loop.watch(pipe.reading)

@@ -1,19 +1,20 @@
 import Glibc
 import Synchronization
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
 /// Each test forks in a process of its own, which has few threads.
 ///
 /// The thread sanitizer's own locks and threads do not survive a fork.
-@Suite("Forked children", .timeLimit(.minutes(5)), .disabled(if: isUnderThreadSanitizer))
+@Suite("Forked children", .timeLimit(.minutes(5)), .disabled(if: isSanitizedForThreads))
 struct ForkTests {
   // R113, M17
   @Test("a child has a loop of its own, which is its main loop, and which runs")
   func ownLoop() async {
     await #expect(processExitsWith: .success) {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let main = RunLoop.main
       let ends = onVirtualTime { _, parent in
         (0..<20).map { _ in
@@ -29,7 +30,7 @@ struct ForkTests {
               log.write("D\(pipe.read())")
               source.invalidate()
             }
-            loop.run(log, for: .seconds(10))
+            loop.run(log, for: .unlimited)
             return log.text == "B T D[7] finished" ? 0 : 3
           }
         }
@@ -69,7 +70,7 @@ struct ForkTests {
           let main = RunLoop.current
           guard main === RunLoop.main else { return 1 }
           _ = startThread {
-            while !main.hasEnded { sched_yield() }
+            waitUntil { main.hasEnded }
             let refuses = !main.perform {} && !main.add(RunLoop.Source {}, forMode: .default) && main === RunLoop.main
             main.wakeUp()
             main.stop()
@@ -87,7 +88,7 @@ struct ForkTests {
   func parentsLoop() async throws {
     let uses = 12
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let main = RunLoop.main
       let ends = onVirtualTime { _, loop in
         let source = loop.keepAlive()
@@ -152,7 +153,7 @@ struct ForkTests {
   @Test("a child that returns into its parent's run is stopped before it calls anything out")
   func goesOn() async {
     await #expect(processExitsWith: .success) {
-      let child = Later<pid_t>()
+      let child = Box<pid_t?>(nil)
       let log = record { time, loop, log in
         loop.keepAlive()
         loop.after(.milliseconds(10)) { _ in
@@ -174,7 +175,7 @@ struct ForkTests {
   @Test("a loop goes on after a fork, whatever the child does with what both have open")
   func parentGoesOn() async {
     await #expect(processExitsWith: .success) {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let log = record { time, loop, log in
         pipe.write()
         loop.watch(pipe.reading) { _, _ in
@@ -189,7 +190,7 @@ struct ForkTests {
             let child = RunLoop.current
             child.watch(pipe.reading) { source, _ in source.invalidate() }
             child.wakeUp()
-            return child.run(mode: .default, for: Duration.seconds(10)) == .finished ? 0 : 1
+            return child.run(mode: .default, for: Duration.unlimited) == .finished ? 0 : 1
           }
           log.write("\(end)")
           loop.perform { log.write("B") }
@@ -204,7 +205,7 @@ struct ForkTests {
   @Test("a loop that sleeps in another thread while its process forks is woken as ever")
   func sleeperGoesOn() async {
     await #expect(processExitsWith: .success) {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let sleepers: [RunningLoop] = [
         RunningLoop { loop, _ in loop.keepAlive() }, RunningLoop { loop, _ in loop.watch(pipe.reading) },
       ]
@@ -255,45 +256,10 @@ struct ForkTests {
       _ = RunLoop.main
       let end = inForkedChild {
         let loop = RunLoop.main
-        guard loop.pollSet() == nil, loop.run(mode: .default, for: Duration.seconds(10)) == .finished else { return 1 }
+        guard loop.pollSet() == nil, loop.run(mode: .default, for: Duration.unlimited) == .finished else { return 1 }
         return 0
       }
       #expect(end == .exited(0), "\(end)")
     }
   }
 }
-
-/// Whether the thread sanitizer is linked to the tests.
-private let isUnderThreadSanitizer = dlsym(nil, "__tsan_init") != nil
-
-/// How a child ended.
-private enum ForkedEnd: Equatable {
-  case exited(Int32)
-  case killed(Int32)
-
-  init(waitingFor child: pid_t) {
-    var status: Int32 = 0
-    while waitpid(child, &status, 0) < 0, errno == EINTR {}
-    let signal = status & 0x7f
-    self = signal == 0 ? .exited(status >> 8 & 0xff) : .killed(signal)
-  }
-
-  /// Whether a precondition has failed.
-  var isTrap: Bool { self == .killed(SIGILL) || self == .killed(SIGTRAP) || self == .killed(SIGABRT) }
-}
-
-/// Forks; the child does something, and ends with its result.
-private func inForkedChild(_ body: () -> Int32) -> ForkedEnd {
-  let child = forkProcess()
-  guard child == 0 else { return ForkedEnd(waitingFor: child) }
-  // A child that hangs is killed, and its parent can tell. The threads of dispatch block all signals.
-  var none = sigset_t()
-  sigemptyset(&none)
-  sigprocmask(SIG_SETMASK, &none, nil)
-  alarm(20)
-  _exit(body())
-}
-
-/// Glibc's module does not let Swift see it.
-@_silgen_name("fork")
-private func forkProcess() -> pid_t

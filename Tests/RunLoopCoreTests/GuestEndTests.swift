@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -8,7 +9,7 @@ struct GuestEndTests {
   // R115, M29
   @Test("a guest ends with its thread, without a call-out, whoever keeps it")
   func threadEnds() {
-    let kept = Later<RunLoop.Guest>()
+    let kept = Box<RunLoop.Guest?>(nil)
     let log = record { _, loop, log in
       do {
         let guest = try RunLoop.Guest()
@@ -44,7 +45,7 @@ struct GuestEndTests {
       }
     }
     #expect(isReleased)
-    let kept = Later<WeakBox<RunLoop.Guest>>()
+    let kept = Box<WeakBox<RunLoop.Guest>?>(nil)
     onVirtualTime { _, loop in
       kept.value = (try? RunLoop.Guest()).map(WeakBox.init)
       kept.value?.object?.invalidate()
@@ -59,7 +60,7 @@ struct GuestEndTests {
       func live() {
         onNewThread {
           do {
-            let pipe = try Pipe()
+            let pipe = try RawPipe()
             let outer = try RunLoop.Guest()
             outer.loop.watch(pipe.reading)
             outer.service()
@@ -76,10 +77,10 @@ struct GuestEndTests {
         }
       }
       live()
-      let before = openDescriptors()
+      let before = DescriptorCensus()
       for _ in 0..<20 { live() }
-      // What a life leaked, twenty would; one or two are the process's own, which come and go.
-      #expect(openDescriptors() < before + 10)
+      let after = DescriptorCensus()
+      #expect(before.isFollowed(by: after), "\(before); then \(after)")
     }
   }
 
@@ -111,7 +112,7 @@ struct GuestEndTests {
       "descriptors and dates that a guest cannot watch are asked for in every turn",
       arguments: [SystemCall.epollControl, .timerSet])
     func watchFault(call: SystemCall) throws {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       let log = host(signalsDeadlines: true) { _, loop, guest, log in
         loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
         loop.after(.seconds(1 << 30)) { _ in }
@@ -143,9 +144,4 @@ struct GuestEndTests {
     let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
     #expect(text.contains("cannot be run by thread"), "\(text)")
   }
-}
-
-/// How many descriptors this process has open.
-func openDescriptors() -> Int {
-  (0..<1024).count { fcntl($0, F_GETFD) >= 0 }
 }

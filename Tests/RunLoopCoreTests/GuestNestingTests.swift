@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -86,7 +87,7 @@ struct GuestNestingTests {
   // M29
   @Test("while the host runs the loop, the guest's descriptor is quiet, and servicing it is a nested run")
   func serviceInRun() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = host { _, loop, guest, log in
       loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
       guest.turn(log)

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -254,10 +255,4 @@ extension RunLoop.Guest {
 
   /// Whether a host that waits for the descriptor would be told now.
   var isReadable: Bool { isReadableNow(descriptor) }
-}
-
-/// Whether `poll` says so.
-func isReadableNow(_ descriptor: Int32) -> Bool {
-  var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-  return poll(&entry, 1, 0) == 1 && entry.revents == Int16(POLLIN)
 }

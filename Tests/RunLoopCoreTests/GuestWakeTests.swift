@@ -1,7 +1,7 @@
 import CRunLoopSystem
 import Glibc
-import Synchronization
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -19,7 +19,7 @@ struct GuestWakeTests {
     let source: RunLoop.Source
     let port: Port
     let timer: Timer
-    let pipe: Pipe
+    let pipe: RawPipe
   }
 
   private static let reasons: [Reason] = [
@@ -82,7 +82,7 @@ struct GuestWakeTests {
   /// What the turn logs that follows a reason, in which the descriptor was readable; and it is not before and after.
   private func turns(_ reason: Reason, onOwnThread: Bool) -> String {
     let log = host { _, loop, guest, log in
-      guard let pipe = try? Pipe() else { return log.write("no pipe") }
+      guard let pipe = try? RawPipe() else { return log.write("no pipe") }
       let source = RunLoop.Source { log.write("S0") }
       loop.add(source, forMode: .default)
       let items = Items(
@@ -103,7 +103,7 @@ struct GuestWakeTests {
   // R77, M6, M29
   @Test("a descriptor of the mode that is ready, as long as it is")
   func descriptor() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = host { _, loop, guest, log in
       let source = loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
       guest.turn(log)
@@ -130,7 +130,7 @@ struct GuestWakeTests {
   // M29
   @Test("a host that watches by the edge, in a set of its own, is told of each reason")
   func byTheEdge() throws {
-    let pipe = try Pipe()
+    let pipe = try RawPipe()
     let log = host { _, loop, guest, log in
       loop.watch(pipe.reading) { _, _ in log.write("D\(pipe.read())") }
       let edges = EdgeSet(guest.descriptor)
@@ -157,38 +157,43 @@ struct GuestWakeTests {
       do {
         let loop = RunLoop.current
         let guest = try RunLoop.Guest(signalsDeadlines: true)
-        loop.after(.milliseconds(2)) { _ in log.write("T") }
-        guest.turn(log)
-        awaitReadable(guest.descriptor)
-        guest.turn(log)
+        let timer = loop.after(.milliseconds(2)) { _ in log.write("T") }
+        guest.service()
+        while timer.isValid {
+          awaitReadable(guest.descriptor)
+          guest.service()
+        }
         log.write(guest.isReadable ? "readable" : "quiet")
-        let other = loop.after(.milliseconds(1)) { _ in log.write("never") }
+        // What the kernel has armed is what can open the gate.
+        let armed = { log.write(System.isTimerArmed(inSet: guest.descriptor).map { $0 ? "armed" : "idle" } ?? "none") }
+        let other = loop.after(.seconds(3600)) { _ in log.write("never") }
         guest.turn(log)
+        armed()
         loop.keepAlive()
         other.invalidate()
         guest.turn(log)
-        usleep(3000)
+        armed()
         log.write(guest.isReadable ? "readable" : "quiet")
         guest.invalidate()
       } catch {
         log.write("\(error)")
       }
     }
-    #expect(log.text == "| timedOut | T finished quiet | timedOut | timedOut quiet")
+    #expect(log.text == "T quiet | timedOut armed | timedOut idle quiet")
   }
 
   // R120, M2, M29
   @Test("under fire from four threads nothing is lost and nothing is called twice", arguments: [false, true])
   func underFire(signalsDeadlines: Bool) {
     let perThread = 1000
-    let counts = Counts()
-    let loopMade = Later<RunLoop>()
+    let counts = Counter()
+    let loopMade = Box<RunLoop?>(nil)
     let host = startThread {
       guard let guest = try? RunLoop.Guest(signalsDeadlines: signalsDeadlines) else { return false }
       let loop = guest.loop
       loop.keepAlive()
       loopMade.value = loop
-      while counts.total.load(ordering: .relaxed) < 4 * perThread {
+      while counts.value < 4 * perThread {
         var entry = pollfd(fd: guest.descriptor, events: Int16(POLLIN), revents: 0)
         poll(&entry, 1, signalsDeadlines ? -1 : guest.timeoutMilliseconds)
         guest.service()
@@ -198,7 +203,7 @@ struct GuestWakeTests {
     }
     let posters = (0..<4).map { number in
       startThread {
-        while loopMade.value == nil { sched_yield() }
+        waitUntil { loopMade.value != nil }
         guard let loop = loopMade.value else { return }
         for turn in 0..<perThread {
           switch (number + turn) % 3 {
@@ -213,13 +218,8 @@ struct GuestWakeTests {
     }
     for poster in posters { poster.result() }
     #expect(host.result())
-    #expect(counts.total.load(ordering: .relaxed) == 4 * perThread)
+    #expect(counts.value == 4 * perThread)
   }
-}
-
-private final class Counts: Sendable {
-  let total = Atomic<Int>(0)
-  func add() { total.wrappingAdd(1, ordering: .relaxed) }
 }
 
 /// An epoll set in which one descriptor is watched by the edge.
@@ -238,10 +238,4 @@ private final class EdgeSet {
     var event = epoll_event()
     return crl_epoll_wait_milliseconds(epoll, &event, 1, 0) == 1
   }
-}
-
-/// Waits until a descriptor is readable.
-func awaitReadable(_ descriptor: Int32) {
-  var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-  while poll(&entry, 1, -1) != 1 {}
 }

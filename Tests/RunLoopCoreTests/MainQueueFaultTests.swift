@@ -2,6 +2,8 @@
   import Dispatch
   import XCTest
 
+  import TestSupport
+
   @testable import RunLoopCore
   @testable import class RunLoopCore.RunLoop
 
@@ -16,7 +18,7 @@
         loop.stop()
       }
       plan.plan(.eventRead, .fails(EINTR), .fails(EINTR))
-      plan.rule { log.write("\(loop.run(mode: .default, for: Duration.seconds(60)))") }
+      plan.rule { log.write("\(loop.run(mode: .default, for: Duration.unlimited))") }
       observer.invalidate()
       XCTAssertEqual(log.text, "E BT BS BW AW Q X stopped")
       XCTAssertEqual(plan.counts[.eventRead], 3)

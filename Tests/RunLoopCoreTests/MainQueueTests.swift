@@ -1,6 +1,6 @@
 import Dispatch
-import Synchronization
 import XCTest
+import TestSupport
 
 @testable import RunLoopCore
 @testable import class RunLoopCore.RunLoop
@@ -10,7 +10,7 @@ final class MainQueueTests: XCTestCase {
   private let loop = RunLoop.current
 
   /// The logs of a run in the default mode that stops by itself.
-  private func log(for timeout: Duration = .seconds(60), _ setUp: (Log) -> Void) -> String {
+  private func log(for timeout: Duration = .unlimited, _ setUp: (Log) -> Void) -> String {
     let log = Log()
     let observer = loop.observe(log)
     setUp(log)
@@ -90,7 +90,7 @@ final class MainQueueTests: XCTestCase {
   // R8, R111
   func testADrainCountsAsAHandledSource() {
     DispatchQueue.main.async {}
-    XCTAssertEqual(loop.run(mode: .default, for: .seconds(60), returnAfterSourceHandled: true), .handledSource)
+    XCTAssertEqual(loop.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true), .handledSource)
   }
 
   // R109, R110
@@ -102,9 +102,9 @@ final class MainQueueTests: XCTestCase {
           log.write("Q2")
           loop.stop()
         }
-        log.write("\(loop.run(mode: .default, for: .seconds(60)))")
+        log.write("\(loop.run(mode: .default, for: .unlimited))")
         let timer = loop.after(.milliseconds(1)) { _ in log.write("T") }
-        log.write("\(loop.run(mode: .default, for: .seconds(60)))")
+        log.write("\(loop.run(mode: .default, for: .unlimited))")
         timer.invalidate()
       }
     }
@@ -120,7 +120,7 @@ final class MainQueueTests: XCTestCase {
           log.write("Q")
           loop.stop()
         }
-        log.write("\(loop.run(mode: .default, for: .seconds(60)))")
+        log.write("\(loop.run(mode: .default, for: .unlimited))")
         loop.stop()
       }
     }

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -117,8 +118,8 @@ struct NestedRunTests {
   @Test("runs nest as deep as they like")
   func deep() {
     let log = record(observing: nil) { _, loop, log in
-      let source = Later<RunLoop.Source>()
-      let deepest = Later<Int>()
+      let source = Box<RunLoop.Source?>(nil)
+      let deepest = Box<Int?>(nil)
       source.value = loop.signalled {
         let depth = (deepest.value ?? 0) + 1
         deepest.value = depth

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -72,7 +73,7 @@ struct PortInvalidationTests {
     let log = Log()
     let port = TellingPort(log)
     do {
-      let probe = ReleaseProbe { log.write("released \(onNewThread { port.droppedMessages })") }
+      let probe = Token { log.write("released \(onNewThread { port.droppedMessages })") }
       try? port.send(.init(components: [.value(probe)]))
     }
     port.post(2)
@@ -137,7 +138,7 @@ struct PortInvalidationTests {
   func reentrant() {
     let log = Log()
     let port = Port()
-    let second = Later<Port.InvalidationObserver>()
+    let second = Box<Port.InvalidationObserver?>(nil)
     port.observeInvalidation { port in
       log.write("first")
       second.value?.cancel()
@@ -172,7 +173,7 @@ struct PortInvalidationTests {
 /// A port that says when it is told of its end.
 private final class TellingPort: Port, @unchecked Sendable {
   // Sendable: constants.
-  let thread = Later<Int32>()
+  let thread = Box<Int32?>(nil)
   private let log: Log
   private let loop: RunLoop?
 

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -60,7 +61,7 @@ struct PortMessageTests {
   func reply() {
     let log = onNewThread {
       let log = Log()
-      let served = Later<RunLoop>()
+      let served = Box<RunLoop?>(nil)
       let service = Port { _, message in
         log.write("asked\(message.id)")
         try? message.replyPort?.send(.init(id: message.id * 2))

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -93,7 +94,7 @@ struct PortQueueTests {
     let log = Log()
     let port = Port(queueLimit: 1, whenFull: .dropOldest)
     do {
-      let probe = ReleaseProbe {
+      let probe = Token {
         let waiting = onNewThread { port.waitingMessages }
         log.write("released, \(waiting) waiting")
       }

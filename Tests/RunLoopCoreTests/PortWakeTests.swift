@@ -2,6 +2,8 @@
   import Glibc
   import Testing
 
+  import TestSupport
+
   @testable import RunLoopCore
 
   @Suite("What a message costs its sender", .timeLimit(.minutes(5)))
@@ -16,14 +18,14 @@
     // M3
     @Test("a message to a loop that sleeps makes one wake call, however many follow")
     func asleep() throws {
-      let pipe = try Pipe()
+      let pipe = try RawPipe()
       for watches in [false, true] {
         let received = Box(0)
         let isDone = Box(false)
         let port = Port { port, _ in
           received.value += 1
           // The receiver stays awake until all have been sent.
-          while !isDone.value { sched_yield() }
+          waitUntil { isDone.value }
         }
         let running = RunningLoop { loop, _ in
           loop.add(port, forMode: .default)
@@ -32,11 +34,11 @@
         running.loop.awaitSleep(watches ? .epoll : .futex)
         let first = wakeCalls { port.post(1) }
         #expect(first == (watches ? [0, 1] : [1, 0]))
-        while received.value == 0 { sched_yield() }
+        waitUntil { received.value != 0 }
         let others = wakeCalls { for id in 2...100 { port.post(id) } }
         #expect(others == [0, 0])
         isDone.value = true
-        while port.waitingMessages > 0 { sched_yield() }
+        waitUntil { port.waitingMessages == 0 }
         running.loop.stop()
         #expect(running.result() == "stopped")
         #expect(received.value == 100)

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -56,7 +57,7 @@ struct PreconditionTests {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       for _ in 0..<3 { asStranger { $0.run() } }
     }
-    #expect(try complaints(result).count == 1)
+    #expect(complaints(try #require(result).standardErrorContent).count == 1)
   }
 
   // R17
@@ -81,7 +82,7 @@ struct ComplaintTests {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       for _ in 0..<3 { onVirtualTime { _, loop in _ = loop.run(mode: .common, for: Duration.zero) } }
     }
-    #expect(try complaints(result).count == 1)
+    #expect(complaints(try #require(result).standardErrorContent).count == 1)
   }
 
   // R56, R87, R99b, R117, M21
@@ -99,7 +100,7 @@ struct ComplaintTests {
         ended.add(RunLoop.Source {}, forMode: .default)
       }
     }
-    let lines = try complaints(result)
+    let lines = complaints(try #require(result).standardErrorContent)
     #expect(lines.count == 3)
     #expect(Set(lines).count == 3)
   }
@@ -118,7 +119,7 @@ struct ComplaintTests {
         loop.remove(source, forMode: .default)
       }
     }
-    #expect(try complaints(result) == [])
+    #expect(complaints(try #require(result).standardErrorContent) == [])
   }
 }
 
@@ -137,10 +138,4 @@ private func nameThread(_ name: String) {
   guard let file = fopen("/proc/thread-self/comm", "w") else { return }
   fputs(name, file)
   fclose(file)
-}
-
-/// The lines that the loops of a process have written on the standard error.
-private func complaints(_ result: ExitTest.Result?) throws -> [Substring] {
-  String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
-    .split(separator: "\n").filter { $0.hasPrefix("RunLoopKit:") }
 }

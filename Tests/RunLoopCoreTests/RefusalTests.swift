@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -9,7 +10,7 @@ struct RefusalTests {
   func noMode() {
     let log = record(observing: nil) { _, loop, log in
       func refuse() -> Bool {
-        let probe = ReleaseProbe(log)
+        let probe = Token(log)
         return loop.perform(inModes: []) { probe.touch() }
       }
       log.write("\(refuse()) \(loop.statistics.refusals)")

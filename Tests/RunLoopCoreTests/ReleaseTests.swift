@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -42,7 +43,7 @@ struct ReleaseTests {
   @Test("a source's closures are released when the call-out that invalidates it has returned")
   func sourceInCallOut() {
     let log = record(observing: nil) { _, loop, log in
-      let source = Later<RunLoop.Source>()
+      let source = Box<RunLoop.Source?>(nil)
       source.value = loop.signalled(
         holding(log) {
           source.value?.invalidate()
@@ -58,7 +59,7 @@ struct ReleaseTests {
   @Test("a source that another thread invalidates during its call-out is released when that has returned")
   func sourceFromAnotherThread() {
     let log = record(observing: nil) { _, loop, log in
-      let source = Later<RunLoop.Source>()
+      let source = Box<RunLoop.Source?>(nil)
       source.value = loop.signalled(
         holding(log) {
           onNewThread { source.value?.invalidate() }
@@ -73,7 +74,7 @@ struct ReleaseTests {
   @Test("a source's closures outlive its cancel call-outs")
   func cancel() {
     let log = record(observing: nil) { _, loop, log in
-      let held = Later<RunLoop.Source>()
+      let held = Box<RunLoop.Source?>(nil)
       held.value = canceling(log)
       if let source = held.value { loop.add(source, forMode: .default) }
       held.value?.invalidate()
@@ -82,7 +83,7 @@ struct ReleaseTests {
   }
 
   private func canceling(_ log: Log) -> RunLoop.Source {
-    let probe = ReleaseProbe(log)
+    let probe = Token(log)
     return RunLoop.Source(
       cancel: { _, _ in
         log.write("cancelled")
@@ -132,7 +133,7 @@ struct ReleaseTests {
   private func holdingObserver(
     _ log: Log, repeats: Bool = true, _ body: @escaping @Sendable (RunLoop.Observer) -> Void
   ) -> RunLoop.Observer {
-    let probe = ReleaseProbe(log)
+    let probe = Token(log)
     return RunLoop.Observer(activities: .entry, repeats: repeats) { observer, _ in
       probe.touch()
       body(observer)
@@ -141,7 +142,7 @@ struct ReleaseTests {
 
   /// The closure with a probe in it, which says when the closure is released.
   private func holding(_ log: Log, _ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
-    let probe = ReleaseProbe(log)
+    let probe = Token(log)
     return {
       probe.touch()
       body()

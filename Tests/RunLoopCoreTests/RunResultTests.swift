@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -31,7 +32,7 @@ struct RunResultTests {
   @Test("a handled source counts before the timeout, a stop and an empty mode")
   func handledSourceFirst() {
     let log = record { time, loop, log in
-      let source = Later<RunLoop.Source>()
+      let source = Box<RunLoop.Source?>(nil)
       source.value = loop.signalled {
         log.write("S0")
         time.advance(by: .seconds(2))

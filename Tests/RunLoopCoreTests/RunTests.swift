@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -188,7 +189,7 @@ struct RunTests {
   @Test("call-outs find their loop to be the current one")
   func current() {
     let isCurrent = onVirtualTime { _, loop in
-      let found = Later<RunLoop>()
+      let found = Box<RunLoop?>(nil)
       loop.perform { found.value = RunLoop.current }
       loop.run(mode: .default, for: .zero)
       return found.value == loop

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -50,7 +51,7 @@ struct SourceMembershipTests {
   @Test("schedule and cancel are told the loop, and find the source already in or out")
   func arguments() {
     let log = record(observing: nil) { _, loop, log in
-      let source = Later<RunLoop.Source>()
+      let source = Box<RunLoop.Source?>(nil)
       let isIn = { @Sendable in source.value.map { loop.contains($0, forMode: "a") } ?? false }
       let made = RunLoop.Source(
         schedule: { told, _ in log.write("+\(told == loop):\(isIn())") },

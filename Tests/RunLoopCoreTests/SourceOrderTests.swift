@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -71,7 +72,7 @@ struct SourceOrderTests {
   @Test("a source that signals itself stands behind those that were signalled before")
   func behindTheOthers() {
     let log = record(observing: nil) { _, loop, log in
-      let first = Later<RunLoop.Source>()
+      let first = Box<RunLoop.Source?>(nil)
       let second = RunLoop.Source { log.write("b") }
       loop.add(second, forMode: .default)
       first.value = loop.signalled {

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -19,7 +20,7 @@ struct SourceTests {
   @Test("a source that signals itself performs in the next pass, which comes without a sleep")
   func signalsItself() {
     let log = record { time, loop, log in
-      let source = Later<RunLoop.Source>()
+      let source = Box<RunLoop.Source?>(nil)
       source.value = loop.signalled {
         log.write("S0:\(source.value?.isSignalled ?? true)")
         if log.count(of: "S0:false") == 1 { source.value?.signal() }
@@ -113,7 +114,7 @@ struct SourceTests {
   @Test("a source that is signalled in its call-out performs again in a run nested there")
   func reenters() {
     let log = record(observing: nil) { _, loop, log in
-      let source = Later<RunLoop.Source>()
+      let source = Box<RunLoop.Source?>(nil)
       source.value = loop.signalled {
         log.write("S0")
         guard log.count(of: "S0") == 1 else { return }

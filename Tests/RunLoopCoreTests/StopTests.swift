@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -137,7 +138,7 @@ struct StopTests {
   @Test("a stop from another thread ends an endless run")
   func endlessRun() {
     let log = record { _, loop, log in
-      let thread = Later<StartedThread<Void>>()
+      let thread = Box<StartedThread<Void>?>(nil)
       loop.keepAlive()
       loop.once(.beforeWaiting) { thread.value = startThread { loop.stop() } }
       log.write("\(loop.runUntilStopped())")

@@ -1,5 +1,6 @@
 import Synchronization
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -29,7 +30,7 @@ struct StressTests {
     let tally = onNewThread {
       let loop = RunLoop.current
       let tally = Tally()
-      let last = (0..<4).map { _ in Number() }
+      let last = (0..<4).map { _ in Box(0) }
       let sources = (0..<4).map { thread in
         RunLoop.Source {
           tally.note(thread, last[thread].value)
@@ -60,7 +61,7 @@ struct StressTests {
     let tally = onNewThread {
       let loop = RunLoop.current
       let tally = Tally()
-      let isLast = (0..<4).map { _ in Number() }
+      let isLast = (0..<4).map { _ in Box(0) }
       let timers = (0..<4).map { thread in
         loop.every(.seconds(3600), tolerance: .seconds(1), mode: thread % 2 == 0 ? .default : .common) { _ in
           tally.note(thread, isLast[thread].value)
@@ -89,7 +90,7 @@ struct StressTests {
   // R72, R73, R99c, R120
   @Test("items that four threads add, remove and invalidate leave nothing behind")
   func items() {
-    let (scheduled, cancelled) = (Number(), Number())
+    let (scheduled, cancelled) = (Counter(), Counter())
     let leftOver = onNewThread {
       let loop = RunLoop.current
       loop.keepAlive()
@@ -98,7 +99,7 @@ struct StressTests {
         let modes: [RunLoop.Mode] = [.default, .common, "A"]
         for _ in 0..<40 {
           let source = RunLoop.Source(
-            schedule: { _, _ in scheduled.add(1) }, cancel: { _, _ in cancelled.add(1) }, perform: {})
+            schedule: { _, _ in scheduled.add() }, cancel: { _, _ in cancelled.add() }, perform: {})
           let timer = Timer(timeInterval: 0.00005, repeats: true) { _ in }
           let once = Timer(timeInterval: 0.00002, repeats: false) { _ in }
           let observer = RunLoop.Observer(activities: .all, repeats: random.oneIn(2)) { _, _ in }
@@ -253,7 +254,7 @@ struct StressTests {
         RunLoop.current.runUntilStopped()
       }
       isReady.wait(for: 1)
-      let count = Number()
+      let count = Counter()
       if let second = second.value { hop(first, second, count) }
       first.runUntilStopped()
       other.result()
@@ -262,9 +263,9 @@ struct StressTests {
     #expect(hops == 1000)
   }
 
-  private func hop(_ here: RunLoop, _ there: RunLoop, _ count: Number) {
+  private func hop(_ here: RunLoop, _ there: RunLoop, _ count: Counter) {
     there.perform {
-      count.add(1)
+      count.add()
       guard count.value < 1000 else {
         here.stopForGood()
         there.stopForGood()
@@ -327,17 +328,6 @@ private final class Tally: @unchecked Sendable {
     latest[thread] = number
     counts[thread] += 1
   }
-}
-
-private final class Number: Sendable {
-  private let number = Atomic<Int>(0)
-
-  var value: Int {
-    get { number.load(ordering: .acquiring) }
-    set { number.store(newValue, ordering: .releasing) }
-  }
-
-  func add(_ more: Int) { number.wrappingAdd(more, ordering: .acquiringAndReleasing) }
 }
 
 /// A count that a thread can wait for.

@@ -1,5 +1,5 @@
-import Synchronization
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -251,7 +251,7 @@ struct ThreadEndTests {
   func race() {
     for _ in 0..<20 {
       let threads = Box<[StartedThread<Int>]>([])
-      let ran = Counter(0)
+      let ran = Counter()
       let loop = onNewThread {
         let loop = RunLoop.current
         loop.keepAlive()
@@ -271,14 +271,14 @@ struct ThreadEndTests {
   @Test("items may be invalidated by others while it ends")
   func invalidationRace() {
     for _ in 0..<50 {
-      let cancels = Counter(0)
-      let releases = Counter(0)
+      let cancels = Counter()
+      let releases = Counter()
       let threads = Box<[StartedThread<Void>]>([])
       onNewThread {
         let loop = RunLoop.current
         let sources = (0..<4).map { _ in
-          let counted = Released(releases)
-          return RunLoop.Source(cancel: { _, _ in _ = cancels.add() }, perform: { counted.touch() })
+          let counted = Token { releases.add() }
+          return RunLoop.Source(cancel: { _, _ in cancels.add() }, perform: { counted.touch() })
         }
         let timers = (0..<4).map { _ in Timer(timeInterval: 3600, repeats: true) { _ in } }
         for source in sources { loop.add(source, forMode: .default) }
@@ -293,24 +293,4 @@ struct ThreadEndTests {
       #expect(releases.value == 4)
     }
   }
-}
-
-private final class Counter: Sendable {
-  private let count: Atomic<Int>
-
-  init(_ count: Int) { self.count = Atomic(count) }
-
-  func add() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
-
-  var value: Int { count.load(ordering: .relaxed) }
-}
-
-private final class Released: Sendable {
-  private let counter: Counter
-
-  init(_ counter: Counter) { self.counter = counter }
-
-  func touch() {}
-
-  deinit { _ = counter.add() }
 }

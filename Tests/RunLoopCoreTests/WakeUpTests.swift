@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -330,7 +331,7 @@ struct WakeUpTests {
   @Test("a block that another thread posts ends an endless sleep")
   func blockFromAnotherThread() {
     let log = record { _, loop, log in
-      let thread = Later<StartedThread<Void>>()
+      let thread = Box<StartedThread<Void>?>(nil)
       loop.keepAlive()
       loop.once(.beforeWaiting) {
         thread.value = startThread {
@@ -361,14 +362,14 @@ struct WakeUpTests {
   @Test("no wake-up from another thread is lost: each signal is performed")
   func handshake() {
     let log = record(observing: nil) { _, loop, log in
-      let performed = Later<Int>()
+      let performed = Box<Int?>(nil)
       let source = RunLoop.Source {
         let count = (performed.value ?? 0) + 1
         performed.value = count
         if count == 100 { loop.stop() }
       }
       loop.add(source, forMode: .default)
-      let thread = Later<StartedThread<Void>>()
+      let thread = Box<StartedThread<Void>?>(nil)
       loop.add(
         RunLoop.Observer(activities: .beforeWaiting) { _, _ in
           thread.value?.result()

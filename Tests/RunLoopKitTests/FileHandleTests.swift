@@ -3,7 +3,7 @@ import Glibc
 import RunLoopKit
 import Testing
 
-@Suite("File handles that notify on the loop of the thread that asked", .timeLimit(.minutes(1)))
+@Suite("File handles that notify on the loop of the thread that asked", .timeLimit(.minutes(5)))
 struct FileHandleTests {
   @Test("what was read is posted on the thread that asked, in the mode that runs, and ends the run")
   func read() async throws {

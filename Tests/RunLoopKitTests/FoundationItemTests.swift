@@ -1,8 +1,9 @@
 import Foundation
 import RunLoopKit
 import Testing
+import TestSupport
 
-@Suite("Foundation's own timers and ports in our loops", .timeLimit(.minutes(1)))
+@Suite("Foundation's own timers and ports in our loops", .timeLimit(.minutes(5)))
 struct FoundationItemTests {
   @Test("a timer of Foundation's fires in a run of our loop, which is finished when it has")
   func timer() async throws {

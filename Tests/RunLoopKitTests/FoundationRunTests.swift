@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("Foundation's runs", .timeLimit(.minutes(5)))
 struct FoundationRunTests {
@@ -29,10 +30,10 @@ struct FoundationRunTests {
         log.write("\(name)\(loop.run(mode: .default, before: .virtual(100)))")
         time.stamp(log, "@")
       }
-      loop.after(5) { _ in }
+      loop.after(.milliseconds(5)) { _ in }
       run("last timer ")
       let idle = loop.keepAlive()
-      time.at(.milliseconds(10)) { loop.signalled { log.write("S") } }
+      time.at(.milliseconds(10)) { loop.signalled(wakes: true) { log.write("S") } }
       run("source ")
       time.at(.milliseconds(20)) { loop.stop() }
       run("stop ")
@@ -51,7 +52,7 @@ struct FoundationRunTests {
     let log = onVirtualTime { time, loop in
       let log = Log()
       loop.keepAlive()
-      loop.after(5) { _ in time.stamp(log, "T") }
+      loop.after(.milliseconds(5)) { _ in time.stamp(log, "T") }
       time.at(.milliseconds(10)) { loop.perform { time.stamp(log, "B") } }
       time.at(.milliseconds(15)) { loop.wakeUp() }
       log.write("\(loop.run(mode: .default, before: .virtual(20)))")
@@ -74,8 +75,8 @@ struct FoundationRunTests {
         RunLoop.Observer(activities: [.beforeTimers, .beforeWaiting]) { _, activity in
           log.write(activity == .beforeTimers ? "BT" : "BW")
         }, forMode: .default)
-      loop.after(0) { _ in time.stamp(log, "T") }
-      loop.after(9) { _ in log.write("too early") }
+      loop.after(.milliseconds(0)) { _ in time.stamp(log, "T") }
+      loop.after(.milliseconds(9)) { _ in log.write("too early") }
       log.write("\(loop.run(mode: .default, before: date))")
       loop.run(until: date)
       time.stamp(log, "@")
@@ -118,7 +119,7 @@ struct FoundationRunTests {
   func until() {
     let log = onVirtualTime { time, loop in
       let log = Log()
-      loop.after(5, mode: "another mode") { _ in log.write("another mode's") }
+      loop.after(.milliseconds(5), mode: "another mode") { _ in log.write("another mode's") }
       let source = RunLoop.Source { time.stamp(log, "S") }
       loop.add(source, forMode: .default)
       for date in [10, 11, 12] {
@@ -127,7 +128,7 @@ struct FoundationRunTests {
           loop.wakeUp()
         }
       }
-      loop.after(15) { _ in log.write(loop.currentMode?.rawValue ?? "none") }
+      loop.after(.milliseconds(15)) { _ in log.write(loop.currentMode?.rawValue ?? "none") }
       loop.run(until: .virtual(20))
       time.stamp(log, "@")
       time.at(.milliseconds(30)) { source.invalidate() }
@@ -180,7 +181,7 @@ struct FoundationRunTests {
       var turns = 0
       while loop.run(mode: .default, before: .distantFuture) { turns += 1 }
       time.stamp(log, "\(turns) turns @")
-      loop.signalled { log.write("never") }
+      loop.signalled(wakes: true) { log.write("never") }
       loop.run()
       loop.run(until: .distantFuture)
       loop.acceptInput(forMode: .default, before: .distantFuture)
@@ -227,9 +228,9 @@ struct FoundationRunTests {
     let log = onVirtualTime { time, loop in
       let log = Log()
       loop.keepAlive()
-      loop.after(5) { _ in
+      loop.after(.milliseconds(5)) { _ in
         log.write("[")
-        loop.after(3, mode: "inner") { _ in time.stamp(log, "I") }
+        loop.after(.milliseconds(3), mode: "inner") { _ in time.stamp(log, "I") }
         log.write("\(loop.run(mode: "inner", before: .virtual(50)))")
         log.write("]")
         loop.stop()
@@ -246,8 +247,8 @@ struct FoundationRunTests {
   func otherThread() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       onVirtualTime { _, loop in
-        loop.signalled { fatalError("a source was performed") }
-        loop.after(0) { _ in fatalError("a timer was called") }
+        loop.signalled(wakes: true) { fatalError("a source was performed") }
+        loop.after(.milliseconds(0)) { _ in fatalError("a timer was called") }
         for _ in 0..<3 {
           onNewThread {
             loop.run()

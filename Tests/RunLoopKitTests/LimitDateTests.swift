@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("Foundation's questions to a loop", .timeLimit(.minutes(5)))
 struct LimitDateTests {
@@ -34,8 +35,8 @@ struct LimitDateTests {
     let log = onVirtualTime { time, loop in
       let log = Log()
       loop.perform { log.write("B") }
-      loop.signalled { log.write("S1") }
-      loop.signalled { log.write("S2") }
+      loop.signalled(wakes: true) { log.write("S1") }
+      loop.signalled(wakes: true) { log.write("S2") }
       let timer = Timer(fire: .virtual(0), interval: 0.01, repeats: true) { _ in time.stamp(log, "T") }
       loop.add(timer, forMode: .default)
       log.write("| \(loop.limitDate(forMode: .default)?.text ?? "nil") |")
@@ -50,7 +51,7 @@ struct LimitDateTests {
   func limitDateFiresLast() {
     let log = onVirtualTime { _, loop in
       let log = Log()
-      loop.after(0) { _ in log.write("T") }
+      loop.after(.milliseconds(0)) { _ in log.write("T") }
       log.write(loop.limitDate(forMode: .default)?.text ?? "nil")
       return log.text
     }
@@ -93,13 +94,13 @@ struct LimitDateTests {
       loop.acceptInput(forMode: .default, before: .distantFuture)
       time.stamp(log, "empty@")
       loop.keepAlive()
-      loop.after(5) { _ in time.stamp(log, "T") }
-      time.at(.milliseconds(10)) { loop.signalled { time.stamp(log, "S") } }
+      loop.after(.milliseconds(5)) { _ in time.stamp(log, "T") }
+      time.at(.milliseconds(10)) { loop.signalled(wakes: true) { time.stamp(log, "S") } }
       loop.acceptInput(forMode: .default, before: .distantFuture)
       time.stamp(log, "@")
       loop.acceptInput(forMode: .default, before: .virtual(30))
       time.stamp(log, "@")
-      loop.signalled { log.write("S") }
+      loop.signalled(wakes: true) { log.write("S") }
       loop.acceptInput(forMode: .default, before: .distantPast)
       time.stamp(log, "@")
       return log.text

@@ -1,8 +1,8 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
-import Synchronization
 import XCTest
+import TestSupport
 
 // What the public tests of Foundation ask of ports, on the real main thread. Synchronous methods of XCTest run there.
 final class MainThreadPortTests: XCTestCase {
@@ -25,7 +25,7 @@ final class MainThreadPortTests: XCTestCase {
     }
     sender.start()
     while received.value.isEmpty {
-      _ = RunLoop.main.run(mode: .default, for: .seconds(30), returnAfterSourceHandled: true)
+      _ = RunLoop.main.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true)
     }
     try sender.join()
     XCTAssertEqual(received.value, [true])

@@ -1,6 +1,7 @@
 import Foundation
 import RunLoopKit
 import XCTest
+import TestSupport
 
 // What the public tests of Foundation ask of socket ports, on the real main thread. The ports are Foundation's; the loop, the
 // delegate and its messages are ours.

@@ -3,6 +3,7 @@ import RunLoopCore
 import RunLoopKit
 import RunLoopThreads
 import XCTest
+import TestSupport
 
 // What the public tests of Foundation ask of threads, on the real main thread. Synchronous methods of XCTest run there.
 final class MainThreadThreadTests: XCTestCase {
@@ -56,7 +57,7 @@ final class MainThreadThreadTests: XCTestCase {
   // name until it is given one, and takes any, whole; the kernel keeps what fits.
   func testTheMainThreadHasAName() throws {
     let before = Thread.current.name
-    let kernelsName = try System.nameOfMainThread()
+    let kernelsName = System.name(ofThread: getpid())
     defer {
       Thread.current.name = before ?? kernelsName
       Thread.current.name = before
@@ -64,10 +65,10 @@ final class MainThreadThreadTests: XCTestCase {
     XCTAssertNil(before)
     Thread.current.name = "mainThread"
     XCTAssertEqual(Thread.mainThread.name, "mainThread")
-    XCTAssertEqual(try System.nameOfMainThread(), "mainThread")
+    XCTAssertEqual(System.name(ofThread: getpid()), "mainThread")
     Thread.current.name = "12345678901234567890"
     XCTAssertEqual(Thread.current.name, "12345678901234567890")
-    XCTAssertEqual(try System.nameOfMainThread(), "123456789012345")
+    XCTAssertEqual(System.name(ofThread: getpid()), "123456789012345")
   }
 
   func testTheStackIsTold() {
@@ -93,12 +94,5 @@ final class MainThreadThreadTests: XCTestCase {
     dictionary["key"] = "value"
     XCTAssertEqual(Thread.current.threadDictionary["key"] as? String, "value")
     dictionary.removeObject(forKey: "key")
-  }
-}
-
-private enum System {
-  static func nameOfMainThread() throws -> String {
-    try String(contentsOfFile: "/proc/self/task/\(getpid())/comm", encoding: .utf8)
-      .trimmingCharacters(in: .newlines)
   }
 }

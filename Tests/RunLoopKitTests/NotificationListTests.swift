@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @testable import RunLoopFoundation
 
@@ -38,7 +39,7 @@ struct NotificationListTests {
 
   @Test("it behaves as an array does, whatever comes and goes", arguments: [1, 2, 3, 4] as [UInt64])
   func model(seed: UInt64) {
-    var random = Seeded(state: seed)
+    var random = SplitMix64(seed: seed)
     var list = NotificationList()
     var model: [(sequence: UInt64, modes: [RunLoop.Mode])] = []
     let names: [RunLoop.Mode] = ["a", "b", "c", .common]
@@ -86,18 +87,5 @@ struct NotificationListTests {
     #expect(!Sender(one).isSame(as: Sender(other)) && !Sender(one).isSame(as: Sender(nil)))
     #expect(!Sender(1).isSame(as: Sender(1)) && !Sender("a").isSame(as: Sender("a")))
     withExtendedLifetime((one, other)) {}
-  }
-}
-
-/// A random generator with a seed, so that every run makes the same choices.
-private struct Seeded: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return mixed ^ (mixed >> 31)
   }
 }

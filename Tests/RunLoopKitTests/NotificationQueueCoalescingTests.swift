@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("Notification queues: coalescing", .timeLimit(.minutes(5)))
 struct NotificationQueueCoalescingTests {
@@ -177,8 +178,8 @@ struct NotificationQueueCoalescingTests {
   @Test("what is taken out is released at once")
   func released() {
     let text = journal { rig in
-      rig.enqueue("a", from: Witness(rig.journal, "one"), on: .onName)
-      rig.enqueue("a", from: Witness(rig.journal, "two"), on: .onName)
+      rig.enqueue("a", from: Token(rig.journal, "one"), on: .onName)
+      rig.enqueue("a", from: Token(rig.journal, "two"), on: .onName)
       rig.dequeue("a", on: .onName)
       rig.journal.write("dequeued")
     }

@@ -2,10 +2,11 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import XCTest
+import TestSupport
 
 /// What Foundation's own public tests ask of a notification queue, on the real main thread and its default queue.
 final class NotificationQueueMainThreadTests: XCTestCase {
-  private let heard = Journal()
+  private let heard = Log()
   private var tokens: [any NSObjectProtocol] = []
   private var timers: [Timer] = []
 
@@ -125,12 +126,12 @@ final class NotificationQueueMainThreadTests: XCTestCase {
   }
 
   func testAQueueThatItsThreadMadeEndsWithTheThread() {
-    let ended = Journal()
+    let ended = Log()
     final class Watched: NotificationQueue, @unchecked Sendable {
       // Sendable: the witness is, and is constant.
-      private let witness: Witness
-      init(_ journal: Journal) {
-        witness = Witness(journal, "ended")
+      private let witness: Token
+      init(_ journal: Log) {
+        witness = Token(journal, "ended")
         super.init(notificationCenter: NotificationCenter())
       }
     }

@@ -1,6 +1,7 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestSupport
 import Testing
 
 @Suite("Notification queues: modes", .timeLimit(.minutes(5)))

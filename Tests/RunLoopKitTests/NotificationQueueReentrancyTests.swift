@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("Notification queues: re-entrancy", .timeLimit(.minutes(5)))
 struct NotificationQueueReentrancyTests {
@@ -63,7 +64,7 @@ struct NotificationQueueReentrancyTests {
   func releaseInHandler() {
     let text = journal { rig in
       rig.keepAlive()
-      let owner = Later<NotificationQueue>()
+      let owner = Box<NotificationQueue?>(nil)
       owner.value = NotificationQueue(notificationCenter: rig.center)
       for name in ["a", "b", "c"] { owner.value?.enqueue(.named(name), postingStyle: .asap) }
       rig.enqueue("d")
@@ -76,17 +77,12 @@ struct NotificationQueueReentrancyTests {
 
   @Test("the release of a sender may queue and take out")
   func releaseQueues() {
-    final class Sender: Sendable {
-      let body: @Sendable () -> Void
-      init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-      deinit { body() }
-    }
     let text = journal { rig in
       rig.keepAlive()
       for _ in 0..<100 { rig.enqueue("x", modes: ["elsewhere"]) }
       rig.enqueue(
         "a",
-        from: Sender {
+        from: Token {
           rig.enqueue("b")
           rig.dequeue("x", on: .onName)
         })
@@ -172,8 +168,8 @@ struct NotificationQueueReentrancyTests {
 
   @Test("an observer may end its thread: what is left is dropped")
   func exitInHandler() {
-    let journal = Journal()
-    let loop = Later<RunLoop>()
+    let journal = Log()
+    let loop = Box<RunLoop?>(nil)
     let thread = Thread {
       loop.value = RunLoop.current
       let center = NotificationCenter()

@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("Notification queues: when they post", .timeLimit(.minutes(5)))
 struct NotificationQueueTests {
@@ -126,8 +127,8 @@ struct NotificationQueueTests {
   func busySource() {
     let text = journal { rig in
       rig.observeStages()
-      let turns = Journal()
-      let ready = Later<RunLoop.Source>()
+      let turns = Log()
+      let ready = Box<RunLoop.Source?>(nil)
       let source = RunLoop.Source {
         turns.write("x")
         rig.journal.write("S")

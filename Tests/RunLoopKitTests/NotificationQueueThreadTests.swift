@@ -3,6 +3,7 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("Notification queues: threads", .timeLimit(.minutes(5)))
 struct NotificationQueueThreadTests {
@@ -17,9 +18,9 @@ struct NotificationQueueThreadTests {
   @Test("the default queue posts to the default center on its own thread")
   func defaultCenter() {
     let name = Notification.Name("NotificationQueueThreadTests.defaultCenter")
-    let journal = Journal()
+    let journal = Log()
     let threads = onVirtualTime { _, loop in
-      let heard = Later<UInt>()
+      let heard = Box<UInt?>(nil)
       let token = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { _ in
         heard.value = pthread_self()
         journal.write("posted")
@@ -35,20 +36,20 @@ struct NotificationQueueThreadTests {
 
   @Test("a thread's end drops what is queued, counts it, and releases the queue, its center and its notifications")
   func threadEnd() {
-    let journal = Journal()
+    let journal = Log()
     let (loop, queue) = onVirtualTime { _, loop in
       let center = NotificationCenter()
-      _ = center.addObserver(forName: nil, object: nil, queue: nil) { [held = Witness(journal, "center")] _ in
+      _ = center.addObserver(forName: nil, object: nil, queue: nil) { [held = Token(journal, "center")] _ in
         withExtendedLifetime(held) { journal.write("posted") }
       }
       let kept = NotificationQueue(notificationCenter: NotificationCenter())
-      kept.enqueue(.named("a", from: Witness(journal, "kept's")), postingStyle: .asap)
+      kept.enqueue(.named("a", from: Token(journal, "kept's")), postingStyle: .asap)
       let own = NotificationQueue(notificationCenter: center)
       // The thread holds it to its end.
       loop.perform(inModes: ["never"]) { withExtendedLifetime(own) {} }
-      own.enqueue(.named("a", from: Witness(journal, "own")), postingStyle: .whenIdle)
+      own.enqueue(.named("a", from: Token(journal, "own")), postingStyle: .whenIdle)
       own.enqueue(.named("b"), postingStyle: .asap, coalesceMask: [], forModes: [.common, "x"])
-      NotificationQueue.default.enqueue(.named("c", from: Witness(journal, "default")), postingStyle: .asap)
+      NotificationQueue.default.enqueue(.named("c", from: Token(journal, "default")), postingStyle: .asap)
       return (loop, kept)
     }
     #expect(Set(journal.text.split(separator: " ")) == ["center", "kept's", "own", "default"])
@@ -60,7 +61,7 @@ struct NotificationQueueThreadTests {
   func defaultQueueEnds() {
     let queue = onNewThread {
       NotificationQueue.default.enqueue(.named("a"), postingStyle: .asap)
-      return WeakQueue(NotificationQueue.default)
+      return WeakBox(NotificationQueue.default)
     }
     #expect(queue.object == nil)
   }
@@ -71,7 +72,7 @@ struct NotificationQueueThreadTests {
       rig.keepAlive()
       do {
         let queue = NotificationQueue(notificationCenter: rig.center)
-        queue.enqueue(.named("a", from: Witness(rig.journal, "released")), postingStyle: .asap)
+        queue.enqueue(.named("a", from: Token(rig.journal, "released")), postingStyle: .asap)
       }
       rig.run()
       rig.journal.write("\(rig.loop.statistics.droppedNotifications) \(rig.isWatched(.default))")
@@ -83,9 +84,9 @@ struct NotificationQueueThreadTests {
   func releasedElsewhere() {
     let text = journal { rig in
       rig.keepAlive()
-      let owner = Later<NotificationQueue>()
+      let owner = Box<NotificationQueue?>(nil)
       owner.value = NotificationQueue(notificationCenter: rig.center)
-      owner.value?.enqueue(.named("a", from: Witness(rig.journal, "released")), postingStyle: .asap)
+      owner.value?.enqueue(.named("a", from: Token(rig.journal, "released")), postingStyle: .asap)
       owner.value?.enqueue(.named("b"), postingStyle: .whenIdle)
       onNewThread { owner.value = nil }
       rig.journal.write("gone")
@@ -97,7 +98,7 @@ struct NotificationQueueThreadTests {
 
   @Test("a queue belongs to the thread that first uses it, not to the one that made it")
   func bindsAtFirstUse() {
-    let journal = Journal()
+    let journal = Log()
     let center = NotificationCenter()
     _ = center.addObserver(forName: nil, object: nil, queue: nil) { journal.write($0.name.rawValue) }
     let made = NotificationQueue(notificationCenter: center)
@@ -141,7 +142,7 @@ struct NotificationQueueThreadTests {
 
   @Test("a queue whose thread has ended is free for another")
   func rebinds() {
-    let journal = Journal()
+    let journal = Log()
     let center = NotificationCenter()
     _ = center.addObserver(forName: nil, object: nil, queue: nil) { journal.write($0.name.rawValue) }
     let queue = NotificationQueue(notificationCenter: center)
@@ -158,17 +159,12 @@ struct NotificationQueueThreadTests {
 
   @Test("in a thread's last destructors nothing is queued any more, and what is to be posted at once still is")
   func lateDestructors() {
-    let journal = Journal()
+    let journal = Log()
     let center = NotificationCenter()
     _ = center.addObserver(forName: nil, object: nil, queue: nil) { journal.write($0.name.rawValue) }
     let queue = NotificationQueue(notificationCenter: center)
-    final class Last: Sendable {
-      let body: @Sendable () -> Void
-      init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-      deinit { body() }
-    }
     let loop = onVirtualTime { _, loop in
-      let last = Last {
+      let last = Token {
         queue.enqueue(.named("late"), postingStyle: .asap)
         queue.enqueue(.named("now"), postingStyle: .now)
         queue.dequeueNotifications(matching: .named("late"), coalesceMask: .onName)
@@ -185,7 +181,7 @@ struct NotificationQueueThreadTests {
   func contention() {
     for _ in 0..<50 {
       let center = NotificationCenter()
-      let journal = Journal()
+      let journal = Log()
       _ = center.addObserver(forName: nil, object: nil, queue: nil) { journal.write($0.name.rawValue) }
       let queue = NotificationQueue(notificationCenter: center)
       let threads = ["a", "b"].map { name in
@@ -205,11 +201,4 @@ struct NotificationQueueThreadTests {
       #expect(names.dropFirst(20).allSatisfy { $0 != names.first })
     }
   }
-}
-
-/// Does not keep a queue alive.
-private final class WeakQueue: @unchecked Sendable {
-  // Sendable: a weak reference is read and cleared atomically, and written once.
-  private(set) weak var object: NotificationQueue?
-  init(_ queue: NotificationQueue) { object = queue }
 }

@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("The notification of a port's end", .timeLimit(.minutes(5)))
 struct PortNotificationTests {

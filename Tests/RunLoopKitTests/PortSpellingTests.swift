@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("Ports in Foundation's spelling", .timeLimit(.minutes(5)))
 struct PortSpellingTests {

@@ -2,7 +2,7 @@ import Foundation
 import RunLoopKit
 import Testing
 
-@Suite("Streams on our loops", .timeLimit(.minutes(1)))
+@Suite("Streams on our loops", .timeLimit(.minutes(5)))
 struct StreamTests {
   @Test("a delegate is told of the opening, of bytes until it has read them, and of the end, which ends the run")
   func input() async throws {

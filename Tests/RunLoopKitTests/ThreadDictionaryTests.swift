@@ -3,6 +3,7 @@ import RunLoopCore
 import RunLoopKit
 import RunLoopThreads
 import Testing
+import TestSupport
 
 @Suite("The dictionary of a thread", .timeLimit(.minutes(5)))
 struct ThreadDictionaryTests {
@@ -79,7 +80,7 @@ struct ThreadDictionaryTests {
   @Test("a thread that was made by other means has one too, and it ends with it")
   func foreign() {
     let log = Log()
-    onForeignThread {
+    onNewThread {
       let thread = Thread.current
       thread.threadDictionary["probe"] = Probe(log, thread)
       #expect(Thread.current.threadDictionary.count == 1)

@@ -3,6 +3,7 @@ import RunLoopCore
 import RunLoopKit
 import RunLoopThreads
 import Testing
+import TestSupport
 
 // L24: Foundation posts none of these.
 @Suite("The notifications of threads", .timeLimit(.minutes(5)))
@@ -38,11 +39,11 @@ struct ThreadNotificationTests {
   func foreign() {
     let log = Log()
     let listener = listener("foreign", log)
-    onForeignThread {
+    onNewThread {
       log.write("body")
       Thread.current.name = "foreign"
     }
-    onForeignThread {}
+    onNewThread {}
     withExtendedLifetime(listener) {}
     #expect(log.text == expected)
   }
@@ -111,7 +112,7 @@ struct ThreadNotificationTests {
   func multiThreaded() async {
     await #expect(processExitsWith: .success) {
       let log = Log()
-      let starter = onForeignThread { RunLoop.callingThreadID }
+      let starter = onNewThread { RunLoop.callingThreadID }
       let listener = Listener(.NSWillBecomeMultiThreaded) { notification in
         log.write("announced \(notification.object == nil) \(RunLoop.callingThreadID == starter ? "" : "here")")
         // A thread that is started meanwhile is not announced.

@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import RunLoopThreads
+import TestSupport
 import Testing
 
 @Suite("Threads in Foundation's spelling", .timeLimit(.minutes(5)))
@@ -25,9 +26,10 @@ struct ThreadSpellingTests {
     arguments: [1e10, Date.distantFuture.timeIntervalSinceReferenceDate, 1e300])
   func farSleep(seconds: Double) async {
     await #expect(processExitsWith: .exitCode(3)) { [seconds = seconds as Double] in
+      let sleeper = RunLoop.callingThreadID
       Thread.detachNewThread {
-        // Without the sleep, the process would end with success meanwhile.
-        Thread.sleep(forTimeInterval: 0.02)
+        // If the sleep returned, the process would end with success.
+        waitUntil { System.isAsleep(thread: sleeper) }
         exit(3)
       }
       Thread.sleep(until: Date(timeIntervalSinceReferenceDate: seconds))

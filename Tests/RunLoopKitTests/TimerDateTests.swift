@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("The date of a timer by the wall clock", .timeLimit(.minutes(5)))
 struct TimerDateTests {

@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 /// A way in which a timer ends.
 enum TimerEnd: CaseIterable {
@@ -62,7 +63,7 @@ struct TimerReleaseTests {
       let log = Log()
       let timer = Box<Timer?>(nil)
       timer.value = {
-        let carried = OnRelease {
+        let carried = Token {
           timer.value?.fireDate = .distantPast
           log.write("\(timer.value?.isValid ?? true) \(timer.value?.fireDate.text ?? "")")
           log.write("\(loop.nextFireDate(forMode: .default)?.text ?? "none") \(timer.value?.userInfo == nil)")
@@ -112,13 +113,4 @@ struct TimerReleaseTests {
     }
     #expect(log == "T2 same true")
   }
-}
-
-/// Does something when nothing holds it any more.
-private final class OnRelease: Sendable {
-  private let body: @Sendable () -> Void
-
-  init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-
-  deinit { body() }
 }

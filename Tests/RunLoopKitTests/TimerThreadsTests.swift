@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("A timer's date and what it carries, from many threads", .timeLimit(.minutes(5)))
 struct TimerThreadsTests {

@@ -2,6 +2,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("The tolerance of a timer, in Foundation's spelling", .timeLimit(.minutes(5)))
 struct TimerToleranceTests {

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -134,7 +135,7 @@ struct ChildProcessTests {
     let child = spawn("/bin/sh", "-c", "exit 5")
     let source: ChildProcessSource
     do {
-      let probe = Tombstone(log)
+      let probe = Token { log.add("released") }
       source = try ChildProcessSource(process: child) { _, _ in probe.touch() }
     }
     awaitEnd(of: child)
@@ -202,7 +203,7 @@ struct ChildProcessTests {
             for _ in 0..<2 { try loop.add(ChildProcessSource(process: child) { ends.add($1) }, forMode: .default) }
           }
           #expect(DescriptorCensus().count("pidfd") == 20)
-          while ends.count < 40 { loop.run(mode: .default, for: .seconds(60), returnAfterSourceHandled: true) }
+          while ends.count < 40 { loop.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true) }
           #expect(DescriptorCensus().count("pidfd") == 0)
         } catch {
           Issue.record(error)

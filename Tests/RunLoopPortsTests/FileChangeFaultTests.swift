@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -120,7 +121,7 @@ struct FileChangeSequenceTests {
     let other = try FileChangeSource(path: .init(scratch.path)) { witness.add(contentsOf: $1) }
     try loop.add(other, forMode: .default)
     scratch.make("done")
-    while witness.count == 0 { sched_yield() }
+    waitUntil { witness.count > 0 }
     loop.stop()
     thread.join()
     var told: [FileChange] = []
@@ -139,7 +140,7 @@ struct FileChangeSequenceTests {
         do {
           let source: FileChangeSource
           do {
-            let probe = Tombstone(log)
+            let probe = Token { log.add("released") }
             source = try FileChangeSource(path: .init(scratch.path), recursive: true) { source, _ in
               source.invalidate()
               probe.touch()
@@ -151,7 +152,7 @@ struct FileChangeSequenceTests {
           loop.remove(source, forMode: "other")
           #expect(!loop.contains(source, forMode: "other") && loop.contains(source, forMode: .common))
           scratch.make("f")
-          while log.count < 2 { loop.run(mode: .default, for: .seconds(60), returnAfterSourceHandled: true) }
+          while log.count < 2 { loop.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true) }
           #expect(log.all == ["called", "released"])
           #expect(DescriptorCensus().count("inotify") == 0)
           // Those that a loop alone has go with its thread.

@@ -4,9 +4,10 @@ import Testing
 
 @testable import RunLoopCore
 import class RunLoopCore.RunLoop
+import TestSupport
 @testable import RunLoopPorts
 
-@Suite("The ends of message ports", .timeLimit(.minutes(3)))
+@Suite("The ends of message ports", .timeLimit(.minutes(5)))
 struct MessagePortEndTests {
   @Test("a request that is pending when the port goes ends with the reason, in every way of waiting")
   func pending() async throws {
@@ -16,7 +17,7 @@ struct MessagePortEndTests {
     func ask(_ mode: RunLoop.Mode?) -> StartedThread<MessagePortError?> {
       startThread {
         portError { () throws(MessagePortError) in
-          try remote.send(id: 1, receiveTimeout: .seconds(60), replyMode: mode)
+          try remote.send(id: 1, receiveTimeout: .unlimited, replyMode: mode)
         }
       }
     }
@@ -30,18 +31,18 @@ struct MessagePortEndTests {
     let requests = port.requests.makeAsyncIterator()
     var taken: [MessagePort.Request?] = []
     for _ in 0..<5 { taken.append(await requests.next()) }
-    let told = Shared(0)
-    port.observeInvalidation { _ in told.change { $0 += 1 } }
-    try remote.observeInvalidation { _ in told.change { $0 += 10 } }
+    let told = Box(0)
+    port.observeInvalidation { _ in told.update { $0 += 1 } }
+    try remote.observeInvalidation { _ in told.update { $0 += 10 } }
     port.invalidate()
     for thread in threads { #expect(thread.result() == .peerClosed) }
     #expect(await task == .peerClosed)
-    told.wait { $0 == 11 }
+    waitUntil { told.value == 11 }
     #expect(!port.isValid && !remote.isValid)
     #expect(await requests.next() == nil)
     #expect(taken.count == 5)
-    try remote.observeInvalidation { _ in told.change { $0 += 100 } }
-    port.observeInvalidation { _ in told.change { $0 += 1000 } }
+    try remote.observeInvalidation { _ in told.update { $0 += 100 } }
+    port.observeInvalidation { _ in told.update { $0 += 1000 } }
     #expect(told.value == 1111)
     #expect(portError { () throws(MessagePortError) in try remote.send(id: 1) } == .peerClosed)
   }
@@ -49,36 +50,36 @@ struct MessagePortEndTests {
   @Test("a remote port that is invalidated ends its own requests")
   func invalidated() throws {
     let directory = try PortDirectory()
-    let isThere = Shared(false)
-    let mayGo = Shared(false)
+    let isThere = Box(false)
+    let mayGo = Box(false)
     let server = try PortServer(directory) { _ in
       isThere.value = true
-      mayGo.wait { $0 }
+      waitUntil { mayGo.value }
       return nil
     }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     let thread = startThread {
-      portError { () throws(MessagePortError) in try remote.send(id: 1, receiveTimeout: .seconds(60)) }
+      portError { () throws(MessagePortError) in try remote.send(id: 1, receiveTimeout: .unlimited) }
     }
-    isThere.wait { $0 }
+    waitUntil { isThere.value }
     remote.invalidate()
     #expect(thread.result() == .invalid)
     mayGo.value = true
-    while server.port.connections > 0 { sched_yield() }
+    waitUntil { server.port.connections == 0 }
     #expect(server.port.statistics.received == 1)
   }
 
   @Test("messages that were not confirmed are reported, each once, in order")
   func undelivered() throws {
     let directory = try PortDirectory()
-    let lost = Shared<[Int32]>([])
+    let lost = Box<[Int32]>([])
     // Nobody serves it.
     let port = try MessagePort.Local(name: "a", directory: directory.place) { _ in nil }
     let remote = try MessagePort.Remote(
-      name: "a", directory: directory.place, undelivered: { one in lost.change { $0.append(one.id) } })
+      name: "a", directory: directory.place, undelivered: { one in lost.update { $0.append(one.id) } })
     for id in 0..<5 { try remote.send(id: Int32(id)) }
     port.invalidate()
-    lost.wait { $0.count == 5 }
+    waitUntil { lost.value.count == 5 }
     #expect(lost.value == [0, 1, 2, 3, 4])
     #expect(portError { () throws(MessagePortError) in try remote.awaitConfirmations() } == .peerClosed)
     #expect(remote.statistics.undelivered == 5)
@@ -87,11 +88,11 @@ struct MessagePortEndTests {
   @Test("a port that is let go reports what was not confirmed")
   func letGo() throws {
     let directory = try PortDirectory()
-    let lost = Shared<[MessagePort.Undelivered]>([])
+    let lost = Box<[MessagePort.Undelivered]>([])
     let port = try MessagePort.Local(name: "a", directory: directory.place) { _ in nil }
     do {
       let remote = try MessagePort.Remote(
-        name: "a", directory: directory.place, undelivered: { one in lost.change { $0.append(one) } })
+        name: "a", directory: directory.place, undelivered: { one in lost.update { $0.append(one) } })
       try remote.send(id: 4)
     }
     #expect(lost.value == [.init(serial: 1, id: 4, reason: .invalid)])
@@ -109,7 +110,7 @@ struct MessagePortEndTests {
       try? loop.add(remote, forMode: .default)
       let before = loop.contains(remote, forMode: .default)
       port.invalidate()
-      let result = loop.run(mode: .default, for: .seconds(60))
+      let result = loop.run(mode: .default, for: .unlimited)
       return "\(before) \(result) \(remote.isValid) \(loop.contains(remote, forMode: .default))"
     }
     #expect(log == "true finished false false")

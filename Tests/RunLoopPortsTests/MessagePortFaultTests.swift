@@ -2,10 +2,12 @@
   import Glibc
   import Testing
 
+  import TestSupport
+
   @testable import RunLoopCore
   @testable import RunLoopPorts
 
-  @Suite("Message ports when system calls fail", .timeLimit(.minutes(2)))
+  @Suite("Message ports when system calls fail", .timeLimit(.minutes(5)))
   struct MessagePortFaultTests {
     /// A system call that fails, after so many of its kind that succeed.
     struct Failure: Sendable, CustomTestStringConvertible {
@@ -98,14 +100,14 @@
       let remote = try MessagePort.Remote(name: "a", directory: directory.place)
       let bytes = [UInt8](repeating: 1, count: size)
       let actual = failure.during { () throws(MessagePortError) in
-        try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(30))
+        try remote.send(id: 1, bytes: bytes, receiveTimeout: .unlimited)
       }
       #expect(actual == error ?? failure.error)
       #expect(remote.statistics.sent == 0 && remote.state.pending.isEmpty)
       let oneWay = failure.during { () throws(MessagePortError) in try remote.send(id: 1, bytes: bytes) }
       #expect(oneWay == error ?? failure.error)
       #expect(remote.state.unconfirmed.count == 0)
-      #expect(try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(30))?.bytes == bytes)
+      #expect(try remote.send(id: 1, bytes: bytes, receiveTimeout: .unlimited)?.bytes == bytes)
       #expect(server.port.statistics.received == 1)
     }
 
@@ -120,7 +122,7 @@
       let server = try PortServer(directory)
       let remote = try MessagePort.Remote(name: "a", directory: directory.place)
       let error = Failure(call: call, number: number).during { () throws(MessagePortError) in
-        try remote.send(id: 1, bytes: [1], receiveTimeout: .seconds(30))
+        try remote.send(id: 1, bytes: [1], receiveTimeout: .unlimited)
       }
       #expect(error == nil)
       #expect(server.port.statistics.replies == 1)
@@ -133,7 +135,7 @@
       let remote = try MessagePort.Remote(name: "a", directory: directory.place)
       let failure = Failure(call: .receiveMessage, number: ENOMEM)
       let error = failure.during { () throws(MessagePortError) in
-        try remote.send(id: 1, bytes: [1], receiveTimeout: .seconds(30))
+        try remote.send(id: 1, bytes: [1], receiveTimeout: .unlimited)
       }
       #expect(error == failure.error)
       #expect(!remote.isValid)
@@ -182,11 +184,11 @@
         plan.plan(.accept, .fails(EMFILE), nil, .fails(EMFILE), nil)
         plan.plan(.duplicate, .fails(EMFILE))
         return (0..<3).map { _ in
-          let isOver = Shared(false)
+          let isOver = Box(false)
           let asking = startThread { () -> MessagePortError? in
             defer { isOver.value = true }
             return portError { () throws(MessagePortError) in
-              try MessagePort.Remote(name: "a", directory: directory.place).send(id: 1, receiveTimeout: .seconds(30))
+              try MessagePort.Remote(name: "a", directory: directory.place).send(id: 1, receiveTimeout: .unlimited)
             }
           }
           plan.rule { while !isOver.value { RunLoop.current.run(mode: .default, for: .milliseconds(10)) } }
@@ -201,8 +203,8 @@
     private func serveHere(
       _ directory: PortDirectory, _ failure: Failure, bytes: Int
     ) -> (error: MessagePortError?, isServing: Bool, statistics: MessagePort.Local.Statistics) {
-      let isReady = Shared(false)
-      let hasEnded = Shared(false)
+      let isReady = Box(false)
+      let hasEnded = Box(false)
       let server = startThread { () -> MessagePort.Local.Statistics in
         guard
           let port = try? MessagePort.Local(
@@ -219,12 +221,12 @@
         }
         return port.statistics
       }
-      isReady.wait { $0 }
+      waitUntil { isReady.value }
       func ask() -> MessagePortError? {
         portError { () throws(MessagePortError) in
           let remote = try MessagePort.Remote(name: "a", directory: directory.place)
           return try remote.send(
-            id: 1, bytes: [UInt8](repeating: 1, count: bytes), receiveTimeout: .seconds(30))
+            id: 1, bytes: [UInt8](repeating: 1, count: bytes), receiveTimeout: .unlimited)
         }
       }
       let error = ask()

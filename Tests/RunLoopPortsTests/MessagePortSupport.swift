@@ -1,6 +1,7 @@
 import CRunLoopSystem
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopPorts
@@ -40,28 +41,12 @@ final class PortDirectory: Sendable {
   }
 }
 
-/// Something that several threads share.
-final class Shared<Value: Sendable>: @unchecked Sendable {
-  // Sendable: guarded by the lock.
-  private let lock = Lock()
-  private var stored: Value
-  init(_ value: Value) { stored = value }
-  var value: Value {
-    get { lock.withLock { stored } }
-    set { lock.withLock { stored = newValue } }
-  }
-  func change(_ body: (inout Value) -> Void) { lock.withLock { body(&stored) } }
-
-  /// Waits, without a limit of its own, until a condition holds.
-  func wait(until condition: (Value) -> Bool) { while !condition(value) { sched_yield() } }
-}
-
 /// A local port, served by a loop on a thread of its own until this object goes.
 final class PortServer: Sendable {
   let port: MessagePort.Local
   let loop: RunLoop
   private let thread: StartedThread<Bool>
-  private let isOver = Shared(false)
+  private let isOver = Box(false)
 
   init(
     _ directory: PortDirectory, name: String = "a", limits: MessagePort.Limits = .init(),
@@ -71,17 +56,17 @@ final class PortServer: Sendable {
     let port = try MessagePort.Local(
       name: name, directory: directory.place, limits: limits, accepts: accepts, handler: handler)
     self.port = port
-    let made = Shared<RunLoop?>(nil)
+    let made = Box<RunLoop?>(nil)
     let isOver = isOver
     thread = startThread {
       let loop = RunLoop.current
       loop.add(RunLoop.Source {}, forMode: .default)
       try? loop.add(port, forMode: .default)
       made.value = loop
-      while !isOver.value { loop.run(mode: .default, for: .seconds(60)) }
+      while !isOver.value { loop.run(mode: .default, for: .unlimited) }
       return true
     }
-    made.wait { $0 != nil }
+    waitUntil { made.value != nil }
     loop = try #require(made.value)
   }
 
@@ -146,31 +131,4 @@ func packet(_ frame: MessageFrame, _ payload: [UInt8] = []) -> [UInt8] {
   var header = [UInt8](repeating: 0, count: MessageFrame.size)
   header.withUnsafeMutableBytes { frame.encode(into: $0) }
   return header + payload
-}
-
-/// Two ends of a pipe, to see whether all copies of the writing one are closed.
-struct TestPipe {
-  let reading: Int32
-  let writing: Int32
-
-  init() throws {
-    var ends: [Int32] = [0, 0]
-    try #require(pipe(&ends) == 0)
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    reading = ends[0]
-    writing = ends[1]
-  }
-
-  /// Waits for the end of what is read: every copy of the writing end is closed.
-  func awaitEnd() -> Bool {
-    var byte: UInt8 = 0
-    while true {
-      let answer = read(reading, &byte, 1)
-      if answer == 0 {
-        close(reading)
-        return true
-      }
-      if answer < 0, errno != EINTR { return false }
-    }
-  }
 }

@@ -1,21 +1,22 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopPorts
 
-@Suite("Message ports", .timeLimit(.minutes(2)))
+@Suite("Message ports", .timeLimit(.minutes(5)))
 struct MessagePortTests {
   @Test("a request is received on the loop's thread and its reply comes back to a thread that blocks")
   func request() throws {
     let directory = try PortDirectory()
-    let thread = Shared<Int32>(0)
+    let thread = Box<Int32>(0)
     let server = try PortServer(directory) { request in
       thread.value = RunLoop.callingThreadID
       return MessagePort.Reply([UInt8(truncatingIfNeeded: request.id)] + request.bytes)
     }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
-    let reply = try remote.send(id: 7, bytes: [1, 2], receiveTimeout: .seconds(30))
+    let reply = try remote.send(id: 7, bytes: [1, 2], receiveTimeout: .unlimited)
     #expect(reply?.bytes == [7, 1, 2])
     #expect(thread.value == server.loop.threadID)
     #expect(remote.peer.process == getpid())
@@ -27,7 +28,7 @@ struct MessagePortTests {
     let directory = try PortDirectory()
     let server = try PortServer(directory) { _ in nil }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
-    #expect(try remote.send(id: 7, receiveTimeout: .seconds(30), replyMode: keeps ? "reply" : nil) == nil)
+    #expect(try remote.send(id: 7, receiveTimeout: .unlimited, replyMode: keeps ? "reply" : nil) == nil)
     #expect(server.port.statistics.received == 1)
   }
 
@@ -35,13 +36,13 @@ struct MessagePortTests {
   func replyMode() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory)
-    let log = Shared<[String]>([])
+    let log = Box<[String]>([])
     let reply = onNewThread { () -> [UInt8]? in
       let loop = RunLoop.current
-      loop.perform(inModes: ["reply"]) { log.change { $0.append("reply mode") } }
-      loop.perform(inModes: [.default]) { log.change { $0.append("default mode") } }
+      loop.perform(inModes: ["reply"]) { log.update { $0.append("reply mode") } }
+      loop.perform(inModes: [.default]) { log.update { $0.append("default mode") } }
       guard let remote = try? MessagePort.Remote(name: "a", directory: directory.place) else { return nil }
-      return try? remote.send(id: 1, bytes: [5], receiveTimeout: .seconds(30), replyMode: "reply")?.bytes
+      return try? remote.send(id: 1, bytes: [5], receiveTimeout: .unlimited, replyMode: "reply")?.bytes
     }
     #expect(reply == [5])
     #expect(log.value == ["reply mode"])
@@ -51,9 +52,9 @@ struct MessagePortTests {
   @Test("messages of one sender are received in order, whatever their sizes")
   func order() throws {
     let directory = try PortDirectory()
-    let received = Shared<[String]>([])
+    let received = Box<[String]>([])
     let server = try PortServer(directory) { request in
-      received.change { $0.append("\(request.id):\(request.bytes.count)") }
+      received.update { $0.append("\(request.id):\(request.bytes.count)") }
       return nil
     }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
@@ -61,7 +62,7 @@ struct MessagePortTests {
     for (id, size) in [0, 1, limit, limit + 1, 1 << 20, 3].enumerated() {
       try remote.send(id: Int32(id), bytes: [UInt8](repeating: 7, count: size))
     }
-    try remote.awaitConfirmations(timeout: .seconds(60))
+    try remote.awaitConfirmations(timeout: .unlimited)
     #expect(received.value == ["0:0", "1:1", "2:\(limit)", "3:\(limit + 1)", "4:\(1 << 20)", "5:3"])
     #expect(remote.statistics == .init(sent: 6, confirmed: 6))
     #expect(server.port.statistics.received == 6)
@@ -74,7 +75,7 @@ struct MessagePortTests {
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     var bytes = [UInt8](repeating: 0, count: size)
     for index in bytes.indices { bytes[index] = UInt8(truncatingIfNeeded: index &* 31 >> 3) }
-    let reply = try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(60))
+    let reply = try remote.send(id: 1, bytes: bytes, receiveTimeout: .unlimited)
     #expect(reply?.bytes == bytes.reversed())
     #expect(server.port.isValid)
   }
@@ -84,17 +85,17 @@ struct MessagePortTests {
     let directory = try PortDirectory()
     let log = onNewThread { () -> [String] in
       let loop = RunLoop.current
-      let log = Shared<[String]>([])
+      let log = Box<[String]>([])
       guard
         let port = try? MessagePort.Local(
           name: "a", directory: directory.place,
           handler: { request in
-            log.change { $0.append("\(request.id)") }
+            log.update { $0.append("\(request.id)") }
             return nil
           }), let remote = try? MessagePort.Remote(name: "a", directory: directory.place)
       else { return [] }
       func places() {
-        log.change { $0.append("\(loop.contains(port, forMode: "m")) \(loop.contains(port, forMode: .common))") }
+        log.update { $0.append("\(loop.contains(port, forMode: "m")) \(loop.contains(port, forMode: .common))") }
       }
       try? loop.addCommonMode("common")
       places()
@@ -102,19 +103,19 @@ struct MessagePortTests {
       try? loop.add(port, forMode: "m")
       places()
       _ = try? remote.send(id: 1)
-      log.change { $0.append("\(loop.run(mode: .default, for: .zero))") }
+      log.update { $0.append("\(loop.run(mode: .default, for: .zero))") }
       // The connection, and then the message.
-      for _ in 0..<2 { loop.run(mode: "m", for: .seconds(30), returnAfterSourceHandled: true) }
+      for _ in 0..<2 { loop.run(mode: "m", for: .unlimited, returnAfterSourceHandled: true) }
       loop.remove(port, forMode: "m")
       places()
-      log.change { $0.append("\(loop.run(mode: "m", for: .seconds(30)))") }
+      log.update { $0.append("\(loop.run(mode: "m", for: .unlimited))") }
       try? loop.add(port, forMode: .common)
       places()
       _ = try? remote.send(id: 2)
-      loop.run(mode: "common", for: .seconds(30), returnAfterSourceHandled: true)
+      loop.run(mode: "common", for: .unlimited, returnAfterSourceHandled: true)
       port.invalidate()
       places()
-      log.change { $0.append("\(loop.run(mode: "common", for: .seconds(30)))") }
+      log.update { $0.append("\(loop.run(mode: "common", for: .unlimited))") }
       return log.value
     }
     #expect(
@@ -144,10 +145,10 @@ struct MessagePortTests {
     let inner = try PortServer(directory, name: "b") { MessagePort.Reply($0.bytes + [2]) }
     let outer = try PortServer(directory) { request in
       guard let remote = try? MessagePort.Remote(name: "b", directory: directory.place) else { return nil }
-      return (try? remote.send(id: 1, bytes: request.bytes, receiveTimeout: .seconds(30), replyMode: "inner")) ?? nil
+      return (try? remote.send(id: 1, bytes: request.bytes, receiveTimeout: .unlimited, replyMode: "inner")) ?? nil
     }
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
-    #expect(try remote.send(id: 1, bytes: [1], receiveTimeout: .seconds(30))?.bytes == [1, 2])
+    #expect(try remote.send(id: 1, bytes: [1], receiveTimeout: .unlimited)?.bytes == [1, 2])
     #expect(inner.port != outer.port)
   }
 
@@ -162,7 +163,7 @@ struct MessagePortTests {
         for turn in 0..<200 {
           let bytes = [UInt8(thread), UInt8(turn)]
           let mode: RunLoop.Mode? = thread % 2 == 0 ? nil : "reply"
-          let reply = try? remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(60), replyMode: mode)
+          let reply = try? remote.send(id: 1, bytes: bytes, receiveTimeout: .unlimited, replyMode: mode)
           if reply?.bytes == bytes { right += 1 }
         }
         return right

@@ -1,6 +1,7 @@
 import CRunLoopSystem
 import Glibc
 import RunLoopCore
+import TestSupport
 import Testing
 
 @testable import RunLoopPorts
@@ -35,7 +36,7 @@ struct SignalSequenceTests {
     try loop.add(witness, forMode: .default)
     for number in 1...10 {
       kill(getpid(), signal)
-      while seen.all.reduce(0, +) < number { sched_yield() }
+      waitUntil { seen.all.reduce(0, +) >= number }
     }
     witness.invalidate()
     loop.stop()

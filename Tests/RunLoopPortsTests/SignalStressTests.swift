@@ -2,6 +2,7 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -31,7 +32,7 @@ struct SignalStressTests {
         }
         loop.run { counts[0].all.reduce(0, +) >= 1000 && counts[1].all.reduce(0, +) >= 1000 }
         for thread in threads { thread.join() }
-        while counts[2].all.reduce(0, +) < 1000 { sched_yield() }
+        waitUntil { counts[2].all.reduce(0, +) >= 1000 }
         #expect(counts.map { $0.all.reduce(0, +) } == [1000, 1000, 1000])
         for source in sources { source.invalidate() }
         #expect(crl_signal_is_handled(signal) == 0)
@@ -116,11 +117,4 @@ struct SignalStressTests {
       exit(0)
     }
   }
-}
-
-/// `fork`, which Swift does not show.
-func forkProcess() -> pid_t {
-  typealias Fork = @convention(c) () -> pid_t
-  guard let symbol = dlsym(nil, "fork") else { preconditionFailure("no fork") }
-  return unsafeBitCast(symbol, to: Fork.self)()
 }

@@ -1,5 +1,6 @@
 import Glibc
 import RunLoopCore
+import TestSupport
 import Testing
 
 /// What the tests of signals, child processes and file changes have in common.
@@ -51,10 +52,8 @@ enum SourceRig {
       made.add(loop)
       loop.runUntilStopped()
     }
-    while true {
-      if let loop = made.all.first { return (thread, loop) }
-      sched_yield()
-    }
+    waitUntil { made.count > 0 }
+    return (thread, made.all[0])
   }
 }
 
@@ -62,7 +61,7 @@ extension RunLoop {
   /// Runs until something is so.
   func run(_ mode: Mode = .default, until isDone: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) {
     while !isDone() {
-      let result = run(mode: mode, for: .seconds(120), returnAfterSourceHandled: true)
+      let result = run(mode: mode, for: .unlimited, returnAfterSourceHandled: true)
       if result != .handledSource, !isDone() {
         Issue.record("nothing came: \(result)", sourceLocation: sourceLocation)
         return
@@ -89,20 +88,4 @@ final class Notes<Element: Sendable>: @unchecked Sendable {
   var all: [Element] { lock.withLock { stored } }
 
   var count: Int { lock.withLock { stored.count } }
-}
-
-/// Whether the thread sanitizer watches, which keeps signals back until a thread makes a call, at most one of each number.
-let isSanitizedForThreads = dlsym(nil, "__tsan_init") != nil
-
-/// Notes when it is released.
-final class Tombstone: Sendable {
-  private let notes: Notes<String>
-
-  init(_ notes: Notes<String>) {
-    self.notes = notes
-  }
-
-  func touch() {}
-
-  deinit { notes.add("released") }
 }

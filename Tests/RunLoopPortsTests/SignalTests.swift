@@ -2,6 +2,7 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -173,7 +174,7 @@ struct SignalTests {
       do {
         let source: SignalSource
         do {
-          let probe = Tombstone(log)
+          let probe = Token { log.add("released") }
           source = try SignalSource(signal: signal) { source, _ in
             source.invalidate()
             probe.touch()
@@ -201,7 +202,7 @@ struct SignalTests {
     let signal = testSignal(7)
     SourceRig.onThread { loop in
       do {
-        let probe = Tombstone(log)
+        let probe = Token { log.add("released") }
         try loop.add(
           SignalSource(signal: signal) { _, _ in
             probe.touch()

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -127,7 +128,7 @@ struct SocketConnectionTests {
   @Test("addresses of both ends are those of the other")
   func addresses() {
     let log = onSocketLoop { loop, log in
-      let accepted = SocketBox<Socket?>(nil)
+      let accepted = Box<Socket?>(nil)
       let listener = try ListeningSocket(at: .loopback(port: 0)) { _, event in
         if case .accepted(let socket) = event { accepted.value = socket }
         loop.stop()
@@ -164,7 +165,7 @@ struct SocketConnectionTests {
   func idleTimeout() throws {
     let (one, other) = try socketPair()
     let log = onVirtualTime { time, loop in
-      let log = SocketLog()
+      let log = Log()
       let milliseconds: @Sendable () -> Int64 = { time.now.nanoseconds / 1_000_000 }
       var options = Socket.Options()
       options.idleTimeout = .milliseconds(50)
@@ -276,7 +277,7 @@ struct SocketConnectionTests {
       }
       log.write("\(isPeerClosed(other))")
       _ = write(other, "x", 1)
-      loop.run(mode: .default, for: .seconds(10), returnAfterSourceHandled: true)
+      loop.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true)
       log.write("\(isPeerClosed(other))")
     }
     // The loop has ended with its thread.
@@ -289,9 +290,9 @@ struct SocketConnectionTests {
 /// Asks a socket when a handler that holds this is called, and when it is released.
 private final class SocketAsker: Sendable {
   private let socket: Socket
-  private let log: SocketLog
+  private let log: Log
 
-  init(_ socket: Socket, _ log: SocketLog) {
+  init(_ socket: Socket, _ log: Log) {
     self.socket = socket
     self.log = log
   }
@@ -304,9 +305,9 @@ private final class SocketAsker: Sendable {
 /// The same of a stream.
 private final class StreamAsker: Sendable {
   private let stream: ByteStream
-  private let log: SocketLog
+  private let log: Log
 
-  init(_ stream: ByteStream, _ log: SocketLog) {
+  init(_ stream: ByteStream, _ log: Log) {
     self.stream = stream
     self.log = log
   }

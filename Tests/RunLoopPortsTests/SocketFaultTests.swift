@@ -3,6 +3,8 @@
   import RunLoopCore
   import Testing
 
+  import TestSupport
+
   @testable import RunLoopPorts
 
   @Suite("System calls of sockets that fail", .timeLimit(.minutes(5)))
@@ -69,7 +71,7 @@
             socket.shutDown(.write)
           }
         }
-        let peer = SocketBox<Socket?>(nil)
+        let peer = Box<Socket?>(nil)
         if call == .streamRead {
           listener.handler = { _, event in
             guard case .accepted(let socket) = event else { return }
@@ -151,7 +153,7 @@
         }
         try loop.add(listener, forMode: .default)
         let socket = try Socket(connectingTo: listener.address)
-        let (plan, passes) = (FaultPlan(), SocketBox(0))
+        let (plan, passes) = (FaultPlan(), Box(0))
         plan.plan(.accept, .fails(number))
         loop.add(RunLoop.Observer(activities: .beforeTimers) { _, _ in passes.value += 1 }, forMode: .default)
         _ = plan.rule { loop.runUntilStopped() }

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -25,7 +26,7 @@ struct SocketHostTests {
       loop.add(RunLoop.Source {}, forMode: .default)
       log.write("\(loop.run(mode: .default, for: .milliseconds(5)))")
       loop.add(RunLoop.Source {}, forMode: "a")
-      log.write("\(loop.run(mode: "a", for: .seconds(60)))")
+      log.write("\(loop.run(mode: "a", for: .unlimited))")
     }
     #expect(log == "asked timedOut 127.0.0.1:80 true a stopped")
   }
@@ -56,7 +57,7 @@ struct SocketHostTests {
   @Test("no more threads look hosts up than the limit, and none stays")
   func bounded() {
     let log = onSocketLoop { loop, log in
-      let answers = SocketBox(0)
+      let answers = Box(0)
       for _ in 0..<40 {
         HostResolver.resolve("localhost", port: 1, on: loop) { _ in
           answers.value += 1
@@ -68,7 +69,7 @@ struct SocketHostTests {
       log.write("\(answers.value) \((1...HostResolver.threadLimit).contains(HostWorkers.shared.peak))")
     }
     #expect(log == "40 true")
-    while HostWorkers.shared.threadCount > 0 { sched_yield() }
+    waitUntil { HostWorkers.shared.threadCount == 0 }
   }
 
   @Test("tasks may wait for a lookup")

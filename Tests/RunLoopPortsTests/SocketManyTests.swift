@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -26,7 +27,7 @@ struct SocketManyTests {
 private func echoThousand() -> String {
   onSocketLoop { loop, log in
     let count = 1000
-    let (echoes, ends) = (SocketBox(0), SocketBox(0))
+    let (echoes, ends) = (Box(0), Box(0))
     let listener = try loop.listen { socket, event in
       if case .received(let bytes) = event { _ = try? socket.write(bytes) }
       if case .ended = event { socket.shutDown(.write) }

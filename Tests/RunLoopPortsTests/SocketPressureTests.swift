@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -15,7 +16,7 @@ struct SocketPressureTests {
       options.highWater = 64 * 1024
       options.lowWater = 16 * 1024
       let piece = [UInt8](repeating: 7, count: 10_000)
-      let (written, most, received) = (SocketBox(0), SocketBox(0), SocketBox(0))
+      let (written, most, received) = (Box(0), Box(0), Box(0))
       let fill: @Sendable (Socket) throws -> Void = { socket in
         var goesOn = true
         while goesOn, written.value < total {
@@ -79,7 +80,7 @@ struct SocketPressureTests {
   func echo() {
     let total = 4 << 20
     let log = onSocketLoop { loop, log in
-      let most = SocketBox(0)
+      let most = Box(0)
       var listening = ListeningSocket.Options()
       listening.accepted.highWater = 32 * 1024
       listening.accepted.lowWater = 8 * 1024
@@ -95,7 +96,7 @@ struct SocketPressureTests {
       }
       var options = Socket.Options()
       options.highWater = 2 * total
-      let received = SocketBox(0)
+      let received = Box(0)
       let client = try loop.connect(listener.address, options: options) { socket, event in
         if case .received(let bytes) = event { received.value += bytes.count }
         if case .ended = event { loop.stop() }
@@ -157,7 +158,7 @@ struct SocketPressureTests {
       socket.pauseReading()
       _ = write(other, "x", 1)
       hangUp(other)
-      let passes = SocketBox(0)
+      let passes = Box(0)
       loop.add(RunLoop.Observer(activities: .beforeTimers) { _, _ in passes.value += 1 }, forMode: .default)
       loop.run(mode: .default, for: .milliseconds(20))
       log.write("\(passes.value < 5)")

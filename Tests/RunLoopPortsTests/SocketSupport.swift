@@ -1,48 +1,23 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
-/// What the call-outs of a test write down, in order.
-final class SocketLog: @unchecked Sendable {
-  // Sendable: guarded by the lock.
-  private let lock = Lock()
-  private var entries: [String] = []
-
-  func write(_ entry: String) { lock.withLock { entries.append(entry) } }
-  func count(of entry: String) -> Int { lock.withLock { entries.count { $0 == entry } } }
-  /// All entries, one space between.
-  var text: String { lock.withLock { entries.joined(separator: " ") } }
-}
-
-/// A variable that call-outs share.
-final class SocketBox<Value: Sendable>: @unchecked Sendable {
-  // Sendable: guarded by the lock.
-  private let lock = Lock()
-  private var stored: Value
-
-  init(_ value: Value) { stored = value }
-
-  var value: Value {
-    get { lock.withLock { stored } }
-    set { lock.withLock { stored = newValue } }
-  }
-}
-
 /// Runs `body` on a new thread with its loop, on the system's clock, and gives what was logged.
-func onSocketLoop(_ body: @escaping @Sendable (RunLoop, SocketLog) throws -> Void) -> String {
+func onSocketLoop(_ body: @escaping @Sendable (RunLoop, Log) throws -> Void) -> String {
   onNewThread {
-    let log = SocketLog()
+    let log = Log()
     do { try body(RunLoop.current, log) } catch { log.write("threw \(error)") }
     return log.text
   }
 }
 
 /// The same on virtual time: a pair of Unix sockets is ready at once, so a run that times out has served all that there is.
-func onVirtualSocketLoop(_ body: @escaping @Sendable (RunLoop, SocketLog) throws -> Void) -> String {
+func onVirtualSocketLoop(_ body: @escaping @Sendable (RunLoop, Log) throws -> Void) -> String {
   onVirtualTime { _, loop in
-    let log = SocketLog()
+    let log = Log()
     do { try body(loop, log) } catch { log.write("threw \(error)") }
     return log.text
   }

@@ -1,6 +1,7 @@
 import Glibc
 import RunLoopCore
 import Testing
+import TestSupport
 
 @testable import RunLoopPorts
 
@@ -10,20 +11,16 @@ private final class SocketThread: Sendable {
   private let thread: StartedThread<Void>
 
   init() {
-    let made = SocketBox<RunLoop?>(nil)
+    let made = Box<RunLoop?>(nil)
     thread = startThread {
       let loop = RunLoop.current
       loop.add(RunLoop.Source {}, forMode: .default)
       made.value = loop
       loop.runUntilStopped()
     }
-    while true {
-      if let loop = made.value {
-        self.loop = loop
-        break
-      }
-      sched_yield()
-    }
+    waitUntil { made.value != nil }
+    guard let loop = made.value else { preconditionFailure("the thread has no loop") }
+    self.loop = loop
   }
 
   func stop() {
@@ -59,6 +56,15 @@ struct SocketTaskTests {
     try await accepting.send([7])
     #expect(try await client.receive() == [7])
     next.stop()
+  }
+
+  /// A socket that a loop of another thread serves, and the descriptor of its peer.
+  private func servedSocket() throws -> (thread: SocketThread, socket: Socket, peer: Int32) {
+    let thread = SocketThread()
+    let (one, other) = try socketPair()
+    let socket = try Socket(takingOver: one)
+    try thread.loop.add(socket, forMode: .default)
+    return (thread, socket, other)
   }
 
   private func failure(of body: () async throws -> Void) async -> SocketError? {
@@ -115,10 +121,7 @@ struct SocketTaskTests {
 
   @Test("a task that is cancelled stops waiting, and nothing is lost")
   func cancelled() async throws {
-    let thread = SocketThread()
-    let (one, other) = try socketPair()
-    let socket = try Socket(takingOver: one)
-    try thread.loop.add(socket, forMode: .default)
+    let (thread, socket, other) = try servedSocket()
     let waiting = Task { try await socket.receive() }
     waiting.cancel()
     #expect(try await waiting.value == nil)
@@ -131,10 +134,7 @@ struct SocketTaskTests {
 
   @Test("a task that is refused and cancelled leaves alone the one that waits")
   func cancelledAside() async throws {
-    let thread = SocketThread()
-    let (one, other) = try socketPair()
-    let socket = try Socket(takingOver: one)
-    try thread.loop.add(socket, forMode: .default)
+    let (thread, socket, other) = try servedSocket()
     let waiting = Task { try await socket.receive() }
     while !socket.lock.withLock({ socket.reader != nil }) { await Task.yield() }
     await #expect(throws: SocketError.busy) { try await cancelledTask { try await socket.receive() } }
@@ -168,10 +168,7 @@ struct SocketTaskTests {
 
   @Test("a task may ask for more bytes than there can be")
   func greedy() async throws {
-    let thread = SocketThread()
-    let (one, other) = try socketPair()
-    let socket = try Socket(takingOver: one)
-    try thread.loop.add(socket, forMode: .default)
+    let (thread, socket, other) = try servedSocket()
     _ = write(other, "x", 1)
     #expect(try await socket.receive(atMost: .max) == [120])
     socket.invalidate()
@@ -181,10 +178,7 @@ struct SocketTaskTests {
 
   @Test("an error reaches the task that waits, and whoever comes later finds the socket closed")
   func errors() async throws {
-    let thread = SocketThread()
-    let (one, other) = try socketPair()
-    let socket = try Socket(takingOver: one)
-    try thread.loop.add(socket, forMode: .default)
+    let (thread, socket, other) = try servedSocket()
     let waiting = Task { try await socket.receive() }
     while !socket.lock.withLock({ socket.reader != nil }) { await Task.yield() }
     await #expect(throws: SocketError.busy) { try await socket.receive() }

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -119,7 +120,7 @@ struct DeadlockTests {
     // than threads, so that there never is a circle.
     let ring = try (0..<count).map { _ in try ResidentThread() }
     let failures = Box<[any Error]>([])
-    let gates = (0..<tokens).map { _ in Gate() }
+    let gates = (0..<tokens).map { _ in Latch() }
     for (token, gate) in gates.enumerated() {
       try ring[token].perform { pass(ring, from: token, rounds: rounds, failures, gate) }
     }
@@ -132,7 +133,7 @@ struct DeadlockTests {
   }
 }
 
-private func pass(_ ring: [ResidentThread], from: Int, rounds: Int, _ failures: Box<[any Error]>, _ done: Gate) {
+private func pass(_ ring: [ResidentThread], from: Int, rounds: Int, _ failures: Box<[any Error]>, _ done: Latch) {
   guard rounds > 0 else { return done.open() }
   let next = (from + 1) % ring.count
   do {

@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -171,7 +172,7 @@ struct ExecutorTests {
   func callOuts() throws {
     let thread = try ResidentThread()
     let pinned = Pinned(thread)
-    let done = Gate()
+    let done = Latch()
     try thread.perform(afterDelay: .zero) {
       pinned.assumeIsolated { _ = $0.bump() }
       let source = RunLoop.Source {
@@ -269,7 +270,7 @@ private actor Nesting {
         log.write("timer")
         loop.stop()
       }, forMode: .default)
-    loop.run(mode: .default, for: .seconds(30))
+    loop.run(mode: .default, for: .unlimited)
   }
 }
 
@@ -372,7 +373,7 @@ struct LateJobTests {
   func endlessJobs() async throws {
     let thread = try ResidentThread()
     let isOver = Box(false)
-    let begun = Gate()
+    let begun = Latch()
     let task = Task(executorPreference: thread) {
       begun.open()
       while !isOver.value { await Task.yield() }
@@ -458,18 +459,26 @@ struct ExecutorSleepTests {
 
   @Test("a task that sleeps when its thread ends wakes all the same")
   func threadEnds() async throws {
+    var span: Duration = .milliseconds(5)
+    // Again with a longer sleep, until one has outlasted its thread.
+    while try await !outlasts(span) { span *= 2 }
+  }
+
+  /// Whether a sleep of a task was not over when its thread was; the task has gone on in either case.
+  private func outlasts(_ span: Duration) async throws -> Bool {
     let thread = try ResidentThread(name: "sleeps")
     let loop = thread.runLoop
-    let isAwake = Atomic<Bool>(false)
+    let isAwake = Box(false)
     let sleeper = Task(executorPreference: thread) {
-      try await Task.sleep(for: .milliseconds(200))
-      isAwake.store(true, ordering: .releasing)
+      try await Task.sleep(for: span)
+      isAwake.value = true
     }
-    while loop.nextDeadline(forMode: .default) == nil, !isAwake.load(ordering: .acquiring) { await Task.yield() }
+    while loop.nextDeadline(forMode: .default) == nil, !isAwake.value { await Task.yield() }
     thread.stop()
     _ = await thread.finished()
+    let wasOver = isAwake.value
     try await sleeper.value
-    let woke = isAwake.load(ordering: .acquiring)
-    #expect(woke)
+    #expect(isAwake.value)
+    return !wasOver
   }
 }

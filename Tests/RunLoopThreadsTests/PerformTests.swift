@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -107,13 +108,16 @@ struct PerformTests {
   @Test("delayed work runs in the order of its dates")
   func delayed() throws {
     let log = Log()
-    let done = Gate()
+    let done = Latch()
     let thread = Thread.running()
-    try thread.perform(afterDelay: .milliseconds(2)) {
-      log.write("later")
-      done.open()
+    // Both are there before the thread looks for either.
+    try thread.performAndWait {
+      try thread.perform(afterDelay: .milliseconds(2)) {
+        log.write("later")
+        done.open()
+      }
+      try thread.perform(afterDelay: .zero) { log.write("now") }
     }
-    try thread.perform(afterDelay: .zero) { log.write("now") }
     done.wait()
     #expect(log.text == "now later")
     try thread.stopLoop()
@@ -126,7 +130,7 @@ struct PerformTests {
     let token = try thread.perform(afterDelay: .seconds(-1), inModes: ["a"]) { log.write("a") }
     try thread.performAndWait { log.write("default") }
     #expect(token.state == .pending)
-    _ = try thread.performAndWait { RunLoop.current.run(mode: "a", for: .seconds(10)) }
+    _ = try thread.performAndWait { RunLoop.current.run(mode: "a", for: .unlimited) }
     #expect(log.text == "default a" && token.state == .ran)
     try thread.stopLoop()
   }

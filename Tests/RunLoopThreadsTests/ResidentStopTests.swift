@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -82,7 +83,7 @@ struct ResidentStopTests {
   func nestedRuns() throws {
     let results = Box<[RunLoop.RunResult]>([])
     let thread = try ResidentThread()
-    let inner = Gate()
+    let inner = Latch()
     let note = { @Sendable (result: RunLoop.RunResult) in results.update { $0.append(result) } }
     try thread.perform {
       let loop = RunLoop.current

@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -96,7 +97,7 @@ struct ResidentThreadTests {
   @Test("delayed work runs, and can be cancelled")
   func delayed() throws {
     let log = Log()
-    let done = Gate()
+    let done = Latch()
     let thread = try ResidentThread()
     let cancelled = try thread.perform(afterDelay: .zero, inModes: ["never"]) { log.write("cancelled") }
     let never = try thread.perform(afterDelay: .seconds(1000)) { log.write("never") }

@@ -1,5 +1,6 @@
 import Synchronization
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -109,11 +110,11 @@ struct RuleTests {
     }
     hold.begun.wait()
     // Work that is given up runs what its captures do when they go.
-    let token = UseAtEnd { use("cancelled") }
+    let token = Token { use("cancelled") }
     let cancelled = try thread.perform { [token] in token.touch() }
-    let second = UseAtEnd { use("given up") }
+    let second = Token { use("given up") }
     try thread.perform(inModes: ["never"]) { [second] in second.touch() }
-    let third = UseAtEnd { use("not due") }
+    let third = Token { use("not due") }
     try thread.perform(afterDelay: .seconds(1000)) { [third] in third.touch() }
     withExtendedLifetime((consume token, consume second, consume third)) {}
     cancelled.cancel()
@@ -124,7 +125,7 @@ struct RuleTests {
     box.value = nil
     #expect(log.text == "work cancelled not due given up stop")
     #expect(throws: ThreadError.self) {
-      let refused = UseAtEnd { log.write("refused") }
+      let refused = Token { log.write("refused") }
       try thread.perform { [refused] in refused.touch() }
     }
     #expect(log.text.hasSuffix("refused"))
@@ -132,7 +133,7 @@ struct RuleTests {
 
   @Test("T7: work that is added during a pass gets a pass")
   func workInPass() throws {
-    let done = Gate()
+    let done = Latch()
     let thread = try ResidentThread()
     try thread.perform {
       _ = try? thread.perform {
@@ -183,15 +184,4 @@ struct RuleTests {
     let thread = try ResidentThread(configuration: .init(processors: [1023]))
     #expect(thread.thread.refusals == [.processors([1023], 22)])
   }
-}
-
-/// Does something when nothing holds it any more.
-private final class UseAtEnd: Sendable {
-  private let use: @Sendable () -> Void
-
-  init(_ use: @escaping @Sendable () -> Void) { self.use = use }
-
-  func touch() {}
-
-  deinit { use() }
 }

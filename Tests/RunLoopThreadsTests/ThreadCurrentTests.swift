@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -20,7 +21,7 @@ struct ThreadCurrentTests {
   @Test("a thread that was made by other means has one object, which executes and ends with it")
   func foreign() throws {
     let object = try #require(
-      onForeignThread {
+      onNewThread {
         let thread = Thread.current
         #expect(thread === Thread.current && thread.isExecuting && !thread.isMainThread && !thread.isFinished)
         #expect(thread.runLoop === RunLoop.current)
@@ -33,7 +34,7 @@ struct ThreadCurrentTests {
 
   @Test("a loop that a foreign thread has made before is its object's")
   func foreignLoop() {
-    let same = onForeignThread {
+    let same = onNewThread {
       let loop = RunLoop.current
       return Thread.current.runLoop === loop && RunLoop.current === loop
     }
@@ -43,9 +44,9 @@ struct ThreadCurrentTests {
   @Test("a foreign thread takes work as any other")
   func foreignWork() throws {
     let box = Box<Thread?>(nil)
-    let made = Gate()
+    let made = Latch()
     let runner = Thread.started {
-      _ = onForeignThread {
+      onNewThread {
         box.value = Thread.current
         RunLoop.current.add(Port(), forMode: .default)
         made.open()
@@ -65,7 +66,7 @@ struct ThreadCurrentTests {
 
   @Test("the object of a foreign thread goes with it")
   func foreignReleased() throws {
-    let object = try #require(onForeignThread { WeakBox(Thread.current) })
+    let object = onNewThread { WeakBox(Thread.current) }
     #expect(object.object == nil)
   }
 
@@ -73,13 +74,13 @@ struct ThreadCurrentTests {
   func main() {
     #expect(Thread.main === Thread.mainThread && Thread.main.isMainThread && Thread.main.isExecuting)
     #expect(Thread.main.runLoop === RunLoop.main)
-    #expect(onForeignThread { Thread.main.isMainThread && Thread.current !== Thread.main } == true)
+    #expect(onNewThread { Thread.main.isMainThread && Thread.current !== Thread.main } == true)
   }
 
   @Test("after the end of its object a thread is given one that has finished, and nothing is left behind")
   func lateDestructor() throws {
     let seen = Late.seen
-    _ = onForeignThread {
+    onNewThread {
       _ = Thread.current
       Late.install()
     }

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -142,7 +143,7 @@ struct ThreadExitTests {
   func foreignHook() {
     Hook.install()
     let log = Log()
-    _ = onForeignThread { _ = Thread.current.attachment { log } }
+    onNewThread { _ = Thread.current.attachment { log } }
     #expect(log.text == "hook on itself, loop alive")
   }
 
@@ -167,7 +168,7 @@ struct ThreadExitTests {
   func keyOrder() async {
     // In a process in which a foreign thread's loop comes first.
     await #expect(processExitsWith: .success) {
-      _ = onForeignThread { RunLoop.current }
+      _ = onNewThread { RunLoop.current }
       Hook.install()
       let log = Log()
       let thread = Thread { _ = RunLoop.current }
@@ -258,7 +259,7 @@ struct ThreadJoinTests {
   @Test("two threads cannot join each other")
   func cycle() throws {
     let first = Box<Thread?>(nil)
-    let begin = Gate()
+    let begin = Latch()
     let errors = Box<[ThreadError]>([])
     let other = Thread {
       begin.wait()

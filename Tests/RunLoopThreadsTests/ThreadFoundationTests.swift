@@ -1,4 +1,5 @@
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -9,7 +10,7 @@ struct ThreadFoundationTests {
   func detached() throws {
     let resident = try ResidentThread()
     #expect(try !resident.performAndWait { Thread.isMainThread })
-    let gate = Gate()
+    let gate = Latch()
     Thread.detachNewThread { gate.open() }
     gate.wait()
   }

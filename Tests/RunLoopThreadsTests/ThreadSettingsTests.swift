@@ -1,6 +1,7 @@
 import CRunLoopSystem
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import TestSupport
 
 @testable import RunLoopCore
 @testable import RunLoopThreads
@@ -70,7 +71,7 @@ struct ThreadTests {
   @Test("the object goes with the last reference after the thread has finished")
   func released() throws {
     let hold = Hold()
-    let end: Gate = Gate()
+    let end: Latch = Latch()
     let object = Box<WeakBox<Thread>?>(nil)
     do {
       let thread = EndingThread { hold.occupy() }
@@ -177,7 +178,7 @@ private final class BlockThenHold: Thread, @unchecked Sendable {
 
 private final class EndingThread: Thread, @unchecked Sendable {
   // Sendable: written before the start.
-  var end = Gate()
+  var end = Latch()
 
   deinit { end.open() }
 }

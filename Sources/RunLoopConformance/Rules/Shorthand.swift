@@ -1,16 +1,5 @@
 // What the catalogue's programs are written with.
 
-/// Core Foundation's bits of an observer's activities.
-enum Stages {
-  static let entry: UInt = 1
-  static let beforeTimers: UInt = 2
-  static let beforeSources: UInt = 4
-  static let beforeWaiting: UInt = 32
-  static let afterWaiting: UInt = 64
-  static let exit: UInt = 128
-  static let all: UInt = 231
-}
-
 extension ModeName {
   static let main = ModeName.mode(0)
   static let other = ModeName.mode(1)
@@ -40,13 +29,6 @@ extension [Action] {
   static func adds(_ items: Item...) -> [Action] { items.map { .add($0, .main) } }
 }
 
-extension Body {
-  /// Does this at its first call, and nothing later.
-  static func once(_ actions: Action...) -> Body { Body([actions]) }
-  /// Does this at every call.
-  static func always(_ actions: Action...) -> Body { Body(afterwards: actions) }
-}
-
 extension ObserverPlan {
   /// Sees every stage, and does nothing.
   static let ofAll = ObserverPlan(activities: Stages.all)
@@ -54,10 +36,6 @@ extension ObserverPlan {
   static let ofRuns = ObserverPlan(activities: Stages.entry | Stages.exit)
   /// Sees the wait.
   static let ofWait = ObserverPlan(activities: Stages.beforeWaiting | Stages.afterWaiting)
-
-  static func at(_ activities: UInt, repeats: Bool = true, order: Int = 0, _ body: Body = Body()) -> ObserverPlan {
-    ObserverPlan(activities: activities, repeats: repeats, order: order, body: body)
-  }
 }
 
 extension SourcePlan {

@@ -1,15 +1,9 @@
 import RunLoopConformance
 import Testing
 
-/// Core Foundation's bits.
-enum Activities {
-  static let entry: UInt = 1
-  static let beforeTimers: UInt = 2
-  static let beforeSources: UInt = 4
-  static let beforeWaiting: UInt = 32
-  static let afterWaiting: UInt = 64
-  static let exit: UInt = 128
-  static let all: UInt = 0x0FFF_FFFF
+extension Stages {
+  /// What Core Foundation calls all activities, with bits that mean nothing.
+  static let everything: UInt = 0x0FFF_FFFF
 }
 
 extension Action {
@@ -25,20 +19,9 @@ extension Action {
   static let watch = Action.add(.observer(0), .mode(0))
 }
 
-extension Body {
-  /// Does this at its first call, and nothing later.
-  static func once(_ actions: Action...) -> Body { Body([actions]) }
-  /// Does this at every call.
-  static func always(_ actions: Action...) -> Body { Body(afterwards: actions) }
-}
-
 extension ObserverPlan {
   /// Watches everything and does nothing.
-  static let watcher = ObserverPlan(activities: Activities.all)
-
-  static func at(_ activities: UInt, repeats: Bool = true, order: Int = 0, _ body: Body = Body()) -> ObserverPlan {
-    ObserverPlan(activities: activities, repeats: repeats, order: order, body: body)
-  }
+  static let watcher = ObserverPlan(activities: Stages.everything)
 }
 
 extension Log {

@@ -1,4 +1,4 @@
-import Synchronization
+import TestSupport
 
 @testable import RunLoopCore
 
@@ -37,32 +37,4 @@ extension RunLoop {
     for _ in 0..<messages { try? port.send(Port.Message()) }
     return port
   }
-}
-
-/// A variable for what a call-out needs and is made only after it.
-final class Later<Value: Sendable>: Sendable {
-  private let stored = Mutex<Value?>(nil)
-
-  var value: Value? {
-    get { stored.withLock { $0 } }
-    set { stored.withLock { $0 = newValue } }
-  }
-}
-
-/// Says when it is released.
-final class ReleaseProbe: Sendable {
-  private let released: @Sendable () -> Void
-
-  init(_ released: @escaping @Sendable () -> Void) {
-    self.released = released
-  }
-
-  convenience init(_ log: Log, _ entry: String = "released") {
-    self.init { log.write(entry) }
-  }
-
-  /// Is there to be called from the closure that is to hold the probe.
-  func touch() {}
-
-  deinit { released() }
 }

@@ -1,3 +1,5 @@
+import TestSupport
+
 @testable import RunLoopCore
 
 extension VirtualTime {
@@ -28,42 +30,4 @@ extension Timer {
     self.init(
       deadline: Tick(milliseconds: milliseconds).instant, interval: interval, tolerance: tolerance, block: block)
   }
-}
-
-/// Writes to a log when nothing holds it any more.
-final class Token: Sendable {
-  private let log: Log
-  private let entry: String
-
-  init(_ log: Log, _ entry: String = "released") {
-    self.log = log
-    self.entry = entry
-  }
-
-  /// Keeps the token alive to here.
-  func touch() {}
-
-  deinit { log.write(entry) }
-}
-
-/// Keeps something for several threads or call-outs.
-final class Box<Value: Sendable>: @unchecked Sendable {
-  // Sendable: guarded by the lock.
-  private let lock = Lock()
-  private var stored: Value
-
-  init(_ value: Value) { stored = value }
-
-  var value: Value {
-    get { lock.withLock { stored } }
-    set { lock.withLock { stored = newValue } }
-  }
-}
-
-/// Does not keep what it names alive.
-final class WeakBox<Object: AnyObject & Sendable>: @unchecked Sendable {
-  // Sendable: a weak reference is read and cleared atomically, and written once.
-  private(set) weak var object: Object?
-
-  init(_ object: Object) { self.object = object }
 }

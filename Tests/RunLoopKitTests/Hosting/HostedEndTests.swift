@@ -3,8 +3,8 @@ import Foundation
 import Glibc
 import RunLoopCore
 import RunLoopKit
-import Synchronization
 import Testing
+import TestSupport
 
 @Suite("The beginning and the end of serving Core Foundation", .timeLimit(.minutes(5)))
 struct HostedEndTests {
@@ -52,7 +52,7 @@ struct HostedEndTests {
         rig.loop.stopServingCoreFoundation()
         foundationTimer(after: 0) { _ in rig.write("never") }
         rig.detach {
-          while !rig.loop.isWaiting { usleep(100) }
+          waitUntil { rig.loop.isWaiting }
           rig.loop.perform {
             rig.write("B")
             rig.loop.stop()
@@ -131,7 +131,7 @@ struct HostedEndTests {
   // R115, R117, M33
   @Test("it ends with the thread, whether Foundation's loop of the thread is kept or not")
   func threadEnds() {
-    let kept = Later<HostedRig>()
+    let kept = Box<HostedRig?>(nil)
     for _ in 0..<20 {
       let log = hosted { rig in
         kept.value = rig
@@ -151,14 +151,14 @@ struct HostedEndTests {
   // R115, M33
   @Test("a destructor of the thread's data may still run our loop")
   func lateRun() {
-    let log = Journal()
+    let log = Log()
     onNewThread {
       var key = pthread_key_t()
       pthread_key_create(&key) { pointer in
         guard let pointer else { return }
-        let log = Unmanaged<Journal>.fromOpaque(pointer).takeRetainedValue()
+        let log = Unmanaged<Log>.fromOpaque(pointer).takeRetainedValue()
         foundationTimer(after: 0.001) { _ in log.write("F") }
-        log.write("\(RunLoop.current.run(mode: .default, for: Duration.seconds(30)))")
+        log.write("\(RunLoop.current.run(mode: .default, for: Duration.unlimited))")
       }
       pthread_setspecific(key, Unmanaged.passRetained(log).toOpaque())
       do { try RunLoop.current.serveCoreFoundation() } catch { log.write("\(error)") }
@@ -175,8 +175,8 @@ struct HostedEndTests {
         let log = hosted { rig in
           rig.keepAlive("other")
           // A timer of Foundation's is never released, nor is what its block has.
-          let fired = Counted(.max) {}
-          foundationTimer(after: 0) { _ in fired.count() }
+          let fired = Counter()
+          foundationTimer(after: 0) { _ in fired.add() }
           rig.run()
           rig.write("\(fired.value)")
           rig.run("other", for: .zero)
@@ -187,10 +187,10 @@ struct HostedEndTests {
         #expect(log == "finished 1 timedOut timedOut")
       }
       live()
-      let before = openDescriptors()
+      let before = DescriptorCensus()
       for _ in 0..<20 { live() }
-      // What a life leaked, twenty would; one or two are the process's own, which come and go.
-      #expect(openDescriptors() < before + 10)
+      let after = DescriptorCensus()
+      #expect(before.isFollowed(by: after), "\(before); then \(after)")
     }
   }
 
@@ -205,7 +205,7 @@ struct HostedEndTests {
         if child == 0 {
           let loop = RunLoop.current
           loop.perform { loop.stop() }
-          let isWell = !loop.isServingCoreFoundation && loop.run(mode: .default, for: Duration.seconds(10)) == .stopped
+          let isWell = !loop.isServingCoreFoundation && loop.run(mode: .default, for: Duration.unlimited) == .stopped
           _exit(isWell ? 0 : 1)
         }
         var status: Int32 = 0
@@ -218,22 +218,3 @@ struct HostedEndTests {
     }
   }
 }
-
-/// How many descriptors this process has open.
-private func openDescriptors() -> Int {
-  (0..<1024).count { fcntl($0, F_GETFD) >= 0 }
-}
-
-/// What a loop's method that can fail says is the matter; nil: nothing.
-private func failure(of body: () throws(RunLoopError) -> Void) -> RunLoopError? {
-  do throws(RunLoopError) {
-    try body()
-    return nil
-  } catch {
-    return error
-  }
-}
-
-/// Glibc's module does not let Swift see it.
-@_silgen_name("fork")
-private func forkProcess() -> pid_t

@@ -4,8 +4,8 @@ import FoundationNetworking
 import Glibc
 import RunLoopCore
 import RunLoopKit
-import Synchronization
 import Testing
+import TestSupport
 
 /// What Foundation schedules on the thread's run loop, served while ours runs.
 @Suite("Foundation's objects on a loop that serves Core Foundation", .timeLimit(.minutes(5)))
@@ -78,7 +78,7 @@ struct HostedFoundationTests {
       client.schedule(pair.one)
       rig.whenAsleep { _ in pair.write("hello") }
       rig.detach {
-        while !rig.text.contains("hello") || !rig.loop.isWaiting { usleep(100) }
+        waitUntil { rig.text.contains("hello") && rig.loop.isWaiting }
         pair.endWriting()
       }
       rig.loop.run()

@@ -4,8 +4,8 @@ import Foundation
 import Glibc
 import RunLoopCore
 import RunLoopKit
-import Synchronization
 import XCTest
+import TestSupport
 
 /// On the real main thread, where the main dispatch queue is.
 final class HostedMainThreadTests: XCTestCase {
@@ -57,7 +57,7 @@ final class HostedMainThreadTests: XCTestCase {
 
   // R110, R112, M33
   func testServingMayBeginAndEndInABlockOfTheMainQueue() {
-    let rig = Journal()
+    let rig = Log()
     let loop = RunLoop.current
     DispatchQueue.main.async {
       do { try loop.serveCoreFoundation() } catch { rig.write("\(error)") }
@@ -94,10 +94,10 @@ final class HostedMainThreadTests: XCTestCase {
         loop.stopServingCoreFoundation()
       }
       if number.isMultiple(of: 3) {
-        XCTAssertEqual(loop.run(mode: .default, for: .seconds(30), returnAfterSourceHandled: true), .handledSource)
+        XCTAssertEqual(loop.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true), .handledSource)
       }
     }
-    while order.numbers.count < 20 { loop.run(mode: .default, for: .seconds(30), returnAfterSourceHandled: true) }
+    while order.numbers.count < 20 { loop.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true) }
     XCTAssertEqual(order.numbers, Array(0..<20))
   }
 
@@ -177,10 +177,10 @@ private func isMainThread() -> Bool { Foundation.Thread.isMainThread }
 
 /// The order in which blocks came.
 private final class Order: Sendable {
-  private let entries = Mutex<[(number: Int, isMain: Bool)]>([])
-  func append(_ number: Int) { entries.withLock { $0.append((number, isMainThread())) } }
-  var numbers: [Int] { entries.withLock { $0.map(\.number) } }
-  var wasMain: Bool { entries.withLock { $0.allSatisfy(\.isMain) } }
+  private let entries = Box<[(number: Int, isMain: Bool)]>([])
+  func append(_ number: Int) { entries.update { $0.append((number, isMainThread())) } }
+  var numbers: [Int] { entries.value.map(\.number) }
+  var wasMain: Bool { entries.value.allSatisfy(\.isMain) }
 }
 
 /// Hears a notification until it is let go.

@@ -3,6 +3,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("Runs in the call-outs of both loops", .timeLimit(.minutes(5)))
 struct HostedNestingTests {
@@ -35,7 +36,7 @@ struct HostedNestingTests {
     let pipe = try RawPipe()
     let log = hosted { rig in
       let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in
-        rig.write("D\(pipe.read())")
+        rig.write("D\(pipe.read().first ?? 0)")
         source.invalidate()
         rig.loop.stop()
       }
@@ -78,7 +79,7 @@ struct HostedNestingTests {
     let pipe = try RawPipe()
     let log = hosted { rig in
       let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in
-        rig.write("D\(pipe.read())")
+        rig.write("D\(pipe.read().first ?? 0)")
         source.invalidate()
         rig.loop.stop()
       }
@@ -105,20 +106,20 @@ struct HostedNestingTests {
   func theirsInTheirs() {
     let log = hosted { rig in
       rig.keepAlive()
-      let runs = Counted(.max) {}
+      let runs = Counter()
       foundationTimer(after: 0.001) { _ in
         rig.loop.perform {
           rig.write("B")
           rig.loop.stop()
         }
         // As `Process.waitUntilExit` does.
-        let isOver = Later<Bool>()
+        let isOver = Box<Bool?>(nil)
         foundationTimer(after: 0.05) { _ in
           rig.write("F")
           isOver.value = true
         }
         while isOver.value == nil {
-          runs.count()
+          runs.add()
           _ = Foundation.RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.02))
         }
         rig.write("|")

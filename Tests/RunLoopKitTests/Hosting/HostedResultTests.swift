@@ -3,6 +3,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 @Suite("What Core Foundation's loop has handled, and our results", .timeLimit(.minutes(5)))
 struct HostedResultTests {
@@ -47,7 +48,7 @@ struct HostedResultTests {
       foundationTimer(after: 0.001) { _ in
         rig.write("F")
         rig.detach {
-          while !CFRunLoopIsWaiting(rig.cf) { usleep(100) }
+          waitUntil { CFRunLoopIsWaiting(rig.cf) }
           CFRunLoopPerformBlock(rig.cf, cfMode(.default)) {
             rig.write("CB")
             rig.loop.stop()
@@ -84,9 +85,9 @@ struct HostedResultTests {
       rig.keepAlive()
       rig.loop.add(Timer(timeInterval: 0.001, repeats: false) { _ in rig.write("T") }, forMode: .default)
       rig.detach {
-        while !rig.text.contains("T") || !rig.loop.isWaiting { usleep(100) }
+        waitUntil { rig.text.contains("T") && rig.loop.isWaiting }
         rig.loop.perform { rig.write("B") }
-        while !rig.text.contains("B") || !rig.loop.isWaiting { usleep(100) }
+        waitUntil { rig.text.contains("B") && rig.loop.isWaiting }
         rig.loop.perform(inModes: ["other"]) {}
         rig.loop.stop()
       }
@@ -122,7 +123,7 @@ struct HostedResultTests {
   @Test("a loop that always has work of its own serves Core Foundation's too")
   func busy() {
     let log = hosted { rig in
-      let ours = Later<RunLoop.Source>()
+      let ours = Box<RunLoop.Source?>(nil)
       let source = RunLoop.Source { ours.value?.signal() }
       ours.value = source
       rig.loop.add(source, forMode: .default)

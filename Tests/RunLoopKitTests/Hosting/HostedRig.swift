@@ -2,66 +2,55 @@ import CoreFoundation
 import Foundation
 import RunLoopCore
 import RunLoopKit
-import Synchronization
+import TestSupport
 
 /// A thread whose loop serves Core Foundation, and a log of what is called there.
 final class HostedRig: @unchecked Sendable {
   // Sendable: Core Foundation's functions may be called on any thread.
   let loop: RunLoop
   let cf: CFRunLoop
-  private let entries = Mutex<[String]>([])
+  private let log = Log()
+  private let threads = Box<[StartedThread<Void>]>([])
 
   fileprivate init(_ loop: RunLoop) {
     self.loop = loop
     cf = CFRunLoopGetCurrent()
   }
 
-  func write(_ entry: String) { entries.withLock { $0.append(entry) } }
+  func write(_ entry: String) { log.write(entry) }
 
   /// All entries, one space between.
-  var text: String { entries.withLock { $0.joined(separator: " ") } }
+  var text: String { log.text }
 
-  /// Runs a mode, half a minute long if nothing ends it, and logs the result.
+  /// Runs a mode, until something ends it if not told otherwise, and logs the result.
   func run(
-    _ mode: RunLoop.Mode = .default, for timeout: Duration = .seconds(30), returnAfterSourceHandled: Bool = false
+    _ mode: RunLoop.Mode = .default, for timeout: Duration = .unlimited, returnAfterSourceHandled: Bool = false
   ) {
     write("\(loop.run(mode: mode, for: timeout, returnAfterSourceHandled: returnAfterSourceHandled))")
   }
 
   /// Adds an observer of all stages of our loop that logs them.
-  func observe(_ mode: RunLoop.Mode = .default) {
-    let letters: [UInt: String] = [1: "E", 2: "BT", 4: "BS", 32: "BW", 64: "AW", 128: "X"]
-    let observer = RunLoop.Observer(activities: .all) { [self] _, activity in
-      write(letters[UInt(activity.rawValue)] ?? "?")
-    }
-    loop.add(observer, forMode: mode)
-  }
+  func observe(_ mode: RunLoop.Mode = .default) { loop.observe(log, mode: mode) }
 
   /// Adds a source of our loop that is never signalled.
   @discardableResult
-  func keepAlive(_ mode: RunLoop.Mode = .default) -> RunLoop.Source {
-    let source = RunLoop.Source {}
-    loop.add(source, forMode: mode)
-    return source
-  }
+  func keepAlive(_ mode: RunLoop.Mode = .default) -> RunLoop.Source { loop.keepAlive(mode) }
 
   /// Does something on another thread when our loop waits.
   func whenAsleep(_ body: @escaping @Sendable (HostedRig) -> Void) {
     detach {
-      while !self.loop.isWaiting || !CFRunLoopIsWaiting(self.cf) { usleep(100) }
+      waitUntil { self.loop.isWaiting && CFRunLoopIsWaiting(self.cf) }
       body(self)
     }
   }
 
   /// Does something on another thread.
   func detach(_ body: @escaping @Sendable () -> Void) {
-    threads.withLock { $0.append(startThread(body)) }
+    threads.update { $0.append(startThread(body)) }
   }
 
-  private let threads = Mutex<[StartedThread<Void>]>([])
-
   fileprivate func joinThreads() {
-    for thread in threads.withLock({ $0 }) { thread.result() }
+    for thread in threads.value { thread.result() }
   }
 }
 

@@ -3,6 +3,7 @@ import Foundation
 import RunLoopCore
 import RunLoopKit
 import XCTest
+import TestSupport
 
 /// On the real main thread, whose loop of Foundation's the waits of XCTest run.
 final class ServedByFoundationMainThreadTests: XCTestCase {

@@ -4,6 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopKit
 import Testing
+import TestSupport
 
 /// Our loop inside Foundation's, whoever runs that.
 @Suite("A loop that Core Foundation's serves", .timeLimit(.minutes(5)))
@@ -18,7 +19,9 @@ struct ServedByFoundationTests {
       let source = RunLoop.Source { log.write("S") }
       loop.add(source, forMode: .default)
       try loop.add(
-        RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in log.write("D\(pipe.read())") },
+        RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in
+          log.write("D\(pipe.read().first ?? 0)")
+        },
         forMode: .default)
       // Each begins when the one before has been seen.
       let steps: [(begin: @Sendable () -> Void, seen: String)] = [

@@ -1,10 +1,6 @@
 import Foundation
-import Glibc
 import RunLoopCore
 import RunLoopKit
-
-/// Runs a block on a thread that is no `Thread`, and waits for its end.
-func onForeignThread<Value: Sendable>(_ block: @escaping @Sendable () -> Value) -> Value { onNewThread(block) }
 
 /// Runs a block on a `Thread`, and waits for its end.
 @discardableResult

@@ -1,20 +1,21 @@
 import Foundation
 import RunLoopCore
 import RunLoopKit
+import TestSupport
 
 /// A notification queue in front of a center of its own, on a thread on virtual time, and a journal of what is posted.
 final class NotificationRig: @unchecked Sendable {
   // Sendable: the reactions are guarded by the lock, the rest is constant and Sendable itself.
   let time: VirtualTime
   let loop: RunLoop
-  let journal: Journal
+  let journal: Log
   let center = NotificationCenter()
   let queue: NotificationQueue
 
   private let lock = Lock()
   private var reactions: [String: @Sendable () -> Void] = [:]
 
-  fileprivate init(_ time: VirtualTime, _ loop: RunLoop, _ journal: Journal) {
+  fileprivate init(_ time: VirtualTime, _ loop: RunLoop, _ journal: Log) {
     self.time = time
     self.loop = loop
     self.journal = journal
@@ -54,11 +55,7 @@ final class NotificationRig: @unchecked Sendable {
 
   /// Journals the stages of a mode's runs.
   func observeStages(mode: RunLoop.Mode = .default) {
-    let letters: [RunLoop.Activity.RawValue: String] = [1: "E", 2: "BT", 4: "BS", 32: "BW", 64: "AW", 128: "X"]
-    let observer = RunLoop.Observer(activities: .all) { [journal] _, activity in
-      journal.write(letters[activity.rawValue] ?? "?")
-    }
-    loop.add(observer, forMode: mode)
+    loop.observe(journal, mode: mode)
   }
 
   /// Does something at a stage, once.
@@ -100,50 +97,13 @@ final class NotificationRig: @unchecked Sendable {
 
 /// Gives what was journalled by a rig on a thread of its own.
 func journal(_ body: @escaping @Sendable (NotificationRig) -> Void) -> String {
-  let journal = Journal()
+  let journal = Log()
   onVirtualTime { time, loop in body(NotificationRig(time, loop, journal)) }
   return journal.text
-}
-
-/// What happens in a test, in order.
-final class Journal: @unchecked Sendable {
-  // Sendable: guarded by the lock.
-  private let lock = Lock()
-  private var entries: [String] = []
-
-  func write(_ entry: String) { lock.withLock { entries.append(entry) } }
-
-  /// All entries, one space between.
-  var text: String { lock.withLock { entries }.joined(separator: " ") }
-}
-
-/// Journals its own end.
-final class Witness: Sendable {
-  private let journal: Journal
-  private let entry: String
-
-  init(_ journal: Journal, _ entry: String) {
-    self.journal = journal
-    self.entry = entry
-  }
-
-  deinit { journal.write(entry) }
 }
 
 extension Notification {
   static func named(_ name: String, from sender: Any? = nil) -> Notification {
     Notification(name: Name(name), object: sender)
-  }
-}
-
-/// A variable for what a call-out needs and is made only after it.
-final class Later<Value: Sendable>: @unchecked Sendable {
-  // Sendable: guarded by the lock.
-  private let lock = Lock()
-  private var stored: Value?
-
-  var value: Value? {
-    get { lock.withLock { stored } }
-    set { lock.withLock { stored = newValue } }
   }
 }

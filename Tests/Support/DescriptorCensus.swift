@@ -6,11 +6,11 @@ import Glibc
 /// For a process in which a test is alone. Dispatch, which the testing library uses, has an epoll set, a timer and a counter of
 /// its own, and closes a counter at some time after the start: of those kinds, one less is as before. So a test that looks for
 /// leaks makes more than one.
-struct DescriptorCensus: Equatable, CustomStringConvertible {
-  private(set) var counts: [String: Int] = [:]
+package struct DescriptorCensus: Equatable, CustomStringConvertible {
+  private var counts: [String: Int] = [:]
 
   /// Counts; for the first time after Dispatch has opened what it will have open.
-  init() {
+  package init() {
     Self.warmUp
     guard let directory = opendir("/proc/self/fd") else { return }
     defer { closedir(directory) }
@@ -29,17 +29,17 @@ struct DescriptorCensus: Equatable, CustomStringConvertible {
   }
 
   /// How many there are of a kind: "socket:", "inotify", "pidfd".
-  func count(_ kind: String) -> Int { counts.reduce(0) { $1.key.contains(kind) ? $0 + $1.value : $0 } }
+  package func count(_ kind: String) -> Int { counts.reduce(0) { $1.key.contains(kind) ? $0 + $1.value : $0 } }
 
-  /// Whether nothing was left open since.
-  func isFollowed(by now: DescriptorCensus) -> Bool {
+  /// Whether nothing was left open since, but for so many of some kinds.
+  package func isFollowed(by now: DescriptorCensus, with more: [String: Int] = [:]) -> Bool {
     Set(counts.keys).union(now.counts.keys).allSatisfy { kind in
-      let (before, after) = (counts[kind, default: 0], now.counts[kind, default: 0])
+      let (before, after) = (counts[kind, default: 0] + more[kind, default: 0], now.counts[kind, default: 0])
       return Self.dispatchKinds.contains(kind) ? (before - 1...before).contains(after) : before == after
     }
   }
 
-  var description: String { counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", ") }
+  package var description: String { counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", ") }
 
   private static let dispatchKinds: Set = ["anon_inode:[eventpoll]", "anon_inode:[eventfd]", "anon_inode:[timerfd]"]
 

@@ -1,0 +1,56 @@
+import Glibc
+import Testing
+import TestSupport
+
+@testable import RunLoopCore
+
+extension RunLoop {
+  /// Adds a source that waits for a descriptor.
+  @discardableResult
+  func watch(
+    _ descriptor: Int32, _ events: DescriptorSource.Events = .readable, mode: Mode = .default,
+    _ handler: @escaping @Sendable (DescriptorSource, DescriptorSource.Events) -> Void = { _, _ in }
+  ) -> DescriptorSource {
+    let source = DescriptorSource(descriptor: descriptor, events: events, handler: handler)
+    do { try add(source, forMode: mode) } catch { Issue.record("\(error)") }
+    return source
+  }
+
+  /// The epoll set of a mode.
+  func pollSet(_ mode: Mode = .default) -> PollSet? { table.withLock { $0.modes[mode]?.pollSet } }
+
+  /// Waits until this loop, which another thread runs, has announced to sleep in this way.
+  func awaitSleep(_ sleeper: WakeState.Sleeper) {
+    waitUntil { word.state.sleeper == sleeper }
+  }
+}
+
+/// A loop on the system's clock that a thread of its own runs until it is stopped or finished.
+final class RunningLoop: Sendable {
+  let loop: RunLoop
+  let log = Log()
+  private let thread: StartedThread<Void>
+
+  /// Starts the thread, which sets its loop up and runs it.
+  init(_ setUp: @escaping @Sendable (RunLoop, Log) -> Void) {
+    let made = Box<RunLoop?>(nil)
+    let isMade = Latch()
+    let log = log
+    thread = startThread {
+      let loop = RunLoop.current
+      setUp(loop, log)
+      made.value = loop
+      isMade.open()
+      log.write("\(loop.runUntilStopped())")
+    }
+    isMade.wait()
+    guard let loop = made.value else { preconditionFailure("the thread has no loop") }
+    self.loop = loop
+  }
+
+  /// What was logged until the run has ended.
+  func result() -> String {
+    thread.result()
+    return log.text
+  }
+}

@@ -1,0 +1,14 @@
+import Synchronization
+
+/// A number that several threads count up.
+package final class Counter: Sendable {
+  private let number = Atomic<Int>(0)
+
+  package init() {}
+
+  package var value: Int { number.load(ordering: .acquiring) }
+
+  /// Counts on, and gives the new number.
+  @discardableResult
+  package func add(_ more: Int = 1) -> Int { number.wrappingAdd(more, ordering: .acquiringAndReleasing).newValue }
+}

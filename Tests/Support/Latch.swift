@@ -1,0 +1,39 @@
+import RunLoopCore
+import Synchronization
+
+/// An event that has happened or not, for threads that wait for it.
+package final class Latch: Sendable {
+  private let word = Atomic<UInt32>(0)
+
+  package init() {}
+
+  package var isOpen: Bool { word.load(ordering: .acquiring) == 1 }
+
+  package func open() {
+    word.store(1, ordering: .releasing)
+    word.futexWake(.max)
+  }
+
+  /// Waits for the event, as long as it takes.
+  package func wait(file: String = #fileID, line: Int = #line) {
+    var patience = Patience(file, line)
+    while !isOpen {
+      word.futexWait(while: 0, until: patience.end)
+      patience.check()
+    }
+  }
+}
+
+/// Keeps a thread in one piece of work until it is let go.
+package final class Hold: Sendable {
+  package let begun = Latch()
+  package let released = Latch()
+
+  package init() {}
+
+  /// The work.
+  package func occupy(file: String = #fileID, line: Int = #line) {
+    begun.open()
+    released.wait(file: file, line: line)
+  }
+}

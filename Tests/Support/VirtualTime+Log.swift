@@ -1,0 +1,9 @@
+package import RunLoopCore
+
+extension VirtualTime {
+  /// The virtual milliseconds since the clock began.
+  package var milliseconds: Int { Int(now.nanoseconds / 1_000_000) }
+
+  /// Logs an entry with the milliseconds at which it is written: `T20`.
+  package func stamp(_ log: Log, _ entry: String) { log.write("\(entry)\(milliseconds)") }
+}

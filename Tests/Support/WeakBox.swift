@@ -1,0 +1,7 @@
+/// Does not keep what it names alive.
+package final class WeakBox<Object: AnyObject & Sendable>: @unchecked Sendable {
+  // Sendable: a weak reference is read and cleared atomically, and written once.
+  package private(set) weak var object: Object?
+
+  package init(_ object: Object?) { self.object = object }
+}
