@@ -46,10 +46,12 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     let key: DeadlineKey
     /// Nil once it was taken.
     private(set) var member: Member?
+    fileprivate let position: Int32
 
-    fileprivate init(key: DeadlineKey, member: Member) {
+    fileprivate init(key: DeadlineKey, member: Member, position: Int32) {
       self.key = key
       self.member = member
+      self.position = position
     }
 
     /// Hands the reference over.
@@ -156,28 +158,47 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   mutating func collect(dueAt now: Tick, into due: inout ContiguousArray<Due>) {
     guard firstTick <= now, count > 0 else { return }
     let start = due.count
-    collect(at: 0, dueAt: now, into: &due)
-    // One alone, as mostly, is in order.
-    guard due.count - start > 1 else { return }
+    // The entries with due ticks are a subtree at the top, which is gone through level by level: so they come nearly in
+    // order. Whose children are yet to be looked at stands in the list itself, but for what has moved to a later date.
+    var isOrdered = true
+    var index = start
+    var later = ContiguousArray<Int32>()
+    take(0)
+    while true {
+      if index < due.count {
+        visit(below: due[index].position)
+        index += 1
+      } else if let position = later.popLast() {
+        visit(below: position)
+      } else {
+        break
+      }
+    }
+
+    func take(_ position: Int) {
+      let found = self.due(position)
+      guard found.key.tick <= now else { return later.append(found.position) }
+      if due.count > start, found.key < due[due.count - 1].key { isOrdered = false }
+      due.append(found)
+    }
+    func visit(below position: Int32) {
+      let children = 4 * Int(position) + 1
+      for child in children..<max(children, min(children + 4, count)) where entries[child].tick <= now { take(child) }
+    }
+
+    guard !isOrdered else { return }
     due.withUnsafeMutableBufferPointer { buffer in
       var tail = UnsafeMutableBufferPointer(rebasing: buffer[start...])
       tail.sort { $0.key < $1.key }
     }
   }
 
-  /// Collects from the subtree at a position whose tick is due.
-  ///
-  /// What has moved to a later date is not due itself, but may stand above what is. As deep as the heap.
-  private func collect(at position: Int, dueAt now: Tick, into due: inout ContiguousArray<Due>) {
-    let found = self.due(entries[position])
-    if found.key.tick <= now { due.append(found) }
-    let children = 4 * position + 1
-    for child in children..<max(children, min(children + 4, count)) where entries[child].tick <= now {
-      collect(at: child, dueAt: now, into: &due)
-    }
+  private func due(_ position: Int) -> Due {
+    let entry = entries[position]
+    return Due(
+      key: keyNow(entry), member: member(entry).takeUnretainedValue(),
+      position: Int32(truncatingIfNeeded: position))
   }
-
-  private func due(_ entry: Entry) -> Due { Due(key: keyNow(entry), member: member(entry).takeUnretainedValue()) }
 
   @inline(__always)
   private func member(_ entry: Entry) -> Unmanaged<Member> { members[Int(entry.place)] }
@@ -254,7 +275,8 @@ extension DeadlineHeap {
       let children = 4 * position + 1
       guard children < count else { break }
       var least = children
-      for child in children + 1..<max(children + 1, min(children + 4, count)) where isBefore(entries[child], entries[least]) {
+      for child in children + 1..<max(children + 1, min(children + 4, count))
+      where isBefore(entries[child], entries[least]) {
         least = child
       }
       guard isBefore(entries[least], entry) else { break }
@@ -309,7 +331,7 @@ extension DeadlineHeap {
   ///
   /// O(n log n).
   var sorted: [Member] {
-    (0..<count).map { due(entries[$0]) }.sorted { $0.key < $1.key }.compactMap(\.member)
+    (0..<count).map { due($0) }.sorted { $0.key < $1.key }.compactMap(\.member)
   }
 
   /// The heap's rules, for tests: no child before its parent, no entry later than its member, and every member knows its
