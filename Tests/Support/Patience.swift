@@ -9,7 +9,7 @@ struct Patience {
   private static let span: Duration = .seconds(30)
 
   private let place: String
-  private var begun = Tick.monotonicNow
+  private let begun = Tick.monotonicNow
   /// When there is something to tell.
   private(set) var end = Tick.after(span)
 

@@ -1,0 +1,48 @@
+import TestSupport
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+@Suite("Sleeps of tasks on a resident thread", .timeLimit(.minutes(5)))
+struct ExecutorSleepTests {
+  @Test("the end of a sleep is a timer of the thread's loop")
+  func timer() async throws {
+    let thread = try ResidentThread(name: "sleeps")
+    let loop = thread.runLoop
+    let seen = Task(executorPreference: thread) {
+      let sleeper = Task(executorPreference: thread) { try await Task.sleep(for: .seconds(1000)) }
+      // The sleeper's job comes behind this one, and its timer with it.
+      while loop.nextDeadline(forMode: .default) == nil { await Task.yield() }
+      sleeper.cancel()
+      return await sleeper.result
+    }
+    let result = await seen.value
+    #expect(throws: CancellationError.self) { try result.get() }
+  }
+
+  @Test("a task that sleeps when its thread ends wakes all the same")
+  func threadEnds() async throws {
+    var span: Duration = .milliseconds(5)
+    // Again with a longer sleep, until one has outlasted its thread.
+    while try await !outlasts(span) { span *= 2 }
+  }
+
+  /// Whether a sleep of a task was not over when its thread was; the task has gone on in either case.
+  private func outlasts(_ span: Duration) async throws -> Bool {
+    let thread = try ResidentThread(name: "sleeps")
+    let loop = thread.runLoop
+    let isAwake = Box(false)
+    let sleeper = Task(executorPreference: thread) {
+      try await Task.sleep(for: span)
+      isAwake.value = true
+    }
+    while loop.nextDeadline(forMode: .default) == nil, !isAwake.value { await Task.yield() }
+    thread.stop()
+    _ = await thread.finished()
+    let wasOver = isAwake.value
+    try await sleeper.value
+    #expect(isAwake.value)
+    return !wasOver
+  }
+}

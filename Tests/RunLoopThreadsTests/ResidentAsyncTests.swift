@@ -1,0 +1,115 @@
+import TestSupport
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+@Suite("Awaiting a resident thread", .timeLimit(.minutes(5)))
+struct ResidentAsyncTests {
+  private struct Failure: Error, Equatable {}
+
+  @Test("the value and the error come back")
+  func run() async throws {
+    let thread = try ResidentThread()
+    let id = try thread.performAndWait { RunLoop.callingThreadID }
+    #expect(try await thread.run { RunLoop.callingThreadID } == id)
+    await #expect(throws: Failure()) { try await thread.run { throw Failure() } }
+    thread.stop()
+    let report = await thread.finished()
+    #expect(report.ran == 3 && report.posted == 3)
+    #expect(await thread.finished() == report)
+  }
+
+  @Test("a task that is cancelled before posts nothing")
+  func cancelledBefore() async throws {
+    let thread = try ResidentThread()
+    let task = Task {
+      // The task is cancelled by itself, so that it is for certain.
+      withUnsafeCurrentTask { $0?.cancel() }
+      try await thread.run { neverRuns() }
+    }
+    await #expect(throws: CancellationError.self) { try await task.value }
+    thread.stop()
+    #expect(await thread.finished().posted == 0)
+  }
+
+  @Test("a task that is cancelled while its work waits takes it back")
+  func cancelledPending() async throws {
+    let hold = Hold()
+    let thread = try ResidentThread()
+    try thread.perform { hold.occupy() }
+    let task = Task { try await thread.run { neverRuns() } }
+    // It is posted, or will be by a task that is cancelled already: both throw the same.
+    await Task.yield()
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+    hold.released.open()
+    thread.stop()
+    let report = await thread.finished()
+    #expect(report.ran == 1 && report.posted == 1 + report.cancelled)
+  }
+
+  @Test("work that has begun goes on when its task is cancelled")
+  func cancelledRunning() async throws {
+    let hold = Hold()
+    let thread = try ResidentThread()
+    let task = Task {
+      try await thread.run {
+        hold.occupy()
+        return 7
+      }
+    }
+    let canceller = Thread.started {
+      hold.begun.wait()
+      task.cancel()
+      hold.released.open()
+    }
+    #expect(try await task.value == 7)
+    try canceller.join()
+    thread.stop()
+    #expect(await thread.finished().ran == 1)
+  }
+
+  @Test("a thread that has been stopped says so")
+  func stopped() async throws {
+    let hold = Hold()
+    let thread = try ResidentThread(name: "stopped")
+    try thread.perform { hold.occupy() }
+    thread.stop()
+    await #expect(throws: ThreadError.stopping(thread: "thread \"stopped\"")) { try await thread.run {} }
+    hold.released.open()
+    _ = await thread.finished()
+    await #expect(throws: ThreadError.finished(thread: "thread \"stopped\"")) { try await thread.run {} }
+    #expect(thread.counts.refused == 2 && thread.counts.posted == 3)
+  }
+
+  @Test("an immediate stop ends who awaits work that has not begun")
+  func stopImmediately() async throws {
+    let hold = Hold()
+    let thread = try ResidentThread()
+    try thread.perform { hold.occupy() }
+    let task = Task { try await thread.run { neverRuns() } }
+    let stopper = Thread.started {
+      hold.begun.wait()
+      // The second piece of work is there.
+      waitUntil { thread.runLoop.inbox.mayHaveEntries }
+      thread.stop(.immediately)
+      hold.released.open()
+    }
+    await #expect(throws: ThreadError.cancelled) { try await task.value }
+    try stopper.join()
+    let report = await thread.finished()
+    #expect(report.ran == 1 && report.cancelled == 1)
+  }
+
+  @Test("any number may await the end, before and after")
+  func finished() async throws {
+    let thread = try ResidentThread()
+    let waiters = (0..<5).map { _ in Task { await thread.finished() } }
+    thread.stop()
+    let report = await thread.finished()
+    for waiter in waiters { #expect(await waiter.value == report) }
+  }
+}
+
+private func neverRuns() { Issue.record("what was taken back has run") }
