@@ -48,6 +48,9 @@ private final class SocketDelegates: @unchecked Sendable {
     let translator: MessageTranslator
   }
 
+  /// How many entries there may be until those of ports that are gone are looked for.
+  private var limit = 16
+
   static let shared = SocketDelegates()
   private let lock = Lock()
   private var entries: [ObjectIdentifier: Entry] = [:]
@@ -59,11 +62,20 @@ private final class SocketDelegates: @unchecked Sendable {
     let made = delegate.map(MessageTranslator.init)
     lock.lock()
     let before = entries
-    entries = entries.filter { $0.value.port != nil }
+    var kept: [SocketPort] = []
+    if entries.count >= limit {
+      // Whoever looks at a port for a moment may be the last who has it: what that ends, ends outside the lock.
+      entries = entries.filter { _, entry in
+        guard let port = entry.port else { return false }
+        kept.append(port)
+        return true
+      }
+      limit = max(16, 2 * entries.count)
+    }
     entries[ObjectIdentifier(port)] = made.map { Entry(port: port, translator: $0) }
     lock.unlock()
     // Released outside the lock.
-    withExtendedLifetime(before) {}
+    withExtendedLifetime((before, kept)) {}
     return made
   }
 }

@@ -60,11 +60,19 @@ final class MessageReader {
     guard descriptors.count == frame.carriedDescriptors else { return .malformed }
     guard frame.length <= limit else { return .refused(frame, .tooLarge) }
     guard frame.isOutOfLine else {
-      // Without uninitialized room: that of no bytes is one that all threads share, and is written to.
-      let payload = [UInt8](bytes[MessageFrame.size...])
-      return .message(frame, payload, descriptors)
+      return .message(frame, payload(frame.length), descriptors)
     }
     return try readMemory(descriptors.removeFirst(), frame, descriptors)
+  }
+
+  /// The payload of the packet that lies here.
+  private func payload(_ length: Int) -> [UInt8] {
+    // Without uninitialized room for none: that is one that all threads share, and would be written to.
+    guard length > 0 else { return [] }
+    return [UInt8](unsafeUninitializedCapacity: length) { room, count in
+      UnsafeMutableRawBufferPointer(room).copyMemory(from: UnsafeRawBufferPointer(rebasing: packet[MessageFrame.size...].prefix(length)))
+      count = length
+    }
   }
 
   /// An error that was kept for this socket comes once, in front of the packets that are there: they are read first.

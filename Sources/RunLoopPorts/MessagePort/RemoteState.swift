@@ -7,7 +7,7 @@ struct RemoteState {
   /// Why the port is invalid; nil: it is not.
   var end: MessagePortError?
   var lastToken: UInt64 = 0
-  var pending: [UInt64: ReplyWaiter] = [:]
+  var pending = PendingRequests()
   var unconfirmed = UnconfirmedMessages()
   /// Whether messages were reported when the port ended.
   var hasLostMessages = false
@@ -26,8 +26,8 @@ struct RemoteState {
   mutating func register(id: Int32, _ waiter: ReplyWaiter?) -> UInt64 {
     lastToken += 1
     if let waiter {
-      pending[lastToken] = waiter
       waiter.token = lastToken
+      pending.append(waiter)
     } else {
       unconfirmed.append(token: lastToken, id: id)
     }
@@ -37,7 +37,39 @@ struct RemoteState {
   /// Takes the last message out again, which was not sent.
   mutating func unregister(_ token: UInt64, _ waiter: ReplyWaiter?) {
     lastToken -= 1
-    if waiter != nil { pending[token] = nil } else { unconfirmed.removeLast(token) }
+    if waiter != nil { pending.remove(token) } else { unconfirmed.removeLast(token) }
+  }
+}
+
+/// The requests whose replies are awaited, in the order of their tokens, which is that in which most replies come.
+struct PendingRequests {
+  private var waiters: [ReplyWaiter] = []
+
+  var count: Int { waiters.count }
+  var isEmpty: Bool { waiters.isEmpty }
+
+  /// Takes in the newest.
+  mutating func append(_ waiter: ReplyWaiter) { waiters.append(waiter) }
+
+  /// Takes one out; nil if it is not here.
+  ///
+  /// O(log n), and what is newer moves up.
+  @discardableResult
+  mutating func remove(_ token: UInt64) -> ReplyWaiter? {
+    var (low, high) = (0, waiters.count)
+    if high > 0, waiters[0].token == token { return waiters.remove(at: 0) }
+    while low < high {
+      let middle = (low + high) / 2
+      if waiters[middle].token < token { low = middle + 1 } else { high = middle }
+    }
+    guard low < waiters.count, waiters[low].token == token else { return nil }
+    return waiters.remove(at: low)
+  }
+
+  /// Takes all out.
+  mutating func removeAll() -> [ReplyWaiter] {
+    defer { waiters = [] }
+    return waiters
   }
 }
 
