@@ -34,13 +34,15 @@ extension ByteStream {
     var source: RunLoop.DescriptorSource?
     do throws(RunLoopError) {
       if let descriptor {
-        source = try places.enter(loop, mode) { makeSource(descriptor) }
+        let entering = places.source ?? makeSource(descriptor)
+        source = entering
+        try places.enter(loop, mode, entering)
       } else {
         places.insert(loop, mode)
       }
     } catch {
       lock.unlock()
-      throw error
+      throw withExtendedLifetime(source) { error }
     }
     postNews()
     lock.unlock()
@@ -51,10 +53,11 @@ extension ByteStream {
   ///
   /// Under the lock; the source is to be released outside it.
   func enterPlaces(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource? {
-    var source: RunLoop.DescriptorSource?
+    guard !places.all.isEmpty else { return nil }
+    let source = makeSource(descriptor)
     for place in places.all {
       do throws(RunLoopError) {
-        source = try places.enter(place.loop, place.mode) { source ?? makeSource(descriptor) }
+        try places.enter(place.loop, place.mode, source)
       } catch {
         // The thread of one loop may have ended; what the system refuses is the end.
         if error != .loopHasEnded { note(.failed(.loop(error))) }

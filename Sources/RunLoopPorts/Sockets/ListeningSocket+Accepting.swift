@@ -35,12 +35,12 @@ extension ListeningSocket {
       lock.unlock()
       throw .invalidSource
     }
-    let source: RunLoop.DescriptorSource
+    let source = places.source ?? makeSource(descriptor)
     do throws(RunLoopError) {
-      source = try places.enter(loop, mode) { makeSource(descriptor) }
+      try places.enter(loop, mode, source)
     } catch {
       lock.unlock()
-      throw error
+      throw withExtendedLifetime(source) { error }
     }
     lock.unlock()
     withExtendedLifetime(source) {}

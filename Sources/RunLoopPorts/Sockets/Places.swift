@@ -14,21 +14,18 @@ struct Places {
   private(set) var all: [(loop: RunLoop, mode: RunLoop.Mode)] = []
   private(set) var timer: PlacedTimer?
 
-  /// Enters a mode of a loop, with the source if it is in one, or with a new one.
+  /// Enters a mode of a loop with the source that is in loops, or with a new one.
   ///
   /// Nothing is called out meanwhile, so that the item's lock is held: who enters a place and who leaves it come one after the
-  /// other. The source is given for it to be released outside the lock.
+  /// other. The caller releases the source outside the lock.
   mutating func enter(
-    _ loop: RunLoop, _ mode: RunLoop.Mode, _ make: () -> RunLoop.DescriptorSource
-  ) throws(RunLoopError) -> RunLoop.DescriptorSource {
-    let present = source
-    let entered = present ?? make()
-    try loop.add(entered, forMode: mode)
+    _ loop: RunLoop, _ mode: RunLoop.Mode, _ entering: RunLoop.DescriptorSource
+  ) throws(RunLoopError) {
+    try loop.add(entering, forMode: mode)
     // Else the loops that it was in have ended.
-    if present == nil { all = [] }
-    source = entered
+    if source !== entering { all = [] }
+    source = entering
     insert(loop, mode)
-    return entered
   }
 
   /// Leaves a mode of a loop, and gives the source for it to be released outside the lock.

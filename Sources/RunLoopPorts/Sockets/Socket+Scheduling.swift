@@ -37,12 +37,12 @@ extension Socket {
       lock.unlock()
       throw .invalidSource
     }
-    let source: RunLoop.DescriptorSource
+    let source = places.source ?? makeSource(descriptor)
     do throws(RunLoopError) {
-      source = try places.enter(loop, mode) { makeSource(descriptor) }
+      try places.enter(loop, mode, source)
     } catch {
       lock.unlock()
-      throw error
+      throw withExtendedLifetime(source) { error }
     }
     if places.timer == nil { startTimer() }
     if case .closing = state.phase { postEnd() }
