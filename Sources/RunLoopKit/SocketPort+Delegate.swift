@@ -61,21 +61,22 @@ private final class SocketDelegates: @unchecked Sendable {
   ) -> (any Foundation.PortDelegate)? {
     let made = delegate.map(MessageTranslator.init)
     lock.lock()
-    let before = entries
-    var kept: [SocketPort] = []
+    // Released outside the lock: what is replaced, what is swept, and a port of which the sweep had the last reference.
+    var swept: [ObjectIdentifier: Entry] = [:]
+    var seen: [SocketPort] = []
     if entries.count >= limit {
-      // Whoever looks at a port for a moment may be the last who has it: what that ends, ends outside the lock.
+      swept = entries
       entries = entries.filter { _, entry in
         guard let port = entry.port else { return false }
-        kept.append(port)
+        seen.append(port)
         return true
       }
       limit = max(16, 2 * entries.count)
     }
-    entries[ObjectIdentifier(port)] = made.map { Entry(port: port, translator: $0) }
+    let replaced = entries.removeValue(forKey: ObjectIdentifier(port))
+    if let made { entries[ObjectIdentifier(port)] = Entry(port: port, translator: made) }
     lock.unlock()
-    // Released outside the lock.
-    withExtendedLifetime((before, kept)) {}
+    withExtendedLifetime((swept, seen, replaced)) {}
     return made
   }
 }

@@ -261,9 +261,9 @@ extension LocalClient {
     }
     guard reply.bytes.count <= limits.messageSize else { return refusal(.tooLarge) }
     guard reply.descriptors.count <= MessageFrame.descriptorLimit else { return refusal(.descriptorsLost) }
+    let numbers = reply.descriptors.isEmpty ? [] : reply.descriptors.map(\.number)
     do {
-      return try MessageContent(
-        .reply, id: 0, token: token, bytes: reply.bytes, descriptors: reply.descriptors.map(\.number))
+      return try MessageContent(.reply, id: 0, token: token, bytes: reply.bytes, descriptors: numbers)
     } catch {
       return refusal(.noResources)
     }

@@ -134,7 +134,8 @@ extension MessagePort.Remote {
   func awaitReply(_ waiter: ReplyWaiter, until deadline: Tick) throws(MessagePortError) -> MessagePort.Reply? {
     while true {
       lock.lock()
-      if let outcome = waiter.outcome {
+      if let outcome = waiter.takeOutcome() {
+        state.spareWaiter = waiter
         lock.unlock()
         return try outcome.get()
       }

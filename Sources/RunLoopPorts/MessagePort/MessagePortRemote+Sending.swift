@@ -56,13 +56,14 @@ extension MessagePort.Remote {
     receiveTimeout: Duration?, replyMode: RunLoop.Mode? = nil
   ) throws(MessagePortError) -> MessagePort.Reply? {
     var content = try content(.request, id, bytes, descriptors)
-    let waiter = ReplyWaiter()
     guard let replyMode else {
+      guard !lock.isParents else { throw .invalid }
+      let waiter = lock.withLock { state.takeWaiter() }
       let sendDeadline = sendTimeout.map { Tick.after($0) } ?? .never
       while case .noRoom = try attempt(&content, waiter) { try awaitRoom(writable: true, until: sendDeadline) }
       return try awaitReply(waiter, until: receiveTimeout.map { Tick.after($0) } ?? .never)
     }
-    return try send(&content, waiter, sendTimeout, receiveTimeout, in: replyMode)
+    return try send(&content, ReplyWaiter(), sendTimeout, receiveTimeout, in: replyMode)
   }
 
   /// A message within the limits.

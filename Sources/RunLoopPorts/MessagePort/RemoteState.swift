@@ -8,6 +8,8 @@ struct RemoteState {
   var end: MessagePortError?
   var lastToken: UInt64 = 0
   var pending = PendingRequests()
+  /// One that was used and may be again.
+  var spareWaiter: ReplyWaiter?
   var unconfirmed = UnconfirmedMessages()
   /// Whether messages were reported when the port ended.
   var hasLostMessages = false
@@ -21,6 +23,9 @@ struct RemoteState {
   var statistics = MessagePort.Remote.Statistics()
   var places = MessagePortPlaces()
   var observers = InvalidationList<MessagePort.Remote>()
+
+  /// Somebody for a thread that blocks.
+  mutating func takeWaiter() -> ReplyWaiter { spareWaiter.take() ?? ReplyWaiter() }
 
   /// Takes a message in that is about to be sent, and gives its token; replies may come before the call returns.
   mutating func register(id: Int32, _ waiter: ReplyWaiter?) -> UInt64 {
@@ -128,6 +133,8 @@ struct UnconfirmedMessages {
 }
 
 /// Somebody who waits for a reply.
+///
+/// A thread that blocks uses one again that nobody uses any more.
 final class ReplyWaiter: @unchecked Sendable {
   // Sendable: the variables are guarded by the port's lock.
   typealias Outcome = Result<MessagePort.Reply?, MessagePortError>
@@ -137,4 +144,10 @@ final class ReplyWaiter: @unchecked Sendable {
   var outcome: Outcome?
   /// Tells whoever waits that there is an outcome; nil for a thread that blocks, which is told by the port's word.
   var wake: (@Sendable (Outcome) -> Void)?
+
+  /// Gives the outcome, once.
+  func takeOutcome() -> Outcome? {
+    guard outcome != nil else { return nil }
+    return outcome.take()
+  }
 }
