@@ -57,7 +57,8 @@ struct ForkedPortTests {
       let code = exitCodeOfForkedChild {
         let undelivered = Notes<UInt64>()
         // Somebody wants to know of what is not delivered: the child's own service is asked.
-        let remote = try MessagePort.Remote(name: "a", directory: directory.place, undelivered: { undelivered.add($0.serial) })
+        let remote = try MessagePort.Remote(
+          name: "a", directory: directory.place, undelivered: { undelivered.add($0.serial) })
         guard try remote.send(id: 1, bytes: [7], receiveTimeout: .seconds(10))?.bytes == [7] else { return 1 }
         let own = try MessagePort.Local(name: "b", directory: directory.place) { MessagePort.Reply($0.bytes + [0]) }
         try RunLoop.current.add(own, forMode: .default)
@@ -145,7 +146,9 @@ struct ForkedPortTests {
           if let source { try loop.add(source, forMode: .default) }
           let code = exitCodeOfForkedChild {
             guard let inherited = source, !inherited.isValid, inherited.watchCount == 0 else { return 1 }
-            guard socketFailure({ try RunLoop.current.add(inherited, forMode: .default) }) != "nothing" else { return 2 }
+            guard socketFailure({ try RunLoop.current.add(inherited, forMode: .default) }) != "nothing" else {
+              return 2
+            }
             inherited.invalidate()
             source = nil
             return mkdir(directory.path + "/ports", 0o700)

@@ -23,19 +23,13 @@
         let passes = Shared(0)
         RunLoop.current.add(
           RunLoop.Observer(activities: .beforeTimers) { _, _ in passes.change { $0 += 1 } }, forMode: .default)
-        let isOver = Shared(false)
         let loop = RunLoop.current
         let asking = startThread { () -> [UInt8]? in
-          defer {
-            isOver.value = true
-            loop.wakeUp()
-          }
+          defer { loop.perform { RunLoop.current.stop() } }
           let remote = try? MessagePort.Remote(name: "a", directory: directory.place)
           return (try? remote?.send(id: 1, bytes: [5], receiveTimeout: .seconds(60)))??.bytes
         }
-        plan.rule {
-          while !isOver.value { loop.run(mode: .default, for: .seconds(60), returnAfterSourceHandled: true) }
-        }
+        _ = plan.rule { loop.runUntilStopped() }
         let reply = asking.result() ?? []
         // Four looks that found nothing to accept with, each with a timer of its own, and a few passes for the rest.
         return "\(reply) \(plan.isUsedUp) \(passes.value < 40) \(port.statistics.refusedConnections)"

@@ -10,7 +10,8 @@ extension MessagePort {
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
   public final class Local: @unchecked Sendable, Hashable {
-    // Sendable: the variables are guarded by the lock.
+    // Sendable: the variables are guarded by the lock. Nothing that is called under it calls back, so that those of each
+    // message are not checked for exclusive access.
 
     /// The name.
     public let name: String
@@ -23,10 +24,10 @@ extension MessagePort {
     var places = MessagePortPlaces()
     let accepts: @Sendable (Credentials) -> Bool
     var held: MessageName?
-    var deliver: (@Sendable (Request) -> Void)?
+    @exclusivity(unchecked) var deliver: (@Sendable (Request) -> Void)?
     var clients: [UInt64: LocalClient] = [:]
     /// The connection that alone had something when the set was last asked, and how often it was served since.
-    var favourite: (client: LocalClient, turns: Int)?
+    @exclusivity(unchecked) var favourite: (client: LocalClient, turns: Int)?
     var lastKey: UInt64 = 0
     private var observers = InvalidationList<Local>()
     /// Given up for a moment to take a connection and refuse it, when there is no other descriptor left.

@@ -90,7 +90,8 @@ extension Socket {
       queue.removeAll()
     }
     return Remains(
-      timer: places.replaceTimer(nil), source: places.removeAll(), descriptor: descriptor, body: body, reader: reader, writer: writer)
+      timer: places.replaceTimer(nil), source: places.removeAll(), descriptor: descriptor, body: body, reader: reader,
+      writer: writer)
   }
 
   /// What a socket that is over had.
