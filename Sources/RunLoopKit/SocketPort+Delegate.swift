@@ -48,6 +48,9 @@ private final class SocketDelegates: @unchecked Sendable {
     let translator: MessageTranslator
   }
 
+  /// How many entries there may be until those of ports that are gone are looked for.
+  private var limit = 16
+
   static let shared = SocketDelegates()
   private let lock = Lock()
   private var entries: [ObjectIdentifier: Entry] = [:]
@@ -58,12 +61,22 @@ private final class SocketDelegates: @unchecked Sendable {
   ) -> (any Foundation.PortDelegate)? {
     let made = delegate.map(MessageTranslator.init)
     lock.lock()
-    let before = entries
-    entries = entries.filter { $0.value.port != nil }
-    entries[ObjectIdentifier(port)] = made.map { Entry(port: port, translator: $0) }
+    // Released outside the lock: what is replaced, what is swept, and a port of which the sweep had the last reference.
+    var swept: [ObjectIdentifier: Entry] = [:]
+    var seen: [SocketPort] = []
+    if entries.count >= limit {
+      swept = entries
+      entries = entries.filter { _, entry in
+        guard let port = entry.port else { return false }
+        seen.append(port)
+        return true
+      }
+      limit = max(16, 2 * entries.count)
+    }
+    let replaced = entries.removeValue(forKey: ObjectIdentifier(port))
+    if let made { entries[ObjectIdentifier(port)] = Entry(port: port, translator: made) }
     lock.unlock()
-    // Released outside the lock.
-    withExtendedLifetime(before) {}
+    withExtendedLifetime((swept, seen, replaced)) {}
     return made
   }
 }

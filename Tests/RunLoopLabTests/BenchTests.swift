@@ -19,7 +19,8 @@ struct BenchTests {
 
   @Test("a stack begins with the function that takes it and its caller")
   func ownStack() {
-    #expect(stack().prefix(2).map { $0.prefix { $0 != "(" } }.last == "BenchTests.ownStack")
+    // The optimizer may have made a copy of it.
+    #expect(stack().prefix(2).last?.contains("BenchTests.ownStack(") == true)
   }
 
   @Test("a description is taken apart, and what is not in it is missing")

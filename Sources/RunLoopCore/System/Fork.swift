@@ -6,11 +6,11 @@ import Glibc
 /// A child has one thread. The others may have held any lock of any loop when it was made, and the parent's epoll sets and
 /// counters are open in it too. So its thread is given a loop of its own, and whoever uses one of the parent's is stopped with
 /// a message, as with any precondition.
-struct ForkGeneration: Sendable {
+package struct ForkGeneration: Sendable {
   private let number = crl_fork_generation_get()
 
-  /// The generation of a loop that is made now.
-  static var current: ForkGeneration {
+  /// The generation of what is made now.
+  package static var current: ForkGeneration {
     _ = handlers
     return ForkGeneration()
   }
@@ -21,7 +21,8 @@ struct ForkGeneration: Sendable {
   static var isForkedChild: Bool { crl_fork_generation_get() != 0 }
 
   /// Whether this process is a child of the one whose generation it was.
-  var isPast: Bool { number != crl_fork_generation_get() }
+  @inline(__always)
+  package var isPast: Bool { number != crl_fork_generation_get() }
 
   /// Stops a child that uses a loop of its parent.
   @inline(__always)
@@ -33,6 +34,17 @@ struct ForkGeneration: Sendable {
   private static func fail() -> Never {
     preconditionFailure(
       "process \(getpid()) uses a run loop of the process that it was forked from; RunLoop.current is its own")
+  }
+
+  /// Stops a child that uses a port, socket or source of its parent for what has no error.
+  @inline(__always)
+  package func checkItem() {
+    if number != crl_fork_generation_get() { ForkGeneration.failForItem() }
+  }
+
+  @inline(never)
+  private static func failForItem() -> Never {
+    preconditionFailure("process \(getpid()) uses a port, socket or source of the process that it was forked from")
   }
 
   /// Installed once, before the first loop is made.

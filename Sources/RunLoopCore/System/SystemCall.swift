@@ -41,6 +41,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case watchRemove = "inotify_rm_watch"
   case watchRead = "read (inotify)"
   case directoryOpen = "opendir"
+  case directoryRead = "readdir"
   case makeDirectory = "mkdir"
   case unlink
   case fileStatus = "stat"

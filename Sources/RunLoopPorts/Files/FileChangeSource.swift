@@ -25,7 +25,7 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   public let unreadable: [Path]
 
   let seat: Seat
-  private let lock = Lock()
+  private let lock = ProcessLock()
   private var watcher: FileWatcher?
   private let handler: HandlerBox<@Sendable (FileChangeSource, [FileChange]) -> Void>
   private let endsWithLoop: Bool
@@ -74,7 +74,7 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   /// How many directories are watched, or one for a file; none when the source is invalid.
   ///
   /// Any thread.
-  public var watchCount: Int { lock.withLock { watcher?.watchCount ?? 0 } }
+  public var watchCount: Int { lock.isParents ? 0 : lock.withLock { watcher?.watchCount ?? 0 } }
 
   /// Ends the source for good: it leaves all modes of all loops and is not called again.
   ///

@@ -83,11 +83,22 @@ enum DirectoryScan {
       throw error
     }
     defer { closedir(directory) }
-    while let entry = readdir(directory) {
+    while let entry = try next(directory) {
       let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
       if name == [UInt8(ascii: ".")] || name == [UInt8(ascii: "."), UInt8(ascii: ".")] { continue }
       body(name, isDirectory(entry.pointee.d_type, name, number))
     }
+  }
+
+  /// The next entry; nil at the end, which an error is not: what is behind it would never be watched.
+  private static func next(_ directory: OpaquePointer) throws(SystemError) -> UnsafeMutablePointer<dirent>? {
+    var entry: UnsafeMutablePointer<dirent>?
+    _ = try SystemCall.directoryRead.make {
+      errno = 0
+      entry = readdir(directory)
+      return entry == nil ? -errno : 0
+    }
+    return entry
   }
 
   private static func isDirectory(_ type: UInt8, _ name: [UInt8], _ parent: Int32) -> Bool {

@@ -15,9 +15,17 @@ final class LocalClient: @unchecked Sendable {
   private let limits: MessagePort.Limits
   private let epoll: MessagePort.Descriptor
   private let counters: LocalCounters
-  private let lock = Lock()
-  private var state = LocalClientState()
+  private let lock = ProcessLock()
+  // Not checked for exclusive access: the lock guards it, and nothing that is called under it calls back.
+  @exclusivity(unchecked) private var state = LocalClientState()
   private let reader = MessageReader()
+
+  // The serving thread's.
+
+  /// Whether the sender had nothing more to say when it was last asked after a request: it waits for the reply.
+  @exclusivity(unchecked) private var asksOneByOne = false
+  /// How many turns have ended with their first request because of that.
+  @exclusivity(unchecked) private var shortTurns = 0
 
   init(
     _ key: UInt64, _ socket: MessagePort.Descriptor, _ credentials: MessagePort.Credentials, of port: MessagePort.Local
@@ -64,6 +72,8 @@ final class LocalClient: @unchecked Sendable {
 
   /// How a turn of a connection has ended.
   private enum Turn {
+    /// There was nothing.
+    case isEmpty
     case hasRead
     /// It has ended with its last message, and there may be more.
     case isFull
@@ -75,23 +85,50 @@ final class LocalClient: @unchecked Sendable {
   private static let turn = 32
   /// How many messages are confirmed at once if more and more lie there.
   private static let confirmations = 256
+  /// After how many short turns it is asked again whether there is more.
+  private static let shortTurnLimit = 16
 
-  /// Sends and reads what can be, and delivers it; false: the connection is over.
+  /// What has come of serving a connection.
+  enum Service {
+    case isDone
+    /// There was nothing, or it cannot be served now.
+    case hadNothing
+    case isOver
+  }
+
+  /// Sends and reads what can be, and delivers it.
   ///
   /// A loop's thread. At most so many messages as are a turn's.
-  func serve(_ events: UInt32, _ deliver: (MessagePort.Request) -> Void) -> Bool {
+  func serve(_ events: UInt32, _ deliver: (MessagePort.Request) -> Void) -> Service {
     lock.lock()
     if let armed = state.armed, armed & Self.once != 0 { state.armed = nil }
     guard !state.isServing, !state.isClosed else {
       // Somebody else serves it, and arms it then.
       if state.isServing { disarm() }
       lock.unlock()
-      return true
+      return .hadNothing
     }
     state.isServing = true
     if events & EPOLLHUP.rawValue != 0 { state.isHungUp = true }
     if events & EPOLLOUT.rawValue != 0 { sendWaiting() }
     lock.unlock()
+    return finishServing(deliver)
+  }
+
+  /// The same, where the port's epoll set was not asked whether there is anything.
+  func serveUnasked(_ deliver: (MessagePort.Request) -> Void) -> Service {
+    lock.lock()
+    // What else it is armed for only the set can tell.
+    guard !state.isServing, !state.isClosed, state.armed == Self.reading else {
+      lock.unlock()
+      return .hadNothing
+    }
+    state.isServing = true
+    lock.unlock()
+    return finishServing(deliver)
+  }
+
+  private func finishServing(_ deliver: (MessagePort.Request) -> Void) -> Service {
     let turn = readTurn(deliver)
     // With the next turn's, if that is certain to come and the sender does not wait for it.
     let mayConfirmLater = turn == .isFull && SystemCall.isReadable(socket)
@@ -105,16 +142,29 @@ final class LocalClient: @unchecked Sendable {
     state.isServing = false
     if turn != .isOver { arm() }
     lock.unlock()
-    return turn != .isOver
+    switch turn {
+    case .isEmpty: return .hadNothing
+    case .hasRead, .isFull: return .isDone
+    case .isOver: return .isOver
+    }
   }
 
   private func readTurn(_ deliver: (MessagePort.Request) -> Void) -> Turn {
-    for _ in 0..<Self.turn {
+    for index in 0..<Self.turn {
       guard lock.withLock({ state.mayRead(limit: limits.unfinishedMessages) }) else { return .hasRead }
       switch readOne(deliver) {
-      case .nothing: return .hasRead
+      case .nothing:
+        if index == 1 {
+          asksOneByOne = true
+          shortTurns = 0
+        }
+        return index == 0 ? .isEmpty : .hasRead
       case .ended: return .isOver
-      case .message: break
+      case .request where index == 0 && asksOneByOne && shortTurns < Self.shortTurnLimit:
+        // Another read would find nothing; if it would, the loop is told.
+        shortTurns += 1
+        return .hasRead
+      case .request, .message: if index == 1 { asksOneByOne = false }
       }
     }
     return .isFull
@@ -122,6 +172,7 @@ final class LocalClient: @unchecked Sendable {
 
   private enum Reading {
     case nothing
+    case request
     case message
     case ended
   }
@@ -149,7 +200,7 @@ final class LocalClient: @unchecked Sendable {
       lock.withLock { state.unfinished += 1 }
       counters.change { $0.received += 1 }
       deliver(MessagePort.Request(frame, bytes, descriptors, from: self))
-      return .message
+      return frame.kind == .request ? .request : .message
     }
     counters.change { $0.malformed += 1 }
     return .ended
@@ -160,6 +211,8 @@ final class LocalClient: @unchecked Sendable {
 extension LocalClient {
   /// Answers a request.
   func answer(_ token: UInt64, _ reply: MessagePort.Reply?) {
+    // The parent answers its senders.
+    guard !lock.isParents else { return }
     let content: MessageContent
     if let reply {
       content = self.content(token, reply)
@@ -180,6 +233,7 @@ extension LocalClient {
 
   /// Tells the sender that a message is not taken.
   func refuse(_ token: UInt64, _ reason: MessagePort.Refusal) {
+    guard !lock.isParents else { return }
     lock.lock()
     state.unfinished -= 1
     send(MessageContent(.refusal, id: reason.rawValue, token: token), [])
@@ -189,6 +243,7 @@ extension LocalClient {
 
   /// Notes that a one-way message was received.
   func noteReceived(_ token: UInt64) {
+    guard !lock.isParents else { return }
     lock.lock()
     state.unfinished -= 1
     state.received = max(state.received, token)
@@ -206,9 +261,9 @@ extension LocalClient {
     }
     guard reply.bytes.count <= limits.messageSize else { return refusal(.tooLarge) }
     guard reply.descriptors.count <= MessageFrame.descriptorLimit else { return refusal(.descriptorsLost) }
+    let numbers = reply.descriptors.isEmpty ? [] : reply.descriptors.map(\.number)
     do {
-      return try MessageContent(
-        .reply, id: 0, token: token, bytes: reply.bytes, descriptors: reply.descriptors.map(\.number))
+      return try MessageContent(.reply, id: 0, token: token, bytes: reply.bytes, descriptors: numbers)
     } catch {
       return refusal(.noResources)
     }

@@ -31,8 +31,8 @@ extension MessagePort.Local {
 /// Counts for a port and its connections.
 final class LocalCounters: @unchecked Sendable {
   // Sendable: the variable is guarded by the lock.
-  private let lock = Lock()
-  private var statistics = MessagePort.Local.Statistics()
+  private let lock = ProcessLock()
+  @exclusivity(unchecked) private var statistics = MessagePort.Local.Statistics()
 
   @inline(__always)
   func change(_ body: (inout MessagePort.Local.Statistics) -> Void) {
@@ -41,5 +41,5 @@ final class LocalCounters: @unchecked Sendable {
     lock.unlock()
   }
 
-  var now: MessagePort.Local.Statistics { lock.withLock { statistics } }
+  var now: MessagePort.Local.Statistics { lock.isParents ? .init() : lock.withLock { statistics } }
 }

@@ -6,11 +6,13 @@ import RunLoopCore
 ///
 /// A lock file says whether the port lives, since the kernel gives its lock up with the process; so the socket file of a dead
 /// process is removed by whoever has the lock, and nobody can take the file of a living one. A child that is forked without
-/// exec holds the name too, as long as it lives.
+/// exec has copies of both open: it removes nothing and answers nobody, but a parent that dies before it leaves the name taken
+/// until the child has let go of the port, or ends.
 final class MessageName: Sendable {
   let path: String
   let listener: MessagePort.Descriptor
   private let lockFile: MessagePort.Descriptor
+  private let generation = ForkGeneration.current
 
   init(_ name: String, in directory: MessagePort.Directory) throws(MessagePortError) {
     path = try directory.socketPath(of: name)
@@ -26,6 +28,8 @@ final class MessageName: Sendable {
 
   /// Gives the name up.
   deinit {
+    // The files are the parent's.
+    guard !generation.isPast else { return }
     // While the lock is held: the next to have it makes both anew.
     Self.remove(path)
     Self.remove(path + ".lock")

@@ -10,7 +10,8 @@ extension MessagePort {
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
   public final class Local: @unchecked Sendable, Hashable {
-    // Sendable: the variables are guarded by the lock.
+    // Sendable: the variables are guarded by the lock. Nothing that is called under it calls back, so that those of each
+    // message are not checked for exclusive access.
 
     /// The name.
     public let name: String
@@ -19,16 +20,18 @@ extension MessagePort {
 
     let epoll: Descriptor
     let counters = LocalCounters()
-    let lock = Lock()
+    let lock = ProcessLock()
     var places = MessagePortPlaces()
-    private let accepts: @Sendable (Credentials) -> Bool
-    private var held: MessageName?
-    private var deliver: (@Sendable (Request) -> Void)?
-    private var clients: [UInt64: LocalClient] = [:]
-    private var lastKey: UInt64 = 0
+    let accepts: @Sendable (Credentials) -> Bool
+    var held: MessageName?
+    @exclusivity(unchecked) var deliver: (@Sendable (Request) -> Void)?
+    var clients: [UInt64: LocalClient] = [:]
+    /// The connection that alone had something when the set was last asked, and how often it was served since.
+    @exclusivity(unchecked) var favourite: (client: LocalClient, turns: Int)?
+    var lastKey: UInt64 = 0
     private var observers = InvalidationList<Local>()
     /// Given up for a moment to take a connection and refuse it, when there is no other descriptor left.
-    private var spare: Descriptor?
+    var spare: Descriptor?
     /// The port's messages as a sequence, if that is how they are received.
     let queue: RequestQueue?
 
@@ -74,12 +77,12 @@ extension MessagePort {
 
     deinit { close() }
 
-    private static let listening = EPOLLIN.rawValue | EPOLLONESHOT.rawValue
+    static let listening = EPOLLIN.rawValue | EPOLLONESHOT.rawValue
 
     /// Whether the port can still receive.
     ///
     /// Any thread.
-    public var isValid: Bool { lock.withLock { held != nil } }
+    public var isValid: Bool { !lock.isParents && lock.withLock { held != nil } }
 
     /// Gives the name up and ends all connections, for good.
     ///
@@ -92,10 +95,12 @@ extension MessagePort {
     ///
     /// The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
     public func observeInvalidation(_ body: @escaping @Sendable (Local) -> Void) {
-      let isOver = lock.withLock {
-        if held != nil { observers.append(body) }
-        return held == nil
-      }
+      let isOver =
+        lock.isParents
+        || lock.withLock {
+          if held != nil { observers.append(body) }
+          return held == nil
+        }
       if isOver { body(self) }
     }
 
@@ -107,7 +112,7 @@ extension MessagePort {
     /// How many senders are connected.
     ///
     /// Any thread.
-    public var connections: Int { lock.withLock { clients.count } }
+    public var connections: Int { lock.isParents ? 0 : lock.withLock { clients.count } }
 
     /// Whether both are the same.
     public static func == (left: Local, right: Local) -> Bool { left === right }
@@ -118,6 +123,8 @@ extension MessagePort {
     /// Ends everything, and gives who is to be told.
     @discardableResult
     private func close() -> [@Sendable (Local) -> Void] {
+      // A child of a fork has copies of the descriptors, which go with this object; the rest is its parent's.
+      guard !lock.isParents else { return [] }
       lock.lock()
       guard let name = held else {
         lock.unlock()
@@ -128,10 +135,13 @@ extension MessagePort {
       deliver = nil
       let clients = clients
       self.clients = [:]
+      favourite = nil
+      let timer = places.replaceTimer(nil)
       let sources = places.removeAll()
       let observers = observers.takeAll()
       lock.unlock()
       for source in sources { source.invalidate() }
+      timer?.invalidate()
       queue?.end()
       for client in clients.values { client.close() }
       // The name and the handler go here, outside the lock.
@@ -141,115 +151,10 @@ extension MessagePort {
   }
 }
 
-extension MessagePort.Local: MessagePortItem {
-  var watched: MessagePort.Descriptor { epoll }
-
-  func withPlaces<Result: Sendable>(_ body: (inout MessagePortPlaces) -> Result) -> Result? {
-    lock.withLock { held == nil ? nil : body(&places) }
-  }
-
-  /// Takes connections and messages; a loop's thread.
-  func serve() {
-    withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 16) { events in
-      let count = try? SystemCall.epollWait.make {
-        crl_epoll_wait_milliseconds(epoll.number, events.baseAddress, Int32(events.count), 0)
-      }
-      for event in events.prefix(Int(count ?? 0)) {
-        let key = event.data.u64
-        guard key != 0 else {
-          takeConnections()
-          continue
-        }
-        lock.lock()
-        let client = clients[key]
-        let deliver = deliver
-        lock.unlock()
-        guard let client, let deliver else { continue }
-        if !client.serve(event.events, deliver) { drop(client) }
-      }
-    }
-  }
-
-  private func drop(_ client: LocalClient) {
-    client.close()
-    _ = lock.withLock { clients.removeValue(forKey: client.key) }
-  }
-
-  private func takeConnections() {
-    guard let name = lock.withLock({ held }) else { return }
-    if lock.withLock({ spare == nil }) { makeSpare() }
-    // Not without end, however many come.
-    for _ in 0..<16 { guard takeConnection(name.listener) else { break } }
-    _ = try? SystemCall.epollControl.make {
-      crl_epoll_control(epoll.number, EPOLL_CTL_MOD, name.listener.number, Self.listening, 0)
-    }
-  }
-
-  /// Takes one connection; false: there is none now.
-  private func takeConnection(_ listener: MessagePort.Descriptor) -> Bool {
-    guard SystemCall.isReadable(listener) else { return false }
-    do {
-      try welcome(MessagePort.Descriptor(owning: try SystemCall.accept.make { crl_accept(listener.number) }))
-      return true
-    } catch {
-      switch error.number {
-      case EAGAIN, EINTR, ECONNABORTED: return false
-      case EMFILE, ENFILE: refuseConnection(listener)
-      default: break
-      }
-      counters.change { $0.refusedConnections += 1 }
-      return false
-    }
-  }
-
-  private func welcome(_ socket: MessagePort.Descriptor) throws(SystemError) {
-    func refuse(_ reason: MessagePort.Refusal) {
-      try? MessageContent(.refusal, id: reason.rawValue, token: 0).send(on: socket)
-    }
-    guard let credentials = try? MessagePort.Credentials(of: socket), accepts(credentials) else {
-      counters.change { $0.untrusted += 1 }
-      return refuse(.untrusted)
-    }
-    let client = lock.withLock { () -> LocalClient? in
-      guard held != nil, clients.count < limits.connections else { return nil }
-      lastKey += 1
-      let client = LocalClient(lastKey, socket, credentials, of: self)
-      clients[lastKey] = client
-      return client
-    }
-    guard let client else {
-      counters.change { $0.refusedConnections += 1 }
-      return refuse(.tooManyConnections)
-    }
-    do throws(SystemError) {
-      try client.enter()
-      counters.change { $0.connections += 1 }
-    } catch {
-      refuse(.noResources)
-      drop(client)
-      throw error
-    }
-  }
-
-  /// Takes a connection only to end it: else it would wake the loop for ever.
-  private func refuseConnection(_ listener: MessagePort.Descriptor) {
-    guard let spare = lock.withLock({ self.spare.take() }) else { return }
-    // The number is free for a moment.
-    spare.close()
-    if let socket = try? SystemCall.accept.make({ crl_accept(listener.number) }) { _ = crl_close(socket) }
-    makeSpare()
-  }
-
-  /// Has a descriptor to give up again; if another thread has taken the last, at the next connection.
-  private func makeSpare() {
-    let made = try? MessagePort.Descriptor(duplicating: epoll.number)
-    lock.withLock { spare = made }
-  }
-}
-
 extension MessagePort.Local: CustomDebugStringConvertible {
   /// The port's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
+    guard !lock.isParents else { return "<MessagePort.Local>{name = \(name), valid = No}" }
     lock.lock()
     defer { lock.unlock() }
     return "<MessagePort.Local \(UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()))>{name = \(name), "

@@ -12,6 +12,7 @@ struct MessagePortPlaces {
   }
 
   private var all: [Place] = []
+  private var timer: PlacedTimer?
 
   /// The source of a place, if the port is there.
   func source(in loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
@@ -27,15 +28,28 @@ struct MessagePortPlaces {
   mutating func insert(_ source: RunLoop.DescriptorSource, in loop: RunLoop, _ mode: RunLoop.Mode) {
     all.removeAll { $0.source == nil || $0.loop == nil }
     all.append(Place(loop: loop, mode: mode, source: source))
+    timer?.enter(loop, mode)
   }
 
   /// Takes the source of a place out.
   mutating func remove(from loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
     for (index, place) in all.enumerated() where place.loop === loop && place.mode == mode {
       all.remove(at: index)
+      timer?.leave(loop, mode, isLast: !all.contains { $0.loop === loop })
       return place.source
     }
     return nil
+  }
+
+  /// Has a timer wherever the port is and will be, and gives the one before, to be ended outside the lock.
+  mutating func replaceTimer(_ next: PlacedTimer?) -> PlacedTimer? {
+    let before = timer
+    timer = next
+    for place in all {
+      // A place whose source has gone is one whose loop has ended.
+      if let loop = place.loop, place.source != nil { timer?.enter(loop, place.mode) }
+    }
+    return before
   }
 
   /// Takes all sources out.

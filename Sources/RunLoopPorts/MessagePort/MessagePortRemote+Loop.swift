@@ -7,7 +7,8 @@ extension MessagePort.Remote: MessagePortItem {
   func serve() { readWhatIsThere() }
 
   func withPlaces<Result: Sendable>(_ body: (inout MessagePortPlaces) -> Result) -> Result? {
-    lock.withLock { state.end == nil ? body(&state.places) : nil }
+    guard !lock.isParents else { return nil }
+    return lock.withLock { state.end == nil ? body(&state.places) : nil }
   }
 }
 
@@ -58,7 +59,7 @@ extension MessagePort.Remote {
         guard try turn(loop, mode, .readable, until: deadline) else { throw .receiveTimedOut }
       }
     } catch {
-      lock.withLock { state.pending[waiter.token] = nil }
+      _ = lock.withLock { state.pending.remove(waiter.token) }
       // The outcome may have come while the time ran out.
       if let outcome = lock.withLock({ waiter.outcome }) { return try outcome.get() }
       throw error
@@ -93,6 +94,8 @@ extension MessagePort.Remote {
   private func watch(
     _ mark: ReferenceWritableKeyPath<MessagePort.Remote, Bool>, _ events: RunLoop.DescriptorSource.Events
   ) throws(MessagePortError) {
+    // In a child of a fork the port is invalid, and nobody is to be started for it.
+    guard !lock.isParents else { return }
     let loop = MessageService.loop
     let source = RunLoop.DescriptorSource(descriptor: socket.number, events: events) { [weak self] _, _ in
       self?.readWhatIsThere()
@@ -121,6 +124,7 @@ extension MessagePort.Remote {
 extension MessagePort.Remote: CustomDebugStringConvertible {
   /// The port's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
+    guard !lock.isParents else { return "<MessagePort.Remote>{name = \(name), valid = No}" }
     lock.lock()
     defer { lock.unlock() }
     return "<MessagePort.Remote \(UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()))>{name = \(name), "

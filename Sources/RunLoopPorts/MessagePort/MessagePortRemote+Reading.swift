@@ -20,9 +20,10 @@ extension MessagePort.Remote {
     state.isReading = false
     let hasFollowers = state.followers > 0
     if hasFollowers { readWord.wrappingAdd(1, ordering: .releasing) }
+    let mayReport = !state.refused.isEmpty
     lock.unlock()
     if hasFollowers { readWord.futexWake(.max) }
-    report()
+    if mayReport { report() }
   }
 
   /// Tells of the messages that were refused, one thread at a time, without the role: whoever is told may use the port.
@@ -115,7 +116,7 @@ extension MessagePort.Remote {
   /// Gives an outcome to whoever waits for it.
   func complete(_ token: UInt64, _ outcome: ReplyWaiter.Outcome, isReply: Bool = true) {
     lock.lock()
-    guard let waiter = state.pending.removeValue(forKey: token) else {
+    guard let waiter = state.pending.remove(token) else {
       if isReply { state.statistics.lateReplies += 1 }
       return lock.unlock()
     }
@@ -133,12 +134,13 @@ extension MessagePort.Remote {
   func awaitReply(_ waiter: ReplyWaiter, until deadline: Tick) throws(MessagePortError) -> MessagePort.Reply? {
     while true {
       lock.lock()
-      if let outcome = waiter.outcome {
+      if let outcome = waiter.takeOutcome() {
+        state.spareWaiter = waiter
         lock.unlock()
         return try outcome.get()
       }
       guard deadline == .never || Tick.monotonicNow < deadline else {
-        state.pending[waiter.token] = nil
+        state.pending.remove(waiter.token)
         lock.unlock()
         throw .receiveTimedOut
       }
@@ -170,13 +172,21 @@ extension MessagePort.Remote {
 
   /// Sees to it that a read that blocks ends at a date; false: it would not.
   private func setTimeout(_ deadline: Tick) -> Bool {
-    let limit = deadline == .never ? 0 : max(1_000, (deadline + -Tick.monotonicNow.nanoseconds).nanoseconds)
+    let limit = deadline == .never ? 0 : Self.roundedTimeout((deadline + -Tick.monotonicNow.nanoseconds).nanoseconds)
     guard limit != socketTimeout else { return true }
     guard (try? SystemCall.socketOption.make { crl_message_set_timeout(socket.number, 0, limit) }) != nil else {
       return false
     }
     socketTimeout = limit
     return true
+  }
+
+  /// A time-out that is at most as long, of few lengths: request after request finds the one before, and need not set it.
+  ///
+  /// Who wakes too early waits again.
+  private static func roundedTimeout(_ left: Int64) -> Int64 {
+    guard left > 1_000_000 else { return max(1_000, left) }
+    return 1 << (63 - left.leadingZeroBitCount)
   }
 
   /// Waits for a packet the longer way; whether there may be one.

@@ -56,13 +56,14 @@ extension MessagePort.Remote {
     receiveTimeout: Duration?, replyMode: RunLoop.Mode? = nil
   ) throws(MessagePortError) -> MessagePort.Reply? {
     var content = try content(.request, id, bytes, descriptors)
-    let waiter = ReplyWaiter()
     guard let replyMode else {
+      guard !lock.isParents else { throw .invalid }
+      let waiter = lock.withLock { state.takeWaiter() }
       let sendDeadline = sendTimeout.map { Tick.after($0) } ?? .never
       while case .noRoom = try attempt(&content, waiter) { try awaitRoom(writable: true, until: sendDeadline) }
       return try awaitReply(waiter, until: receiveTimeout.map { Tick.after($0) } ?? .never)
     }
-    return try send(&content, waiter, sendTimeout, receiveTimeout, in: replyMode)
+    return try send(&content, ReplyWaiter(), sendTimeout, receiveTimeout, in: replyMode)
   }
 
   /// A message within the limits.
@@ -90,6 +91,7 @@ extension MessagePort.Remote {
   ///
   /// The tokens go out in order, which confirmations count on: so the lock is held. Nothing blocks under it.
   func attempt(_ content: inout MessageContent, _ waiter: ReplyWaiter?) throws(MessagePortError) -> Attempt {
+    guard !lock.isParents else { throw .invalid }
     lock.lock()
     if let end = state.end {
       lock.unlock()
@@ -131,8 +133,9 @@ extension MessagePort.Remote {
   /// The calling thread blocks. Any thread, but not in a call of `undelivered`, which would wait for itself.
   ///
   /// - Throws: ``MessagePortError/receiveTimedOut``, and what has ended the port if messages were lost with it, which are
-  ///   reported or about to be.
+  ///   reported or about to be. ``MessagePortError/invalid`` in a child of a fork, for its parent's port.
   public func awaitConfirmations(timeout: Duration? = nil) throws(MessagePortError) {
+    guard !lock.isParents else { throw .invalid }
     let deadline = timeout.map { Tick.after($0) } ?? .never
     while true {
       lock.lock()

@@ -28,11 +28,12 @@ extension MessagePort {
     public let messageSizeLimit: Int
 
     let socket: Descriptor
-    let lock = Lock()
-    var state = RemoteState()
+    let lock = ProcessLock()
+    // Not checked for exclusive access: the lock guards it, and nothing that is called under it calls back.
+    @exclusivity(unchecked) var state = RemoteState()
     let reader = MessageReader()
     /// The time-out that the socket has for reading, in nanoseconds; the reading thread's.
-    var socketTimeout: Int64 = 0
+    @exclusivity(unchecked) var socketTimeout: Int64 = 0
     /// Changes when threads that follow the reading one have to look again.
     let readWord = Atomic<UInt32>(0)
     let undelivered: (@Sendable (Undelivered) -> Void)?
@@ -70,7 +71,7 @@ extension MessagePort {
     /// Whether messages can still be sent, as far as is known.
     ///
     /// Any thread.
-    public var isValid: Bool { lock.withLock { state.end == nil } }
+    public var isValid: Bool { !lock.isParents && lock.withLock { state.end == nil } }
 
     /// Ends the port for good.
     ///
@@ -84,10 +85,12 @@ extension MessagePort {
     /// The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
     public func observeInvalidation(_ body: @escaping @Sendable (Remote) -> Void) throws(MessagePortError) {
       try watchForEnd()
-      let isOver = lock.withLock {
-        if state.end == nil { state.observers.append(body) }
-        return state.end != nil
-      }
+      let isOver =
+        lock.isParents
+        || lock.withLock {
+          if state.end == nil { state.observers.append(body) }
+          return state.end != nil
+        }
       if isOver { body(self) }
     }
 
@@ -116,7 +119,7 @@ extension MessagePort {
     /// What has become of the port's messages so far.
     ///
     /// Any thread.
-    public var statistics: Statistics { lock.withLock { state.statistics } }
+    public var statistics: Statistics { lock.isParents ? Statistics() : lock.withLock { state.statistics } }
   }
 }
 
@@ -148,16 +151,17 @@ extension MessagePort.Remote {
 
   /// Ends the port and tells everybody.
   func finish(_ reason: MessagePortError, tellsObservers: Bool = true) {
+    // The connection is not for a child to end: it has copies of the parent's, which go with this object.
+    guard !lock.isParents else { return }
     lock.lock()
     guard state.end == nil else { return lock.unlock() }
     state.end = reason
     let sources = state.places.removeAll()
     var wakes: [(@Sendable (ReplyWaiter.Outcome) -> Void)] = []
-    for waiter in state.pending.values {
+    for waiter in state.pending.removeAll() {
       waiter.outcome = .failure(reason)
       if let wake = waiter.wake { wakes.append(wake) }
     }
-    state.pending = [:]
     let lost = state.unconfirmed.removeAll()
     state.statistics.undelivered += lost.count
     state.hasLostMessages = !lost.isEmpty

@@ -1,12 +1,10 @@
-import RunLoopCore
+import Synchronization
 
 extension MessagePort {
   /// A message that a local port has received.
   ///
   /// Any thread.
-  public final class Request: @unchecked Sendable {
-    // Sendable: the variables are guarded by the lock.
-
+  public final class Request: Sendable {
     /// What the sender calls the message.
     public let id: Int32
     /// The payload.
@@ -19,8 +17,8 @@ extension MessagePort {
     public let expectsReply: Bool
 
     private let token: UInt64
-    private let lock = Lock()
-    private var client: LocalClient?
+    /// Whom to answer, retained, until that is done.
+    private let client: Atomic<Unmanaged<LocalClient>?>
 
     init(_ frame: MessageFrame, _ bytes: [UInt8], _ descriptors: [Descriptor], from client: LocalClient) {
       id = frame.id
@@ -29,7 +27,11 @@ extension MessagePort {
       sender = client.credentials
       expectsReply = frame.kind == .request
       token = frame.token
-      self.client = client
+      self.client = Atomic(Unmanaged.passRetained(client))
+    }
+
+    private func takeClient() -> LocalClient? {
+      client.exchange(nil, ordering: .acquiringAndReleasing)?.takeRetainedValue()
     }
 
     /// A request that nobody has replied to has no reply, which the sender is told.
@@ -40,22 +42,12 @@ extension MessagePort {
     /// Only the first counts. Nothing happens if the sender waits for none, or is gone: that is counted
     /// (``Local/Statistics/droppedReplies``). The call does not block: what the sender does not read waits here.
     public func reply(_ reply: Reply?) {
-      let client = lock.withLock { () -> LocalClient? in
-        defer { self.client = nil }
-        return self.client
-      }
-      guard let client else { return }
+      guard let client = takeClient() else { return }
       if expectsReply { client.answer(token, reply) } else { client.noteReceived(token) }
     }
 
     /// Tells the sender that nobody will take the message.
-    func refuse(_ reason: Refusal) {
-      let client = lock.withLock { () -> LocalClient? in
-        defer { self.client = nil }
-        return self.client
-      }
-      client?.refuse(token, reason)
-    }
+    func refuse(_ reason: Refusal) { takeClient()?.refuse(token, reason) }
 
     /// Notes that a one-way message has come to somebody.
     func noteTaken() { if !expectsReply { reply(nil) } }

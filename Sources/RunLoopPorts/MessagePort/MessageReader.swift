@@ -53,18 +53,23 @@ final class MessageReader {
     // An empty packet looks the same, and nobody who keeps to the protocol sends one.
     guard size > 0 else { return .ended }
     guard truncation & 1 == 0 else { return .malformed }
-    let bytes = UnsafeRawBufferPointer(rebasing: packet[..<Int(size)])
+    let bytes = UnsafeRawBufferPointer(start: packet.baseAddress, count: Int(size))
     let frame: MessageFrame
     do { frame = try MessageFrame(decoding: bytes) } catch { return .malformed }
     guard truncation & 2 == 0 else { return .refused(frame, .descriptorsLost) }
     guard descriptors.count == frame.carriedDescriptors else { return .malformed }
     guard frame.length <= limit else { return .refused(frame, .tooLarge) }
     guard frame.isOutOfLine else {
-      // Without uninitialized room: that of no bytes is one that all threads share, and is written to.
-      let payload = [UInt8](bytes[MessageFrame.size...])
-      return .message(frame, payload, descriptors)
+      return .message(frame, payload(frame.length), descriptors)
     }
     return try readMemory(descriptors.removeFirst(), frame, descriptors)
+  }
+
+  /// The payload of the packet that lies here.
+  private func payload(_ length: Int) -> [UInt8] {
+    // Without uninitialized room: making that is not specialized, and for no bytes it is room that all threads share.
+    guard let start = packet.baseAddress, length > 0 else { return [] }
+    return [UInt8](UnsafeRawBufferPointer(start: start + MessageFrame.size, count: length))
   }
 
   /// An error that was kept for this socket comes once, in front of the packets that are there: they are read first.

@@ -7,7 +7,9 @@ struct RemoteState {
   /// Why the port is invalid; nil: it is not.
   var end: MessagePortError?
   var lastToken: UInt64 = 0
-  var pending: [UInt64: ReplyWaiter] = [:]
+  var pending = PendingRequests()
+  /// One that was used and may be again.
+  var spareWaiter: ReplyWaiter?
   var unconfirmed = UnconfirmedMessages()
   /// Whether messages were reported when the port ended.
   var hasLostMessages = false
@@ -22,12 +24,15 @@ struct RemoteState {
   var places = MessagePortPlaces()
   var observers = InvalidationList<MessagePort.Remote>()
 
+  /// Somebody for a thread that blocks.
+  mutating func takeWaiter() -> ReplyWaiter { spareWaiter.take() ?? ReplyWaiter() }
+
   /// Takes a message in that is about to be sent, and gives its token; replies may come before the call returns.
   mutating func register(id: Int32, _ waiter: ReplyWaiter?) -> UInt64 {
     lastToken += 1
     if let waiter {
-      pending[lastToken] = waiter
       waiter.token = lastToken
+      pending.append(waiter)
     } else {
       unconfirmed.append(token: lastToken, id: id)
     }
@@ -37,7 +42,39 @@ struct RemoteState {
   /// Takes the last message out again, which was not sent.
   mutating func unregister(_ token: UInt64, _ waiter: ReplyWaiter?) {
     lastToken -= 1
-    if waiter != nil { pending[token] = nil } else { unconfirmed.removeLast(token) }
+    if waiter != nil { pending.remove(token) } else { unconfirmed.removeLast(token) }
+  }
+}
+
+/// The requests whose replies are awaited, in the order of their tokens, which is that in which most replies come.
+struct PendingRequests {
+  private var waiters: [ReplyWaiter] = []
+
+  var count: Int { waiters.count }
+  var isEmpty: Bool { waiters.isEmpty }
+
+  /// Takes in the newest.
+  mutating func append(_ waiter: ReplyWaiter) { waiters.append(waiter) }
+
+  /// Takes one out; nil if it is not here.
+  ///
+  /// O(log n), and what is newer moves up.
+  @discardableResult
+  mutating func remove(_ token: UInt64) -> ReplyWaiter? {
+    var (low, high) = (0, waiters.count)
+    if high > 0, waiters[0].token == token { return waiters.remove(at: 0) }
+    while low < high {
+      let middle = (low + high) / 2
+      if waiters[middle].token < token { low = middle + 1 } else { high = middle }
+    }
+    guard low < waiters.count, waiters[low].token == token else { return nil }
+    return waiters.remove(at: low)
+  }
+
+  /// Takes all out.
+  mutating func removeAll() -> [ReplyWaiter] {
+    defer { waiters = [] }
+    return waiters
   }
 }
 
@@ -96,6 +133,8 @@ struct UnconfirmedMessages {
 }
 
 /// Somebody who waits for a reply.
+///
+/// A thread that blocks uses one again that nobody uses any more.
 final class ReplyWaiter: @unchecked Sendable {
   // Sendable: the variables are guarded by the port's lock.
   typealias Outcome = Result<MessagePort.Reply?, MessagePortError>
@@ -105,4 +144,10 @@ final class ReplyWaiter: @unchecked Sendable {
   var outcome: Outcome?
   /// Tells whoever waits that there is an outcome; nil for a thread that blocks, which is told by the port's word.
   var wake: (@Sendable (Outcome) -> Void)?
+
+  /// Gives the outcome, once.
+  func takeOutcome() -> Outcome? {
+    guard outcome != nil else { return nil }
+    return outcome.take()
+  }
 }

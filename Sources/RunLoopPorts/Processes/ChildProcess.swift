@@ -69,12 +69,13 @@ extension ChildProcess {
     var limit = 16
   }
 
-  private static let table = Table()
+  private static let ours = PerProcess { Table() }
 
   /// The child of a number, the same for all of its sources.
   ///
   /// A number is used again once its process has been reaped; then it is another child. Complexity: amortized O(1).
   static func find(_ process: Int32) throws(ChildProcessError) -> ChildProcess {
+    let table = ours.value
     // None of the calls under the lock waits, and the end of a child takes no lock.
     table.lock.lock()
     defer { table.lock.unlock() }

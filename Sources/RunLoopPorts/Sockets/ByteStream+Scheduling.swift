@@ -17,39 +17,61 @@ extension ByteStream {
   /// The corresponding Core Foundation functions are `CFReadStreamUnscheduleFromRunLoop` and
   /// `CFWriteStreamUnscheduleFromRunLoop`.
   public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) {
+    guard !lock.isParents else { return }
     lock.lock()
-    let source = places.source
-    places.remove(loop, mode)
+    let source = places.leave(loop, mode)
     lock.unlock()
-    if let source { loop.remove(source, forMode: mode) }
+    withExtendedLifetime(source) {}
   }
 
-  func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
+  private func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
+    guard !lock.isParents else { throw .invalidSource }
     lock.lock()
     guard state != .closed else {
       lock.unlock()
       throw .invalidSource
     }
-    guard let descriptor else {
-      places.insert(loop, mode)
-      postNews()
-      return lock.unlock()
-    }
-    let wasPlaced = places.all
-    let source = places.sourceToAdd { [self] in
-      let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: interest ?? []) { [self] _, events in
-        ready(events)
+    var source: RunLoop.DescriptorSource?
+    do throws(RunLoopError) {
+      if let descriptor {
+        let entering = places.source ?? makeSource(descriptor)
+        source = entering
+        try places.enter(loop, mode, entering)
+      } else {
+        places.insert(loop, mode)
       }
-      if interest == nil { source.pause() }
-      return source
+    } catch {
+      lock.unlock()
+      throw withExtendedLifetime(source) { error }
     }
-    for place in wasPlaced { places.insert(place.loop, place.mode) }
-    lock.unlock()
-    try loop.add(source, forMode: mode)
-    lock.lock()
-    if state != .closed { places.insert(loop, mode) }
     postNews()
     lock.unlock()
+    withExtendedLifetime(source) {}
+  }
+
+  /// Enters the places in which the stream was scheduled before it was opened, and notes it if that is refused.
+  ///
+  /// Under the lock; the source is to be released outside it.
+  func enterPlaces(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource? {
+    guard !places.all.isEmpty else { return nil }
+    let source = makeSource(descriptor)
+    for place in places.all {
+      do throws(RunLoopError) {
+        try places.enter(place.loop, place.mode, source)
+      } catch {
+        // The thread of one loop may have ended; what the system refuses is the end.
+        if error != .loopHasEnded { note(.failed(.loop(error))) }
+      }
+    }
+    return source
+  }
+
+  private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
+    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: interest ?? []) { [self] _, events in
+      ready(events)
+    }
+    if interest == nil { source.pause() }
+    return source
   }
 
   /// What is waited for; nil: nothing.
@@ -75,14 +97,14 @@ extension ByteStream {
   /// Notes a state in which the stream stays, to be told on a loop.
   ///
   /// Under the lock.
-  private func note(_ state: Status) {
+  func note(_ state: Status) {
     self.state = state
     owesNews = true
     postNews()
   }
 
   /// Under the lock.
-  private func postNews() {
+  func postNews() {
     if owesNews { _ = places.perform { [self] in tellNews() } }
   }
 
@@ -143,6 +165,7 @@ extension ByteStream {
 
   /// Reads or writes once, and notes what came of it.
   func transfer(_ body: (OwnedDescriptor) throws(SystemError) -> Transfer) throws(SocketError) -> Int? {
+    guard !lock.isParents else { throw .invalid }
     lock.lock()
     defer { lock.unlock() }
     switch state {
@@ -178,7 +201,8 @@ extension ByteStream {
 extension ByteStream: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
-    lock.withLock {
+    guard !lock.isParents else { return "<ByteStream>{of the parent process}" }
+    return lock.withLock {
       "<\(direction == .readable ? "InputByteStream" : "OutputByteStream") "
         + "\(Unmanaged.passUnretained(self).toOpaque())>{status = \(state), descriptor = \(descriptor?.number ?? -1)}"
     }

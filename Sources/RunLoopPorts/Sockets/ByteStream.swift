@@ -42,7 +42,7 @@ public class ByteStream: @unchecked Sendable, Hashable {
   /// A handler of events, called on the thread of a loop that the stream is in.
   public typealias Handler = @Sendable (ByteStream, Event) -> Void
 
-  let lock = Lock()
+  let lock = ProcessLock()
   let core: ByteStreamCore
   /// What a stream that is open waits for.
   let direction: RunLoop.DescriptorSource.Events
@@ -103,12 +103,13 @@ public class ByteStream: @unchecked Sendable, Hashable {
 
 extension ByteStream {
   /// Where the stream is in its life.
-  public var status: Status { lock.withLock { state } }
+  public var status: Status { lock.isParents ? .closed : lock.withLock { state } }
 
   /// What is called with the stream's events.
   public var handler: Handler? {
-    get { lock.withLock { body?.handler } }
+    get { lock.isParents ? nil : lock.withLock { body?.handler } }
     set {
+      guard !lock.isParents else { return }
       lock.lock()
       let old = body
       if state != .closed { body = newValue.map(Body.init) }
@@ -121,18 +122,20 @@ extension ByteStream {
   ///
   /// Opened before: nothing. The corresponding Core Foundation functions are `CFReadStreamOpen` and `CFWriteStreamOpen`.
   public func open() {
+    guard !lock.isParents else { return }
     lock.lock()
     guard state == .notOpen else { return lock.unlock() }
+    var source: RunLoop.DescriptorSource?
     do throws(SystemError) {
-      descriptor = try core.open().descriptor
+      let opened = try core.open().descriptor
+      descriptor = opened
       state = .opening
+      source = enterPlaces(opened)
     } catch {
-      state = .failed(.system(error))
-      owesNews = true
+      note(.failed(.system(error)))
     }
-    let waiting = places.all
     lock.unlock()
-    for place in waiting { try? join(place.loop, place.mode) }
+    withExtendedLifetime(source) {}
   }
 
   /// Closes the stream: it leaves all modes and its handler is not called again.
@@ -140,6 +143,8 @@ extension ByteStream {
   /// The connection is closed with the second of its streams; an output stream that is closed first lets the peer see the
   /// end. Again: nothing. The corresponding Core Foundation functions are `CFReadStreamClose` and `CFWriteStreamClose`.
   public func close() {
+    // The connection of a parent is not for its child to shut down.
+    guard !lock.isParents else { return }
     lock.lock()
     guard state != .closed else { return lock.unlock() }
     state = .closed

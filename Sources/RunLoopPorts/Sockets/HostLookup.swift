@@ -31,10 +31,15 @@ public final class HostLookup: Sendable {
 }
 
 /// The threads that look hosts up, and what waits for them.
+///
+/// A child of a fork has workers of its own; its parent's lookups are answered in the parent.
 final class HostWorkers: @unchecked Sendable {
   // Sendable: guarded by the lock.
 
-  static let shared = HostWorkers()
+  private static let ours = PerProcess { HostWorkers() }
+
+  /// This process's.
+  static var shared: HostWorkers { ours.value }
 
   private let lock = Lock()
   private var waiting: [HostLookup] = []
@@ -60,7 +65,8 @@ final class HostWorkers: @unchecked Sendable {
 
   private func startThread() {
     do throws(SystemError) {
-      _ = try SystemCall.threadCreate.make { crl_thread_create(0, HostWorkers.work, nil) }
+      let context = Unmanaged.passUnretained(self).toOpaque()
+      _ = try SystemCall.threadCreate.make { crl_thread_create(0, HostWorkers.work, context) }
     } catch {
       lock.lock()
       threads -= 1
@@ -72,8 +78,11 @@ final class HostWorkers: @unchecked Sendable {
     }
   }
 
-  private static let work: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { _ in
-    while let lookup = shared.next() { lookup.finish(lookup.query.answer()) }
+  private static let work: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
+    guard let context else { return nil }
+    // The workers live as long as the process.
+    let workers = Unmanaged<HostWorkers>.fromOpaque(context).takeUnretainedValue()
+    while let lookup = workers.next() { lookup.finish(lookup.query.answer()) }
     return nil
   }
 

@@ -18,10 +18,7 @@ extension RunLoop {
   /// Whether a listening socket is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
   /// Any thread.
-  public func contains(_ socket: ListeningSocket, forMode mode: Mode) -> Bool {
-    guard let source = socket.lock.withLock({ socket.places.source }) else { return false }
-    return contains(source, forMode: mode)
-  }
+  public func contains(_ socket: ListeningSocket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
 }
 
 extension ListeningSocket {
@@ -32,43 +29,46 @@ extension ListeningSocket {
   public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) { part(loop, mode) }
 
   func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
+    guard !lock.isParents else { throw .invalidSource }
     lock.lock()
     guard let descriptor else {
       lock.unlock()
       throw .invalidSource
     }
-    let source = places.sourceToAdd { [self] in
-      let presence = Presence(self)
-      let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { _, _ in
-        presence.item.accept()
-      }
-      if !accepts { source.pause() }
-      return source
+    let source = places.source ?? makeSource(descriptor)
+    do throws(RunLoopError) {
+      try places.enter(loop, mode, source)
+    } catch {
+      lock.unlock()
+      throw withExtendedLifetime(source) { error }
     }
     lock.unlock()
-    try loop.add(source, forMode: mode)
-    lock.lock()
-    if self.descriptor != nil { places.insert(loop, mode) }
-    if let retry { places.add(retry) }
-    lock.unlock()
+    withExtendedLifetime(source) {}
+  }
+
+  private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
+    let presence = Presence(self)
+    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { _, _ in
+      presence.item.accept()
+    }
+    if !accepts { source.pause() }
+    return source
   }
 
   func part(_ loop: RunLoop, _ mode: RunLoop.Mode) {
+    guard !lock.isParents else { return }
     lock.lock()
-    let source = places.source
-    let retry = retry
-    places.remove(loop, mode)
+    let source = places.leave(loop, mode)
     lock.unlock()
-    if let source { loop.remove(source, forMode: mode) }
-    guard let retry else { return }
-    loop.remove(retry, forMode: mode)
-    // The next loop, if the socket is in one, tries again.
-    lock.lock()
-    if retry === self.retry { places.add(retry) }
-    lock.unlock()
+    withExtendedLifetime(source) {}
   }
 
-  private var accepts: Bool { !isPaused && retry == nil && (acceptor != nil || body != nil) }
+  func isIn(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
+    guard !lock.isParents, let source = lock.withLock({ places.source }) else { return false }
+    return loop.contains(source, forMode: mode)
+  }
+
+  private var accepts: Bool { !isPaused && places.timer == nil && (acceptor != nil || body != nil) }
 
   /// Under the lock.
   func updateInterest() {
@@ -93,9 +93,7 @@ extension ListeningSocket {
         guard respond(to: error) else { return }
         continue
       }
-      // Only a socket that has been reset meanwhile refuses the option, and says so itself.
-      if options.accepted.isWithoutDelay { try? accepted.setNoDelay(address.family) }
-      let connection = Socket(accepted: accepted, options: options.accepted)
+      let connection = connection(with: accepted)
       let waiting = acceptor
       let body = body
       acceptor = nil
@@ -103,6 +101,14 @@ extension ListeningSocket {
       lock.unlock()
       if let waiting { waiting.resume(returning: connection) } else { body?.handler(self, .accepted(connection)) }
     }
+  }
+
+  // The optimizer of Swift 6.3 fails where this is inlined.
+  @inline(never)
+  private func connection(with accepted: OwnedDescriptor) -> Socket {
+    // Only a socket that has been reset meanwhile refuses the option, and says so itself.
+    if options.accepted.isWithoutDelay { try? accepted.setNoDelay(address.family) }
+    return Socket(accepted: accepted, options: options.accepted)
   }
 
   /// Responds to an error of accepting, and unlocks; true if the next connection is to be looked for.
@@ -135,18 +141,23 @@ extension ListeningSocket {
   ///
   /// Under the lock.
   private func postpone(_ error: SystemError) {
-    guard retry == nil, let loop = places.all.first?.loop else { return }
-    let timer = Timer(deadline: loop.now.advanced(by: options.retryInterval)) { [weak self] _ in self?.tryAgain() }
-    retry = timer
-    places.add(timer)
+    guard places.timer == nil else { return }
+    let now = places.all.first?.loop.now ?? SuspendingClock.now
+    let timer = PlacedTimer(deadline: now.advanced(by: options.retryInterval)) { [weak self] timer in
+      self?.tryAgain(timer)
+    }
+    places.replaceTimer(timer)
     updateInterest()
   }
 
-  private func tryAgain() {
+  private func tryAgain(_ timer: Timer) {
     lock.lock()
-    _ = endRetry()
+    // Not for one that has been ended meanwhile.
+    guard places.timer?.contains(timer) == true else { return lock.unlock() }
+    let over = places.replaceTimer(nil)
     updateInterest()
     lock.unlock()
+    over?.invalidate()
   }
 
   /// Ends the socket and gives what is to be released without the lock; nil if that was done before.
@@ -160,15 +171,15 @@ extension ListeningSocket {
       acceptor = nil
     }
     return Remains(
-      address: address, source: places.removeAll(), timer: endRetry(), descriptor: descriptor, body: body,
+      address: address, timer: places.replaceTimer(nil), source: places.removeAll(), descriptor: descriptor, body: body,
       acceptor: acceptor)
   }
 
   /// What a socket that is closed had.
   struct Remains {
     let address: SocketAddress
+    let timer: PlacedTimer?
     let source: RunLoop.DescriptorSource?
-    let timer: Timer?
     let descriptor: OwnedDescriptor
     let body: Body?
     let acceptor: CheckedContinuation<Socket?, any Error>?

@@ -10,6 +10,7 @@ extension ListeningSocket {
   /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited; ``SocketError/loop(_:)`` if
   ///   the threads of all loops that the socket is in have ended.
   public func accept() async throws -> Socket? {
+    guard !lock.isParents else { return nil }
     let number = lock.withLock {
       lastWait += 1
       return lastWait

@@ -48,7 +48,7 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   /// Where the socket listens, with the port that the system has chosen.
   public let address: SocketAddress
 
-  let lock = Lock()
+  let lock = ProcessLock()
 
   // Guarded by the lock.
 
@@ -62,8 +62,6 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   let awaited = Atomic<Bool>(false)
   var lastWait: UInt64 = 0
   var isPaused = false
-  /// Runs while the system has too little for a connection.
-  var retry: Timer?
 
   struct Body {
     let handler: Handler
@@ -103,7 +101,8 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   }
 
   deinit {
-    if descriptor != nil { address.removeFile() }
+    // The file of a parent is the parent's.
+    if descriptor != nil, !lock.isParents { address.removeFile() }
   }
 
   /// Whether both are the same.
@@ -118,8 +117,9 @@ extension ListeningSocket {
   ///
   /// Any thread.
   public var handler: Handler? {
-    get { lock.withLock { body?.handler } }
+    get { lock.isParents ? nil : lock.withLock { body?.handler } }
     set {
+      guard !lock.isParents else { return }
       lock.lock()
       let old = body
       if descriptor != nil { body = newValue.map(Body.init) }
@@ -132,12 +132,13 @@ extension ListeningSocket {
   /// Whether the socket has not been closed or invalidated.
   ///
   /// Any thread.
-  public var isValid: Bool { lock.withLock { descriptor != nil } }
+  public var isValid: Bool { !lock.isParents && lock.withLock { descriptor != nil } }
 
   /// Stops accepting; what comes waits in the system.
   ///
   /// Any thread; again: nothing.
   public func pause() {
+    guard !lock.isParents else { return }
     lock.lock()
     isPaused = true
     updateInterest()
@@ -148,9 +149,10 @@ extension ListeningSocket {
   ///
   /// Any thread; again: nothing.
   public func resume() {
+    guard !lock.isParents else { return }
     lock.lock()
     isPaused = false
-    let timer = endRetry()
+    let timer = places.replaceTimer(nil)
     updateInterest()
     lock.unlock()
     timer?.invalidate()
@@ -160,25 +162,21 @@ extension ListeningSocket {
   ///
   /// Connections that wait in the system are refused. A task that waits gets nil. Any thread; again: nothing.
   public func invalidate() {
+    guard !lock.isParents else { return }
     lock.lock()
     let remains = finish()
     lock.unlock()
     remains?.release(nil)
-  }
-
-  /// Under the lock.
-  func endRetry() -> Timer? {
-    defer { retry = nil }
-    return retry
   }
 }
 
 extension ListeningSocket: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
-    lock.withLock {
+    guard !lock.isParents else { return "<ListeningSocket>{of the parent process}" }
+    return lock.withLock {
       "<ListeningSocket \(Unmanaged.passUnretained(self).toOpaque())>{descriptor = \(descriptor?.number ?? -1), "
-        + "address = \(address), paused = \(isPaused), exhausted = \(retry != nil)}"
+        + "address = \(address), paused = \(isPaused), exhausted = \(places.timer != nil)}"
     }
   }
 }

@@ -12,22 +12,37 @@ struct Places {
 
   private(set) weak var source: RunLoop.DescriptorSource?
   private(set) var all: [(loop: RunLoop, mode: RunLoop.Mode)] = []
+  private(set) var timer: PlacedTimer?
 
-  /// The source, if it is in a loop, or a new one.
-  mutating func sourceToAdd(_ make: () -> RunLoop.DescriptorSource) -> RunLoop.DescriptorSource {
-    if let source { return source }
-    // The loops that it was in have ended.
-    all = []
-    let made = make()
-    source = made
-    return made
+  /// Enters a mode of a loop with the source that is in loops, or with a new one.
+  ///
+  /// Nothing is called out meanwhile, so that the item's lock is held: who enters a place and who leaves it come one after the
+  /// other. The caller releases the source outside the lock.
+  mutating func enter(
+    _ loop: RunLoop, _ mode: RunLoop.Mode, _ entering: RunLoop.DescriptorSource
+  ) throws(RunLoopError) {
+    try loop.add(entering, forMode: mode)
+    // Else the loops that it was in have ended.
+    if source !== entering { all = [] }
+    source = entering
+    insert(loop, mode)
   }
 
+  /// Leaves a mode of a loop, and gives the source for it to be released outside the lock.
+  mutating func leave(_ loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
+    let present = source
+    all.removeAll { $0.loop === loop && $0.mode == mode }
+    timer?.leave(loop, mode, isLast: !all.contains { $0.loop === loop })
+    if let present { loop.remove(present, forMode: mode) }
+    return present
+  }
+
+  /// Notes a place that is entered later.
   mutating func insert(_ loop: RunLoop, _ mode: RunLoop.Mode) {
-    if !contains(loop, mode) { all.append((loop, mode)) }
+    guard !contains(loop, mode) else { return }
+    all.append((loop, mode))
+    timer?.enter(loop, mode)
   }
-
-  mutating func remove(_ loop: RunLoop, _ mode: RunLoop.Mode) { all.removeAll { $0.loop === loop && $0.mode == mode } }
 
   func contains(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
     all.contains { $0.loop === loop && $0.mode == mode }
@@ -42,18 +57,32 @@ struct Places {
     return source
   }
 
-  /// Runs a block on the loop in which the item was first, in all of its modes there; false if it is in none.
+  /// Runs a block on the loop in which the item was first of those that go on, in all of its modes there; false if there is
+  /// none.
   func perform(_ block: @escaping @Sendable () -> Void) -> Bool {
-    guard let loop = all.first?.loop else { return false }
-    return loop.perform(inModes: all.filter { $0.loop === loop }.map(\.mode), block: block)
+    for (index, place) in all.enumerated() where !all[..<index].contains(where: { $0.loop === place.loop }) {
+      guard !place.loop.takesNoItems else { continue }
+      let modes = all.filter { $0.loop === place.loop }.map(\.mode)
+      if place.loop.perform(inModes: modes, block: block) { return true }
+    }
+    return false
   }
 
-  /// Adds a timer in the modes of the loop that it is in, or else of the one in which the item was first.
-  func add(_ timer: Timer) {
-    let present = all.first { $0.loop.contains(timer, forMode: $0.mode) }
-    guard let loop = (present ?? all.first)?.loop else { return }
-    for place in all where place.loop === loop { loop.add(timer, forMode: place.mode) }
+  /// Has a timer wherever the item is and will be, and gives the one before, to be ended outside the lock.
+  @discardableResult
+  mutating func replaceTimer(_ next: PlacedTimer?) -> PlacedTimer? {
+    let before = timer
+    timer = next
+    for place in all { timer?.enter(place.loop, place.mode) }
+    return before
   }
+}
+
+extension PlacedTimer {
+  /// Ends the timers.
+  ///
+  /// Outside the lock.
+  func invalidate() { for timer in timers { timer.invalidate() } }
 }
 
 /// An item for which tasks wait.

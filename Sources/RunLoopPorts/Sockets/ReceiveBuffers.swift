@@ -6,7 +6,10 @@ import RunLoopCore
 final class ReceiveBuffers: @unchecked Sendable {
   // Sendable: guarded by the lock.
 
-  static let shared = ReceiveBuffers()
+  private static let ours = PerProcess { ReceiveBuffers() }
+
+  /// This process's.
+  static var shared: ReceiveBuffers { ours.value }
 
   /// How many bytes one receive takes at most.
   static let size = 64 * 1024

@@ -50,11 +50,7 @@ extension Socket {
       return close(.system(error))
     }
     state.connected()
-    let old = timer
-    timer = nil
-    if let loop = places.all.first?.loop { makeTimer(loop) }
-    if let timer { places.add(timer) }
-    old?.invalidate()
+    startTimer()?.invalidate()
     tell(.connected)
     guard state.phase == .open else { return }
     if queue.count > 0 { flush() } else { endWritingIfDue() }
@@ -88,20 +84,20 @@ extension Socket {
     guard state.finish() else { return nil }
     defer {
       descriptor = nil
-      timer = nil
       body = nil
       reader = nil
       writer = nil
       queue.removeAll()
     }
     return Remains(
-      source: places.removeAll(), timer: timer, descriptor: descriptor, body: body, reader: reader, writer: writer)
+      timer: places.replaceTimer(nil), source: places.removeAll(), descriptor: descriptor, body: body, reader: reader,
+      writer: writer)
   }
 
   /// What a socket that is over had.
   struct Remains {
+    let timer: PlacedTimer?
     let source: RunLoop.DescriptorSource?
-    let timer: Timer?
     let descriptor: OwnedDescriptor?
     let body: Body?
     let reader: CheckedContinuation<[UInt8]?, any Error>?

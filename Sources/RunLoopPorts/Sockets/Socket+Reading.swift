@@ -9,6 +9,7 @@ extension Socket {
   /// - Returns: How many bytes were read, zero at the end, nil if there is nothing yet.
   /// - Throws: ``SocketError/invalid``. An error of the connection is told by ``Event/closed(_:)``, and nil is returned.
   public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
+    guard !lock.isParents else { throw .invalid }
     lock.lock()
     defer { lock.unlock() }
     guard state.phase != .closed, let descriptor else { throw .invalid }
@@ -32,6 +33,7 @@ extension Socket {
   public func resumeReading() { setPaused(false) }
 
   private func setPaused(_ isPaused: Bool) {
+    guard !lock.isParents else { return }
     lock.lock()
     state.isPaused = isPaused
     updateInterest()
@@ -56,8 +58,9 @@ extension Socket {
 
   private func receiveForHandler() {
     guard let descriptor else { return }
-    let buffer = ReceiveBuffers.shared.take()
-    defer { ReceiveBuffers.shared.giveBack(buffer) }
+    let buffers = ReceiveBuffers.shared
+    let buffer = buffers.take()
+    defer { buffers.giveBack(buffer) }
     guard let count = take(buffer, from: descriptor) else { return }
     guard count == 0 else { return tell(.received(UnsafeRawBufferPointer(rebasing: buffer[..<count]))) }
     updateInterest()

@@ -3,7 +3,7 @@ public import RunLoopCore
 extension RunLoop {
   /// Adds a socket to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
   ///
-  /// A socket may be in several modes of several loops; its timeouts count in the first loop. Any thread.
+  /// A socket may be in several modes of several loops; its timeouts count as long as it is in one. Any thread.
   ///
   /// - Throws: `RunLoopError.invalidSource` if the socket is over, and what adding a descriptor source throws.
   ///
@@ -18,10 +18,7 @@ extension RunLoop {
   /// Whether a socket is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
   /// Any thread.
-  public func contains(_ socket: Socket, forMode mode: Mode) -> Bool {
-    guard let source = socket.lock.withLock({ socket.places.source }) else { return false }
-    return contains(source, forMode: mode)
-  }
+  public func contains(_ socket: Socket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
 }
 
 extension Socket {
@@ -34,44 +31,46 @@ extension Socket {
   public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) { part(loop, mode) }
 
   func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
+    guard !lock.isParents else { throw .invalidSource }
     lock.lock()
     guard let descriptor, state.phase != .closed else {
       lock.unlock()
       throw .invalidSource
     }
-    let source = places.sourceToAdd { [self] in
-      let events = state.interest(isQueueEmpty: queue.count == 0)
-      let presence = Presence(self)
-      let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? []) { _, events in
-        presence.item.ready(events)
-      }
-      if events == nil { source.pause() }
-      return source
+    let source = places.source ?? makeSource(descriptor)
+    do throws(RunLoopError) {
+      try places.enter(loop, mode, source)
+    } catch {
+      lock.unlock()
+      throw withExtendedLifetime(source) { error }
     }
-    lock.unlock()
-    try loop.add(source, forMode: mode)
-    lock.lock()
-    // An ended one is expelled by whoever has ended it.
-    if state.phase != .closed { places.insert(loop, mode) }
-    if timer == nil { makeTimer(loop) }
-    if let timer { places.add(timer) }
+    if places.timer == nil { startTimer() }
     if case .closing = state.phase { postEnd() }
     lock.unlock()
+    withExtendedLifetime(source) {}
+  }
+
+  private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
+    let events = state.interest(isQueueEmpty: queue.count == 0)
+    let presence = Presence(self)
+    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? []) { _, events in
+      presence.item.ready(events)
+    }
+    if events == nil { source.pause() }
+    return source
   }
 
   func part(_ loop: RunLoop, _ mode: RunLoop.Mode) {
+    guard !lock.isParents else { return }
     lock.lock()
-    let source = places.source
-    let timer = timer
-    places.remove(loop, mode)
+    let source = places.leave(loop, mode)
     lock.unlock()
-    if let source { loop.remove(source, forMode: mode) }
-    guard let timer else { return }
-    loop.remove(timer, forMode: mode)
-    // Its time goes on in the next loop, if the socket is in one.
-    lock.lock()
-    if timer === self.timer { places.add(timer) }
-    lock.unlock()
+    withExtendedLifetime(source) {}
+  }
+
+  func isIn(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
+    guard !lock.isParents, let source = lock.withLock({ places.source }) else { return false }
+    return loop.contains(source, forMode: mode)
   }
 
   /// Tells the source what is waited for, if it is something else now.
@@ -107,29 +106,31 @@ extension Socket {
 
 // Timeouts.
 extension Socket {
-  /// Makes the timer of what the socket waits for now, if that has a timeout.
+  /// Counts the time of what the socket waits for now, if that has a timeout, and gives the timer that is over.
   ///
   /// Under the lock.
-  func makeTimer(_ loop: RunLoop) {
+  @discardableResult
+  func startTimer() -> PlacedTimer? {
     let limit: Duration?
     switch state.phase {
     case .connecting: limit = options.connectTimeout
     case .open: limit = options.idleTimeout
     case .closing, .closed: limit = nil
     }
-    guard let limit else { return }
-    let now = loop.now
+    guard let limit, let now = places.all.first?.loop.now else { return places.replaceTimer(nil) }
     lastActivity = now
-    timer = Timer(deadline: now.advanced(by: limit), interval: limit) { [weak self] timer in
-      self?.timeIsOver(timer, limit, loop)
+    let timer = PlacedTimer(deadline: now.advanced(by: limit), interval: limit) { [weak self] timer in
+      self?.timeIsOver(timer, limit)
     }
+    return places.replaceTimer(timer)
   }
 
-  private func timeIsOver(_ timer: Timer, _ limit: Duration, _ loop: RunLoop) {
+  /// On the thread of one of the loops.
+  private func timeIsOver(_ timer: Timer, _ limit: Duration) {
     lock.lock()
-    guard timer === self.timer, let lastActivity else { return lock.unlock() }
+    guard places.timer?.contains(timer) == true, let lastActivity else { return lock.unlock() }
     let due = lastActivity.advanced(by: limit)
-    if due > loop.now {
+    if due > RunLoop.current.now {
       timer.deadline = due
     } else {
       close(.timedOut(after: limit))

@@ -12,6 +12,7 @@ extension Socket {
   /// - Throws: ``SocketError``: that of the connection once, then ``SocketError/invalid``; ``SocketError/busy``;
   ///   ``SocketError/loop(_:)`` if the threads of all loops that the socket is in have ended.
   public func receive(atMost limit: Int = 64 * 1024) async throws -> [UInt8]? {
+    guard !lock.isParents else { throw SocketError.invalid }
     let number = nextWait()
     defer { lock.noteResumption() }
     return try await withTaskCancellationHandler {

@@ -12,6 +12,7 @@ extension Socket {
   ///   one write more; ``SocketError/closedForWriting``, ``SocketError/invalid``. Nothing is taken then.
   @discardableResult
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Bool {
+    guard !lock.isParents else { throw .invalid }
     lock.lock()
     defer { lock.unlock() }
     switch state.phase {
@@ -33,6 +34,8 @@ extension Socket {
     guard !rest.isEmpty else { return true }
     queue.append(rest)
     updateInterest()
+    // The loop may be unable to wait for room, and then the socket is over.
+    guard !state.isOver else { return false }
     guard queue.count >= options.highWater else { return true }
     state.oweRoom()
     return false
@@ -69,6 +72,7 @@ extension Socket {
   ///
   /// The corresponding system call is `shutdown`; its error is told by ``Event/closed(_:)``.
   public func shutDown(_ side: Side) {
+    guard !lock.isParents else { return }
     lock.lock()
     defer { lock.unlock() }
     if side != .read {

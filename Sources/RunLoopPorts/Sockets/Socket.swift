@@ -65,7 +65,7 @@ public final class Socket: @unchecked Sendable, Hashable {
   /// How the socket behaves.
   public let options: Options
 
-  let lock = Lock()
+  let lock = ProcessLock()
 
   // Guarded by the lock.
 
@@ -74,7 +74,6 @@ public final class Socket: @unchecked Sendable, Hashable {
   var queue = ByteQueue()
   var body: Body?
   var places = Places()
-  var timer: Timer?
   var lastActivity: SuspendingClock.Instant?
   var reader: CheckedContinuation<[UInt8]?, any Error>?
   var readerLimit = 0
@@ -160,8 +159,9 @@ extension Socket {
   ///
   /// Any thread. A handler that is replaced while it runs is called no more when it has returned.
   public var handler: Handler? {
-    get { lock.withLock { body?.handler } }
+    get { lock.isParents ? nil : lock.withLock { body?.handler } }
     set {
+      guard !lock.isParents else { return }
       lock.lock()
       let old = body
       if !state.isOver {
@@ -177,17 +177,17 @@ extension Socket {
   /// Whether the socket is neither closed nor invalidated.
   ///
   /// Any thread.
-  public var isValid: Bool { lock.withLock { !state.isOver } }
+  public var isValid: Bool { !lock.isParents && lock.withLock { !state.isOver } }
 
   /// Whether the connection is made and not over.
   ///
   /// Any thread.
-  public var isConnected: Bool { lock.withLock { state.phase == .open } }
+  public var isConnected: Bool { !lock.isParents && lock.withLock { state.phase == .open } }
 
   /// How many bytes wait to be sent.
   ///
   /// Any thread.
-  public var queuedByteCount: Int { lock.withLock { queue.count } }
+  public var queuedByteCount: Int { lock.isParents ? 0 : lock.withLock { queue.count } }
 
   /// The socket's own address.
   ///
@@ -206,7 +206,7 @@ extension Socket {
   private func address(
     _ ask: (OwnedDescriptor) throws(SystemError) -> SocketAddress?
   ) throws(SocketError) -> SocketAddress {
-    guard let descriptor = lock.withLock({ descriptor }) else { throw .invalid }
+    guard !lock.isParents, let descriptor = lock.withLock({ descriptor }) else { throw .invalid }
     do throws(SystemError) {
       guard let address = try ask(descriptor) else {
         throw SystemError(call: SystemCall.socketName.rawValue, number: EAFNOSUPPORT)
@@ -222,6 +222,7 @@ extension Socket {
   /// Tasks that wait get ``SocketError/invalid``. Any thread; again: nothing. To send what is queued, use
   /// ``shutDown(_:)`` and wait for the end.
   public func invalidate() {
+    guard !lock.isParents else { return }
     lock.lock()
     let remains = finish()
     lock.unlock()
@@ -232,7 +233,8 @@ extension Socket {
 extension Socket: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
-    lock.withLock {
+    guard !lock.isParents else { return "<Socket>{of the parent process}" }
+    return lock.withLock {
       "<Socket \(Unmanaged.passUnretained(self).toOpaque())>{descriptor = \(descriptor?.number ?? -1), "
         + "phase = \(state.phase), ended = \(state.hasEnded), writing = \(state.writing), queued = \(queue.count), "
         + "paused = \(state.isPaused)}"

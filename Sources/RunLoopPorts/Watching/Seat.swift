@@ -17,10 +17,13 @@ protocol SeatedSource: AnyObject, Sendable {
 ///
 /// The loops hold the descriptor source, which holds the source; the source does not hold the descriptor source. So a source is
 /// kept alive by the loops that it is in and by whoever has it, and otherwise goes.
+///
+/// In a child of a fork, the sources of its parent are invalid: the parent's signals, children and file changes are read from
+/// descriptors that both have open, and what the child read the parent would miss.
 final class Seat: @unchecked Sendable {
   // Sendable: the lock guards everything.
 
-  private let lock = Lock()
+  private let lock = ProcessLock()
   private var descriptor: OwnedDescriptor?
   private weak var source: RunLoop.DescriptorSource?
 
@@ -28,15 +31,17 @@ final class Seat: @unchecked Sendable {
     self.descriptor = descriptor
   }
 
-  /// The descriptor, unless the source is invalid.
+  /// The descriptor, unless the source is invalid, as a parent's is.
   ///
   /// Whoever has it keeps it open.
-  var opened: OwnedDescriptor? { lock.withLock { descriptor } }
+  var opened: OwnedDescriptor? { lock.isParents ? nil : lock.withLock { descriptor } }
 
-  var isOpen: Bool { lock.withLock { descriptor != nil } }
+  var isOpen: Bool { opened != nil }
 
   /// Leaves all modes and gives the descriptor up; false if that was done before.
   func close() -> Bool {
+    // What the parent waits for is not for its child to end; the child's copy of the descriptor goes with the source.
+    guard !lock.isParents else { return false }
     let (closed, source) = lock.withLock {
       let before = (descriptor, self.source)
       descriptor = nil
@@ -48,11 +53,12 @@ final class Seat: @unchecked Sendable {
   }
 
   /// The descriptor source that is in modes now.
-  fileprivate var present: RunLoop.DescriptorSource? { lock.withLock { source } }
+  fileprivate var present: RunLoop.DescriptorSource? { lock.isParents ? nil : lock.withLock { source } }
 
   /// The descriptor source to be put into a mode; nil once closed.
   fileprivate func source(for owner: some SeatedSource) -> RunLoop.DescriptorSource? {
-    lock.withLock {
+    guard !lock.isParents else { return nil }
+    return lock.withLock {
       guard let descriptor else { return nil }
       if let source { return source }
       let stay = Stay(owner)

@@ -1,0 +1,184 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+extension MessagePort.Local: MessagePortItem {
+  var watched: MessagePort.Descriptor { epoll }
+
+  func withPlaces<Result: Sendable>(_ body: (inout MessagePortPlaces) -> Result) -> Result? {
+    guard !lock.isParents else { return nil }
+    return lock.withLock { held == nil ? nil : body(&places) }
+  }
+
+  /// Takes connections and messages; a loop's thread.
+  func serve() {
+    if serveFavourite() { return }
+    withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 16) { events in
+      let answer = try? SystemCall.epollWait.make {
+        crl_epoll_wait_milliseconds(epoll.number, events.baseAddress, Int32(events.count), 0)
+      }
+      let count = Int(answer ?? 0)
+      for event in events.prefix(count) {
+        let key = event.data.u64
+        guard key != 0 else {
+          takeConnections()
+          continue
+        }
+        lock.lock()
+        let client = clients[key]
+        let deliver = deliver
+        if count == 1, let client { favourite = (client, 0) }
+        lock.unlock()
+        guard let client, let deliver else { continue }
+        if case .isOver = client.serve(event.events, deliver) { drop(client) }
+      }
+    }
+  }
+
+  /// How often a connection is served before the set is asked who else has something.
+  private static let favouriteTurns = 8
+
+  /// Serves the connection that alone had something, as it probably has again; false: the set is to be asked.
+  ///
+  /// A port has one sender mostly, and then the question costs a system call for each message.
+  private func serveFavourite() -> Bool {
+    lock.lock()
+    guard let (client, turns) = favourite, let deliver, turns < Self.favouriteTurns else {
+      lock.unlock()
+      return false
+    }
+    favourite?.turns += 1
+    lock.unlock()
+    switch client.serveUnasked(deliver) {
+    case .isDone: return true
+    case .isOver:
+      drop(client)
+      return true
+    case .hadNothing:
+      lock.withLock { favourite = nil }
+      return false
+    }
+  }
+
+  private func drop(_ client: LocalClient) {
+    client.close()
+    lock.withLock {
+      clients.removeValue(forKey: client.key)
+      if favourite?.client === client { favourite = nil }
+    }
+  }
+}
+
+// Connections.
+extension MessagePort.Local {
+  private func takeConnections() {
+    guard let name = lock.withLock({ held }) else { return }
+    if lock.withLock({ spare == nil }) { makeSpare() }
+    // Not without end, however many come.
+    for _ in 0..<16 {
+      switch takeConnection(name.listener) {
+      case .taken: continue
+      case .none: break
+      // The listener stays as it is, or it would wake the loop for ever.
+      case .exhausted: return postpone()
+      }
+      break
+    }
+    listenAgain(name)
+  }
+
+  private func listenAgain(_ name: MessageName) {
+    _ = try? SystemCall.epollControl.make {
+      crl_epoll_control(epoll.number, EPOLL_CTL_MOD, name.listener.number, Self.listening, 0)
+    }
+  }
+
+  /// After how long to try again when the system has too little for a connection.
+  private static var retryInterval: Duration { .milliseconds(100) }
+
+  private func postpone() {
+    let timer = PlacedTimer(deadline: RunLoop.current.now.advanced(by: Self.retryInterval)) { [weak self] _ in
+      self?.tryAgain()
+    }
+    withPlaces { $0.replaceTimer(timer) }??.invalidate()
+  }
+
+  /// Listens again, in whatever loop it is time first.
+  private func tryAgain() {
+    lock.lock()
+    let timer = held == nil ? nil : places.replaceTimer(nil)
+    let name = held
+    lock.unlock()
+    timer?.invalidate()
+    if let name, timer != nil { listenAgain(name) }
+  }
+
+  private enum Acceptance {
+    case taken
+    case none
+    /// There is one, which cannot be taken now.
+    case exhausted
+  }
+
+  /// Takes one connection.
+  private func takeConnection(_ listener: MessagePort.Descriptor) -> Acceptance {
+    guard SystemCall.isReadable(listener) else { return .none }
+    do throws(SystemError) {
+      welcome(MessagePort.Descriptor(owning: try SystemCall.accept.make { crl_accept(listener.number) }))
+      return .taken
+    } catch {
+      switch error.number {
+      case EAGAIN, EINTR, ECONNABORTED: return .none
+      default: break
+      }
+      counters.change { $0.refusedConnections += 1 }
+      return [EMFILE, ENFILE].contains(error.number) && refuseConnection(listener) ? .none : .exhausted
+    }
+  }
+
+  private func welcome(_ socket: MessagePort.Descriptor) {
+    func refuse(_ reason: MessagePort.Refusal) {
+      try? MessageContent(.refusal, id: reason.rawValue, token: 0).send(on: socket)
+    }
+    guard let credentials = try? MessagePort.Credentials(of: socket), accepts(credentials) else {
+      counters.change { $0.untrusted += 1 }
+      return refuse(.untrusted)
+    }
+    let client = lock.withLock { () -> LocalClient? in
+      guard held != nil, clients.count < limits.connections else { return nil }
+      lastKey += 1
+      let client = LocalClient(lastKey, socket, credentials, of: self)
+      clients[lastKey] = client
+      return client
+    }
+    guard let client else {
+      counters.change { $0.refusedConnections += 1 }
+      return refuse(.tooManyConnections)
+    }
+    do throws(SystemError) {
+      try client.enter()
+      counters.change { $0.connections += 1 }
+    } catch {
+      counters.change { $0.refusedConnections += 1 }
+      refuse(.noResources)
+      drop(client)
+    }
+  }
+
+  /// Takes a connection only to end it: else it would wake the loop for ever; false: there is no descriptor for that.
+  private func refuseConnection(_ listener: MessagePort.Descriptor) -> Bool {
+    guard let spare = lock.withLock({ self.spare.take() }) else { return false }
+    // The number is free for a moment.
+    spare.close()
+    defer { makeSpare() }
+    guard let socket = try? SystemCall.accept.make({ crl_accept(listener.number) }) else { return false }
+    _ = crl_close(socket)
+    return true
+  }
+
+  /// Has a descriptor to give up again; if another thread has taken the last, at the next connection.
+  private func makeSpare() {
+    let made = try? MessagePort.Descriptor(duplicating: epoll.number)
+    lock.withLock { spare = made }
+  }
+}

@@ -1,0 +1,37 @@
+import RunLoopCore
+
+/// The lock of something that belongs to the process that made it.
+///
+/// In a child of a fork, a thread that is not there may hold it for ever, and what the kernel knows by the descriptors is the
+/// parent's. So a child asks ``isParents`` first, and treats what it has from its parent as invalid. Where that is forgotten it
+/// is stopped with a message: it neither hangs nor disturbs its parent.
+struct ProcessLock: ~Copyable {
+  private let inner = Lock()
+  private let generation = ForkGeneration.current
+
+  /// Whether what the lock guards is the parent's of this process.
+  @inline(__always)
+  var isParents: Bool { generation.isPast }
+
+  @inline(__always)
+  borrowing func lock() {
+    generation.checkItem()
+    inner.lock()
+  }
+
+  @inline(__always)
+  borrowing func unlock() { inner.unlock() }
+
+  @inline(__always)
+  borrowing func withLock<Result: ~Copyable, Failure: Error>(
+    _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    lock()
+    defer { unlock() }
+    return try body()
+  }
+
+  /// Orders what a thread did before it held this lock and resumed a task before what the task does next.
+  @inline(__always)
+  borrowing func noteResumption() { inner.noteResumption() }
+}

@@ -1,0 +1,25 @@
+#if DEBUG
+  import Glibc
+  import RunLoopCore
+  import Testing
+
+  @testable import RunLoopPorts
+
+  @Suite("Directories that cannot be read to their end", .timeLimit(.minutes(2)))
+  struct DirectoryScanTests {
+    @Test("a tree of which a directory cannot be read to its end is refused, not watched in part")
+    func unread() throws {
+      let directory = try PortDirectory()
+      try #require(mkdir(directory.path + "/ports", 0o700) == 0)
+      let plan = FaultPlan()
+      plan.plan(.directoryRead, nil, .fails(EIO))
+      plan.rule {
+        let error = SystemError(call: "readdir", number: EIO)
+        #expect(throws: FileChangeError.cannotWatch(.init(directory.path), error)) {
+          _ = try FileChangeSource(path: .init(directory.path), recursive: true) { _, _ in }
+        }
+      }
+      #expect(plan.isUsedUp)
+    }
+  }
+#endif
