@@ -5,7 +5,7 @@
 
   @testable import RunLoopPorts
 
-  @Suite("Directories that cannot be read to their end", .timeLimit(.minutes(2)))
+  @Suite("Directories that cannot be read to their end", .timeLimit(.minutes(5)))
   struct DirectoryScanTests {
     @Test("a tree of which a directory cannot be read to its end is refused, not watched in part")
     func unread() throws {

@@ -1,5 +1,6 @@
 import Glibc
 import RunLoopCore
+import TestSupport
 import Testing
 
 @testable import RunLoopPorts
@@ -14,9 +15,9 @@ struct ForkedPortTests {
       let directory = try PortDirectory()
       let server = try PortServer(directory)
       let remote = try MessagePort.Remote(name: "a", directory: directory.place)
-      #expect(try remote.send(id: 1, bytes: [1], receiveTimeout: .seconds(30))?.bytes == [1])
+      #expect(try remote.send(id: 1, bytes: [1], receiveTimeout: .unlimited)?.bytes == [1])
       var unused: MessagePort.Local? = try MessagePort.Local(name: "b", directory: directory.place) { _ in nil }
-      let code = exitCodeOfForkedChild {
+      let code = inForkedChild {
         let port = server.port
         guard !port.isValid, !remote.isValid, unused?.isValid == false else { return 1 }
         guard port.connections == 0, port.statistics == .init(), remote.statistics == .init() else { return 2 }
@@ -38,10 +39,10 @@ struct ForkedPortTests {
         unused = nil
         return directory.entries == ["a", "a.lock", "b", "b.lock"] ? 0 : 10
       }
-      #expect(code == 0)
+      #expect(code == .exited(0))
       #expect(directory.entries == ["a", "a.lock", "b", "b.lock"])
       #expect(unused?.isValid == true)
-      #expect(try remote.send(id: 2, bytes: [2], receiveTimeout: .seconds(30))?.bytes == [2])
+      #expect(try remote.send(id: 2, bytes: [2], receiveTimeout: .unlimited)?.bytes == [2])
       #expect(server.port.connections == 1)
     }
   }
@@ -54,7 +55,7 @@ struct ForkedPortTests {
       let server = try PortServer(directory)
       // The package's own thread runs in the parent, and is not there in the child.
       _ = MessageService.loop
-      let code = exitCodeOfForkedChild {
+      let code = inForkedChild {
         let undelivered = Notes<UInt64>()
         // Somebody wants to know of what is not delivered: the child's own service is asked.
         let remote = try MessagePort.Remote(
@@ -72,7 +73,7 @@ struct ForkedPortTests {
         own.invalidate()
         return asking.result() == [8, 0] && undelivered.count == 0 ? 0 : 2
       }
-      #expect(code == 0)
+      #expect(code == .exited(0))
       while server.port.connections > 0 { sched_yield() }
       #expect(directory.entries == ["a", "a.lock"])
     }
@@ -83,20 +84,20 @@ struct ForkedPortTests {
   func callOut() async {
     await #expect(processExitsWith: .success) {
       let directory = try PortDirectory()
-      let codes = Notes<Int32>()
+      let codes = Notes<ForkedEnd>()
       let server = try PortServer(
         directory,
         handler: { request in
           codes.add(
-            exitCodeOfForkedChild {
+            inForkedChild {
               request.reply(MessagePort.Reply([9]))
               return 0
             })
           return MessagePort.Reply([1])
         })
       let remote = try MessagePort.Remote(name: "a", directory: directory.place)
-      #expect(try remote.send(id: 1, receiveTimeout: .seconds(30))?.bytes == [1])
-      #expect(codes.all == [0] && server.port.statistics.replies == 1)
+      #expect(try remote.send(id: 1, receiveTimeout: .unlimited)?.bytes == [1])
+      #expect(codes.all == [.exited(0)] && server.port.statistics.replies == 1)
     }
   }
 
@@ -111,7 +112,7 @@ struct ForkedPortTests {
           try loop.add(source, forMode: .default)
           // It has come, and is told by the parent's loop alone.
           kill(getpid(), SIGUSR1)
-          let code = exitCodeOfForkedChild {
+          let code = inForkedChild {
             guard !source.isValid, socketFailure({ try RunLoop.current.add(source, forMode: .default) }) != "nothing"
             else { return 1 }
             source.invalidate()
@@ -122,7 +123,7 @@ struct ForkedPortTests {
             RunLoop.current.run { own.count > 0 }
             return own.all == [1] ? 0 : 2
           }
-          #expect(code == 0)
+          #expect(code == .exited(0))
           loop.run { heard.count > 0 }
           loop.drain()
           #expect(heard.all == [1])
@@ -144,7 +145,7 @@ struct ForkedPortTests {
             for change in changes { told.add(change.path.string) }
           }
           if let source { try loop.add(source, forMode: .default) }
-          let code = exitCodeOfForkedChild {
+          let code = inForkedChild {
             guard let inherited = source, !inherited.isValid, inherited.watchCount == 0 else { return 1 }
             guard socketFailure({ try RunLoop.current.add(inherited, forMode: .default) }) != "nothing" else {
               return 2
@@ -153,7 +154,7 @@ struct ForkedPortTests {
             source = nil
             return mkdir(directory.path + "/ports", 0o700)
           }
-          #expect(code == 0 && source?.watchCount == 1)
+          #expect(code == .exited(0) && source?.watchCount == 1)
           loop.run { told.count > 0 }
           #expect(told.all == [directory.path + "/ports"])
           source?.invalidate()
@@ -172,7 +173,7 @@ struct ForkedPortTests {
           let ends = Notes<ChildProcessSource.End>()
           let source = try ChildProcessSource(process: first) { _, end in ends.add(end) }
           try loop.add(source, forMode: .default)
-          let code = exitCodeOfForkedChild {
+          let code = inForkedChild {
             guard !source.isValid else { return 1 }
             do throws(ChildProcessError) {
               _ = try ChildProcessSource(process: first) { _, _ in }
@@ -184,7 +185,7 @@ struct ForkedPortTests {
             RunLoop.current.run { ends.count > 0 }
             return ends.all == [.success(.exited(code: 7))] ? 0 : 4
           }
-          #expect(code == 0)
+          #expect(code == .exited(0))
           kill(first, SIGKILL)
           loop.run { ends.count > 0 }
           #expect(ends.all == [.success(.signalled(signal: SIGKILL, coreDumped: false))])

@@ -1,29 +1,9 @@
 import Glibc
 import RunLoopCore
+import TestSupport
 import Testing
 
 @testable import RunLoopPorts
-
-/// Runs something in a forked child, and gives the code with which it exits, or minus the signal that has killed it.
-///
-/// A child that hangs is killed, and its parent can tell.
-func exitCodeOfForkedChild(_ body: () throws -> Int32) -> Int32 {
-  let child = forkForPorts()
-  guard child == 0 else {
-    var status: Int32 = 0
-    while waitpid(child, &status, 0) < 0, errno == EINTR {}
-    return status & 0x7f == 0 ? status >> 8 & 0xff : -(status & 0x7f)
-  }
-  var none = sigset_t()
-  sigemptyset(&none)
-  sigprocmask(SIG_SETMASK, &none, nil)
-  alarm(20)
-  do { _exit(try body()) } catch { _exit(99) }
-}
-
-/// Glibc's module does not let Swift see it.
-@_silgen_name("fork")
-private func forkForPorts() -> pid_t
 
 /// Each test forks in a process of its own, which has few threads.
 @Suite("Sockets in forked children", .timeLimit(.minutes(5)), .disabled(if: isSanitizedForThreads))
@@ -44,7 +24,7 @@ struct ForkedSocketTests {
       }
       while arrived.count < HostResolver.threadLimit { sched_yield() }
       let code = onNewThread {
-        exitCodeOfForkedChild {
+        inForkedChild {
           guard HostWorkers.shared.threadCount == 0 else { return 1 }
           let loop = RunLoop.current
           // The answer alone does not keep the loop running.
@@ -58,7 +38,7 @@ struct ForkedSocketTests {
           return answers.all == [true] ? 0 : 2
         }
       }
-      #expect(code == 0, "\(code)")
+      #expect(code == .exited(0), "\(code)")
       isOver.add(0)
     }
   }
@@ -68,15 +48,14 @@ struct ForkedSocketTests {
   func parents() async {
     await #expect(processExitsWith: .success) {
       let path = socketPath()
-      let codes = onNewThread { () -> [Int32] in
-        var codes: [Int32] = []
+      let log = onNewThread {
+        let log = Log()
         do {
           let loop = RunLoop.current
           let (one, other) = try socketPair()
           let (third, fourth) = try socketPair()
-          let log = Notes<String>()
           let socket = try Socket(takingOver: one) { _, event in
-            log.add(event.word)
+            log.write(event.word)
             loop.stop()
           }
           try loop.add(socket, forMode: .default)
@@ -85,8 +64,8 @@ struct ForkedSocketTests {
           var streams: (input: InputByteStream, output: OutputByteStream)? = try ByteStream.pair(takingOver: third)
           var unused: ListeningSocket? = try ListeningSocket(at: SocketAddress(path: path + "-unused"))
           streams?.output.open()
-          codes.append(
-            exitCodeOfForkedChild {
+          let child =
+            inForkedChild {
               guard !socket.isValid, !listener.isValid, streams?.output.status == .closed else { return 1 }
               guard socketFailure({ _ = try socket.write("x") }) == "\(SocketError.invalid)" else { return 2 }
               guard socketFailure({ try RunLoop.current.add(socket, forMode: .default) }) != "nothing" else { return 3 }
@@ -103,20 +82,19 @@ struct ForkedSocketTests {
               streams = nil
               unused = nil
               return access(path, F_OK) == 0 && access(path + "-unused", F_OK) == 0 ? 0 : 7
-            })
+            }
+          log.write("\(child)")
           // The peers of all of them are as before.
-          codes.append(write(other, "y", 1) == 1 ? 0 : 10)
+          log.write("\(write(other, "y", 1))")
           loop.runUntilStopped()
-          codes.append(log.all == ["received(y)"] ? 0 : 11)
-          codes.append(isPeerClosed(fourth) ? 12 : 0)
-          codes.append(listener.isValid && unused?.isValid == true && socket.isValid ? 0 : 13)
+          log.write("\(isPeerClosed(fourth)) \(listener.isValid) \(unused?.isValid ?? false) \(socket.isValid)")
           _ = streams?.output.status
           listener.invalidate()
           socket.invalidate()
-        } catch { codes.append(98) }
-        return codes
+        } catch { log.write("\(error)") }
+        return log.text
       }
-      #expect(codes == [0, 0, 0, 0, 0])
+      #expect(log == "exited(0) 1 received(y) false true true true")
       #expect(access(path, F_OK) != 0 && access(path + "-unused", F_OK) != 0)
     }
   }
@@ -125,27 +103,27 @@ struct ForkedSocketTests {
   @Test("a child has sockets of its own, though its parent was receiving when it was made")
   func own() async {
     await #expect(processExitsWith: .success) {
-      let code = onNewThread { () -> Int32 in
+      let code = onNewThread { () -> ForkedEnd in
         // What a thread that is not in the child has taken is not given back there.
         let buffers = (0..<4).map { _ in ReceiveBuffers.shared.take() }
         defer { for buffer in buffers { ReceiveBuffers.shared.giveBack(buffer) } }
         let parents = ReceiveBuffers.shared
-        return exitCodeOfForkedChild {
+        return inForkedChild {
           guard ReceiveBuffers.shared !== parents else { return 1 }
           let (one, other) = try socketPair()
           let loop = RunLoop.current
-          let log = Notes<String>()
+          let log = Log()
           let socket = try Socket(takingOver: one) { _, event in
-            log.add(event.word)
+            log.write(event.word)
             loop.stop()
           }
           try loop.add(socket, forMode: .default)
           guard write(other, "x", 1) == 1 else { return 2 }
           loop.runUntilStopped()
-          return log.all == ["received(x)"] ? 0 : 3
+          return log.text == "received(x)" ? 0 : 3
         }
       }
-      #expect(code == 0)
+      #expect(code == .exited(0))
     }
   }
 }

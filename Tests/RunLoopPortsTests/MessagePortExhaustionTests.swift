@@ -1,11 +1,12 @@
 #if DEBUG
   import Glibc
+  import TestSupport
   import Testing
 
   @testable import RunLoopCore
   @testable import RunLoopPorts
 
-  @Suite("Message ports when descriptors stay exhausted", .timeLimit(.minutes(2)))
+  @Suite("Message ports when descriptors stay exhausted", .timeLimit(.minutes(5)))
   struct MessagePortExhaustionTests {
     @Test("a port that has no descriptor, not even to refuse with, waits before it tries again")
     func exhausted() throws {
@@ -20,14 +21,14 @@
         // Each look needs one to accept with, one to refuse with; and the reserve cannot be had again.
         plan.plan(.accept, .fails(EMFILE), .fails(EMFILE), .fails(EMFILE), .fails(ENFILE), .fails(ENOMEM))
         plan.plan(.duplicate, .fails(EMFILE), .fails(EMFILE), .fails(EMFILE), .fails(EMFILE))
-        let passes = Shared(0)
+        let passes = Box(0)
         RunLoop.current.add(
-          RunLoop.Observer(activities: .beforeTimers) { _, _ in passes.change { $0 += 1 } }, forMode: .default)
+          RunLoop.Observer(activities: .beforeTimers) { _, _ in passes.update { $0 += 1 } }, forMode: .default)
         let loop = RunLoop.current
         let asking = startThread { () -> [UInt8]? in
           defer { loop.perform { RunLoop.current.stop() } }
           let remote = try? MessagePort.Remote(name: "a", directory: directory.place)
-          return (try? remote?.send(id: 1, bytes: [5], receiveTimeout: .seconds(60)))??.bytes
+          return (try? remote?.send(id: 1, bytes: [5], receiveTimeout: .unlimited))??.bytes
         }
         _ = plan.rule { loop.runUntilStopped() }
         let reply = asking.result() ?? []
@@ -43,7 +44,7 @@
       let port = try MessagePort.Local(name: "a", directory: directory.place) { MessagePort.Reply($0.bytes) }
       let asking = startThread { () -> [UInt8]? in
         let remote = try? MessagePort.Remote(name: "a", directory: directory.place)
-        return (try? remote?.send(id: 1, bytes: [6], receiveTimeout: .seconds(60)))??.bytes
+        return (try? remote?.send(id: 1, bytes: [6], receiveTimeout: .unlimited))??.bytes
       }
       let other = SourceRig.startLoop()
       let refused = onNewThread { () -> Int in
@@ -53,7 +54,7 @@
         plan.plan(.accept, .fails(EMFILE), .fails(EMFILE))
         plan.rule {
           while port.statistics.refusedConnections == 0 {
-            RunLoop.current.run(mode: .default, for: .seconds(60), returnAfterSourceHandled: true)
+            RunLoop.current.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true)
           }
         }
         guard (try? other.loop.add(port, forMode: .default)) != nil else { return -2 }

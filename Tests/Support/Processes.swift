@@ -24,8 +24,8 @@ package enum ForkedEnd: Equatable, Sendable {
   package var isTrap: Bool { self == .killed(SIGILL) || self == .killed(SIGTRAP) || self == .killed(SIGABRT) }
 }
 
-/// Forks; the child does something, and ends with its result.
-package func inForkedChild(_ body: () -> Int32) -> ForkedEnd {
+/// Forks; the child does something, and exits with its result, or with 99 if it throws.
+package func inForkedChild(_ body: () throws -> Int32) -> ForkedEnd {
   let child = forkProcess()
   guard child == 0 else { return ForkedEnd(waitingFor: child) }
   // A child that hangs is killed, and its parent can tell. The threads of dispatch block all signals.
@@ -33,7 +33,7 @@ package func inForkedChild(_ body: () -> Int32) -> ForkedEnd {
   sigemptyset(&none)
   sigprocmask(SIG_SETMASK, &none, nil)
   alarm(20)
-  _exit(body())
+  do { _exit(try body()) } catch { _exit(99) }
 }
 
 /// The lines that the loops of a process have written on its standard error.
