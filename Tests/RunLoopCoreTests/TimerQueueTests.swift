@@ -149,6 +149,34 @@ struct TimerQueueTests {
     }
   }
 
+  // R104, R120
+  @Test("a timer that another thread ends while its call ends is not kept, nor is its loop")
+  func endedFromAfar() {
+    let ending = Box<StartedThread<Void>?>(nil)
+    let (timer, loop) = onVirtualTime { _, loop in
+      let timer = {
+        let timer = Timer(at: 5) { timer in
+          // The other thread stands between closing the timer and taking it out until the call is over.
+          timer.lockItem()
+          ending.value = startThread { timer.invalidate() }
+          waitUntil { !timer.isValid }
+        }
+        loop.add(timer, forMode: .default)
+        loop.keepAlive()
+        loop.run(mode: .default, for: .milliseconds(10))
+        timer.unlockItem()
+        ending.value?.result()
+        ending.value = nil
+        return WeakBox(timer)
+      }()
+      expectOrder(in: loop, [])
+      loop.table.withLock { table in #expect(table.modes.values.allSatisfy { $0.timers.all.count == 0 }) }
+      return (timer, WeakBox(loop))
+    }
+    #expect(timer.object == nil)
+    waitUntil { loop.object == nil }
+  }
+
   private func expectOrder(in loop: RunLoop, _ timers: [Timer]) {
     loop.table.withLock { table in
       for mode in table.modes.values {

@@ -114,6 +114,19 @@ extension Timer {
   }
 }
 
+extension Timer {
+  /// Notes that the call-out does not return, as its thread ends: the timer keeps its date, and may fire again elsewhere.
+  func abandonCallOut() {
+    let rearms = guarded { home in
+      isFiring = false
+      wasMoved = false
+      return home?.takeBack(self, keepsTurn: false) ?? false
+    }
+    if rearms { bound?.post() }
+    letGo()
+  }
+}
+
 // Foundation's initializers, whose dates are of the wall clock.
 extension Timer {
   /// Makes a timer that is in no mode yet and first fires when the wall clock says `wallDate`.

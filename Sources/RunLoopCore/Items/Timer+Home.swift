@@ -38,7 +38,7 @@ extension Timer {
     guard RunLoop.isCurrent(at: address) else { return nil }
     // The loop lives as long as its thread, which is this one.
     return RunLoop.withCurrent(at: address) { loop in
-      loop.table.withLock { _ in address == self.address ? body(loop) : nil }
+      loop.table.locked { address == self.address ? body(loop) : nil }
     }
   }
 
@@ -48,7 +48,7 @@ extension Timer {
     defer { lock.unlock() }
     if let home, home.table.isOfParent, !isBound { setHome(nil) }
     guard let home else { return body(nil) }
-    return home.table.withLock { _ in body(home) }
+    return home.table.locked { body(home) }
   }
 
   /// Lets the timer go to the loop whose table lock, with its own, is held, or to none.
@@ -113,6 +113,9 @@ extension RunLoop {
   static func isCurrent(at address: UInt) -> Bool {
     address != 0 && UInt(bitPattern: crl_thread_slot_get()) == address
   }
+
+  /// The address of the calling thread's loop.
+  static var addressOfCurrent: UInt { UInt(bitPattern: crl_thread_slot_get()) }
 
   /// Does something with the calling thread's loop, which lives as long as the thread, and so is not retained for it.
   @inline(__always)

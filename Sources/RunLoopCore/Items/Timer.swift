@@ -229,7 +229,7 @@ extension Timer: RunLoopItem {
     guard let home, home !== loop else { return true }
     // A loop of the process that this one was forked from has nobody who could change what is bound to it.
     return withExtendedLifetime(home) {
-      home.table.isOfParent ? leaveUnlessBound() : home.table.withLock { _ in leaveUnlessBound() }
+      home.table.isOfParent ? leaveUnlessBound() : home.table.locked { leaveUnlessBound() }
     }
   }
 

@@ -181,7 +181,7 @@ struct ModeTable {
 final class GuardedModeTable: @unchecked Sendable {
   // Sendable: the table is guarded by the lock.
   private let lock = Lock()
-  /// The table, for those who hold its lock.
+  /// The table, for those who hold its lock by ``locked(_:)``.
   @exclusivity(unchecked) var underLock: ModeTable
   private let generation = ForkGeneration.current
   /// The default mode, which every loop has from the beginning.
@@ -208,6 +208,15 @@ final class GuardedModeTable: @unchecked Sendable {
 
   /// Whether the loop is of a process that this one was forked from.
   var isOfParent: Bool { generation.isPast }
+
+  /// Does something under the lock, with what it guards beside the table, or with the table by ``underLock``.
+  @inline(__always)
+  func locked<Result>(_ body: () -> Result) -> Result {
+    checkFork()
+    lock.lock()
+    defer { lock.unlock() }
+    return body()
+  }
 
   @inline(__always)
   func withLock<Result, Failure: Error>(

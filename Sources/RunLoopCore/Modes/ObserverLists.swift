@@ -39,6 +39,11 @@ final class ObserverLists {
     return members[bounds[stage]..<bounds[stage + 1]]
   }
 
+  /// Does something with each observer, once for each of its stages.
+  func forEach(_ body: (RunLoop.Observer) -> Void) {
+    for member in members { member._withUnsafeGuaranteedRef(body) }
+  }
+
   /// Calls the observers of one stage.
   @inline(__always)
   static func call(_ activity: RunLoop.Activity, of lists: Unmanaged<ObserverLists>) {

@@ -46,6 +46,8 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     let key: DeadlineKey
     /// Nil once it was taken.
     private(set) var member: Member?
+    /// Whether it is being called.
+    var isCalled = false
     fileprivate let position: Int32
 
     fileprivate init(key: DeadlineKey, member: Member, position: Int32) {
@@ -210,8 +212,10 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
 
   /// Where the entry of a place stands.
   func position(of place: Int32) -> Int {
+    precondition(place >= 0 && place < placeCount, "there is no place \(place)")
     let position = Int(positions[Int(place)])
-    precondition(position < count && entries[position].place == place, "no member has the place \(place)")
+    precondition(
+      position >= 0 && position < count && entries[position].place == place, "no member has the place \(place)")
     return position
   }
 }

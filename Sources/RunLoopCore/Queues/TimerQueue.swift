@@ -54,16 +54,16 @@ struct TimerQueue: ~Copyable {
   }
 
   mutating func remove(_ timer: Timer) {
-    if timer.isFiring { removeFiring(timer) }
     guard let slot = timer.slots[mode] else { return }
-    if slot.duePlace >= 0 { due.remove(slot.duePlace) }
+    // By its place, not by whether it fires: whoever ends a timer may come to this when its call has just ended.
+    if slot.duePlace >= 0 { due.remove(slot.duePlace) } else { removeFiring(timer) }
     if slot.latestPlace >= 0 { latest.remove(slot.latestPlace) }
   }
 
   /// Takes a timer out of the heaps while it is being called.
   mutating func beginFiring(_ timer: Timer) {
-    firing.append(timer)
     guard let slot = timer.slots[mode] else { return }
+    firing.append(timer)
     due.remove(slot.duePlace)
     if slot.latestPlace >= 0 { latest.remove(slot.latestPlace) }
   }
@@ -114,5 +114,6 @@ struct TimerQueue: ~Copyable {
     latest.checkInvariants { $0.slots[mode]?.latestPlace ?? -2 }
     precondition(latest.count == (hasTolerance ? due.count : 0), "\(latest.count) of \(due.count) in the second heap")
     precondition(due.unordered.allSatisfy { !$0.isFiring }, "a timer waits that fires")
+    precondition(firing.allSatisfy { $0.slots[mode]?.duePlace == -1 }, "a timer fires that waits, or has left")
   }
 }

@@ -9,6 +9,9 @@ extension RunLoop {
     stopFlag.endEveryRun()
     abandonGuests()
     dropHost()
+    // If the thread ends in a call-out, what it was calling is not being called any more.
+    for due in dueTimers where due.isCalled { due.member?.abandonCallOut() }
+    for mode in table.withLock({ $0.modes.values }) { mode.abandonCallOuts(of: self) }
     let (items, ports) = table.withLock { table in
       table.die()
       return (table.allItems, table.addedPorts.values.map(\.port))

@@ -17,12 +17,16 @@ extension RunLoop {
     }
     guard dueTimers.count > start else { return false }
     while let fired = index {
-      if let timer = dueTimers[fired].take() {
+      // The list holds it, until its call is over: if the thread ends in the call, the list says so.
+      dueTimers[fired].isCalled = true
+      dueTimers[fired].member.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef { timer in
         trace(.callOut(.timer), mode)
         timer.callOut()
         trace(.callOutEnded(.timer), mode)
         endFiring(timer)
       }
+      let called = dueTimers[fired].take()
+      withExtendedLifetime(called) {}
       guard fired + 1 < dueTimers.count else { break }
       index = table.withLock { _ in beginFiring(from: fired + 1, now: now) }
     }

@@ -1,0 +1,104 @@
+import TestSupport
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+// R116, L24
+@Suite("The end of a thread in a call-out of its loop", .timeLimit(.minutes(5)))
+struct ThreadExitInCallOutTests {
+  /// Runs a loop with an item on a thread that the item's first call ends, and then on another.
+  private func onTwoThreads(_ add: @escaping @Sendable (RunLoop) -> Void) throws {
+    let thread = Thread.started {
+      RunLoop.current.keepAlive()
+      add(RunLoop.current)
+      RunLoop.current.run(mode: .default, for: .unlimited)
+    }
+    try thread.join()
+    onNewThread {
+      RunLoop.current.keepAlive()
+      add(RunLoop.current)
+      RunLoop.current.run(mode: .default, for: .unlimited)
+    }
+  }
+
+  /// What an item does that ends its first thread and stops its second loop.
+  private func work(_ log: Log) -> @Sendable () -> Void {
+    let calls = Counter()
+    return {
+      if calls.add() == 1 { Thread.exit() }
+      log.write("called")
+      RunLoop.current.stop()
+    }
+  }
+
+  @Test(
+    "a timer in whose call its thread ends fires in another loop",
+    arguments: [nil, Duration.milliseconds(1)])
+  func timer(interval: Duration?) throws {
+    let log = Log()
+    let body = work(log)
+    let timer = Timer(deadline: RunLoop.current.now, interval: interval) { _ in body() }
+    try onTwoThreads { loop in log.write("\(loop.add(timer, forMode: .default)) \(timer.isFiring)") }
+    timer.invalidate()
+    #expect(log.text == "true false true false called")
+  }
+
+  @Test("timers that were due with one in whose call their thread ends fire in another loop")
+  func timers() throws {
+    let log = Log()
+    let first = Timer(deadline: RunLoop.current.now) { timer in
+      timer.invalidate()
+      Thread.exit()
+    }
+    let second = Timer(deadline: RunLoop.current.now) { _ in
+      log.write("second")
+      RunLoop.current.stop()
+    }
+    try onTwoThreads { loop in
+      for timer in [first, second] { log.write("\(loop.add(timer, forMode: .default))") }
+    }
+    #expect(log.text == "true true false true second")
+  }
+
+  @Test("an observer in whose call its thread ends is called in another loop")
+  func observer() throws {
+    let log = Log()
+    let body = work(log)
+    let observer = RunLoop.Observer(activities: .beforeWaiting) { _, _ in body() }
+    try onTwoThreads { loop in log.write("\(loop.add(observer, forMode: .default))") }
+    observer.invalidate()
+    #expect(log.text == "true true called")
+  }
+
+  @Test("a timer that was moved to another loop in the call in which its thread ends fires there")
+  func movedTimer() throws {
+    let log = Log()
+    let made = Box<RunLoop?>(nil)
+    let isRunning = Latch()
+    let other = startThread {
+      RunLoop.current.keepAlive()
+      made.value = RunLoop.current
+      RunLoop.current.perform { isRunning.open() }
+      RunLoop.current.run(mode: .default, for: .unlimited)
+    }
+    isRunning.wait()
+    let calls = Counter()
+    let timer = Timer(deadline: RunLoop.current.now) { timer in
+      if calls.add() == 1 {
+        RunLoop.current.remove(timer, forMode: .default)
+        log.write("\(made.value?.add(timer, forMode: .default) ?? false)")
+        Thread.exit()
+      }
+      log.write("called")
+      RunLoop.current.stop()
+    }
+    let thread = Thread.started {
+      RunLoop.current.add(timer, forMode: .default)
+      RunLoop.current.run(mode: .default, for: .unlimited)
+    }
+    try thread.join()
+    other.result()
+    #expect(log.text == "true called")
+  }
+}
