@@ -71,6 +71,23 @@ struct ThreadExitInCallOutTests {
     #expect(log.text == "true true called")
   }
 
+  @Test("observers around a nested run in which their thread ends are called in another loop, also one that has left")
+  func nestedObservers() throws {
+    let log = Log()
+    let inner = work(log)
+    let exits = RunLoop.Observer(activities: .entry) { _, _ in inner() }
+    let nests = RunLoop.Observer(activities: .beforeTimers) { observer, _ in
+      log.write("nests")
+      RunLoop.current.remove(observer, forMode: .default)
+      RunLoop.current.keepAlive("nested")
+      RunLoop.current.add(exits, forMode: "nested")
+      RunLoop.current.run(mode: "nested", for: .unlimited)
+      RunLoop.current.stop()
+    }
+    try onTwoThreads { loop in log.write("\(loop.add(nests, forMode: .default))") }
+    #expect(log.text == "true nests true nests called")
+  }
+
   @Test("a timer that was moved to another loop in the call in which its thread ends fires there")
   func movedTimer() throws {
     let log = Log()

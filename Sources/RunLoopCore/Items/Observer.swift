@@ -1,5 +1,3 @@
-import Synchronization
-
 extension RunLoop {
   /// A closure that a loop calls at chosen stages of its runs.
   ///
@@ -29,8 +27,6 @@ extension RunLoop {
     private let lock = Lock()
     /// Its mark says that the observer is being called.
     let lease = Lease()
-    /// The loop whose thread has set the mark, by its address.
-    private let caller = Atomic<UInt>(0)
     @exclusivity(unchecked) private var loop: RunLoop?
     @exclusivity(unchecked) private var modes: ContiguousArray<ModeState> = []
     @exclusivity(unchecked) private var isCommon = false
@@ -110,21 +106,20 @@ extension RunLoop.Observer {
   func call(_ activity: RunLoop.Activity) {
     // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
     guard isReentrant ? lease.enter() : lease.enterMarking() else { return }
-    if !isReentrant { caller.store(RunLoop.addressOfCurrent, ordering: .relaxed) }
     handler?._withUnsafeGuaranteedRef { runLoopIsCallingOutToAnObserver($0.call, self, activity) }
     if !repeats { invalidate() }
-    if !isReentrant { caller.store(0, ordering: .relaxed) }
+    leave()
+  }
+
+  /// Ends a call-out; also one that does not return, as its thread ends in it.
+  ///
+  /// The loop's thread.
+  @inline(__always)
+  func leave() {
     if isReentrant ? lease.leave() : lease.leaveUnmarking() { releaseHandler() }
   }
 
-  /// Takes away the mark of a call-out that does not return, as the thread of the loop ends in it.
-  ///
-  /// That thread.
-  func abandonCallOut(of loop: RunLoop) {
-    let exchange = caller.compareExchange(expected: RunLoop.address(of: loop), desired: 0, ordering: .relaxed)
-    if exchange.exchanged, lease.leaveUnmarking() { releaseHandler() }
-  }
-
+  @inline(never)
   private func releaseHandler() {
     let released = handler
     handler = nil

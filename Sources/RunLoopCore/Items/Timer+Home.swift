@@ -114,9 +114,6 @@ extension RunLoop {
     address != 0 && UInt(bitPattern: crl_thread_slot_get()) == address
   }
 
-  /// The address of the calling thread's loop.
-  static var addressOfCurrent: UInt { UInt(bitPattern: crl_thread_slot_get()) }
-
   /// Does something with the calling thread's loop, which lives as long as the thread, and so is not retained for it.
   @inline(__always)
   static func withCurrent<Result>(at address: UInt, _ body: (RunLoop) -> Result) -> Result {

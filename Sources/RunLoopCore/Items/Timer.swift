@@ -43,7 +43,8 @@ public final class Timer: @unchecked Sendable, Hashable {
     self.interval = interval
     self.tick = tick
     self.body = Body(call: block)
-    // Who makes a timer mostly adds it to the loop of his own thread.
+    // Who makes a timer mostly adds it to the loop of his own thread. The timer holds that loop's object until it is added
+    // to another or goes.
     homeAddress = Atomic(RunLoop.retainedCurrentAddress())
     let now = RunLoop.currentNow(unlessAheadOf: tick)
     if tick < now {

@@ -202,11 +202,6 @@ extension ModeState {
     replaceLists(with: nil)
   }
 
-  /// Notes of the observers that a loop's thread, which ends, is calling that they are not being called any more.
-  func abandonCallOuts(of loop: RunLoop) {
-    lists?._withUnsafeGuaranteedRef { $0.forEach { $0.abandonCallOut(of: loop) } }
-  }
-
   private func replaceLists(with made: ObserverLists?) {
     let released = lists
     lists = made.map(ObserverLists.held)

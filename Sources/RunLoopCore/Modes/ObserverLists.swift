@@ -39,17 +39,17 @@ final class ObserverLists {
     return members[bounds[stage]..<bounds[stage + 1]]
   }
 
-  /// Does something with each observer, once for each of its stages.
-  func forEach(_ body: (RunLoop.Observer) -> Void) {
-    for member in members { member._withUnsafeGuaranteedRef(body) }
-  }
-
-  /// Calls the observers of one stage.
+  /// Calls the observers of one stage, and notes which is being called.
   @inline(__always)
-  static func call(_ activity: RunLoop.Activity, of lists: Unmanaged<ObserverLists>) {
+  static func call(_ activity: RunLoop.Activity, of lists: Unmanaged<ObserverLists>, by loop: RunLoop) {
     lists._withUnsafeGuaranteedRef { lists in
       lists.holders += 1
-      for member in lists[activity] { member._withUnsafeGuaranteedRef { $0.call(activity) } }
+      let outer = loop.calledObservers.begin()
+      for member in lists[activity] {
+        loop.calledObservers.innermost = member
+        member._withUnsafeGuaranteedRef { $0.call(activity) }
+      }
+      loop.calledObservers.end(outer)
     }
     letGo(lists)
   }
@@ -68,5 +68,45 @@ final class ObserverLists {
       return lists.holders == 0
     }
     if isLast { lists.release() }
+  }
+}
+
+/// The observers that a loop's thread is calling, for its end in one of these calls.
+///
+/// The loop's thread only. What is being called is kept alive by the lists that it is called from.
+struct CalledObservers {
+  var innermost: Unmanaged<RunLoop.Observer>?
+  /// Those in whose calls runs are nested that call observers, the outermost first.
+  private var outer: ContiguousArray<Unmanaged<RunLoop.Observer>> = []
+
+  /// Begins the calls of a stage, and gives the observer in whose call this is.
+  @inline(__always)
+  mutating func begin() -> Unmanaged<RunLoop.Observer>? {
+    if innermost != nil { nest() }
+    return innermost
+  }
+
+  /// Ends the calls of a stage.
+  @inline(__always)
+  mutating func end(_ before: Unmanaged<RunLoop.Observer>?) {
+    innermost = before
+    if before != nil { unnest() }
+  }
+
+  // Out of the way: mostly no observer runs the loop.
+
+  @inline(never)
+  private mutating func nest() {
+    if let innermost { outer.append(innermost) }
+  }
+
+  @inline(never)
+  private mutating func unnest() { outer.removeLast() }
+
+  /// Ends all calls, none of which returns, as the thread ends in the innermost.
+  mutating func abandon() -> ContiguousArray<Unmanaged<RunLoop.Observer>> {
+    defer { self = CalledObservers() }
+    if let innermost { outer.append(innermost) }
+    return outer
   }
 }

@@ -11,8 +11,8 @@ extension RunLoop {
 
   @inline(never)
   private func notifyObservers(_ activity: Activity, _ mode: ModeState) {
-    if tracer.isOn { trace(.activity(activity), mode) }
-    if let lists = mode.observers(of: activity, of: self) { ObserverLists.call(activity, of: lists) }
+    trace(.activity(activity), mode)
+    if let lists = mode.observers(of: activity, of: self) { ObserverLists.call(activity, of: lists, by: self) }
   }
 
   /// Performs the marked sources of the mode in their order; true if one performed.

@@ -38,6 +38,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var blocks = BlockState()
   @exclusivity(unchecked) var sources = ContiguousArray<Source>()
   @exclusivity(unchecked) var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
+  @exclusivity(unchecked) var calledObservers = CalledObservers()
   /// When the last wait began to sleep for a date, or ``Tick/never`` if it did not.
   @exclusivity(unchecked) var lastSleepBegan = Tick.never
   /// What the wait has found beside what is in the mode.
