@@ -42,10 +42,8 @@ struct SocketConnectionTests {
 
   @Test("a refused connection is told once, and is the last event", arguments: ["127.0.0.1:0", "[::1]:0"])
   func refused(kind: String) throws {
-    // A port that was just given back.
-    let listener = try ListeningSocket(at: socketAddress(kind))
-    let address = listener.address
-    listener.invalidate()
+    let (address, descriptor) = try refusingAddress(kind)
+    defer { close(descriptor) }
     let log = onSocketLoop { loop, log in
       let socket = try loop.connect(address) { _, event in log.write(event.word) }
       log.write("\(loop.runUntilStopped()) \(socket.isValid) \(loop.contains(socket, forMode: .default))")

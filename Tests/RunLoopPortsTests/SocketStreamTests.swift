@@ -77,9 +77,8 @@ struct SocketStreamTests {
 
   @Test("each stream of a refused pair is told the error once")
   func refused() throws {
-    let listener = try ListeningSocket(at: .loopback(port: 0))
-    let address = listener.address
-    listener.invalidate()
+    let (address, descriptor) = try refusingAddress("127.0.0.1:0")
+    defer { close(descriptor) }
     let log = onSocketLoop { loop, log in
       let (input, output) = ByteStream.pair(connectingTo: address)
       for stream in [input, output] as [ByteStream] {

@@ -98,6 +98,26 @@ func socketAddress(_ kind: String) throws -> SocketAddress {
   }
 }
 
+/// An address of a kind that ends in ":0", at which nobody listens, nor can as long as the descriptor is open.
+///
+/// A port that was given back would be anybody's again, also another test's.
+func refusingAddress(_ kind: String) throws -> (address: SocketAddress, descriptor: Int32) {
+  let family = kind.hasPrefix("[") ? AF_INET6 : AF_INET
+  let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+  let isBound = try socketAddress(kind).withBytes { bytes, length in
+    bind(descriptor, bytes?.assumingMemoryBound(to: sockaddr.self), length) == 0
+  }
+  try #require(isBound)
+  var name = sockaddr_in6()
+  var length = UInt32(MemoryLayout<sockaddr_in6>.size)
+  let hasName = withUnsafeMutablePointer(to: &name) {
+    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) == 0 }
+  }
+  try #require(hasName)
+  // The port is at the same place in both families.
+  return (try SocketAddress(String(kind.dropLast(1)) + "\(UInt16(bigEndian: name.sin6_port))"), descriptor)
+}
+
 /// Closes an end so that the other is told now.
 ///
 /// Tests in parallel start processes: until such a child has become its program, it has a copy of every descriptor.
