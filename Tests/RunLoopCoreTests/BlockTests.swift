@@ -12,7 +12,7 @@ struct BlockTests {
       for number in 1...3 { loop.perform { log.write("\(number)") } }
       loop.run(log)
     }
-    #expect(log == "E BT BS 1 2 3 X finished")
+    #expect(log == "E BT BS 1 2 3 BW AW X timedOut")
   }
 
   // R53, R55
@@ -27,7 +27,7 @@ struct BlockTests {
       loop.perform { log.write("6") }
       loop.run(log)
     }
-    #expect(log == "1 2 3 4 5 6 finished")
+    #expect(log == "1 2 3 4 5 6 timedOut")
   }
 
   // R55
@@ -39,7 +39,7 @@ struct BlockTests {
       loop.run(log, mode: "a")
       loop.run(log)
     }
-    #expect(log == "B finished finished finished")
+    #expect(log == "B timedOut finished finished")
   }
 
   // R55
@@ -83,7 +83,7 @@ struct BlockTests {
       loop.perform(inModes: [.common]) { log.write("B") }
       loop.run(log, mode: "a")
     }
-    #expect(log == "E BT BS B X finished")
+    #expect(log == "E BT BS B BW AW X timedOut")
   }
 
   // R57
@@ -99,7 +99,7 @@ struct BlockTests {
       loop.run(log)
       loop.run(log, mode: "a")
     }
-    #expect(log == "B finished a1 a2 a3 finished")
+    #expect(log == "B timedOut a1 a2 a3 timedOut")
   }
 
   // R58, M1
@@ -206,7 +206,7 @@ struct BlockTests {
       loop.perform { log.write("2") }
       loop.run(log)
     }
-    #expect(log == "1 [ finished ] 2 finished")
+    #expect(log == "1 [ finished ] 2 timedOut")
   }
 
   // R59
@@ -221,7 +221,7 @@ struct BlockTests {
       loop.perform { log.write("2") }
       loop.run(log)
     }
-    #expect(log == "1 [ 3 finished ] 2 finished")
+    #expect(log == "1 [ 3 timedOut ] 2 timedOut")
   }
 
   // R57, R59
@@ -238,7 +238,7 @@ struct BlockTests {
       loop.run(log)
       loop.run(log, mode: "a")
     }
-    #expect(log == "[ finished ] [ a3 finished ] finished a1 a2 finished")
+    #expect(log == "[ finished ] [ a3 timedOut ] timedOut a1 a2 timedOut")
   }
 
   // R59

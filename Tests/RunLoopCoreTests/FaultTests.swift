@@ -55,7 +55,7 @@
         loop.run(log)
       }
       #expect(
-        log == "true true false true 1 finished E BT BS B X finished true E BT BS BW AW D X finished")
+        log == "true true false true 1 finished E BT BS B BW AW X timedOut true E BT BS BW AW D X finished")
     }
 
     /// What a common source needs in a second mode: a set, the counter in it, the descriptor in it.

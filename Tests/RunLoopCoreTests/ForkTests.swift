@@ -183,7 +183,7 @@ struct ForkTests {
           pipe.read()
         }
         loop.after(.milliseconds(20)) { _ in log.write("T") }
-        // The block posts another, so that its pass does not wait, but looks.
+        // The block posts another, so that the wait of its pass only looks.
         loop.perform {
           let end = inForkedChild {
             // The child watches the same descriptor, is told, and gives up without reading.
@@ -197,7 +197,7 @@ struct ForkTests {
         }
         loop.run(log)
       }
-      #expect(log == "E BT BS exited(0) D B BT BS BW AW T BT BS BW AW X timedOut")
+      #expect(log == "E BT BS exited(0) BW AW D B BT BS BW AW T BT BS BW AW X timedOut")
     }
   }
 

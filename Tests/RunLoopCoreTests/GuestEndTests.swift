@@ -104,7 +104,7 @@ struct GuestEndTests {
         loop.perform { log.write("B") }
         loop.run(log)
       }
-      #expect(log == "true true true E BT BS B X finished")
+      #expect(log == "true true true E BT BS B BW AW X timedOut")
     }
 
     // M7, M29

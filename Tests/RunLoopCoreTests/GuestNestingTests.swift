@@ -186,7 +186,7 @@ struct GuestNestingTests {
         log.write("\(error)")
       }
     }
-    #expect(log == "| E BT BS B true | finished X finished false -1 true | finished E BT BS C X finished")
+    #expect(log == "| E BT BS B true | finished X finished false -1 true | finished E BT BS C BW AW X timedOut")
   }
 
   // M29

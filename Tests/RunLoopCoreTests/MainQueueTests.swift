@@ -84,7 +84,7 @@ final class MainQueueTests: XCTestCase {
         }
       }
     }
-    XCTAssertEqual(text, "E BT BS B B2 BT BS Q X stopped")
+    XCTAssertEqual(text, "E BT BS B BW AW B2 BT BS Q X stopped")
   }
 
   // R8, R111

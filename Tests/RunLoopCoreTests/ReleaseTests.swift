@@ -13,7 +13,7 @@ struct ReleaseTests {
       loop.perform { log.write("2") }
       loop.run(log)
     }
-    #expect(log == "1 released 2 finished")
+    #expect(log == "1 released 2 timedOut")
   }
 
   // R53, R55
@@ -24,7 +24,7 @@ struct ReleaseTests {
       loop.perform { log.write("2") }
       loop.run(log)
     }
-    #expect(log == "1 released 2 finished")
+    #expect(log == "1 released 2 timedOut")
   }
 
   // R74, M22

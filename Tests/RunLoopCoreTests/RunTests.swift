@@ -163,13 +163,14 @@ struct RunTests {
   }
 
   // R15, R28a, M1
-  @Test("a run until stopped with nothing but a block ends")
+  @Test("a run until stopped with nothing but a block waits for its stop")
   func untilFinishedWithBlock() {
-    let log = record { _, loop, log in
+    let log = record { time, loop, log in
       loop.perform { log.write("B") }
-      log.write("\(loop.runUntilStopped())")
+      time.at(.milliseconds(5)) { loop.stop() }
+      log.write("\(loop.runUntilStopped()) \(time.milliseconds)")
     }
-    #expect(log == "E BT BS B X finished")
+    #expect(log == "E BT BS B BW AW X stopped 5")
   }
 
   // R16, R100, M11

@@ -193,6 +193,26 @@ struct ExecutorTests {
     #expect(try thread.performAndWait { RunLoop.callingThreadID } == id)
   }
 
+  @Test("a run that is nested in a block serves the jobs that were posted with the block")
+  func jobsOfTheBatch() async throws {
+    let log = Log()
+    let hold = Hold()
+    let thread = try ResidentThread()
+    let pinned = Pinned(thread)
+    try thread.perform { hold.occupy() }
+    hold.begun.wait()
+    thread.runLoop.perform(inModes: [.common]) {
+      log.write("[")
+      RunLoop.current.run(mode: .default, for: .zero)
+      log.write("]")
+    }
+    let job = Task.immediate { await pinned.write("job", log) }
+    hold.released.open()
+    await job.value
+    try thread.performAndWait {}
+    #expect(log.text == "[ job ]")
+  }
+
   @Test("blocks and jobs are served in the order of their posts")
   func order() async throws {
     let log = Log()
@@ -200,9 +220,9 @@ struct ExecutorTests {
     let thread = try ResidentThread()
     let pinned = Pinned(thread)
     try thread.perform { hold.occupy() }
-    try thread.perform { log.write("1") }
+    thread.runLoop.perform(inModes: [.common]) { log.write("1") }
     let first = Task.immediate { await pinned.write("2", log) }
-    try thread.perform { log.write("3") }
+    thread.runLoop.perform(inModes: [.common]) { log.write("3") }
     let second = Task.immediate { await pinned.write("4", log) }
     hold.released.open()
     await first.value

@@ -81,7 +81,7 @@ struct ThreadExitTests {
     let fourth = try thread.perform(inModes: ["another"]) { log.write("fourth") }
     let fifth = try thread.perform(afterDelay: .seconds(1000)) { log.write("fifth") }
     let raw = Token(log)
-    thread.runLoop?.perform { [raw] in raw.touch() }
+    thread.runLoop?.perform(inModes: ["another"]) { [raw] in raw.touch() }
     withExtendedLifetime(consume raw) {}
     hold.released.open()
     try thread.join()

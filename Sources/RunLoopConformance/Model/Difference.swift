@@ -3,7 +3,7 @@
 /// The numbers are those of the article on the differences. One that is missing here cannot be shown: it is about locks,
 /// descriptors, tolerances, closures, threads or processes, of which the language of programs knows nothing.
 package enum Difference: Int, CaseIterable, Hashable, Sendable {
-  /// Work that can run keeps the loop from sleeping.
+  /// A loop does not sleep on top of work that it could run.
   case m1 = 1
   /// No wake-up is lost to a nested run.
   case m2 = 2
@@ -45,7 +45,7 @@ extension Difference {
   /// What our loop does.
   package var summary: String {
     switch self {
-    case .m1: "Work that can run keeps the loop from sleeping."
+    case .m1: "A loop does not sleep on top of work that it could run."
     case .m2: "No wake-up is lost to a nested run."
     case .m3: "Posting a block wakes the loop."
     case .m4: "One performed source makes the pass a handled one."

@@ -25,10 +25,7 @@ extension ModelLoop {
       if handledSource { performBlocks(mode) }
 
       // R3.
-      var polls = handledSource || innermost.polls
-      // M1: neither does a pass wait that has something to run, or nothing to wait for.
-      if differs(.m1), isRunnable(mode) || isEmpty(mode) { polls = true }
-
+      let polls = handledSource || innermost.polls
       if !polls { notify(.beforeWaiting, mode) }
       let served = wait(mode, polls: polls)
       if !polls { notify(.afterWaiting, mode) }

@@ -51,11 +51,11 @@ extension ModelLoop {
     // M19: what is due is due, whatever became of the descriptor.
     if differs(.m19), let first, first <= now { return true }
     if differs(.m20), isStopped(mode) { return true }
-    // M1: whatever the observers before the wait have left to be done.
-    if differs(.m1), isRunnable(mode) || isStopped(mode) || isEmpty(mode) { return true }
-    // Core Foundation sleeps on top of what was posted (R54) or taken away (R28c) while it sleeps.
-    guard current.hasLooked else { return false }
-    return differs(.m3) && hasBlock(mode) || differs(.m23) && isEmpty(mode)
+    // M1: whatever the blocks, and the observers before the wait, have left to be done.
+    if differs(.m1), isRunnable(mode) || isStopped(mode) { return true }
+    // Core Foundation sleeps on top of what was posted while it sleeps (R54). That the mode has become empty is noticed at the
+    // end of a pass, in both (R28).
+    return current.hasLooked && differs(.m3) && hasBlock(mode)
   }
 
   /// R10, R11: the one descriptor that a wait reports.

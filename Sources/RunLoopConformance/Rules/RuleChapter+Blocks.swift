@@ -61,7 +61,7 @@ extension RuleChapter {
         Program(
           sources: [.idle], observers: [.ofWait], timers: [.at(3)], blocks: [.once(.posts(1)), .once(.stop)],
           main: .adds(.o0, .s0, .t0) + [.posts(0), .runs()]),
-        coreFoundation: "1m0 B0 BW @3 AW T0 B1 0- =stopped", ours: "1m0 B0 B1 0- =stopped", [.m1])),
+        coreFoundation: "1m0 B0 BW @3 AW T0 B1 0- =stopped", ours: "1m0 B0 BW AW B1 0- =stopped", [.m1])),
     Rule(
       "R59", "A nested run does not see the blocks of the batch around it, not even to be kept alive.",
       Script(

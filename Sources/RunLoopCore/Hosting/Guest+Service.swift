@@ -71,8 +71,7 @@ extension RunLoop.Guest {
 
   private func fallAsleep() -> Bool {
     guard let gate else { return false }
-    // A guest sleeps in an empty mode too: something may be added to it.
-    return loop.fallAsleep(table, at: gate, keptAlive: true)
+    return loop.fallAsleep(table, at: gate)
   }
 
   private func notifyBefore(hasWaited: Bool) {
@@ -98,9 +97,10 @@ extension RunLoop.Guest {
     // A wake-up that came after the pass had looked is answered by one more.
     let isLate = loop.beginPass()
     var isAsleep = false
-    let polls = isLate || loop.isRunnable(table) || loop.stopFlag.isSet
+    // A signalled source goes on with the pass that has performed the one before it, as in a run.
+    let polls = isLate || loop.hasSignalledSource(table)
     if !polls {
-      loop.notify(.beforeWaiting, table)
+      loop.notifyBeforeWaiting(table)
       isAsleep = !isEnding && fallAsleep()
     }
     guard !isEnding else { return finish() }

@@ -7,21 +7,19 @@ import Synchronization
 struct HostedSleep {
   let mode: ModeState
   let gate: Gate
-  /// Whether something of the other loop's keeps the mode alive, where nothing of this one's does.
-  let keptAlive: Bool
   let deadline: Tick
 }
 
 // The loop's thread.
 extension RunLoop {
   /// Announces a sleep and leaves it to the other loop; false, and awake, if there is a reason for a pass.
-  func fallAsleep(_ mode: ModeState, at gate: Gate, keptAlive: Bool) -> Bool {
+  func fallAsleep(_ mode: ModeState, at gate: Gate) -> Bool {
     // First of all: what opens the gate from now on comes after a look that has not seen its reason.
     gate.close()
     while true {
       let isWatching = mode.isWatching.load(ordering: .relaxed)
       let asleep = word.apply(.announceSleep(.hosted)).after
-      switch asleep.isWoken ? .never : lastLook(mode, asleep, isWatching: isWatching, at: gate, keptAlive: keptAlive) {
+      switch asleep.isWoken ? .never : lastLook(mode, asleep, isWatching: isWatching, at: gate) {
       case .never:
         awaken()
         return false
@@ -35,7 +33,7 @@ extension RunLoop {
           return false
         }
         trace(.sleep(until: deadline), mode)
-        hostedSleep = HostedSleep(mode: mode, gate: gate, keptAlive: keptAlive, deadline: deadline)
+        hostedSleep = HostedSleep(mode: mode, gate: gate, deadline: deadline)
         waiting.store(true, ordering: .relaxed)
         return true
       }
@@ -46,7 +44,8 @@ extension RunLoop {
   private func findsReady(_ set: PollSet?) -> Bool {
     guard let set else { return false }
     set.wait(0)
-    return set.hasFound || set.isMainQueueReady
+    hasFoundDescriptors = set.hasFound
+    return hasFoundDescriptors || set.isMainQueueReady
   }
 
   /// Ends a hosted sleep; true if a wake-up waits for an answer.
@@ -80,6 +79,6 @@ extension RunLoop {
   func resume(_ sleep: HostedSleep) {
     // A host that has ended meanwhile is to return.
     guard !sleep.gate.isRetired else { return sleep.gate.open() }
-    if !fallAsleep(sleep.mode, at: sleep.gate, keptAlive: sleep.keptAlive) { sleep.gate.open() }
+    if !fallAsleep(sleep.mode, at: sleep.gate) { sleep.gate.open() }
   }
 }

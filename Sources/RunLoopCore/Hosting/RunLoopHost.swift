@@ -23,8 +23,6 @@ package protocol RunLoopHost: AnyObject, Sendable {
 package struct HostedMode: Sendable {
   package let name: RunLoop.Mode
   package let isCommon: Bool
-  /// Nothing of our own keeps the mode alive: the wait is to end when nothing of the host's does.
-  package let isAlone: Bool
 }
 
 /// What has happened in a host.
@@ -119,9 +117,7 @@ extension RunLoop {
     var hasWaited = false
     while !link.gate.isRetired {
       let hosted = hostedMode(mode)
-      // What is our own is looked for again once the sleep is announced: the last of it may go until then.
-      let isKeptAlive = hosted.isAlone && link.host.keepsAlive(hosted)
-      guard fallAsleep(mode, at: link.gate, keptAlive: isKeptAlive) else { return hasWaited }
+      guard fallAsleep(mode, at: link.gate) else { return hasWaited }
       hasWaited = true
       let report = link.host.wait(in: hosted)
       let isWoken = awaken()
@@ -138,9 +134,7 @@ extension RunLoop {
   }
 
   private func hostedMode(_ mode: ModeState) -> HostedMode {
-    HostedMode(
-      name: mode.name, isCommon: mode.isCommon.load(ordering: .relaxed),
-      isAlone: mode.itemCount.load(ordering: .relaxed) == 0)
+    HostedMode(name: mode.name, isCommon: mode.isCommon.load(ordering: .relaxed))
   }
 
   /// Whether the loop waits in a host that has something of its own in the mode.
@@ -151,6 +145,6 @@ extension RunLoop {
 
   /// Whether a mode that is not made yet is one of the host's.
   func isModeOfHost(_ name: Mode) -> Bool {
-    hostLink?.host.keepsAlive(HostedMode(name: name, isCommon: false, isAlone: true)) ?? false
+    hostLink?.host.keepsAlive(HostedMode(name: name, isCommon: false)) ?? false
   }
 }

@@ -97,7 +97,6 @@ extension RunLoop.DescriptorSource {
     memberships.forEach { membership in
       do throws(SystemError) {
         try membership.loop.table.withLock { _ throws(SystemError) in
-          membership.mode.forgetReadiness()
           try membership.mode.pollSet?.refresh(membership)
         }
       } catch {

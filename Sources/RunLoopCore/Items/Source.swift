@@ -211,8 +211,8 @@ extension RunLoop.Source: CustomDebugStringConvertible {
   }
 }
 
-/// The order of all first signals of all sources.
-private enum SignalOrder {
+/// The order of all first signals of all sources, those of the hand-offs included.
+enum SignalOrder {
   private static let last = Atomic<UInt64>(0)
 
   static func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }

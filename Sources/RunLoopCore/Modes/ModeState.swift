@@ -14,6 +14,8 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) private(set) var observers: ContiguousArray<RunLoop.Observer> = []
   @exclusivity(unchecked) var timers: TimerQueue
   @exclusivity(unchecked) private(set) var timerCount = 0
+  /// Whether the mode has the source of the hand-offs.
+  @exclusivity(unchecked) private var hasHandOffSource = false
   @exclusivity(unchecked) var signalled = ReadyList<RunLoop.Source>()
   @exclusivity(unchecked) var readyPorts = ReadyList<Port>()
   /// The epoll set, as long as something is watched.
@@ -21,7 +23,6 @@ final class ModeState: @unchecked Sendable {
     didSet {
       unretainedPollSet = pollSet.map(Unmanaged.passUnretained)
       isWatching.store(pollSet != nil, ordering: .relaxed)
-      forgetReadiness()
     }
   }
 
@@ -38,11 +39,6 @@ final class ModeState: @unchecked Sendable {
   /// Whether the main dispatch queue is served in this mode, and so keeps it alive.
   let servesMainQueue = Atomic<Bool>(false)
   let isWatching = Atomic<Bool>(false)
-  /// How many times the loop had served a descriptor, in whatever mode, when one of this mode was known to lie ready; -1 when
-  /// none is known.
-  ///
-  /// It is forgotten with every change of what is watched.
-  let readyAsOf = Atomic<Int>(-1)
   let mayHaveTimers = Atomic<Bool>(false)
   let mayHaveSignalled = Atomic<Bool>(false)
   let mayHaveReadyPorts = Atomic<Bool>(false)
@@ -51,6 +47,10 @@ final class ModeState: @unchecked Sendable {
   // The loop's thread only.
 
   @exclusivity(unchecked) var blocks = BlockQueue()
+  /// The work that was handed over for this mode, and the place of its first piece in the order of all signals.
+  @exclusivity(unchecked) var handOffs = BlockQueue()
+  @exclusivity(unchecked) var handOffSignal: UInt64 = 0
+  @exclusivity(unchecked) var hasTakenHandOffs = false
   @exclusivity(unchecked) private var listedVersion = 0
   @exclusivity(unchecked) private var listedActivities: RunLoop.Activity = []
   /// The mode is a holder.
@@ -101,6 +101,13 @@ extension ModeState {
     mayHaveSignalled.store(true, ordering: .relaxed)
   }
 
+  /// Gives the mode the source that performs hand-offs: from now on it is not empty.
+  func insertHandOffSource() {
+    guard !hasHandOffSource else { return }
+    hasHandOffSource = true
+    countItems(1)
+  }
+
   func insert(_ membership: Membership<Port>, isReady: Bool) {
     ports[ObjectIdentifier(membership.item)] = membership
     countItems(1)
@@ -122,7 +129,6 @@ extension ModeState {
 
   func insert(_ membership: Membership<RunLoop.DescriptorSource>, in set: PollSet) throws(SystemError) {
     defer { if set.isEmpty { pollSet = nil } }
-    forgetReadiness()
     try set.insert(membership)
     descriptors[ObjectIdentifier(membership.item)] = membership
     countItems(1)
@@ -132,14 +138,10 @@ extension ModeState {
     guard let membership = descriptors.removeValue(forKey: ObjectIdentifier(source)) else { return nil }
     membership.isActive = false
     countItems(-1)
-    forgetReadiness()
     pollSet?.remove(membership)
     if let pollSet, pollSet.isEmpty { self.pollSet = nil }
     return membership
   }
-
-  /// Has the next wait look for what was found ready.
-  func forgetReadiness() { readyAsOf.store(-1, ordering: .relaxed) }
 
   func insert(_ timer: Timer) {
     timerCount += 1

@@ -21,6 +21,8 @@ struct ModeTable {
   private var lastCommonItem: UInt64 = 0
   /// The ports that were added, whether they have put themselves or sources of their own into the modes.
   private(set) var addedPorts: [ObjectIdentifier: AddedPort] = [:]
+  /// Whether work was handed over for the common modes: every mode that is or becomes common has the source for it.
+  private var hasCommonHandOffSource = false
   /// The loop's thread has ended: nothing is added any more.
   private(set) var isDead = false
 
@@ -77,6 +79,7 @@ struct ModeTable {
     modes[name] = mode
     if commonNames.contains(name) {
       mode.isCommon.store(true, ordering: .relaxed)
+      if hasCommonHandOffSource { mode.insertHandOffSource() }
       // If this fails, the mode's next run tries again, and complains.
       try? serveMainQueue(in: mode)
     }
@@ -91,6 +94,7 @@ struct ModeTable {
       mode.isCommon.store(true, ordering: .relaxed)
     }
     commonNames.append(name)
+    if hasCommonHandOffSource { self.mode(name).insertHandOffSource() }
     return true
   }
 
@@ -130,6 +134,12 @@ struct ModeTable {
     wakeDescriptor = wake
     mode.pollSet = set
     return set
+  }
+
+  /// Gives every common mode, now and later, the source that performs hand-offs.
+  mutating func insertCommonHandOffSource() {
+    hasCommonHandOffSource = true
+    for name in commonNames { mode(name).insertHandOffSource() }
   }
 
   mutating func insertCommon(_ item: any RunLoopItem) {

@@ -54,6 +54,15 @@ final class Inbox: @unchecked Sendable {
     return close()
   }
 
+  /// Appends work that is handed over; false once the inbox is closed.
+  func append(_ handOff: consuming HandOff) -> Bool {
+    guard open() else { return false }
+    arrivals.lastSequence += 1
+    if arrivals.handOffs.isEmpty { arrivals.handOffSignal = SignalOrder.next() }
+    arrivals.handOffs.append(.init(sequence: arrivals.lastSequence, handOff: handOff))
+    return close()
+  }
+
   @inline(__always)
   private func open() -> Bool {
     lock.lock()
@@ -82,6 +91,10 @@ final class Inbox: @unchecked Sendable {
       if !arrivals.common.isEmpty { swap(&arrivals.common, &drained.common) }
       if !arrivals.shared.isEmpty { swap(&arrivals.shared, &drained.shared) }
       if !arrivals.jobs.isEmpty { swap(&arrivals.jobs, &drained.jobs) }
+      if !arrivals.handOffs.isEmpty {
+        swap(&arrivals.handOffs, &drained.handOffs)
+        drained.handOffSignal = arrivals.handOffSignal
+      }
       hasEntries.store(false, ordering: .relaxed)
     }
     lock.unlock()
@@ -111,6 +124,11 @@ struct Arrivals: ~Copyable {
     let block: SharedBlock
   }
 
+  struct HandedOver {
+    let sequence: UInt64
+    let handOff: HandOff
+  }
+
   /// The place of the last entry in the order of all.
   var lastSequence: UInt64 = 0
   /// Blocks for the default mode.
@@ -121,8 +139,11 @@ struct Arrivals: ~Copyable {
   var shared = MoveQueue<Shared>()
   /// Jobs of executors.
   var jobs = MoveQueue<BlockQueue.Entry>()
+  /// Work that was handed over, and the place of the first piece in the order of all signals.
+  var handOffs = MoveQueue<HandedOver>()
+  var handOffSignal: UInt64 = 0
 
-  var isEmpty: Bool { own.isEmpty && common.isEmpty && shared.isEmpty && jobs.isEmpty }
+  var isEmpty: Bool { own.isEmpty && common.isEmpty && shared.isEmpty && jobs.isEmpty && handOffs.isEmpty }
 
   /// The rules, for tests.
   func checkInvariants() {
@@ -130,5 +151,6 @@ struct Arrivals: ~Copyable {
     common.checkInvariants()
     shared.checkInvariants()
     jobs.checkInvariants()
+    handOffs.checkInvariants()
   }
 }

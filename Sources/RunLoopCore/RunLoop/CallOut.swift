@@ -45,6 +45,13 @@ func runLoopIsCallingOutToABlock(_ block: Block) {
   crl_keep_frame(6)
 }
 
+/// The perform of the source of the hand-offs: each piece of work is called out to as a block, below this frame.
+@inline(never)
+func runLoopIsPerformingHandOffs(_ loop: RunLoop, _ mode: ModeState, upTo end: UInt64) {
+  while !loop.stopFlag.isEnding, let block = loop.takeHandOff(mode, upTo: end) { runLoopIsCallingOutToABlock(block) }
+  crl_keep_frame(11)
+}
+
 @inline(never)
 func runLoopIsCallingOutToAnExecutorJob(_ job: LoopJob) {
   job.runner.run(job)

@@ -13,6 +13,7 @@ package enum Complaint {
   package static let gate = Once()
   package static let portComponent = Once()
   package static let coreFoundation = Once()
+  package static let sleepless = Once()
 
   package final class Once: Sendable {
     private let isDone = Atomic<Bool>(false)

@@ -14,8 +14,13 @@ struct Run {
   var mayAskMainQueue = false
   /// The last wait only looked, and the word has not been told that it is over.
   var endsWaitLater = false
+  /// How many waits in a row were skipped because an observer that was called before the wait had posted work.
+  var sleeplessPasses = 0
   /// How many runs are active.
   var depth = 0
+
+  /// After how many such passes the loop says so.
+  static let mostSleeplessPasses = 10_000
 }
 
 /// The stop flag of the innermost run, and the sticky one of a loop whose thread is stopping.

@@ -19,9 +19,15 @@ struct BlockState: ~Copyable {
   /// Empty queues for the batches of nested passes, so that a pass allocates none.
   var spares = MoveQueue<Batch>()
   /// Jobs of executors.
+  ///
+  /// They stay here until they run, so that a run nested in a block finds those that were posted with it.
   var jobs = BlockQueue()
-  /// Whether a job is being run: nested runs see no jobs.
+  /// Whether a job is being run: nested runs run no jobs.
   var isRunningJob = false
+  /// Work that was handed over for the common modes, and the place of its first piece in the order of all signals.
+  var commonHandOffs = BlockQueue()
+  var commonHandOffSignal: UInt64 = 0
+  var hasCommonHandOffs = false
 
   /// The batch that has the entry that was posted first, of those that are being run or were left.
   var firstRunning: Batch? {
@@ -33,41 +39,33 @@ struct BlockState: ~Copyable {
     return first
   }
 
-  /// The blocks and jobs that one step of a pass runs.
+  /// The blocks that one step of a pass runs.
   final class Batch {
     @exclusivity(unchecked) var own = BlockQueue()
     @exclusivity(unchecked) var common = BlockQueue()
-    @exclusivity(unchecked) var jobs = BlockQueue()
 
     /// The number of the entry that was posted first, or the largest number if there is none.
-    var firstSequence: UInt64 { min(own.firstSequence, common.firstSequence, jobs.firstSequence) }
+    var firstSequence: UInt64 { min(own.firstSequence, common.firstSequence) }
 
     /// Takes the entry that was posted first.
     @inline(__always)
     func takeNext() -> BlockQueue.Entry? {
-      if common.isEmpty, jobs.isEmpty { return own.isEmpty ? nil : own.takeFirst() }
-      return takeNextOfAll()
-    }
-
-    private func takeNextOfAll() -> BlockQueue.Entry? {
-      let (own, common, jobs) = (own.firstSequence, common.firstSequence, jobs.firstSequence)
-      if own < common, own < jobs { return self.own.takeFirst() }
-      if common < jobs { return self.common.takeFirst() }
-      return jobs == .max ? nil : self.jobs.takeFirst()
+      if common.isEmpty { return own.isEmpty ? nil : own.takeFirst() }
+      return own.firstSequence < common.firstSequence ? own.takeFirst() : common.takeFirst()
     }
 
     func trim() {
       own.trim()
       common.trim()
-      jobs.trim()
     }
   }
 }
 
 extension RunLoop {
-  /// Runs the blocks that wait for the mode, or for the common modes if it is one, in the order in which they were posted.
+  /// Runs the blocks and jobs that wait for the mode, or for the common modes if it is one, in the order in which they were
+  /// posted.
   ///
-  /// Blocks that are posted meanwhile wait for the next time.
+  /// What is posted meanwhile waits for the next time.
   @inline(__always)
   func performBlocks(_ mode: ModeState) {
     guard hasBlock(mode), !stopFlag.isEnding else { return }
@@ -83,8 +81,7 @@ extension RunLoop {
     if exactly || inbox.mayHaveEntries { sortArrivals() }
     if mode.blocks.hasBlock(from: blocks.visibleFrom) { return true }
     guard mode.isCommon.load(ordering: .relaxed) else { return false }
-    return blocks.common.hasBlock(from: blocks.visibleFrom)
-      || (!blocks.isRunningJob && blocks.jobs.hasBlock(from: blocks.visibleFrom))
+    return blocks.common.hasBlock(from: blocks.visibleFrom) || (!blocks.isRunningJob && !blocks.jobs.isEmpty)
   }
 
   @inline(never)
@@ -94,12 +91,12 @@ extension RunLoop {
     var isCommon = mode.isCommon.load(ordering: .relaxed)
     if isCommon {
       blocks.common.detach(from: blocks.visibleFrom, into: &batch.common)
-      if !blocks.isRunningJob { blocks.jobs.detach(from: blocks.visibleFrom, into: &batch.jobs) }
     }
     let visibleBefore = blocks.visibleFrom
-    blocks.visibleFrom = blocks.lastSequence + 1
+    let last = blocks.lastSequence
+    blocks.visibleFrom = last + 1
     blocks.running.append(batch)
-    while !stopFlag.isEnding, let entry = batch.takeNext() {
+    while !stopFlag.isEnding, let entry = takeNext(of: batch, jobsUpTo: isCommon ? last : 0) {
       let sequence = entry.sequence
       call(entry.work, mode)
       // A block may make its mode common: those behind it that have waited for that are of this batch.
@@ -112,6 +109,14 @@ extension RunLoop {
     blocks.visibleFrom = visibleBefore
     guard !stopFlag.isEnding else { return }
     giveBack(blocks.running.takeLast())
+  }
+
+  /// Takes the block of the batch, or the job of those up to a number, that was posted first.
+  @inline(__always)
+  private func takeNext(of batch: BlockState.Batch, jobsUpTo last: UInt64) -> BlockQueue.Entry? {
+    if blocks.jobs.isEmpty || blocks.isRunningJob { return batch.takeNext() }
+    let job = blocks.jobs.firstSequence
+    return job <= last && job < batch.firstSequence ? blocks.jobs.takeFirst() : batch.takeNext()
   }
 
   @inline(__always)
@@ -161,6 +166,7 @@ extension RunLoop {
     if !blocks.arrived.own.isEmpty { table.defaultMode.blocks.append(all: &blocks.arrived.own) }
     if !blocks.arrived.common.isEmpty { blocks.common.append(all: &blocks.arrived.common) }
     if !blocks.arrived.jobs.isEmpty { blocks.jobs.append(all: &blocks.arrived.jobs) }
+    if !blocks.arrived.handOffs.isEmpty { sortHandOffs() }
   }
 
   /// Puts the blocks for lists of modes into the queue of each, behind whatever was posted before them.

@@ -75,16 +75,23 @@ extension RunLoop {
     while true {
       let modes = table.withLock { Array($0.modes.values) }
       let first = modes.min { $0.blocks.firstSequence < $1.blocks.firstSequence }
+      let firstHandOff = modes.min { $0.handOffs.firstSequence < $1.handOffs.firstSequence }
       let own = first?.blocks.firstSequence ?? .max
+      let handedOver = firstHandOff?.handOffs.firstSequence ?? .max
       let (common, jobs) = (blocks.common.firstSequence, blocks.jobs.firstSequence)
+      let commonHandOffs = blocks.commonHandOffs.firstSequence
       let left = blocks.firstRunning
-      let next = min(own, common, jobs, left?.firstSequence ?? .max)
+      let next = min(own, common, jobs, min(handedOver, commonHandOffs), left?.firstSequence ?? .max)
       guard next != .max else { return nil }
       let entry: BlockQueue.Entry? =
         if let left, left.firstSequence == next {
           left.takeNext()
         } else if let first, own == next {
           first.blocks.takeFirst()
+        } else if let firstHandOff, handedOver == next {
+          firstHandOff.handOffs.takeFirst()
+        } else if commonHandOffs == next {
+          blocks.commonHandOffs.takeFirst()
         } else {
           common == next ? blocks.common.takeFirst() : blocks.jobs.takeFirst()
         }

@@ -13,8 +13,8 @@ extension RunLoop {
       if handledSource { performBlocks(mode) }
 
       if !isMainQueueReady(mode) {
-        let polls = innermost.polls || handledSource || isRunnable(mode) || isEmpty(mode)
-        if !polls { notify(.beforeWaiting, mode) }
+        let polls = innermost.polls || handledSource
+        if !polls { notifyBeforeWaiting(mode) }
         wait(mode, polls: polls)
         if !polls { notify(.afterWaiting, mode) }
       }
@@ -46,10 +46,13 @@ extension RunLoop {
 
   /// Whether the mode has nothing that keeps it alive: no source, port or timer, no main queue, and no block that
   /// it could run.
+  ///
+  /// It is asked before a run and at the end of each pass, never before the wait.
   @inline(__always)
   func isEmpty(_ mode: ModeState) -> Bool {
-    mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode) && !isServingMainQueue(mode)
-      && !isKeptAliveByHost(mode)
+    // The block first: work that was handed over and is found with the blocks leaves a source in the mode.
+    mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode) && mode.itemCount.load(ordering: .relaxed) == 0
+      && !isServingMainQueue(mode) && !isKeptAliveByHost(mode)
   }
 
   /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop but for runs nested in one of the
@@ -61,13 +64,31 @@ extension RunLoop {
   /// Whether a pass of the mode would find something to run now: a block, or a signalled source.
   @inline(__always)
   func isRunnable(_ mode: ModeState) -> Bool {
-    hasBlock(mode) || hasSignalledSource(mode)
+    hasBlock(mode) || hasHandOff(mode) || hasSignalledSource(mode)
+  }
+
+  /// Calls the observers of the stage before the wait, and notes whether one of them gives the loop more to do each time.
+  @inline(__always)
+  func notifyBeforeWaiting(_ mode: ModeState) {
+    guard tracer.isOn || mode.mayHaveObservers(of: .beforeWaiting) else { return }
+    let wasRunnable = isRunnable(mode)
+    notify(.beforeWaiting, mode)
+    let isSpinning = !wasRunnable && isRunnable(mode)
+    innermost.sleeplessPasses = isSpinning ? innermost.sleeplessPasses + 1 : 0
+    if innermost.sleeplessPasses == Run.mostSleeplessPasses {
+      Complaint.sleepless.report(
+        "an observer of the run loop of thread \(threadName(threadID)) has posted work before each of "
+          + "\(Run.mostSleeplessPasses) waits in the mode \(mode.name): the loop never sleeps")
+    }
   }
 
   @inline(__always)
   private var isTimeOver: Bool {
     innermost.polls || (innermost.deadline != .never && tickNow >= innermost.deadline)
   }
+
+  /// Whether the innermost run, the mode or every run is to stop.
+  func isStopped(_ mode: ModeState) -> Bool { stopFlag.isSet || mode.isStopped.load(ordering: .relaxed) }
 
   /// Answers a stop of the innermost run, of the mode, or of every run.
   func consumeStop(_ mode: ModeState) -> Bool {
@@ -84,18 +105,15 @@ extension RunLoop {
   func wait(_ mode: ModeState, polls: Bool) {
     waiting.store(true, ordering: .relaxed)
     lastSleepBegan = .never
-    var hasOnlyLooked = polls
+    waitCount &+= 1
     if hostLink != nil {
       waitInHost(mode, polls: polls)
     } else if polls {
       lookAtDescriptors(mode)
-    } else if lookForReadiness(mode) {
-      // What an earlier wait has found lies ready: no sleep need be announced.
-      hasOnlyLooked = true
     } else {
       sleep(mode)
     }
-    if hasOnlyLooked, !word.state.isWoken {
+    if polls, !word.state.isWoken {
       // There is nothing to answer, and the beginning of the next pass makes up for the end of this wait.
       innermost.endsWaitLater = true
     } else {
@@ -122,9 +140,12 @@ extension RunLoop {
         hasWaited = true
         if deadline != .never, !isPunctual { becomePunctual() }
         waiter.sleep(on: word, while: asleep, until: deadline, in: set)
-        if set != nil { table.withLock { $0.waitingIn = nil } }
+        if let set {
+          hasFoundDescriptors = set.hasFound
+          table.withLock { $0.waitingIn = nil }
+        }
       }
-      isOver = word.apply(.awaken).before.isWoken || isOver
+      isOver = word.apply(.awaken).before.isWoken || hasFoundDescriptors || isOver
     }
     // Whatever kept the loop from waiting must not keep it from looking.
     if !hasWaited { lookAtDescriptors(mode) }
@@ -149,16 +170,14 @@ extension RunLoop {
   ///
   /// - Parameters:
   ///   - gate: What another loop watches if it is to wait for this one.
-  ///   - keptAlive: Whether the loop sleeps though nothing of its own keeps the mode alive.
-  func lastLook(
-    _ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: Gate? = nil, keptAlive: Bool = false
-  ) -> Sleep {
+  func lastLook(_ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: Gate? = nil) -> Sleep {
     guard !hasBlock(mode, exactly: true), !hasDeferredWork(mode) else { return .never }
     return table.withLock { table in
-      guard !mustGoOn(mode, keptAlive: keptAlive) else { return .never }
+      guard !mustGoOn(mode) else { return .never }
       guard (mode.pollSet != nil) == isWatching else { return .again }
       if let set = mode.pollSet {
         guard !hasReady(set, mode) else { return .never }
+        set.prepareToWait()
       }
       var deadline = min(innermost.deadline, mode.timers.wakeTick)
       if sabotage.contains(.sleepInSlices) { deadline = min(deadline, tickNow + 1_000_000_000) }
@@ -177,35 +196,26 @@ extension RunLoop {
     }
   }
 
-  /// Whether a source or port is ready, the run is to end, or nothing keeps the mode alive.
+  /// Whether a source or port is ready, or the run is to end.
   ///
-  /// Under the table's lock.
-  func mustGoOn(_ mode: ModeState, keptAlive: Bool = false) -> Bool {
-    findSignalled(mode) || findReadyPort(mode) || stopFlag.isSet || mode.isStopped.load(ordering: .relaxed)
-      || (mode.itemCount.load(ordering: .relaxed) == 0 && !isServingMainQueue(mode) && !keptAlive)
+  /// Under the table's lock, after the inbox was looked into.
+  func mustGoOn(_ mode: ModeState) -> Bool {
+    findHandOff(mode) || findSignalled(mode) || findReadyPort(mode) || isStopped(mode)
   }
 
-  /// Whether an earlier wait has found a descriptor that is still to be served.
-  @inline(__always)
-  private func lookForReadiness(_ mode: ModeState) -> Bool {
-    guard mode.isWatching.load(ordering: .relaxed) else { return false }
-    // Mostly the last service has seen what comes next.
-    if mode.readyAsOf.load(ordering: .relaxed) == descriptorServices { return true }
-    return table.withLock { _ in mode.pollSet.map { hasReady($0, mode) } ?? false }
-  }
-
-  /// Asks the kernel once what is ready, without waiting.
+  /// Asks the kernel once what is ready, without waiting, unless another class of ready things has its turn first.
   func lookAtDescriptors(_ mode: ModeState) {
-    guard mode.isWatching.load(ordering: .relaxed) else { return }
+    guard mode.isWatching.load(ordering: .relaxed), !hasFoundDescriptors else { return }
     let set = table.withLock { _ -> PollSet? in
-      guard let set = mode.pollSet, !hasReady(set, mode) else { return nil }
+      guard let set = mode.pollSet, !hasReady(set, mode), !servesOthersFirst(mode) else { return nil }
+      set.prepareToWait()
       return set
     }
     set?.wait(0)
+    hasFoundDescriptors = set?.hasFound ?? false
   }
 
-  /// Whether an earlier wait has found something that is still to be served; if not, the set is made ready for the
-  /// next.
+  /// Whether something of the set is known to be ready and is still to be served.
   ///
   /// Under the table's lock.
   func hasReady(_ set: PollSet, _ mode: ModeState) -> Bool {
@@ -214,6 +224,6 @@ extension RunLoop {
       if MainQueue.hasNotice { return true }
       set.isMainQueueReady = false
     }
-    return set.prepareToWait(servedBefore: descriptorServices)
+    return hasFoundDescriptors
   }
 }

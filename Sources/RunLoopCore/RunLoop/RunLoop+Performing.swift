@@ -37,15 +37,19 @@ extension RunLoop {
     case [.default]: isTaken = inbox.append(inDefaultMode: block)
     case [.common]: isTaken = inbox.append(inCommonModes: block)
     default:
-      let concrete = Set(modes).subtracting([.common])
-      guard let states = table.withLock({ table in table.isDead ? nil : concrete.map { table.mode($0) } }) else {
-        return refuse(.endedLoop)
-      }
-      isTaken = inbox.append(SharedBlock(block, modes: states, isForCommonModes: modes.contains(.common)))
+      guard let shared = sharedBlock(block, modes) else { return refuse(.endedLoop) }
+      isTaken = inbox.append(shared)
     }
     guard isTaken else { return refuse(.endedLoop) }
     post()
     return true
+  }
+
+  /// A block for a list of modes, which are made if they do not exist; nil if the loop's thread has ended.
+  func sharedBlock(_ block: Block, _ modes: [Mode]) -> SharedBlock? {
+    let concrete = Set(modes).subtracting([.common])
+    let states = table.withLock { table in table.isDead ? nil : concrete.map { table.mode($0) } }
+    return states.map { SharedBlock(block, modes: $0, isForCommonModes: modes.contains(.common)) }
   }
 
   /// Leaves an executor's job for the loop; false if the loop's thread has ended.

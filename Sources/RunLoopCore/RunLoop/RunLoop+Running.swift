@@ -78,6 +78,9 @@ extension RunLoop {
       mode: mode, deadline: timeout == .max || polls ? .never : tickNow + timeout, polls: polls,
       returnsAfterSource: returnsAfterSource, depth: outer.depth + 1)
 
+    // What an outer run has found it asks for again, as this one may read it.
+    hasFoundDescriptors = false
+
     notify(.entry, mode)
     let result = consumeStop(mode) ? .stopped : makePasses(mode)
     notify(.exit, mode)
@@ -111,9 +114,6 @@ extension RunLoop {
           failure = error
         }
       }
-      // What an earlier run has found ready may have been read since.
-      mode.forgetReadiness()
-      mode.pollSet?.distrustReadiness()
       return mode
     }
     if let failure {

@@ -15,30 +15,36 @@ extension RunLoop {
     if let lists = mode.observers(of: activity, of: self) { ObserverLists.call(activity, of: lists, by: self) }
   }
 
-  /// Performs the marked sources of the mode in their order; true if one performed.
+  /// Performs the signalled sources of the mode in their order, the one of the hand-offs among them; true if one performed.
   ///
-  /// A run that returns after a source performs at most one; the others stay marked.
+  /// A run that returns after a source performs at most one; the others stay signalled.
   @inline(__always)
   func performSources(_ mode: ModeState) -> Bool {
-    guard mode.mayHaveSignalled.load(ordering: .relaxed) else { return false }
-    return performSignalledSources(mode)
+    let hasHandOff = hasHandOff(mode)
+    guard mode.mayHaveSignalled.load(ordering: .relaxed) else { return hasHandOff && performHandOffs(mode) }
+    return performSignalledSources(mode, hasHandOff: hasHandOff)
   }
 
-  private func performSignalledSources(_ mode: ModeState) -> Bool {
+  private func performSignalledSources(_ mode: ModeState, hasHandOff: Bool) -> Bool {
     // Mostly there is one.
-    if let only = table.withLock({ _ in mode.signalled.only }), only.claimSignal() {
+    if !hasHandOff, let only = table.withLock({ _ in mode.signalled.only }), only.claimSignal() {
       perform(only, mode)
       return true
     }
     let start = sources.count
     collectSignalled(mode)
+    // Where the source of the hand-offs stands among them.
+    var handOffPlace = -1
+    if hasHandOff { handOffPlace = (start..<sources.count).first { handOffsStand(before: sources[$0], mode) } ?? sources.count }
     var handled = false
-    for index in start..<sources.count {
+    for index in start...sources.count {
+      if index == handOffPlace, performHandOffs(mode) { handled = true }
+      guard index < sources.count, !(innermost.returnsAfterSource && handled) else { break }
       let source = sources[index]
-      guard !(innermost.returnsAfterSource && handled) else { break }
       guard source.claimSignal() else { continue }
       perform(source, mode)
       handled = true
+      if innermost.returnsAfterSource { break }
     }
     // One by one: the last reference to a source may go here, and what that runs may run the loop.
     while sources.count > start { _ = sources.removeLast() }
@@ -52,19 +58,21 @@ extension RunLoop {
     trace(.callOutEnded(.source0), mode)
   }
 
-  /// Serves one class of ready things, beginning with the one whose turn it is; true if a source was handled.
+  /// Serves one class of ready things: the descriptors that the wait has found, or else the class whose turn it is; true if a
+  /// source was handled.
   @inline(__always)
   func serveOneClass(_ mode: ModeState) -> Bool {
     innermost.mayAskMainQueue = true
-    if mode.mayHaveTimers.load(ordering: .relaxed) || mode.mayHaveReadyPorts.load(ordering: .relaxed)
-      || !notices.isEmpty || mode.servesMainQueue.load(ordering: .relaxed)
-    {
-      return serveInTurn(mode)
+    // The wait has asked for descriptors only if it was their turn, or if nothing else was ready when it began.
+    if mode.isWatching.load(ordering: .relaxed), let served = serveDescriptors(mode) {
+      rotation = ReadyClass.descriptors.rawValue + 1
+      return isServedByHost() || served == .source
     }
-    // Nothing but descriptors takes a turn.
-    guard mode.isWatching.load(ordering: .relaxed), let served = serveDescriptor(mode) else { return false }
-    rotation = ReadyClass.descriptors.rawValue + 1
-    return isServedByHost() || served == .source
+    guard
+      mode.mayHaveTimers.load(ordering: .relaxed) || mode.mayHaveReadyPorts.load(ordering: .relaxed)
+        || !notices.isEmpty || mode.servesMainQueue.load(ordering: .relaxed)
+    else { return false }
+    return serveInTurn(mode)
   }
 
   private func serveInTurn(_ mode: ModeState) -> Bool {
@@ -74,7 +82,7 @@ extension RunLoop {
         switch readyClass {
         case .timers: fireDueTimers(mode) ? .other : nil
         case .mainQueue: drainMainQueue(mode)
-        case .descriptors: serveDescriptor(mode)
+        case .descriptors: nil
         case .ports: servePort(mode)
         }
       guard let served else { continue }
@@ -82,6 +90,21 @@ extension RunLoop {
       return isServedByHost() || served == .source
     }
     return isServedByHost()
+  }
+
+  /// Whether another class is ready whose turn comes before that of the descriptors.
+  ///
+  /// Under the table's lock, before the kernel is asked.
+  func servesOthersFirst(_ mode: ModeState) -> Bool {
+    for turn in 0..<ReadyClass.allCases.count {
+      switch ReadyClass.allCases[(rotation + turn) % ReadyClass.allCases.count] {
+      case .timers: if mode.timerCount > 0, mode.timers.firstTick <= tickNow { return true }
+      case .mainQueue: if notices.contains(.mainQueue) { return true }
+      case .ports: if findReadyPort(mode) { return true }
+      case .descriptors: return false
+      }
+    }
+    return false
   }
 
   /// Whether the host has handled a source of its own in this pass.
@@ -106,12 +129,23 @@ extension RunLoop {
     case other
   }
 
-  private func serveDescriptor(_ mode: ModeState) -> Served? {
-    guard mode.isWatching.load(ordering: .relaxed), let (source, events) = takeReadyDescriptor(mode) else { return nil }
-    trace(.callOut(.source1), mode)
-    let handled = source.call(events)
-    trace(.callOutEnded(.source1), mode)
-    return handled ? .source : .other
+  /// Serves the descriptors that the wait has found, one source for each of them; nil if there is none.
+  ///
+  /// A run that returns after a source serves one. A stop ends the batch, and so does a nested run, which may have read what
+  /// was found. What is left of a batch is asked for again by the next wait.
+  private func serveDescriptors(_ mode: ModeState) -> Served? {
+    guard hasFoundDescriptors else { return nil }
+    let wait = waitCount
+    var served: Served?
+    while hasFoundDescriptors, let (source, events) = takeNextDescriptor(mode) {
+      trace(.callOut(.source1), mode)
+      let isHandled = source.call(events)
+      trace(.callOutEnded(.source1), mode)
+      if isHandled || served == nil { served = isHandled ? .source : .other }
+      guard wait == waitCount, !(isHandled && innermost.returnsAfterSource), !isStopped(mode) else { break }
+    }
+    hasFoundDescriptors = false
+    return served
   }
 
   private func servePort(_ mode: ModeState) -> Served? {
@@ -216,20 +250,10 @@ extension RunLoop {
     if !isOrdered { sources[start...].sort(by: stands) }
   }
 
-  /// Takes the next ready descriptor's source, which is about to be served.
-  ///
-  /// What other modes have found ready may be so no more when its call-out has returned.
-  private func takeReadyDescriptor(
+  private func takeNextDescriptor(
     _ mode: ModeState
   ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
-    table.withLock { _ in
-      mode.unretainedPollSet?._withUnsafeGuaranteedRef { set in
-        let found = set.takeReady(servedBefore: descriptorServices)
-        if found != nil { descriptorServices += 1 }
-        mode.readyAsOf.store(set.hasCurrent ? descriptorServices : -1, ordering: .relaxed)
-        return found
-      }
-    }
+    table.withLock { _ in mode.unretainedPollSet?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil }
   }
 
   private func takeReadyPort(_ mode: ModeState) -> Port? {

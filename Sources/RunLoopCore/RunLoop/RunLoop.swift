@@ -45,8 +45,10 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var notices: Notices = []
   /// The main dispatch queue's blocks are being run: nested runs leave it alone.
   @exclusivity(unchecked) var isDrainingMainQueue = false
-  /// How many times a descriptor was served, in whatever mode.
-  @exclusivity(unchecked) var descriptorServices = 0
+  /// How many times the loop has waited or looked, in whatever mode.
+  @exclusivity(unchecked) var waitCount = 0
+  /// Whether the pass that is being made has found descriptors, which it is to serve.
+  @exclusivity(unchecked) var hasFoundDescriptors = false
   /// The loop of another library in which the loop waits.
   @exclusivity(unchecked) var hostLink: HostLink?
   /// The innermost guest of another loop that the loop is.

@@ -13,8 +13,16 @@ final class PollSet: @unchecked Sendable {
     let descriptor: Int32
     let serial: UInt32
     let events: RunLoop.DescriptorSource.Events
-    /// The other end writes no more, which only those are told who ask for hang-ups.
+    /// The other end writes no more, which is reported only to sources that ask for hang-ups.
     let isHalfClosed: Bool
+
+    @inline(__always)
+    init(_ event: epoll_event) {
+      descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
+      serial = UInt32(truncatingIfNeeded: event.data.u64 >> 32)
+      events = .init(epollBits: event.events)
+      isHalfClosed = event.events & EPOLLRDHUP.rawValue != 0
+    }
   }
 
   private enum Token {
@@ -27,7 +35,7 @@ final class PollSet: @unchecked Sendable {
 
   let wakeDescriptor: WakeDescriptor
   @exclusivity(unchecked) private var epoll: OwnedDescriptor
-  /// The kernel's set, for a gate to watch; another after ``prepareToWait(servedBefore:)``.
+  /// The kernel's set, for a gate to watch; another after ``prepareToWait()``.
   var descriptor: OwnedDescriptor { epoll }
   @exclusivity(unchecked) private var mainQueueHandle: Int32?
   @exclusivity(unchecked) private var watches = WatchTable()
@@ -35,17 +43,19 @@ final class PollSet: @unchecked Sendable {
   /// How many descriptors have left, now and when the last wait began.
   @exclusivity(unchecked) private var departures = 0
   @exclusivity(unchecked) private var departuresBeforeWait = 0
-  /// How many times the loop had served a descriptor when the last wait began, but for those that were of this set.
-  @exclusivity(unchecked) private var seenServices = 0
-  /// Whether what was found ready may be so no more.
-  @exclusivity(unchecked) private var mustVerify = false
-
-  @exclusivity(unchecked) private var ready = MoveQueue<Ready>()
-  private let buffer = UnsafeMutablePointer<epoll_event>.allocate(capacity: PollSet.batch)
-  /// The main dispatch queue has said that it has work.
-  @exclusivity(unchecked) var isMainQueueReady = false
   /// Events came that belong to no watch: a descriptor was closed while a copy of it lives on.
   @exclusivity(unchecked) private var hasStrayEvents = false
+
+  /// What the last wait has found, in the order of the kernel.
+  private let buffer = UnsafeMutablePointer<epoll_event>.allocate(capacity: PollSet.batch)
+  @exclusivity(unchecked) private var foundCount = 0
+  /// How many of the batch have been taken, and where in the buffer the batch begins.
+  @exclusivity(unchecked) private var takenCount = 0
+  @exclusivity(unchecked) private var start = 0
+  /// Behind which descriptor the next batch begins, if the last one was not served to its end.
+  @exclusivity(unchecked) private var lastServed: Int32?
+  /// The main dispatch queue has said that it has work.
+  @exclusivity(unchecked) var isMainQueueReady = false
 
   init(wakeDescriptor: WakeDescriptor) throws(SystemError) {
     self.wakeDescriptor = wakeDescriptor
@@ -169,19 +179,10 @@ extension PollSet {
     try PollSet.control(epoll, operation, descriptor, interests.epollBits, data)
   }
 
-  /// Whether an earlier wait has found something that is still to be served.
-  ///
-  /// If not, the set is made ready for a wait: the kernel's is made anew if it reports what nobody watches and nobody can
-  /// remove.
-  ///
-  /// - Parameter services: How many times the loop has served a descriptor, in whatever mode.
-  func prepareToWait(servedBefore services: Int) -> Bool {
-    discardStaleReadiness(services)
-    guard ready.isEmpty else { return true }
-    mustVerify = false
+  /// Makes the set ready for a wait: the kernel's is made anew if it reports what nobody watches and nobody can remove.
+  func prepareToWait() {
     departuresBeforeWait = departures
     if hasStrayEvents { makeAnew() }
-    return false
   }
 
   /// Makes the kernel's set anew, with what is watched and nothing else; or leaves the old one for this time.
@@ -201,95 +202,66 @@ extension PollSet {
     } catch {}
   }
 
-  /// Notes that anything may have happened since the last wait: what was found ready is asked for again before it is served.
-  func distrustReadiness() { mustVerify = true }
-
-  private func noteServices(_ services: Int) {
-    guard services != seenServices else { return }
-    seenServices = services
-    mustVerify = true
-  }
-
-  private func discardStaleReadiness(_ services: Int) {
-    noteServices(services)
-    while !ready.isEmpty {
-      let isCurrent = ready.withElement(at: 0) { found in
-        hasTaker(found) && (!mustVerify || isStillReady(found))
-      }
-      if isCurrent { return }
-      noteStray(ready.takeFirst())
-    }
-  }
-
-  /// Whether some source is to be told of what was found.
-  private func hasTaker(_ found: Ready) -> Bool {
-    watches.withWatch(of: found.descriptor) { $0.serial == found.serial && $0.hasTaker(found) } ?? false
-  }
-
-  private func isStillReady(_ found: Ready) -> Bool {
-    var asked: Int32 = 0
-    if found.events.contains(.readable) { asked |= POLLIN }
-    if found.events.contains(.writable) { asked |= POLLOUT }
-    return found.isHalfClosed || crl_poll_now(found.descriptor, Int16(asked)) > 0
-  }
-
-  /// Readiness of what is not watched is stray if nothing has left since the wait that found it.
-  private func noteStray(_ found: Ready) {
-    if departures == departuresBeforeWait, watches[found.descriptor]?.serial != found.serial { hasStrayEvents = true }
-  }
-
-  /// The source whose turn it is among those of the next ready descriptor, and what it is to be told.
+  /// The source whose turn it is among those of the next descriptor that the last wait has found, and what has happened;
+  /// nil at the end of the batch.
   ///
-  /// What was found ready and is watched no more is passed over. The caller serves the source, which counts as one service
-  /// more: what else was found ready here still is.
-  func takeReady(
-    servedBefore services: Int
-  ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
-    noteServices(services)
-    while !ready.isEmpty {
-      let found = ready.takeFirst()
-      if !mustVerify || isStillReady(found),
-        let taken = watches.withWatch(of: found.descriptor, { $0.serial == found.serial ? $0.takeTurn(found) : nil }),
-        let taken
-      {
-        seenServices = services + 1
-        return taken
+  /// A descriptor that is no longer watched, or not for what has happened, is passed over.
+  func takeNext() -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+    while hasFound {
+      let found = Ready(buffer[(start + takenCount) % foundCount])
+      takenCount += 1
+      let served = watches.withWatch(of: found.descriptor) { watch in
+        watch.serial == found.serial ? watch.takeTurn(found) : nil
+      }
+      if let served, let served {
+        lastServed = found.descriptor
+        return served
       }
       noteStray(found)
     }
     return nil
   }
 
-  /// Whether the next that was found ready is still to be served, as far as is known without asking the kernel.
-  var hasCurrent: Bool {
-    @inline(__always) get { !ready.isEmpty && !mustVerify && ready.withElement(at: 0) { hasTaker($0) } }
+  /// An event that is not watched is stray if nothing has left since the wait that found it.
+  private func noteStray(_ found: Ready) {
+    if departures == departuresBeforeWait, watches[found.descriptor]?.serial != found.serial { hasStrayEvents = true }
   }
 }
 
 // The wait. The loop's thread.
 extension PollSet {
-  /// Whether the last wait found a descriptor.
-  var hasFound: Bool { !ready.isEmpty }
+  /// Whether the batch of the last wait has a descriptor that was not taken yet.
+  var hasFound: Bool {
+    @inline(__always) get { takenCount < foundCount }
+  }
 
   /// Waits until a descriptor is ready, the loop is woken, or the time is over.
   ///
   /// - Parameter nanoseconds: How long to wait; nil: without end. It may return early: the caller looks again.
   func wait(_ nanoseconds: Int64?) {
-    guard ready.isEmpty else { return }
-    let count = waitUnlessInterrupted(nanoseconds)
-    for event in UnsafeBufferPointer(start: buffer, count: Int(count)) {
-      switch event.data.u64 {
+    // What is left of a batch is asked for again, and the next one begins behind what was served last.
+    if !hasFound { lastServed = nil }
+    foundCount = 0
+    takenCount = 0
+    for index in 0..<Int(waitUnlessInterrupted(nanoseconds)) {
+      switch buffer[index].data.u64 {
       case Token.wake: break
       case Token.mainQueue: isMainQueueReady = true
       default:
-        let serial = UInt32(truncatingIfNeeded: event.data.u64 >> 32)
-        let descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
-        ready.append(
-          Ready(
-            descriptor: descriptor, serial: serial, events: .init(epollBits: event.events),
-            isHalfClosed: event.events & EPOLLRDHUP.rawValue != 0))
+        buffer[foundCount] = buffer[index]
+        foundCount += 1
       }
     }
+    start = foundCount > 1 ? placeOfNext() : 0
+  }
+
+  /// Where the batch begins that goes on behind the descriptor that was served last.
+  ///
+  /// The kernel reports what stays ready in the same order each time, so that who takes one of a batch must not take the first.
+  private func placeOfNext() -> Int {
+    guard let lastServed else { return 0 }
+    let place = (0..<foundCount).first { Ready(buffer[$0]).descriptor == lastServed }
+    return place.map { ($0 + 1) % foundCount } ?? 0
   }
 
   private func waitUnlessInterrupted(_ nanoseconds: Int64?) -> Int32 {

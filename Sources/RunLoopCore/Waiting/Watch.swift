@@ -32,13 +32,6 @@ final class Watch {
     return events
   }
 
-  /// Whether some source is to be told of what was found.
-  func hasTaker(_ found: PollSet.Ready) -> Bool {
-    if let only { return !only._withUnsafeGuaranteedRef { source in events(found, for: source) }.isEmpty }
-    for membership in sources where !events(found, for: membership.item).isEmpty { return true }
-    return false
-  }
-
   /// The source whose turn it is among those that are to be told of what was found, and what it is to be told.
   func takeTurn(
     _ found: PollSet.Ready

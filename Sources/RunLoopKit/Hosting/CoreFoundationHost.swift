@@ -139,17 +139,10 @@ extension CoreFoundationHost {
     if activity == .exit { wait.depth -= 1 }
     self.wait = wait
     guard wait.depth == 1, activity == .beforeSources || activity == .beforeWaiting else { return }
-    let mayStay = activity == .beforeSources || !wait.hosted.isAlone || keepsAliveDuringWait(wait)
     self.wait?.isPassWaiting = activity == .beforeWaiting
     self.wait?.isOwed = false
-    // What a nested run has taken notice of, this one is to be told again; and an empty mode keeps nobody waiting.
-    if wait.isOwed || !mayStay { gate.open() }
-  }
-
-  private func keepsAliveDuringWait(_ wait: Wait) -> Bool {
-    let answer = keepsAlive(wait.hosted)
-    addSource(to: wait.mode)
-    return answer
+    // What a nested run has taken notice of, this one is to be told again.
+    if wait.isOwed { gate.open() }
   }
 
   private static func at(_ info: UnsafeMutableRawPointer?) -> CoreFoundationHost? {

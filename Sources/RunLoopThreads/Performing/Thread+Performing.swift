@@ -72,7 +72,7 @@ extension Thread {
   private func post(_ task: PerformTask, inModes modes: [RunLoop.Mode]) throws(ThreadError) {
     guard !modes.isEmpty else { throw .noModes }
     if let keeper { return try keeper.post(task, inModes: modes) }
-    guard try loopForWork().perform(inModes: modes, block: task.ticket) else { throw .finished(thread: label) }
+    guard try loopForWork().handOff(inModes: modes, block: task.ticket) else { throw .finished(thread: label) }
   }
 
   /// Posts a task and waits until it is over, on the calling thread.

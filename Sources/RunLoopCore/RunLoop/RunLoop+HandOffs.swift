@@ -1,0 +1,125 @@
+import Synchronization
+
+// Work that is handed to the loop's thread, as Apple's `perform(_:on:with:waitUntilDone:modes:)` hands it over: one queue,
+// and in each mode that was ever given a source of version 0 and order 0, which performs all that waits for the mode.
+//
+// The source is no object: a mode that takes hand-offs counts it among what keeps it alive, and it is signalled while the
+// queue has work for the mode.
+extension RunLoop {
+  /// Hands work to the loop's thread, which performs it once, in the first of several modes that it runs.
+  ///
+  /// Hand-offs keep their order among each other, not against blocks and jobs. From the first one on, each of the modes has a
+  /// source, so that it is not empty. ``Mode/common`` stands for every common mode there is and will be. A sleeping loop is
+  /// woken. Can be called from any thread.
+  ///
+  /// - Returns: False if the work was rejected and released: the list is empty, or the loop's thread has ended.
+  package func handOff(inModes modes: [Mode], block: @escaping @Sendable () -> Void) -> Bool {
+    table.checkFork()
+    let handOff: HandOff
+    switch modes {
+    case []: return refuse(.noMode)
+    case [.default]: handOff = .inDefaultMode(Block(body: block))
+    case [.common]: handOff = .inCommonModes(Block(body: block))
+    default:
+      guard let shared = sharedBlock(Block(body: block), modes) else { return refuse(.endedLoop) }
+      handOff = .inModes(shared)
+    }
+    guard inbox.append(handOff) else { return refuse(.endedLoop) }
+    post()
+    return true
+  }
+}
+
+// The loop's thread.
+extension RunLoop {
+  /// Whether handed-over work waits for a mode.
+  @inline(__always)
+  func hasHandOff(_ mode: ModeState) -> Bool {
+    if inbox.mayHaveEntries { sortArrivals() }
+    return findHandOff(mode)
+  }
+
+  /// Whether handed-over work waits for a mode, as far as the inbox has been sorted.
+  @inline(__always)
+  func findHandOff(_ mode: ModeState) -> Bool {
+    (mode.hasTakenHandOffs && mode.handOffs.hasBlock(from: 0)) || (blocks.hasCommonHandOffs && hasCommonHandOff(mode))
+  }
+
+  private func hasCommonHandOff(_ mode: ModeState) -> Bool {
+    mode.isCommon.load(ordering: .relaxed) && blocks.commonHandOffs.hasBlock(from: 0)
+  }
+
+  /// Whether the source of the hand-offs is performed before another: by order, and then by the first signal.
+  func handOffsStand(before source: Source, _ mode: ModeState) -> Bool {
+    guard source.order == 0 else { return source.order > 0 }
+    var signal = mode.handOffs.hasBlock(from: 0) ? mode.handOffSignal : .max
+    if hasCommonHandOff(mode) { signal = min(signal, blocks.commonHandOffSignal) }
+    return signal < source.signalOrder
+  }
+
+  /// Performs what was handed over for the mode before now, in order; true if there was something.
+  ///
+  /// What is handed over meanwhile signals the source again. A run that is nested in a piece of the work performs the rest.
+  func performHandOffs(_ mode: ModeState) -> Bool {
+    guard hasHandOff(mode), !stopFlag.isEnding else { return false }
+    mode.handOffSignal = 0
+    if mode.isCommon.load(ordering: .relaxed) { blocks.commonHandOffSignal = 0 }
+    trace(.callOut(.source0), mode)
+    runLoopIsPerformingHandOffs(self, mode, upTo: blocks.lastSequence)
+    trace(.callOutEnded(.source0), mode)
+    return true
+  }
+
+  /// Takes the first piece of work for a mode that was handed over no later than the entry of a number.
+  func takeHandOff(_ mode: ModeState, upTo end: UInt64) -> Block? {
+    while true {
+      let own = mode.handOffs.firstSequence
+      let common = mode.isCommon.load(ordering: .relaxed) ? blocks.commonHandOffs.firstSequence : .max
+      guard min(own, common) <= end else { return nil }
+      let entry = own < common ? mode.handOffs.takeFirst() : blocks.commonHandOffs.takeFirst()
+      if case .own(let block)? = entry.work.take() { return block }
+    }
+  }
+
+  /// Puts what has arrived into the queue of its modes.
+  func sortHandOffs() {
+    while !blocks.arrived.handOffs.isEmpty {
+      let arrived = blocks.arrived.handOffs.takeFirst()
+      switch arrived.handOff {
+      case .inDefaultMode(let block): append(.init(sequence: arrived.sequence, work: .own(block)), to: table.defaultMode)
+      case .inCommonModes(let block): appendCommon(.init(sequence: arrived.sequence, work: .own(block)))
+      case .inModes(let shared):
+        let entry = BlockQueue.Entry(sequence: arrived.sequence, work: .shared(shared))
+        for mode in shared.modes { append(entry, to: mode) }
+        if shared.isForCommonModes { appendCommon(entry) }
+      }
+    }
+  }
+
+  private func append(_ entry: BlockQueue.Entry, to mode: ModeState) {
+    if !mode.hasTakenHandOffs {
+      mode.hasTakenHandOffs = true
+      table.withLock { _ in mode.insertHandOffSource() }
+    }
+    if mode.handOffSignal == 0 || !mode.handOffs.hasBlock(from: 0) { mode.handOffSignal = blocks.arrived.handOffSignal }
+    mode.handOffs.append(entry)
+  }
+
+  private func appendCommon(_ entry: BlockQueue.Entry) {
+    if !blocks.hasCommonHandOffs {
+      blocks.hasCommonHandOffs = true
+      table.withLock { $0.insertCommonHandOffSource() }
+    }
+    if blocks.commonHandOffSignal == 0 || !blocks.commonHandOffs.hasBlock(from: 0) {
+      blocks.commonHandOffSignal = blocks.arrived.handOffSignal
+    }
+    blocks.commonHandOffs.append(entry)
+  }
+}
+
+/// Work on its way to a loop's thread.
+enum HandOff {
+  case inDefaultMode(Block)
+  case inCommonModes(Block)
+  case inModes(SharedBlock)
+}
