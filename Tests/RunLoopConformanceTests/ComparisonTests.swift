@@ -70,8 +70,9 @@ struct ComparisonTests {
   // M1, M3
   @Test("real differences have their names")
   func real() {
-    let blockOnly = Program(blocks: [Body()], main: [.post(0), .runDefault])
-    #expect(Comparison().verdict(on: blockOnly) == .named([.m1]))
+    let blockOfBlock = Program(
+      sources: [SourcePlan()], blocks: [.once(.post(1)), .once(.stop)], main: [.add(.source(0), 0), .post(0), .runDefault])
+    #expect(Comparison().verdict(on: blockOfBlock) == .named([.m1]))
     let posted = Program(
       sources: [SourcePlan()], blocks: [.once(.stop)], main: [.add(.source(0), 0), .runDefault],
       whileAsleep: [Interruption(at: 1, [.post(0)])])

@@ -115,15 +115,23 @@ import Testing
       gives: "E BT BS BW AW T0 E BT BS X =timedOut X =finished")
   }
 
-  // R28b, M1
-  @Test("a mode that an entry observer empties makes one pass")
+  // R28a
+  @Test("a mode with nothing but a block runs it, and sleeps")
+  func blockOnly() {
+    expectRule(
+      Program(observers: [.watcher], blocks: [Body()], main: [.watch, .post(0), .runDefault]),
+      gives: "E BT BS B0 BW asleep-for-ever AW X =stopped")
+  }
+
+  // R28b
+  @Test("a mode that an entry observer empties makes one pass, sleep and all")
   func emptiedAtEntry() {
     expectRule(
       Program(
         sources: [SourcePlan()],
         observers: [.watcher, .at(Stages.entry, .once(.remove(.source(0), 0)))],
         main: [.watch, .add(.observer(1), 0), .add(.source(0), 0), .runDefault]),
-      coreFoundation: "E E.1 BT BS BW asleep-for-ever AW X =stopped", ours: "E E.1 BT BS X =finished")
+      gives: "E E.1 BT BS BW asleep-for-ever AW X =stopped")
   }
 
   // R31, R33

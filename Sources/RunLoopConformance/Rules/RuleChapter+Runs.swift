@@ -75,7 +75,7 @@ extension RuleChapter {
         "1m0 S1 0- =handledSource signalled(S0)=yes signalled(S1)=no 1m0 S0 0- =handledSource")),
     Rule(
       "R10", "A pass serves one port source, and each costs a whole round of observers.",
-      notShown: descriptorReason, test: "of two ready descriptors a pass serves one, with all its stages"),
+      notShown: descriptorReason, test: "a pass serves all descriptors that its wait has found"),
     Rule(
       "R11", "Which of the ready ports is served is the kernel's business: the first to become ready.",
       Script(
