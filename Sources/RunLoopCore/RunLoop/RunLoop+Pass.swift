@@ -50,7 +50,7 @@ extension RunLoop {
   /// It is asked before a run and at the end of each pass, never before the wait.
   @inline(__always)
   func isEmpty(_ mode: ModeState) -> Bool {
-    // The block first: work that was handed over and is found with the blocks leaves a source in the mode.
+    // Twice: to ask for blocks is to look into the inbox, where the first hand-off may lie, which gives the mode its source.
     mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode) && mode.itemCount.load(ordering: .relaxed) == 0
       && !isServingMainQueue(mode) && !isKeptAliveByHost(mode)
   }
@@ -168,8 +168,7 @@ extension RunLoop {
 
   /// The last look for work, after the sleep was announced.
   ///
-  /// - Parameters:
-  ///   - gate: What another loop watches if it is to wait for this one.
+  /// - Parameter gate: What another loop watches if it is to wait for this one.
   func lastLook(_ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: Gate? = nil) -> Sleep {
     guard !hasBlock(mode, exactly: true), !hasDeferredWork(mode) else { return .never }
     return table.withLock { table in

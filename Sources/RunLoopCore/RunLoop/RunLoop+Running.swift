@@ -8,7 +8,10 @@ extension RunLoop {
 
   /// Runs the loop in one mode.
   ///
-  /// A mode with no source, port, timer or block in it is not entered: no observer is called.
+  /// A mode with no source, port, timer or block in it is not entered: no observer is called. Whether a mode is empty is
+  /// asked again at the end of each pass, and never before a wait: a loop that has lost the last item of its mode to another
+  /// thread while it sleeps goes on sleeping until something wakes it. ``stop()`` ends such a run; to replace an item, add the
+  /// new one first.
   ///
   /// - Parameters:
   ///   - mode: The mode to run. ``Mode/common`` names no mode that could run, and the run is finished.

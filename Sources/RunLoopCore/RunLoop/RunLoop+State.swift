@@ -114,7 +114,7 @@ extension RunLoop {
   public struct Statistics: Sendable, Hashable {
     /// The wake-ups that tolerances of timers have saved.
     public let savedWakeUps: Int
-    /// The blocks that were dropped because the loop's thread ended first.
+    /// The blocks, and the pieces of work that were handed over, that were dropped because the loop's thread ended first.
     public let droppedBlocks: Int
     /// The notifications that were still queued when their queue or the loop's thread ended, and were not posted.
     public let droppedNotifications: Int

@@ -3,8 +3,13 @@ public import RunLoopCore
 extension Thread {
   /// Runs a block on the thread, when its loop runs in one of several modes.
   ///
-  /// A thread that has been started and whose loop does not run yet keeps it until then. Any thread; the order of posts is
-  /// kept. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
+  /// The work is performed by a source of version 0 and order 0, which the first perform leaves in each of the modes: from
+  /// then on the mode is not empty, and a run that returns after a source returns after it. All work that is there when the
+  /// source is performed is done in one call-out. Performs keep their order among each other. They have no order against
+  /// blocks of the loop and the jobs of actors, which come first in a pass.
+  ///
+  /// A thread that has been started and whose loop does not run yet keeps the work until then. Can be called from any thread.
+  /// The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
   ///
   /// - Throws: ``ThreadError/notStarted(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``.
   @discardableResult

@@ -60,6 +60,9 @@ extension ResidentThread {
 extension ResidentThread {
   /// Runs a block on the thread.
   ///
+  /// Performs keep their order among each other, and have none against blocks of the loop and the jobs of actors, as in
+  /// ``Thread/perform(inModes:_:)``. Can be called from any thread.
+  ///
   /// - Throws: ``ThreadError/stopping(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``; the block is
   ///   released and does not run.
   @discardableResult
