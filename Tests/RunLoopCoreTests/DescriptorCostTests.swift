@@ -39,7 +39,7 @@ struct DescriptorCostTests {
       loop.run(log)
       log.write("\(box?.object == nil)")
     }
-    #expect(log == "E BT BS BW AW X finished true")
+    #expect(log == "E BT BS BW AW X timedOut true")
   }
 
   // R114, R115
@@ -74,7 +74,8 @@ struct DescriptorCostTests {
       for mode in ["a", "b"] { try watched.value.map { try watching.loop.add($0, forMode: RunLoop.Mode(mode)) } }
       #expect(base.isFollowed(by: DescriptorCensus(), with: sets(3)))
       watched.value?.invalidate()
-      #expect(watching.result() == "finished")
+      watching.loop.stop()
+      #expect(watching.result() == "stopped")
       #expect(base.isFollowed(by: DescriptorCensus()))
     }
   }

@@ -183,6 +183,9 @@ struct DescriptorPauseTests {
         RunningLoop { loop, log in do { try loop.add(source, forMode: .default) } catch { log.write("\(error)") } }
       }
       pipe.write()
+      waitUntil { calls.text == "D" }
+      // The other loop sleeps on in its empty mode.
+      for loop in loops { loop.loop.wakeUp() }
       #expect(loops.map { $0.result() } == ["finished", "finished"])
       #expect(calls.text == "D")
     }

@@ -15,8 +15,8 @@ struct PortInvalidationTests {
     #expect(sender.result() == "invalid")
   }
 
-  // R74, M21, M22, M23
-  @Test("invalidate takes a port out of its modes, drops its messages, releases its handler and ends the run")
+  // R74, R28c, M21, M22
+  @Test("invalidate takes a port out of its modes, drops its messages, releases its handler and wakes nobody")
   func invalidate() {
     let log = onVirtualTime { time, loop in
       let log = Log()
@@ -31,7 +31,7 @@ struct PortInvalidationTests {
       log.write("\(port.isValid) \(loop.add(port, forMode: .default)) \(port.trySend(2))")
       return log.text
     }
-    #expect(log == "released finished at5 false false false false false invalid")
+    #expect(log == "released timedOut at10 false false false false false invalid")
   }
 
   // M22

@@ -52,10 +52,9 @@ extension ModelLoop {
     if differs(.m19), let first, first <= now { return true }
     if differs(.m20), isStopped(mode) { return true }
     // M1: whatever the observers before the wait have left to be done.
-    if differs(.m1), isRunnable(mode) || isStopped(mode) || isEmpty(mode) { return true }
-    // Core Foundation sleeps on top of what was posted (R54) or taken away (R28c) while it sleeps.
-    guard current.hasLooked else { return false }
-    return differs(.m3) && hasBlock(mode) || differs(.m23) && isEmpty(mode)
+    if differs(.m1), isRunnable(mode) || isStopped(mode) { return true }
+    // Core Foundation sleeps on top of what was posted (R54) while it sleeps.
+    return current.hasLooked && differs(.m3) && hasBlock(mode)
   }
 
   /// R10, R11: the one descriptor that a wait reports.

@@ -177,12 +177,11 @@ extension RunLoop {
     }
   }
 
-  /// Whether a source or port is ready, the run is to end, or nothing keeps the mode alive.
+  /// Whether a source or port is ready, or the run is to end.
   ///
   /// Under the table's lock.
   func mustGoOn(_ mode: ModeState, keptAlive: Bool = false) -> Bool {
     findSignalled(mode) || findReadyPort(mode) || stopFlag.isSet || mode.isStopped.load(ordering: .relaxed)
-      || (mode.itemCount.load(ordering: .relaxed) == 0 && !isServingMainQueue(mode) && !keptAlive)
   }
 
   /// Whether an earlier wait has found a descriptor that is still to be served.
