@@ -165,7 +165,10 @@ struct StopTests {
     let log = record { time, loop, log in
       let source = loop.keepAlive()
       time.at(.milliseconds(5)) { loop.stop() }
-      time.at(.milliseconds(10)) { source.invalidate() }
+      time.at(.milliseconds(10)) {
+        source.invalidate()
+        loop.wakeUp()
+      }
       loop.run()
       log.write("\(time.milliseconds)")
     }

@@ -36,8 +36,7 @@ extension RunLoop {
     guard let mode = innermost.mode, !word.state.isWoken, !hasBlock(mode, exactly: true) else { return false }
     lookAtDescriptors(mode)
     return table.withLock { _ in
-      // A guest sleeps in an empty mode too, and so does a loop whose host has something there.
-      if mustGoOn(mode, keptAlive: hostLink != nil || guest?.isInnermost == true) { return false }
+      if mustGoOn(mode) { return false }
       if let set = mode.pollSet, hasReady(set, mode) { return false }
       let deadline = min(innermost.deadline, mode.timers.wakeTick)
       return deadline == .never || deadline > tickNow

@@ -260,7 +260,7 @@ extension RunLoop {
   private func wakeIfEmpty() {
     // A guest's sleep is ended by nothing but its host.
     guard hostLink != nil, let mode = hostedSleep?.mode, mode.itemCount.load(ordering: .relaxed) == 0 else { return }
-    wakeUp()
+    post()
   }
 
   /// Makes the calls that follow when an item has left modes, under no lock.

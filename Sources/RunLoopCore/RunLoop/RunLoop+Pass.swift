@@ -151,7 +151,7 @@ extension RunLoop {
   ///   - gate: What another loop watches if it is to wait for this one.
   ///   - keptAlive: Whether the loop sleeps though nothing of its own keeps the mode alive.
   func lastLook(
-    _ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: Gate? = nil, keptAlive: Bool = false
+    _ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: Gate? = nil, keptAlive: Bool = true
   ) -> Sleep {
     guard !hasBlock(mode, exactly: true), !hasDeferredWork(mode) else { return .never }
     return table.withLock { table in
@@ -177,11 +177,14 @@ extension RunLoop {
     }
   }
 
-  /// Whether a source or port is ready, or the run is to end.
+  /// Whether a source or port is ready, the run is to end, or a host has nothing either that keeps an empty mode alive.
+  ///
+  /// A loop that waits by itself sleeps on in a mode that has become empty.
   ///
   /// Under the table's lock.
-  func mustGoOn(_ mode: ModeState, keptAlive: Bool = false) -> Bool {
+  func mustGoOn(_ mode: ModeState, keptAlive: Bool = true) -> Bool {
     findSignalled(mode) || findReadyPort(mode) || stopFlag.isSet || mode.isStopped.load(ordering: .relaxed)
+      || (!keptAlive && mode.itemCount.load(ordering: .relaxed) == 0 && !isServingMainQueue(mode))
   }
 
   /// Whether an earlier wait has found a descriptor that is still to be served.
