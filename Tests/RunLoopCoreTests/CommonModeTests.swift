@@ -171,7 +171,7 @@ struct CommonModeTests {
       log.write("\(loop.contains(observer, forMode: .common)) \(loop.contains(timer, forMode: .common))")
       log.write("\(loop.table.withLock { $0.commonItems.count })")
     }
-    #expect(log == "true true observer timer false false 0")
+    #expect(log == "false false observer timer false false 0")
   }
 
   private func holdingObserver(_ log: Log) -> RunLoop.Observer {

@@ -213,9 +213,9 @@ struct DescriptorWakeTests {
     }
     for _ in 0..<count { pipe.write() }
     all.wait()
-    source.invalidate()
-    for one in running { one.loop.stop() }
+    for loop in running { loop.loop.stop() }
     #expect(running.map { $0.result() } == ["stopped", "stopped"])
+    source.invalidate()
     #expect(pipe.read() == [])
   }
 }

@@ -102,8 +102,8 @@ struct EmptyModeTests {
     #expect(log == "E BT BS S0 X finished")
   }
 
-  // R28, M1
-  @Test("a mode that is emptied when the loop is about to wait is waited for")
+  // R28, R28b
+  @Test("a mode that is emptied when the loop is about to wait is waited for all the same")
   func emptiedBeforeWaiting() {
     let log = record { time, loop, log in
       let source = loop.keepAlive()
@@ -119,9 +119,7 @@ struct EmptyModeTests {
   }
 
   // R28c, R50
-  @Test(
-    "the last source that leaves while the loop sleeps is not noticed until something wakes the loop",
-    arguments: Removal.allCases)
+  @Test("the last source that leaves while the loop sleeps wakes nobody", arguments: Removal.allCases)
   func lastSource(removal: Removal) {
     let log = record { time, loop, log in
       let source = RunLoop.Source {}
@@ -133,26 +131,53 @@ struct EmptyModeTests {
         case .invalidated: source.invalidate()
         }
       }
-      time.at(.milliseconds(7)) { loop.wakeUp() }
-      loop.run(log)
-      log.write("\(time.milliseconds)")
-    }
-    #expect(log == "E BT BS BW AW X finished 7")
-  }
-
-  // R28c
-  @Test("the last timer or port that leaves while the loop sleeps is not noticed until something wakes the loop")
-  func lastTimerAndPort() {
-    let log = record(observing: nil) { time, loop, log in
-      let timer = loop.after(.seconds(9)) { _ in }
-      let port = loop.port(messages: 0) {}
-      time.at(.milliseconds(5)) { timer.invalidate() }
-      time.at(.milliseconds(7)) { port.invalidate() }
       time.at(.milliseconds(9)) { loop.wakeUp() }
       loop.run(log)
       log.write("\(time.milliseconds)")
     }
-    #expect(log == "finished 9")
+    #expect(log == "E BT BS BW AW X finished 9")
+  }
+
+  // R28c
+  @Test("the last timer or port that leaves while the loop sleeps wakes nobody")
+  func lastTimerAndPort() {
+    let log = record { time, loop, log in
+      let timer = loop.after(.seconds(9)) { _ in }
+      let port = loop.port(messages: 0) {}
+      time.at(.milliseconds(5)) { timer.invalidate() }
+      time.at(.milliseconds(7)) { port.invalidate() }
+      loop.run(log, for: .milliseconds(20))
+      log.write("\(time.milliseconds)")
+    }
+    #expect(log == "E BT BS BW AW X timedOut 20")
+  }
+
+  // R28c, R35
+  @Test("a run whose mode was emptied while it slept can be stopped")
+  func stopOfEmptied() {
+    let log = record { time, loop, log in
+      let source = loop.keepAlive()
+      time.at(.milliseconds(5)) { source.invalidate() }
+      time.at(.milliseconds(9)) { loop.stop() }
+      log.write("\(loop.runUntilStopped())")
+      log.write("\(time.milliseconds)")
+    }
+    #expect(log == "E BT BS BW AW X stopped 9")
+  }
+
+  // R28
+  @Test("the last item that leaves on the loop's own thread ends the run with that pass")
+  func lastOnOwnThread() {
+    let log = record { time, loop, log in
+      let source = loop.keepAlive()
+      loop.after(.milliseconds(5)) { _ in
+        log.write("T")
+        source.invalidate()
+      }
+      loop.run(log)
+      log.write("\(time.milliseconds)")
+    }
+    #expect(log == "E BT BS BW AW T X finished 5")
   }
 
   // R50, M20

@@ -113,7 +113,7 @@ struct GuestTests {
     #expect(log == "| E BT BS BW timedOut readable | stopped quiet | stopped X")
   }
 
-  // R25, M23, M29
+  // R25, M29
   @Test("an empty mode is finished, and is served again when something is added to it")
   func empty() {
     let log = host { time, loop, guest, log in

@@ -15,8 +15,8 @@ struct PortInvalidationTests {
     #expect(sender.result() == "invalid")
   }
 
-  // R28c, R74, M21, M22
-  @Test("invalidate takes a port out of its modes, drops its messages, and releases its handler")
+  // R74, R28c, M21, M22
+  @Test("invalidate takes a port out of its modes, drops its messages, releases its handler and wakes nobody")
   func invalidate() {
     let log = onVirtualTime { time, loop in
       let log = Log()

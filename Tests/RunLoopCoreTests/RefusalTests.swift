@@ -138,9 +138,9 @@ private final class EndedMeanwhile: RunLoopItem {
   func hold() -> Bool { timer.hold() }
   func letGo() { timer.letGo() }
   var isOpen: Bool { timer.isOpen }
-  func mayJoin(_ loop: RunLoop) -> Bool {
+  func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool {
     timer.invalidate()
-    return timer.mayJoin(loop)
+    return timer.mayJoin(loop, leaving: &former)
   }
   func setCommon(_ isCommon: Bool, of loop: RunLoop) { timer.setCommon(isCommon, of: loop) }
   func modes(of loop: RunLoop) -> ShortList<ModeState> { timer.modes(of: loop) }

@@ -193,4 +193,23 @@ struct SourceTests {
     }
     #expect(log == "true second timedOut timedOut first timedOut")
   }
+
+  // R64, R89
+  @Test("a source whose closure gets the source can signal and end it, and is released without being invalidated")
+  func performing() {
+    let log = record(observing: nil) { _, loop, log in
+      let count = Counter()
+      let source = RunLoop.Source(order: 3) { source in
+        log.write("S\(source.order)")
+        if count.add() == 1 { source.signal() } else { source.invalidate() }
+      }
+      loop.add(source, forMode: .default)
+      source.signal()
+      loop.run(log)
+      // In no mode and valid: nothing but the variable keeps it.
+      let kept = WeakBox({ [token = Token(log)] in RunLoop.Source { (_: RunLoop.Source) in token.touch() } }())
+      log.write("\(kept.object == nil)")
+    }
+    #expect(log == "S3 S3 finished released true")
+  }
 }

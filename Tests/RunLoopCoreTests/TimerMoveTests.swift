@@ -179,6 +179,6 @@ struct TimerMoveTests {
       for turn in 0..<3000 { timer.deadline = SuspendingClock.now.advanced(by: .seconds(3600 + turn % 5)) }
     }
     for thread in threads + [mover] { thread.result() }
-    #expect(timer.isValid && timer.bound == nil)
+    #expect(timer.isValid && timer.holder == nil)
   }
 }

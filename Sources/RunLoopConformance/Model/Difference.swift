@@ -19,8 +19,6 @@ package enum Difference: Int, CaseIterable, Hashable, Sendable {
   case m19 = 19
   /// Nothing outlives its reason.
   case m20 = 20
-  /// Losing the last item ends the run.
-  case m23 = 23
   /// Moving a timer makes no pass.
   case m26 = 26
   /// An unanswered wake-up belongs to the run around.
@@ -53,7 +51,6 @@ extension Difference {
     case .m11: "The common pseudo-mode is never a mode."
     case .m19: "There is no timer descriptor, and a wake-up takes no pass from what is due."
     case .m20: "Nothing outlives its reason."
-    case .m23: "Losing the last item ends the run."
     case .m26: "Moving a timer makes no pass."
     case .m27: "An unanswered wake-up belongs to the run around."
     case .m28: "An invalid timer keeps its last date."

@@ -54,7 +54,6 @@ extension ModelLoop {
   }
 
   private mutating func take(_ item: Item, outOf numbers: [Int]) {
-    var emptiesOne = false
     for mode in numbers where modes[mode]?[item] == true {
       switch item {
       case .source(let source):
@@ -66,10 +65,7 @@ extension ModelLoop {
         modes[mode]?.timers.removeAll { $0 == timer }
         arm(mode)
       }
-      if holdsNoItem(mode) { emptiesOne = true }
     }
-    // M23: a loop that sleeps for nothing any more is to see it. In Core Foundation it sleeps on (R28c).
-    if differs(.m23), emptiesOne { poke() }
   }
 
   mutating func invalidate(_ item: Item) {
@@ -82,18 +78,15 @@ extension ModelLoop {
     case .observer(let observer): observers[observer].isValid = false
     case .timer(let timer): timers[timer].isValid = false
     }
-    // R106: what is in no mode does not leave the common items.
-    guard wasBound else { return }
+    // R106: what is in no mode does not leave the common items. M9: it does.
+    guard wasBound || differs(.m9) else { return }
     take(item, outOf: modes.made)
     // R105.
     commonItems.removeAll { $0 == item }
   }
 
-  /// Whether an item belongs to the loop.
-  func isBound(_ item: Item) -> Bool {
-    // M9: also as one of the common items.
-    modes.made.contains { modes[$0]?[item] == true } || (differs(.m9) && commonItems.contains(item))
-  }
+  /// R87, R99b: whether an item is bound to the loop, as it is in one of its modes.
+  func isBound(_ item: Item) -> Bool { modes.made.contains { modes[$0]?[item] == true } }
 
   func isValid(_ item: Item) -> Bool {
     switch item {
@@ -107,9 +100,12 @@ extension ModelLoop {
     switch name {
     case .mode(let mode): return modes[mode]?[item] == true
     case .common:
-      // R99g.
-      if case .timer = item, !isBound(item) { return false }
-      return commonItems.contains(item)
+      // R99g. M9: the same goes for observers.
+      switch item {
+      case .timer: return isBound(item) && commonItems.contains(item)
+      case .observer: return (isBound(item) || !differs(.m9)) && commonItems.contains(item)
+      case .source: return commonItems.contains(item)
+      }
     }
   }
 

@@ -27,7 +27,13 @@ extension RuleChapter {
           Program(
             sources: [.idle],
             main: [.add(.s0, .common), .remove(.s0, .main), .addCommonMode(1)] + contains(.s0, .common, .main, .other)),
-          "contains(S0,common)=yes contains(S0,m0)=no contains(S0,m1)=yes")),
+          "contains(S0,common)=yes contains(S0,m0)=no contains(S0,m1)=yes"),
+        Script(
+          Program(
+            timers: [.at(1)],
+            main: [.add(.t0, .common), .remove(.t0, .main)] + contains(.t0, .common) + [.addCommonMode(1)]
+              + contains(.t0, .common, .main, .other)),
+          "contains(T0,common)=no contains(T0,common)=yes contains(T0,m0)=no contains(T0,m1)=yes")),
       Rule(
         "R104", "Removing from the common modes takes a common item out of each, also where it was added by name.",
         Script(
@@ -50,8 +56,10 @@ extension RuleChapter {
         Script(
           Program(
             observers: [.ofRuns],
-            main: [.add(.o0, .common), .remove(.o0, .main), .invalidate(.o0)] + contains(.o0, .common)),
-          coreFoundation: "contains(O0,common)=yes", ours: "contains(O0,common)=no", [.m9])),
+            main: [.add(.o0, .common), .remove(.o0, .main)] + contains(.o0, .common) + [.invalidate(.o0)]
+              + contains(.o0, .common)),
+          coreFoundation: "contains(O0,common)=yes contains(O0,common)=yes",
+          ours: "contains(O0,common)=no contains(O0,common)=no", [.m9])),
       Rule(
         "R107", "Making the pseudo-mode itself common overflows the stack.",
         notShown: "Core Foundation's process does not survive it.",

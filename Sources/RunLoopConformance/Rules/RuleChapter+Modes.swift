@@ -97,7 +97,7 @@ extension RuleChapter {
         Program(
           sources: [.idle], observers: [.ofWait], main: .adds(.o0, .s0) + [.runs()],
           whileAsleep: [Interruption(at: 2, [.remove(.s0, .main)]), Interruption(at: 5, [.wakeUp])]),
-        coreFoundation: "1m0 BW @5 AW 0- =finished", ours: "1m0 BW @2 AW 0- =finished", [.m23])),
+        "1m0 BW @5 AW 0- =finished")),
     Rule(
       "R29", "The pass in which the last timer fires finishes the run.",
       Script(

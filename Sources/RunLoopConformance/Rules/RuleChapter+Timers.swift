@@ -141,7 +141,6 @@ extension RuleChapter {
           main: [
             .add(.t0, .common), .asks(.contains(.t0, .common)), .remove(.t0, .main), .asks(.contains(.t0, .common)),
           ]),
-        coreFoundation: "contains(T0,common)=yes contains(T0,common)=no",
-        ours: "contains(T0,common)=yes contains(T0,common)=yes", [.m9])),
+        "contains(T0,common)=yes contains(T0,common)=no")),
   ]
 }

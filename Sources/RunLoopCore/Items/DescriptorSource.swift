@@ -127,7 +127,7 @@ extension RunLoop.DescriptorSource: RunLoopItem {
   func hold() -> Bool { lease.enter() }
   func letGo() { if lease.leave() { releaseHandler() } }
   var isOpen: Bool { lease.isOpen }
-  func mayJoin(_ loop: RunLoop) -> Bool { true }
+  func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool { true }
   func setCommon(_ isCommon: Bool, of loop: RunLoop) { memberships.setCommon(isCommon, of: loop) }
   func modes(of loop: RunLoop) -> ShortList<ModeState> { memberships.modes(of: loop) }
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.descriptors[ObjectIdentifier(self)] != nil }

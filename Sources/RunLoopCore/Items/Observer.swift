@@ -1,7 +1,7 @@
 extension RunLoop {
   /// A closure that a loop calls at chosen stages of its runs.
   ///
-  /// An observer is bound to one loop at a time, may be in any number of its modes, and does not keep a loop alive. While it
+  /// An observer is in the modes of one loop at a time, of any number of them, and does not keep a loop alive. While it
   /// is being called, runs nested in its call-out skip it. Observers of one stage are called by ascending order and, among
   /// equals, as they were added.
   ///
@@ -27,6 +27,7 @@ extension RunLoop {
     private let lock = Lock()
     /// Its mark says that the observer is being called.
     let lease = Lease()
+    /// The loop that has the observer in its modes or among its common items.
     @exclusivity(unchecked) private var loop: RunLoop?
     @exclusivity(unchecked) private var modes: ContiguousArray<ModeState> = []
     @exclusivity(unchecked) private var isCommon = false
@@ -133,7 +134,19 @@ extension RunLoop.Observer: RunLoopItem {
   func hold() -> Bool { lease.enter() }
   func letGo() { if lease.leave() { releaseHandler() } }
   var isOpen: Bool { lease.isOpen }
-  func mayJoin(_ loop: RunLoop) -> Bool { self.loop == nil || self.loop === loop }
+
+  func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool {
+    guard let home = self.loop, home !== loop else { return true }
+    guard modes.isEmpty else { return false }
+    former = home
+    // A loop of the process that this one was forked from is left as it is: its lock may be held.
+    if !home.table.isOfParent { home.table.withLock { _ = $0.removeCommon(self) } }
+    isCommon = false
+    self.loop = nil
+    return true
+  }
+
+  func countsAsCommon(of loop: RunLoop) -> Bool { self.loop === loop && !modes.isEmpty }
 
   func setCommon(_ isCommon: Bool, of loop: RunLoop) {
     self.isCommon = isCommon
@@ -159,7 +172,7 @@ extension RunLoop.Observer: RunLoopItem {
     rebind(to: loop)
   }
 
-  /// An observer is bound while it is in a mode or among the common items.
+  /// A loop has the observer while it is in a mode or among the common items; one that is in no mode is free for another.
   private func rebind(to loop: RunLoop) {
     self.loop = modes.isEmpty && !isCommon ? nil : loop
   }

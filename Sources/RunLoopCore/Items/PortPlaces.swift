@@ -22,7 +22,7 @@ struct PortPlaces {
 extension Port: RunLoopItem {
   final func hold() -> Bool { lease.enter() }
   final var isOpen: Bool { lease.isOpen }
-  final func mayJoin(_ loop: RunLoop) -> Bool { true }
+  final func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool { true }
   final func setCommon(_ isCommon: Bool, of loop: RunLoop) { places.memberships.setCommon(isCommon, of: loop) }
   final func modes(of loop: RunLoop) -> ShortList<ModeState> { places.memberships.modes(of: loop) }
   final func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.ports[ObjectIdentifier(self)] != nil }

@@ -15,8 +15,15 @@ protocol RunLoopItem: AnyObject, Sendable {
 
   /// Not invalidated yet.
   var isOpen: Bool { get }
-  /// Whether this item may be in a mode of `loop`: some kinds are bound to one loop at a time. Under the item's lock.
-  func mayJoin(_ loop: RunLoop) -> Bool
+  /// Whether this item may be in a mode of `loop`: some kinds are in one loop at a time.
+  ///
+  /// One that is among another loop's common items and in none of its modes leaves that loop for it. Under the item's lock
+  /// alone; the caller keeps `former` until it has released it, as this may be the last reference to the loop.
+  func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool
+  /// Whether the item, which is among a loop's common items, is so for those who ask.
+  ///
+  /// Under both locks.
+  func countsAsCommon(of loop: RunLoop) -> Bool
 
   /// Notes that the item is or is not one of the loop's common items. Under both locks.
   func setCommon(_ isCommon: Bool, of loop: RunLoop)
@@ -30,6 +37,10 @@ protocol RunLoopItem: AnyObject, Sendable {
   func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) throws(SystemError)
   /// Leaves a concrete mode in which it is. Under both locks.
   func leave(_ mode: ModeState, of loop: RunLoop)
+}
+
+extension RunLoopItem {
+  func countsAsCommon(of loop: RunLoop) -> Bool { true }
 }
 
 /// A multiple-loop item's place in one mode of one loop.

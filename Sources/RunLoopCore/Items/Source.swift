@@ -9,7 +9,7 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation type is `CFRunLoopSource`.
   public final class Source: @unchecked Sendable, Hashable {
-    // Sendable: the memberships are guarded by the lock, the closures by the lease.
+    // Sendable: the memberships and the calls are guarded by the lock, the closures by the lease.
 
     /// Sources with a smaller order are performed first.
     ///
@@ -22,17 +22,21 @@ extension RunLoop {
     /// The place of the source's first signal in the order of all signals.
     private let signalSequence = Atomic<UInt64>(0)
     @exclusivity(unchecked) private var memberships = Memberships<Source>()
+    /// The call-outs about modes that are due or running.
+    @exclusivity(unchecked) private var modeCalls = ModeCallTable()
+    /// Whether there is anybody to call about modes.
+    private let hasModeCalls: Bool
     /// The closures, with a reference to them, until they are released.
     @exclusivity(unchecked) private var body: Unmanaged<Body>?
 
     /// What does not change need not be retained for a call, as the lease keeps it.
     private final class Body: Sendable {
-      let perform: @Sendable () -> Void
+      let perform: Perform
       let schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
       let cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
 
       init(
-        _ perform: @escaping @Sendable () -> Void, schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?,
+        _ perform: Perform, schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?,
         cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
       ) {
         self.perform = perform
@@ -41,7 +45,21 @@ extension RunLoop {
       }
     }
 
+    /// What a signal has the loop call.
+    private enum Perform: Sendable {
+      case plain(@Sendable () -> Void)
+      case withSource(@Sendable (Source) -> Void)
+    }
+
     /// Makes a source that is in no mode.
+    ///
+    /// The calls of `schedule` and `cancel` are balanced. For each mode of each loop they are made in turn, one after the
+    /// other: a `cancel` follows each `schedule` when the source has left the mode, and none comes without one. If the source
+    /// leaves a mode while its `schedule` is still running, the thread that runs it calls `cancel` when it has returned, and
+    /// the thread that took the source out does not wait for that. If the source leaves a mode before its `schedule` has
+    /// begun, neither is called.
+    ///
+    /// All three closures are released when the source is invalid and none of them runs.
     ///
     /// - Parameters:
     ///   - order: Sources with a smaller order are performed first; among equals, the one signalled first.
@@ -50,15 +68,36 @@ extension RunLoop {
     ///     or on the loop's own thread when that thread ends.
     ///   - perform: Called on a loop's thread once for each signal that was not yet performed.
     ///
-    /// All three are released when the source is invalid and none of them runs. The corresponding Core Foundation function is
-    /// `CFRunLoopSourceCreate`.
-    public init(
+    /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
+    public convenience init(
       order: Int = 0,
       schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil,
       cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil,
       perform: @escaping @Sendable () -> Void
     ) {
+      self.init(order: order, .plain(perform), schedule: schedule, cancel: cancel)
+    }
+
+    /// Makes a source that is in no mode and whose closure gets the source.
+    ///
+    /// The closure can so signal, remove or invalidate its own source without holding it, which would be a reference cycle.
+    /// It is released when the source is invalid and no call-out runs.
+    ///
+    /// - Parameters:
+    ///   - order: Sources with a smaller order are performed first; among equals, the one signalled first.
+    ///   - performing: Called with the source, on a loop's thread, once for each signal that was not yet performed.
+    ///
+    /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`, with the source as the context's `info`.
+    public convenience init(order: Int = 0, performing: @escaping @Sendable (Source) -> Void) {
+      self.init(order: order, .withSource(performing), schedule: nil, cancel: nil)
+    }
+
+    private init(
+      order: Int, _ perform: Perform, schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?,
+      cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+    ) {
       self.order = order
+      hasModeCalls = schedule != nil || cancel != nil
       body = .passRetained(Body(perform, schedule: schedule, cancel: cancel))
     }
 
@@ -149,24 +188,42 @@ extension RunLoop.Source {
   /// The loop's thread.
   @inline(__always)
   func perform() {
-    body?._withUnsafeGuaranteedRef { runLoopIsCallingOutToASource0($0.perform) }
-    letGo()
-  }
-
-  func callSchedule(_ loop: RunLoop, _ mode: RunLoop.Mode) {
-    guard lease.enter() else { return }
     body?._withUnsafeGuaranteedRef { body in
-      if let schedule = body.schedule { runLoopIsCallingOutToASourceSchedule(schedule, loop, mode) }
+      switch body.perform {
+      case .plain(let perform): runLoopIsCallingOutToASource0(perform)
+      case .withSource(let perform): runLoopIsCallingOutToASource0(perform, self)
+      }
     }
     letGo()
   }
 
-  /// Tells the source that it has left a mode.
+  /// Makes the `schedule` and `cancel` call-outs that are due for modes of a loop, unless a thread is making them.
   ///
-  /// Whoever made it leave holds a lease or knows the source to be valid.
-  func callCancel(_ loop: RunLoop, _ mode: RunLoop.Mode) {
+  /// Under no lock. Whoever made the source enter or leave the modes holds the source.
+  func callForModes(_ modes: ShortList<ModeState>, of loop: RunLoop) {
+    guard hasModeCalls else { return }
+    for mode in modes {
+      var next = lock.withLock { modeCalls.change(mode) { $0.begin() } }
+      while let call = next {
+        makeCall(call, loop, mode.name)
+        next = lock.withLock {
+          modeCalls.change(mode) { calls in
+            calls.end()
+            return calls.begin()
+          }
+        }
+      }
+    }
+  }
+
+  private func makeCall(_ call: ModeCalls.Call, _ loop: RunLoop, _ mode: RunLoop.Mode) {
     body?._withUnsafeGuaranteedRef { body in
-      if let cancel = body.cancel { runLoopIsCallingOutToASourceCancel(cancel, loop, mode) }
+      switch call {
+      case .schedule:
+        if let schedule = body.schedule { runLoopIsCallingOutToASourceSchedule(schedule, loop, mode) }
+      case .cancel:
+        if let cancel = body.cancel { runLoopIsCallingOutToASourceCancel(cancel, loop, mode) }
+      }
     }
   }
 
@@ -184,7 +241,7 @@ extension RunLoop.Source: RunLoopItem {
   func hold() -> Bool { lease.enter() }
   func letGo() { if lease.leave() { releaseClosures() } }
   var isOpen: Bool { lease.isOpen }
-  func mayJoin(_ loop: RunLoop) -> Bool { true }
+  func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool { true }
   func setCommon(_ isCommon: Bool, of loop: RunLoop) { memberships.setCommon(isCommon, of: loop) }
   func modes(of loop: RunLoop) -> ShortList<ModeState> { memberships.modes(of: loop) }
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.sources[ObjectIdentifier(self)] != nil }
@@ -192,6 +249,7 @@ extension RunLoop.Source: RunLoopItem {
   func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {
     let membership = Membership(self, loop: loop, mode: mode)
     memberships.insert(membership)
+    if hasModeCalls { modeCalls.change(mode) { $0.enter() } }
     // The bit first: whoever signals the source from now on comes to list it, when its lock is free.
     lease.word.bitwiseOr(Lease.Bits.unlisted, ordering: .sequentiallyConsistent)
     mode.insert(membership, isSignalled: isSignalled)
@@ -200,6 +258,7 @@ extension RunLoop.Source: RunLoopItem {
   func leave(_ mode: ModeState, of loop: RunLoop) {
     guard let membership = mode.removeSource(self) else { return }
     memberships.remove(membership)
+    if hasModeCalls { modeCalls.change(mode) { $0.leave() } }
   }
 }
 

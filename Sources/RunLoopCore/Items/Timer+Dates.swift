@@ -15,12 +15,14 @@ extension Timer {
     case tick(Tick)
     /// By the wall clock, in seconds since 2001.
     case wall(Double)
+    /// So many nanoseconds from now, by the clock of the timer's home.
+    case after(Int64)
   }
 
   @inline(__always)
   func move(to date: NewDate) {
     // Apart, so that the usual way retains nothing for the closure of the other.
-    if atHomeHere({ moveUnderLock(to: date, at: $0) }) ?? moveFromAfar(to: date) { bound?.post() }
+    if atHomeHere({ moveUnderLock(to: date, at: $0) }) ?? moveFromAfar(to: date) { holder?.post() }
   }
 
   @inline(never)
@@ -35,6 +37,7 @@ extension Timer {
       case .tick(let tick): (tick, nil)
       case .wall(let date):
         (Tick(wallDate: date, offset: (home?.waiter ?? RunLoop.currentWaiter).wallOffset), date)
+      case .after(let nanoseconds): ((home?.tickNow ?? RunLoop.currentWaiter.now) + nanoseconds, nil)
       }
     let now = home?.now(unlessAheadOf: tick) ?? RunLoop.currentNow(unlessAheadOf: tick)
     if isFiring { wasMoved = true }
@@ -84,7 +87,7 @@ extension Timer {
       }
       return home.setTolerance(of: self, to: nanoseconds)
     }
-    if rearms { bound?.post() }
+    if rearms { holder?.post() }
   }
 
   /// Stores a tolerance.
@@ -110,7 +113,7 @@ extension Timer {
       wasMoved = false
       return home?.takeBack(self, keepsTurn: keepsTurn) ?? false
     }
-    if rearms { bound?.post() }
+    if rearms { holder?.post() }
   }
 }
 
@@ -122,8 +125,8 @@ extension Timer {
       wasMoved = false
       return home?.takeBack(self, keepsTurn: false) ?? false
     }
-    if rearms { bound?.post() }
-    letGo()
+    if rearms { holder?.post() }
+    if interval == 0 ? lease.leaveUnmarking() : lease.leave() { releaseContents() }
   }
 }
 

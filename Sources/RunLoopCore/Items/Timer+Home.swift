@@ -17,13 +17,13 @@ extension Timer {
 
   /// Whether the timer is in one of its home's modes or among its common items.
   ///
-  /// Under the guarding lock.
-  var isBound: Bool { !slots.isEmpty || isCommon }
+  /// Under the guarding lock. One that is in no mode is free for another loop.
+  var isHeld: Bool { !slots.isEmpty || isCommon }
 
-  /// The loop that the timer is bound to.
+  /// The loop that has the timer in its modes or among its common items.
   ///
   /// Any thread.
-  var bound: RunLoop? { guarded { isBound ? $0 : nil } }
+  var holder: RunLoop? { guarded { isHeld ? $0 : nil } }
 
   /// Does something under the lock that guards the timer, and says whose it is.
   @inline(__always)
@@ -46,7 +46,7 @@ extension Timer {
   private func guardedFromAfar<Result>(_ body: (RunLoop?) -> Result) -> Result {
     lock.lock()
     defer { lock.unlock() }
-    if let home, home.table.isOfParent, !isBound { setHome(nil) }
+    if let home, home.table.isOfParent, !isHeld { setHome(nil) }
     guard let home else { return body(nil) }
     return home.table.locked { body(home) }
   }
@@ -68,16 +68,17 @@ extension Timer {
   /// Takes the timer, which is invalid, out of everything, if its home is the calling thread's loop; false if it is not.
   @inline(__always)
   func leaveHomeHere(afterFiring: Bool = false) -> Bool {
-    let mustPost: Bool? =
+    let address = address
+    let isDone =
       atHomeHere { loop in
-        guard loop.sabotage.isEmpty, !isCommon else { return nil }
-        let isEmpty = loop.removeFromModes(self)
+        guard loop.sabotage.isEmpty, !isCommon else { return false }
+        loop.removeFromModes(self)
         if afterFiring { isFiring = false }
-        return isEmpty
-      } ?? nil
-    guard let mustPost else { return false }
-    if mustPost { RunLoop.currentIfMade?.post() }
-    return true
+        return true
+      } ?? false
+    // The thread's loop, at whose home this was.
+    if isDone { RunLoop.withCurrent(at: address) { $0.endHostedWaitIfEmpty() } }
+    return isDone
   }
 
   /// Ends a timer that has fired once.
@@ -93,7 +94,7 @@ extension Timer {
   @inline(never)
   private func endFiringForGood(_ closing: Lease.Closing) {
     if closing != .already {
-      bound?.expel(self)
+      holder?.expel(self)
       if closing == .release { releaseContents() }
     }
     guarded { _ in isFiring = false }

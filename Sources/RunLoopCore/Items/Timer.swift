@@ -11,6 +11,7 @@ public final class Timer: @unchecked Sendable, Hashable {
   // Sendable: `home` says what guards the variables; the body and what is attached are guarded by the lease.
 
   let lock = Lock()
+  /// Its mark says that a timer that fires once has been called.
   let lease = Lease()
   /// The loop that the timer is bound to or was last, and whose table lock then guards all variables; zero: the timer's own
   /// lock does.
@@ -79,8 +80,9 @@ public final class Timer: @unchecked Sendable, Hashable {
     deadline: SuspendingClock.Instant, interval: Duration? = nil, tolerance: Duration = .zero,
     block: @escaping @Sendable (Timer) -> Void
   ) {
-    let nanoseconds = interval.map { Timer.usableInterval(Int64(saturating: $0), isPositive: $0 > .zero) } ?? 0
-    self.init(tick: Tick(deadline), interval: nanoseconds, tolerance: Int64(saturating: tolerance), block: block)
+    self.init(
+      tick: Tick(deadline), interval: Timer.usableInterval(interval), tolerance: Int64(saturating: tolerance),
+      block: block)
   }
 
   /// Makes a timer that is in no mode yet and first fires after `timeInterval` seconds.
@@ -112,8 +114,10 @@ public final class Timer: @unchecked Sendable, Hashable {
     return timer
   }
 
-  private static func usableInterval(_ nanoseconds: Int64, isPositive: Bool) -> Int64 {
-    isPositive ? max(nanoseconds, 1000) : 0
+  /// The nanoseconds between two dates; zero: the timer fires once.
+  static func usableInterval(_ interval: Duration?) -> Int64 {
+    guard let interval, interval > .zero else { return 0 }
+    return max(Int64(saturating: interval), 1000)
   }
 
   /// Whether both are the same.
@@ -162,11 +166,13 @@ extension Timer {
 
   /// Calls the block now, on this thread.
   ///
-  /// A repeating timer's dates stay as they are; a timer that fires once is invalidated. An invalid timer does nothing. The
-  /// corresponding Foundation method is `fire()`.
+  /// A repeating timer's dates stay as they are. A timer that fires once is invalidated when its block has returned, and its
+  /// block is called once, whoever comes first: if it has been called already, by another thread or by the loop, this has no
+  /// effect. An invalid timer does nothing. Can be called from any thread.
+  ///
+  /// The corresponding Foundation method is `fire()`.
   public func fire() {
-    callOut()
-    if interval == 0 { invalidate() }
+    if callOut(), interval == 0 { invalidate() }
   }
 
   /// Ends the timer for good: it leaves all modes and does not fire again.
@@ -177,7 +183,7 @@ extension Timer {
     let closing = lease.close()
     guard closing != .already else { return }
     // Whoever adds the timer from now on finds it closed, under the lock that is taken here.
-    if !leaveHomeHere() { bound?.expel(self) }
+    if !leaveHomeHere() { holder?.expel(self) }
     if closing == .release { releaseContents() }
   }
 }
@@ -198,11 +204,14 @@ extension Timer {
     hasAttachment = true
   }
 
-  /// Calls the block unless the timer is invalid.
-  func callOut() {
-    guard lease.enter() else { return }
+  /// Calls the block, unless the timer is invalid, or fires once and has been called; true if it was called.
+  @discardableResult
+  func callOut() -> Bool {
+    // That it was called stays marked: nobody else may come between the call and the timer's end.
+    guard interval == 0 ? lease.enterMarking() : lease.enter() else { return false }
     if let body { runLoopIsCallingOutToATimer(body.call, self) }
     letGo()
+    return true
   }
 
   func releaseContents() {
@@ -226,22 +235,26 @@ extension Timer: RunLoopItem {
   func letGo() { if lease.leave() { releaseContents() } }
   var isOpen: Bool { lease.isOpen }
 
-  func mayJoin(_ loop: RunLoop) -> Bool {
+  func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool {
     guard let home, home !== loop else { return true }
-    // A loop of the process that this one was forked from has nobody who could change what is bound to it.
-    return withExtendedLifetime(home) {
-      home.table.isOfParent ? leaveUnlessBound() : home.table.locked { leaveUnlessBound() }
-    }
+    former = home
+    // A loop of the process that this one was forked from has nobody who could change what is in it, and its lock may be held.
+    guard !home.table.isOfParent else { return leaveHome { _ in } }
+    return home.table.withLock { table in leaveHome { _ = table.removeCommon($0) } }
   }
 
-  /// Lets a timer that is not bound to its home have none.
+  /// Lets a timer that is in no mode have no home, nor be among its common items.
   ///
   /// Under both locks, as the home's thread may be about to add it.
-  private func leaveUnlessBound() -> Bool {
-    guard !isBound else { return false }
+  private func leaveHome(_ removeCommon: (Timer) -> Void) -> Bool {
+    guard slots.isEmpty else { return false }
+    if isCommon { removeCommon(self) }
+    isCommon = false
     setHome(nil)
     return true
   }
+
+  func countsAsCommon(of loop: RunLoop) -> Bool { home === loop && !slots.isEmpty }
 
   func setCommon(_ isCommon: Bool, of loop: RunLoop) {
     setHome(loop)

@@ -11,7 +11,7 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) private(set) var sources: [ObjectIdentifier: Membership<RunLoop.Source>] = [:]
   @exclusivity(unchecked) private(set) var ports: [ObjectIdentifier: Membership<Port>] = [:]
   @exclusivity(unchecked) private(set) var descriptors: [ObjectIdentifier: Membership<RunLoop.DescriptorSource>] = [:]
-  @exclusivity(unchecked) private(set) var observers: ContiguousArray<RunLoop.Observer> = []
+  @exclusivity(unchecked) private var observerTable = ObserverTable<RunLoop.Observer>()
   @exclusivity(unchecked) var timers: TimerQueue
   @exclusivity(unchecked) private(set) var timerCount = 0
   /// Whether the mode has the source of the hand-offs.
@@ -160,15 +160,19 @@ extension ModeState {
   }
 
   func insert(_ observer: RunLoop.Observer) {
-    let index = observers.firstIndex { $0.order > observer.order } ?? observers.endIndex
-    observers.insert(observer, at: index)
+    observerTable.insert(observer)
     observerVersion.wrappingAdd(1, ordering: .releasing)
   }
 
   func remove(_ observer: RunLoop.Observer) {
-    observers.removeAll { $0 === observer }
+    observerTable.remove(observer)
     observerVersion.wrappingAdd(1, ordering: .releasing)
   }
+
+  /// The observers of the mode, by ascending order and as they were added.
+  ///
+  /// O(n log n).
+  var observers: ContiguousArray<RunLoop.Observer> { ObserverTable.ordered(observerTable.entries) }
 }
 
 // The lists of observers that the loop's thread reads without a lock.
@@ -188,11 +192,14 @@ extension ModeState {
 
   @inline(never)
   private func listObservers(of loop: RunLoop) {
-    var observers = loop.table.withLock { table in
+    let entries = loop.table.withLock { _ in
       listedVersion = observerVersion.load(ordering: .relaxed)
-      return self.observers
+      return observerTable.entries
     }
+    // Put in order outside the lock, for which other threads may wait.
+    var observers = ObserverTable.ordered(entries)
     if loop.sabotage.contains(.observersReversed) { observers.reverse() }
+    if loop.sabotage.contains(.duplicatesAdded) { observers += observers }
     let made = ObserverLists(observers)
     // The observers that are gone end after the new lists stand: their release may run anything.
     replaceLists(with: made.activities.isEmpty ? nil : made)

@@ -4,7 +4,8 @@ extension RunLoop {
   /// Adds a source to a mode, or, for ``Mode/common``, to every common mode there is and will be.
   ///
   /// A source may be in any number of modes of any number of loops. Its `schedule` call-out is made on this thread, once for
-  /// each concrete mode that it enters. Any thread.
+  /// each concrete mode that it enters; but if a call-out for the same mode is still running on another thread, that thread
+  /// makes it afterwards. Any thread.
   ///
   /// - Returns: False if the source was refused: it is invalid, or this loop's thread has ended.
   ///
@@ -14,8 +15,11 @@ extension RunLoop {
 
   /// Removes a source from a mode, or, for ``Mode/common``, a common source from every common mode.
   ///
-  /// Its `cancel` call-out is made on this thread, once for each concrete mode that it leaves. Any thread. The corresponding Core Foundation function is
-  /// `CFRunLoopRemoveSource`.
+  /// Its `cancel` call-out is made on this thread, once for each concrete mode that it leaves; but if its `schedule` for that
+  /// mode is still running, the thread that runs it makes the call afterwards. Removing the last item of a mode does not wake
+  /// the loop: see ``remove(_:forMode:)-(Timer,_)``. Any thread.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
   public func remove(_ source: Source, forMode mode: Mode) { part(source, mode) }
 
   /// Whether a source is in a mode, or, for ``Mode/common``, among the common items.
@@ -29,9 +33,11 @@ extension RunLoop {
 extension RunLoop {
   /// Adds a timer to a mode, or, for ``Mode/common``, to every common mode there is and will be.
   ///
-  /// A timer is bound to one loop at a time. A sleeping loop takes it into account at once. O(log n) in the timers of each mode. Any thread.
+  /// A timer is in the modes of one loop at a time. One that has left its last mode can be added to another loop, and then
+  /// is no longer among the common items of the loop before. A sleeping loop takes the timer into account at once. Any thread.
   ///
-  /// - Returns: False if the timer was refused: it is invalid, bound to another loop, or this loop's thread has ended.
+  /// - Returns: False if the timer was refused: it is invalid, in a mode of another loop, or this loop's thread has ended.
+  /// - Complexity: O(log n) in the timers of each mode.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddTimer`.
   @discardableResult
@@ -39,13 +45,21 @@ extension RunLoop {
 
   /// Removes a timer from a mode, or, for ``Mode/common``, a common timer from every common mode.
   ///
-  /// It stays valid and can be added again, here or elsewhere. O(log n) in the timers of each mode. Any thread. The corresponding Core Foundation function is
-  /// `CFRunLoopRemoveTimer`.
+  /// It stays valid and can be added again, here or, when it has left its last mode, to another loop. Any thread.
+  ///
+  /// Removing the last item of a mode does not wake a loop that sleeps in it. The run finds that its mode is empty at its next
+  /// wake-up; if the item leaves on the loop's own thread, at the end of the pass. To end such a run, call ``stop()``. To
+  /// replace the only item of a mode, add the new one first: then the mode is empty at no time, and the run goes on even if it
+  /// is in the middle of a pass.
+  ///
+  /// - Complexity: O(log n) in the timers of each mode.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopRemoveTimer`.
   public func remove(_ timer: Timer, forMode mode: Mode) { if !removeHere(timer, mode) { part(timer, mode) } }
 
   /// Whether a timer is in a mode, or, for ``Mode/common``, among the common items.
   ///
-  /// Any thread.
+  /// A timer that is in none of this loop's modes is not among its common items either. Any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopContainsTimer`.
   public func contains(_ timer: Timer, forMode mode: Mode) -> Bool { holds(timer, mode) }
@@ -54,10 +68,13 @@ extension RunLoop {
 extension RunLoop {
   /// Adds an observer to a mode, or, for ``Mode/common``, to every common mode there is and will be.
   ///
-  /// An observer is bound to one loop at a time. Added during a stage, it is called from the next stage on. O(n) in the observers
-  /// of each mode. Any thread.
+  /// An observer is in the modes of one loop at a time. One that has left its last mode can be added to another loop, and then
+  /// is no longer among the common items of the loop before. Added during a stage, it is called from the next stage on. Any
+  /// thread.
   ///
-  /// - Returns: False if the observer was refused: it is invalid, bound to another loop, or this loop's thread has ended.
+  /// - Returns: False if the observer was refused: it is invalid, in a mode of another loop, or this loop's thread has ended.
+  /// - Complexity: O(1) for each mode. The loop puts the observers of a mode in order, in O(n log n), when it comes to the
+  ///   next stage after a change.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddObserver`.
   @discardableResult
@@ -65,13 +82,17 @@ extension RunLoop {
 
   /// Removes an observer from a mode, or, for ``Mode/common``, a common observer from every common mode.
   ///
-  /// It stays valid. Removed during a stage that has yet to call it, it is still called once. O(n) in the observers of each mode. Any thread. The corresponding Core Foundation function is
-  /// `CFRunLoopRemoveObserver`.
+  /// It stays valid. Removed during a stage that has yet to call it, it is still called once. Any thread.
+  ///
+  /// - Complexity: O(1) for each mode. The loop puts the observers of a mode in order, in O(n log n), when it comes to the
+  ///   next stage after a change.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopRemoveObserver`.
   public func remove(_ observer: Observer, forMode mode: Mode) { part(observer, mode) }
 
   /// Whether an observer is in a mode, or, for ``Mode/common``, among the common items.
   ///
-  /// Any thread.
+  /// An observer that is in none of this loop's modes is not among its common items either. Any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
   public func contains(_ observer: Observer, forMode mode: Mode) -> Bool { holds(observer, mode) }

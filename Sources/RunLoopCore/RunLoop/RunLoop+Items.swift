@@ -16,13 +16,26 @@ extension RunLoop {
   func attempt(_ item: some RunLoopItem, _ name: Mode) -> Refusal? {
     // Before the item's lock, which the parent's thread may have held for ever.
     table.checkFork()
+    // Its closures are there for the calls that it owes, whoever invalidates it meanwhile.
+    let source = item as? Source
+    if let source, !source.hold() { return .invalidItem }
+    defer { source?.letGo() }
     var entered = ShortList<ModeState>()
+    // Released after the lock.
+    var former: RunLoop?
     item.lockItem()
     let refusal: Refusal? =
-      if !item.isOpen { .invalidItem } else if !item.mayJoin(self) { .boundItem } else { insert(item, name, &entered) }
+      if !item.isOpen {
+        .invalidItem
+      } else if !item.mayJoin(self, leaving: &former) {
+        .boundItem
+      } else {
+        insert(item, name, &entered)
+      }
     item.unlockItem()
+    withExtendedLifetime(former) {}
     guard refusal == nil else { return refusal }
-    if let source = item as? Source { for mode in entered { source.callSchedule(self, mode.name) } }
+    source?.callForModes(entered, of: self)
     return nil
   }
 
@@ -71,7 +84,7 @@ extension RunLoop {
     item.lockItem()
     defer { item.unlockItem() }
     return table.withLock { table in
-      if name == .common { return table.commonItems[ObjectIdentifier(item)] != nil }
+      if name == .common { return table.commonItems[ObjectIdentifier(item)] != nil && item.countsAsCommon(of: self) }
       guard let mode = table.modes[name] else { return false }
       return item.isIn(mode, of: self)
     }
@@ -118,9 +131,12 @@ extension RunLoop {
   /// Puts a common item into one more mode; true if it was not there.
   private func copyCommon(_ item: some RunLoopItem, _ name: Mode) throws(RunLoopError) -> Bool {
     guard !sabotage.contains(.commonItemsNotCopied) else { return false }
+    let source = item as? Source
+    if let source, !source.hold() { return false }
+    defer { source?.letGo() }
     do throws(SystemError) {
       let entered = try enterAsCommon(item, name)
-      if let source = item as? Source { for mode in entered { source.callSchedule(self, mode.name) } }
+      source?.callForModes(entered, of: self)
       return !entered.isEmpty
     } catch {
       throw .cannotWatch(descriptor: (item as? DescriptorSource)?.descriptor ?? -1, error)
@@ -216,7 +232,7 @@ extension RunLoop {
   private func enter(
     _ item: some RunLoopItem, _ mode: ModeState, _ entered: inout ShortList<ModeState>, _ table: inout ModeTable
   ) throws(SystemError) {
-    guard !item.isIn(mode, of: self) || (sabotage.contains(.duplicatesAdded) && item is Observer) else { return }
+    guard !item.isIn(mode, of: self) else { return }
     try item.enter(mode, of: self, &table)
     entered.append(mode)
     if sabotage.contains(.observersKeepAlive), item is Observer { mode.itemCount.wrappingAdd(1, ordering: .relaxed) }
@@ -231,10 +247,30 @@ extension RunLoop {
     if sabotage.contains(.emptyModesForgotten), mode.itemCount.load(ordering: .relaxed) == 0 { table.forget(mode.name) }
   }
 
-  /// Under no lock: a sleeping loop that has lost its last item ends its run.
+  /// Lets the loop end a wait in another loop if a call-out of that loop has taken the last item: to the loop's own thread
+  /// such a call-out is part of the pass, and a run whose mode is empty at the end of the pass is finished.
+  ///
+  /// The loop's thread, under no lock.
+  @inline(__always)
+  func endHostedWaitIfEmpty() {
+    if hostedSleep != nil { wakeIfEmpty() }
+  }
+
+  @inline(never)
+  private func wakeIfEmpty() {
+    // A guest's sleep is ended by nothing but its host.
+    guard hostLink != nil, let mode = hostedSleep?.mode, mode.itemCount.load(ordering: .relaxed) == 0 else { return }
+    wakeUp()
+  }
+
+  /// Makes the calls that follow when an item has left modes, under no lock.
+  ///
+  /// A sleeping loop is not woken, even if it has lost its last item: another may be about to come.
   private func finishLeaving(_ item: some RunLoopItem, _ left: ShortList<ModeState>) {
-    if item is Observer, RunLoop.currentIfMade === self { for mode in left { mode.dropObserverLists() } }
-    if left.contains(where: { $0.itemCount.load(ordering: .relaxed) == 0 }) { post() }
-    if let source = item as? Source { for mode in left { source.callCancel(self, mode.name) } }
+    if RunLoop.currentIfMade === self {
+      if item is Observer { for mode in left { mode.dropObserverLists() } }
+      endHostedWaitIfEmpty()
+    }
+    if let source = item as? Source { source.callForModes(left, of: self) }
   }
 }

@@ -50,7 +50,7 @@ extension RunLoop {
   @inline(__always)
   private func beginFiring(_ timer: Timer, now: Tick) -> Bool {
     // One that was moved meanwhile may have come due, as the call-outs took their time.
-    guard timer.isOpen, timer.isAt(self), timer.isBound, !timer.isFiring,
+    guard timer.isOpen, timer.isAt(self), !timer.slots.isEmpty, !timer.isFiring,
       timer.tick <= now || timer.tick <= tickNow
     else { return false }
     timer.isFiring = true
@@ -128,16 +128,11 @@ extension RunLoop {
     return rearms
   }
 
-  /// Takes a timer out of all modes; true if one of them has nothing left.
-  func removeFromModes(_ timer: Timer) -> Bool {
-    var isEmpty = false
+  /// Takes a timer out of all modes.
+  func removeFromModes(_ timer: Timer) {
     while !timer.slots.isEmpty {
-      timer.slots.first.withMode { mode in
-        timer.leave(mode, of: self)
-        if mode.itemCount.load(ordering: .relaxed) == 0 { isEmpty = true }
-      }
+      timer.slots.first.withMode { mode in timer.leave(mode, of: self) }
     }
-    return isEmpty
   }
 }
 
@@ -165,17 +160,13 @@ extension RunLoop {
 
   func removeHere(_ timer: Timer, _ name: Mode) -> Bool {
     guard sabotage.isEmpty else { return false }
-    let isEmpty: Bool? =
+    let isDone =
       timer.atHomeHere { loop in
-        guard loop === self, timer.isOpen, let mode = table.underLock.madeMode(name) else { return nil }
-        return mode._withUnsafeGuaranteedRef { mode in
-          guard timer.slots[mode] != nil else { return false }
-          timer.leave(mode, of: self)
-          return mode.itemCount.load(ordering: .relaxed) == 0
-        }
-      } ?? nil
-    guard let isEmpty else { return false }
-    if isEmpty { post() }
-    return true
+        guard loop === self, timer.isOpen, let mode = table.underLock.madeMode(name) else { return false }
+        mode._withUnsafeGuaranteedRef { mode in if timer.slots[mode] != nil { timer.leave(mode, of: self) } }
+        return true
+      } ?? false
+    if isDone { endHostedWaitIfEmpty() }
+    return isDone
   }
 }

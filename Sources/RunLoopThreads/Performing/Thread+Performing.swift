@@ -64,7 +64,7 @@ extension Thread {
     if let keeper { return try keeper.post(task, afterDelay: delay, inModes: modes) }
     let loop = try loopForWork()
     let ticket = task.ticket
-    let timer = Timer(deadline: loop.now.advanced(by: max(delay, .zero))) { _ in ticket() }
+    let timer = Timer(deadline: loop.instant(after: max(delay, .zero))) { _ in ticket() }
     for mode in modes {
       guard loop.add(timer, forMode: mode) else {
         timer.invalidate()

@@ -20,7 +20,7 @@ struct HostedModeTests {
     #expect(log == "finished finished finished true finished")
   }
 
-  // R25, R29, M23, M33
+  // R25, R29, M33
   @Test("a run lasts as long as Foundation has something in the mode, and ends with the last of it")
   func lasts() {
     let log = hosted { rig in
@@ -36,7 +36,7 @@ struct HostedModeTests {
     #expect(log == "F finished F G returned")
   }
 
-  // R25, M23, M33
+  // R25, M33
   @Test("the last thing of Core Foundation's may leave in a call-out that is no source")
   func lastLeaves() {
     let log = hosted { rig in
@@ -61,7 +61,7 @@ struct HostedModeTests {
     #expect(log == "F CB finished G finished")
   }
 
-  // R25, M23, M33
+  // R25, M33
   @Test("ours may go and come while Core Foundation's loop waits for its own")
   func oursComes() {
     let log = hosted { rig in

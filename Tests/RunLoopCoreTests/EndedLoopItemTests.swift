@@ -1,0 +1,45 @@
+import Testing
+import TestSupport
+
+@testable import RunLoopCore
+
+@Suite("A loop that is kept beyond its thread", .timeLimit(.minutes(5)))
+struct EndedLoopItemTests {
+  // R117, M36
+  @Test("has let its timers and observers go, which others can take", arguments: [RunLoop.Mode.default, .common])
+  func letsGo(mode: RunLoop.Mode) {
+    let log = Log()
+    let timer = Timer(at: 0, every: .seconds(1)) { _ in }
+    let observer = RunLoop.Observer(activities: .all) { _, _ in }
+    let kept = onVirtualTime { _, loop in
+      loop.add(timer, forMode: mode)
+      loop.add(observer, forMode: mode)
+      return loop
+    }
+    log.write("\(kept.contains(timer, forMode: .default)) \(kept.contains(observer, forMode: .default))")
+    log.write("\(kept.contains(timer, forMode: .common)) \(kept.contains(observer, forMode: .common))")
+    onVirtualTime { _, other in
+      log.write("\(other.add(timer, forMode: .default)) \(other.add(observer, forMode: .default))")
+    }
+    #expect(log.text == "false false false false true true")
+  }
+
+  // R115, R117, M21, M36
+  @Test("has refused new items in the cancel call-outs of its end")
+  func refusesInCancel() {
+    let log = Log()
+    let timer = Timer(at: 0, every: .seconds(1)) { _ in }
+    let observer = RunLoop.Observer(activities: .all) { _, _ in }
+    let source = RunLoop.Source(
+      cancel: { loop, _ in
+        log.write("\(loop.add(timer, forMode: .default)) \(loop.add(observer, forMode: .common))")
+        log.write("\(loop.add(RunLoop.Source {}, forMode: .default))")
+      }, perform: {})
+    let kept = onVirtualTime { _, loop in
+      loop.add(source, forMode: .default)
+      return loop
+    }
+    log.write("\(kept.table.withLock { $0.allItems.count })")
+    #expect(log.text == "false false false 0")
+  }
+}

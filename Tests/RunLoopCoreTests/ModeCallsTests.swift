@@ -1,0 +1,92 @@
+import Testing
+
+@testable import RunLoopCore
+
+@Suite("The calls that a source owes for a mode")
+struct ModeCallsTests {
+  enum Event: CaseIterable {
+    case enters, leaves, begins, returns
+  }
+
+  /// Plays a history, given as letters, and writes what each `b` begins: `s`, `c`, or `-` for nothing.
+  private func play(_ history: String) -> (log: String, calls: ModeCalls) {
+    var calls = ModeCalls()
+    var log = ""
+    for letter in history {
+      switch letter {
+      case "e": calls.enter()
+      case "l": calls.leave()
+      case "b": log += calls.begin().map { $0 == .schedule ? "s" : "c" } ?? "-"
+      default: calls.end()
+      }
+    }
+    return (log, calls)
+  }
+
+  // R72, R73
+  @Test(
+    "a history begins these calls",
+    arguments: [
+      // Entering and leaving, each told in time.
+      ("eb", "s"), ("ebrb", "s-"), ("ebrlb", "sc"), ("ebrlbrb", "sc-"), ("ebrlbreb", "scs"),
+      // It leaves before anybody was called.
+      ("elb", "-"), ("eleb", "s"), ("elelb", "-"),
+      // It leaves while it is scheduled: the cancel waits for the schedule to return.
+      ("eblb", "s-"), ("eblbrb", "s-c"), ("eblerb", "sc"), ("eblerbrb", "scs"), ("eblelrb", "sc"), ("eblelrbrb", "sc-"),
+      // It enters while it is cancelled.
+      ("ebrlbeb", "sc-"), ("ebrlberb", "scs"), ("ebrlbelrb", "sc-"),
+      // It enters again before the cancel has begun.
+      ("ebrleb", "sc"), ("ebrlebrb", "scs"), ("ebrlelbrb", "sc-"),
+    ])
+  func table(history: String, begun: String) { #expect(play(history).log == begun) }
+
+  // R72, R73
+  @Test("every history of nine events has its calls in turn, and in the end as many cancels as schedules")
+  func everyHistory() {
+    var histories = 0
+    extend(ModeCalls(), isIn: false, begun: [], left: 9) { calls, isIn, begun in
+      histories += 1
+      var calls = calls
+      var begun = begun
+      // Whoever runs the call, or comes next, makes what is due.
+      if calls.running != nil { calls.end() }
+      while let call = calls.begin() {
+        begun.append(call)
+        calls.end()
+      }
+      let inTurn = begun.indices.allSatisfy { begun[$0] == ($0.isMultiple(of: 2) ? .schedule : .cancel) }
+      guard inTurn, calls.isSettled, begun.count.isMultiple(of: 2) != isIn else {
+        Issue.record("\(begun), in the mode: \(isIn), \(calls)")
+        return
+      }
+    }
+    #expect(histories > 1000)
+  }
+
+  /// Plays every event that is possible now, and every history that begins with it.
+  private func extend(
+    _ calls: ModeCalls, isIn: Bool, begun: [ModeCalls.Call], left: Int,
+    _ check: (ModeCalls, Bool, [ModeCalls.Call]) -> Void
+  ) {
+    guard left > 0 else { return check(calls, isIn, begun) }
+    for event in Event.allCases {
+      var (calls, isIn, begun) = (calls, isIn, begun)
+      switch event {
+      case .enters:
+        guard !isIn else { continue }
+        calls.enter()
+        isIn = true
+      case .leaves:
+        guard isIn else { continue }
+        calls.leave()
+        isIn = false
+      case .begins:
+        if let call = calls.begin() { begun.append(call) }
+      case .returns:
+        guard calls.running != nil else { continue }
+        calls.end()
+      }
+      extend(calls, isIn: isIn, begun: begun, left: left - 1, check)
+    }
+  }
+}

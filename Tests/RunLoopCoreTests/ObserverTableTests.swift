@@ -1,0 +1,79 @@
+import Testing
+import TestSupport
+
+@testable import RunLoopCore
+
+@Suite("The observers of a mode", .timeLimit(.minutes(5)))
+struct ObserverTableTests {
+  /// A member that counts how often the table looks at one.
+  private struct Member: ObserverTableMember {
+    let number: Int
+    let order: Int
+    let looks: Counter
+
+    static func == (left: Member, right: Member) -> Bool {
+      left.looks.add()
+      return left.number == right.number
+    }
+
+    func hash(into hasher: inout Hasher) {
+      looks.add()
+      hasher.combine(number)
+    }
+  }
+
+  // R83
+  @Test("are listed by their order, and those of one order as they came, also when they have left and come again")
+  func order() {
+    var table = ObserverTable<Member>()
+    let looks = Counter()
+    let members = [0, 2, 0, -1, 2, 0].enumerated().map { Member(number: $0, order: $1, looks: looks) }
+    func numbers() -> [Int] { ObserverTable.ordered(table.entries).map(\.number) }
+    for member in members { table.insert(member) }
+    #expect(numbers() == [3, 0, 2, 5, 1, 4])
+    table.remove(members[0])
+    table.remove(members[4])
+    #expect(numbers() == [3, 2, 5, 1])
+    table.remove(members[0])
+    table.insert(members[0])
+    #expect(numbers() == [3, 2, 5, 0, 1])
+    for member in members { table.remove(member) }
+    #expect(table.isEmpty)
+  }
+
+  // R83
+  @Test("come and go with a number of looks at others that does not grow with their number", arguments: [1000, 20_000])
+  func cost(count: Int) {
+    var table = ObserverTable<Member>()
+    let looks = Counter()
+    let members = (0..<count).map { Member(number: $0, order: $0 % 7, looks: looks) }
+    for member in members { table.insert(member) }
+    // Two for each, and as many again for each time that the storage has grown.
+    #expect(looks.value < 12 * count)
+    let inserted = looks.value
+    // From the middle, the front and the end in turn.
+    for index in 0..<count { table.remove(members[(index * 7919) % count]) }
+    #expect(table.isEmpty)
+    #expect(looks.value - inserted < 12 * count)
+  }
+
+  // R85
+  @Test("a stage calls those that stood in the mode when it began, and the next stage the others")
+  func snapshot() {
+    let log = record(observing: nil) { _, loop, log in
+      loop.keepAlive()
+      let second = RunLoop.Observer(activities: .entry, order: 2) { _, _ in log.write("2") }
+      let third = RunLoop.Observer(activities: [.entry, .exit], order: 0) { _, _ in log.write("0") }
+      loop.add(second, forMode: .default)
+      loop.add(
+        RunLoop.Observer(activities: .entry, order: 1) { _, _ in
+          log.write("1")
+          loop.remove(second, forMode: .default)
+          loop.add(third, forMode: .default)
+        }, forMode: .default)
+      loop.run(log, for: .zero)
+      loop.run(log, for: .zero)
+    }
+    #expect(log == "1 2 0 timedOut 0 1 0 timedOut")
+  }
+}

@@ -1,0 +1,124 @@
+import Testing
+import TestSupport
+
+@testable import RunLoopCore
+
+@Suite("Timers and durations", .timeLimit(.minutes(5)))
+struct TimerDurationTests {
+  // R99
+  @Test("a timer that is set back fires when the duration has passed since then")
+  func move() {
+    let log = record(observing: nil) { time, loop, log in
+      let timer = loop.after(.milliseconds(10)) { _ in time.stamp(log, "T") }
+      for at in [4, 9, 15] { time.at(.milliseconds(at)) { timer.move(after: .milliseconds(10)) } }
+      loop.run(log)
+    }
+    #expect(log == "T25 finished")
+  }
+
+  // R99
+  @Test("a repeating timer that is set back has its phase from the new date")
+  func moveRepeating() {
+    let log = record(observing: nil) { time, loop, log in
+      let timer = loop.every(.milliseconds(10)) { _ in time.stamp(log, "T") }
+      time.at(.milliseconds(15)) { timer.move(after: .milliseconds(8)) }
+      loop.run(log, for: .milliseconds(35))
+    }
+    #expect(log == "T10 T23 T33 timedOut")
+  }
+
+  // R50, R99
+  @Test("a parked timer does not fire, keeps its loop alive, and fires when it is moved")
+  func park() {
+    let log = record { time, loop, log in
+      let timer = loop.after(.milliseconds(10)) { _ in time.stamp(log, "T") }
+      timer.park()
+      log.write("\(timer.isValid) \(loop.contains(timer, forMode: .default))")
+      time.at(.seconds(9)) { timer.move(after: .milliseconds(3)) }
+      log.write("\(loop.runUntilStopped())")
+    }
+    #expect(log == "true true E BT BS BW AW T9003 X finished")
+  }
+
+  // R99, M31
+  @Test("a repeating timer can park itself and set itself back in its own call-out")
+  func ownCallOut() {
+    let log = record(observing: nil) { time, loop, log in
+      let count = Counter()
+      let timer = loop.every(.milliseconds(10)) { timer in
+        time.stamp(log, "T")
+        if count.add() == 1 { timer.move(after: .milliseconds(3)) } else { timer.park() }
+      }
+      time.at(.milliseconds(50)) { timer.deadline = time.instant(60) }
+      loop.run(log, for: .milliseconds(100))
+    }
+    #expect(log == "T10 T13 T60 timedOut")
+  }
+
+  // R92, R99b
+  @Test("a timer that is made with a duration is in the default mode of its loop, and counts by its clock")
+  func after() {
+    let log = record(observing: nil) { time, loop, log in
+      time.advance(by: .milliseconds(7))
+      // Made by another thread, whose clock is another.
+      onNewThread {
+        let timer = Timer(after: .milliseconds(5), on: loop) { _ in time.stamp(log, "T") }
+        log.write("\(loop.contains(timer, forMode: .default))")
+      }
+      Timer(after: .milliseconds(2), repeating: .milliseconds(4), tolerance: .milliseconds(1)) { timer in
+        time.stamp(log, "R")
+        log.write("\(timer.tolerance)")
+        timer.invalidate()
+      }
+      loop.run(log)
+    }
+    #expect(log == "true R10 0.001 T12 finished")
+  }
+
+  // R117, M21
+  @Test("a timer that is made for a loop that has ended is invalid, and its block released")
+  func ended() {
+    let log = Log()
+    let loop = onVirtualTime { _, loop in loop }
+    let timer = { [token = Token(log)] in Timer(after: .zero, on: loop) { _ in token.touch() } }()
+    #expect(!timer.isValid)
+    #expect(log.text == "released")
+  }
+
+  /// Durations that no clock can count.
+  static let extremes: [Duration] = [
+    .seconds(Int64.max), .seconds(Int64.min), .nanoseconds(Int64.max), .nanoseconds(Int64.min),
+    Duration(attoseconds: .max), Duration(attoseconds: .min),
+  ]
+
+  // R13, R95
+  @Test("durations that no clock can count are as long as it can", arguments: extremes)
+  func saturating(duration: Duration) {
+    let isPast = duration < .zero
+    let log = record(observing: nil) { time, loop, log in
+      time.advance(by: .seconds(1))
+      let timers = [
+        Timer(after: duration) { _ in log.write("T") },
+        Timer(after: duration, repeating: duration, tolerance: duration) { timer in
+          log.write("R")
+          timer.invalidate()
+        },
+        Timer(after: .zero, repeating: .seconds(1), tolerance: duration) { timer in
+          log.write("Z")
+          timer.move(after: duration)
+          if isPast { timer.invalidate() }
+        },
+        Timer(deadline: loop.instant(after: duration), interval: duration, tolerance: duration) { _ in log.write("D") },
+      ]
+      for timer in timers { loop.add(timer, forMode: .default) }
+      timers[0].move(after: duration)
+      _ = timers.map(\.debugDescription)
+      log.write("\(loop.run(mode: .default, for: isPast ? .milliseconds(1) : .seconds(10)))")
+      log.write("\(timers.count(where: \.isValid))")
+      let source = loop.keepAlive()
+      if isPast { log.write("\(loop.run(mode: .default, for: duration))") }
+      source.invalidate()
+    }
+    #expect(log == (isPast ? "R Z D T finished 0 timedOut" : "Z timedOut 4"))
+  }
+}

@@ -1,0 +1,74 @@
+import Testing
+import TestSupport
+
+@testable import RunLoopCore
+
+@Suite("Timers that are fired by hand", .timeLimit(.minutes(5)))
+struct TimerFireTests {
+  // R96
+  @Test("a timer that fires once, and that two threads fire at once, calls its block once")
+  func twoThreads() {
+    let log = Log()
+    let hold = Hold()
+    let timer = Timer(at: 0) { _ in
+      log.write("T")
+      if !hold.begun.isOpen { hold.occupy() }
+    }
+    let first = startThread { timer.fire() }
+    hold.begun.wait()
+    timer.fire()
+    log.write("second \(timer.isValid)")
+    hold.released.open()
+    first.result()
+    log.write("\(timer.isValid)")
+    timer.fire()
+    #expect(log.text == "T second true false")
+  }
+
+  // R96
+  @Test("a timer that fires once calls its block once if a thread fires it while its loop does")
+  func duringItsCall() {
+    let log = record(observing: nil) { _, loop, log in
+      let timer = loop.after(.milliseconds(5)) { timer in
+        log.write("T")
+        onNewThread { timer.fire() }
+        timer.fire()
+        log.write("\(timer.isValid)")
+      }
+      loop.run(log)
+      log.write("\(timer.isValid)")
+    }
+    #expect(log == "T true finished false")
+  }
+
+  // R96
+  @Test("a loop does not call a timer that fires once while a thread fires it, and lets it go")
+  func loopComesSecond() {
+    let log = record(observing: nil) { _, loop, log in
+      let hold = Hold()
+      let timer = loop.after(.milliseconds(5)) { _ in
+        log.write("T")
+        hold.occupy()
+      }
+      let thread = startThread { timer.fire() }
+      hold.begun.wait()
+      loop.run(log)
+      log.write("\(timer.isValid)")
+      hold.released.open()
+      thread.result()
+    }
+    #expect(log == "T finished false")
+  }
+
+  // R99a
+  @Test("a repeating timer calls its block each time it is fired")
+  func repeating() {
+    let log = record(observing: nil) { _, loop, log in
+      let timer = loop.every(.seconds(1)) { _ in log.write("T") }
+      timer.fire()
+      timer.fire()
+      log.write("\(timer.isValid)")
+    }
+    #expect(log == "T T true")
+  }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import RunLoopKit
+import Testing
+import TestSupport
+
+@Suite("The loop of the articles, and what is handed to its thread")
+struct HandOffIdiomTests {
+  // M35, R8, R121
+  @Test("a hand-off ends a run that returns after a source, so that a loop that looks at a flag ends")
+  func flag() throws {
+    let isDone = Box(false)
+    let turns = Counter()
+    let thread = Thread {
+      RunLoop.current.add(Port(), forMode: .default)
+      while !isDone.value, RunLoop.current.run(mode: .default, before: .distantFuture) { turns.add() }
+    }
+    thread.start()
+    try thread.perform(inModes: [.default]) { isDone.value = true }
+    try thread.join()
+    #expect(isDone.value && turns.value == 1)
+  }
+
+  // M35, R25
+  @Test("work that is handed over before the run keeps its mode alive, and so does its source afterwards")
+  func beforeTheRun() throws {
+    let log = Log()
+    let mayRun = Latch()
+    let thread = Thread {
+      mayRun.wait()
+      log.write("\(RunLoop.current.run(mode: .default, before: .distantFuture))")
+      log.write("\(RunLoop.current.run(mode: .default, before: .distantPast))")
+    }
+    thread.start()
+    for name in ["1", "2", "3"] { try thread.perform(inModes: [.default]) { log.write(name) } }
+    mayRun.open()
+    try thread.join()
+    #expect(log.text == "1 2 3 true true")
+  }
+
+  // M1, R28a
+  @Test("a thread that is started by a block waits for its stop")
+  func startedByBlock() throws {
+    let log = Log()
+    let thread = Thread {
+      let loop = RunLoop.current
+      loop.perform {
+        log.write("started")
+        DispatchQueue.global().async { loop.stop(mode: .default) }
+      }
+      log.write("\(loop.run(mode: .default, for: .seconds(600)))")
+    }
+    thread.start()
+    try thread.join()
+    #expect(log.text == "started stopped")
+  }
+}
