@@ -6,7 +6,8 @@ extension Thread {
   /// A thread that has been started and whose loop does not run yet keeps it until then. Any thread; the order of posts is
   /// kept. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
   ///
-  /// - Throws: ``ThreadError/notStarted(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``.
+  /// - Throws: ``ThreadError/notStarted(thread:)``, ``ThreadError/finished(thread:)``, ``ThreadError/noModes``, or, for the
+  ///   main thread of a program with an `async` main, ``ThreadError/mainThreadHasLeft``.
   @discardableResult
   public func perform(
     inModes modes: [RunLoop.Mode] = [.common], _ block: @escaping @Sendable () -> Void
@@ -63,7 +64,7 @@ extension Thread {
     for mode in modes {
       guard loop.add(timer, forMode: mode) else {
         timer.invalidate()
-        throw .finished(thread: label)
+        throw endedError
       }
     }
     return timer
@@ -72,7 +73,7 @@ extension Thread {
   private func post(_ task: PerformTask, inModes modes: [RunLoop.Mode]) throws(ThreadError) {
     guard !modes.isEmpty else { throw .noModes }
     if let keeper { return try keeper.post(task, inModes: modes) }
-    guard try loopForWork().perform(inModes: modes, block: task.ticket) else { throw .finished(thread: label) }
+    guard try loopForWork().perform(inModes: modes, block: task.ticket) else { throw endedError }
   }
 
   /// Posts a task and waits until it is over, on the calling thread.
@@ -103,7 +104,7 @@ extension Thread {
 
   private func loopForWork() throws(ThreadError) -> RunLoop {
     if hasNotStarted { throw .notStarted(thread: label) }
-    guard let loop = runLoop else { throw .finished(thread: label) }
+    guard let loop = runLoop else { throw endedError }
     return loop
   }
 }
