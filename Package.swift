@@ -98,9 +98,17 @@ let package = Package(
       swiftSettings: swiftSettings),
     // What the test targets have in common.
     .target(name: "TestSupport", dependencies: ["RunLoopCore"], path: "Tests/Support", swiftSettings: swiftSettings),
+    // Uses Foundation wherever a thread that ends calls: it runs in processes of its own, which may crash.
+    .executableTarget(
+      name: "thread-ends", dependencies: ["RunLoopKit", "RunLoopCore", "RunLoopThreads"], path: "Tests/ThreadEnds",
+      swiftSettings: swiftSettings),
+    // A program whose first thread leaves.
+    .executableTarget(
+      name: "async-main", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Tests/AsyncMain",
+      swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore", "TestSupport"],
+      name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore", "TestSupport", "async-main"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopPortsTests",
@@ -108,7 +116,9 @@ let package = Package(
       exclude: ["MessagePortCorpus"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopKitTests",
-      dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads", "TestSupport"],
+      dependencies: [
+        "RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads", "TestSupport", "thread-ends",
+      ],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],

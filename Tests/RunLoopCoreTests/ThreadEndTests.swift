@@ -98,7 +98,7 @@ struct ThreadEndTests {
     #expect(port.isValid)
   }
 
-  // R115
+  // R115, R117, M36
   @Test("a loop keeps none of its items after its end")
   func releasesItems() {
     let items = onNewThread {
@@ -178,7 +178,7 @@ struct ThreadEndTests {
     #expect(loop.statistics.droppedBlocks == 4)
   }
 
-  // R115, M14, M21
+  // R115, M14, M21, M36
   @Test("what a cancel call-out posts is dropped and counted, and what it adds is refused")
   func posted() {
     let log = Log()
@@ -195,7 +195,7 @@ struct ThreadEndTests {
     #expect(loop.statistics.refusals == 1)
   }
 
-  // R117, M21
+  // R117, M21, M36
   @Test("a loop that is kept after its thread refuses all work, counts it, and is otherwise harmless")
   func survives() {
     let log = Log()

@@ -261,6 +261,23 @@ struct SharedResidentThreadTests {
     }
   }
 
+  @Test("whoever is called when a thread is started may ask for the same one, and for others")
+  func reentrancy() async {
+    // A lock that is held there would keep the process for good.
+    await #expect(processExitsWith: .success) {
+      let before = LoadHook.threadWillStart.exchange { _ in
+        guard Reentrant.calls.add() == 1 else { return }
+        Reentrant.found.value = ResidentThread.shared("name")
+        // Another thread is not kept waiting either.
+        onNewThread { _ = (ResidentThread.shared("name"), ResidentThread.shared("other")) }
+      }
+      let thread = ResidentThread.shared("name")
+      #expect(thread === Reentrant.found.value && thread === ResidentThread.shared("name"))
+      try thread.performAndWait {}
+      _ = LoadHook.threadWillStart.exchange(before)
+    }
+  }
+
   @Test("each name has its own, and the default has a name")
   func names() {
     #expect(ResidentThread.shared("one") !== ResidentThread.shared("two"))
@@ -291,4 +308,10 @@ struct SharedResidentThreadTests {
     try first.join()
     ResidentThread.removeShared("stopped")
   }
+}
+
+/// What an exit test's hook, which captures nothing, has found.
+private enum Reentrant {
+  static let calls = Counter()
+  static let found = Box<ResidentThread?>(nil)
 }

@@ -72,37 +72,101 @@ struct ThreadCurrentTests {
 
   @Test("the main thread's object is to be had from any thread, and is one")
   func main() {
-    #expect(Thread.main === Thread.mainThread && Thread.main.isMainThread && Thread.main.isExecuting)
-    #expect(Thread.main.runLoop === RunLoop.main)
+    #expect(Thread.main === Thread.mainThread && Thread.main.isMainThread)
+    // The program that runs the tests has an async main, and gives its first thread up sooner or later.
+    if Thread.main.isExecuting {
+      #expect(Thread.main.runLoop === RunLoop.main || RunLoop.mainThreadHasLeft)
+    } else {
+      #expect(RunLoop.mainThreadHasLeft && Thread.main.isFinished && Thread.main.runLoop == nil)
+    }
     #expect(onNewThread { Thread.main.isMainThread && Thread.current !== Thread.main } == true)
   }
 
-  @Test("after the end of its object a thread is given one that has finished, and nothing is left behind")
-  func lateDestructor() throws {
-    let seen = Late.seen
+  // R115, M37
+  @Test("a thread of the system's has its object in the first round of destructors, and one that has finished later")
+  func foreignDestructors() {
+    let late = Late()
     onNewThread {
       _ = Thread.current
-      Late.install()
+      late.install()
     }
-    #expect(seen.value == ["executing", "executing", "finished"])
+    #expect(late.seen.value == ["executing", "finished", "finished"])
+  }
+
+  // R115, M37
+  @Test("a thread ends its object and its loop before any destructor", arguments: [false, true])
+  func ownDestructors(exits: Bool) throws {
+    let late = Late()
+    let thread = Thread {
+      RunLoop.current.add(RunLoop.Source(cancel: { _, _ in late.seen.update { $0.append("cancel") } }) {}, forMode: "A")
+      late.install()
+      if exits { Thread.exit() }
+    }
+    thread.start()
+    try thread.join()
+    // The wait ends in the third round, in which the newer key of this test comes later.
+    waitUntil { late.seen.value.count == 4 }
+    #expect(late.seen.value == ["cancel", "finished", "finished", "finished"])
+  }
+
+  // R115, M37
+  @Test("a thread that leaves by a bare pthread_exit has its object in the first round of destructors")
+  func bareExit() throws {
+    let late = Late()
+    let thread = Thread {
+      RunLoop.current.add(RunLoop.Source(cancel: { _, _ in late.seen.update { $0.append("cancel") } }) {}, forMode: "A")
+      late.install()
+      pthread_exit(nil)
+    }
+    thread.start()
+    try thread.join()
+    // The wait ends in the third round, in which the newer key of this test comes later.
+    waitUntil { late.seen.value.count == 4 }
+    #expect(late.seen.value == ["executing", "cancel", "finished", "finished"])
+  }
+
+  // R115, M21
+  @Test("a thread whose loop has ended is given no object that would never end")
+  func objectAfterLoop() {
+    let late = Late()
+    onNewThread {
+      _ = RunLoop.current
+      late.isFirstAsked = 2
+      late.install()
+    }
+    #expect(late.seen.value == ["finished", "finished"])
   }
 }
 
-/// A thread-specific destructor that asks in three rounds, each time after the one that ends the object.
-private enum Late {
-  static let seen = Box<[String]>([])
+/// What a thread-specific destructor finds in three rounds, each time after the one that ends the object.
+private final class Late: @unchecked Sendable {
+  // Sendable: one thread uses it after the other; what is seen has a lock.
+  let seen = Box<[String]>([])
+  /// The first round in which it asks.
+  var isFirstAsked = 1
+  private var round = 1
 
-  static let key: pthread_key_t = {
+  private static let key: pthread_key_t = {
+    // The key of the objects is older: a thread has been there before.
+    onNewThread { _ = Thread.current }
     var key = pthread_key_t()
     pthread_key_create(&key) { value in
-      let thread = Thread.current
-      Late.seen.update { $0.append(thread.isFinished ? "finished" : "executing") }
-      if thread.isFinished { #expect(thread.runLoop == nil && RunLoop.current.hasEnded) }
-      let round = Int(bitPattern: value)
-      if round < 3 { pthread_setspecific(Late.key, UnsafeRawPointer(bitPattern: round + 1)) }
+      guard let value else { return }
+      let late = Unmanaged<Late>.fromOpaque(value)
+      if late._withUnsafeGuaranteedRef({ $0.look() }) { pthread_setspecific(Late.key, value) } else { late.release() }
     }
     return key
   }()
 
-  static func install() { pthread_setspecific(key, UnsafeRawPointer(bitPattern: 1)) }
+  func install() { pthread_setspecific(Late.key, Unmanaged.passRetained(self).toOpaque()) }
+
+  private func look() -> Bool {
+    if round >= isFirstAsked {
+      let thread = Thread.current
+      seen.update { $0.append(thread.isFinished ? "finished" : "executing") }
+      if thread.isFinished { #expect(thread.runLoop == nil && RunLoop.current.hasEnded) }
+    }
+    round += 1
+    return round <= 3
+  }
 }

@@ -9,6 +9,18 @@ package enum System {
     return text
   }
 
+  /// The names of the threads of this process.
+  package static var threadNames: [String] {
+    guard let directory = opendir("/proc/self/task") else { return [] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+      let id = withUnsafePointer(to: &entry.pointee.d_name.0) { Int32(String(cString: $0)) }
+      if let id, let name = name(ofThread: id) { names.append(name) }
+    }
+    return names
+  }
+
   package static var threadCount: Int {
     guard let directory = opendir("/proc/self/task") else { return -1 }
     defer { closedir(directory) }

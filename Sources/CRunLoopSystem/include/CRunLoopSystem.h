@@ -167,10 +167,20 @@ typedef enum crl_hook_kind {
   CRL_HOOK_PORT_CAME_WITH_SOURCES,
   CRL_HOOK_THREAD_WILL_START,
   CRL_HOOK_THREAD_WILL_EXIT,
+  // On the process's first thread, which is leaving; without an object.
+  CRL_HOOK_MAIN_OBJECT_ENDS,
+  CRL_HOOK_MAIN_LOOP_ENDS,
   CRL_HOOK_KINDS
 } crl_hook_kind;
 crl_hook crl_hook_get(crl_hook_kind kind);
 crl_hook crl_hook_exchange(crl_hook_kind kind, crl_hook hook);
+
+// Whether the process's first thread has left by `pthread_exit`, as it does in a program with an async main: libdispatch gives
+// it up. The process goes on without it.
+int crl_main_thread_has_left(void);
+
+// Lets the calling thread, which is the process's first, be noticed when it leaves; for the only thread of a forked child.
+void crl_main_thread_watch(void);
 
 // What the calling thread's tests do to its system calls.
 extern _Thread_local void *crl_fault_slot __attribute__((tls_model("initial-exec")));

@@ -100,6 +100,9 @@ final class Inbox: @unchecked Sendable {
     lock.unlock()
   }
 
+  /// The place of the last entry that was appended, in the order of all.
+  var lastSequence: UInt64 { lock.withLock { arrivals.lastSequence } }
+
   /// Refuses what comes from now on.
   func refuseAll() {
     lock.withLock { isClosed = true }

@@ -7,6 +7,7 @@ package enum Complaint {
   package static let commonRun = Once()
   package static let boundItem = Once()
   package static let endedLoop = Once()
+  package static let mainThreadHasLeft = Once()
   package static let noMode = Once()
   package static let mainQueue = Once()
   package static let foreignQueue = Once()

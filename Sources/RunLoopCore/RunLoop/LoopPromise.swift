@@ -67,7 +67,7 @@ package final class LoopPromise: @unchecked Sendable {
       crl_promise_slot_set(nil)
     }
     guard !sabotage.contains(.loopsOutliveThreads) else { return }
-    if let made, !made.hasEnded { made.end() }
+    if let made, !made.hasEnded { made.endWithThread() }
     // Held until here: the loop's end may have run anything.
     lock.lock()
     self.made = nil

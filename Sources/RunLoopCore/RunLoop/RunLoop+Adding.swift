@@ -114,7 +114,7 @@ extension RunLoop {
     _ = refuse(refusal)
     switch refusal {
     case .system(let error): throw .cannotWatch(descriptor: source.descriptor, error)
-    case .endedLoop: throw .loopHasEnded
+    case .endedLoop: throw endedError
     case .invalidItem, .boundItem, .noMode: throw .invalidSource
     }
   }

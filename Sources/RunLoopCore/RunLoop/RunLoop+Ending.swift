@@ -30,24 +30,32 @@ extension RunLoop {
     while !dueTimers.isEmpty { _ = dueTimers.removeLast() }
   }
 
-  /// Refuses blocks and jobs from now on; drops the blocks that wait, and runs the jobs.
+  /// Refuses blocks and jobs from now on, drops the blocks that wait, and hands the jobs over in the order of their posts.
   ///
   /// On the loop's own thread, outside every run, or at the end of a thread that has left one by its end.
-  package func discardRemainingBlocks() {
+  ///
+  /// - Parameter takeJob: A job is never dropped: whoever waits for its task would wait forever. By default it runs here.
+  package func discardRemainingBlocks(_ takeJob: (LoopJob) -> Void = { $0.runner.run($0) }) {
     inbox.refuseAll()
-    var dropped: [BlockQueue.Work] = []
-    forEachRemaining { dropped.append($0) }
-    counters.droppedBlocks.wrappingAdd(dropped.count, ordering: .relaxed)
-    // A job is never dropped: whoever waits for its task would wait for ever.
-    for case .job(let job) in dropped { job.runner.run(job) }
+    var remaining: [BlockQueue.Work] = []
+    while let work = takeFirstRemaining(through: .max) { remaining.append(work) }
+    let jobs = remaining.compactMap { if case .job(let job) = $0 { job } else { nil } }
+    counters.droppedBlocks.wrappingAdd(remaining.count - jobs.count, ordering: .relaxed)
+    // Released before the jobs run, which may ask what has become of them.
+    remaining = []
+    for job in jobs { takeJob(job) }
   }
 
-  /// Runs every block and job that waits, for whatever mode, in the order in which they were posted, also those that they
-  /// post meanwhile.
+  /// The place of the last post in the order of all, whatever was posted.
+  ///
+  /// Any thread.
+  package var lastPost: UInt64 { inbox.lastSequence }
+
+  /// Runs every block and job that was posted up to a place in the order of all posts, for whatever mode, in that order.
   ///
   /// On the loop's own thread, outside every run; for a thread that ends its work in good order.
-  package func runRemainingBlocks(while mayGoOn: () -> Bool) {
-    while mayGoOn(), let work = takeFirstRemaining() {
+  package func runRemainingBlocks(through last: UInt64, while mayGoOn: () -> Bool) {
+    while mayGoOn(), let work = takeFirstRemaining(through: last) {
       switch work {
       case .own(let block): runLoopIsCallingOutToABlock(block)
       case .shared: break
@@ -63,14 +71,10 @@ extension RunLoop {
     return (timers, items.count { !($0 is Observer) } - timers)
   }
 
-  private func forEachRemaining(_ body: (BlockQueue.Work) -> Void) {
-    while let work = takeFirstRemaining() { body(work) }
-  }
-
-  /// Takes the block or job that was posted first, of all modes.
+  /// Takes the block or job that was posted first, of all modes, unless it was posted later than `last`.
   ///
-  /// O(modes), and O(n) in the runs that the thread has left.
-  private func takeFirstRemaining() -> BlockQueue.Work? {
+  /// - Complexity: O(modes), and O(n) in the runs that the thread has left.
+  private func takeFirstRemaining(through last: UInt64) -> BlockQueue.Work? {
     if inbox.mayHaveEntries { sortArrivals() }
     while true {
       let modes = table.withLock { Array($0.modes.values) }
@@ -82,7 +86,7 @@ extension RunLoop {
       let commonHandOffs = blocks.commonHandOffs.firstSequence
       let left = blocks.firstRunning
       let next = min(own, common, jobs, min(handedOver, commonHandOffs), left?.firstSequence ?? .max)
-      guard next != .max else { return nil }
+      guard next != .max, next <= last else { return nil }
       let entry: BlockQueue.Entry? =
         if let left, left.firstSequence == next {
           left.takeNext()

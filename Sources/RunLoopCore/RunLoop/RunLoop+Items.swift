@@ -102,7 +102,7 @@ extension RunLoop {
     guard mode != .common else { throw .notAMode(mode) }
     // What can fail comes first, before the mode is common; the order among descriptors means nothing.
     let watching = try table.withLock { table throws(RunLoopError) in
-      guard !table.isDead else { throw .loopHasEnded }
+      guard !table.isDead else { throw endedError }
       return table.commonNames.contains(mode) ? [] : table.orderedCommonItems.compactMap { $0 as? DescriptorSource }
     }
     var copied: [DescriptorSource] = []
@@ -172,7 +172,7 @@ extension RunLoop {
     switch refusal {
     case .invalidItem: break
     case .boundItem: Complaint.boundItem.report("an item that is bound to another run loop was added: refused")
-    case .endedLoop: Complaint.endedLoop.report("work for a run loop whose thread has ended: refused")
+    case .endedLoop: reportEnded()
     case .noMode: Complaint.noMode.report("a block for no mode: refused")
     case .system: break
     }

@@ -4,6 +4,8 @@ public enum RunLoopError: Error, Hashable, Sendable {
   case notAMode(RunLoop.Mode)
   /// The loop's thread has ended.
   case loopHasEnded
+  /// The process's first thread has left, as it does in a program with an `async` main, and its loop has ended.
+  case mainThreadHasLeft
   /// The source has been invalidated.
   case invalidSource
   /// The system cannot watch a descriptor, or has none left to do it with.
@@ -26,6 +28,9 @@ extension RunLoopError: CustomStringConvertible {
     switch self {
     case .notAMode(let mode): "\"\(mode)\" stands for the common modes and is not a mode itself"
     case .loopHasEnded: "the thread of the run loop has ended"
+    case .mainThreadHasLeft:
+      "the main thread has left, as in every program with an `async` main, and nothing can run on it: "
+        + "give the program a `main` that is not `async`, and call `MainLoop.run` in it"
     case .invalidSource: "the source has been invalidated"
     case .cannotWatch(let descriptor, let error): "descriptor \(descriptor) cannot be watched: \(error)"
     case .cannotServeMainQueue(let mode, let error):

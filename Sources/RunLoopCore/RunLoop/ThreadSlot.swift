@@ -7,8 +7,9 @@ import Synchronization
 extension RunLoop {
   /// The loop of the calling thread, made at its first request.
   ///
-  /// It is the same loop until the thread ends, also in the destructors of thread-specific data. On the main thread it is
-  /// ``main``. O(1), without a system call after the first request. The corresponding Core Foundation function is
+  /// It is the same loop until the thread ends. A thread of the system's still has it in the first round of the destructors of
+  /// thread-specific data; it ends in the second, and a destructor that asks later gets a loop that has ended. A `Thread` of
+  /// this package ends its loop before any destructor runs. On the main thread it is ``main``. O(1), without a system call after the first request. The corresponding Core Foundation function is
   /// `CFRunLoopGetCurrent`.
   public static var current: RunLoop {
     if let slot = crl_thread_slot_get() { return loop(in: slot) }
@@ -19,17 +20,24 @@ extension RunLoop {
 
   /// The loop of the main thread, from any thread.
   ///
+  /// In a program with an `async` main the main thread leaves before the program's own code has come far. Its loop has ended
+  /// then: it rejects everything, with ``RunLoopError/mainThreadHasLeft`` where there is an error.
+  ///
   /// The corresponding Core Foundation function is `CFRunLoopGetMain`.
   public static var main: RunLoop {
     if let main = loop(at: mainAddress.load(ordering: .acquiring)) { return main }
+    let hasLeft = mainThreadHasLeft
     let made = RunLoop(
       threadID: getpid(), waiter: SystemWaiter.shared,
-      mainQueueHandle: ForkGeneration.isForkedChild ? nil : MainQueue.handle)
+      mainQueueHandle: ForkGeneration.isForkedChild || hasLeft ? nil : MainQueue.handle)
     // Of several threads that ask first, one makes the loop that stays.
     let address = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
     let (exchanged, original) = mainAddress.compareExchange(
-      expected: 0, desired: address, ordering: .acquiringAndReleasing)
-    guard !exchanged, let earlier = loop(at: original) else { return made }
+      expected: 0, desired: address, ordering: .sequentiallyConsistent)
+    guard !exchanged, let earlier = loop(at: original) else {
+      watchMainThread(made)
+      return made
+    }
     Unmanaged.passUnretained(made).release()
     return earlier
   }
@@ -39,6 +47,9 @@ extension RunLoop {
   /// It stays for as long as the process.
   private static let mainAddress = Atomic<UInt>(0)
 
+  /// The main loop if it has been made.
+  static var mainIfMade: RunLoop? { loop(at: mainAddress.load(ordering: .sequentiallyConsistent)) }
+
   private static func loop(at address: UInt) -> RunLoop? {
     guard let pointer = UnsafeRawPointer(bitPattern: address) else { return nil }
     return Unmanaged<RunLoop>.fromOpaque(pointer).takeUnretainedValue()
@@ -47,7 +58,9 @@ extension RunLoop {
   /// In a forked child: gives up the loops that the parent's threads had, with all that is in them.
   static func forgetParentsLoops() {
     crl_thread_slot_set(nil)
+    crl_promise_slot_set(nil)
     mainAddress.store(0, ordering: .releasing)
+    forgetEndOfMain()
   }
 
   /// The loop of the calling thread if it has been made.
@@ -91,10 +104,10 @@ extension RunLoop {
     guard let slot = crl_thread_slot_get(), slot != endedMark else { return }
     let loop = Unmanaged<RunLoop>.fromOpaque(slot)
     guard !loop._withUnsafeGuaranteedRef({ $0.sabotage.contains(.loopsOutliveThreads) }) else { return }
-    loop._withUnsafeGuaranteedRef { $0.end() }
+    loop._withUnsafeGuaranteedRef { $0.endWithThread() }
     RunLoopRegistry.shared.remove(loop.takeUnretainedValue())
     crl_thread_slot_set(endedMark)
-    // A loop that was made in the last round has nothing to do in one more.
+    // Nothing is left to do in a later round.
     pthread_setspecific(endKey, nil)
     loop.release()
   }
@@ -117,8 +130,17 @@ extension RunLoop {
     UnsafeMutableRawPointer(bitPattern: 1).unsafelyUnwrapped
   }
 
-  /// The round of thread-specific destructors in which the loop ends, so that other destructors still find it.
-  private static let lastRound = 3
+  /// Whether the calling thread's loop has ended, so that the thread gets no other.
+  package static var callingThreadHasEnded: Bool { crl_thread_slot_get() == endedMark }
+
+  /// The round of thread-specific destructors in which the loop of a thread of the system's ends.
+  ///
+  /// Destructors of the first round still find the loop; those of the third do not find Core Foundation's data of the thread
+  /// any more, and whatever the loop calls or releases at its end may use them.
+  package static let lastRound = 2
+
+  /// In which round of destructors the calling thread will be called for its loop: the first, as long as it has none.
+  package static var nextRound: Int { max(1, Int(bitPattern: pthread_getspecific(endKey))) }
 
   private static let endKey: pthread_key_t = {
     var key = pthread_key_t()
@@ -127,11 +149,11 @@ extension RunLoop {
       if round < lastRound {
         pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: round + 1))
       } else if LoopPromise.installed == nil {
-        // A thread that has promised its loop ends it itself, as its last step, and in the same round.
+        // A thread that has promised its loop ends it itself, in the same round.
         detachCurrent()
       }
     }
-    precondition(answer == 0, "no thread-specific key is left for the end of run loops (error \(answer))")
+    guard answer == 0 else { fatalError("no thread-specific key is left for the end of run loops (error \(answer))") }
     return key
   }()
 }

@@ -32,7 +32,8 @@ package struct ForkGeneration: Sendable {
 
   @inline(never)
   private static func fail() -> Never {
-    preconditionFailure(
+    // A precondition says nothing in release builds.
+    fatalError(
       "process \(getpid()) uses a run loop of the process that it was forked from; RunLoop.current is its own")
   }
 
@@ -44,7 +45,7 @@ package struct ForkGeneration: Sendable {
 
   @inline(never)
   private static func failForItem() -> Never {
-    preconditionFailure("process \(getpid()) uses a port, socket or source of the process that it was forked from")
+    fatalError("process \(getpid()) uses a port, socket or source of the process that it was forked from")
   }
 
   /// Installed once, before the first loop is made.
@@ -54,9 +55,10 @@ package struct ForkGeneration: Sendable {
       { RunLoopRegistry.shared.finishForkInParent() },
       {
         crl_fork_generation_advance()
+        crl_main_thread_watch()
         RunLoopRegistry.shared.finishForkInChild()
         RunLoop.forgetParentsLoops()
       })
-    precondition(answer == 0, "no handlers for forks can be installed (error \(answer))")
+    guard answer == 0 else { fatalError("no handlers for forks can be installed (error \(answer))") }
   }()
 }

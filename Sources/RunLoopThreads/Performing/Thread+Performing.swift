@@ -11,7 +11,8 @@ extension Thread {
   /// A thread that has been started and whose loop does not run yet keeps the work until then. Can be called from any thread.
   /// The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
   ///
-  /// - Throws: ``ThreadError/notStarted(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``.
+  /// - Throws: ``ThreadError/notStarted(thread:)``, ``ThreadError/finished(thread:)``, ``ThreadError/noModes``, or, for the
+  ///   main thread of a program with an `async` main, ``ThreadError/mainThreadHasLeft``.
   @discardableResult
   public func perform(
     inModes modes: [RunLoop.Mode] = [.common], _ block: @escaping @Sendable () -> Void
@@ -68,7 +69,7 @@ extension Thread {
     for mode in modes {
       guard loop.add(timer, forMode: mode) else {
         timer.invalidate()
-        throw .finished(thread: label)
+        throw endedError
       }
     }
     return timer
@@ -77,7 +78,7 @@ extension Thread {
   private func post(_ task: PerformTask, inModes modes: [RunLoop.Mode]) throws(ThreadError) {
     guard !modes.isEmpty else { throw .noModes }
     if let keeper { return try keeper.post(task, inModes: modes) }
-    guard try loopForWork().handOff(inModes: modes, block: task.ticket) else { throw .finished(thread: label) }
+    guard try loopForWork().handOff(inModes: modes, block: task.ticket) else { throw endedError }
   }
 
   /// Posts a task and waits until it is over, on the calling thread.
@@ -108,7 +109,7 @@ extension Thread {
 
   private func loopForWork() throws(ThreadError) -> RunLoop {
     if hasNotStarted { throw .notStarted(thread: label) }
-    guard let loop = runLoop else { throw .finished(thread: label) }
+    guard let loop = runLoop else { throw endedError }
     return loop
   }
 }

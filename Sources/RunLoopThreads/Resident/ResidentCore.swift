@@ -1,3 +1,4 @@
+import Dispatch
 import RunLoopCore
 import Synchronization
 
@@ -15,13 +16,23 @@ final class ResidentCore: @unchecked Sendable {
   private var accepted = 0
   /// Work that waits for a date, and the timers that are to run it.
   private var delayed: [ObjectIdentifier: Delayed] = [:]
-  private var finishWaiters: [@Sendable (ResidentThread.StopReport) -> Void] = []
+  /// The place in the order of all posts up to which the thread drains: that of the last before the stop.
+  private var drainEnd: UInt64 = .max
+  /// The jobs that the loop takes no more.
   private var lateJobs: [LoopJob] = []
+  /// Whether late jobs are run elsewhere, which begins when the thread has ended.
+  private var canRunLateJobs = false
   private var runsLateJobs = false
+  private var lateQueue: DispatchQueue?
   /// Whether the thread has come to the end of its work in good order.
   ///
   /// The thread's own.
   private var isDone = false
+  /// Whether the loop has been closed, and whether `onStop` has been called: once, also if it leaves by `exit()`.
+  ///
+  /// The thread's own.
+  private var hasClosed = false
+  private var hasCalledStop = false
   /// One once the loop takes work.
   private let started = Atomic<UInt32>(0)
   private let lateThread = Atomic<Int32>(0)
@@ -34,11 +45,15 @@ final class ResidentCore: @unchecked Sendable {
   ///
   /// It does not hold the core: the thread does.
   private let serialRunner = LoopJobRunner()
+  private let drainLimits: ResidentThread.DrainLimits
   private let onStop: (@Sendable () -> Void)?
 
-  private init(thread: Thread, runLoop: RunLoop, onStop: (@Sendable () -> Void)?) {
+  private init(
+    thread: Thread, runLoop: RunLoop, drainLimits: ResidentThread.DrainLimits, onStop: (@Sendable () -> Void)?
+  ) {
     self.thread = thread
     self.runLoop = runLoop
+    self.drainLimits = drainLimits
     self.onStop = onStop
     let identity = asUnownedSerialExecutor()
     serialRunner.runs { job in job.runSynchronously(on: identity) }
@@ -46,15 +61,17 @@ final class ResidentCore: @unchecked Sendable {
 
   /// Starts a thread and waits until its loop takes work.
   static func start(
-    name: String?, configuration: Thread.Configuration, onStart: (@Sendable () -> Void)?,
-    onStop: (@Sendable () -> Void)?
+    name: String?, configuration: Thread.Configuration, drainLimits: ResidentThread.DrainLimits,
+    onStart: (@Sendable () -> Void)?, onStop: (@Sendable () -> Void)?
   ) throws(ThreadError) -> ResidentCore {
     let thread = ResidentBody()
     thread.name = name
     thread.configuration = configuration
     guard let loop = thread.runLoop else { throw .finished(thread: thread.label) }
-    let core = ResidentCore(thread: thread, runLoop: loop, onStop: onStop)
+    let core = ResidentCore(thread: thread, runLoop: loop, drainLimits: drainLimits, onStop: onStop)
     thread.core = core
+    // Until then code of the actors' thread may run on it, and no two run at once.
+    thread.ending.whenCome { core.beginLateJobs() }
     // Published before the thread can run: what it does at its start may not wait for the one that waits for it.
     let maker = Thread.current
     maker.waiting.publish(thread) { core.hasStarted }
@@ -79,7 +96,8 @@ final class ResidentCore: @unchecked Sendable {
     noteStarted()
     // A stop by somebody else ends a run and not the thread. The thread's promise has made this loop its own.
     while state == .running { RunLoop.current.runUntilStopped() }
-    runLoop.runRemainingBlocks { state == .draining }
+    let lastPost = lock.withLock { self.drainEnd }
+    runLoop.runRemainingBlocks(through: lastPost) { state == .draining }
     isDone = true
   }
 
@@ -88,18 +106,46 @@ final class ResidentCore: @unchecked Sendable {
     started.futexWake(.max)
   }
 
-  /// The end of the thread's work, however it came about.
+  /// The end of the thread's work, however it came about; again, if a part of it leaves by `exit()`.
   fileprivate func finishWork() {
     noteStarted()
     // A thread that left by `exit()` has given up what it had accepted.
     if !isDone { _ = stop(.immediately) }
-    // The jobs that are there run now. What comes later finds the loop closed.
-    runLoop.discardRemainingBlocks()
-    // A task begins with a job that leaves another: that belongs to what was there too.
-    for job in takeLateJobs() { job.runner.run(job) }
-    onStop?()
+    if !hasClosed {
+      hasClosed = true
+      close()
+    }
+    if !hasCalledStop {
+      hasCalledStop = true
+      onStop?()
+    }
+    guard state != .finished else { return }
     keepAlive.invalidate()
     finish(runLoop.itemCounts)
+  }
+
+  /// Closes the loop for blocks and jobs, and runs the jobs that are there and, within limits, those that they leave.
+  ///
+  /// At an immediate stop those are the jobs that are there, and one more round: a task begins with a job that leaves another,
+  /// and that belongs to what was there too.
+  private func close() {
+    let isDraining = state == .draining
+    let limits = isDraining ? drainLimits : ResidentThread.DrainLimits(rounds: 2, time: .seconds(Int64.max))
+    var waiting: [LoopJob] = []
+    runLoop.discardRemainingBlocks { waiting.append($0) }
+    lock.withLock { lateJobs = waiting + lateJobs }
+    let deadline = Tick.after(limits.time)
+    for _ in 0..<max(0, limits.rounds) {
+      let round = takeLateJobs()
+      guard !round.isEmpty else { return }
+      for (index, job) in round.enumerated() {
+        guard Tick.monotonicNow < deadline else {
+          lock.withLock { lateJobs = Array(round[index...]) + lateJobs }
+          return
+        }
+        job.runner.run(job)
+      }
+    }
   }
 
   private func finish(_ left: (timers: Int, sources: Int)) {
@@ -107,14 +153,10 @@ final class ResidentCore: @unchecked Sendable {
     lifecycle.finish()
     // Whoever holds it, in the middle of a post or of a stop, will find it cancelled.
     report.cancelled = accepted - report.ran - report.dropped
+    report.lateJobs = lateJobs.count
     report.timersLeft = left.timers
     report.sourcesLeft = left.sources
-    let (report, waiters) = (report, finishWaiters)
-    finishWaiters = []
-    let starts = mayStartLateThread()
     lock.unlock()
-    for waiter in waiters { waiter(report) }
-    if starts { startLateThread() }
   }
 }
 
@@ -154,7 +196,7 @@ extension ResidentCore {
     case .ran: report.ran += 1
     case .cancelled: report.cancelled += 1
     case .dropped: report.dropped += 1
-    case .pending, .running: preconditionFailure("work that is \(state) is not over")
+    case .pending, .running: fatalError("work that is \(state) is not over")
     }
     return delayed.isEmpty ? nil : delayed.removeValue(forKey: ObjectIdentifier(task))
   }
@@ -226,6 +268,7 @@ extension ResidentCore {
         cancelled.append(entry.task)
       }
     }
+    if action == .stop { drainEnd = runLoop.lastPost }
     lock.unlock()
     guard action != .nothing else { return state }
     for task in cancelled { task.settle(.cancelled) }
@@ -234,14 +277,11 @@ extension ResidentCore {
     return state
   }
 
-  /// Calls `body` when the thread has finished, or now if it has.
+  /// Calls `body` when the thread has ended, as a join sees it, or now if it has.
   func whenFinished(_ body: @escaping @Sendable (ResidentThread.StopReport) -> Void) {
-    lock.lock()
-    let isFinished = lifecycle.state == .finished
-    if !isFinished { finishWaiters.append(body) }
-    let report = report
-    lock.unlock()
-    if isFinished { body(report) }
+    guard !thread.ending.hasCome else { return body(counts) }
+    // Elsewhere: what goes on then may be an executor of a user's, in the thread's last destructor.
+    thread.ending.whenCome { [self] in DispatchQueue.global().async { [self] in body(counts) } }
   }
 }
 
@@ -268,35 +308,46 @@ extension ResidentCore: SerialExecutor {
   /// Leaves a job for the thread.
   ///
   /// Jobs that are there when the thread has done its work still run on it, before its `onStop`. A job that comes later is not
-  /// lost: the late ones run one after the other when the thread has ended, on a thread made for them.
+  /// lost: the late ones run one after the other when the thread has ended, on a queue of Dispatch's, which has threads for
+  /// all or makes one as soon as the system can.
+  ///
+  /// - Complexity: O(1).
   func leave(_ job: LoopJob) {
     guard !runLoop.enqueue(job) else { return }
     lock.lock()
     lateJobs.append(job)
-    let starts = mayStartLateThread()
+    if lifecycle.state == .finished { report.lateJobs += 1 }
+    let queue = queueToStart()
     lock.unlock()
-    if starts { startLateThread() }
+    queue?.async { [self] in runLateJobs() }
   }
 
-  /// Whether a thread for late jobs is needed, and is not there.
+  /// The thread has ended: late jobs run.
+  private func beginLateJobs() {
+    lock.lock()
+    canRunLateJobs = true
+    let queue = queueToStart()
+    lock.unlock()
+    queue?.async { [self] in runLateJobs() }
+  }
+
+  /// The queue that is to begin with late jobs, if there are any and none runs.
   ///
   /// Under the lock.
-  private func mayStartLateThread() -> Bool {
-    guard lifecycle.state == .finished, !lateJobs.isEmpty, !runsLateJobs else { return false }
+  private func queueToStart() -> DispatchQueue? {
+    guard canRunLateJobs, !lateJobs.isEmpty, !runsLateJobs else { return nil }
     runsLateJobs = true
-    return true
+    if let lateQueue { return lateQueue }
+    let queue = DispatchQueue(label: "late jobs of a resident thread")
+    lateQueue = queue
+    return queue
   }
 
-  private func startLateThread() {
-    let late = Thread { [self] in
-      // Until then code of the actors' thread may run on it, and no two run at once.
-      thread.waitForEnd()
-      lateThread.store(RunLoop.callingThreadID, ordering: .relaxed)
-      while let job = takeLateJob() { job.runner.run(job) }
+  private func runLateJobs() {
+    lateThread.store(RunLoop.callingThreadID, ordering: .relaxed)
+    while let jobs = takeJobsToRunLate() {
+      for job in jobs { job.runner.run(job) }
     }
-    late.name = "late jobs"
-    late.start()
-    precondition(late.startError == nil, "no thread can be made for the jobs of one that has ended")
   }
 
   private func takeLateJobs() -> [LoopJob] {
@@ -306,13 +357,16 @@ extension ResidentCore: SerialExecutor {
     }
   }
 
-  private func takeLateJob() -> LoopJob? {
-    lock.withLock {
-      guard lateJobs.isEmpty else { return lateJobs.removeFirst() }
-      runsLateJobs = false
-      lateThread.store(0, ordering: .relaxed)
-      return nil
+  private func takeJobsToRunLate() -> [LoopJob]? {
+    lock.lock()
+    defer { lock.unlock() }
+    guard lateJobs.isEmpty else {
+      defer { lateJobs = [] }
+      return lateJobs
     }
+    runsLateJobs = false
+    lateThread.store(0, ordering: .relaxed)
+    return nil
   }
 }
 

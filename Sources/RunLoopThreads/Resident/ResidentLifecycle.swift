@@ -53,7 +53,8 @@ extension ResidentThread {
 
   /// What becomes of accepted work when the thread is told to stop.
   public enum StopPolicy: Sendable, Hashable {
-    /// Everything that was accepted runs, in every mode and in order; delayed work that is not due is cancelled.
+    /// Everything that was accepted runs, in every mode and in order; delayed work that is not due is cancelled. Jobs of actors
+    /// and tasks run with it, and what they leave behind within the thread's ``DrainLimits``.
     case afterPendingWork
     /// The call-out that runs comes to its end; everything else is cancelled.
     case immediately
@@ -69,6 +70,10 @@ extension ResidentThread {
     public var dropped = 0
     /// Pieces of work that were refused because the thread was stopping or had ended.
     public var refused = 0
+    /// Jobs of actors and tasks that the thread has not run, and that run elsewhere.
+    ///
+    /// They were left when it stopped draining, or came after that.
+    public var lateJobs = 0
     /// Timers that were left in the loop.
     public var timersLeft = 0
     /// Sources, ports and descriptor sources that were left in the loop.
@@ -76,5 +81,28 @@ extension ResidentThread {
 
     /// Makes a report in which everything is zero.
     public init() {}
+  }
+}
+
+extension ResidentThread {
+  /// How much the jobs of actors and tasks may delay the end of a thread that is told to stop after the pending work.
+  ///
+  /// Work that was accepted before the stop always runs. A job may leave another behind it, as each step of a task does, and
+  /// so on without end. The thread runs such jobs in rounds, each of all jobs that are there when it begins, until there are
+  /// none, or the rounds or the time are used up. The jobs that are left then are late: they run one after the other when the
+  /// thread has ended, elsewhere, and ``StopReport/lateJobs`` counts them.
+  public struct DrainLimits: Sendable, Hashable {
+    /// How many rounds of jobs the thread runs; zero or less is none.
+    public var rounds: Int
+    /// How long the rounds may take together; a job that has begun comes to its end.
+    ///
+    /// Zero or less is no time.
+    public var time: Duration
+
+    /// Makes limits: 1000 rounds and a second, if nothing else is said.
+    public init(rounds: Int = 1000, time: Duration = .seconds(1)) {
+      self.rounds = rounds
+      self.time = time
+    }
   }
 }

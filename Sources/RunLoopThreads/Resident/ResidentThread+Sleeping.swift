@@ -12,14 +12,16 @@ import Synchronization
     ) {
       let delay = (clock.now.duration(to: instant) as? Duration) ?? .zero
       let sleep = Sleep(of: UnownedJob(job), until: .after(delay), on: self)
+      // The loop of a thread that has ended would reject the timer, and report that as a mistake.
+      guard !runLoop.takesNoItems else { return }
       let slack = (tolerance as? Duration) ?? .zero
       let timer = Timer(deadline: runLoop.now.advanced(by: delay), tolerance: slack) { _ in sleep.end() }
-      // A loop that refuses the timer lets go of the sleep, as one that ends does.
+      // A loop that rejects the timer lets go of the sleep, as one that ends does.
       _ = runLoop.add(timer, forMode: .common)
     }
   }
 
-  /// A job that waits for its time on a loop; if the loop ends first, on a thread of its own.
+  /// A job that waits for its time on a loop; if the loop ends first, among the orphaned sleeps.
   ///
   /// It is never lost.
   ///
@@ -50,17 +52,8 @@ import Synchronization
 
     deinit {
       guard !isOver.load(ordering: .acquiring) else { return }
-      let (job, deadline, core) = (job, deadline, core)
-      let reference = WeakReference(thread)
-      let waiter = Thread {
-        let nobodyWakes = Atomic<UInt32>(0)
-        while Tick.monotonicNow < deadline { nobodyWakes.futexWait(while: 0, until: deadline) }
-        Sleep.wake(job, reference.thread, core)
-      }
-      waiter.name = "sleep"
-      waiter.start()
-      // Without a thread to wait on, a sleep that is too short is better than a task that is lost.
-      if waiter.startError != nil { Sleep.wake(job, reference.thread, core) }
+      let (job, core, reference) = (job, core, WeakReference(thread))
+      OrphanedSleeps.shared.add(until: deadline) { Sleep.wake(job, reference.thread, core) }
     }
 
     private final class WeakReference: @unchecked Sendable {

@@ -16,14 +16,16 @@ public final class ResidentThread: Sendable, Hashable {
   /// - Parameters:
   ///   - name: The thread's name.
   ///   - configuration: Stack, niceness and processors.
+  ///   - drainLimits: How much jobs that leave others may delay the end after ``stop(_:)``.
   ///   - onStart: Called on the thread before it takes work: open here what belongs to the thread.
   ///   - onStop: Called on the thread when it takes no more work and has run or given up what it had: close it here.
   /// - Throws: ``ThreadError/cannotStart(thread:number:)``.
   public init(
-    name: String? = nil, configuration: Thread.Configuration = .init(), onStart: (@Sendable () -> Void)? = nil,
-    onStop: (@Sendable () -> Void)? = nil
+    name: String? = nil, configuration: Thread.Configuration = .init(), drainLimits: DrainLimits = .init(),
+    onStart: (@Sendable () -> Void)? = nil, onStop: (@Sendable () -> Void)? = nil
   ) throws(ThreadError) {
-    core = try ResidentCore.start(name: name, configuration: configuration, onStart: onStart, onStop: onStop)
+    core = try ResidentCore.start(
+      name: name, configuration: configuration, drainLimits: drainLimits, onStart: onStart, onStop: onStop)
     let (serial, task) = (core.asUnownedSerialExecutor(), UnownedTaskExecutor(ordinary: self))
     taskRunner.runs { job in job.runSynchronously(isolatedTo: serial, taskExecutor: task) }
   }
@@ -156,12 +158,17 @@ extension ResidentThread {
   /// | new work | accepted | refused | refused | refused |
   /// | a wait for new work on the thread itself | runs at once | runs at once | runs at once | – |
   /// | a wait for work that is cancelled | throws | throws | throws | throws |
-  /// | a job of an actor or a task | runs | runs | runs, before `onStop` | runs later, elsewhere |
+  /// | a job of an actor or a task | runs | runs, before `onStop` | runs, before `onStop` | runs later, elsewhere |
+  /// | the jobs that it leaves | run | run, within the limits | one more runs | run later, elsewhere |
+  /// | a block of the loop's own, posted before the stop | runs in its mode | runs, in order | is dropped | – |
+  /// | a block of the loop's own, posted later | – | is dropped | is dropped | is rejected |
   /// | `Thread.exit()` in work | finished; the rest is cancelled | the same | the same | – |
   /// | `join()`, `finished()` | wait | wait | wait | give the report |
   ///
-  /// A job that comes when the thread has closed is not lost: such jobs run one after the other, when the thread has
-  /// ended, on a thread made for them.
+  /// The limits are the ``DrainLimits`` that the thread was made with: 1000 rounds of jobs and a second, if nothing else was
+  /// said. A task that makes a few steps on the thread comes to its end there; one that goes on without end does not keep the
+  /// thread. The jobs that are left, and those that come when the thread has closed, are late and not lost: they run one
+  /// after the other when the thread has ended, on a queue of Dispatch's. The report counts them.
   ///
   /// - Returns: The state after it.
   @discardableResult
@@ -181,6 +188,8 @@ extension ResidentThread {
 
   /// Waits, without holding a thread, until this one has ended.
   ///
+  /// As ``join(timeout:)``: its loop has ended then, with the `cancel` call-outs of its sources, and what it held is released.
+  ///
   /// - Returns: What the thread has done with its work.
   public func finished() async -> StopReport {
     await withCheckedContinuation { continuation in core.whenFinished { continuation.resume(returning: $0) } }
@@ -189,27 +198,40 @@ extension ResidentThread {
 
 // One for all.
 extension ResidentThread {
-  private static let shared = ThreadLocked<[String: ResidentThread]>([:])
+  private typealias SharedThreads = ThreadLocked<[String: ResidentThread]>
+  private static let sharedThreads = PerProcess { SharedThreads([:]) }
 
-  /// The thread of a name that the whole process shares: made once, however many ask at once.
+  /// In a forked child: there are no threads of the parent's.
+  static func forgetParentsThreads() {
+    sharedThreads.forget()
+    OrphanedSleeps.forgetParents()
+  }
+
+  /// The thread of a name that the whole process shares; everybody who asks gets the same.
   ///
-  /// It stays until ``removeShared(_:)``. One that was stopped is replaced by a new one.
+  /// It is started by the first who asks, and stays until ``removeShared(_:)``. One that was stopped is replaced by a new one.
+  /// Nobody waits for another who asks: of several who find none at the same moment each starts a thread, and all but one of
+  /// these are stopped at once. Can be called from any thread, and in what is called when a thread is started.
   ///
   /// - Precondition: The system can make a thread.
   public static func shared(_ name: String = "default") -> ResidentThread {
+    let threads = sharedThreads.value
+    if let known = threads.withLock({ $0[name] }), known.state == .running { return known }
+    let made: ResidentThread
+    do {
+      made = try ResidentThread(name: name)
+    } catch {
+      fatalError("the shared resident thread \"\(name)\": \(error)")
+    }
     // The one that is replaced is released outside the lock.
-    let (thread, replaced) = shared.withLock { threads -> (ResidentThread, ResidentThread?) in
+    let (thread, replaced) = threads.withLock { threads -> (ResidentThread, ResidentThread?) in
       let earlier = threads[name]
-      if let earlier, earlier.state == .running { return (earlier, earlier) }
-      do {
-        let thread = try ResidentThread(name: name)
-        threads[name] = thread
-        return (thread, earlier)
-      } catch {
-        fatalError("the shared resident thread \"\(name)\": \(error)")
-      }
+      if let earlier, earlier.state == .running { return (earlier, nil) }
+      threads[name] = made
+      return (made, earlier)
     }
     withExtendedLifetime(replaced) {}
+    if thread !== made { made.stop(.immediately) }
     return thread
   }
 
@@ -220,7 +242,7 @@ extension ResidentThread {
   /// - Returns: The thread, if there was one.
   @discardableResult
   public static func removeShared(_ name: String = "default") -> ResidentThread? {
-    shared.withLock { $0.removeValue(forKey: name) }
+    sharedThreads.value.withLock { $0.removeValue(forKey: name) }
   }
 }
 

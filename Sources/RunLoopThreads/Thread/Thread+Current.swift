@@ -3,70 +3,86 @@ import Glibc
 import RunLoopCore
 import Synchronization
 
-// A thread's object hangs on the thread, in a thread-local slot, and ends in a thread-specific destructor.
+// A thread's object hangs on the thread, in a thread-local slot.
+//
+// A thread that was started here ends its object, and with it its loop, as its last step before any destructor of
+// thread-specific data. One that leaves by a bare `pthread_exit`, or was made by other means, has it ended by a destructor, in
+// the round in which loops end.
 extension Thread {
   /// The object of the calling thread, made now for a thread that was made by other means.
   ///
-  /// O(1), without a system call after the first request. The corresponding Foundation property is `current`.
+  /// In a destructor of thread-specific data that runs after the object has ended, it is one that has finished, and is kept
+  /// nowhere. The corresponding Foundation property is `current`.
   ///
-  /// In a destructor that runs after the thread's object has ended, it is one that has finished, and is kept nowhere.
+  /// - Complexity: O(1), without a system call after the first request.
   public class var current: Thread {
     guard let slot = crl_object_slot_get() else { return attachForeign() }
     return slot == endedMark ? Thread(endedThread: RunLoop.callingThreadID) : object(in: slot).takeUnretainedValue()
   }
 
-  private static func object(in slot: UnsafeMutableRawPointer) -> Unmanaged<Thread> { .fromOpaque(slot) }
+  static func object(in slot: UnsafeMutableRawPointer) -> Unmanaged<Thread> { .fromOpaque(slot) }
 
   /// What stands in the slot of a thread whose object has ended.
-  private static var endedMark: UnsafeMutableRawPointer {
+  static var endedMark: UnsafeMutableRawPointer {
     UnsafeMutableRawPointer(bitPattern: 1).unsafelyUnwrapped
   }
-
-  /// The object of the main thread, from any thread.
-  public class var main: Thread { mainObject }
-
-  /// The object of the main thread, from any thread.
-  public class var mainThread: Thread { mainObject }
-
-  private static let mainObject = Thread(foreign: getpid(), isMain: true, promise: LoopPromise(RunLoop.main))
 
   private static func attachForeign() -> Thread {
     if RunLoop.isMainThread {
       // The main thread's object outlives everything.
-      crl_object_slot_set(Unmanaged.passUnretained(mainObject).toOpaque())
-      return mainObject
+      let main = main
+      crl_object_slot_set(Unmanaged.passUnretained(main).toOpaque())
+      return main
     }
+    guard !RunLoop.callingThreadHasEnded else { return Thread(endedThread: RunLoop.callingThreadID) }
     let thread = Thread(
       foreign: RunLoop.callingThreadID, isMain: false, promise: LoopPromise(RunLoop.currentIfMade))
-    _ = Unmanaged.passRetained(thread)
+    thread.ending.round = RunLoop.nextRound
+    thread.ending.lastRound = RunLoop.lastRound
     attach(thread)
     return thread
   }
 
-  /// Hangs an object on the calling thread, which owns one reference to it from now on.
+  /// Hangs an object on the calling thread, which owns one reference to it from now on, and one to its end.
   static func attach(_ thread: Thread) {
-    crl_object_slot_set(Unmanaged.passUnretained(thread).toOpaque())
+    watchForks()
+    crl_object_slot_set(Unmanaged.passRetained(thread).toOpaque())
     thread.promise.install()
-    pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: 1))
+    pthread_setspecific(endKey, Unmanaged.passRetained(thread.ending).toOpaque())
   }
 
-  /// The round of thread-specific destructors in which the thread's object ends: with its loop, after other destructors.
-  private static let lastRound = 3
+  /// In a forked child: the calling thread, which is the only one, is its main thread and none of the parent's.
+  static func forgetParentsObject() {
+    crl_object_slot_set(nil)
+    pthread_setspecific(endKey, nil)
+  }
+
+  /// Ends the calling thread's object, if it has one that is to end with it, and lets go of it.
+  static func endCurrent() {
+    guard let slot = crl_object_slot_get(), slot != endedMark else { return }
+    let thread = object(in: slot)
+    guard !thread._withUnsafeGuaranteedRef({ $0.isMain }) else { return }
+    thread._withUnsafeGuaranteedRef { $0.endOnThread() }
+    crl_object_slot_set(endedMark)
+    thread.release()
+  }
 
   private static let endKey: pthread_key_t = {
     var key = pthread_key_t()
     let answer = pthread_key_create(&key) { value in
-      let round = Int(bitPattern: value)
-      if round < lastRound {
-        pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: round + 1))
-      } else if let slot = crl_object_slot_get(), slot != endedMark {
-        let thread = object(in: slot)
-        thread._withUnsafeGuaranteedRef { $0.endOnThread() }
-        crl_object_slot_set(endedMark)
-        thread.release()
+      guard let value else { return }
+      let end = Unmanaged<ThreadEnd>.fromOpaque(value)
+      let isLast = end._withUnsafeGuaranteedRef { end in
+        if end.round >= RunLoop.lastRound { endCurrent() }
+        guard end.round < end.lastRound else { return true }
+        end.round += 1
+        return false
       }
+      guard isLast else { return _ = pthread_setspecific(endKey, value) }
+      end._withUnsafeGuaranteedRef { $0.note() }
+      end.release()
     }
-    precondition(answer == 0, "no thread-specific key is left for the end of threads (error \(answer))")
+    guard answer == 0 else { fatalError("no thread-specific key is left for the end of threads (error \(answer))") }
     return key
   }()
 }

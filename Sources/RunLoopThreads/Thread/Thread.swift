@@ -25,19 +25,27 @@ open class Thread: @unchecked Sendable, Hashable {
   ///
   /// The thread's own.
   private var running: [PerformTask] = []
+  /// Whether the thread's end has been announced, which it is once, also if an observer of it leaves by ``exit()``.
+  ///
+  /// The thread's own.
+  private var hasAnnouncedEnd = false
   /// Where the thread's loop is to be found, by others too.
   let promise: LoopPromise
   /// Whom the thread waits for.
   let waiting = WaitRecord()
   /// The thread has finished.
   let ending = ThreadEnd()
-  private let isMain: Bool
+  /// Whether it is the main thread's object, whatever a subclass says.
+  let isMain: Bool
+  /// Whether the thread is one that ``start()`` makes, and not one that was made by other means.
+  let wasStartedHere: Bool
 
   /// Makes a thread that has not been started and runs ``main()``.
   public init() {
     lifecycle = ThreadLifecycle()
     promise = LoopPromise()
     isMain = false
+    wasStartedHere = true
   }
 
   /// Makes a thread that has not been started and runs a block.
@@ -47,6 +55,7 @@ open class Thread: @unchecked Sendable, Hashable {
     lifecycle = ThreadLifecycle()
     promise = LoopPromise()
     isMain = false
+    wasStartedHere = true
     body = BareBlock(block)
   }
 
@@ -64,6 +73,7 @@ open class Thread: @unchecked Sendable, Hashable {
     lifecycle = .foreign
     self.threadID = threadID
     self.isMain = isMain
+    self.wasStartedHere = false
     self.promise = promise
     settings.adopt(threadID)
   }
@@ -73,9 +83,16 @@ open class Thread: @unchecked Sendable, Hashable {
     lifecycle = .ended
     self.threadID = threadID
     isMain = false
+    wasStartedHere = false
     promise = LoopPromise()
     promise.end(onThread: false)
     ending.note()
+  }
+
+  /// What was given to a thread that has never been started ends with its object: blocks are dropped and counted, and items
+  /// leave the loop, with the call-outs that belong to that, on the thread that gives up the last reference.
+  deinit {
+    if hasNotStarted { finishWithoutThread() }
   }
 
   /// What the thread does, on it.
@@ -264,13 +281,16 @@ extension Thread {
       LoadHook.threadWillStart.call(self)
       // The thread owns one reference to its object from here to its last step.
       let own = Unmanaged.passRetained(self)
-      let answer = crl_thread_create(
-        stackSize == 0 ? 0 : max(stackSize, Thread.smallestStack), Thread.entry, own.toOpaque())
-      guard answer == 0 else {
+      do throws(SystemError) {
+        _ = try SystemCall.threadCreate.make {
+          crl_thread_create(
+            stackSize == 0 ? 0 : max(stackSize, Thread.smallestStack), Thread.entry, own.toOpaque())
+        }
+      } catch {
         lock.withLock { lifecycle.startFailed() }
         finishWithoutThread()
         own.release()
-        throw .cannotStart(thread: label, number: -answer)
+        throw .cannotStart(thread: label, number: error.number)
       }
     }
   }
@@ -281,8 +301,10 @@ extension Thread {
     guard let pointer else { return nil }
     let thread = Unmanaged<Thread>.fromOpaque(pointer)
     thread._withUnsafeGuaranteedRef { $0.beginOnThread() }
+    // The slot owns a reference from now on.
+    thread.release()
     thread._withUnsafeGuaranteedRef { $0.main() }
-    // The end comes from a thread-specific destructor, as it must for a thread that leaves by `exit()`.
+    Thread.endCurrent()
     return nil
   }
 
@@ -299,22 +321,46 @@ extension Thread {
   static func noteBegun(_ task: PerformTask) { current.running.append(task) }
   static func noteEnded(_ task: PerformTask) { current.running.removeAll { $0 === task } }
 
-  /// The last that happens on the thread: its hook runs, its loop ends, and whoever waits for its end goes on.
-  func endOnThread() {
+  /// The end of the thread, on it: its last work and its hook run, its loop ends, and what it holds is released.
+  ///
+  /// Whatever of a user's is called here may leave by ``exit()``, which calls this again: each step can be begun anew, or is
+  /// noted before it is made.
+  fileprivate func endOnThread(announces: Bool) {
     // What a thread that leaves by `exit()` was running never comes to its end.
     while let task = running.popLast() { task.abandon() }
     finishWork()
-    LoadHook.threadWillExit.call(self)
+    if announces, !hasAnnouncedEnd {
+      hasAnnouncedEnd = true
+      LoadHook.threadWillExit.call(self)
+    }
     promise.end(onThread: true)
-    // Released outside the lock, and before anybody goes on.
+    // Released outside the lock.
     _ = lock.withLock {
-      lifecycle.end()
+      if lifecycle.phase == .executing { lifecycle.end() }
       settings.end()
       defer { body = nil }
       return body
     }
     releaseAttachments()
+  }
+
+  /// The end of the thread, on it; others hear of it later.
+  func endOnThread() { endOnThread(announces: true) }
+
+  /// The end of the main thread, on it or, if the thread had left before, wherever its object was made.
+  func endMain(onThread: Bool) {
+    if onThread {
+      endOnThread(announces: false)
+    } else {
+      lock.withLock { lifecycle.end() }
+      promise.end(onThread: false)
+    }
     ending.note()
+  }
+
+  /// Why the thread, which has ended, takes no work.
+  final var endedError: ThreadError {
+    isMain && RunLoop.mainThreadHasLeft ? .mainThreadHasLeft : .finished(thread: label)
   }
 
   /// Releases what is attached, and what that attaches as it goes; what goes on for ever stays with the object.

@@ -2,18 +2,49 @@ import RunLoopCore
 import Synchronization
 
 /// The end of a thread, for those who wait for it.
-struct ThreadEnd: ~Copyable {
+///
+/// The thread itself keeps it until then, when its object may be gone.
+final class ThreadEnd: @unchecked Sendable {
+  // Sendable: the listeners are guarded by the lock.
+
   /// One once it has come.
   private let word = Atomic<UInt32>(0)
+  private let lock = Lock()
+  private var listeners: [@Sendable () -> Void] = []
+  // The rounds are the ending thread's own.
+
+  /// In which round of thread-specific destructors the thread is called next.
+  var round = 1
+  /// The round in which others hear of the end.
+  ///
+  /// It is the last that tools leave to a program: Core Foundation has given up its loop and its data of the thread. Of a
+  /// thread that was made by other means nobody knows how many rounds are left, and its end is noted with that of its object.
+  var lastRound = 3
 
   var hasCome: Bool { word.load(ordering: .acquiring) == 1 }
 
   /// Lets everybody who waits go on.
-  borrowing func note() {
+  func note() {
+    lock.lock()
     word.store(1, ordering: .releasing)
+    let listeners = listeners
+    self.listeners = []
+    lock.unlock()
     word.futexWake(.max)
+    for listener in listeners { listener() }
+  }
+
+  /// Calls `listener` when the end has come, on the ending thread in its last destructor, or now if it has come.
+  ///
+  /// On that thread Core Foundation can no longer be used: a listener calls no code of a user's.
+  func whenCome(_ listener: @escaping @Sendable () -> Void) {
+    lock.lock()
+    let hasCome = hasCome
+    if !hasCome { listeners.append(listener) }
+    lock.unlock()
+    if hasCome { listener() }
   }
 
   /// Sleeps until the end has come, or the deadline; it may return early.
-  borrowing func sleep(until deadline: Tick) { word.futexWait(while: 0, until: deadline) }
+  func sleep(until deadline: Tick) { word.futexWait(while: 0, until: deadline) }
 }

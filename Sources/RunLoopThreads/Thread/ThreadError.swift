@@ -1,3 +1,5 @@
+import RunLoopCore
+
 /// Why a thread did not do what it was asked to.
 public enum ThreadError: Error, Hashable, Sendable {
   /// The thread has not been started, so nothing can run on it.
@@ -8,6 +10,8 @@ public enum ThreadError: Error, Hashable, Sendable {
   case cancelledBeforeStart(thread: String)
   /// The thread has finished, so nothing can run on it any more.
   case finished(thread: String)
+  /// The main thread has left, as it does in a program with an `async` main, so nothing can run on it any more.
+  case mainThreadHasLeft
   /// The thread takes no more work: it has been told to stop.
   case stopping(thread: String)
   /// The system could not make the thread. `number` is the error that it gave, such as `EAGAIN`.
@@ -34,6 +38,7 @@ extension ThreadError: CustomStringConvertible {
     case .alreadyStarted(let thread): "\(thread) has been started before"
     case .cancelledBeforeStart(let thread): "\(thread) was cancelled before it was started"
     case .finished(let thread): "\(thread) has finished"
+    case .mainThreadHasLeft: "\(RunLoopError.mainThreadHasLeft)"
     case .stopping(let thread): "\(thread) takes no more work: it has been told to stop"
     case .cannotStart(let thread, let number): "\(thread) could not be made: \(errorText(number))"
     case .noModes: "there is no mode in which the work could run"

@@ -1,0 +1,49 @@
+import CRunLoopSystem
+import Synchronization
+
+// The process's first thread may leave long before the process ends: libdispatch gives it up in a program with an `async`
+// main. Its loop ends then, at once, as the thread never comes to the second round of destructors.
+extension RunLoop {
+  /// Whether the process's first thread has left, so that nothing can run on it any more.
+  ///
+  /// Any thread.
+  package static var mainThreadHasLeft: Bool { crl_main_thread_has_left() != 0 }
+
+  /// Sees to it that a main loop that has just been made ends with its thread, which may have left meanwhile.
+  static func watchMainThread(_ made: RunLoop) {
+    _ = crl_hook_exchange(CRL_HOOK_MAIN_LOOP_ENDS) { _ in RunLoop.endMain() }
+    if mainThreadHasLeft { made.endWithThread() }
+  }
+
+  /// The main thread's step before it leaves.
+  private static func endMain() {
+    detachCurrent()
+    mainIfMade?.endWithThread()
+    refuseCurrent()
+  }
+
+  /// Ends the loop; the main one only once, though its thread may be leaving while another makes it.
+  func endWithThread() {
+    guard self === RunLoop.mainIfMade else { return end() }
+    if !RunLoop.mainEndBegan.exchange(true, ordering: .acquiringAndReleasing) { end() }
+  }
+
+  private static let mainEndBegan = Atomic<Bool>(false)
+
+  static func forgetEndOfMain() { mainEndBegan.store(false, ordering: .relaxed) }
+
+  /// Whether the loop has ended because the process's first thread has left.
+  var isLeftMain: Bool { self === RunLoop.mainIfMade && RunLoop.mainThreadHasLeft }
+
+  /// Why a loop that has ended rejects what is given to it.
+  package var endedError: RunLoopError { isLeftMain ? .mainThreadHasLeft : .loopHasEnded }
+
+  /// The same, for the spellings that have no error: reported once.
+  func reportEnded() {
+    if isLeftMain {
+      Complaint.mainThreadHasLeft.report("\(RunLoopError.mainThreadHasLeft)")
+    } else {
+      Complaint.endedLoop.report("work for a run loop whose thread has ended: refused")
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import Dispatch
+import RunLoopCore
+import Synchronization
+
+/// The sleeps that have outlived the thread whose loop was to end them: one heap, and one thread that waits for the first.
+///
+/// The thread is made for the first sleep, and stays for as long as the process.
+final class OrphanedSleeps: Sendable {
+  static var shared: OrphanedSleeps { stored.value }
+  private static let stored = PerProcess { OrphanedSleeps() }
+
+  static func forgetParents() { stored.forget() }
+
+  private struct State {
+    var heap = SleepHeap()
+    var hasWaiter = false
+  }
+
+  private let state = ThreadLocked(State())
+  /// Changes with each sleep that is to end before all others.
+  private let changes = Atomic<UInt32>(0)
+
+  /// Calls `wake` at a time, on the waiting thread.
+  ///
+  /// If the system can make no thread, it is left to Dispatch. Can be called from any thread.
+  ///
+  /// - Complexity: O(log n) in the sleeps that wait.
+  func add(until deadline: Tick, _ wake: @escaping @Sendable () -> Void) {
+    let (isFirst, needsWaiter) = state.withLock { state -> (Bool, Bool) in
+      defer { state.hasWaiter = true }
+      return (state.heap.insert(wake, at: deadline), !state.hasWaiter)
+    }
+    if needsWaiter {
+      startWaiter()
+    } else if isFirst {
+      changes.wrappingAdd(1, ordering: .releasing)
+      changes.futexWake()
+    }
+  }
+
+  private func startWaiter() {
+    let waiter = Thread { [self] in wait() }
+    waiter.name = "sleeps"
+    waiter.start()
+    guard waiter.startError != nil else { return }
+    let left = state.withLock { state in
+      state.hasWaiter = false
+      return state.heap.removeAll()
+    }
+    for sleep in left { leaveToDispatch(sleep) }
+  }
+
+  private func leaveToDispatch(_ sleep: SleepHeap.Sleep) {
+    let (left, overflow) = sleep.deadline.nanoseconds.subtractingReportingOverflow(Tick.monotonicNow.nanoseconds)
+    guard !overflow, sleep.deadline != .never else { return DispatchQueue.global().async(execute: sleep.wake) }
+    DispatchQueue.global().asyncAfter(
+      deadline: .now() + .nanoseconds(Int(clamping: max(0, left))), execute: sleep.wake)
+  }
+
+  private func wait() -> Never {
+    while true {
+      let seen = changes.load(ordering: .acquiring)
+      let (due, next) = state.withLock { state in
+        (state.heap.takeDue(at: .monotonicNow), state.heap.first)
+      }
+      for wake in due { wake() }
+      if due.isEmpty { changes.futexWait(while: seen, until: next) }
+    }
+  }
+}
+
+/// A binary heap by deadline and, among equals, by insertion.
+struct SleepHeap {
+  struct Sleep {
+    let deadline: Tick
+    fileprivate let insertion: UInt64
+    let wake: @Sendable () -> Void
+
+    fileprivate func isBefore(_ other: Sleep) -> Bool {
+      deadline != other.deadline ? deadline < other.deadline : insertion < other.insertion
+    }
+  }
+
+  private var sleeps: [Sleep] = []
+  private var insertions: UInt64 = 0
+
+  /// When the first sleep ends, or ``Tick/never``.
+  var first: Tick { sleeps.first?.deadline ?? .never }
+
+  /// Inserts a sleep, and says whether it is the first to end now.
+  ///
+  /// - Complexity: O(log n).
+  mutating func insert(_ wake: @escaping @Sendable () -> Void, at deadline: Tick) -> Bool {
+    insertions += 1
+    sleeps.append(Sleep(deadline: deadline, insertion: insertions, wake: wake))
+    var position = sleeps.count - 1
+    while position > 0, sleeps[position].isBefore(sleeps[(position - 1) / 2]) {
+      sleeps.swapAt(position, (position - 1) / 2)
+      position = (position - 1) / 2
+    }
+    return position == 0
+  }
+
+  /// Takes the sleeps that are over, in order.
+  ///
+  /// - Complexity: O(log n) for each.
+  mutating func takeDue(at now: Tick) -> [@Sendable () -> Void] {
+    var due: [@Sendable () -> Void] = []
+    while let first = sleeps.first, first.deadline <= now {
+      due.append(first.wake)
+      removeFirst()
+    }
+    return due
+  }
+
+  /// Takes all sleeps, in no order.
+  mutating func removeAll() -> [Sleep] {
+    defer { sleeps = [] }
+    return sleeps
+  }
+
+  private mutating func removeFirst() {
+    sleeps.swapAt(0, sleeps.count - 1)
+    sleeps.removeLast()
+    var position = 0
+    while true {
+      var least = position
+      for child in [2 * position + 1, 2 * position + 2]
+      where child < sleeps.count && sleeps[child].isBefore(sleeps[least]) {
+        least = child
+      }
+      guard least != position else { return }
+      sleeps.swapAt(position, least)
+      position = least
+    }
+  }
+}

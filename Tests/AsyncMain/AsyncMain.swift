@@ -1,0 +1,89 @@
+import Glibc
+import RunLoopCore
+import RunLoopThreads
+
+// A program with an async main, whose first thread libdispatch gives up. It prints what the main thread's loop and object do
+// then, and ends with status 0.
+//
+//   async-main early | late | waiting
+//
+// early: loop and object are used before the thread has left. late: only after. waiting: somebody waits for the main thread
+// when it leaves.
+@main
+struct AsyncMain {
+  static func main() async {
+    switch CommandLine.arguments.dropFirst().first {
+    case "early":
+      let source = RunLoop.Source(cancel: { _, _ in say("cancel on main: \(isFirstThread)") }, perform: {})
+      RunLoop.main.add(source, forMode: .default)
+      RunLoop.main.perform { say("never") }
+      say("object: \(Thread.main.isExecuting)")
+      await mainThreadLeaves()
+      say("loop: \(RunLoop.main.hasEnded), dropped \(RunLoop.main.statistics.droppedBlocks)")
+      ask()
+    case "waiting":
+      let posted = Thread.main
+      let waiter = Thread {
+        do { try posted.performAndWait { say("never") } } catch { say("wait: \(error)") }
+        do { try posted.join() } catch { say("join: \(error)") }
+      }
+      waiter.start()
+      await mainThreadLeaves()
+      do { try waiter.join() } catch { say("\(error)") }
+    default:
+      await mainThreadLeaves()
+      ask()
+    }
+    exit(0)
+  }
+
+  static func ask() {
+    let isTaken = RunLoop.main.perform { say("never") }
+    let isAdded = RunLoop.main.add(RunLoop.Source {}, forMode: .default)
+    say("perform \(isTaken), add \(isAdded), ended \(RunLoop.main.hasEnded)")
+    do { try RunLoop.main.addCommonMode("mode") } catch { say("\(error == .mainThreadHasLeft)") }
+    let thread = Thread.main
+    say("finished \(thread.isFinished), main \(thread.isMainThread), loop \(thread.runLoop == nil)")
+    do { try thread.perform { say("never") } } catch { say("\(error)") }
+    do { try thread.perform(afterDelay: .zero) { say("never") } } catch { say("\(error == .mainThreadHasLeft)") }
+    do {
+      try thread.performAndWait { say("never") }
+    } catch {
+      say("\(error as? ThreadError == .mainThreadHasLeft)")
+    }
+    do { try thread.join() } catch { say("\(error)") }
+    say("joined")
+  }
+
+  /// Lets the program come to a thread of the pool, and waits until the first thread has been parked.
+  static func mainThreadLeaves() async {
+    await Task.yield()
+    while !isParked { await Task.yield() }
+  }
+
+  /// Whether the first thread sleeps in a destructor of libdispatch's, which it does not leave.
+  private static var isParked: Bool {
+    guard let file = fopen("/proc/self/task/\(getpid())/syscall", "r") else { return false }
+    defer { _ = fclose(file) }
+    var text: [CChar] = Array(repeating: 0, count: 64)
+    guard fgets(&text, 64, file) != nil else { return false }
+    // `rt_sigsuspend`, which has a number of its own on each architecture.
+    #if arch(x86_64)
+      return String(cString: text).hasPrefix("130 ")
+    #else
+      return String(cString: text).hasPrefix("133 ")
+    #endif
+  }
+}
+
+/// Whether the calling thread is the process's first.
+var isFirstThread: Bool {
+  guard let link = realpath("/proc/thread-self", nil) else { return false }
+  defer { free(link) }
+  return String(cString: link).hasSuffix("/task/\(getpid())")
+}
+
+func say(_ line: String) {
+  var line = line + "\n"
+  line.withUTF8 { _ = write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+}

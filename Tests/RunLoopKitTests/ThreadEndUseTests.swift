@@ -1,0 +1,20 @@
+import TestSupport
+import Testing
+
+@Suite("Foundation at the end of a thread", .timeLimit(.minutes(10)), .disabled(if: isSanitizedForThreads))
+struct ThreadEndUseTests {
+  // R115, M37
+  @Test("whatever a thread calls or releases at its end may use Foundation, on every kind of thread")
+  func everywhere() throws {
+    let list = try runProgram("thread-ends", ["list"]).output.split(separator: "\n")
+    let cases = list.map { $0.split(separator: "\t").map(String.init) }
+    #expect(cases.count >= 90 && cases.allSatisfy { $0.count == 2 }, "\(list)")
+    // Each is a process: the last line names the use in which it died.
+    for arguments in cases {
+      let (status, output) = try runProgram("thread-ends", arguments)
+      let lines = output.split(separator: "\n")
+      #expect(status == 0 && lines.last == "done", "\(arguments): \(status) at \(lines.last ?? "the start")")
+      #expect(lines.count == 23)
+    }
+  }
+}

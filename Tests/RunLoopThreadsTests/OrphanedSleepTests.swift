@@ -1,0 +1,117 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+@Suite("Sleeps that outlive their thread", .timeLimit(.minutes(5)))
+struct OrphanedSleepTests {
+  /// How many threads of the process wait for sleeps, each test in a process of its own.
+  private static var waiters: Int { System.threadNames.count { $0.hasPrefix("sleep") } }
+
+  @Test("however many there are, one thread waits for them")
+  func many() async {
+    await #expect(processExitsWith: .success) {
+      let thread = try ResidentThread()
+      let loop = thread.runLoop
+      let tasks = (0..<500).map { _ in
+        Task(executorPreference: thread) { try await Task.sleep(for: .seconds(1000)) }
+      }
+      waitUntil { loop.itemCounts.timers == 500 }
+      for task in tasks.prefix(250) { task.cancel() }
+      thread.stop()
+      try thread.join()
+      #expect(OrphanedSleepTests.waiters <= 1)
+      for task in tasks { task.cancel() }
+      for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+    }
+  }
+
+  @Test("a task that has outlived its thread sleeps on, without a thread for each sleep")
+  func surviving() async {
+    await #expect(processExitsWith: .success) {
+      let thread = try ResidentThread()
+      thread.stop()
+      try thread.join()
+      let refusals = thread.runLoop.statistics.refusals
+      let tasks = (0..<50).map { _ in
+        Task(executorPreference: thread) {
+          for _ in 0..<5 { try await Task.sleep(for: .microseconds(100)) }
+        }
+      }
+      for task in tasks { try await task.value }
+      #expect(OrphanedSleepTests.waiters == 1)
+      #expect(thread.runLoop.statistics.refusals == refusals, "the end of a thread is no mistake of a task's")
+      #expect(thread.counts.lateJobs >= 300)
+    }
+  }
+
+  @Test("they end at their time, the earliest first, also one that is added while another is waited for")
+  func order() {
+    let sleeps = OrphanedSleeps()
+    let log = Log()
+    let over = Latch()
+    let now = Tick.monotonicNow
+    sleeps.add(until: now + 40_000_000) {
+      log.write("3")
+      over.open()
+    }
+    sleeps.add(until: now + 20_000_000) { log.write("2") }
+    sleeps.add(until: .distantPast) { log.write("1") }
+    sleeps.add(until: .never) { log.write("never") }
+    over.wait()
+    #expect(Tick.monotonicNow >= now + 40_000_000)
+    #expect(log.text == "1 2 3")
+  }
+
+  #if DEBUG
+    @Test("if no thread can be made they end all the same, not early, and the next try makes one")
+    func noThread() {
+      let sleeps = OrphanedSleeps()
+      let plan = FaultPlan()
+      plan.plan(.threadCreate, .fails(EAGAIN))
+      let first = Latch()
+      let deadline = Tick.after(.milliseconds(5))
+      plan.rule { sleeps.add(until: deadline) { first.open() } }
+      #expect(plan.isUsedUp)
+      first.wait()
+      #expect(Tick.monotonicNow >= deadline)
+      let second = Latch()
+      sleeps.add(until: .distantPast) { second.open() }
+      second.wait()
+    }
+
+    @Test("a thread that cannot be made is an error, and its loop has ended")
+    func noThreadAtStart() {
+      let plan = FaultPlan()
+      plan.plan(.threadCreate, .fails(EAGAIN))
+      let thread = Thread {}
+      let error = ThreadError.cannotStart(thread: "a thread without a name", number: EAGAIN)
+      plan.rule { thread.start() }
+      #expect(thread.startError == error)
+      #expect(thread.isFinished && thread.runLoop == nil)
+    }
+  #endif
+
+  @Test("the heap gives each back once, by date and then by turn")
+  func heap() {
+    var random = SplitMix64(seed: 12)
+    for _ in 0..<50 {
+      var heap = SleepHeap()
+      let log = Log()
+      let dates = (0..<100).map { _ in Int64.random(in: 0..<20, using: &random) }
+      for (turn, date) in dates.enumerated() {
+        let isFirst = heap.insert({ log.write("\(date):\(turn)") }, at: Tick(nanoseconds: date))
+        #expect(isFirst == (date < dates[..<turn].min() ?? .max))
+      }
+      for now in 0..<20 {
+        for wake in heap.takeDue(at: Tick(nanoseconds: Int64(now))) { wake() }
+        #expect(heap.first > Tick(nanoseconds: Int64(now)))
+      }
+      let expected = dates.enumerated().sorted { ($0.element, $0.offset) < ($1.element, $1.offset) }
+      #expect(log.text == expected.map { "\($0.element):\($0.offset)" }.joined(separator: " "))
+      #expect(heap.first == .never && heap.removeAll().isEmpty)
+    }
+  }
+}

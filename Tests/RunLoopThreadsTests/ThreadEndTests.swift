@@ -1,0 +1,186 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+@Suite("What the end of a thread brings with it", .timeLimit(.minutes(5)))
+struct ThreadEndTests {
+  // R115
+  @Test("whoever awaits the end goes on after the cancel call-outs and the releases, as a join does")
+  func finished() async throws {
+    for _ in 0..<20 {
+      let log = Log()
+      let thread = try ResidentThread(onStop: { log.write("stop") })
+      let attached = thread.thread
+      let waiter = Task {
+        let report = await thread.finished()
+        log.write("finished")
+        return report
+      }
+      try thread.performAndWait {
+        let token = Token(log)
+        let source = RunLoop.Source(cancel: { _, _ in log.write("cancel") }, perform: { token.touch() })
+        RunLoop.current.add(source, forMode: .default)
+      }
+      _ = attached.attachment { Token { log.write("attachment") } }
+      // The task waits, or will wait: nothing else says so.
+      for _ in 0..<100 { await Task.yield() }
+      thread.stop(.immediately)
+      let report = await waiter.value
+      #expect(log.text == "stop cancel released attachment finished")
+      #expect(report == thread.counts)
+    }
+  }
+
+  // R115
+  @Test("a thread may leave by exit in what is called at its end, and the rest of the end comes all the same")
+  func exitAtEnd() throws {
+    let log = Log()
+    let thread = Thread {
+      for name in ["a", "b"] {
+        let source = RunLoop.Source(cancel: { _, _ in
+          log.write("cancel")
+          Thread.exit()
+        }) {}
+        RunLoop.current.add(source, forMode: RunLoop.Mode(rawValue: name))
+      }
+      RunLoop.current.perform(inModes: ["never"]) { log.write("ran") }
+    }
+    let loop = try #require(thread.runLoop)
+    _ = thread.attachment { Token { log.write("attachment") } }
+    thread.start()
+    try thread.join()
+    #expect(log.text == "cancel cancel attachment" && loop.hasEnded && loop.statistics.droppedBlocks == 1)
+    let resident = try ResidentThread(onStop: {
+      log.write("stop")
+      Thread.exit()
+    })
+    resident.stop()
+    try resident.join()
+    #expect(log.text == "cancel cancel attachment stop" && resident.state == .finished)
+  }
+
+  // R115, M14
+  @Test("the loop of a thread that is never started ends with the thread's object")
+  func neverStarted() throws {
+    let log = Log()
+    var thread: Thread? = Thread {}
+    let loop = try #require(thread?.runLoop)
+    let source = WeakBox(loop.keepAlive(.common))
+    let timer = WeakBox(loop.every(.seconds(1000)) { [token = Token(log)] _ in token.touch() })
+    loop.perform { [token = Token(log)] in token.touch() }
+    loop.perform(inModes: ["a", "b"]) { [token = Token(log)] in token.touch() }
+    let cancelling = RunLoop.Source(cancel: { loop, _ in log.write("cancel:\(loop.perform {})") }) {}
+    loop.add(cancelling, forMode: .default)
+    #expect(log.text == "")
+    thread = nil
+    #expect(log.text.contains("cancel:true") && log.text.split(separator: " ").count { $0 == "released" } == 3)
+    #expect(loop.hasEnded && loop.statistics.droppedBlocks == 3)
+    #expect(source.object == nil && timer.object == nil && cancelling.isValid)
+  }
+
+  // R115
+  @Test("of many threads that are never started nothing is left")
+  func manyNeverStarted() {
+    let releases = Counter()
+    for _ in 0..<1000 {
+      let loop = Thread {}.runLoop
+      #expect(loop == nil || loop?.hasEnded == true)
+      let thread = Thread {}
+      let token = Token { releases.add() }
+      let source = RunLoop.Source { token.touch() }
+      thread.runLoop?.add(source, forMode: .common)
+    }
+    #expect(releases.value == 1000)
+  }
+
+  // R113, M17
+  @Test("a forked child has thread objects of its own", .disabled(if: isSanitizedForThreads))
+  func forked() async {
+    await #expect(processExitsWith: .success) {
+      let ends = onNewThread {
+        let (parent, main) = (Thread.current, Thread.main)
+        let resident = ResidentThread.shared("shared")
+        return [
+          inForkedChild {
+            let current = Thread.current
+            guard current !== parent, current !== main, current === Thread.main else { return 1 }
+            guard current.isMainThread, current.isExecuting, Thread.isMainThread else { return 2 }
+            let log = Log()
+            do {
+              try current.perform { log.write("performed") }
+              guard RunLoop.current.run(mode: .default, for: .zero) != .stopped, log.text == "performed" else {
+                return 3
+              }
+              // What all of a process share is the child's own.
+              let shared = ResidentThread.shared("shared")
+              guard shared !== resident, try shared.performAndWait({ Thread.current === shared.thread }) else {
+                return 4
+              }
+              let thread = Thread { log.write("other") }
+              thread.start()
+              try thread.join()
+            } catch {
+              return 5
+            }
+            return log.text == "performed other" ? 0 : 6
+          },
+          // Before the child has asked, its thread leaves.
+          inForkedChild {
+            _ = startThread {
+              waitUntil { Thread.main.isFinished }
+              do { try Thread.main.perform {} } catch { _exit(error as? ThreadError == .mainThreadHasLeft ? 0 : 7) }
+              _exit(8)
+            }
+            pthread_exit(nil)
+          },
+        ]
+      }
+      #expect(ends == [.exited(0), .exited(0)], "\(ends)")
+    }
+  }
+}
+
+@Suite("Programs with an async main", .timeLimit(.minutes(5)), .disabled(if: isSanitizedForThreads))
+struct AsyncMainTests {
+  private static let reason = """
+    the main thread has left, as in every program with an `async` main, and nothing can run on it: give the program a `main` \
+    that is not `async`, and call `MainLoop.run` in it
+    """
+  private static let answers = """
+    perform false, add false, ended true
+    true
+    finished true, main true, loop true
+    \(reason)
+    true
+    true
+    joined
+
+    """
+
+  // M14, M21
+  @Test("loop and object of the main thread reject what they are given once it has left")
+  func late() throws {
+    let (status, output) = try runProgram("async-main", ["late"])
+    #expect(status == 0 && output == Self.answers, "\(status) \(output)")
+  }
+
+  // R115, M14
+  @Test("a main loop that was used before ends on its thread, which is leaving")
+  func early() throws {
+    let (status, output) = try runProgram("async-main", ["early"])
+    let begin = "object: true\ncancel on main: true\nloop: true, dropped 1\n"
+    #expect(status == 0 && output == begin + Self.answers, "\(status) \(output)")
+  }
+
+  // M14
+  @Test("nobody waits for a main thread that has left")
+  func waiting() throws {
+    let (status, output) = try runProgram("async-main", ["waiting"])
+    // The work may have been accepted before.
+    let possible = [Self.reason, "the main thread ended before the work had run"].map { "wait: \($0)\n" }
+    #expect(status == 0 && possible.contains(output), "\(status) \(output)")
+  }
+}

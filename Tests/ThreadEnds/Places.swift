@@ -1,0 +1,86 @@
+import Foundation
+import RunLoopKit
+
+import class Foundation.NotificationCenter
+import class RunLoopCore.Port
+import class RunLoopCore.RunLoop
+import class RunLoopCore.Timer
+import class RunLoopThreads.Thread
+
+/// Where our code calls a user's at the end of a thread.
+struct Place: Sendable {
+  let name: String
+  /// Has the use made there; on the thread, before its end.
+  let prepare: @Sendable (_ use: @escaping @Sendable () -> Void) -> Void
+
+  private init(_ name: String, _ prepare: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void) {
+    self.name = name
+    self.prepare = prepare
+  }
+
+  static let all = [
+    Place("cancel") { use in
+      RunLoop.current.add(RunLoop.Source(cancel: { _, _ in use() }, perform: {}), forMode: .default)
+    },
+    Place("source") { use in
+      let witness = Witness(use)
+      RunLoop.current.add(RunLoop.Source { witness.touch() }, forMode: .common)
+    },
+    Place("timer") { use in
+      let witness = Witness(use)
+      RunLoop.current.add(Timer(timeInterval: 1000, repeats: true) { _ in witness.touch() }, forMode: .common)
+    },
+    Place("observer") { use in
+      let witness = Witness(use)
+      RunLoop.current.add(RunLoop.Observer(activities: .exit) { _, _ in witness.touch() }, forMode: "none")
+    },
+    Place("port") { use in
+      let witness = Witness(use)
+      RunLoop.current.add(Port { _, _ in witness.touch() }, forMode: .default)
+    },
+    Place("descriptor") { use in
+      let witness = Witness(use)
+      let pipe = Pipe()
+      let source = RunLoop.DescriptorSource(descriptor: pipe.fileHandleForReading.fileDescriptor, events: .readable) {
+        _, _ in
+        withExtendedLifetime(pipe) { witness.touch() }
+      }
+      try? RunLoop.current.add(source, forMode: .default)
+    },
+    Place("block") { use in
+      let witness = Witness(use)
+      RunLoop.current.perform(inModes: ["none"]) { witness.touch() }
+    },
+    Place("perform") { use in
+      let witness = Witness(use)
+      _ = try? Thread.current.perform(inModes: ["none"]) { witness.touch() }
+    },
+    Place("delayed perform") { use in
+      let witness = Witness(use)
+      _ = try? Thread.current.perform(afterDelay: .seconds(1000)) { witness.touch() }
+    },
+    Place("threadDictionary") { use in Thread.current.threadDictionary["witness"] = Witness(use) },
+    Place("will exit") { use in
+      let thread = Thread.current
+      let center = NotificationCenter.default
+      let observer = Kept<(any NSObjectProtocol)?>(nil)
+      observer.value = center.addObserver(forName: .NSThreadWillExit, object: thread, queue: nil) { _ in
+        use()
+        if let known = observer.value { center.removeObserver(known) }
+        observer.value = nil
+      }
+    },
+    Place("notification") { use in
+      let notification = Notification(name: Notification.Name("none"), object: Witness(use))
+      NotificationQueue.default.enqueue(notification, postingStyle: .asap)
+    },
+  ]
+}
+
+/// A variable of one thread's.
+final class Kept<Value>: @unchecked Sendable {
+  // Sendable: one thread uses it after the other.
+  var value: Value
+
+  init(_ value: Value) { self.value = value }
+}
