@@ -65,13 +65,14 @@ struct AsyncMain {
   private static var isParked: Bool {
     guard let file = fopen("/proc/self/task/\(getpid())/syscall", "r") else { return false }
     defer { _ = fclose(file) }
-    var text: [CChar] = Array(repeating: 0, count: 64)
-    guard fgets(&text, 64, file) != nil else { return false }
+    var line: [CChar] = Array(repeating: 0, count: 64)
+    guard fgets(&line, 64, file) != nil else { return false }
+    let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     // `rt_sigsuspend`, which has a number of its own on each architecture.
     #if arch(x86_64)
-      return String(cString: text).hasPrefix("130 ")
+      return text.hasPrefix("130 ")
     #else
-      return String(cString: text).hasPrefix("133 ")
+      return text.hasPrefix("133 ")
     #endif
   }
 }

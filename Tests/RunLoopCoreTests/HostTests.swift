@@ -82,8 +82,8 @@ struct HostTests {
     }
   }
 
-  // R28c
-  @Test("the last item that leaves in a run within the wait is not noticed until something wakes the loop")
+  // R28, R29
+  @Test("the last item that leaves in a call-out of the host ends the run, as it would at the end of a pass")
   func lastItemGoesDuringTheWait() {
     let log = hosted { loop, host, log in
       let source = loop.keepAlive()
@@ -94,7 +94,7 @@ struct HostTests {
       }
       loop.run(log, for: .seconds(30))
     }
-    #expect(log == "timedOut finished asleep stopped")
+    #expect(log == "timedOut finished woken finished")
   }
 
   // R5, M3
