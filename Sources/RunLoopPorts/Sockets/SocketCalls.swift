@@ -17,15 +17,18 @@ extension OwnedDescriptor {
     _ = try SystemCall.listen.make { crl_socket_listen(number, Int32(clamping: backlog)) }
   }
 
-  /// Begins to connect.
+  /// Begins to connect; false if the queue of a Unix socket that listens has no room, so that it has to be tried again.
   ///
   /// An interrupted connect goes on as one that is in progress does.
-  func connect(_ address: SocketAddress) throws(SystemError) {
+  func connect(_ address: SocketAddress) throws(SystemError) -> Bool {
     do {
       _ = try SystemCall.connect.make { address.withBytes { crl_socket_connect(number, $0, $1) } }
     } catch {
+      // For an address with a port it says that there is no port left on this side.
+      if error.number == EAGAIN, address.family == .unix { return false }
       guard error.number == EINPROGRESS || error.number == EINTR else { throw error }
     }
+    return true
   }
 
   func accept() throws(SystemError) -> OwnedDescriptor {
@@ -82,10 +85,15 @@ extension OwnedDescriptor {
 }
 
 extension SystemCall {
-  /// Sees whether a descriptor is a connected socket.
+  /// Sees whether a descriptor is a connected stream socket.
   static func requireConnected(_ descriptor: Int32) throws(SystemError) {
     var name: [UInt8] = [0, 0]
     _ = try SystemCall.peerName.make { crl_socket_peer(descriptor, &name, UInt32(name.count)) }
+    let type = try SystemCall.socketOptionRead.make { crl_socket_type(descriptor) }
+    // Messages would be cut and lost: a socket of them has a type of its own.
+    guard type == crl_socket_type_stream else {
+      throw SystemError(call: SystemCall.socketOptionRead.rawValue, number: EPROTOTYPE)
+    }
   }
 }
 
@@ -97,14 +105,5 @@ extension OwnedDescriptor {
 
   func setIPv6Only(_ isOn: Bool) throws(SystemError) {
     _ = try SystemCall.socketOption.make { crl_socket_ipv6_only(number, isOn ? 1 : 0) }
-  }
-}
-
-extension SocketAddress {
-  /// Removes the file of a Unix address, if it has one.
-  func removeFile() {
-    guard let path else { return }
-    // Nobody can be told; a file that is left says so to the next who listens there.
-    _ = try? SystemCall.unlink.make { unlink(path) < 0 ? -errno : 0 }
   }
 }
