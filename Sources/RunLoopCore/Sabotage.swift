@@ -29,6 +29,7 @@ package struct Sabotage: OptionSet, Sendable {
   package static let mainQueueIgnored = Sabotage(rawValue: 1 << 17)
   package static let loopsOutliveThreads = Sabotage(rawValue: 1 << 18)
   package static let otherLoopsGiven = Sabotage(rawValue: 1 << 19)
+  package static let handOffsAreBlocks = Sabotage(rawValue: 1 << 22)
 
   // What is done to a thread and not to its loop, by the laboratory's bench.
 

@@ -94,7 +94,10 @@ struct FoundationRunTests {
       let idle = loop.keepAlive()
       time.at(.seconds(600_000_000)) { loop.stop() }
       log.write("\(loop.run(mode: .default, before: date)) \(time.milliseconds)")
-      time.at(.seconds(1_300_000_000)) { idle.invalidate() }
+      time.at(.seconds(1_300_000_000)) {
+        idle.invalidate()
+        loop.wakeUp()
+      }
       loop.run(until: date)
       log.write("\(time.milliseconds)")
       return log.text
@@ -131,7 +134,11 @@ struct FoundationRunTests {
       loop.after(.milliseconds(15)) { _ in log.write(loop.currentMode?.rawValue ?? "none") }
       loop.run(until: .virtual(20))
       time.stamp(log, "@")
-      time.at(.milliseconds(30)) { source.invalidate() }
+      time.at(.milliseconds(30)) {
+        source.invalidate()
+        // Nobody is woken by a removal.
+        loop.wakeUp()
+      }
       loop.run(until: .virtual(50))
       time.stamp(log, "@")
       return log.text

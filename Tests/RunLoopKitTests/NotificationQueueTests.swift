@@ -95,7 +95,7 @@ struct NotificationQueueTests {
     #expect(text == "E BT BS X soon timedOut")
   }
 
-  @Test("a run that a block ends posts at its exit, and nothing for an idle loop: it is about to end")
+  @Test("a run that only a block kept is idle once the block has run")
   func blockOnly() {
     let text = journal { rig in
       rig.observeStages()
@@ -105,10 +105,10 @@ struct NotificationQueueTests {
       }
       rig.run()
     }
-    #expect(text == "E BT BS X soon finished")
+    #expect(text == "E BT BS BW soon idle AW X timedOut")
   }
 
-  @Test("a loop that never waits posts what was queued before the pass that is over")
+  @Test("a loop that never sleeps posts before the waits that it does not make")
   func busy() {
     let text = journal { rig in
       rig.observeStages()
@@ -120,7 +120,7 @@ struct NotificationQueueTests {
       rig.loop.perform { work(1) }
       rig.run()
     }
-    #expect(text == "E BT BS B B BT BS B B BT a BS B B X finished")
+    #expect(text == "E BT BS B BW a AW B BT BS B BW AW B BT BS B BW AW B X finished")
   }
 
   @Test("a source that is always signalled does not starve the queue")

@@ -70,7 +70,10 @@ struct TimerReleaseTests {
         }
         return Timer.scheduledTimer(withTimeInterval: 0.005, userInfo: carried, repeats: true) { _ in }
       }()
-      time.at(.milliseconds(3)) { timer.value?.invalidate() }
+      time.at(.milliseconds(3)) {
+        timer.value?.invalidate()
+        loop.wakeUp()
+      }
       log.write("\(loop.run(mode: .default, before: .distantFuture))")
       return log.text
     }

@@ -28,7 +28,11 @@ struct TimerThreadsTests {
               default: (timer.userInfo as? Token)?.touch()
               }
             }
-            if number == round % 3 { timer.invalidate() }
+            if number == round % 3 {
+              timer.invalidate()
+              // Nobody is woken by a removal.
+              loop.wakeUp()
+            }
           }
         }
         loop.run(until: .distantFuture)

@@ -58,7 +58,11 @@ struct CommandTests {
     let heads = session.printed.split(separator: "\n").filter { $0.hasPrefix("D") }.map { String($0.prefix(2)) }
     #expect(heads == ["D9", "D4"])
     #expect(
-      session.printed.hasSuffix("2 of 2 experiments hold; the documents' claims: 1 confirmed, 1 corrected, 0 refuted."))
+      session.printed.hasSuffix(
+        """
+        2 of 2 experiments hold.
+        The articles' claims about Apple's loop: 1 confirmed, 1 corrected, 0 refuted; otherwise here: 1.
+        """))
   }
 
   @Test("the list names every experiment and runs none")
@@ -67,8 +71,8 @@ struct CommandTests {
     #expect(session.status == .success)
     let lines = session.printed.split(separator: "\n")
     #expect(lines.map { String($0.prefix { $0 != " " }) } == Catalog.ids)
-    #expect(lines.first == "A1   A one-shot thread in a local variable (000, 002)")
-    #expect(runloop("lab", "--list", "d16").printed == "D16  A timer that is not added (003)")
+    #expect(lines.first == "A1   A one-shot thread in a local variable (Xiong, Yongzhen)")
+    #expect(runloop("lab", "--list", "d16").printed == "D16  A timer that is not added (Xilankong)")
   }
 
   @Test("the log is printed on request only")
@@ -89,7 +93,8 @@ struct CommandTests {
     #expect(session.printed.contains("holds     no: the verdict is not supported by what was observed"))
     #expect(
       session.printed.contains(
-        "1 of 2 experiments hold; these do not: D2; the documents' claims: 1 confirmed, 0 corrected"))
+        "1 of 2 experiments hold; these do not: D2.\nThe articles' claims about Apple's loop: 1 confirmed, 0 corrected")
+    )
     #expect(lab(sabotage: .stopIgnored, "--json", "D2").status == .failure)
   }
 

@@ -23,7 +23,11 @@ final class MainThreadTests: XCTestCase {
     for id in Catalog.ids { XCTAssertTrue("\n\(printed)".contains("\n\(id)  "), id) }
     XCTAssertTrue(
       printed.hasSuffix(
-        "\n42 of 42 experiments hold; the documents' claims: 19 confirmed, 18 corrected, 5 refuted."), printed)
+        """
+
+        42 of 42 experiments hold.
+        The articles' claims about Apple's loop: 27 confirmed, 10 corrected, 5 refuted; otherwise here: 11.
+        """), printed)
   }
 
   func testNoLineOfAReportIsWiderThanAHundredColumns() {
@@ -36,7 +40,16 @@ final class MainThreadTests: XCTestCase {
     XCTAssertEqual(objects.compactMap { $0["id"] as? String }, Catalog.ids)
     for object in objects {
       XCTAssertEqual(
-        object.keys.sorted(), ["claim", "holds", "id", "observed", "seconds", "title", "verdict"])
+        object.keys.sorted(),
+        [
+          "articles", "claim", "correction", "difference", "differences", "documents", "evidence", "holds", "id",
+          "observed", "seconds", "title", "verdict",
+        ])
+      let articles = try XCTUnwrap(object["articles"] as? [[String: String]])
+      XCTAssertEqual(articles.compactMap { $0["document"] }, object["documents"] as? [String])
+      XCTAssertTrue(articles.allSatisfy { $0["author"]?.isEmpty == false && $0["title"]?.isEmpty == false })
+      XCTAssertEqual(object["correction"] is NSNull, object["verdict"] as? String == "confirmed")
+      XCTAssertNotEqual(object["evidence"] as? String, "")
       XCTAssertNotEqual(object["title"] as? String, "")
       XCTAssertNotEqual(object["claim"] as? String, "")
       XCTAssertFalse(try XCTUnwrap(object["observed"] as? String).isEmpty)

@@ -14,6 +14,7 @@ extension RunLoop {
   ///
   /// - Returns: False if the work was rejected and released: the list is empty, or the loop's thread has ended.
   package func handOff(inModes modes: [Mode], block: @escaping @Sendable () -> Void) -> Bool {
+    if sabotage.contains(.handOffsAreBlocks) { return perform(inModes: modes, block: block) }
     table.checkFork()
     let handOff: HandOff
     switch modes {

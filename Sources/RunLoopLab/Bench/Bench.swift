@@ -5,7 +5,7 @@ import RunLoopCore
 struct Bench: Sendable {
   /// How the loops are broken on purpose; honest loops have none.
   let sabotage: Sabotage
-  /// What the experiment says while it runs, as the documents' programs print theirs.
+  /// What the experiment says while it runs, as the articles' programs print theirs.
   let log = Record()
   /// Where threads wait for each other.
   ///

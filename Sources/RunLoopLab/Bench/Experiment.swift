@@ -1,4 +1,4 @@
-/// One claim of the source documents, and a small program that puts it to the test on the real run loop.
+/// One claim of the articles, and a small program that puts it to the test on the real run loop.
 ///
 /// To add one: write a value of this protocol in `Experiments/`, enter it in ``Catalog``, and name in the tests the ways of
 /// breaking a loop that must make it fail.
@@ -7,12 +7,18 @@ protocol Experiment: Sendable {
   var id: String { get }
   /// What the experiment is about, in a few words.
   var title: String { get }
-  /// The numbers of the documents that make the claim.
-  var documents: [String] { get }
-  /// What the documents say.
+  /// The articles that make the claim.
+  var articles: [Article] { get }
+  /// What the articles say.
   var claim: String { get }
-  /// What is to be thought of the claim, if the experiment holds.
+  /// Whether the claim is right about Apple's loop.
+  ///
+  /// An article is never called wrong for what only ours does otherwise: that is the ``difference``.
   var verdict: Verdict { get }
+  /// What the verdict rests on: a rule of Core Foundation, or what an article prints.
+  var evidence: String { get }
+  /// What is otherwise here, as the experiment shows.
+  var difference: Difference { get }
   /// Whether the experiment is about the main loop, and so can only be run on the main thread.
   var needsMainThread: Bool { get }
   /// Whether it looks at dispatch's own workers, which nobody else must have used before.
@@ -23,14 +29,16 @@ protocol Experiment: Sendable {
 }
 
 extension Experiment {
+  /// Most experiments show the same here as on Apple's systems.
+  var difference: Difference { .nothing }
   /// Most experiments make their own loops and can be run anywhere.
   var needsMainThread: Bool { false }
   var needsFreshWorkers: Bool { false }
 }
 
-/// What is to be thought of a claim of the documents.
+/// Whether a claim of the articles is right about Apple's loop.
 enum Verdict: Sendable, Hashable {
-  /// The loop does what the documents say.
+  /// Apple's loop does what the articles say.
   case confirmed
   /// The claim is right in part; the text says what is right instead.
   case corrected(String)

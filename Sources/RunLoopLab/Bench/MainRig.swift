@@ -23,7 +23,7 @@ struct MainRig: Sendable {
     self.log = log
   }
 
-  /// The calling thread, as the documents tell threads apart.
+  /// The calling thread, as the articles tell threads apart.
   var thread: String { pthread_equal(pthread_self(), mainThread) != 0 ? "the main thread" : "another thread" }
 
   /// Runs the loop in the default mode until it has handled one source; what ended the run.

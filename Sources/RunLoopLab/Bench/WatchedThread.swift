@@ -4,7 +4,7 @@ import Synchronization
 
 /// A thread with instruments: what its body does and what becomes of its object is noted.
 ///
-/// It is what the documents call `MyThread` or `YZThread`, a subclass that says when it is deallocated.
+/// It is what the articles call `MyThread` or `YZThread`, a subclass that says when it is deallocated.
 final class WatchedThread: Thread, @unchecked Sendable {
   // Sendable: the only variable is constant.
   let watch: Watch
@@ -31,7 +31,7 @@ final class WatchedThread: Thread, @unchecked Sendable {
     watch.noteRelease()
   }
 
-  /// What the documents print of a thread.
+  /// What the articles print of a thread.
   var flags: String { "isExecuting = \(isExecuting ? 1 : 0), isFinished = \(isFinished ? 1 : 0)" }
 
   /// Waits until the thread's body has returned and the thread has finished; what it then is.
@@ -155,8 +155,8 @@ extension Watch {
   /// Stops the thread's loop, on the calling thread.
   func stopLoop() { state.withLock { $0.loop }?.stop() }
 
-  /// Wakes the thread's loop.
-  func wakeUp() { state.withLock { $0.loop }?.wakeUp() }
+  /// Posts a block to the thread's loop.
+  func perform(_ block: @escaping @Sendable () -> Void) { _ = state.withLock { $0.loop }?.perform(block) }
 
   /// Writes a line about the thread into the experiment's log.
   func say(_ line: String) { bench.log.write("\(name): \(line)") }

@@ -9,18 +9,20 @@ struct LabCommand: Sendable {
   static let usage = """
     usage: runloop lab [--list] [--verbose | --json] [experiment ...]
 
-    Runs experiments that put the claims of the source documents to the test on real run loops and
+    Runs experiments that put the claims of five articles to the test on real run loops and
     threads, many on virtual time: all of them, or the ones named, as in "runloop lab B7 D9".
 
       --list      names the experiments and runs none
       --verbose   prints what each experiment says while it runs
-      --json      prints one array of objects: id, title, claim, observed, verdict, holds, seconds
+      --json      prints one array of objects: id, title, claim, observed, verdict, correction,
+                  evidence, differences, difference, documents, articles, holds, seconds
                   (with --verbose, the logs go to the standard error)
       --help      prints this
 
-    The verdict is on the document: confirmed, corrected or refuted. An experiment holds if the loop
-    did exactly what the verdict says. Exit status: 0 if every experiment that ran holds, 1 if one
-    does not, 2 for arguments that make no sense.
+    The verdict is about Apple's loop: confirmed, corrected or refuted, with its evidence. What is
+    otherwise here stands apart from it, with the number of the difference. An experiment holds if
+    the loop did exactly what it requires. Exit status: 0 if every experiment that ran holds, 1 if
+    one does not, 2 for arguments that make no sense.
     """
 
   /// Runs the command with the arguments that follow `lab`.
@@ -62,6 +64,6 @@ struct LabCommand: Sendable {
 
   private func listing(_ experiment: any Experiment) -> String {
     let id = experiment.id + String(repeating: " ", count: max(1, 5 - experiment.id.count))
-    return "\(id)\(experiment.title) (\(experiment.documents.joined(separator: ", ")))"
+    return "\(id)\(experiment.title) (\(authors(of: experiment.articles)))"
   }
 }

@@ -3,7 +3,7 @@ package enum RunLoopCommand {
   static let usage = """
     usage: runloop <command> [arguments]
 
-      lab     puts the claims of the source documents to the test on the real run loop
+      lab     puts the claims of five articles to the test on the real run loop
 
     "runloop <command> --help" says more.
     """

@@ -2,13 +2,13 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-/// The resident thread of the documents, line by line: `MJPermenantThread` of 002, and in the variant with a flag also the
-/// thread of 001.
+/// The resident thread of the articles, line by line: `MJPermenantThread` of Yongzhen, and in the variant with a flag also the
+/// thread of Qiu.
 ///
 /// It has the faults that it has there. Nothing of it hangs for ever: a wait ends when nobody is left who could end it, and the
 /// bench can end the thread.
 final class PermanentThread: Sendable {
-  /// How the documents keep the thread.
+  /// How the articles keep the thread.
   enum Variant: Sendable, CaseIterable {
     /// A loop around `runMode:beforeDate:` that looks at a flag, through a weak reference.
     case flag

@@ -5,12 +5,16 @@ import RunLoopThreads
 struct OneShotThread: Experiment {
   let id = "A1"
   let title = "A one-shot thread in a local variable"
-  let documents = ["000", "002"]
+  let articles: [Article] = [.xiong, .yongzhen]
   let claim = """
     A thread that is made in the usual way runs its task once. When the task is done, the thread's object is released at \
     once, and nobody can find it any more.
     """
   let verdict = Verdict.confirmed
+  let evidence = """
+    Foundation: the running thread holds its object, and lets it go at its end; the log of the article shows the \
+    same.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {
@@ -24,7 +28,7 @@ struct OneShotThread: Experiment {
     }
   }
 
-  /// Starts a thread as document 000 does when the screen is touched.
+  /// Starts a thread as Xiong does when the screen is touched.
   private func touchesBegan(_ bench: Bench) -> Watch {
     let thread = WatchedThread(on: bench) { watch in watch.events.write("doWork") }
     thread.start()

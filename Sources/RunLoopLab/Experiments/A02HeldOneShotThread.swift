@@ -5,15 +5,21 @@ import RunLoopThreads
 struct HeldOneShotThread: Experiment {
   let id = "A2"
   let title = "A one-shot thread that is held"
-  let documents = ["000"]
+  let articles: [Article] = [.xiong]
   let claim = """
     Holding a one-shot thread keeps its object, but the thread is finished and answers nothing any more: what is performed on \
     it does not run, and the program crashes if that is waited for.
     """
-  let verdict = Verdict.corrected(
+  let verdict = Verdict.confirmed
+  let evidence = """
+    The code of the article, which says of the wait that it crashes. Foundation: a thread that has ended runs \
+    nothing.
     """
-    The thread is finished and runs nothing any more, as claimed. But it answers: whatever is performed on it is refused at \
-    once, with an error that says why, and so is waiting for it. Nothing crashes.
+  let difference = Difference.numbered(
+    ["M14", "M21"],
+    """
+    Whatever is performed on the thread is rejected at once with an error that says why, and so is a wait for \
+    it. Nothing crashes.
     """)
 
   func run(on bench: Bench) -> Outcome {

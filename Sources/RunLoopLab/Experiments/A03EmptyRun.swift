@@ -5,11 +5,14 @@ import RunLoopThreads
 struct EmptyRun: Experiment {
   let id = "A3"
   let title = "A run of a loop with nothing in it"
-  let documents = ["000", "001"]
+  let articles: [Article] = [.xiong, .qiu]
   let claim = """
     Running a loop to which no source was added returns at once. The line after it is executed, and the thread finishes.
     """
   let verdict = Verdict.confirmed
+  let evidence = """
+    R24 of Core Foundation: a run of an empty mode is finished at once. R122 of Foundation: run() returns then.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {

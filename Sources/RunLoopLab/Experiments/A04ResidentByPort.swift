@@ -5,12 +5,16 @@ import RunLoopThreads
 struct ResidentByPort: Experiment {
   let id = "A4"
   let title = "A thread that a port keeps alive"
-  let documents = ["000", "001", "002", "003", "004"]
+  let articles: [Article] = [.xiong, .qiu, .yongzhen, .xilankong, .ren]
   let claim = """
     With a port added to its loop before, run() does not return. The thread stays executing and takes tasks for ever, as \
     AFNetworking's networkRequestThread does.
     """
   let verdict = Verdict.confirmed
+  let evidence = """
+    R25 and R26 of Core Foundation: a port keeps its mode alive, also if nobody sends to it. R122 of Foundation: \
+    run() begins the next run.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {

@@ -5,9 +5,17 @@ import RunLoopThreads
 struct PortBeforeRun: Experiment {
   let id = "A5"
   let title = "The port must be added before the run"
-  let documents = ["000", "003", "004"]
+  let articles: [Article] = [.xiong, .xilankong, .ren]
   let claim = "A loop has to be given a source before it is run; otherwise the run does not begin at all."
   let verdict = Verdict.confirmed
+  let evidence = """
+    R24 of Core Foundation: a run of an empty mode is finished at once.
+    """
+  let difference = Difference.numbered(
+    ["M21"],
+    """
+    A task for the thread that has ended is rejected with an error.
+    """)
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {

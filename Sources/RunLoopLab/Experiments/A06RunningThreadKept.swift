@@ -5,9 +5,12 @@ import RunLoopThreads
 struct RunningThreadKept: Experiment {
   let id = "A6"
   let title = "A local thread whose loop runs"
-  let documents = ["000", "002"]
+  let articles: [Article] = [.xiong, .yongzhen]
   let claim = "A thread that runs its loop is not released, also if its object was in a local variable only."
   let verdict = Verdict.confirmed
+  let evidence = """
+    Foundation: the running thread holds its object.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {

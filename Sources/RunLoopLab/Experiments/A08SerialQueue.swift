@@ -6,7 +6,7 @@ import RunLoopThreads
 struct SerialQueue: Experiment {
   let id = "A8"
   let title = "A serial queue instead of a thread"
-  let documents = ["000"]
+  let articles: [Article] = [.xiong]
   let claim = """
     A serial dispatch queue that is held as a singleton goes on answering, on a thread that is executing each time, just as a \
     thread with a source in its loop does. That is far more convenient.
@@ -16,6 +16,10 @@ struct SerialQueue: Experiment {
     The queue goes on answering, in order. But it is no thread: it borrows whichever is there, and a block that is waited for \
     runs on the caller's. What has to stay on one thread needs a thread.
     """)
+  let evidence = """
+    libdispatch, which is the same there and here: a queue has no thread of its own, and sync runs its block on \
+    the caller's.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {

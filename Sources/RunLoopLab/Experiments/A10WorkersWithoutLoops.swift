@@ -6,7 +6,7 @@ import RunLoopThreads
 struct WorkersWithoutLoops: Experiment {
   let id = "A10"
   let title = "Loops on the threads of dispatch"
-  let documents = ["000"]
+  let articles: [Article] = [.xiong]
   let claim = """
     The author guesses that dispatch treats its cached threads as he has treated his: that it gets the thread's loop, adds a \
     source to it, and runs it.
@@ -16,6 +16,10 @@ struct WorkersWithoutLoops: Experiment {
     A thread of dispatch has no loop. Like every thread it gets one if a block asks for it, and then nothing is in that loop \
     and a run of it is finished at once. The threads wait for work in a way of their own.
     """)
+  let evidence = """
+    R113 of Core Foundation: a thread's loop is made when somebody asks for it. R24: a run of the empty loop is \
+    finished.
+    """
 
   let needsFreshWorkers = true
 

@@ -5,15 +5,24 @@ import RunLoopThreads
 struct FinishedThreadTakesNothing: Experiment {
   let id = "A11"
   let title = "Tasks for a thread after an empty run"
-  let documents = ["000"]
+  let articles: [Article] = [.xiong]
   let claim = """
     The author sees that after an empty run the thread is finished, and is surprised that it can take tasks all the same: once \
     its loop was run, a thread goes on taking tasks.
     """
   let verdict = Verdict.refuted(
     """
-    Being finished is the end. That nothing complained, and that the lines before and after the call were printed, made it \
-    look as if the tasks were taken; doWork never ran. Here each task is refused.
+    Being finished is the end. That nothing complained, and that the lines before and after the call were \
+    printed, made it look as if the tasks were taken; doWork never ran.
+    """)
+  let evidence = """
+    The log of the article, in which doWork never prints. R17 of Core Foundation: the loop of a thread that has \
+    ended runs no more.
+    """
+  let difference = Difference.numbered(
+    ["M14", "M21"],
+    """
+    Each task is rejected with an error, where Apple's says nothing.
     """)
 
   func run(on bench: Bench) -> Outcome {

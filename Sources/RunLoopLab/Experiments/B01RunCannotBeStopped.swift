@@ -5,12 +5,16 @@ import RunLoopThreads
 struct RunCannotBeStopped: Experiment {
   let id = "B1"
   let title = "A stop and run()"
-  let documents = ["001", "002"]
+  let articles: [Article] = [.qiu, .yongzhen]
   let claim = """
     run() cannot be ended: it is while (1) { [runloop runMode:beforeDate:distantFuture]; }. CFRunLoopStop ends the turn that is \
     being made, and the next one begins.
     """
   let verdict = Verdict.confirmed
+  let evidence = """
+    R43 of Core Foundation and Foundation: a stop ends one run, and run() begins the next; R35 and R15: \
+    CFRunLoopRun is one run.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {
@@ -18,9 +22,11 @@ struct RunCannotBeStopped: Experiment {
       let resident = start(bench) { $0.run() }
       outcome.observe("a thread in run()", resident.watch.news(), requires: "begin turn")
       for number in 1...3 {
-        resident.performSelector { RunLoop.current.stop() }
-        outcome.observe("stop \(number), by the thread itself", resident.watch.news(), requires: "turn")
+        resident.watch.stopLoop()
+        outcome.observe("stop \(number), by another thread", resident.watch.news(), requires: "turn")
       }
+      resident.performSelector { RunLoop.current.stop() }
+      outcome.observe("a stop by a task of the thread itself", resident.watch.news(), requires: "turn")
       outcome.observe("the thread", resident.flags, requires: "isExecuting = 1, isFinished = 0")
       resident.end()
 

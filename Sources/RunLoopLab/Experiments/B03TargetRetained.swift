@@ -6,7 +6,7 @@ import Synchronization
 struct TargetRetained: Experiment {
   let id = "B3"
   let title = "The owner of a thread that is its target"
-  let documents = ["002"]
+  let articles: [Article] = [.yongzhen]
   let claim = """
     A thread that is made with a target holds it, and the target holds the thread: the view controller is never deallocated. A \
     thread that is made with a block that holds it weakly lets it go.
@@ -16,6 +16,9 @@ struct TargetRetained: Experiment {
     Both are so, for as long as the thread runs. It is the running thread that holds its body and so the owner, not the cycle: \
     once the body has returned, the thread lets go of it, and the owner is released in either case.
     """)
+  let evidence = """
+    Foundation: a thread holds its target or block until it has run it, and not longer.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {
@@ -50,7 +53,7 @@ struct TargetRetained: Experiment {
   }
 }
 
-/// The view controller of document 002.
+/// The view controller of Yongzhen.
 private final class ViewController: Sendable {
   private let bench: Bench
   private let thread = Mutex<WatchedThread?>(nil)

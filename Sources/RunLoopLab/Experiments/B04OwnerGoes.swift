@@ -5,12 +5,16 @@ import RunLoopThreads
 struct OwnerGoes: Experiment {
   let id = "B4"
   let title = "A thread whose owner is released"
-  let documents = ["001", "002"]
+  let articles: [Article] = [.qiu, .yongzhen]
   let claim = """
     That the owner is deallocated does not end its thread if that is in run(). A stop in the owner's dealloc that is waited for \
     ends it, if the thread has a loop with a flag in place of run().
     """
   let verdict = Verdict.confirmed
+  let evidence = """
+    R43 of Core Foundation and Foundation: run() goes on after a stop. Foundation: the running thread holds its \
+    object.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {

@@ -6,12 +6,15 @@ import Synchronization
 struct LivingThreads: Experiment {
   let id = "B5"
   let title = "Threads for all, by name, and for one object"
-  let documents = ["001"]
+  let articles: [Article] = [.qiu]
   let claim = """
     A small class makes resident threads: one that is there for the whole program, others by identity, each made once and \
     kept, and such as belong to an object and end with it.
     """
   let verdict = Verdict.confirmed
+  let evidence = """
+    The code of the article; R113 of Core Foundation: a thread's loop is the same until the thread ends.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {
@@ -23,7 +26,7 @@ struct LivingThreads: Experiment {
         "two names are asked for, each three times", Shared(bench).askByName(),
         requires: "threads that ran the tasks: 2; given up: finished, finished")
       outcome.observe(
-        "an object with the documents' thread is released", documentsOwn(bench),
+        "an object with the articles' thread is released", articlesOwn(bench),
         requires: "begin task end dealloc")
       outcome.observe(
         "an object with a ResidentThread is released", ours(bench), requires: "task; the thread has finished")
@@ -31,7 +34,7 @@ struct LivingThreads: Experiment {
     }
   }
 
-  private func documentsOwn(_ bench: Bench) -> String {
+  private func articlesOwn(_ bench: Bench) -> String {
     let watch: Watch
     do {
       let owned = PermanentThread(.flag, on: bench)

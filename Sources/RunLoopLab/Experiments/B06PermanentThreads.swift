@@ -1,19 +1,24 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// B6: the class that document 002 arrives at, and ours.
+/// B6: the class that Yongzhen arrives at, and ours.
 struct PermanentThreads: Experiment {
   let id = "B6"
   let title = "Start, execute, stop"
-  let documents = ["002"]
+  let articles: [Article] = [.yongzhen]
   let claim = """
     MJPermenantThread starts its thread when it is made, executes tasks on it, and ends it by stop, after which nothing runs, or \
     by its dealloc. With CFRunLoopRunInMode in place of the flag it behaves the same.
     """
-  let verdict = Verdict.corrected(
+  let verdict = Verdict.confirmed
+  let evidence = """
+    The code and the log of the article; R35 of Core Foundation: a stop ends the run.
     """
-    It does all this, in both variants, as long as nothing unusual happens (see B7). But a task that comes after the stop is \
-    lost in silence. Our ResidentThread refuses it with an error.
+  let difference = Difference.numbered(
+    ["M14", "M21"],
+    """
+    A task that comes after the stop of our ResidentThread is rejected with an error. That of the article is \
+    lost in silence, as Apple's loop has it.
     """)
 
   func run(on bench: Bench) -> Outcome {
@@ -22,7 +27,7 @@ struct PermanentThreads: Experiment {
       for variant in PermanentThread.Variant.allCases {
         let name = variant == .flag ? "with a flag" : "with CFRunLoopRunInMode"
         outcome.observe(
-          "the document's class \(name): three tasks and a stop", stopped(bench, variant),
+          "Yongzhen's class \(name): three tasks and a stop", stopped(bench, variant),
           requires: "begin task task task end; isExecuting = 0, isFinished = 1; a task after the stop: silence")
         outcome.observe(
           "the same, released in place of the stop", released(bench, variant),

@@ -1,7 +1,7 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// What ``ResidentThread`` does where the documents' threads fail.
+/// What ``ResidentThread`` does where the articles' threads fail.
 enum OurThread {
   static func stopAtOnce(_ bench: Bench) -> String {
     var ended = 0

@@ -1,14 +1,14 @@
 import RunLoopCore
 import RunLoopThreads
 
-/// B7: seven ways in which the documents' resident threads fail, and how ours takes them.
+/// B7: seven ways in which the articles' resident threads fail, and how ours takes them.
 ///
-/// The documents' code hangs, spins or loses work in each of them. Here its waits are given up when nobody is left who could end
+/// The articles' code hangs, spins or loses work in each of them. Here its waits are given up when nobody is left who could end
 /// them, and its threads are ended by the bench.
 struct PermanentThreadFaults: Experiment {
   let id = "B7"
-  let title = "Seven faults of the documents' resident threads"
-  let documents = ["001", "002"]
+  let title = "Seven faults of the articles' resident threads"
+  let articles: [Article] = [.qiu, .yongzhen]
   let claim = """
     With a weak reference, a flag, and a stop that is waited for, also in dealloc, the life of a resident thread is under \
     control.
@@ -19,50 +19,60 @@ struct PermanentThreadFaults: Experiment {
     too late, by somebody else or by its own tasks, the thread lives for ever or its stop does; and a task that races the stop \
     is lost. A stop must be remembered, must be anybody's at any time, and must not wait; work must be refused or run.
     """)
+  let evidence = """
+    R34 of Core Foundation: a stop outside every run ends none that comes later; R35: it ends the innermost run \
+    only. The code of the articles does the rest.
+    """
+  let difference = Difference.numbered(
+    ["M14", "M21", "M25"],
+    """
+    A ResidentThread takes its stop at any time, from anybody and any number of times: from then on no run of \
+    its loop goes on, and work is run or rejected.
+    """)
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {
       var outcome = Outcome()
       outcome.observe(
-        "(a) CFRunLoopStop before the first run: the documents'", stopBeforeRun(bench),
+        "(a) CFRunLoopStop before the first run: the articles'", stopBeforeRun(bench),
         requires: "begin; the thread: asleep")
       outcome.observe(
         "(a) ours, stopped as soon as it is made, 50 times", OurThread.stopAtOnce(bench), requires: "50 ended")
 
       outcome.observe(
-        "(b) while (!weakSelf.isStopped), once self is gone: the documents'", spinWithoutSelf(bench),
+        "(b) while (!weakSelf.isStopped), once self is gone: the articles'", spinWithoutSelf(bench),
         requires: "begin turn stop turn; each of three more stops: turn turn turn; the thread: asleep")
       outcome.observe("(b) ours, its handle gone", OurThread.release(bench), requires: "task; ended")
 
       outcome.observe(
-        "(c) released by a task of its own thread: the documents'", releaseOnOwnThread(bench, nested: false),
+        "(c) released by a task of its own thread: the articles'", releaseOnOwnThread(bench, nested: false),
         requires: "begin end; the thread: returned")
       outcome.observe(
-        "(c) by a task that runs the loop: the documents'", releaseOnOwnThread(bench, nested: true),
+        "(c) by a task that runs the loop: the articles'", releaseOnOwnThread(bench, nested: true),
         requires: "begin; the thread: asleep")
       outcome.observe(
         "(c) ours, by a task that runs the loop", OurThread.releaseOnOwnThread(bench), requires: "released; ended")
 
       outcome.observe(
-        "(d) a stop while another stop is being made: the documents'", stopTwice(bench),
+        "(d) a stop while another stop is being made: the articles'", stopTwice(bench),
         requires: "begin end; the first stop: done, the second: waits for ever")
       outcome.observe(
         "(d) ours, stopped by four threads, 30 times", OurThread.stopTogether(bench), requires: "30 ended")
 
       outcome.observe(
-        "(e) a task while a stop is being made: the documents'", executeDuringStop(bench),
+        "(e) a task while a stop is being made: the articles'", executeDuringStop(bench),
         requires: "begin end; the task: lost")
       outcome.observe(
         "(e) ours, 100 tasks beside a stop, 30 times", OurThread.executeDuringStop(bench),
         requires: "3000 posted, 0 lost")
 
       outcome.observe(
-        "(f) a stop after the thread has ended by itself: the documents'", stopTooLate(bench),
+        "(f) a stop after the thread has ended by itself: the articles'", stopTooLate(bench),
         requires: "begin end; the stop: waits for ever")
       outcome.observe("(f) ours", OurThread.stopTooLate(bench), requires: "finished; ended")
 
       outcome.observe(
-        "(g) a task stops the run of 1.0e10 s for its own ends: the documents'", stopBySomebodyElse(bench),
+        "(g) a task stops the run of 1.0e10 s for its own ends: the articles'", stopBySomebodyElse(bench),
         requires: "begin task end; the next task: lost")
       outcome.observe(
         "(g) ours", OurThread.stopBySomebodyElse(bench), requires: "task task; ended")
@@ -71,7 +81,7 @@ struct PermanentThreadFaults: Experiment {
   }
 }
 
-// The documents' code.
+// The articles' code.
 extension PermanentThreadFaults {
   /// What has happened, and what the thread has come to.
   private func fate(of watch: Watch) -> String {
@@ -212,7 +222,7 @@ extension PermanentThreadFaults {
   }
 }
 
-/// The view controller of document 002 whose thread looks at `!weakSelf.isStopped`, with the stop in its dealloc.
+/// The view controller of Yongzhen whose thread looks at `!weakSelf.isStopped`, with the stop in its dealloc.
 private final class Controller: Sendable {
   let thread: WatchedThread
   private let stopped: Flag

@@ -1,65 +1,96 @@
 import RunLoopCore
-import RunLoopThreads
 
 /// B8: whether a run ends when its items are gone.
 struct LastItemGoes: Experiment {
   let id = "B8"
   let title = "A run whose items are all removed"
-  let documents = ["001"]
+  let articles: [Article] = [.qiu]
   let claim = """
-    Apple: removing all known input sources and timers from a run loop is not a guarantee that it will exit. The system can \
-    install and remove sources of its own, which keep it from exiting.
+    Apple, as Qiu quotes: removing all known input sources and timers from a run loop is not a guarantee that it will exit. \
+    The system can install and remove sources of its own, which keep it from exiting.
     """
-  let verdict = Verdict.corrected(
+  let verdict = Verdict.confirmed
+  let evidence = """
+    R28 and R28c of Core Foundation: whether a mode is empty is asked before a run and after each pass, never \
+    before the sleep, and nobody is woken by a removal.
     """
-    What keeps a run alive is an item, whoever has added it; with the last one the run ends, and if it sleeps, it is woken for \
-    that. Apple's frameworks add items behind the program's back. Here only the program and what it uses do.
-    """)
 
   func run(on bench: Bench) -> Outcome {
-    bench.onThreads {
-      var outcome = Outcome()
-      outcome.observe(
-        "a port is removed, then a source invalidated, then a timer", ends(bench),
-        requires: "asleep, asleep, returned; isExecuting = 0, isFinished = 1")
-      outcome.observe(
-        "the same, with a source that somebody else has added and at last invalidates", ends(bench, stranger: .init {}),
-        requires: "asleep, asleep, asleep, returned; isExecuting = 0, isFinished = 1")
-      return outcome
-    }
+    var outcome = Outcome()
+    outcome.observe(
+      "in a run of 10 s another thread takes out a port, a source and a timer, and nothing else happens",
+      run(bench) { rig, items in rig.time.at(.seconds(2)) { onNewThread { items.leave(rig.loop) } } },
+      requires: "timedOut, after 10 s")
+    outcome.observe(
+      "the same, and somebody wakes the loop at 5 s",
+      run(bench) { rig, items in
+        rig.time.at(.seconds(2)) { onNewThread { items.leave(rig.loop) } }
+        rig.time.at(.seconds(5)) { rig.loop.wakeUp() }
+      }, requires: "finished, after 5 s")
+    outcome.observe(
+      "the same, and there is a source that somebody else has added",
+      run(bench) { rig, items in
+        rig.keepAlive()
+        rig.time.at(.seconds(2)) { onNewThread { items.leave(rig.loop) } }
+        rig.time.at(.seconds(5)) { rig.loop.wakeUp() }
+      }, requires: "timedOut, after 10 s")
+    outcome.observe(
+      "a block takes the items out, on the loop's own thread",
+      run(bench) { rig, items in rig.time.at(.seconds(2)) { rig.loop.perform { items.leave(rig.loop) } } },
+      requires: "finished, after 2 s")
+    outcome.observe(
+      "another thread takes the items out, and at once adds a timer that is due at 8 s",
+      run(bench) { rig, items in
+        let timer = Timer(deadline: rig.now.advanced(by: .seconds(8))) { _ in rig.note("the new timer fires") }
+        rig.time.at(.seconds(2)) {
+          onNewThread {
+            items.leave(rig.loop)
+            _ = rig.loop.add(timer, forMode: .default)
+          }
+        }
+      }, requires: "finished, after 8 s")
+    outcome.observe(
+      "another thread takes the items out and stops the run",
+      run(bench) { rig, items in
+        rig.time.at(.seconds(2)) {
+          onNewThread {
+            items.leave(rig.loop)
+            rig.loop.stop()
+          }
+        }
+      }, requires: "stopped, after 2 s")
+    return outcome
   }
 
-  /// What the thread comes to after each step.
-  private func ends(_ bench: Bench, stranger: RunLoop.Source? = nil) -> String {
-    let port = Port()
-    let source = RunLoop.Source {}
-    let timer = Timer(timeInterval: 1_000_000, repeats: true) { _ in }
-    let thread = WatchedThread(on: bench) { watch in
-      let loop = watch.loop
-      loop.add(port, forMode: .default)
-      loop.add(source, forMode: .default)
-      loop.add(timer, forMode: .default)
-      if let stranger { loop.add(stranger, forMode: .default) }
-      watch.events.write("run")
-      loop.run()
-      if !watch.isCut { watch.events.write("end") }
+  /// How a run of ten seconds ends that three items keep alive.
+  private func run(_ bench: Bench, _ prepare: @escaping @Sendable (Rig, Items) -> Void) -> String {
+    bench.onLoop { rig in
+      let items = Items()
+      items.enter(rig.loop)
+      prepare(rig, items)
+      let result = rig.loop.run(mode: .default, for: .seconds(10))
+      rig.note("\(result)")
+      return "\(result), after \(rig.seconds) s"
     }
-    thread.start()
-    let watch = thread.watch
-    watch.settle()
-    var rests: [String] = []
-    thread.runLoop?.remove(port, forMode: .default)
-    rests.append(watch.settle().rawValue)
+  }
+}
+
+/// What keeps the run alive.
+private struct Items: Sendable {
+  private let port = Port()
+  private let source = RunLoop.Source {}
+  private let timer = Timer(timeInterval: 1_000_000, repeats: true) { _ in }
+
+  func enter(_ loop: RunLoop) {
+    loop.add(port, forMode: .default)
+    loop.add(source, forMode: .default)
+    loop.add(timer, forMode: .default)
+  }
+
+  /// Takes them out, each in a way of its own.
+  func leave(_ loop: RunLoop) {
+    loop.remove(port, forMode: .default)
     source.invalidate()
-    rests.append(watch.settle().rawValue)
     timer.invalidate()
-    rests.append(watch.settle().rawValue)
-    if let stranger {
-      stranger.invalidate()
-      rests.append(watch.settle().rawValue)
-    }
-    let flags = watch.hasReturned ? thread.finished() : thread.flags
-    thread.end()
-    return "\(rests.joined(separator: ", ")); \(flags)"
   }
 }

@@ -5,15 +5,20 @@ import RunLoopThreads
 struct OneLoopPerThread: Experiment {
   let id = "C1"
   let title = "One loop for each thread"
-  let documents = ["000", "003", "004"]
+  let articles: [Article] = [.xiong, .xilankong, .ren]
   let claim = """
     Threads and loops correspond one to one. A new thread has no loop; its loop is made when it is first asked for, and kept in \
     a global dictionary until the thread ends.
     """
-  let verdict = Verdict.corrected(
+  let verdict = Verdict.confirmed
+  let evidence = """
+    R113 of Core Foundation: made at the first request, the same until the thread ends, kept in a dictionary \
+    under a lock.
     """
-    All of it, but for the dictionary: the thread itself holds its loop, so that nobody has to look it up under a lock. There is \
-    a list of the loops that are alive, for instruments; it holds none of them.
+  let difference = Difference.addition(
+    """
+    Instead of the dictionary the thread itself holds its loop, so that nobody looks it up under a lock. A list \
+    of the living loops, for instruments, holds none of them.
     """)
 
   func run(on bench: Bench) -> Outcome {

@@ -5,12 +5,17 @@ import RunLoopThreads
 struct OwnLoopOnly: Experiment {
   let id = "C2"
   let title = "The thread's own loop, and the main loop"
-  let documents = ["000", "003", "004"]
+  let articles: [Article] = [.xiong, .xilankong, .ren]
   let claim = "A loop can only be had on its own thread, with the exception of the main loop, which can be had on any."
-  let verdict = Verdict.corrected(
+  let verdict = Verdict.confirmed
+  let evidence = """
+    R113 of Core Foundation: there are functions for the calling thread's loop and for the main loop, and no \
+    other.
     """
-    RunLoop.current gives each thread its own loop and RunLoop.main gives all of them the main loop, as claimed. But a thread's \
-    object also gives its loop to others, who need it to leave work there; only the thread itself can run it.
+  let difference = Difference.addition(
+    """
+    A thread's object also returns its loop to others, who need it to leave work there. Only the thread itself \
+    can run it.
     """)
 
   func run(on bench: Bench) -> Outcome {

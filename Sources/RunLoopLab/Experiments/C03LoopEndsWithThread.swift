@@ -5,9 +5,17 @@ import RunLoopThreads
 struct LoopEndsWithThread: Experiment {
   let id = "C3"
   let title = "The loop ends with its thread"
-  let documents = ["000", "002", "003", "004"]
+  let articles: [Article] = [.xiong, .yongzhen, .xilankong, .ren]
   let claim = "A loop is destroyed when its thread ends, by a call-back that is registered when the loop is made."
   let verdict = Verdict.confirmed
+  let evidence = """
+    R115 of Core Foundation: a destructor of the thread lets its loop go, and its sources are cancelled.
+    """
+  let difference = Difference.numbered(
+    ["M14"],
+    """
+    Work that has not run is released then, and counted as dropped.
+    """)
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {

@@ -5,7 +5,7 @@ import RunLoopThreads
 struct WhoHoldsWhom: Experiment {
   let id = "C4"
   let title = "Who holds whom"
-  let documents = ["000"]
+  let articles: [Article] = [.xiong]
   let claim = """
     The loop has a member _pthread. So the loop holds its thread, and the global dictionary holds the loop: as long as there is \
     a loop, there is the thread object.
@@ -15,6 +15,10 @@ struct WhoHoldsWhom: Experiment {
     A pthread_t is a number and holds nothing. The running thread holds its object and its loop. When it has ended, it holds \
     neither, and neither holds the other.
     """)
+  let evidence = """
+    R115 of Core Foundation: when the thread ends, its loop is let go; the member _pthread is no reference to an \
+    object.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {

@@ -5,12 +5,18 @@ import RunLoopThreads
 struct FourThreads: Experiment {
   let id = "C5"
   let title = "A loop in the hands of four threads"
-  let documents = ["003", "004"]
+  let articles: [Article] = [.xilankong, .ren]
   let claim = "CFRunLoop's functions are safe to call from any thread. NSRunLoop's methods are not."
-  let verdict = Verdict.corrected(
+  let verdict = Verdict.confirmed
+  let evidence = """
+    R120 of Core Foundation: everything but running may be called from any thread. Apple's documentation says of \
+    NSRunLoop that it is not safe.
     """
-    There is one kind of loop here, and it is safe: whatever four threads post, send, add, signal and remove at the same time is \
-    accounted for. Only running a loop is the right of its thread alone.
+  let difference = Difference.numbered(
+    ["M15"],
+    """
+    There is one kind of loop, and it is safe: whatever four threads post, send, add, signal and remove at the \
+    same time is accounted for. Only its own thread may run it; another is stopped by a precondition.
     """)
 
   private static let rounds = 500

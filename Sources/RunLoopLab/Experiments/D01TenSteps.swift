@@ -4,7 +4,7 @@ import RunLoopCore
 struct TenSteps: Experiment {
   let id = "D1"
   let title = "The ten steps of a pass"
-  let documents = ["003", "004"]
+  let articles: [Article] = [.xilankong, .ren]
   let claim = """
     1 entry, 2 beforeTimers (timers are about to be handled), 3 beforeSources, blocks, 4 source0, blocks, 5 a source1 that \
     is ready is handled at once, 6 beforeWaiting, 7 sleep, 8 afterWaiting, 9 the timer, main queue or source1 that woke \
@@ -16,6 +16,15 @@ struct TenSteps: Experiment {
     source0 leaves out steps 6 to 8, and a later one sleeps; step 5 handles no source1 (in the articles' own code it asks \
     for the main queue only), so a port that is ready goes through 6 and 8, without the sleep, to 9; and step 9 serves one \
     kind of event in each pass.
+    """)
+  let evidence = """
+    R2 to R5 of Core Foundation, and its source, which the articles print: step 5 asks for the main queue's port \
+    only.
+    """
+  let difference = Difference.numbered(
+    ["M19"],
+    """
+    The kind of event that step 9 serves takes turns; in Core Foundation the kernel's order decides.
     """)
 
   func run(on bench: Bench) -> Outcome {
@@ -82,7 +91,7 @@ struct TenSteps: Experiment {
     return "\(rig.trace.text): \(result)"
   }
 
-  /// What the documents write beside each step, as far as it is right.
+  /// What the articles write beside each step, as far as it is right.
   private func comment(on kind: RunLoop.TraceEvent.Kind) -> String? {
     switch kind {
     case .activity(.entry): "/// 1. The observers are told: the run begins."

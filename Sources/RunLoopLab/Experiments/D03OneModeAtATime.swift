@@ -4,7 +4,7 @@ import RunLoopCore
 struct OneModeAtATime: Experiment {
   let id = "D3"
   let title = "One mode at a time"
-  let documents = ["003", "004"]
+  let articles: [Article] = [.xilankong, .ren]
   let claim = """
     A run is in one mode, the current mode. To change it, the loop has to be left and entered again, so that items of \
     different modes do not disturb each other.
@@ -14,6 +14,9 @@ struct OneModeAtATime: Experiment {
     A run keeps its mode and serves no other, as claimed. But the loop need not be left: a call-out may run it again in \
     another mode, nested in the run that called out, which goes on in its own mode afterwards.
     """)
+  let evidence = """
+    R31 and R108 of Core Foundation: the current mode is that of the innermost run, and runs nest in any modes.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onLoop { rig in

@@ -4,12 +4,15 @@ import RunLoopCore
 struct CommonModes: Experiment {
   let id = "D4"
   let title = "A timer in the common modes"
-  let documents = ["003", "004"]
+  let articles: [Article] = [.xilankong, .ren]
   let claim = """
     A timer of the default mode gets no call-outs while the user scrolls, when the loop runs in the tracking mode. Added to \
     both modes, or to the common modes, it fires in both.
     """
   let verdict = Verdict.confirmed
+  let evidence = """
+    R101 and R102 of Core Foundation: a common item enters every common mode, also one that comes later.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onLoop { rig in

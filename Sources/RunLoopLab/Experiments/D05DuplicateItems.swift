@@ -4,9 +4,12 @@ import RunLoopCore
 struct DuplicateItems: Experiment {
   let id = "D5"
   let title = "An item that is added twice"
-  let documents = ["003", "004"]
+  let articles: [Article] = [.xilankong, .ren]
   let claim = "An item may be in several modes. Added to the same mode again, it has no further effect."
   let verdict = Verdict.confirmed
+  let evidence = """
+    R71, R87 and R99b of Core Foundation: an item may be in many modes, in each of them once.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onLoop { rig in

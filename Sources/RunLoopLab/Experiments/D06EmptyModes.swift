@@ -4,16 +4,20 @@ import RunLoopCore
 struct EmptyModes: Experiment {
   let id = "D6"
   let title = "What keeps a mode alive"
-  let documents = ["001", "003", "004"]
+  let articles: [Article] = [.qiu, .xilankong, .ren]
   let claim = """
-    A mode without items is not entered. Document 001 quotes Apple: sources and timers keep a loop alive. 003 says that a \
-    mode with observers alone is not entered either, but its code, and 004, count observers among what keeps it.
+    A mode without items is not entered. Qiu quotes Apple: sources and timers keep a loop alive. Xilankong says that a \
+    mode with observers alone is not entered either, but that code, and Ren, count observers among what keeps it.
     """
   let verdict = Verdict.corrected(
     """
     Sources, ports, timers and waiting blocks keep a mode alive; an observer does not. A mode that has only observers is \
     finished at once, and they are not even told.
     """)
+  let evidence = """
+    R24 and R25 of Core Foundation: sources, timers and blocks are asked for, observers are not. R28a: a mode \
+    that held only a block runs it and waits.
+    """
 
   func run(on bench: Bench) -> Outcome {
     var outcome = Outcome()
@@ -33,8 +37,11 @@ struct EmptyModes: Experiment {
       run(bench) { rig in rig.loop.add(Timer(timeInterval: 2, repeats: false) { _ in }, forMode: .default) },
       requires: "finished, after 2 s, observers called: yes")
     outcome.observe(
-      "with an observer and a block", run(bench) { rig in rig.loop.perform {} },
-      requires: "finished, after 0 s, observers called: yes")
+      "with an observer and a block, which runs at once", run(bench) { rig in rig.loop.perform {} },
+      requires: "timedOut, after 10 s, observers called: yes")
+    outcome.observe(
+      "with an observer and a block that stops the run", run(bench) { rig in rig.loop.perform { rig.loop.stop() } },
+      requires: "stopped, after 0 s, observers called: yes")
     return outcome
   }
 

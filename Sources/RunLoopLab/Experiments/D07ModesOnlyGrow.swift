@@ -4,11 +4,14 @@ import RunLoopCore
 struct ModesOnlyGrow: Experiment {
   let id = "D7"
   let title = "Modes only grow"
-  let documents = ["003", "004"]
+  let articles: [Article] = [.xilankong, .ren]
   let claim = """
     The loop makes a mode when it is given a name that it does not know. Modes are only added, never removed.
     """
   let verdict = Verdict.confirmed
+  let evidence = """
+    R22 and R23 of Core Foundation: adding makes a mode, running does not, and none is removed.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onLoop { rig in

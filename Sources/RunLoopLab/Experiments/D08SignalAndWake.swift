@@ -4,12 +4,15 @@ import RunLoopCore
 struct SignalAndWake: Experiment {
   let id = "D8"
   let title = "A source0 is woken for, a source1 wakes"
-  let documents = ["003", "004"]
+  let articles: [Article] = [.xilankong, .ren]
   let claim = """
     A source0 cannot trigger an event by itself: CFRunLoopSourceSignal marks it, and then CFRunLoopWakeUp has to wake the \
     loop so that it handles the event. A source1 has a port and wakes the loop's thread by itself.
     """
   let verdict = Verdict.confirmed
+  let evidence = """
+    R70 of Core Foundation: a signal wakes nobody. R77: a port or descriptor that is ready ends the sleep.
+    """
 
   func run(on bench: Bench) -> Outcome {
     var outcome = Outcome()

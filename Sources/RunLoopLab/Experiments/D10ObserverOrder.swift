@@ -4,12 +4,16 @@ import RunLoopCore
 struct ObserverOrder: Experiment {
   let id = "D10"
   let title = "Observers: six stages, in order"
-  let documents = ["003", "004"]
+  let articles: [Article] = [.xilankong, .ren]
   let claim = """
     Observers are told of six stages: entry (1 << 0), beforeTimers (1 << 1), beforeSources (1 << 2), beforeWaiting (1 << 5), \
     afterWaiting (1 << 6) and exit (1 << 7). Those with a smaller order are called first. There is a function to remove them.
     """
   let verdict = Verdict.confirmed
+  let evidence = """
+    R83, R85 and R88 of Core Foundation: by order, for the stages asked for, and removing one at any time is \
+    safe.
+    """
 
   func run(on bench: Bench) -> Outcome {
     var outcome = Outcome()

@@ -4,12 +4,19 @@ import RunLoopCore
 struct CallOutNames: Experiment {
   let id = "D11"
   let title = "Call-outs under telling names"
-  let documents = ["003"]
+  let articles: [Article] = [.xilankong]
   let claim = """
     The loop calls out through functions with long names. Stopped in a call-out, the debugger shows in the stack whether it \
     is one to an observer, a block, a source0, a source1, a timer or the main queue.
     """
   let verdict = Verdict.confirmed
+  let evidence = """
+    Core Foundation calls out through functions with such names; the articles print its stacks.
+    """
+  let difference = Difference.addition(
+    """
+    The functions have names of our own, one for each kind of call-out, as runLoopIsCallingOutToATimer.
+    """)
 
   func run(on bench: Bench) -> Outcome {
     var outcome = Outcome()

@@ -5,15 +5,19 @@ import Synchronization
 struct LoopDescribed: Experiment {
   let id = "D12"
   let title = "The description of a loop"
-  let documents = ["003"]
+  let articles: [Article] = [.xilankong]
   let claim = """
     Printed in a call-out of an observer, the loop shows its wake-up port, whether it is stopped, its current mode, its common \
     modes, the common items, and for each mode its sources0, sources1, observers and timers.
     """
-  let verdict = Verdict.corrected(
+  let verdict = Verdict.confirmed
+  let evidence = """
+    The description that the article prints.
     """
-    The description has all of it, in the same order, and names exactly what is registered. But no port wakes the loop: in \
-    its place stands how the thread sleeps, and "none" while it is awake, as it is in every call-out.
+  let difference = Difference.addition(
+    """
+    No port wakes the loop: in its place stands how the thread sleeps, and "none" while it is awake, as it is in \
+    every call-out.
     """)
 
   func run(on bench: Bench) -> Outcome {
@@ -68,7 +72,7 @@ struct LoopDescribed: Experiment {
     }
   }
 
-  /// Fills the loop much as document 003 found its own.
+  /// Fills the loop much as Xilankong found its own.
   private func addItems(_ rig: Rig, _ printer: Printer) {
     let loop = rig.loop
     try? loop.addCommonMode(.tracking)

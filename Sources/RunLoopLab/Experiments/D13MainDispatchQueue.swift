@@ -5,7 +5,7 @@ import RunLoopCore
 struct MainDispatchQueue: Experiment {
   let id = "D13"
   let title = "The main dispatch queue and the others"
-  let documents = ["003", "004"]
+  let articles: [Article] = [.xilankong, .ren]
   let claim = """
     A dispatch to the main queue sends a message to the main thread's loop, which wakes, takes the block from the message and \
     runs it in its call-out for the main queue. Only the main queue is served so; what is dispatched to other threads remains \
@@ -17,6 +17,10 @@ struct MainDispatchQueue: Experiment {
     no loop. But the message has no block in it: it says that the queue is not empty, and one call-out runs all blocks that \
     wait there.
     """)
+  let evidence = """
+    R110 and R111 of Core Foundation: only the main loop serves the main queue, and one call runs all that was \
+    queued before it.
+    """
   let needsMainThread = true
 
   func run(on bench: Bench) -> Outcome {

@@ -7,16 +7,25 @@ import RunLoopThreads
 struct DelayedAndPosted: Experiment {
   let id = "D14"
   let title = "Performing later, and on another thread"
-  let documents = ["003", "004"]
+  let articles: [Article] = [.xilankong, .ren]
   let claim = """
     performSelector:afterDelay: makes a timer in the loop of the calling thread, and performSelector:onThread: makes a timer \
     in the loop of that thread. Without a loop on the thread, neither has an effect.
     """
   let verdict = Verdict.corrected(
     """
-    What is performed later is a timer, as claimed. What is performed on another thread is not: it is a block, which wakes \
-    the loop of that thread at once. Either has no effect as long as nobody runs the loop; when the thread ends, what \
-    waited for it is dropped, and its token says so.
+    What is performed later is a timer, as claimed. What is performed on another thread is not: a source0 does \
+    it, which is signalled, and the loop of that thread is woken at once. Either has no effect as long as nobody \
+    runs the loop.
+    """)
+  let evidence = """
+    Apple's stacks: what is performed on a thread runs in __NSThreadPerformPerform, below the call-out for a \
+    source0. Its documentation: perform(afterDelay:) is a timer.
+    """
+  let difference = Difference.numbered(
+    ["M14"],
+    """
+    When the thread ends, what waited for it is dropped, and its token says so.
     """)
 
   func run(on bench: Bench) -> Outcome {
@@ -29,13 +38,13 @@ struct DelayedAndPosted: Experiment {
       requires: "before the run: none, in the run: at 10 s in timer")
     outcome.observe(
       "performed at 2 s on a thread whose loop sleeps, by another thread", posted(bench),
-      requires: "timers made: none; at 2 s in block on the loop's thread")
+      requires: "timers made: none; at 2 s in source0 on the loop's thread")
     outcome.observe(
       "performed on a thread that ends without having run its loop", dropped(bench),
-      requires: "ran: none, dropped when the thread ended: 1")
+      requires: "ran: none; dropped; dropped when the thread ended: 1")
     outcome.observe(
       "perform(afterDelay:) of 2 s and perform(_:) on a thread object, whose loop runs", onThread(bench),
-      requires: "at 0 s in block, at 2 s in timer")
+      requires: "at 0 s in source0, at 2 s in timer")
     outcome.observe(
       "the same on a thread that never asks for a loop", onThreadWithoutLoop(bench),
       requires: "ran: none; dropped dropped")
@@ -91,12 +100,13 @@ struct DelayedAndPosted: Experiment {
     bench.onLoop { rig in
       let loop = rig.loop
       let thread = pthread_self()
+      let object = Thread.current
       let timers = Record()
       let ran = Record()
       rig.keepAlive()
       rig.time.at(.seconds(2)) {
-        _ = onNewThread {
-          loop.perform {
+        onNewThread {
+          _ = try? object.perform {
             let isOwn = pthread_equal(pthread_self(), thread) != 0
             ran.write("\(callOut(rig)) on \(isOwn ? "the loop's" : "another") thread")
           }
@@ -110,14 +120,15 @@ struct DelayedAndPosted: Experiment {
 
   private func dropped(_ bench: Bench) -> String {
     let ran = Record()
-    let loop = bench.onLoop { rig in
-      let loop = rig.loop
-      onNewThread { _ = loop.perform { ran.write(callOut(rig)) } }
+    let (loop, token) = bench.onLoop { rig in
+      let object = Thread.current
+      let token = onNewThread { try? object.perform { ran.write(callOut(rig)) } }
       rig.time.advance(by: .seconds(10))
       rig.note("the thread ends")
-      return loop
+      return (rig.loop, token)
     }
-    return "ran: \(ran.text), dropped when the thread ended: \(loop.statistics.droppedBlocks)"
+    let state = token.map { "\($0.state)" } ?? "rejected"
+    return "ran: \(ran.text); \(state); dropped when the thread ended: \(loop.statistics.droppedBlocks)"
   }
 
   /// The kind of the call-out that is being made, and when.

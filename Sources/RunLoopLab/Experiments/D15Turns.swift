@@ -1,10 +1,10 @@
 import RunLoopCore
 
-/// D15: the experiment of document 003, which watches the loop go to sleep and wake.
+/// D15: the experiment of Xilankong, which watches the loop go to sleep and wake.
 struct Turns: Experiment {
   let id = "D15"
   let title = "How often an idle loop turns"
-  let documents = ["003"]
+  let articles: [Article] = [.xilankong]
   let claim = """
     Observers of beforeWaiting and afterWaiting show that the loop turns once a minute if nobody touches the device, and \
     that an event makes it turn once, from waking to sleeping again. A timer of 1 ms keeps it from sleeping.
@@ -15,6 +15,10 @@ struct Turns: Experiment {
     it does not turn at all. One event is one turn, as claimed. A timer of 1 ms does not keep the loop awake: it sleeps \
     between any two fires.
     """)
+  let evidence = """
+    R45 and R50 of Core Foundation: a wake-up is one pass, and without one, a timer or a source the loop sleeps \
+    on.
+    """
 
   func run(on bench: Bench) -> Outcome {
     var outcome = Outcome()

@@ -4,9 +4,12 @@ import RunLoopCore
 struct TimerWithoutLoop: Experiment {
   let id = "D16"
   let title = "A timer that is not added"
-  let documents = ["003"]
+  let articles: [Article] = [.xilankong]
   let claim = "A timer made with timerWith… does not run unless it is added to a loop."
   let verdict = Verdict.confirmed
+  let evidence = """
+    R99g of Core Foundation: a loop knows the timers only that were added to it.
+    """
 
   func run(on bench: Bench) -> Outcome {
     bench.onLoop { rig in

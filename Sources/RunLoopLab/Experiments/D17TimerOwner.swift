@@ -5,9 +5,13 @@ import Synchronization
 struct TimerOwner: Experiment {
   let id = "D17"
   let title = "A repeating timer and its owner"
-  let documents = ["003"]
+  let articles: [Article] = [.xilankong]
   let claim = "A repeating timer and the object that made it hold each other, so that neither is ever released."
   let verdict = Verdict.confirmed
+  let evidence = """
+    Foundation: a repeating timer holds its target or block, and the loop holds the timer, until the timer is \
+    invalidated.
+    """
 
   func run(on bench: Bench) -> Outcome {
     var outcome = Outcome()
@@ -49,7 +53,7 @@ struct TimerOwner: Experiment {
   }
 }
 
-/// What a view controller is in the documents: it has a repeating timer whose block wants to do something with it.
+/// What a view controller is in the articles: it has a repeating timer whose block wants to do something with it.
 private final class Owner: Sendable {
   private let say: @Sendable (String) -> Void
   private let timer = Mutex<Timer?>(nil)

@@ -4,17 +4,26 @@ import RunLoopCore
 struct FiveModes: Experiment {
   let id = "D18"
   let title = "Five modes, one of them a placeholder"
-  let documents = ["003", "004"]
+  let articles: [Article] = [.xilankong, .ren]
   let claim = """
     Five modes are registered by default: kCFRunLoopDefaultMode, UITrackingRunLoopMode, UIInitializationRunLoopMode, \
     GSEventReceiveRunLoopMode and kCFRunLoopCommonModes, which is a placeholder and has no effect of its own.
     """
   let verdict = Verdict.corrected(
     """
-    A loop begins with the default mode alone; the others are made when something is added to them, which an application's \
-    framework does. The common one is a placeholder, as claimed, and so never becomes a mode: what is added to it goes \
-    into the modes that it stands for, and a run in it is finished at once, which the loop mentions once on the standard \
-    error.
+    A loop begins with the default mode alone; the others are made when something is added to them, which an \
+    application's framework does. The common one is a placeholder, as claimed: what is added to it goes into the \
+    modes that it stands for, and a run in it is finished at once.
+    """)
+  let evidence = """
+    R21 and R22 of Core Foundation: a new loop has the default mode, the others are made by use. R16: the common \
+    pseudo-mode is no mode.
+    """
+  let difference = Difference.numbered(
+    ["M11"],
+    """
+    The name of the common pseudo-mode never becomes that of a mode, however it is spelt, and a run in it is \
+    reported once on the standard error.
     """)
 
   func run(on bench: Bench) -> Outcome {

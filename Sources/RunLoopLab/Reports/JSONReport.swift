@@ -10,12 +10,28 @@ extension Report {
       ("claim", jsonString(experiment.claim)),
       ("observed", jsonString(observed)),
       ("verdict", jsonString(experiment.verdict.word)),
+      ("correction", experiment.verdict.correction.map(jsonString) ?? "null"),
+      ("evidence", jsonString(experiment.evidence)),
+      ("differences", jsonArray(experiment.difference.numbers.map(jsonString))),
+      ("difference", experiment.difference.text.map(jsonString) ?? "null"),
+      ("documents", jsonArray(experiment.articles.map { jsonString($0.document) })),
+      ("articles", jsonArray(experiment.articles.map(\.json))),
       ("holds", outcome.holds ? "true" : "false"),
       ("seconds", jsonSeconds(duration)),
     ]
     return "{" + members.map { "\(jsonString($0)): \($1)" }.joined(separator: ", ") + "}"
   }
 }
+
+extension Article {
+  /// The article as a JSON object.
+  fileprivate var json: String {
+    "{\"document\": \(jsonString(document)), \"author\": \(jsonString(fullName)), \"title\": \(jsonString(title))}"
+  }
+}
+
+/// JSON values as one JSON array, on one line.
+private func jsonArray(_ values: [String]) -> String { "[\(values.joined(separator: ", "))]" }
 
 /// Reports as one JSON array.
 func json(of reports: [Report]) -> String {

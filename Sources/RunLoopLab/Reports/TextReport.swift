@@ -4,15 +4,16 @@ extension Report {
   /// The report, several lines of text.
   func text(verbose: Bool) -> String {
     var lines = ["\(experiment.id)  \(experiment.title)"]
-    let documents = experiment.documents.joined(separator: ", ")
-    lines += section(
-      "claim", ["\(experiment.claim) (\(experiment.documents.count > 1 ? "documents" : "document") \(documents))"])
+    lines += section("claim", [experiment.claim])
+    lines += section("by", experiment.articles.map(\.citation))
     if verbose, !log.isEmpty {
       lines += section("log", log)
     }
     lines += section("observed", outcome.observations.flatMap(\.paragraphs))
     let verdict = experiment.verdict.correction.map { "\(experiment.verdict.word): \($0)" } ?? experiment.verdict.word
     lines += section("verdict", [verdict])
+    lines += section("evidence", [experiment.evidence])
+    lines += section("here", [experiment.difference.sentence])
     lines += section("holds", [outcome.holds ? "yes" : "no: the verdict is not supported by what was observed"])
     return lines.joined(separator: "\n")
   }
@@ -28,6 +29,17 @@ extension Report {
   }
 }
 
+extension Difference {
+  /// What is otherwise, after its numbers.
+  fileprivate var sentence: String {
+    switch self {
+    case .nothing: "the same"
+    case .numbered(let numbers, let text): "otherwise (\(numbers.joined(separator: ", "))): \(text)"
+    case .addition(let text): text
+    }
+  }
+}
+
 extension Outcome.Observation {
   /// What was looked at, what was seen, and, if it should have been something else, what.
   fileprivate var paragraphs: [String] {
@@ -36,7 +48,7 @@ extension Outcome.Observation {
   }
 }
 
-/// The last line: how many experiments hold, and what becomes of the claims of those that do.
+/// The last two lines: how many experiments hold, and what the verdicts are of those that do.
 func summary(of reports: [Report]) -> String {
   let held = reports.filter(\.outcome.holds)
   let failed = reports.filter { !$0.outcome.holds }.map(\.experiment.id)
@@ -45,7 +57,9 @@ func summary(of reports: [Report]) -> String {
   let verdicts = ["confirmed", "corrected", "refuted"].map { word in
     "\(held.count { $0.experiment.verdict.word == word }) \(word)"
   }
-  return text + "; the documents' claims: " + verdicts.joined(separator: ", ") + "."
+  let differ = held.count { !$0.experiment.difference.numbers.isEmpty }
+  return text + ".\nThe articles' claims about Apple's loop: " + verdicts.joined(separator: ", ")
+    + "; otherwise here: \(differ)."
 }
 
 /// Breaks a paragraph into lines at its spaces; the lines after the first are indented by two more columns.
