@@ -30,6 +30,9 @@ package struct Sabotage: OptionSet, Sendable {
   package static let loopsOutliveThreads = Sabotage(rawValue: 1 << 18)
   package static let otherLoopsGiven = Sabotage(rawValue: 1 << 19)
   package static let handOffsAreBlocks = Sabotage(rawValue: 1 << 22)
+  package static let stagesSkipped = Sabotage(rawValue: 1 << 23)
+  package static let emptyModesNotWaitedFor = Sabotage(rawValue: 1 << 24)
+  package static let removalsWake = Sabotage(rawValue: 1 << 25)
 
   // What is done to a thread and not to its loop, by the laboratory's bench.
 

@@ -71,7 +71,8 @@ struct ComparisonTests {
   @Test("real differences have their names")
   func real() {
     let blockOfBlock = Program(
-      sources: [SourcePlan()], blocks: [.once(.post(1)), .once(.stop)], main: [.add(.source(0), 0), .post(0), .runDefault])
+      sources: [SourcePlan()], blocks: [.once(.post(1)), .once(.stop)],
+      main: [.add(.source(0), 0), .post(0), .runDefault])
     #expect(Comparison().verdict(on: blockOfBlock) == .named([.m1]))
     let posted = Program(
       sources: [SourcePlan()], blocks: [.once(.stop)], main: [.add(.source(0), 0), .runDefault],

@@ -133,5 +133,7 @@ extension Sabotage {
     "commonItemsNotCopied": .commonItemsNotCopied, "duplicatesAdded": .duplicatesAdded,
     "observersKeepAlive": .observersKeepAlive, "emptyModesForgotten": .emptyModesForgotten,
     "invalidKept": .invalidKept, "commonModeRuns": .commonModeRuns, "signalsWake": .signalsWake,
+    "stagesSkipped": .stagesSkipped, "emptyModesNotWaitedFor": .emptyModesNotWaitedFor,
+    "removalsWake": .removalsWake,
   ]
 }

@@ -87,7 +87,8 @@ extension RunLoop {
     while !blocks.arrived.handOffs.isEmpty {
       let arrived = blocks.arrived.handOffs.takeFirst()
       switch arrived.handOff {
-      case .inDefaultMode(let block): append(.init(sequence: arrived.sequence, work: .own(block)), to: table.defaultMode)
+      case .inDefaultMode(let block):
+        append(.init(sequence: arrived.sequence, work: .own(block)), to: table.defaultMode)
       case .inCommonModes(let block): appendCommon(.init(sequence: arrived.sequence, work: .own(block)))
       case .inModes(let shared):
         let entry = BlockQueue.Entry(sequence: arrived.sequence, work: .shared(shared))

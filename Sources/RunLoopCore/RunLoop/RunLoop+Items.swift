@@ -271,6 +271,9 @@ extension RunLoop {
       if item is Observer { for mode in left { mode.dropObserverLists() } }
       endHostedWaitIfEmpty()
     }
+    if sabotage.contains(.removalsWake), left.contains(where: { $0.itemCount.load(ordering: .relaxed) == 0 }) {
+      wakeUp()
+    }
     if let source = item as? Source { source.callForModes(left, of: self) }
   }
 }

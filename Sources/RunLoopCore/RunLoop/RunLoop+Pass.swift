@@ -13,7 +13,8 @@ extension RunLoop {
       if handledSource { performBlocks(mode) }
 
       if !isMainQueueReady(mode) {
-        let polls = innermost.polls || handledSource
+        let polls =
+          innermost.polls || handledSource || (sabotage.contains(.stagesSkipped) && isRunnable(mode))
         if !polls { notifyBeforeWaiting(mode) }
         wait(mode, polls: polls)
         if !polls { notify(.afterWaiting, mode) }
@@ -200,6 +201,7 @@ extension RunLoop {
   /// Under the table's lock, after the inbox was looked into.
   func mustGoOn(_ mode: ModeState) -> Bool {
     findHandOff(mode) || findSignalled(mode) || findReadyPort(mode) || isStopped(mode)
+      || (sabotage.contains(.emptyModesNotWaitedFor) && mode.itemCount.load(ordering: .relaxed) == 0)
   }
 
   /// Asks the kernel once what is ready, without waiting, unless another class of ready things has its turn first.

@@ -35,7 +35,9 @@ extension RunLoop {
     collectSignalled(mode)
     // Where the source of the hand-offs stands among them.
     var handOffPlace = -1
-    if hasHandOff { handOffPlace = (start..<sources.count).first { handOffsStand(before: sources[$0], mode) } ?? sources.count }
+    if hasHandOff {
+      handOffPlace = (start..<sources.count).first { handOffsStand(before: sources[$0], mode) } ?? sources.count
+    }
     var handled = false
     for index in start...sources.count {
       if index == handOffPlace, performHandOffs(mode) { handled = true }
