@@ -4,7 +4,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 // The listeners of each signal are a list that handlers walk without a lock, on any thread and at any time. Writers hold the
@@ -207,4 +209,30 @@ int crl_process_wait(int descriptor, int keeps, int32_t *code, int32_t *status) 
   *code = info.si_code;
   *status = info.si_status;
   return 1;
+}
+
+int crl_watch_add(int queue, int file, uint32_t events) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  int answer = inotify_add_watch(queue, path, events | IN_MASK_ADD);
+  return answer < 0 ? -errno : answer;
+}
+
+int crl_file_find(int directory, const char *name, int is_directory, int follows_link) {
+  int flags = O_PATH | O_CLOEXEC | (is_directory ? O_DIRECTORY : 0) | (follows_link ? 0 : O_NOFOLLOW);
+  int answer = openat(directory, name, flags);
+  return answer < 0 ? -errno : answer;
+}
+
+int crl_directory_open(int directory) {
+  int answer = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  return answer < 0 ? -errno : answer;
+}
+
+int crl_file_identity(int file, uint64_t *device, uint64_t *number) {
+  struct stat status;
+  if (fstat(file, &status) < 0) return -errno;
+  *device = status.st_dev;
+  *number = status.st_ino;
+  return 0;
 }

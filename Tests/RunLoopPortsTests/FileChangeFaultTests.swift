@@ -8,14 +8,18 @@ import TestSupport
 #if DEBUG
   @Suite("File changes, when the system refuses", .timeLimit(.minutes(5)))
   struct FileChangeFaultTests {
-    @Test("a source without a queue is refused")
-    func create() {
-      let plan = FaultPlan()
-      plan.plan(.watchCreate, .fails(EMFILE))
-      _ = plan.rule {
-        #expect(throws: FileChangeError.noQueue(SystemError(call: "inotify_init1", number: EMFILE))) {
-          _ = try FileChangeSource(path: "/tmp") { _, _ in }
+    @Test("a source without a queue is refused", arguments: [SystemCall.watchCreate, .eventCreate])
+    func create(call: SystemCall) async {
+      // Alone: others would have made the queue.
+      await #expect(processExitsWith: .success) { [name = call.rawValue as String] in
+        let plan = FaultPlan()
+        if let call = SystemCall(rawValue: name) { plan.plan(call, .fails(EMFILE)) }
+        _ = plan.rule {
+          #expect(throws: FileChangeError.noQueue(SystemError(call: name, number: EMFILE))) {
+            _ = try FileChangeSource(path: "/tmp") { _, _ in }
+          }
         }
+        #expect(plan.isUsedUp)
       }
     }
 
@@ -63,7 +67,7 @@ import TestSupport
 
     @Test("a queue that cannot be read ends the source; an interrupt does not")
     func read() {
-      watching { watched in
+      watching(hasOwnQueue: true) { watched in
         let plan = FaultPlan()
         plan.plan(.watchRead, .fails(EINTR), nil, .fails(EIO))
         plan.rule {

@@ -48,12 +48,12 @@ struct WatchedScratch {
   private let marks = Notes<Int>()
 
   init(
-    _ loop: RunLoop, recursive: Bool = true, events: FileChangeSource.Events = .all,
-    prepare: (Scratch) -> Void = { _ in }
+    _ loop: RunLoop, recursive: Bool = true, events: FileChangeSource.Events = .all, ownQueue: WatchQueue? = nil,
+    limit: Int = WatchInbox.defaultLimit, prepare: (Scratch) -> Void = { _ in }
   ) throws {
     prepare(scratch)
     self.loop = loop
-    source = try FileChangeSource(path: .init(scratch.path), recursive: recursive, events: events) {
+    source = try FileChangeSource(.init(scratch.path), recursive, events, ownQueue: ownQueue, limit: limit) {
       [changes] _, found in changes.add(contentsOf: found)
     }
     try loop.add(source, forMode: .default)
@@ -76,13 +76,18 @@ struct WatchedScratch {
 }
 
 /// Watches a fresh directory on a thread of its own.
+///
+/// What happens to the queue of the process happens to all tests that run: a test of that has its own.
 func watching(
-  recursive: Bool = true, events: FileChangeSource.Events = .all,
-  prepare: @escaping @Sendable (Scratch) -> Void = { _ in }, _ body: @escaping @Sendable (WatchedScratch) throws -> Void
+  recursive: Bool = true, events: FileChangeSource.Events = .all, hasOwnQueue: Bool = false,
+  limit: Int = WatchInbox.defaultLimit, prepare: @escaping @Sendable (Scratch) -> Void = { _ in },
+  _ body: @escaping @Sendable (WatchedScratch) throws -> Void
 ) {
   SourceRig.onThread { loop in
     do {
-      let watched = try WatchedScratch(loop, recursive: recursive, events: events, prepare: prepare)
+      let watched = try WatchedScratch(
+        loop, recursive: recursive, events: events, ownQueue: hasOwnQueue ? WatchQueue() : nil, limit: limit,
+        prepare: prepare)
       try body(watched)
       watched.source.invalidate()
     } catch {
@@ -232,7 +237,7 @@ struct FileChangeTests {
 
   @Test("an overflow is told, and the tree is watched on")
   func overflow() {
-    watching { watched in
+    watching(hasOwnQueue: true) { watched in
       let scratch = watched.scratch
       scratch.make("1")
       scratch.make("2")
@@ -275,11 +280,11 @@ struct FileChangeTests {
     let scratch = Scratch()
     scratch.make("f")
     let gone = FileChangeSource.Path(scratch("gone"))
-    #expect(throws: FileChangeError.cannotWatch(gone, SystemError(call: "inotify_add_watch", number: ENOENT))) {
+    #expect(throws: FileChangeError.cannotWatch(gone, SystemError(call: "open", number: ENOENT))) {
       try FileChangeSource(path: gone) { _, _ in }
     }
     let file = FileChangeSource.Path(scratch("f"))
-    #expect(throws: FileChangeError.cannotWatch(file, SystemError(call: "inotify_add_watch", number: ENOTDIR))) {
+    #expect(throws: FileChangeError.cannotWatch(file, SystemError(call: "open", number: ENOTDIR))) {
       try FileChangeSource(path: file, recursive: true) { _, _ in }
     }
   }

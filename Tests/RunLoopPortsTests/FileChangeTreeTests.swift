@@ -51,10 +51,10 @@ struct FileChangeTreeTests {
       case 0, 1: _ = tree.place(watch, [UInt8(next(8))], under: next(40))
       case 2: tree.detach(watch)
       case 3 where watch != 0: _ = tree.remove(watch)
-      case 4: tree.tell([UInt8(next(8))], in: watch)
-      default: _ = tree.takeTold([UInt8(next(8))], in: watch)
+      case 4: tree.noteReported([UInt8(next(8))], in: watch)
+      default: _ = tree.takeReported([UInt8(next(8))], in: watch)
       }
-      if next(500) == 0 { tree.forgetTold() }
+      if next(500) == 0 { tree.forgetReported() }
       #if DEBUG
         guard tree.isConsistent else {
           Issue.record("parents and children disagree")
@@ -65,16 +65,16 @@ struct FileChangeTreeTests {
     #expect(tree.contains(0))
   }
 
-  @Test("what a scan has told is taken once, and a bounded number of names is remembered")
-  func told() {
+  @Test("what a scan has reported is taken once, and a bounded number of names is remembered")
+  func reported() {
     var tree = WatchTree(root: 1)
-    func take(_ name: [UInt8]) -> Bool { tree.takeTold(name, in: 1) }
-    tree.tell([65], in: 1)
+    func take(_ name: [UInt8]) -> Bool { tree.takeReported(name, in: 1) }
+    tree.noteReported([65], in: 1)
     #expect(take([65]) && !take([65]))
-    for number in 0...WatchTree.toldLimit { tree.tell(Array("\(number)".utf8), in: 1) }
+    for number in 0...WatchTree.reportedLimit { tree.noteReported(Array("\(number)".utf8), in: 1) }
     #expect(take(Array("0".utf8)))
-    #expect(!take(Array("\(WatchTree.toldLimit)".utf8)))
-    tree.forgetTold()
+    #expect(!take(Array("\(WatchTree.reportedLimit)".utf8)))
+    tree.forgetReported()
     #expect(!take(Array("1".utf8)))
   }
 }

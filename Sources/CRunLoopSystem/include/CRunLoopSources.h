@@ -3,6 +3,7 @@
 #pragma once
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
@@ -52,13 +53,23 @@ static inline int crl_watch_create(void) {
   return answer < 0 ? -errno : answer;
 }
 
-// Watches a file; the same file again: the same number.
-static inline int crl_watch_add(int queue, const char *path, uint32_t events) {
-  int answer = inotify_add_watch(queue, path, events);
-  return answer < 0 ? -errno : answer;
-}
+// Watches the file that a descriptor is open for, wherever it is by now; the same file again: the same number. What the queue
+// reports of it already stays reported.
+int crl_watch_add(int queue, int file, uint32_t events);
 
 static inline int crl_watch_remove(int queue, int watch) { return inotify_rm_watch(queue, watch) < 0 ? -errno : 0; }
+
+// Finds a file by its name in a directory, or from the working directory, without opening it for anything else. A link is
+// followed only if it is asked for.
+int crl_file_find(int directory, const char *name, int is_directory, int follows_link);
+// The same, from the working directory.
+static inline int crl_file_find_path(const char *path, int is_directory) {
+  return crl_file_find(AT_FDCWD, path, is_directory, 1);
+}
+// Opens a directory that has been found, to read its entries.
+int crl_directory_open(int directory);
+// Returns what distinguishes a file from every other that exists at the same time.
+int crl_file_identity(int file, uint64_t *device, uint64_t *number);
 
 // Reads bytes; gives their number.
 static inline int crl_read(int descriptor, void *bytes, size_t count) {

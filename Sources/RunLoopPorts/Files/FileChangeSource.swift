@@ -8,7 +8,8 @@ import RunLoopCore
 /// write through a memory mapping.
 ///
 /// The source may be in any number of modes of any number of loops; each change is told once, by one of them. Changes that come
-/// before the source is in a mode are kept by the kernel, up to its limit. Memory grows with the number of directories, which
+/// before the source is in a mode are kept, up to a limit. All sources of a process share one queue of the kernel; the
+/// process needs `/proc` to be mounted. Memory grows with the number of directories, which
 /// the kernel limits for each user, and by a part of the largest directory that appears.
 ///
 /// The facility of the kernel is `inotify`.
@@ -38,7 +39,7 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   ///   - events: What is told.
   ///   - handler: Called on a loop's thread with changes, at least one, in the order in which they happened. It is released
   ///     when the source is invalid and no call-out runs.
-  /// - Throws: ``FileChangeError/cannotWatch(_:_:)`` or ``FileChangeError/noQueue(_:)``.
+  /// - Throws: A ``FileChangeError``.
   ///
   /// Any thread. Complexity: O(n) in the entries below the path, if recursive.
   public convenience init(
@@ -48,13 +49,14 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
     try self.init(path, recursive, events, endsWithLoop: false, handler)
   }
 
+  /// Makes a source; tests may give it a queue of its own, and a limit of records that wait.
   init(
-    _ path: Path, _ recursive: Bool, _ events: Events, endsWithLoop: Bool,
-    _ handler: @escaping @Sendable (FileChangeSource, [FileChange]) -> Void
+    _ path: Path, _ recursive: Bool, _ events: Events, endsWithLoop: Bool = false, ownQueue: WatchQueue? = nil,
+    limit: Int = WatchInbox.defaultLimit, _ handler: @escaping @Sendable (FileChangeSource, [FileChange]) -> Void
   ) throws(FileChangeError) {
-    let watcher = try FileWatcher(path, recursive: recursive, events: events)
+    let watcher = try FileWatcher(path, recursive: recursive, events: events, limit: limit, ownQueue: ownQueue)
     unreadable = watcher.unreadable
-    seat = Seat(watcher.queue.descriptor)
+    seat = Seat(watcher.inbox.descriptor, watcher.queue.descriptor)
     self.watcher = watcher
     self.path = path
     self.events = events
@@ -81,12 +83,12 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   /// The handler is released at once, or when its running call-out has returned. Any thread; again: nothing.
   public func invalidate() {
     guard seat.close() else { return }
-    let released = lock.withLock {
-      let released = watcher
+    let ended = lock.withLock {
+      let ended = watcher
       watcher = nil
-      return released
+      return ended
     }
-    withExtendedLifetime(released) {}
+    ended?.close()
     handler.take()
   }
 
@@ -99,15 +101,15 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
 
 extension FileChangeSource: SeatedSource {
   func serve() {
-    var mayRead = true
+    var mayTake = true
     while seat.isOpen {
       lock.lock()
-      let step = watcher?.step(mayRead: mayRead)
+      let step = watcher?.step(mayTake: mayTake)
       let hasEnded = watcher?.hasEnded ?? true
       lock.unlock()
       guard let step else { return }
       // One read for each call: the descriptor stays ready, and others have their turn.
-      if step.didRead { mayRead = false }
+      if step.didTake { mayTake = false }
       guard let handler = handler.held else { return }
       if hasEnded { invalidate() }
       if !step.changes.isEmpty { handler(self, step.changes) }

@@ -2,110 +2,162 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 
-/// The kernel's queue of file changes, and the calls that fill it.
-struct WatchQueue: Sendable {
+/// The kernel's queue of file changes, one for all sources of the process.
+///
+/// The kernel has few queues for each user. So the sources share one: each watch counts the sources that have it, and whichever
+/// source finds the queue readable reads it and puts each record into the inboxes of those whose watch it is. The queue is
+/// closed with its last source. In a child of a fork it is the parent's, and the sources are invalid.
+final class WatchQueue: @unchecked Sendable {
+  // Sendable: guarded by the lock.
+
   let descriptor: OwnedDescriptor
-
-  /// One entry of the queue.
-  struct Entry {
-    let watch: Int32
-    let mask: UInt32
-    let cookie: UInt32
-    let name: [UInt8]
-
-    func has(_ bits: Int32...) -> Bool { bits.contains { mask & UInt32($0) != 0 } }
-  }
+  private let lock = ProcessLock()
+  /// The inboxes of each watch: mostly there is one.
+  private var subscribers: [Int32: [WatchInbox]] = [:]
+  private var inboxes: [WatchInbox] = []
+  /// The last source has left: watches may remain, and the next source has another queue.
+  private var isRetired = false
+  /// How many times the queue was found empty.
+  private var drains = 0
+  /// The inboxes into which the read that goes on has put the first record.
+  private var touched: [WatchInbox] = []
 
   init() throws(SystemError) {
     descriptor = OwnedDescriptor(try SystemCall.watchCreate.make { crl_watch_create() })
   }
 
-  func add(_ path: FileChangeSource.Path, _ mask: UInt32) throws(SystemError) -> Int32 {
-    try SystemCall.watchAdd.make { path.withCString { crl_watch_add(descriptor.number, $0, mask) } }
+  /// How many files are watched.
+  var watchCount: Int { lock.withLock { subscribers.count } }
+}
+
+// MARK: - The queue that sources share
+
+extension WatchQueue {
+  private final class Shared: @unchecked Sendable {
+    // Sendable: guarded by the lock.
+    let lock = Lock()
+    weak var queue: WatchQueue?
   }
 
-  /// Ends a watch, if the kernel has not ended it already.
-  func remove(_ watch: Int32) {
-    _ = try? SystemCall.watchRemove.make { crl_watch_remove(descriptor.number, watch) }
-  }
+  private static let ours = PerProcess { Shared() }
 
-  /// How many bytes are read at once.
-  private static let capacity = 32_768
-  /// More than one entry takes: after a read that left so much room the queue was empty.
-  private static let largest = MemoryLayout<inotify_event>.size + Int(NAME_MAX) + 1
-
-  /// Reads some entries, without waiting; says whether the queue was empty then.
-  func read() throws(SystemError) -> (entries: [Entry], isDrained: Bool) {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: Self.capacity, alignment: MemoryLayout<inotify_event>.alignment)
-    defer { buffer.deallocate() }
-    let count: Int
-    do throws(SystemError) {
-      count = Int(
-        try SystemCall.watchRead.makeUninterrupted { crl_read(descriptor.number, buffer.baseAddress, buffer.count) })
-    } catch {
-      if error.number == EAGAIN { return ([], true) }
-      throw error
+  /// Lets an inbox join the queue of the process, which is made if there is none.
+  static func join(_ inbox: WatchInbox) throws(SystemError) -> WatchQueue {
+    let shared = ours.value
+    return try shared.lock.withLock { () throws(SystemError) in
+      if let queue = shared.queue, queue.accept(inbox) { return queue }
+      let queue = try WatchQueue()
+      _ = queue.accept(inbox)
+      shared.queue = queue
+      return queue
     }
-    return (Self.parse(UnsafeRawBufferPointer(rebasing: buffer[..<count])), count + Self.largest <= Self.capacity)
   }
 
-  private static func parse(_ bytes: UnsafeRawBufferPointer) -> [Entry] {
-    let head = MemoryLayout<inotify_event>.size
-    var entries: [Entry] = []
-    var offset = 0
-    while offset + head <= bytes.count {
-      let event = bytes.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
-      let name = bytes[(offset + head)...].prefix(Int(event.len)).prefix { $0 != 0 }
-      entries.append(Entry(watch: event.wd, mask: event.mask, cookie: event.cookie, name: Array(name)))
-      offset += head + Int(event.len)
+  /// Lets an inbox join; false if the queue is being given up.
+  func accept(_ inbox: WatchInbox) -> Bool {
+    lock.withLock {
+      guard !isRetired else { return false }
+      inboxes.append(inbox)
+      return true
     }
-    return entries
+  }
+
+  /// Lets an inbox leave, with its watches.
+  func leave(_ inbox: WatchInbox, _ watches: [Int32]) {
+    let isLast = lock.withLock {
+      inboxes.removeAll { $0 === inbox }
+      isRetired = inboxes.isEmpty
+      return isRetired
+    }
+    // The watches of the last one end as the queue is closed.
+    if !isLast { for watch in watches { remove(watch, inbox) } }
   }
 }
 
-/// The entries of a directory.
-enum DirectoryScan {
-  /// Calls `body` with each name and whether it is a directory itself, and not a link to one.
-  static func forEach(
-    in path: FileChangeSource.Path, followsLink: Bool, _ body: (_ name: [UInt8], _ isDirectory: Bool) -> Void
-  ) throws(SystemError) {
-    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (followsLink ? 0 : O_NOFOLLOW)
-    let number = try SystemCall.directoryOpen.make {
-      path.withCString {
-        let answer = open($0, flags)
-        return answer < 0 ? -errno : answer
+// MARK: - Watches
+
+extension WatchQueue {
+  /// Watches the file of a descriptor for an inbox; the same file again: the same watch.
+  ///
+  /// The kernel reports what any of its sources wants; the inbox takes its part.
+  func add(_ file: OwnedDescriptor, _ inbox: WatchInbox) throws(SystemError) -> Int32 {
+    // One step: a watch that another source gives up in between would be a dead one.
+    try lock.withLock { () throws(SystemError) in
+      let watch = try SystemCall.watchAdd.make { crl_watch_add(descriptor.number, file.number, inbox.mask) }
+      if subscribers[watch]?.contains(where: { $0 === inbox }) != true { subscribers[watch, default: []].append(inbox) }
+      return watch
+    }
+  }
+
+  /// Ends the watch of an inbox, and the kernel's if it has no other and has not been ended already.
+  func remove(_ watch: Int32, _ inbox: WatchInbox) {
+    lock.withLock {
+      guard var left = subscribers[watch] else { return }
+      left.removeAll { $0 === inbox }
+      subscribers[watch] = left.isEmpty ? nil : left
+      guard left.isEmpty else { return }
+      _ = try? SystemCall.watchRemove.make { crl_watch_remove(descriptor.number, watch) }
+    }
+  }
+}
+
+// MARK: - Reading
+
+extension WatchQueue {
+  /// How many bytes are read at once.
+  private static let capacity = 32_768
+  /// More than one record takes: after a read that left so much room the queue was empty.
+  private static let largest = WatchRecord.headerSize + Int(NAME_MAX) + 1
+
+  struct Taken {
+    let records: [WatchRecord]
+    /// How many times the queue had been found empty by then: all that happened before the last time has been taken.
+    let drains: Int
+  }
+
+  /// How many times the queue has been found empty.
+  var drainCount: Int { lock.withLock { drains } }
+
+  /// Takes what waits for a source, or else reads some of the queue, without waiting.
+  func take(for inbox: WatchInbox) throws(SystemError) -> Taken {
+    try lock.withLock { () throws(SystemError) in
+      if inbox.isEmpty { read(for: inbox) }
+      let records = inbox.take()
+      if records.isEmpty, let failure = inbox.failure { throw failure }
+      return Taken(records: records, drains: drains)
+    }
+  }
+
+  /// Under the lock.
+  private func read(for reader: WatchInbox) {
+    withUnsafeTemporaryAllocation(byteCount: Self.capacity, alignment: 8) { buffer in
+      do throws(SystemError) {
+        let count = Int(
+          try SystemCall.watchRead.makeUninterrupted { crl_read(descriptor.number, buffer.baseAddress, buffer.count) })
+        WatchRecord.forEach(in: UnsafeRawBufferPointer(rebasing: buffer[..<count]), distribute)
+        if count + Self.largest <= Self.capacity { drains += 1 }
+      } catch {
+        guard error.number != EAGAIN else { return drains += 1 }
+        for inbox in inboxes { inbox.failure = error }
+        touched = inboxes
       }
     }
-    guard let directory = fdopendir(number) else {
-      let error = SystemError(call: SystemCall.directoryOpen.rawValue, number: errno)
-      _ = crl_close(number)
-      throw error
-    }
-    defer { closedir(directory) }
-    while let entry = try next(directory) {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
-      if name == [UInt8(ascii: ".")] || name == [UInt8(ascii: "."), UInt8(ascii: ".")] { continue }
-      body(name, isDirectory(entry.pointee.d_type, name, number))
+    for inbox in touched where inbox !== reader { inbox.signal() }
+    touched = []
+  }
+
+  private func distribute(_ record: WatchRecord) {
+    if record.has(IN_Q_OVERFLOW) {
+      for inbox in inboxes { deliver(record, inbox) }
+    } else if let found = subscribers[record.watch] {
+      for inbox in found { deliver(record, inbox) }
+      // The number is not used again for long: the kernel counts on.
+      if record.has(IN_IGNORED) { subscribers[record.watch] = nil }
     }
   }
 
-  /// The next entry; nil at the end, which an error is not: what is behind it would never be watched.
-  private static func next(_ directory: OpaquePointer) throws(SystemError) -> UnsafeMutablePointer<dirent>? {
-    var entry: UnsafeMutablePointer<dirent>?
-    _ = try SystemCall.directoryRead.make {
-      errno = 0
-      entry = readdir(directory)
-      return entry == nil ? -errno : 0
-    }
-    return entry
-  }
-
-  private static func isDirectory(_ type: UInt8, _ name: [UInt8], _ parent: Int32) -> Bool {
-    guard type == UInt8(DT_UNKNOWN) else { return type == UInt8(DT_DIR) }
-    // Some file systems do not say.
-    var status = stat()
-    let answer = FileChangeSource.Path(bytes: name).withCString { fstatat(parent, $0, &status, AT_SYMLINK_NOFOLLOW) }
-    return answer == 0 && status.st_mode & S_IFMT == S_IFDIR
+  private func deliver(_ record: WatchRecord, _ inbox: WatchInbox) {
+    if inbox.isEmpty { touched.append(inbox) }
+    inbox.add(record)
   }
 }

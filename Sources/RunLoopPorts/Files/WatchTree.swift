@@ -6,26 +6,39 @@ struct WatchTree {
   typealias Watch = Int32
   typealias Name = [UInt8]
 
-  private struct Directory {
-    var name: Name
-    var parent: Watch?
-    var children: [Name: Watch] = [:]
-    /// What a scan has told of, whose own event may still come.
-    var told: Set<Name> = []
+  /// What distinguishes a directory from every other that exists at the same time.
+  struct Identity: Hashable {
+    var device: UInt64 = 0
+    var number: UInt64 = 0
   }
 
-  /// How many names are remembered because a scan has told of them; beyond that, one may be told twice.
-  static let toldLimit = 65_536
+  private struct Directory {
+    var name: Name
+    var identity: Identity
+    var parent: Watch?
+    var children: [Name: Watch] = [:]
+    /// Its entries have not been looked at.
+    var isUnscanned = true
+    /// Names under which a directory has appeared that could not be looked at, as this one was elsewhere by then.
+    var unresolved: Set<Name> = []
+    /// Something happened in or below it while it had no path.
+    var hasMissed = false
+    /// What a scan has reported, whose own record may still come.
+    var reported: Set<Name> = []
+  }
+
+  /// How many names are remembered because a scan has reported them; beyond that, one may be reported twice.
+  static let reportedLimit = 65_536
 
   private var directories: [Watch: Directory] = [:]
-  private var toldCount = 0
-  /// The directories that have told names.
-  private var telling: [Watch] = []
+  private var reportedCount = 0
+  /// The directories that have reported names.
+  private var reporting: [Watch] = []
   let root: Watch
 
-  init(root: Watch) {
+  init(root: Watch, _ identity: Identity = Identity()) {
     self.root = root
-    directories[root] = Directory(name: [], parent: nil)
+    directories[root] = Directory(name: [], identity: identity)
   }
 
   var watches: [Watch] { Array(directories.keys) }
@@ -50,12 +63,23 @@ struct WatchTree {
 
   func child(_ name: Name, of parent: Watch) -> Watch? { directories[parent]?.children[name] }
 
+  /// The name of a directory and its parent; nil if it is the root or has no parent now.
+  func position(of watch: Watch) -> (name: Name, parent: Watch)? {
+    directories[watch].flatMap { directory in directory.parent.map { (directory.name, $0) } }
+  }
+
+  func identity(of watch: Watch) -> Identity? { directories[watch]?.identity }
+
   /// Puts a directory under its parent, wherever it was before; false if it would be below itself, or the parent is unknown.
-  mutating func place(_ watch: Watch, _ name: Name, under parent: Watch) -> Bool {
+  ///
+  /// One that is new has not been scanned. The identity is of one that is new.
+  mutating func place(
+    _ watch: Watch, _ name: Name, under parent: Watch, _ identity: Identity = Identity()
+  ) -> Bool {
     guard watch != root, directories[parent] != nil, !isBelow(parent, watch) else { return false }
     detach(watch)
     if let other = directories[parent]?.children[name] { detach(other) }
-    directories[watch, default: Directory(name: name)].name = name
+    directories[watch, default: Directory(name: name, identity: identity)].name = name
     directories[watch]?.parent = parent
     directories[parent]?.children[name] = watch
     return true
@@ -77,14 +101,15 @@ struct WatchTree {
     while next < removed.count {
       if let directory = directories.removeValue(forKey: removed[next]) {
         removed += directory.children.values
-        toldCount -= directory.told.count
+        reportedCount -= directory.reported.count
       }
       next += 1
     }
     return removed
   }
 
-  private func isBelow(_ watch: Watch, _ ancestor: Watch) -> Bool {
+  /// Whether a directory is another or below it.
+  func isBelow(_ watch: Watch, _ ancestor: Watch) -> Bool {
     var current: Watch? = watch
     while let there = current {
       if there == ancestor { return true }
@@ -95,27 +120,54 @@ struct WatchTree {
 }
 
 extension WatchTree {
-  /// Notes that a scan has told of a name.
-  mutating func tell(_ name: Name, in watch: Watch) {
+  /// Notes that a scan has reported a name.
+  mutating func noteReported(_ name: Name, in watch: Watch) {
     // Changed in place: a copy of the names would be made for each of them.
-    guard toldCount < Self.toldLimit, directories[watch]?.told.insert(name).inserted == true else { return }
-    toldCount += 1
-    if directories[watch]?.told.count == 1 { telling.append(watch) }
+    guard reportedCount < Self.reportedLimit,
+      directories[watch]?.reported.insert(name).inserted == true
+    else { return }
+    reportedCount += 1
+    if directories[watch]?.reported.count == 1 { reporting.append(watch) }
   }
 
-  /// Whether a scan has told of a name, which then is not remembered any more.
-  mutating func takeTold(_ name: Name, in watch: Watch) -> Bool {
-    guard directories[watch]?.told.remove(name) != nil else { return false }
-    toldCount -= 1
+  /// Whether a scan has reported a name, which then is not remembered any more.
+  mutating func takeReported(_ name: Name, in watch: Watch) -> Bool {
+    guard directories[watch]?.reported.remove(name) != nil else { return false }
+    reportedCount -= 1
     return true
   }
 
-  /// Forgets what scans have told: their events have come.
-  mutating func forgetTold() {
-    for watch in telling { directories[watch]?.told = [] }
-    telling = []
-    toldCount = 0
+  /// Forgets what scans have reported: their records have been read.
+  mutating func forgetReported() {
+    for watch in reporting { directories[watch]?.reported = [] }
+    reporting = []
+    reportedCount = 0
   }
+}
+
+// What is still to be looked at.
+extension WatchTree {
+  func isUnscanned(_ watch: Watch) -> Bool { directories[watch]?.isUnscanned ?? false }
+
+  mutating func noteScanned(_ watch: Watch) { directories[watch]?.isUnscanned = false }
+
+  /// Notes that a directory has appeared under a name and has not been looked at.
+  mutating func postpone(_ name: Name, in watch: Watch) { directories[watch]?.unresolved.insert(name) }
+
+  /// A name is gone, or is looked at.
+  mutating func settle(_ name: Name, in watch: Watch) { directories[watch]?.unresolved.remove(name) }
+
+  func unresolved(in watch: Watch) -> Set<Name> { directories[watch]?.unresolved ?? [] }
+
+  /// Notes that something happened in a directory that has no path.
+  mutating func noteMissed(in watch: Watch) {
+    guard var top = directories[watch] == nil ? nil : watch else { return }
+    while let parent = directories[top]?.parent { top = parent }
+    if top != root { directories[top]?.hasMissed = true }
+  }
+
+  /// Whether something happened in a directory or below it while it had no path.
+  func hasMissed(_ watch: Watch) -> Bool { directories[watch]?.hasMissed ?? false }
 }
 
 #if DEBUG
@@ -127,7 +179,7 @@ extension WatchTree {
           directories[$0.value]?.parent == watch && directories[$0.value]?.name == $0.key
         }
           && (directory.parent.map { directories[$0]?.children[directory.name] == watch } ?? true)
-      } && toldCount == directories.values.reduce(0) { $0 + $1.told.count }
+      } && reportedCount == directories.values.reduce(0) { $0 + $1.reported.count }
     }
   }
 #endif

@@ -1,6 +1,6 @@
 import RunLoopCore
 
-/// A source that is served when a descriptor of its own is readable.
+/// A source that is served when a descriptor is readable.
 protocol SeatedSource: AnyObject, Sendable {
   var seat: Seat { get }
 
@@ -13,9 +13,10 @@ protocol SeatedSource: AnyObject, Sendable {
   func hasLeft()
 }
 
-/// What connects a source with the loops that serve it: its descriptor, and a descriptor source for as long as it is in a mode.
+/// What connects a source with the loops that serve it: its descriptors, which it may share with others, and a descriptor source
+/// for each as long as it is in a mode.
 ///
-/// The loops hold the descriptor source, which holds the source; the source does not hold the descriptor source. So a source is
+/// The loops hold the descriptor sources, which hold the source; the source does not hold the descriptor sources. So a source is
 /// kept alive by the loops that it is in and by whoever has it, and otherwise goes.
 ///
 /// In a child of a fork, the sources of its parent are invalid: the parent's signals, children and file changes are read from
@@ -24,48 +25,55 @@ final class Seat: @unchecked Sendable {
   // Sendable: the lock guards everything.
 
   private let lock = ProcessLock()
-  private var descriptor: OwnedDescriptor?
-  private weak var source: RunLoop.DescriptorSource?
+  private var descriptors: [OwnedDescriptor]
+  private weak var first: RunLoop.DescriptorSource?
+  private weak var second: RunLoop.DescriptorSource?
 
-  init(_ descriptor: OwnedDescriptor) {
-    self.descriptor = descriptor
+  init(_ descriptor: OwnedDescriptor, _ other: OwnedDescriptor? = nil) {
+    descriptors = [descriptor] + (other.map { [$0] } ?? [])
   }
 
-  /// The descriptor, unless the source is invalid, as a parent's is.
+  /// The first descriptor, unless the source is invalid, as a parent's is.
   ///
   /// Whoever has it keeps it open.
-  var opened: OwnedDescriptor? { lock.isParents ? nil : lock.withLock { descriptor } }
+  var opened: OwnedDescriptor? { lock.isParents ? nil : lock.withLock { descriptors.first } }
 
   var isOpen: Bool { opened != nil }
 
-  /// Leaves all modes and gives the descriptor up; false if that was done before.
+  /// Leaves all modes and gives the descriptors up; false if that was done before.
   func close() -> Bool {
-    // What the parent waits for is not for its child to end; the child's copy of the descriptor goes with the source.
+    // What the parent waits for is not for its child to end; the child's copies of the descriptors go with the source.
     guard !lock.isParents else { return false }
-    let (closed, source) = lock.withLock {
-      let before = (descriptor, self.source)
-      descriptor = nil
+    let (closed, sources) = lock.withLock {
+      let before = (descriptors, [first, second])
+      descriptors = []
       return before
     }
     // The epoll sets first: what is closed after this is watched by nobody.
-    source?.invalidate()
-    return withExtendedLifetime(closed) { closed != nil }
+    for source in sources { source?.invalidate() }
+    return withExtendedLifetime(closed) { !closed.isEmpty }
   }
 
-  /// The descriptor source that is in modes now.
-  fileprivate var present: RunLoop.DescriptorSource? { lock.isParents ? nil : lock.withLock { source } }
+  /// The descriptor sources that are in modes now.
+  fileprivate var present: [RunLoop.DescriptorSource] {
+    lock.isParents ? [] : lock.withLock { [first, second].compactMap { $0 } }
+  }
 
-  /// The descriptor source to be put into a mode; nil once closed.
-  fileprivate func source(for owner: some SeatedSource) -> RunLoop.DescriptorSource? {
-    guard !lock.isParents else { return nil }
+  /// The descriptor sources to be put into a mode; none once closed.
+  fileprivate func sources(for owner: some SeatedSource) -> [RunLoop.DescriptorSource] {
+    guard !lock.isParents else { return [] }
     return lock.withLock {
-      guard let descriptor else { return nil }
-      if let source { return source }
+      let present = [first, second].compactMap { $0 }
+      guard present.count < descriptors.count else { return present }
       let stay = Stay(owner)
-      let made = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { _, _ in stay.owner.serve()
+      // One of them may have left its last mode just now.
+      let sources = zip(descriptors, [first, second]).map { descriptor, present in
+        present
+          ?? RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { _, _ in stay.owner.serve() }
       }
-      source = made
-      return made
+      first = sources.first
+      second = sources.dropFirst().first
+      return sources
     }
   }
 }
@@ -83,16 +91,25 @@ private final class Stay: Sendable {
 
 extension RunLoop {
   func seat(_ source: some SeatedSource, _ mode: Mode) throws(RunLoopError) {
-    guard let descriptorSource = source.seat.source(for: source) else { throw .invalidSource }
-    try add(descriptorSource, forMode: mode)
+    let sources = source.seat.sources(for: source)
+    guard let first = sources.first else { throw .invalidSource }
+    let wasThere = contains(first, forMode: mode)
+    for next in sources {
+      do throws(RunLoopError) {
+        try add(next, forMode: mode)
+      } catch {
+        if !wasThere { for added in sources { remove(added, forMode: mode) } }
+        throw error
+      }
+    }
   }
 
   func unseat(_ source: some SeatedSource, _ mode: Mode) {
-    if let descriptorSource = source.seat.present { remove(descriptorSource, forMode: mode) }
+    for next in source.seat.present { remove(next, forMode: mode) }
   }
 
   func seats(_ source: some SeatedSource, _ mode: Mode) -> Bool {
-    source.seat.present.map { contains($0, forMode: mode) } ?? false
+    source.seat.present.first.map { contains($0, forMode: mode) } ?? false
   }
 }
 

@@ -1,0 +1,184 @@
+import RunLoopCore
+
+// Looking at directories, each through a descriptor of its parent.
+extension FileWatcher {
+  /// What a name stands for now.
+  enum Found {
+    case directory(OwnedDescriptor, WatchTree.Identity)
+    /// It is gone, or is no directory: a record says so.
+    case gone
+    /// The directory that it is in is not where the tree has it: a record says so.
+    case parentIsElsewhere
+    case failed(SystemError)
+
+    var identity: WatchTree.Identity? {
+      if case .directory(_, let identity) = self { identity } else { nil }
+    }
+  }
+
+  /// Looks a directory up in another, which is in the tree.
+  mutating func find(_ name: [UInt8], in parent: Int32) -> Found {
+    switch open(parent) {
+    case .directory(let descriptor, _): Self.find(name, in: descriptor)
+    case .gone, .parentIsElsewhere: .parentIsElsewhere
+    case .failed(let error): .failed(error)
+    }
+  }
+
+  private static func find(_ name: [UInt8], in parent: OwnedDescriptor) -> Found {
+    do throws(SystemError) {
+      let descriptor = try OpenFile.directory(name, in: parent)
+      return .directory(descriptor, try OpenFile.identity(descriptor))
+    } catch {
+      return OpenFile.isGone(error) ? .gone : .failed(error)
+    }
+  }
+
+  /// Opens a directory of the tree, name by name, and compares each with the one that the tree has there.
+  private mutating func open(_ watch: Int32) -> Found {
+    var names: [(watch: Int32, name: [UInt8])] = []
+    var current = watch
+    while opened[current] == nil, let position = tree.position(of: current) {
+      names.append((current, position.name))
+      current = position.parent
+    }
+    var found: Found
+    if let descriptor = opened[current], let identity = tree.identity(of: current) {
+      found = .directory(descriptor, identity)
+    } else {
+      guard current == tree.root else { return .parentIsElsewhere }
+      found = openRoot()
+    }
+    for (watch, name) in names.reversed() {
+      guard case .directory(let parent, _) = found else { return found }
+      found = Self.find(name, in: parent)
+      if let identity = found.identity, identity != tree.identity(of: watch) { return .gone }
+    }
+    if case .directory(let descriptor, _) = found { opened.keep(descriptor, of: watch) }
+    return found
+  }
+
+  private mutating func openRoot() -> Found {
+    do throws(SystemError) {
+      let descriptor = try OpenFile.root(root, isDirectory: true)
+      let identity = try OpenFile.identity(descriptor)
+      guard identity == tree.identity(of: tree.root) else { return .gone }
+      opened.keep(descriptor, of: tree.root)
+      return .directory(descriptor, identity)
+    } catch {
+      return OpenFile.isGone(error) ? .gone : .failed(error)
+    }
+  }
+}
+
+extension FileWatcher {
+  /// Puts a directory that was found under a name into the tree, to be scanned.
+  mutating func enter(
+    _ descriptor: OwnedDescriptor, _ identity: WatchTree.Identity, _ name: [UInt8], of parent: Int32,
+    _ path: FileChangeSource.Path
+  ) {
+    do throws(SystemError) {
+      var watch = try queue.add(descriptor, inbox)
+      if tree.contains(watch) {
+        // A directory that is mounted within itself, or twice, is watched under its first name.
+        guard !tree.isBelow(parent, watch), !isStillThere(watch, identity) else { return }
+        // It has been moved, and the record of that is still to come: it is reported where it is.
+        if let before = self.path(watch) { report(.removed, before, true) }
+        drop(watch)
+        watch = try queue.add(descriptor, inbox)
+      }
+      guard tree.place(watch, name, under: parent, identity) else { return queue.remove(watch, inbox) }
+      opened.keep(descriptor, of: watch)
+      toScan.append(watch)
+    } catch {
+      changes.append(FileChange(.unwatched(error), path, isDirectory: true))
+    }
+  }
+
+  /// Whether a directory of the tree is where the tree has it.
+  private mutating func isStillThere(_ watch: Int32, _ identity: WatchTree.Identity) -> Bool {
+    guard let position = tree.position(of: watch) else { return false }
+    return find(position.name, in: position.parent).identity == identity
+  }
+
+  /// Notes a name of a directory to be looked at when its parent has been placed anew.
+  mutating func postpone(_ name: [UInt8], in parent: Int32) {
+    tree.postpone(name, in: parent)
+    postponed.insert(parent)
+  }
+
+  /// Directories have been placed anew: what could not be looked at may be there now.
+  mutating func retryPostponed() {
+    toScan += postponed
+    postponed = []
+  }
+
+  /// Scans a directory, or looks at what was postponed in it.
+  mutating func lookAt(_ watch: Int32, reports: Bool) {
+    guard let directory = path(watch) else {
+      // On its way: it is placed, or dropped, later.
+      if tree.contains(watch) { postponed.insert(watch) }
+      return
+    }
+    let names = tree.unresolved(in: watch)
+    guard tree.isUnscanned(watch) || !names.isEmpty else { return }
+    switch open(watch) {
+    case .directory(let descriptor, _):
+      for name in names { tree.settle(name, in: watch) }
+      if tree.isUnscanned(watch) {
+        scan(watch, descriptor, directory, reports: reports)
+      } else {
+        for name in names { resolve(name, in: watch, descriptor, directory.appending(name)) }
+      }
+    case .gone, .parentIsElsewhere: postponed.insert(watch)
+    case .failed(let error):
+      tree.noteScanned(watch)
+      changes.append(FileChange(.unwatched(error), directory, isDirectory: true))
+    }
+  }
+
+  /// Reports a directory's entries, and enters its directories.
+  private mutating func scan(
+    _ watch: Int32, _ descriptor: OwnedDescriptor, _ directory: FileChangeSource.Path, reports: Bool
+  ) {
+    tree.noteScanned(watch)
+    var found: [(name: [UInt8], isDirectory: Bool)] = []
+    do throws(SystemError) {
+      try DirectoryScan.forEach(in: descriptor) { found.append(($0, $1)) }
+    } catch {
+      if !OpenFile.isGone(error) { changes.append(FileChange(.unwatched(error), directory, isDirectory: true)) }
+      return
+    }
+    for (name, isDirectory) in found {
+      let path = directory.appending(name)
+      if reports {
+        report(.created, path, isDirectory)
+        tree.noteReported(name, in: watch)
+      }
+      guard isDirectory else { continue }
+      switch Self.find(name, in: descriptor) {
+      case .directory(let descriptor, let identity): enter(descriptor, identity, name, of: watch, path)
+      case .gone, .parentIsElsewhere: break
+      case .failed(let error): changes.append(FileChange(.unwatched(error), path, isDirectory: true))
+      }
+    }
+    drainsAtScan = queue.drainCount
+  }
+
+  /// Looks at a name that could not be looked at when a directory appeared there.
+  private mutating func resolve(
+    _ name: [UInt8], in watch: Int32, _ parent: OwnedDescriptor, _ path: FileChangeSource.Path
+  ) {
+    switch Self.find(name, in: parent) {
+    case .directory(let descriptor, let identity):
+      if let child = tree.child(name, of: watch) {
+        guard tree.identity(of: child) != identity || tree.hasMissed(child) else { return }
+        replaceChild(name, of: watch, path)
+        report(.created, path, true)
+      }
+      enter(descriptor, identity, name, of: watch, path)
+    case .gone, .parentIsElsewhere: break
+    case .failed(let error): changes.append(FileChange(.unwatched(error), path, isDirectory: true))
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+/// Finds files without trusting their paths, and tells one from another.
+enum OpenFile {
+  /// Finds the root of a source, whose links are the caller's and are followed.
+  static func root(_ path: FileChangeSource.Path, isDirectory: Bool) throws(SystemError) -> OwnedDescriptor {
+    OwnedDescriptor(
+      try SystemCall.openFile.make { path.withCString { crl_file_find_path($0, isDirectory ? 1 : 0) } })
+  }
+
+  /// Finds a directory in another by its name, itself and not where a link leads.
+  static func directory(_ name: [UInt8], in parent: OwnedDescriptor) throws(SystemError) -> OwnedDescriptor {
+    OwnedDescriptor(
+      try SystemCall.openFile.make {
+        FileChangeSource.Path(bytes: name).withCString { crl_file_find(parent.number, $0, 1, 0) }
+      })
+  }
+
+  static func identity(_ file: OwnedDescriptor) throws(SystemError) -> WatchTree.Identity {
+    var identity = WatchTree.Identity()
+    _ = try SystemCall.fileStatus.make { crl_file_identity(file.number, &identity.device, &identity.number) }
+    return identity
+  }
+
+  /// Whether an error says that a path is not what it was when the queue reported it.
+  static func isGone(_ error: SystemError) -> Bool { [ENOENT, ENOTDIR, ELOOP, ESTALE].contains(error.number) }
+}
+
+/// Directories that were opened lately: of a tree that is scanned, those whose entries come next.
+struct OpenDirectories {
+  private static let limit = 16
+
+  private var entries: [(watch: Int32, descriptor: OwnedDescriptor)] = []
+
+  subscript(watch: Int32) -> OwnedDescriptor? { entries.last { $0.watch == watch }?.descriptor }
+
+  mutating func keep(_ descriptor: OwnedDescriptor, of watch: Int32) {
+    entries.removeAll { $0.watch == watch }
+    if entries.count == Self.limit { entries.removeFirst() }
+    entries.append((watch, descriptor))
+  }
+
+  mutating func removeAll() { entries = [] }
+}
+
+/// The entries of a directory.
+enum DirectoryScan {
+  /// Calls `body` with each name and whether it is a directory itself, and not a link to one.
+  static func forEach(
+    in found: OwnedDescriptor, _ body: (_ name: [UInt8], _ isDirectory: Bool) -> Void
+  ) throws(SystemError) {
+    let number = try SystemCall.directoryOpen.make { crl_directory_open(found.number) }
+    guard let directory = fdopendir(number) else {
+      let error = SystemError(call: SystemCall.directoryOpen.rawValue, number: errno)
+      _ = crl_close(number)
+      throw error
+    }
+    defer { closedir(directory) }
+    while let entry = try next(directory) {
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+      if name == [UInt8(ascii: ".")] || name == [UInt8(ascii: "."), UInt8(ascii: ".")] { continue }
+      body(name, isDirectory(entry.pointee.d_type, name, number))
+    }
+  }
+
+  /// The next entry; nil at the end, which an error is not: what is behind it would never be watched.
+  private static func next(_ directory: OpaquePointer) throws(SystemError) -> UnsafeMutablePointer<dirent>? {
+    var entry: UnsafeMutablePointer<dirent>?
+    _ = try SystemCall.directoryRead.make {
+      errno = 0
+      entry = readdir(directory)
+      return entry == nil ? -errno : 0
+    }
+    return entry
+  }
+
+  private static func isDirectory(_ type: UInt8, _ name: [UInt8], _ parent: Int32) -> Bool {
+    guard type == UInt8(DT_UNKNOWN) else { return type == UInt8(DT_DIR) }
+    // Some file systems do not say.
+    var status = stat()
+    let answer = FileChangeSource.Path(bytes: name).withCString { fstatat(parent, $0, &status, AT_SYMLINK_NOFOLLOW) }
+    return answer == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+}

@@ -1,0 +1,59 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+/// What the queue has read for one source and the source has not taken yet.
+///
+/// Guarded by the lock of the queue.
+final class WatchInbox: @unchecked Sendable {
+  // Sendable: guarded by the lock of the queue.
+
+  /// How many records wait at most: as many as the kernel keeps in a queue.
+  static let defaultLimit = 16_384
+
+  /// Readable while there is something that another source has read.
+  let descriptor: OwnedDescriptor
+  /// What the source is interested in.
+  let mask: UInt32
+  private let limit: Int
+  private(set) var records: [WatchRecord] = []
+  private var hasOverflowed = false
+  private var isSignalled = false
+  /// Why the queue cannot be read any more.
+  var failure: SystemError?
+
+  init(mask: UInt32, limit: Int) throws(SystemError) {
+    descriptor = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
+    self.mask = mask | UInt32(IN_IGNORED | IN_UNMOUNT | IN_Q_OVERFLOW)
+    self.limit = limit
+  }
+
+  var isEmpty: Bool { records.isEmpty && failure == nil }
+
+  /// Adds a record; one too many becomes an overflow, and what follows is lost until the source has taken that.
+  func add(_ record: WatchRecord) {
+    guard record.mask & mask != 0, !hasOverflowed else { return }
+    if records.count < limit { return records.append(record) }
+    hasOverflowed = true
+    records.append(WatchRecord(watch: -1, mask: UInt32(IN_Q_OVERFLOW), cookie: 0, name: []))
+  }
+
+  /// Wakes the loops of the source.
+  func signal() {
+    guard !isSignalled, !isEmpty else { return }
+    isSignalled = true
+    // The write cannot fail: the counter would have to be near its end.
+    _ = try? SystemCall.eventWrite.makeUninterrupted { crl_event_write(descriptor.number) }
+  }
+
+  /// Takes what there is.
+  func take() -> [WatchRecord] {
+    if isSignalled {
+      isSignalled = false
+      _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(descriptor.number) }
+    }
+    hasOverflowed = false
+    defer { records = [] }
+    return records
+  }
+}
