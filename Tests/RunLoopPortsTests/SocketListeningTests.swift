@@ -32,6 +32,93 @@ struct SocketListeningTests {
     #expect(access(path, F_OK) == -1)
   }
 
+  @Test("a file that another has put in the place of the socket's own is not removed")
+  func otherFile() throws {
+    let path = socketPath()
+    let first = try ListeningSocket(at: SocketAddress(path: path))
+    // As a program does that takes its predecessor's place.
+    try #require(unlink(path) == 0)
+    let second = try ListeningSocket(at: SocketAddress(path: path))
+    first.invalidate()
+    #expect(access(path, F_OK) == 0)
+    second.invalidate()
+    #expect(access(path, F_OK) == -1)
+    do {
+      let dropped = try ListeningSocket(at: SocketAddress(path: path))
+      #expect(dropped.isValid)
+      try #require(unlink(path) == 0)
+      close(open(path, O_CREAT | O_CLOEXEC | O_WRONLY, 0o600))
+    }
+    #expect(access(path, F_OK) == 0)
+    unlink(path)
+  }
+
+  @Test("the file stays if it is to stay, and may then be replaced as nobody listens there")
+  func stale() throws {
+    let address = try SocketAddress(path: socketPath())
+    let path = try #require(address.path)
+    var options = ListeningSocket.Options()
+    options.removesFile = false
+    try ListeningSocket(at: address, options: options).invalidate()
+    #expect(access(path, F_OK) == 0)
+    #expect(socketFailure { _ = try ListeningSocket(at: address) } == "bind:\(EADDRINUSE)")
+    options.replacesStaleFile = true
+    options.removesFile = true
+    let listener = try ListeningSocket(at: address, options: options)
+    _ = try Socket(connectingTo: address)
+    // Somebody listens there now.
+    #expect(socketFailure { _ = try ListeningSocket(at: address, options: options) } == "bind:\(EADDRINUSE)")
+    _ = try Socket(connectingTo: address)
+    listener.invalidate()
+    #expect(access(path, F_OK) == -1)
+    // A file that is no socket is nobody's to remove.
+    close(open(path, O_CREAT | O_CLOEXEC | O_WRONLY, 0o600))
+    #expect(socketFailure { _ = try ListeningSocket(at: address, options: options) } == "bind:\(EADDRINUSE)")
+    #expect(access(path, F_OK) == 0)
+    unlink(path)
+  }
+
+  @Test("of many that replace a stale file at the same time one listens")
+  func race() throws {
+    for _ in 0..<20 {
+      let address = try SocketAddress(path: socketPath())
+      var options = ListeningSocket.Options()
+      options.removesFile = false
+      try ListeningSocket(at: address, options: options).invalidate()
+      options.removesFile = true
+      options.replacesStaleFile = true
+      let (made, failed) = (Notes<ListeningSocket>(), Notes<String>())
+      let (begin, given) = (Latch(), options)
+      let threads = (0..<4).map { _ in
+        SourceRig.start {
+          begin.wait()
+          failed.add(socketFailure { made.add(try ListeningSocket(at: address, options: given)) })
+        }
+      }
+      begin.open()
+      for thread in threads { thread.join() }
+      #expect(made.count == 1 && failed.all.count { $0 == "bind:\(EADDRINUSE)" } == 3, "\(failed.all)")
+      _ = try Socket(connectingTo: address)
+      for listener in made.all { listener.invalidate() }
+    }
+  }
+
+  @Test("the file of a relative path is removed wherever the program is by then")
+  func relative() async {
+    await #expect(processExitsWith: .success) {
+      let name = "socket"
+      let scratch = Scratch()
+      scratch.makeDirectory("other")
+      try #require(chdir(scratch.path) == 0)
+      let listener = try ListeningSocket(at: SocketAddress(path: name))
+      try #require(chdir("other") == 0)
+      scratch.make("other/" + name)
+      listener.invalidate()
+      #expect(access(scratch(name), F_OK) == -1 && access(scratch("other/" + name), F_OK) == 0)
+      try #require(chdir("/") == 0)
+    }
+  }
+
   @Test("a socket that is paused lets connections wait")
   func paused() {
     let log = onSocketLoop { loop, log in

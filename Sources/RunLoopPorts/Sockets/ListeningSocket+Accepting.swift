@@ -171,13 +171,13 @@ extension ListeningSocket {
       acceptor = nil
     }
     return Remains(
-      address: address, timer: places.replaceTimer(nil), source: places.removeAll(), descriptor: descriptor, body: body,
+      file: file, timer: places.replaceTimer(nil), source: places.removeAll(), descriptor: descriptor, body: body,
       acceptor: acceptor)
   }
 
   /// What a socket that is closed had.
   struct Remains {
-    let address: SocketAddress
+    let file: SocketFile?
     let timer: PlacedTimer?
     let source: RunLoop.DescriptorSource?
     let descriptor: OwnedDescriptor
@@ -187,7 +187,7 @@ extension ListeningSocket {
     func release(_ error: SocketError?) {
       source?.invalidate()
       timer?.invalidate()
-      address.removeFile()
+      file?.remove()
       if let error { acceptor?.resume(throwing: error) } else { acceptor?.resume(returning: nil) }
     }
   }

@@ -34,6 +34,18 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     public var reusesAddress = true
     /// Whether a socket of IPv6 leaves IPv4 to others (`IPV6_V6ONLY`).
     public var isIPv6Only = true
+    /// Whether the file of a Unix address is removed when the socket is closed.
+    ///
+    /// Only the file that the socket has made is: one that another program has put in its place stays.
+    public var removesFile = true
+    /// Whether a Unix address may be taken whose file is there though nobody listens at it, as a program leaves it that was
+    /// killed.
+    ///
+    /// Whether somebody listens is found out by connecting, which a program that does sees as a connection that ends at once.
+    /// Programs that set this exclude each other by a lock (`flock`) on the file's directory, which they must be allowed to
+    /// read, and for which they wait a tenth of a second at most. A socket that another program has bound and not begun to
+    /// listen with is mistaken for an abandoned one.
+    public var replacesStaleFile = false
     /// After how long to try again when the system has too little for a connection.
     public var retryInterval: Duration = .milliseconds(100)
     /// How accepted sockets behave.
@@ -53,6 +65,8 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   // Guarded by the lock.
 
   var descriptor: OwnedDescriptor?
+  /// The file to be removed when the socket is closed.
+  let file: SocketFile?
   var body: Body?
   var places = Places()
   var acceptor: CheckedContinuation<Socket?, any Error>?
@@ -72,26 +86,37 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
 
   /// Begins to listen.
   ///
-  /// A path of a Unix address is made in the file system, and removed when the socket is closed.
+  /// A path of a Unix address is made in the file system, and removed when the socket is closed if
+  /// ``Options/removesFile`` says so.
   ///
   /// - Parameters:
   ///   - address: Where to listen; port zero lets the system choose.
   ///   - options: How to listen.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
   /// - Throws: ``SocketError/system(_:)``: `socket`, `setsockopt`, `bind` (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`), `listen` or
-  ///   `getsockname`.
+  ///   `getsockname`; for a stale file `open` of its directory, or `unlink`.
   public init(at address: SocketAddress, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
     do throws(SystemError) {
       let descriptor = try OwnedDescriptor.makeStream(address)
       try descriptor.prepareToListen(address.family, options)
-      try descriptor.bind(address)
+      var made: SocketFile?
       do throws(SystemError) {
-        try descriptor.listen(options.backlog)
+        do throws(SystemError) {
+          try descriptor.begin(at: address, options, &made)
+        } catch {
+          guard options.replacesStaleFile, error.call == SystemCall.bind.rawValue, error.number == EADDRINUSE,
+            address.path != nil
+          else { throw error }
+          try SocketFile.replacing(address) { () throws(SystemError) in
+            try descriptor.begin(at: address, options, &made)
+          }
+        }
         self.address = try descriptor.ownAddress() ?? address
       } catch {
-        address.removeFile()
+        made?.remove()
         throw error
       }
+      file = options.removesFile ? made : nil
       self.descriptor = descriptor
     } catch {
       throw .system(error)
@@ -102,7 +127,7 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
 
   deinit {
     // The file of a parent is the parent's.
-    if descriptor != nil, !lock.isParents { address.removeFile() }
+    if descriptor != nil, !lock.isParents { file?.remove() }
   }
 
   /// Whether both are the same.
@@ -182,6 +207,15 @@ extension ListeningSocket: CustomDebugStringConvertible {
 }
 
 extension OwnedDescriptor {
+  /// Binds a socket and begins to listen, and notes the file that this has made.
+  fileprivate func begin(
+    at address: SocketAddress, _ options: ListeningSocket.Options, _ file: inout SocketFile?
+  ) throws(SystemError) {
+    try bind(address)
+    file = SocketFile(address)
+    try listen(options.backlog)
+  }
+
   func prepareToListen(_ family: SocketAddress.Family, _ options: ListeningSocket.Options) throws(SystemError) {
     guard family != .unix else { return }
     try setReuseAddress(options.reusesAddress)

@@ -99,12 +99,3 @@ extension OwnedDescriptor {
     _ = try SystemCall.socketOption.make { crl_socket_ipv6_only(number, isOn ? 1 : 0) }
   }
 }
-
-extension SocketAddress {
-  /// Removes the file of a Unix address, if it has one.
-  func removeFile() {
-    guard let path else { return }
-    // Nobody can be told; a file that is left says so to the next who listens there.
-    _ = try? SystemCall.unlink.make { unlink(path) < 0 ? -errno : 0 }
-  }
-}

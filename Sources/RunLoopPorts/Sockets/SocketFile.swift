@@ -1,0 +1,93 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+/// The file of a Unix address that a listening socket has made.
+///
+/// It is known by its device and number, and its path does not depend on the working directory: what another program has put
+/// in its place is not removed.
+struct SocketFile: Sendable {
+  private struct Identity: Equatable {
+    let device: dev_t
+    let number: ino_t
+    let isSocket: Bool
+
+    /// Of the file itself, and not of one that a link leads to; nil if there is none.
+    init?(_ path: String) {
+      var status = stat()
+      guard lstat(path, &status) == 0 else { return nil }
+      (device, number, isSocket) = (status.st_dev, status.st_ino, status.st_mode & S_IFMT == S_IFSOCK)
+    }
+  }
+
+  private let path: String
+  private let identity: Identity
+
+  /// The file of an address that a socket has just been bound to; nil if the address has none.
+  init?(_ address: SocketAddress) {
+    guard let path = address.path else { return nil }
+    self.path = Self.absolute(path)
+    guard let identity = Identity(self.path) else { return nil }
+    self.identity = identity
+  }
+
+  private static func absolute(_ path: String) -> String {
+    guard !path.hasPrefix("/"), let directory = getcwd(nil, 0) else { return path }
+    defer { free(directory) }
+    return "\(String(cString: directory))/\(path)"
+  }
+
+  /// Removes the file, unless another is in its place.
+  func remove() {
+    guard Identity(path) == identity else { return }
+    // Nobody can be notified; a file that is left says so to the next who listens there.
+    _ = try? SystemCall.unlink.make { unlink(path) < 0 ? -errno : 0 }
+  }
+}
+
+// MARK: - Files that nobody listens at
+
+extension SocketFile {
+  /// Binds a socket in the place of a file at which nobody listens any more.
+  ///
+  /// Those who do so at the same time come one after the other, by a lock on the directory: else one would remove the file
+  /// that another has just made. So `body` binds and begins to listen.
+  ///
+  /// - Throws: `bind` with `EADDRINUSE` if somebody listens there, or the file is no socket, or others have held the lock for a
+  ///   tenth of a second; what `body` throws.
+  static func replacing(_ address: SocketAddress, _ body: () throws(SystemError) -> Void) throws(SystemError) {
+    let taken = SystemError(call: SystemCall.bind.rawValue, number: EADDRINUSE)
+    guard let path = address.path else { throw taken }
+    let end = path.lastIndex(of: "/")
+    let directory = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let number = try SystemCall.openFile.make {
+      let answer = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      return answer < 0 ? -errno : answer
+    }
+    let lock = OwnedDescriptor(number)
+    var attempts = 0
+    while flock(lock.number, LOCK_EX | LOCK_NB) != 0 {
+      attempts += 1
+      guard errno == EWOULDBLOCK || errno == EINTR, attempts < 100 else { throw taken }
+      usleep(1000)
+    }
+    // The lock goes with its descriptor.
+    defer { withExtendedLifetime(lock) {} }
+    guard let identity = Identity(path) else { return try body() }
+    guard identity.isSocket, try isAbandoned(address), Identity(path) == identity else { throw taken }
+    _ = try SystemCall.unlink.make { unlink(path) < 0 ? -errno : 0 }
+    try body()
+  }
+
+  /// Whether nobody listens at an address.
+  private static func isAbandoned(_ address: SocketAddress) throws(SystemError) -> Bool {
+    let descriptor = try OwnedDescriptor.makeStream(address)
+    do throws(SystemError) {
+      try descriptor.connect(address)
+      return false
+    } catch {
+      // Of another type it is `EPROTOTYPE`, with a full queue `EAGAIN`, without permission `EACCES`.
+      return error.number == ECONNREFUSED || error.number == ENOENT
+    }
+  }
+}
