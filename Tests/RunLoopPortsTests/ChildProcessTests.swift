@@ -176,6 +176,48 @@ struct ChildProcessTests {
     own.join()
   }
 
+  @Test("a source that leaves the status leaves the child to whoever reaps it")
+  func leaves() throws {
+    let child = spawn("/bin/sh", "-c", "exit 8")
+    SourceRig.onThread { loop in
+      let ends = Notes<End>()
+      do {
+        for _ in 0..<2 {
+          let source = try ChildProcessSource(process: child, leavesStatus: true) { _, end in ends.add(end) }
+          try loop.add(source, forMode: .default)
+        }
+        loop.run { ends.count == 2 }
+        // A source that is made later, and one that reaps, get it too.
+        try loop.add(ChildProcessSource(process: child, leavesStatus: true) { ends.add($1) }, forMode: .default)
+        loop.run { ends.count == 3 }
+      } catch { Issue.record(error) }
+      #expect(ends.all == Array(repeating: .success(.exited(code: 8)), count: 3))
+    }
+    #expect(reap(child) == 8 << 8)
+    #expect(throws: ChildProcessError.noSuchProcess(child)) {
+      try ChildProcessSource(process: child, leavesStatus: true) { _, _ in }
+    }
+  }
+
+  @Test("one source leaves the status and another takes it: both hear of the end, and the child is reaped once")
+  func leavesAndReaps() {
+    for leavesFirst in [true, false] {
+      SourceRig.onThread { loop in
+        let child = spawn("/bin/sh", "-c", "exit 9")
+        let ends = Notes<End>()
+        do {
+          for leaves in [leavesFirst, !leavesFirst] {
+            let source = try ChildProcessSource(process: child, leavesStatus: leaves) { _, end in ends.add(end) }
+            try loop.add(source, forMode: .default)
+          }
+          loop.run { ends.count == 2 }
+        } catch { Issue.record(error) }
+        #expect(ends.all == Array(repeating: .success(.exited(code: 9)), count: 2))
+        #expect(reap(child) == nil)
+      }
+    }
+  }
+
   @Test("the end of a child as a sequence of one")
   func sequence() async throws {
     let (thread, loop) = SourceRig.startLoop()

@@ -2,7 +2,7 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 
-/// A child process that sources wait for, shared by all of them, so that it is reaped once and each hears how it ended.
+/// A child process that sources wait for, shared by all of them, so that it is reaped at most once and each hears how it ended.
 final class ChildProcess: @unchecked Sendable {
   // Sendable: the lock guards what can change.
 
@@ -13,17 +13,29 @@ final class ChildProcess: @unchecked Sendable {
   let descriptor: OwnedDescriptor
   private let lock = Lock()
   private var end: End?
+  /// Nobody can wait for the child any more.
+  private var isReaped = false
 
   private init(_ process: Int32, _ descriptor: OwnedDescriptor) {
     self.process = process
     self.descriptor = descriptor
   }
 
-  /// How the child ended, which is then reaped; nil: it has not.
-  func reap() -> End? {
+  /// How the child ended; nil: it has not.
+  ///
+  /// It is then reaped, unless its status is to be left to somebody else.
+  func awaitEnd(leavesStatus: Bool) -> End? {
     lock.lock()
     defer { lock.unlock() }
-    if end == nil { end = Self.wait(descriptor, process) }
+    guard end == nil || !(isReaped || leavesStatus) else { return end }
+    let answer = Self.wait(descriptor, process, leavesStatus: leavesStatus)
+    switch answer {
+    case .success?: isReaped = !leavesStatus
+    case .failure?: isReaped = true
+    case nil: break
+    }
+    // What was seen before somebody else reaped the child is still so.
+    if end == nil { end = answer }
     return end
   }
 
@@ -31,7 +43,7 @@ final class ChildProcess: @unchecked Sendable {
   private var isUnreaped: Bool {
     lock.lock()
     defer { lock.unlock() }
-    guard end == nil else { return false }
+    guard !isReaped else { return false }
     var code: Int32 = 0
     var status: Int32 = 0
     let answer = try? SystemCall.processWait.makeUninterrupted {
@@ -40,12 +52,12 @@ final class ChildProcess: @unchecked Sendable {
     return answer != nil
   }
 
-  private static func wait(_ descriptor: OwnedDescriptor, _ process: Int32) -> End? {
+  private static func wait(_ descriptor: OwnedDescriptor, _ process: Int32, leavesStatus: Bool) -> End? {
     var code: Int32 = 0
     var status: Int32 = 0
     do throws(SystemError) {
       let answer = try SystemCall.processWait.makeUninterrupted {
-        crl_process_wait(descriptor.number, 0, &code, &status)
+        crl_process_wait(descriptor.number, leavesStatus ? 1 : 0, &code, &status)
       }
       return answer == 0 ? nil : .success(ChildProcessSource.ExitStatus(code: code, status: status))
     } catch {

@@ -27,15 +27,16 @@ extension ChildProcessSource {
   ///
   /// - Parameters:
   ///   - process: A child of this process that nobody has reaped yet.
+  ///   - leavesStatus: Whether the child is left to be reaped by somebody else, who has to do so.
   ///   - loop: A loop that runs; the sequence ends with its thread.
   ///   - mode: The mode that the loop runs in.
   /// - Throws: A ``ChildProcessError``, or a `RunLoopError`.
   public static func events(
-    of process: Int32, on loop: RunLoop, forMode mode: RunLoop.Mode = .common
+    of process: Int32, leavesStatus: Bool = false, on loop: RunLoop, forMode mode: RunLoop.Mode = .common
   ) throws -> EventSequence<End> {
     let buffer = EventBuffer<End>(capacity: 1) { last, next in last = next }
-    let source = try ChildProcessSource(process, endsWithLoop: true) { [producer = EventProducer(buffer)] _, end in
-      producer.send(end)
+    let source = try ChildProcessSource(process, leavesStatus: leavesStatus, endsWithLoop: true) {
+      [producer = EventProducer(buffer)] _, end in producer.send(end)
     }
     try loop.add(source, forMode: mode)
     return EventSequence(buffer) { source.invalidate() }

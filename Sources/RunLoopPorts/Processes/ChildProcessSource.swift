@@ -1,11 +1,14 @@
 import RunLoopCore
 
-/// A source that reaps one child process when it has ended, and calls its handler with how it did.
+/// A source that waits for one child process to end, and calls its handler with how it did.
 ///
 /// It waits for that child alone, and never touches another: the rest of the program may wait for its own. Any number of
 /// sources may wait for one child, each in any number of modes of any number of loops; the child is reaped once, and each
 /// source hears how it ended. If somebody else reaps it, the sources end with ``ChildProcessError/reapedElsewhere(_:)``. A
 /// source that is in no mode reaps nothing: its child stays a zombie until it is added, or somebody else waits for it.
+///
+/// A child that somebody else waits for, such as one of Foundation's `Process`, must be left to be reaped: a source that
+/// `leavesStatus` only looks how it ended.
 ///
 /// The source calls its handler once, and is invalid when it does.
 public final class ChildProcessSource: Sendable, Hashable {
@@ -16,6 +19,8 @@ public final class ChildProcessSource: Sendable, Hashable {
   public let process: Int32
 
   let seat: Seat
+  /// Whether the child is left to be reaped by somebody else.
+  public let leavesStatus: Bool
   private let waiting: HandlerBox<Waiting>
   private let endsWithLoop: Bool
 
@@ -29,22 +34,27 @@ public final class ChildProcessSource: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - process: A child of this process that nobody has reaped yet; it may have ended.
+  ///   - leavesStatus: Whether the child is left to be reaped by somebody else, who has to do so: until then it stays a zombie.
+  ///     If that happens before the source has seen how the child ended, the source ends with
+  ///     ``ChildProcessError/reapedElsewhere(_:)``.
   ///   - handler: Called on a loop's thread, once. It is released when it has returned, or when the source is invalid.
   /// - Throws: A ``ChildProcessError``.
   ///
   /// Any thread.
   public convenience init(
-    process: Int32, handler: @escaping @Sendable (ChildProcessSource, End) -> Void
+    process: Int32, leavesStatus: Bool = false, handler: @escaping @Sendable (ChildProcessSource, End) -> Void
   ) throws(ChildProcessError) {
-    try self.init(process, endsWithLoop: false, handler)
+    try self.init(process, leavesStatus: leavesStatus, endsWithLoop: false, handler)
   }
 
   init(
-    _ process: Int32, endsWithLoop: Bool, _ handler: @escaping @Sendable (ChildProcessSource, End) -> Void
+    _ process: Int32, leavesStatus: Bool, endsWithLoop: Bool,
+    _ handler: @escaping @Sendable (ChildProcessSource, End) -> Void
   ) throws(ChildProcessError) {
     let child = try ChildProcess.find(process)
     seat = Seat(child.descriptor)
     self.process = process
+    self.leavesStatus = leavesStatus
     waiting = HandlerBox(Waiting(child: child, handler: handler))
     self.endsWithLoop = endsWithLoop
   }
@@ -75,7 +85,7 @@ public final class ChildProcessSource: Sendable, Hashable {
 
 extension ChildProcessSource: SeatedSource {
   func serve() {
-    guard let end = waiting.held?.child.reap(), let taken = waiting.take() else { return }
+    guard let end = waiting.held?.child.awaitEnd(leavesStatus: leavesStatus), let taken = waiting.take() else { return }
     _ = seat.close()
     taken.handler(self, end)
   }
