@@ -85,6 +85,104 @@ struct SocketHostTests {
     await #expect(throws: HostError.unknown(host: "a\0b")) { try await HostResolver.resolve("a\0b", port: 7) }
   }
 
+  /// Threads whose lookups hang as long as the latch is closed, but for those of one host.
+  private func hanging(until latch: Latch, _ asked: Notes<String> = Notes()) -> HostWorkers {
+    HostWorkers { query in
+      asked.add(query.host)
+      if query.host != "fast" { latch.wait() }
+      return .success([.loopback(port: query.port)])
+    }
+  }
+
+  private func query(_ host: String) -> HostResolver.Query { HostResolver.Query(host: host, port: 1, family: nil) }
+
+  @Test("a lookup that is cancelled leaves the queue and lets go of its block, in any number")
+  func leaves() {
+    let (latch, asked, log) = (Latch(), Notes<String>(), Notes<String>())
+    let workers = hanging(until: latch, asked)
+    for _ in 0..<HostResolver.threadLimit { workers.add(HostLookup(query("slow")) { _, _ in }) }
+    waitUntil { asked.count == HostResolver.threadLimit }
+    var lookups: [HostLookup] = []
+    for number in 0..<20_000 {
+      let token = number == 7 ? Token { log.add("released") } : nil
+      let lookup = HostLookup(query("\(number)")) { _, _ in token?.touch() }
+      workers.add(lookup)
+      lookups.append(lookup)
+    }
+    #expect(workers.waitingCount == 20_000)
+    for lookup in lookups.dropLast() { lookup.cancel() }
+    #expect(workers.waitingCount == 1 && log.all == ["released"])
+    latch.open()
+    waitUntil { workers.threadCount == 0 }
+    #expect(asked.all.sorted() == ["19999"] + Array(repeating: "slow", count: HostResolver.threadLimit))
+  }
+
+  @Test("lookups that hang do not hold up others when they are cancelled")
+  func cancelledWhileAsked() {
+    let (latch, asked, found) = (Latch(), Notes<String>(), Latch())
+    let workers = hanging(until: latch, asked)
+    let slow = (0..<HostResolver.threadLimit).map { _ in HostLookup(query("slow")) { _, _ in } }
+    for lookup in slow { workers.add(lookup) }
+    waitUntil { asked.count == HostResolver.threadLimit }
+    workers.add(HostLookup(query("fast")) { _, _ in found.open() })
+    #expect(!found.isOpen)
+    slow[0].cancel()
+    found.wait()
+    latch.open()
+    waitUntil { workers.threadCount == 0 }
+  }
+
+  @Test("lookups that hang do not hold up others for long, and there is an end of threads")
+  func hung() {
+    let (latch, found) = (Latch(), Latch())
+    let workers = hanging(until: latch)
+    for _ in 0..<HostResolver.threadLimit { workers.add(HostLookup(query("slow")) { _, _ in }) }
+    workers.add(HostLookup(query("fast")) { _, _ in found.open() })
+    found.wait()
+    let ends = Notes<Int>()
+    for number in 0..<100 { workers.add(HostLookup(query("slow")) { _, _ in ends.add(number) }) }
+    for _ in 0..<40 {
+      _ = workers.relieve()
+      // Each thread takes its lookup, and is seen with it.
+      waitUntil { workers.waitingCount == 0 || workers.busyCount == workers.threadCount }
+    }
+    #expect(workers.threadCount == HostResolver.mostThreads)
+    #expect(workers.waitingCount == 100 + HostResolver.threadLimit - HostResolver.mostThreads)
+    latch.open()
+    waitUntil { ends.count == 100 && workers.threadCount == 0 }
+  }
+
+  @Test("a lookup that takes too long is answered with that, once, on the loop and to a task")
+  func timeout() async throws {
+    let latch = Latch()
+    let workers = hanging(until: latch)
+    let log = onVirtualTime { time, loop in
+      let log = Log()
+      let query = query("slow")
+      let lookup = HostResolver.resolve(query, timeout: .seconds(3), on: loop, inModes: [.default], by: workers) {
+        log.write(words($0))
+      }
+      let fast = HostResolver.resolve(
+        HostResolver.Query(host: "127.0.0.1", port: 9, family: nil), timeout: .seconds(1), on: loop,
+        inModes: [.default], by: workers
+      ) { log.write(words($0)) }
+      let cancelled = HostResolver.resolve(query, timeout: .seconds(1), on: loop, inModes: [.default], by: workers) {
+        log.write(words($0))
+      }
+      cancelled.cancel()
+      log.write("\(loop.runUntilStopped()) \(lookup.isFinished) \(fast.isFinished)")
+      return log.text
+    }
+    let late = HostError.timedOut(host: "slow", after: .seconds(3))
+    #expect(log == "127.0.0.1:9 \(late) finished true true")
+    await #expect(throws: HostError.timedOut(host: "slow", after: .milliseconds(5))) {
+      try await HostResolver.resolve(query("slow"), timeout: .milliseconds(5), by: workers)
+    }
+    #expect(try await HostResolver.resolve(query("fast"), timeout: .seconds(600), by: workers) == [.loopback(port: 1)])
+    latch.open()
+    waitUntil { workers.threadCount == 0 }
+  }
+
   #if DEBUG
     @Test("an error of the resolver has its meaning")
     func errors() {
@@ -105,7 +203,7 @@ struct SocketHostTests {
     @Test("a thread that cannot be made is an answer")
     func noThread() {
       let log = onSocketLoop { loop, log in
-        let workers = HostWorkers()
+        let workers = HostWorkers { $0.answer() }
         let plan = FaultPlan()
         plan.plan(.threadCreate, .fails(EAGAIN))
         plan.rule {

@@ -1,100 +1,64 @@
-import CRunLoopSystem
 import RunLoopCore
 import Synchronization
 
 /// A lookup of a host that is under way.
 public final class HostLookup: Sendable {
-  let query: HostResolver.Query
-  private let body: @Sendable (HostLookup, HostResolver.Answer) -> Void
-  private let isOver = Atomic<Bool>(false)
+  typealias Body = @Sendable (HostLookup, HostResolver.Answer) -> Void
 
-  init(_ query: HostResolver.Query, _ body: @escaping @Sendable (HostLookup, HostResolver.Answer) -> Void) {
+  let query: HostResolver.Query
+  private let body: HandlerBox<Body>
+  private let isOver = Atomic<Bool>(false)
+  /// What has to be done when it is cancelled: whoever looks it up is free for others.
+  private let abandon = HandlerBox<@Sendable (HostLookup) -> Void>()
+
+  /// What ends the time that there is.
+  private let timer = HandlerBox<Timer>()
+
+  init(_ query: HostResolver.Query, _ body: @escaping Body) {
     self.query = query
-    self.body = body
+    self.body = HandlerBox(body)
   }
 
-  /// Drops the result: unless its block is being called, it is not called any more.
+  /// Drops the result: unless its block is being called, it is not called any more, and is released.
   ///
-  /// A lookup that waits for its turn is not made; one that is under way in the system is left to end. Any thread; again:
-  /// nothing.
-  public func cancel() { isOver.store(true, ordering: .releasing) }
+  /// A lookup that waits for its turn leaves the queue. One that the system is answering is left to end, and does not keep
+  /// others waiting. Can be called from any thread. Calling it again has no effect.
+  ///
+  /// - Complexity: O(1).
+  public func cancel() { if claim() { giveUp() } }
 
   /// Whether the lookup was cancelled, or its block called.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public var isFinished: Bool { isOver.load(ordering: .acquiring) }
 
   /// Takes the right to call the block.
   func claim() -> Bool { !isOver.exchange(true, ordering: .acquiringAndReleasing) }
 
-  func finish(_ answer: HostResolver.Answer) { body(self, answer) }
-}
-
-/// The threads that look hosts up, and what waits for them.
-///
-/// A child of a fork has workers of its own; its parent's lookups are answered in the parent.
-final class HostWorkers: @unchecked Sendable {
-  // Sendable: guarded by the lock.
-
-  private static let ours = PerProcess { HostWorkers() }
-
-  /// This process's.
-  static var shared: HostWorkers { ours.value }
-
-  private let lock = Lock()
-  private var waiting: [HostLookup] = []
-  private var threads = 0
-  private var mostThreads = 0
-
-  /// The most threads there were at a time, for tests.
-  var peak: Int { lock.withLock { mostThreads } }
-  /// The threads that there are.
-  var threadCount: Int { lock.withLock { threads } }
-
-  func add(_ lookup: HostLookup) {
-    lock.lock()
-    waiting.append(lookup)
-    let needsThread = threads < HostResolver.threadLimit
-    if needsThread {
-      threads += 1
-      mostThreads = max(mostThreads, threads)
-    }
-    lock.unlock()
-    if needsThread { startThread() }
+  /// Counts its time by a timer, which is added to a loop after this.
+  func start(_ timer: Timer) {
+    self.timer.put(timer)
+    if isFinished { stopTimer() }
   }
 
-  private func startThread() {
-    do throws(SystemError) {
-      let context = Unmanaged.passUnretained(self).toOpaque()
-      _ = try SystemCall.threadCreate.make { crl_thread_create(0, HostWorkers.work, context) }
-    } catch {
-      lock.lock()
-      threads -= 1
-      // Another thread will come to them, if there is one.
-      let left = threads == 0 ? waiting : []
-      if threads == 0 { waiting = [] }
-      lock.unlock()
-      for lookup in left { lookup.finish(.failure(.system(error))) }
-    }
+  func stopTimer() { timer.take()?.invalidate() }
+
+  /// Releases the block, and leaves the queue or the thread.
+  func giveUp() {
+    stopTimer()
+    body.take()
+    abandon.take()?(self)
   }
 
-  private static let work: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
-    guard let context else { return nil }
-    // The workers live as long as the process.
-    let workers = Unmanaged<HostWorkers>.fromOpaque(context).takeUnretainedValue()
-    while let lookup = workers.next() { lookup.finish(lookup.query.answer()) }
-    return nil
+  /// Says what to do when the lookup is given up.
+  func onGivingUp(_ body: @escaping @Sendable (HostLookup) -> Void) {
+    abandon.put(body)
+    // It was given up meanwhile.
+    if isFinished { abandon.take()?(self) }
   }
 
-  /// The next lookup that is still wanted; nil ends the thread.
-  private func next() -> HostLookup? {
-    while true {
-      lock.lock()
-      let lookup = waiting.isEmpty ? nil : waiting.removeFirst()
-      if lookup == nil { threads -= 1 }
-      lock.unlock()
-      // What was cancelled is released here, without the lock.
-      guard let lookup, lookup.isFinished else { return lookup }
-    }
+  func finish(_ answer: HostResolver.Answer) {
+    abandon.take()
+    body.take()?(self, answer)
   }
 }

@@ -4,11 +4,19 @@ public import RunLoopCore
 
 /// Finds the addresses of hosts by their names, without keeping a loop waiting.
 ///
-/// The system's `getaddrinfo` blocks, so it is called on threads of our own: at most ``threadLimit`` in the process, made when
-/// there is something to look up and ended when there is nothing more. A numeric host needs no thread.
+/// The system's `getaddrinfo` blocks, so it is called on threads of our own: as a rule at most ``threadLimit`` in the process,
+/// made when there is something to look up and ended when there is nothing more. A numeric host needs no thread.
+///
+/// The system may wait half a minute for servers that do not answer, and cannot be interrupted. A lookup that is cancelled or
+/// has timed out, and one that takes longer than a second while others wait, keeps its thread until the system is done, but
+/// not its place among the ``threadLimit``: another thread is started. There are never more than ``mostThreads``.
 public enum HostResolver {
-  /// How many lookups are under way at a time at most; the others wait for their turn.
+  /// How many lookups are under way at a time, but for those that are cancelled or take long; the others wait for their turn.
   public static let threadLimit = 4
+  /// How many threads look hosts up at most, with those that are kept by lookups that are cancelled or take long.
+  public static let mostThreads = 32
+  /// For how long a lookup keeps others waiting.
+  static let patience: Duration = .seconds(1)
 
   /// What came of a lookup.
   public typealias Answer = Result<[SocketAddress], HostError>
@@ -21,19 +29,43 @@ public enum HostResolver {
   ///   - host: A name, or a numeric host.
   ///   - port: The port that the addresses get.
   ///   - family: Which addresses to look for; nil: of IPv4 and IPv6, in the order that the system prefers.
+  ///   - timeout: After how long the answer is ``HostError/timedOut(host:after:)``; nil: as long as the system tries. It is
+  ///     counted by the loop, in these modes.
   ///   - loop: The loop that calls the block, even for a host that is numeric: never before this returns.
   ///   - modes: In which modes it does.
   ///   - body: Called once, unless the lookup is cancelled before or the loop's thread ends.
   /// - Returns: The lookup, to cancel it; it goes on without being held.
   @discardableResult
   public static func resolve(
-    _ host: String, port: UInt16, family: SocketAddress.Family? = nil, on loop: RunLoop,
+    _ host: String, port: UInt16, family: SocketAddress.Family? = nil, timeout: Duration? = nil, on loop: RunLoop,
     inModes modes: [RunLoop.Mode] = [.default], _ body: @escaping @Sendable (Answer) -> Void
   ) -> HostLookup {
-    let lookup = HostLookup(Query(host: host, port: port, family: family)) { lookup, answer in
-      loop.perform(inModes: modes) { if lookup.claim() { body(answer) } }
+    resolve(
+      Query(host: host, port: port, family: family), timeout: timeout, on: loop, inModes: modes, by: .shared, body)
+  }
+
+  /// Looks a host up by threads that a test may choose.
+  static func resolve(
+    _ query: Query, timeout: Duration?, on loop: RunLoop, inModes modes: [RunLoop.Mode], by workers: HostWorkers,
+    _ body: @escaping @Sendable (Answer) -> Void
+  ) -> HostLookup {
+    let lookup = HostLookup(query) { lookup, answer in
+      loop.perform(inModes: modes) {
+        guard lookup.claim() else { return }
+        lookup.stopTimer()
+        body(answer)
+      }
     }
-    start(lookup)
+    if let timeout {
+      let timer = Timer(deadline: loop.now.advanced(by: timeout)) { [weak lookup] _ in
+        guard let lookup, lookup.claim() else { return }
+        lookup.giveUp()
+        body(.failure(.timedOut(host: query.host, after: timeout)))
+      }
+      lookup.start(timer)
+      for mode in modes { loop.add(timer, forMode: mode) }
+    }
+    start(lookup, by: workers)
     return lookup
   }
 
@@ -41,17 +73,39 @@ public enum HostResolver {
   ///
   /// A task that is cancelled gets ``HostError/cancelled`` at once; what the system finds later is dropped.
   ///
+  /// - Parameters:
+  ///   - host: A name, or a numeric host.
+  ///   - port: The port that the addresses get.
+  ///   - family: Which addresses to look for; nil: of IPv4 and IPv6, in the order that the system prefers.
+  ///   - timeout: After how long it throws ``HostError/timedOut(host:after:)``; nil: as long as the system tries.
   /// - Throws: ``HostError``.
   public static func resolve(
-    _ host: String, port: UInt16, family: SocketAddress.Family? = nil
+    _ host: String, port: UInt16, family: SocketAddress.Family? = nil, timeout: Duration? = nil
   ) async throws -> [SocketAddress] {
+    try await resolve(Query(host: host, port: port, family: family), timeout: timeout, by: .shared)
+  }
+
+  /// Looks a host up by threads that a test may choose.
+  static func resolve(_ query: Query, timeout: Duration?, by workers: HostWorkers) async throws -> [SocketAddress] {
     let waiting = Waiting()
-    let lookup = HostLookup(Query(host: host, port: port, family: family)) { _, answer in waiting.finish(answer) }
-    defer { waiting.noteResumption() }
+    let lookup = HostLookup(query) { _, answer in waiting.finish(answer) }
+    defer {
+      lookup.stopTimer()
+      waiting.noteResumption()
+    }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         waiting.begin(continuation)
-        start(lookup)
+        if let timeout {
+          let loop = MessageService.loop
+          let timer = Timer(deadline: loop.now.advanced(by: timeout)) { _ in
+            waiting.finish(.failure(.timedOut(host: query.host, after: timeout)))
+            lookup.cancel()
+          }
+          lookup.start(timer)
+          loop.add(timer, forMode: .default)
+        }
+        start(lookup, by: workers)
       }
     } onCancel: {
       lookup.cancel()
@@ -59,12 +113,12 @@ public enum HostResolver {
     }
   }
 
-  private static func start(_ lookup: HostLookup) {
+  private static func start(_ lookup: HostLookup, by workers: HostWorkers) {
     if let address = try? SocketAddress(host: lookup.query.host, port: lookup.query.port) {
       let fits = lookup.query.family == nil || lookup.query.family == address.family
       lookup.finish(fits ? .success([address]) : .failure(.unknown(host: lookup.query.host)))
     } else {
-      HostWorkers.shared.add(lookup)
+      workers.add(lookup)
     }
   }
 
@@ -142,6 +196,8 @@ public enum HostResolver {
 public enum HostError: Error, Hashable, Sendable {
   /// There is no such host, or it has no address of the family.
   case unknown(host: String)
+  /// The system had no answer in the time that there was.
+  case timedOut(host: String, after: Duration)
   /// It cannot be found out now; later perhaps.
   case temporary(host: String)
   /// The resolver has failed, for a reason in its words.
@@ -166,6 +222,7 @@ extension HostError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .unknown(let host): "there is no host \"\(host)\""
+    case .timedOut(let host, let time): "\"\(host)\" was not found within \(time)"
     case .temporary(let host): "\"\(host)\" cannot be looked up now"
     case .failed(let host, let reason): "\"\(host)\" cannot be looked up: \(reason)"
     case .system(let error): "\(error)"

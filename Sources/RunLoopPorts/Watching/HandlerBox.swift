@@ -11,6 +11,19 @@ final class HandlerBox<Handler: Sendable>: @unchecked Sendable {
     self.handler = handler
   }
 
+  /// Makes a box that is empty.
+  init() {}
+
+  /// Puts a handler in, in the place of another.
+  func put(_ handler: Handler) {
+    let before = lock.withLock {
+      let before = self.handler
+      self.handler = handler
+      return before
+    }
+    withExtendedLifetime(before) {}
+  }
+
   /// The handler to call now.
   ///
   /// Whoever has it keeps it from being released.
