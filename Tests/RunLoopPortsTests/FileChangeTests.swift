@@ -275,6 +275,41 @@ struct FileChangeTests {
     }
   }
 
+  @Test("a link that is named as a directory is followed, and the changes have its path")
+  func link() throws {
+    let scratch = Scratch()
+    scratch.makeDirectory("d")
+    scratch.makeDirectory("d/e")
+    try #require(symlink(scratch("d"), scratch("link")) == 0)
+    SourceRig.onThread { loop in
+      do {
+        for (name, isRecursive) in [("link/", true), ("link", true), ("link/", false), ("link//", false)] {
+          let told = Notes<FileChange>()
+          let source = try FileChangeSource(path: .init(scratch(name)), recursive: isRecursive) {
+            told.add(contentsOf: $1)
+          }
+          try loop.add(source, forMode: .default)
+          scratch.make("d/f")
+          loop.run { told.count > 0 }
+          #expect(told.all.map(\.path.string) == [scratch(name) + (name == "link" ? "/f" : "f")])
+          #expect(source.watchCount == (isRecursive ? 2 : 1))
+          unlink(scratch("d/f"))
+          source.invalidate()
+        }
+      } catch { Issue.record(error) }
+    }
+  }
+
+  @Test("a path with a zero byte is refused, and not cut")
+  func zeroByte() {
+    let path = FileChangeSource.Path("/tmp\0/x")
+    for isRecursive in [false, true] {
+      #expect(throws: FileChangeError.notAPath(path)) {
+        try FileChangeSource(path: path, recursive: isRecursive) { _, _ in }
+      }
+    }
+  }
+
   @Test("what cannot be watched is refused by its path")
   func refused() {
     let scratch = Scratch()

@@ -101,6 +101,8 @@ public enum FileChangeError: Error, Hashable, Sendable {
   case cannotWatch(FileChangeSource.Path, SystemError)
   /// The system has no queue of changes left for the user or the process (`EMFILE`).
   case noQueue(SystemError)
+  /// The path has a zero byte, which no path of the system has.
+  case notAPath(FileChangeSource.Path)
 }
 
 extension FileChangeError: CustomStringConvertible {
@@ -108,6 +110,7 @@ extension FileChangeError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .cannotWatch(let path, let error): "\(path) cannot be watched: \(error)"
+    case .notAPath(let path): "\(path.bytes.count) bytes with a zero byte among them are no path"
     case .noQueue(let error): "file changes cannot be watched: \(error)"
     }
   }

@@ -58,6 +58,7 @@ struct FileWatcher {
     _ root: FileChangeSource.Path, recursive: Bool, events: FileChangeSource.Events,
     limit: Int = WatchInbox.defaultLimit, ownQueue: WatchQueue? = nil
   ) throws(FileChangeError) {
+    guard !root.bytes.contains(0) else { throw .notAPath(root) }
     do throws(SystemError) {
       inbox = try WatchInbox(mask: events.mask, limit: limit)
       if let ownQueue, ownQueue.accept(inbox) { queue = ownQueue } else { queue = try WatchQueue.join(inbox) }
