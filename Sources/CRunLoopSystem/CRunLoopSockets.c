@@ -18,6 +18,12 @@ int crl_socket_accept(int descriptor) {
   return answer < 0 ? -errno : answer;
 }
 
+int crl_socket_type(int descriptor) {
+  int type = 0;
+  socklen_t length = sizeof type;
+  return getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &length) < 0 ? -errno : type;
+}
+
 static int set_option(int descriptor, int level, int option, int on) {
   return setsockopt(descriptor, level, option, &on, sizeof on) < 0 ? -errno : 0;
 }

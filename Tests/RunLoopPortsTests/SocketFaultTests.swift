@@ -215,6 +215,12 @@
       #expect(socketFailure { _ = try Socket(takingOver: -1) } == "getpeername:\(EBADF)")
       #expect(socketFailure { _ = try ByteStream.pair(takingOver: ends[0]) } == "getpeername:\(ENOTSOCK)")
       for end in ends { #expect(close(end) == 0) }
+      for type in [SOCK_DGRAM, SOCK_SEQPACKET] {
+        try #require(socketpair(AF_UNIX, Int32(type.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
+        #expect(socketFailure { _ = try Socket(takingOver: ends[0]) } == "getsockopt:\(EPROTOTYPE)")
+        #expect(socketFailure { _ = try ByteStream.pair(takingOver: ends[0]) } == "getsockopt:\(EPROTOTYPE)")
+        for end in ends { #expect(close(end) == 0) }
+      }
     }
   }
 #endif

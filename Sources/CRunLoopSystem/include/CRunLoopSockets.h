@@ -15,6 +15,10 @@ static const int crl_family_ipv6 = AF_INET6;
 // Makes a stream socket that does not block and is closed on exec.
 int crl_socket_stream(int family);
 
+// The type of a socket.
+int crl_socket_type(int descriptor);
+static const int crl_socket_type_stream = SOCK_STREAM;
+
 // Accepts a connection that does not block and is closed on exec.
 int crl_socket_accept(int descriptor);
 

@@ -126,8 +126,9 @@ public final class Socket: @unchecked Sendable, Hashable {
 
   /// Takes over a connected stream socket, which it closes from now on.
   ///
-  /// - Throws: ``SocketError/system(_:)`` if the descriptor is none that can be used so (`EBADF`, `ENOTCONN`, `ENOTSOCK`); it
-  ///   is the caller's then.
+  /// - Throws: ``SocketError/system(_:)`` if the descriptor is none that can be used so: `getpeername` with `EBADF`, `ENOTCONN`
+  ///   or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram socket. It stays the
+  ///   caller's then.
   public init(takingOver descriptor: Int32, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
     do throws(SystemError) {
       try SystemCall.requireConnected(descriptor)

@@ -82,10 +82,15 @@ extension OwnedDescriptor {
 }
 
 extension SystemCall {
-  /// Sees whether a descriptor is a connected socket.
+  /// Sees whether a descriptor is a connected stream socket.
   static func requireConnected(_ descriptor: Int32) throws(SystemError) {
     var name: [UInt8] = [0, 0]
     _ = try SystemCall.peerName.make { crl_socket_peer(descriptor, &name, UInt32(name.count)) }
+    let type = try SystemCall.socketOptionRead.make { crl_socket_type(descriptor) }
+    // Messages would be cut and lost: a socket of them has a type of its own.
+    guard type == crl_socket_type_stream else {
+      throw SystemError(call: SystemCall.socketOptionRead.rawValue, number: EPROTOTYPE)
+    }
   }
 }
 
