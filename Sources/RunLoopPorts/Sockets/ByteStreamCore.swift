@@ -28,7 +28,9 @@ final class ByteStreamCore: @unchecked Sendable {
       do throws(SystemError) {
         let descriptor = try OwnedDescriptor.makeStream(address)
         try descriptor.setNoDelay(address.family)
-        try descriptor.connect(address)
+        guard try descriptor.connect(address) else {
+          throw SystemError(call: SystemCall.connect.rawValue, number: EAGAIN)
+        }
         link = .connecting(descriptor)
         return (descriptor, false)
       } catch {

@@ -111,6 +111,7 @@ extension Socket {
   /// Under the lock.
   @discardableResult
   func startTimer() -> PlacedTimer? {
+    if state.awaitsRoom, state.phase == .connecting { return startRetrying() }
     let limit: Duration?
     switch state.phase {
     case .connecting: limit = options.connectTimeout
@@ -123,6 +124,42 @@ extension Socket {
       self?.timeIsOver(timer, limit)
     }
     return places.replaceTimer(timer)
+  }
+
+  /// How often connecting is tried where there is no room for the connection yet.
+  private static let retryInterval: Duration = .milliseconds(10)
+
+  /// Under the lock.
+  private func startRetrying() -> PlacedTimer? {
+    guard let now = places.all.first?.loop.now else { return places.replaceTimer(nil) }
+    lastActivity = now
+    let timer = PlacedTimer(deadline: now.advanced(by: Self.retryInterval), interval: Self.retryInterval) {
+      [weak self] timer in self?.tryToConnect(timer)
+    }
+    return places.replaceTimer(timer)
+  }
+
+  /// On the thread of one of the loops.
+  private func tryToConnect(_ timer: Timer) {
+    lock.lock()
+    guard places.timer?.contains(timer) == true, let address = awaitedAddress, let descriptor, let begun = lastActivity
+    else { return lock.unlock() }
+    var over: PlacedTimer?
+    do throws(SystemError) {
+      if try descriptor.connect(address) {
+        awaitedAddress = nil
+        state.awaitsRoom = false
+        over = startTimer()
+        updateInterest()
+      } else if let limit = options.connectTimeout, RunLoop.current.now >= begun.advanced(by: limit) {
+        close(.timedOut(after: limit))
+      }
+    } catch {
+      close(.system(error))
+    }
+    lock.unlock()
+    over?.invalidate()
+    ready([])
   }
 
   /// On the thread of one of the loops.

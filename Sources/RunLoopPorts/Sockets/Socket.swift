@@ -74,6 +74,8 @@ public final class Socket: @unchecked Sendable, Hashable {
   var queue = ByteQueue()
   var body: Body?
   var places = Places()
+  /// Where the socket is to connect to as soon as the queue of the one that listens there has room.
+  var awaitedAddress: SocketAddress?
   var lastActivity: SuspendingClock.Instant?
   var reader: CheckedContinuation<[UInt8]?, any Error>?
   var readerLimit = 0
@@ -94,6 +96,9 @@ public final class Socket: @unchecked Sendable, Hashable {
 
   /// Begins to connect to an address.
   ///
+  /// If the queue of a Unix socket that listens is full, the system neither connects nor waits. The socket then tries again
+  /// every hundredth of a second while it is in a loop, for as long as ``Options/connectTimeout`` says.
+  ///
   /// - Parameters:
   ///   - address: Where to.
   ///   - options: How the socket behaves.
@@ -107,13 +112,14 @@ public final class Socket: @unchecked Sendable, Hashable {
     do throws(SystemError) {
       let descriptor = try OwnedDescriptor.makeStream(address)
       if options.isWithoutDelay { try descriptor.setNoDelay(address.family) }
-      try descriptor.connect(address)
+      if try !descriptor.connect(address) { awaitedAddress = address }
       self.descriptor = descriptor
     } catch {
       throw .system(error)
     }
     self.options = options
     state = SocketState(isConnecting: true)
+    state.awaitsRoom = awaitedAddress != nil
     body = handler.map(Body.init)
     state.taker = handlerTaker
   }

@@ -17,15 +17,18 @@ extension OwnedDescriptor {
     _ = try SystemCall.listen.make { crl_socket_listen(number, Int32(clamping: backlog)) }
   }
 
-  /// Begins to connect.
+  /// Begins to connect; false if the queue of a Unix socket that listens has no room, so that it has to be tried again.
   ///
   /// An interrupted connect goes on as one that is in progress does.
-  func connect(_ address: SocketAddress) throws(SystemError) {
+  func connect(_ address: SocketAddress) throws(SystemError) -> Bool {
     do {
       _ = try SystemCall.connect.make { address.withBytes { crl_socket_connect(number, $0, $1) } }
     } catch {
+      // For an address with a port it says that there is no port left on this side.
+      if error.number == EAGAIN, address.family == .unix { return false }
       guard error.number == EINPROGRESS || error.number == EINTR else { throw error }
     }
+    return true
   }
 
   func accept() throws(SystemError) -> OwnedDescriptor {

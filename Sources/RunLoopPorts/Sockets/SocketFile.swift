@@ -83,10 +83,10 @@ extension SocketFile {
   private static func isAbandoned(_ address: SocketAddress) throws(SystemError) -> Bool {
     let descriptor = try OwnedDescriptor.makeStream(address)
     do throws(SystemError) {
-      try descriptor.connect(address)
+      _ = try descriptor.connect(address)
       return false
     } catch {
-      // Of another type it is `EPROTOTYPE`, with a full queue `EAGAIN`, without permission `EACCES`.
+      // Of another type it is `EPROTOTYPE`, without permission `EACCES`.
       return error.number == ECONNREFUSED || error.number == ENOENT
     }
   }

@@ -34,6 +34,8 @@ struct SocketState: Hashable {
   private(set) var writing = Writing.open
   /// The peer writes no more.
   private(set) var hasEnded = false
+  /// The system is not connecting: it has to be asked again.
+  var awaitsRoom = false
   /// Reading is paused.
   var isPaused = false
   var taker = Taker.nobody
@@ -67,7 +69,7 @@ struct SocketState: Hashable {
   /// Where nobody takes what was received, an error has to wait: it would overtake the bytes that came before it.
   func interest(isQueueEmpty: Bool) -> RunLoop.DescriptorSource.Events? {
     switch phase {
-    case .connecting: return .writable
+    case .connecting: return awaitsRoom ? nil : .writable
     case .closing, .closed: return nil
     case .open: break
     }
