@@ -15,6 +15,8 @@ final class Supervisor: @unchecked Sendable {
     case lost(name: String, String)
     case waits(name: String, milliseconds: Int)
     case gaveUp(name: String)
+    /// It has not ended when it was asked to.
+    case killed(name: String)
     case stopping
   }
 
@@ -30,6 +32,8 @@ final class Supervisor: @unchecked Sendable {
     var longest = 10_000
     /// A program that ran so long, in milliseconds, counts as healthy.
     var healthy = 5_000
+    /// For how long, in milliseconds, a program may end in its own way before it is killed.
+    var grace = 5_000
     /// How many times in turn a program may end soon; nil: without limit.
     var attempts: Int?
   }
@@ -77,6 +81,20 @@ final class Supervisor: @unchecked Sendable {
     report(.stopping)
     for process in processes { kill(process, SIGTERM) }
     finishIfDone()
+    guard !processes.isEmpty else { return }
+    let deadline = loop.now + .milliseconds(policy.grace)
+    loop.add(Timer(deadline: deadline) { [weak self] _ in self?.killRest() }, forMode: .default)
+  }
+
+  /// Kills the children that have not ended.
+  ///
+  /// A number is used again only when its child has been reaped, and then it is none of `children` any more.
+  private func killRest() {
+    for child in children {
+      guard let process = child.process else { continue }
+      report(.killed(name: child.program.name))
+      kill(process, SIGKILL)
+    }
   }
 
   private func start(_ child: Child) {

@@ -16,14 +16,26 @@ func supervise(_ commands: [String]) throws {
   withExtendedLifetime(supervisor) { _ = RunLoop.main.runUntilStopped() }
 }
 
-/// One program that always fails, and one that runs until it is killed and then until the supervisor is told to stop.
+/// One program that always fails, one that runs until it is killed and then until the supervisor is told to stop, and one that
+/// does not listen to that.
 func demo() throws -> Bool {
+  var template = Array("/tmp/supervisor-XXXXXX".utf8CString)
+  guard let made = mkdtemp(&template) else { return false }
+  let directory = String(cString: made)
+  let ready = directory + "/ready"
+  defer {
+    unlink(ready)
+    rmdir(directory)
+  }
   let programs = [
     Supervisor.Program(name: "fails", arguments: ["/bin/sh", "-c", "exit 3"]),
     Supervisor.Program(name: "sleeps", arguments: ["/bin/sleep", "1000"]),
+    // What is ignored stays so in the program that takes the shell's place.
+    Supervisor.Program(
+      name: "stays", arguments: ["/bin/sh", "-c", "trap '' TERM; : > \(ready); exec /bin/sleep 1000"]),
   ]
   var events: [Supervisor.Event] = []
-  let policy = Supervisor.Policy(first: 20, longest: 50, healthy: 60_000, attempts: 4)
+  let policy = Supervisor.Policy(first: 20, longest: 50, healthy: 60_000, grace: 200, attempts: 4)
   let supervisor = try Supervisor(programs, loop: .main, policy: policy) {
     print($0)
     events.append($0)
@@ -43,13 +55,13 @@ func demo() throws -> Bool {
   guard runUntil({ events.contains(.gaveUp(name: "fails")) }), let sleeper = supervisor.processes.first else {
     return false
   }
+  while access(ready, F_OK) != 0 { _ = RunLoop.main.run(mode: .default, for: .milliseconds(10)) }
   kill(sleeper, SIGKILL)
   guard runUntil({ events.count { $0 == .started(name: "sleeps") } == 2 }) else { return false }
   // As `kill` from a shell would.
   kill(getpid(), SIGTERM)
-  guard runUntil({ events.contains(.ended(name: "sleeps", .signalled(signal: SIGTERM, coreDumped: false))) }) else {
-    return false
-  }
+  let staying = Supervisor.Event.ended(name: "stays", .signalled(signal: SIGKILL, coreDumped: false))
+  guard runUntil({ events.contains(staying) }) else { return false }
   let failing = events.filter { "\($0)".contains("\"fails\"") }
   let sleeping = events.filter { "\($0)".contains("\"sleeps\"") }
   let fails = Supervisor.Event.ended(name: "fails", .exited(code: 3))
@@ -65,6 +77,7 @@ func demo() throws -> Bool {
       .waits(name: "sleeps", milliseconds: 20), .started(name: "sleeps"),
       .ended(name: "sleeps", .signalled(signal: SIGTERM, coreDumped: false)),
     ]
+    && events.filter { "\($0)".contains("\"stays\"") } == [.started(name: "stays"), .killed(name: "stays"), staying]
     && supervisor.processes.isEmpty
   print(isRight ? "as it should be" : "not as it should be")
   return isRight
