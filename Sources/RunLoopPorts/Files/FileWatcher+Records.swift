@@ -87,16 +87,17 @@ extension FileWatcher {
     tree.detach(watch)
     if moving.count >= Self.movingLimit, let oldest = moving.min(by: { $0.value.since < $1.value.since }) {
       moving[oldest.key] = nil
-      drop(oldest.value.watch)
+      if let watch = oldest.value.watch { drop(watch) }
     }
-    if let other = moving.updateValue(Moving(watch: watch, since: drains), forKey: record.cookie) { drop(other.watch) }
+    let other = moving.updateValue(Moving(watch: watch, since: drains), forKey: record.cookie)
+    if let watch = other?.watch { drop(watch) }
   }
 
   private mutating func moveHere(_ record: WatchRecord, _ path: FileChangeSource.Path) {
     let (parent, name) = (record.watch, record.name)
-    guard let moved = moving.removeValue(forKey: record.cookie)?.watch, tree.contains(moved) else {
-      return appear(record, path, .movedTo)
-    }
+    guard let half = moving.removeValue(forKey: record.cookie) else { return appear(record, path, .movedTo) }
+    // It has been found elsewhere meanwhile: what was reported below its name does not come along.
+    guard let moved = half.watch else { return appear(record, path, .created) }
     tree.settle(name, in: parent)
     let found = find(name, in: parent)
     if let identity = found.identity, tree.identity(of: moved) != identity || tree.hasMissed(moved) {
@@ -133,18 +134,27 @@ extension FileWatcher {
   /// Ends the watches of a directory and of all below it.
   mutating func drop(_ watch: Int32) {
     for removed in tree.remove(watch) { queue.remove(removed, inbox) }
+    forgetMoving()
   }
 
   /// The kernel has ended a watch; those below it have been reported, or have moved away.
   private mutating func forget(_ watch: Int32) {
     for removed in tree.remove(watch) where removed != watch { queue.remove(removed, inbox) }
+    forgetMoving()
+  }
+
+  /// What has been dropped is not on its way any more: if another source has the watch too, its number may come back.
+  private mutating func forgetMoving() {
+    for (cookie, lost) in moving where lost.watch.map({ !tree.contains($0) }) ?? false {
+      moving[cookie] = Moving(watch: nil, since: lost.since)
+    }
   }
 
   /// Drops what was moved away and has not come back: the other half follows the first at once.
   mutating func dropStrays() {
     for (cookie, stray) in moving where drains > stray.since {
       moving[cookie] = nil
-      drop(stray.watch)
+      if let watch = stray.watch { drop(watch) }
     }
     if drains > drainsAtScan { retryPostponed() }
   }

@@ -24,7 +24,8 @@ struct FileWatcher {
 
   /// A directory that has been moved away.
   struct Moving {
-    let watch: Int32
+    /// Nil if it has been found elsewhere since.
+    let watch: Int32?
     /// How many times the queue had been found empty by then.
     let since: Int
   }

@@ -94,22 +94,19 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   ///   - options: How to listen.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
   /// - Throws: ``SocketError/system(_:)``: `socket`, `setsockopt`, `bind` (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`), `listen` or
-  ///   `getsockname`; for a stale file `open` of its directory, or `unlink`.
+  ///   `getsockname`; with ``Options/replacesStaleFile`` also `open` and `flock` of the directory, and `unlink`.
   public init(at address: SocketAddress, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
     do throws(SystemError) {
       let descriptor = try OwnedDescriptor.makeStream(address)
       try descriptor.prepareToListen(address.family, options)
       var made: SocketFile?
       do throws(SystemError) {
-        do throws(SystemError) {
-          try descriptor.begin(at: address, options, &made)
-        } catch {
-          guard options.replacesStaleFile, error.call == SystemCall.bind.rawValue, error.number == EADDRINUSE,
-            address.path != nil
-          else { throw error }
-          try SocketFile.replacing(address) { () throws(SystemError) in
+        if options.replacesStaleFile, let path = address.path {
+          try SocketFile.replacing(address, path) { () throws(SystemError) in
             try descriptor.begin(at: address, options, &made)
           }
+        } else {
+          try descriptor.begin(at: address, options, &made)
         }
         self.address = try descriptor.ownAddress() ?? address
       } catch {

@@ -48,35 +48,54 @@ struct SocketFile: Sendable {
 // MARK: - Files that nobody listens at
 
 extension SocketFile {
-  /// Binds a socket in the place of a file at which nobody listens any more.
+  /// Binds a socket, if need be in the place of a file at which nobody listens any more.
   ///
   /// Those who do so at the same time come one after the other, by a lock on the directory: else one would remove the file
-  /// that another has just made. So `body` binds and begins to listen.
+  /// that another has just made, and does not listen at yet.
   ///
-  /// - Throws: `bind` with `EADDRINUSE` if somebody listens there, or the file is no socket, or others have held the lock for a
-  ///   tenth of a second; what `body` throws.
-  static func replacing(_ address: SocketAddress, _ body: () throws(SystemError) -> Void) throws(SystemError) {
-    let taken = SystemError(call: SystemCall.bind.rawValue, number: EADDRINUSE)
-    guard let path = address.path else { throw taken }
-    let end = path.lastIndex(of: "/")
-    let directory = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    let number = try SystemCall.openFile.make {
-      let answer = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-      return answer < 0 ? -errno : answer
-    }
-    let lock = OwnedDescriptor(number)
-    var attempts = 0
-    while flock(lock.number, LOCK_EX | LOCK_NB) != 0 {
-      attempts += 1
-      guard errno == EWOULDBLOCK || errno == EINTR, attempts < 100 else { throw taken }
-      usleep(1000)
-    }
+  /// - Parameters:
+  ///   - address: Where to listen.
+  ///   - path: The path of the address.
+  ///   - body: Binds and begins to listen.
+  /// - Throws: `bind` with `EADDRINUSE` if somebody listens there, or the file is no socket; `flock` if others have held the
+  ///   lock for a tenth of a second; what `body` throws.
+  static func replacing(
+    _ address: SocketAddress, _ path: String, _ body: () throws(SystemError) -> Void
+  ) throws(SystemError) {
+    let lock = try lockDirectory(of: path)
     // The lock goes with its descriptor.
     defer { withExtendedLifetime(lock) {} }
-    guard let identity = Identity(path) else { return try body() }
-    guard identity.isSocket, try isAbandoned(address), Identity(path) == identity else { throw taken }
+    do throws(SystemError) {
+      return try body()
+    } catch {
+      guard error.call == SystemCall.bind.rawValue, error.number == EADDRINUSE, let identity = Identity(path),
+        identity.isSocket, try isAbandoned(address), Identity(path) == identity
+      else { throw error }
+    }
     _ = try SystemCall.unlink.make { unlink(path) < 0 ? -errno : 0 }
     try body()
+  }
+
+  private static func lockDirectory(of path: String) throws(SystemError) -> OwnedDescriptor {
+    let end = path.lastIndex(of: "/")
+    let directory = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let lock = OwnedDescriptor(
+      try SystemCall.openFile.make {
+        let answer = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        return answer < 0 ? -errno : answer
+      })
+    var attempts = 0
+    while true {
+      do throws(SystemError) {
+        _ = try SystemCall.lockFile.make { flock(lock.number, LOCK_EX | LOCK_NB) < 0 ? -errno : 0 }
+        return lock
+      } catch {
+        // Nobody is waited for without an end: whoever may read the directory may hold its lock.
+        attempts += 1
+        guard error.number == EWOULDBLOCK || error.number == EINTR, attempts < 100 else { throw error }
+        usleep(1000)
+      }
+    }
   }
 
   /// Whether nobody listens at an address.
