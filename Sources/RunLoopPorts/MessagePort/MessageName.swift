@@ -35,14 +35,14 @@ final class MessageName: Sendable {
     Self.remove(path + ".lock")
   }
 
-  private static func remove(_ path: String) { _ = try? SystemCall.unlink.make { crl_message_unlink(path) } }
+  private static func remove(_ path: String) { _ = try? SystemCall.unlink.make { crl_message_unlink(AT_FDCWD, path) } }
 
   /// Takes the lock, on the file that has this path still when the lock is taken.
   private static func lock(_ path: String, _ name: String) throws(MessagePortError) -> MessagePort.Descriptor {
     do throws(SystemError) {
       while true {
         let file = MessagePort.Descriptor(
-          owning: try SystemCall.openFile.makeUninterrupted { crl_message_open_lock(path) })
+          owning: try SystemCall.openFile.makeUninterrupted { crl_message_open_lock(AT_FDCWD, path) })
         do throws(SystemError) {
           _ = try SystemCall.lockFile.makeUninterrupted { crl_message_lock(file.number) }
         } catch {
@@ -62,7 +62,7 @@ final class MessageName: Sendable {
     var there = crl_file_status()
     _ = try SystemCall.fileStatus.make { crl_message_descriptor_status(file.number, &ours) }
     do throws(SystemError) {
-      _ = try SystemCall.fileStatus.make { crl_message_status(path, &there) }
+      _ = try SystemCall.fileStatus.make { crl_message_status(AT_FDCWD, path, &there) }
     } catch {
       guard error.number == ENOENT else { throw error }
       return false
@@ -73,15 +73,15 @@ final class MessageName: Sendable {
   /// Listens under a name that is ours, whatever was left there.
   private static func listen(at path: String, mode: UInt32) throws(SystemError) -> MessagePort.Descriptor {
     do throws(SystemError) {
-      _ = try SystemCall.unlink.make { crl_message_unlink(path) }
+      _ = try SystemCall.unlink.make { crl_message_unlink(AT_FDCWD, path) }
     } catch {
       guard error.number == ENOENT else { throw error }
     }
-    let socket = MessagePort.Descriptor(owning: try SystemCall.socket.make { crl_message_socket() })
+    let socket = MessagePort.Descriptor(owning: try SystemCall.socket.make { crl_message_socket() }, .listener)
     _ = try SystemCall.bind.make { crl_message_bind(socket.number, path) }
     do throws(SystemError) {
       // Nobody can connect before it listens: the permissions are set in time.
-      _ = try SystemCall.changeMode.make { crl_message_change_mode(path, mode) }
+      _ = try SystemCall.changeMode.make { chmod(path, mode) < 0 ? -errno : 0 }
       _ = try SystemCall.listen.make { crl_message_listen(socket.number) }
     } catch {
       remove(path)

@@ -54,14 +54,14 @@ extension MessagePort.Directory {
     guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw .unsafeDirectory(path, .notAbsolute) }
     if making {
       do {
-        _ = try SystemCall.makeDirectory.make { crl_message_make_directory(path) }
+        _ = try SystemCall.makeDirectory.make { crl_message_make_directory(AT_FDCWD, path) }
       } catch {
         guard error.number == EEXIST else { throw .system(error) }
       }
     }
     var status = crl_file_status()
     do {
-      _ = try SystemCall.fileStatus.make { crl_message_status(path, &status) }
+      _ = try SystemCall.fileStatus.make { crl_message_status(AT_FDCWD, path, &status) }
     } catch { throw .system(error) }
     if let fault = fault(mode: status.mode, user: status.user) { throw .unsafeDirectory(path, fault) }
   }

@@ -124,7 +124,8 @@ extension MessagePort.Local {
   private func takeConnection(_ listener: MessagePort.Descriptor) -> Acceptance {
     guard SystemCall.isReadable(listener) else { return .none }
     do throws(SystemError) {
-      welcome(MessagePort.Descriptor(owning: try SystemCall.accept.make { crl_accept(listener.number) }))
+      let number = try SystemCall.accept.make { crl_accept(listener.number) }
+      welcome(MessagePort.Descriptor(owning: number, .connection))
       return .taken
     } catch {
       switch error.number {
@@ -172,7 +173,7 @@ extension MessagePort.Local {
     spare.close()
     defer { makeSpare() }
     guard let socket = try? SystemCall.accept.make({ crl_accept(listener.number) }) else { return false }
-    _ = crl_close(socket)
+    MessagePort.Descriptor(owning: socket, .connection).close()
     return true
   }
 

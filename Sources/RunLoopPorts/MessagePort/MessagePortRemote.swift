@@ -135,7 +135,8 @@ extension MessagePort.Remote {
       throw error
     }
     do throws(SystemError) {
-      let socket = MessagePort.Descriptor(owning: try SystemCall.socket.make { crl_message_socket() })
+      let socket = MessagePort.Descriptor(
+        owning: try SystemCall.socket.make { crl_message_socket() }, .connection)
       let limit = min(max(1000, Int64(saturating: timeout)), 1 << 60)
       _ = try SystemCall.socketOption.make { crl_message_set_timeout(socket.number, 1, limit) }
       _ = try SystemCall.connect.makeUninterrupted { crl_message_connect(socket.number, path) }

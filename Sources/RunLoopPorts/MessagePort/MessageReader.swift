@@ -48,7 +48,7 @@ final class MessageReader {
     var descriptors: [MessagePort.Descriptor] = []
     if count > 0 {
       descriptors.reserveCapacity(Int(count))
-      for number in numbers.prefix(Int(count)) { descriptors.append(MessagePort.Descriptor(owning: number)) }
+      for number in numbers.prefix(Int(count)) { descriptors.append(MessagePort.Descriptor(owning: number, .apart)) }
     }
     // An empty packet looks the same, and nobody who keeps to the protocol sends one.
     guard size > 0 else { return .ended }
@@ -97,7 +97,9 @@ final class MessageReader {
     _ memory: MessagePort.Descriptor, _ frame: MessageFrame, _ descriptors: [MessagePort.Descriptor]
   ) throws(SystemError) -> Incoming {
     let isSealed = (try? SystemCall.memoryControl.make { crl_message_memory_is_sealed(memory.number) }) ?? 0
-    guard isSealed == 1 else { return .malformed }
+    guard isSealed == 1, let number = memory.take() else { return .malformed }
+    // It is memory: closing it waits for nobody.
+    let memory = MessagePort.Descriptor(owning: number)
     var failure: SystemError?
     let bytes = [UInt8](unsafeUninitializedCapacity: frame.length) { room, read in
       while read < frame.length {
