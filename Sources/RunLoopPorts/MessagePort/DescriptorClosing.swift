@@ -58,6 +58,9 @@ final class DescriptorCloser: @unchecked Sendable {
   /// Has a descriptor closed; it does not wait, unless no thread can be made.
   static func close(_ number: Int32) { ours.value.close(number) }
 
+  /// Whether there is nothing to close and no thread, for tests.
+  static var isIdle: Bool { ours.value.lock.withLock { !ours.value.isRunning } }
+
   private func close(_ number: Int32) {
     lock.lock()
     waiting.append(number)
