@@ -144,7 +144,8 @@ struct MessagePortNameTests {
     #expect(
       portError { () throws(MessagePortError) in try relative.open(making: true) }
         == .unsafeDirectory("ports", .notAbsolute))
-    #expect(directory.place.fault(mode: S_IFDIR | 0o700, user: geteuid() + 1, isLocal: false) == .foreign(user: geteuid() + 1))
+    let stranger = geteuid() + 1
+    #expect(directory.place.fault(mode: S_IFDIR | 0o700, user: stranger, isLocal: false) == .foreign(user: stranger))
     let shared = MessagePort.Directory(path: path, isShared: true)
     #expect(shared.fault(mode: S_IFDIR | 0o711, user: geteuid() + 1, isLocal: false) == nil)
     #expect(shared.fault(mode: S_IFDIR | 0o733, user: geteuid(), isLocal: false) == .open(permissions: 0o733))

@@ -16,19 +16,23 @@ extension MessagePort.Descriptor {
     case listener
 
     /// Closes a descriptor, or has it closed.
-    func close(_ number: Int32) {
+    func close(_ number: Int32, _ charge: MessageCharge? = nil) {
       switch self {
       case .here: _ = crl_close(number)
-      case .apart: DescriptorCloser.close(number)
-      case .connection: Self.closeConnection(number)
+      case .apart: DescriptorCloser.close(number, charge)
+      case .connection: Self.closeConnection(number, charge)
       case .listener: Self.closeListener(number)
       }
     }
 
-    private static func closeConnection(_ number: Int32) {
+    private static func closeConnection(_ number: Int32, _ charge: MessageCharge?) {
       // No packet arrives after this.
       _ = crl_message_shut_down(number)
-      if crl_message_is_drained(number) > 0 { _ = crl_close(number) } else { DescriptorCloser.close(number) }
+      if crl_message_is_drained(number) > 0 {
+        _ = crl_close(number)
+      } else {
+        DescriptorCloser.close(number, charge)
+      }
     }
 
     private static func closeListener(_ number: Int32) {
@@ -52,18 +56,20 @@ final class DescriptorCloser: @unchecked Sendable {
   private static let ours = PerProcess { DescriptorCloser() }
 
   private let lock = Lock()
-  private var waiting: [Int32] = []
+  private var waiting: [(number: Int32, charge: MessageCharge?)] = []
   private var isRunning = false
 
   /// Has a descriptor closed; it does not wait, unless no thread can be made.
-  static func close(_ number: Int32) { ours.value.close(number) }
+  ///
+  /// - Parameter charge: Released when it has been closed.
+  static func close(_ number: Int32, _ charge: MessageCharge? = nil) { ours.value.close(number, charge) }
 
   /// Whether there is nothing to close and no thread, for tests.
   static var isIdle: Bool { ours.value.lock.withLock { !ours.value.isRunning } }
 
-  private func close(_ number: Int32) {
+  private func close(_ number: Int32, _ charge: MessageCharge?) {
     lock.lock()
-    waiting.append(number)
+    waiting.append((number, charge))
     let needsThread = !isRunning
     isRunning = true
     lock.unlock()
@@ -87,12 +93,15 @@ final class DescriptorCloser: @unchecked Sendable {
   private func closeAll() {
     while true {
       lock.lock()
-      let numbers = waiting
+      let descriptors = waiting
       waiting = []
-      if numbers.isEmpty { isRunning = false }
+      if descriptors.isEmpty { isRunning = false }
       lock.unlock()
-      guard !numbers.isEmpty else { return }
-      for number in numbers { _ = crl_close(number) }
+      guard !descriptors.isEmpty else { return }
+      for (number, charge) in descriptors {
+        _ = crl_close(number)
+        withExtendedLifetime(charge) {}
+      }
     }
   }
 }

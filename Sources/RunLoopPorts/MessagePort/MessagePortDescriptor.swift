@@ -12,6 +12,8 @@ extension MessagePort {
     private let stored: Atomic<Int32>
     private let closing: Closing
     private let generation = ForkGeneration.current
+    /// What the descriptor is charged with, retained, until it is taken or has been closed.
+    private let charge = Atomic<Unmanaged<MessageCharge>?>(nil)
 
     /// Takes a descriptor over, which is closed where this object is released.
     public convenience init(owning number: Int32) { self.init(owning: number, .here) }
@@ -37,18 +39,34 @@ extension MessagePort {
 
     /// Gives the descriptor to the caller, who closes it; nil if it has been taken or closed.
     public func take() -> Int32? {
+      takeCharge()
+      return takeNumber()
+    }
+
+    private func takeNumber() -> Int32? {
       let number = stored.exchange(-1, ordering: .acquiringAndReleasing)
       return number >= 0 ? number : nil
+    }
+
+    /// Has the descriptor pay for itself: the charge is released when it has been closed, or is taken.
+    func charge(_ charge: MessageCharge) {
+      self.charge.store(Unmanaged.passRetained(charge), ordering: .releasing)
+    }
+
+    @discardableResult
+    private func takeCharge() -> MessageCharge? {
+      charge.exchange(nil, ordering: .acquiringAndReleasing)?.takeRetainedValue()
     }
 
     /// Closes the descriptor, unless it has been taken or closed.
     ///
     /// A descriptor that arrived in a message is closed soon, by another thread; any other is closed when the call returns.
     public func close() {
-      guard let number = take() else { return }
+      let charge = takeCharge()
+      guard let number = takeNumber() else { return }
       // What a child of a fork has are copies: closing them ends nothing.
       guard !generation.isPast else { return _ = crl_close(number) }
-      closing.close(number)
+      closing.close(number, charge)
     }
 
     /// Whether both are the same.
