@@ -20,8 +20,12 @@ func starve() {
       try remote.send(
         id: 1, descriptors: Array(repeating: 0, count: count), receiveTimeout: .seconds(60), replyMode: "starve")?.bytes
     }
-    guard try ask(50) == [50] else { fatalError("no reply") }
+    guard try ask(0) == [0] else { fatalError("no reply") }
     let open = openDescriptors()
+    // Another thread closes those that arrived.
+    func awaitClosing() { for _ in 0..<10_000 where openDescriptors() > open { usleep(1000) } }
+    guard try ask(50) == [50] else { fatalError("no reply") }
+    awaitClosing()
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     limit.rlim_cur = rlim_t(open + 10)
@@ -31,6 +35,7 @@ func starve() {
     } catch {
       print(error == .refused(.descriptorsLost) ? "refused" : "\(error)")
     }
+    awaitClosing()
     print(openDescriptors() - open, try ask(2) ?? [], port.statistics.lackingResources)
   } catch { print(error) }
 }

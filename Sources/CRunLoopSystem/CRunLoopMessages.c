@@ -2,9 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -40,6 +44,25 @@ int crl_message_connect(int socket, const char *path) {
   return failure ? failure : result(connect(socket, (struct sockaddr *)&name, sizeof name));
 }
 
+static int address_at(int directory, const char *name, struct sockaddr_un *address) {
+  memset(address, 0, sizeof *address);
+  address->sun_family = AF_UNIX;
+  int size = snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", directory, name);
+  return size < 0 || (size_t)size >= sizeof address->sun_path ? -ENAMETOOLONG : 0;
+}
+
+int crl_message_bind_at(int socket, int directory, const char *name) {
+  struct sockaddr_un place;
+  int failure = address_at(directory, name, &place);
+  return failure ? failure : result(bind(socket, (struct sockaddr *)&place, sizeof place));
+}
+
+int crl_message_connect_at(int socket, int directory, const char *name) {
+  struct sockaddr_un place;
+  int failure = address_at(directory, name, &place);
+  return failure ? failure : result(connect(socket, (struct sockaddr *)&place, sizeof place));
+}
+
 int crl_message_listen(int socket) { return result(listen(socket, SOMAXCONN)); }
 
 int crl_message_credentials(int socket, crl_credentials *credentials) {
@@ -56,6 +79,23 @@ int crl_message_set_timeout(int socket, int sends, int64_t nanoseconds) {
 }
 
 int crl_message_shut_down(int socket) { return result(shutdown(socket, SHUT_RDWR)); }
+
+int crl_message_is_drained(int socket) {
+  // The end of the packets and an empty one look the same, but only a packet has a sender.
+  int on = 1;
+  if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0) return -errno;
+  union {
+    char bytes[CMSG_SPACE(sizeof(struct ucred))];
+    struct cmsghdr alignment;
+  } room;
+  char byte;
+  struct iovec part = {&byte, 1};
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = room.bytes, .msg_controllen = sizeof room.bytes};
+  ssize_t answer = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+  if (answer < 0) return -errno;
+  return answer == 0 && message.msg_controllen == 0 && (message.msg_flags & MSG_CTRUNC) == 0;
+}
 
 typedef union control {
   char bytes[CMSG_SPACE(sizeof(int) * CRL_MESSAGE_DESCRIPTORS)];
@@ -99,6 +139,28 @@ int crl_message_receive(int socket, int blocks, void *buffer, size_t size, int *
   return (int)answer;
 }
 
+int crl_message_peek(int socket, void *buffer, size_t size, int *truncation) {
+  struct iovec part = {buffer, size};
+  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  ssize_t answer = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (answer < 0) return -errno;
+  *truncation = (message.msg_flags & MSG_TRUNC ? 1 : 0) | (message.msg_flags & MSG_CTRUNC ? 2 : 0);
+  return (int)answer;
+}
+
+int crl_message_unread(int socket) {
+  int bytes = 0;
+  return ioctl(socket, SIOCOUTQ, &bytes) < 0 ? -errno : bytes;
+}
+
+int crl_message_can_allocate(size_t size) {
+  // Volatile, or the compiler sees that the memory is not used and makes no call.
+  void *volatile memory = malloc(size);
+  if (!memory) return -ENOMEM;
+  free(memory);
+  return 0;
+}
+
 int crl_message_poll(int socket, short events, int64_t nanoseconds) {
   struct pollfd entry = {.fd = socket, .events = events};
   struct timespec time = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
@@ -106,16 +168,24 @@ int crl_message_poll(int socket, short events, int64_t nanoseconds) {
   return answer < 0 ? -errno : answer == 0 ? 0 : entry.revents;
 }
 
-int crl_message_make_directory(const char *path) { return result(mkdir(path, 0700)); }
+enum { DIRECTORY = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+
+int crl_message_open_directory(const char *path) { return result(open(path, DIRECTORY)); }
+int crl_message_open_directory_at(int directory, const char *name) { return result(openat(directory, name, DIRECTORY)); }
+int crl_message_make_directory(int directory, const char *name) { return result(mkdirat(directory, name, 0700)); }
 
 static void fill(crl_file_status *status, const struct stat *file) {
-  *status = (crl_file_status){
-      .device = file->st_dev, .inode = file->st_ino, .mode = file->st_mode, .user = file->st_uid};
+  *status = (crl_file_status){.device = file->st_dev,
+                              .inode = file->st_ino,
+                              .mode = file->st_mode,
+                              .user = file->st_uid,
+                              .size = (uint64_t)file->st_size,
+                              .allocated = (uint64_t)file->st_blocks * 512};
 }
 
-int crl_message_status(const char *path, crl_file_status *status) {
+int crl_message_status(int directory, const char *name, crl_file_status *status) {
   struct stat file;
-  if (lstat(path, &file) < 0) return -errno;
+  if (fstatat(directory, name, &file, AT_SYMLINK_NOFOLLOW) < 0) return -errno;
   fill(status, &file);
   return 0;
 }
@@ -127,13 +197,37 @@ int crl_message_descriptor_status(int descriptor, crl_file_status *status) {
   return 0;
 }
 
-int crl_message_open_lock(const char *path) {
-  return result(open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+int crl_message_open_lock(int directory, const char *name) {
+  return result(openat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
 }
 
 int crl_message_lock(int descriptor) { return result(flock(descriptor, LOCK_EX | LOCK_NB)); }
-int crl_message_unlink(const char *path) { return result(unlink(path)); }
-int crl_message_change_mode(const char *path, uint32_t mode) { return result(chmod(path, mode)); }
+int crl_message_unlink(int directory, const char *name) { return result(unlinkat(directory, name, 0)); }
+
+int crl_message_open_path(int directory, const char *name) {
+  return result(openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+}
+
+int crl_message_set_mode(int descriptor, uint32_t mode) { return result(fchmod(descriptor, mode)); }
+
+int crl_message_set_mode_of_path(int descriptor, uint32_t mode) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+  return result(chmod(path, mode));
+}
+
+const char *crl_message_environment(const char *name) { return secure_getenv(name); }
+
+uint32_t crl_message_overflow_user(void) {
+  unsigned user = 65534;
+  int file = open("/proc/sys/kernel/overflowuid", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return user;
+  char text[16] = "";
+  ssize_t size = read(file, text, sizeof text - 1);
+  close(file);
+  if (size > 0) sscanf(text, "%u", &user);
+  return user;
+}
 
 int crl_message_memory(void) { return result(memfd_create("message", MFD_CLOEXEC | MFD_ALLOW_SEALING)); }
 

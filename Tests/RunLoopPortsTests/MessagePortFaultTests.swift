@@ -32,9 +32,11 @@
     private static let making: [Failure] = [
       .init(call: .makeDirectory, number: ENOSPC), .init(call: .fileStatus, number: EIO),
       .init(call: .openFile, number: EMFILE), .init(call: .lockFile, number: ENOLCK),
-      .init(call: .fileStatus, number: EIO, after: 1), .init(call: .fileStatus, number: EIO, after: 2),
+      .init(call: .directoryDescriptor, number: EMFILE), .init(call: .directoryDescriptor, number: EMFILE, after: 1),
+      .init(call: .fileStatus, number: EIO, after: 4), .init(call: .fileStatus, number: EIO, after: 5),
+      .init(call: .fileStatus, number: EIO, after: 6), .init(call: .openFile, number: EMFILE, after: 1),
       .init(call: .unlink, number: EPERM), .init(call: .socket, number: EMFILE), .init(call: .bind, number: ENOSPC),
-      .init(call: .changeMode, number: EPERM), .init(call: .listen, number: EADDRINUSE),
+      .init(call: .descriptorMode, number: EPERM), .init(call: .listen, number: EADDRINUSE),
       .init(call: .epollCreate, number: EMFILE), .init(call: .duplicate, number: EMFILE),
       .init(call: .epollControl, number: ENOSPC),
     ]

@@ -49,7 +49,7 @@ struct MessagePortNameTests {
   @Test("what a dead process has left does not stop a new port")
   func stale() throws {
     let directory = try PortDirectory()
-    try directory.place.prepare(making: true)
+    _ = try directory.place.open(making: true)
     let path = directory.place.path
     // A socket that nobody listens to, and a lock that nobody holds.
     let socket = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0)
@@ -108,7 +108,7 @@ struct MessagePortNameTests {
     let directory = try PortDirectory()
     func remote() throws(MessagePortError) { _ = try MessagePort.Remote(name: "a", directory: directory.place) }
     #expect(portError(remote) == .noSuchPort("a"))
-    try directory.place.prepare(making: true)
+    _ = try directory.place.open(making: true)
     #expect(portError(remote) == .noSuchPort("a"))
   }
 
@@ -142,12 +142,13 @@ struct MessagePortNameTests {
     #expect(attempt() == nil)
     let relative = MessagePort.Directory(path: "ports")
     #expect(
-      portError { () throws(MessagePortError) in try relative.prepare(making: true) }
+      portError { () throws(MessagePortError) in try relative.open(making: true) }
         == .unsafeDirectory("ports", .notAbsolute))
-    #expect(directory.place.fault(mode: S_IFDIR | 0o700, user: geteuid() + 1) == .foreign(user: geteuid() + 1))
+    let stranger = geteuid() + 1
+    #expect(directory.place.fault(mode: S_IFDIR | 0o700, user: stranger, isLocal: false) == .foreign(user: stranger))
     let shared = MessagePort.Directory(path: path, isShared: true)
-    #expect(shared.fault(mode: S_IFDIR | 0o711, user: geteuid() + 1) == nil)
-    #expect(shared.fault(mode: S_IFDIR | 0o733, user: geteuid()) == .open(permissions: 0o733))
+    #expect(shared.fault(mode: S_IFDIR | 0o711, user: geteuid() + 1, isLocal: false) == nil)
+    #expect(shared.fault(mode: S_IFDIR | 0o733, user: geteuid(), isLocal: false) == .open(permissions: 0o733))
   }
 
   @Test("who is at the other end decides, at both ends")

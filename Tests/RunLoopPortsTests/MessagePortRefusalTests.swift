@@ -158,7 +158,7 @@ struct MessagePortRefusalTests {
   @Test("a peer that breaks the protocol ends a remote port", arguments: [MessageFrame.Kind.request, .oneWay])
   func badServer(kind: MessageFrame.Kind) throws {
     let directory = try PortDirectory()
-    try directory.place.prepare(making: true)
+    _ = try directory.place.open(making: true)
     let listener = MessagePort.Descriptor(owning: crl_message_socket())
     try #require(crl_message_bind(listener.number, directory.place.path + "/a") == 0)
     try #require(crl_message_listen(listener.number) == 0)

@@ -2,6 +2,7 @@
 // is a file. As in the main header: no logic, a negative errno for a failure.
 #pragma once
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,6 +19,9 @@ typedef struct crl_file_status {
   uint64_t inode;
   uint32_t mode;
   uint32_t user;
+  uint64_t size;
+  // How many bytes there is storage for: fewer than the size, if there are holes.
+  uint64_t allocated;
 } crl_file_status;
 
 // A socket that carries packets (AF_UNIX, SOCK_SEQPACKET); it is closed on exec and blocks.
@@ -26,8 +30,14 @@ int crl_message_socket(void);
 // A path names a socket if it is shorter than this.
 size_t crl_message_path_limit(void);
 int crl_message_bind(int socket, const char *path);
+// The same for a name in an open directory, by the path that the kernel has for that.
+int crl_message_bind_at(int socket, int directory, const char *name);
+int crl_message_connect_at(int socket, int directory, const char *name);
 int crl_message_connect(int socket, const char *path);
 int crl_message_listen(int socket);
+
+// What `accept` answers, negated, when a listening socket was shut down and nobody is left to accept.
+enum { crl_message_no_connection = EINVAL };
 int crl_message_credentials(int socket, crl_credentials *credentials);
 
 // How long a call that blocks may take, in nanoseconds (0: without end); `sends`: one that sends or connects.
@@ -35,6 +45,9 @@ int crl_message_set_timeout(int socket, int sends, int64_t nanoseconds);
 
 // Ends both directions.
 int crl_message_shut_down(int socket);
+
+// Whether no packet lies in a socket that was shut down, not even an empty one: then it closes without waiting for anything.
+int crl_message_is_drained(int socket);
 
 // Sends one packet of two parts and with descriptors; never blocks, raises no signal.
 int crl_message_send(int socket, const void *header, size_t header_size, const void *payload, size_t payload_size,
@@ -47,17 +60,40 @@ enum { CRL_MESSAGE_DESCRIPTORS = 253 };
 // were cut off. `descriptors` has room for CRL_MESSAGE_DESCRIPTORS.
 int crl_message_receive(int socket, int blocks, void *buffer, size_t size, int *descriptors, int *count, int *truncation);
 
+// Looks at the next packet without taking it, and takes no descriptors: gives its size, at most `size`, and whether the packet
+// is longer (1) or has descriptors (2).
+int crl_message_peek(int socket, void *buffer, size_t size, int *truncation);
+
+// How much the packets that were sent and not received take of the kernel's memory, in bytes.
+int crl_message_unread(int socket);
+
+// Whether so many bytes can be allocated now.
+int crl_message_can_allocate(size_t size);
+
 // Waits until a socket can be read or written (POLLIN, POLLOUT), at most so many nanoseconds (negative: without end).
 int crl_message_poll(int socket, short events, int64_t nanoseconds);
 
-// Directories and files.
-int crl_message_make_directory(const char *path);
-int crl_message_status(const char *path, crl_file_status *status);
+// Directories and files. A directory is open as a path, and names are looked up in it, so that what was checked is what is
+// used. Nothing follows a symbolic link at the end of a path.
+int crl_message_open_directory(const char *path);
+int crl_message_open_directory_at(int directory, const char *name);
+int crl_message_make_directory(int directory, const char *name);
+int crl_message_status(int directory, const char *name, crl_file_status *status);
 int crl_message_descriptor_status(int descriptor, crl_file_status *status);
-int crl_message_open_lock(const char *path);
+int crl_message_open_lock(int directory, const char *name);
 int crl_message_lock(int descriptor);
-int crl_message_unlink(const char *path);
-int crl_message_change_mode(const char *path, uint32_t mode);
+int crl_message_unlink(int directory, const char *name);
+int crl_message_open_path(int directory, const char *name);
+
+// The permissions of what a descriptor is of; the second is for one that is open as a path.
+int crl_message_set_mode(int descriptor, uint32_t mode);
+int crl_message_set_mode_of_path(int descriptor, uint32_t mode);
+
+// A variable of the environment; NULL too in a program that runs with more rights than who has started it.
+const char *crl_message_environment(const char *name);
+
+// The user id that the kernel tells for users who have none here, those of other user namespaces.
+uint32_t crl_message_overflow_user(void);
 
 // Memory that is a file, which can be passed, and sealed so that it can be neither changed nor shortened.
 int crl_message_memory(void);

@@ -53,6 +53,10 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case memoryWrite = "write (memfd)"
   case memoryControl = "fcntl (seals)"
   case memoryRead = "pread"
+  case memoryAllocate = "malloc"
+  case messagePeek = "recvmsg (MSG_PEEK)"
+  case directoryDescriptor = "open (directory)"
+  case descriptorMode = "fchmod"
   case duplicate = "fcntl (F_DUPFD_CLOEXEC)"
 
   /// Makes the call, unless a test has something else for it, and gives its result or the kernel's error.

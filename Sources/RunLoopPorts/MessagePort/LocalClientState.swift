@@ -12,6 +12,13 @@ struct LocalClientState {
   var armed: UInt32? = EPOLLIN.rawValue | EPOLLRDHUP.rawValue
   /// Whether the other end has hung up, with messages left to read.
   var isHungUp = false
+  /// Whether what waits does so until the receiver has taken what was sent, and not for room in the socket.
+  var isHeldBack = false
+  /// Whether a message has been received.
+  var hasSpoken = false
+  /// The bytes of the messages that are not finished, and of the replies that wait.
+  var unfinishedBytes = 0
+  var waitingBytes = 0
   /// What could not be sent yet; bounded, since no more is read while this is long.
   var outgoing: [MessageContent] = []
   var firstOutgoing = 0
@@ -29,9 +36,12 @@ struct LocalClientState {
   var waiting: Int { outgoing.count - firstOutgoing }
 
   /// Whether one more message may be read.
-  func mayRead(limit: Int) -> Bool { !isClosed && unfinished + waiting < limit }
+  func mayRead(limit: Int, bytes: Int) -> Bool {
+    !isClosed && !isHeldBack && unfinished + waiting < limit && unfinishedBytes < bytes && waitingBytes < bytes
+  }
 
   mutating func append(_ content: MessageContent, _ owners: [MessagePort.Descriptor]) {
+    waitingBytes += content.amount.outgoing
     outgoing.append(content)
     outgoingOwners.append(owners)
   }
@@ -41,6 +51,7 @@ struct LocalClientState {
 
   /// Takes out the first that waits, and gives its descriptors' owners.
   mutating func removeNext() -> [MessagePort.Descriptor] {
+    waitingBytes -= outgoing[firstOutgoing].amount.outgoing
     let owners = outgoingOwners[firstOutgoing]
     outgoingOwners[firstOutgoing] = []
     firstOutgoing += 1

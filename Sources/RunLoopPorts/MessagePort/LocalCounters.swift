@@ -21,6 +21,10 @@ extension MessagePort.Local {
     public internal(set) var oversized = 0
     /// The messages whose descriptors or payload there was no room for; their senders were told.
     public internal(set) var lackingResources = 0
+    /// The messages and replies that were refused because the sender, its user, or all together used what they may.
+    public internal(set) var overQuota = 0
+    /// The connections of other users that were ended because they said nothing.
+    public internal(set) var silent = 0
     /// The connections that ended by an error of the system's in reading.
     public internal(set) var failedReads = 0
     /// The replies that the system refused to send.

@@ -3,10 +3,12 @@ import Glibc
 import RunLoopCore
 
 /// A message as it is sent: its frame, and its payload in the packet or in memory that is passed.
+///
+/// The memory is made when the message is about to be sent, by ``prepare()``: those that wait are bytes only.
 struct MessageContent: Sendable {
   var frame: MessageFrame
   private let bytes: [UInt8]
-  private let memory: MessagePort.Descriptor?
+  private var memory: MessagePort.Descriptor?
   private let descriptors: [Int32]
 
   /// Makes a message without content.
@@ -17,19 +19,32 @@ struct MessageContent: Sendable {
     descriptors = []
   }
 
-  /// Makes a message; a long payload is copied into memory.
+  /// Makes a message.
   ///
   /// The descriptors are the caller's, who keeps them open until the message was sent.
   init(
     _ kind: MessageFrame.Kind, id: Int32, token: UInt64 = 0, bytes: [UInt8], descriptors: [Int32]
-  ) throws(SystemError) {
+  ) {
     let isOutOfLine = bytes.count > MessageFrame.inlineLimit
     frame = MessageFrame(
       kind, id: id, token: token, length: bytes.count, isOutOfLine: isOutOfLine, descriptorCount: descriptors.count)
-    memory = isOutOfLine ? try Self.memory(with: bytes) : nil
-    self.bytes = isOutOfLine ? [] : bytes
+    memory = nil
+    self.bytes = bytes
     self.descriptors = descriptors
   }
+
+  /// Copies a long payload into memory, unless that has been done.
+  ///
+  /// - Complexity: O(*n*) in the bytes.
+  mutating func prepare() throws(SystemError) {
+    if frame.isOutOfLine, memory == nil { memory = try Self.memory(with: bytes) }
+  }
+
+  /// Gives the memory up again, if there is any.
+  mutating func forgetMemory() { memory = nil }
+
+  /// What the message costs until its receiver has taken it.
+  var amount: MessageAccount.Amount { .init(outgoing: bytes.count, descriptors: frame.carriedDescriptors) }
 
   private static func memory(with bytes: [UInt8]) throws(SystemError) -> MessagePort.Descriptor {
     let memory = MessagePort.Descriptor(owning: try SystemCall.memoryCreate.make { crl_message_memory() })
@@ -57,7 +72,8 @@ struct MessageContent: Sendable {
       _ = try SystemCall.sendMessage.makeUninterrupted {
         withUnsafeTemporaryAllocation(byteCount: MessageFrame.size, alignment: 8) { header in
           frame.encode(into: header)
-          return bytes.withUnsafeBytes { payload in
+          // What lies in memory is not in the packet.
+          return (frame.isOutOfLine ? [] : bytes).withUnsafeBytes { payload in
             crl_message_send(
               socket.number, header.baseAddress, header.count, payload.baseAddress, payload.count, numbers,
               Int32(numbers.count))

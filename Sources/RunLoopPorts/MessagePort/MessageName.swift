@@ -9,19 +9,21 @@ import RunLoopCore
 /// exec has copies of both open: it removes nothing and answers nobody, but a parent that dies before it leaves the name taken
 /// until the child has let go of the port, or ends.
 final class MessageName: Sendable {
-  let path: String
   let listener: MessagePort.Descriptor
+  private let name: String
+  private let directory: MessagePort.Descriptor
   private let lockFile: MessagePort.Descriptor
   private let generation = ForkGeneration.current
 
-  init(_ name: String, in directory: MessagePort.Directory) throws(MessagePortError) {
-    path = try directory.socketPath(of: name)
-    try directory.prepare(making: true)
-    lockFile = try Self.lock(path + ".lock", name)
+  init(_ name: String, in place: MessagePort.Directory) throws(MessagePortError) {
+    try place.check(name)
+    self.name = name
+    directory = try place.open(making: true)
+    lockFile = try Self.lock(name, in: directory)
     do throws(SystemError) {
-      listener = try Self.listen(at: path, mode: directory.isShared ? 0o666 : 0o600)
+      listener = try Self.listen(name, in: directory, mode: place.isShared ? 0o666 : 0o600)
     } catch {
-      Self.remove(path + ".lock")
+      Self.remove(name + ".lock", in: directory)
       throw .system(error)
     }
   }
@@ -31,38 +33,45 @@ final class MessageName: Sendable {
     // The files are the parent's.
     guard !generation.isPast else { return }
     // While the lock is held: the next to have it makes both anew.
-    Self.remove(path)
-    Self.remove(path + ".lock")
+    Self.remove(name, in: directory)
+    Self.remove(name + ".lock", in: directory)
   }
 
-  private static func remove(_ path: String) { _ = try? SystemCall.unlink.make { crl_message_unlink(path) } }
+  private static func remove(_ name: String, in directory: MessagePort.Descriptor) {
+    _ = try? SystemCall.unlink.make { crl_message_unlink(directory.number, name) }
+  }
 
-  /// Takes the lock, on the file that has this path still when the lock is taken.
-  private static func lock(_ path: String, _ name: String) throws(MessagePortError) -> MessagePort.Descriptor {
+  /// Takes the lock, on the file that has this name still when the lock is taken.
+  private static func lock(
+    _ name: String, in directory: MessagePort.Descriptor
+  ) throws(MessagePortError) -> MessagePort.Descriptor {
+    let path = name + ".lock"
     do throws(SystemError) {
       while true {
         let file = MessagePort.Descriptor(
-          owning: try SystemCall.openFile.makeUninterrupted { crl_message_open_lock(path) })
+          owning: try SystemCall.openFile.makeUninterrupted { crl_message_open_lock(directory.number, path) })
         do throws(SystemError) {
           _ = try SystemCall.lockFile.makeUninterrupted { crl_message_lock(file.number) }
         } catch {
           guard error.number == EWOULDBLOCK else { throw error }
           throw SystemError(call: error.call, number: EADDRINUSE)
         }
-        if try isFile(file, at: path) { return file }
+        if try isFile(file, at: path, in: directory) { return file }
       }
     } catch {
       throw error.number == EADDRINUSE ? .nameInUse(name) : .system(error)
     }
   }
 
-  /// Whether a path leads to this open file; not if who had it before has removed it meanwhile.
-  private static func isFile(_ file: MessagePort.Descriptor, at path: String) throws(SystemError) -> Bool {
+  /// Whether a name leads to this open file; not if who had it before has removed it meanwhile.
+  private static func isFile(
+    _ file: MessagePort.Descriptor, at name: String, in directory: MessagePort.Descriptor
+  ) throws(SystemError) -> Bool {
     var ours = crl_file_status()
     var there = crl_file_status()
     _ = try SystemCall.fileStatus.make { crl_message_descriptor_status(file.number, &ours) }
     do throws(SystemError) {
-      _ = try SystemCall.fileStatus.make { crl_message_status(path, &there) }
+      _ = try SystemCall.fileStatus.make { crl_message_status(directory.number, name, &there) }
     } catch {
       guard error.number == ENOENT else { throw error }
       return false
@@ -71,22 +80,41 @@ final class MessageName: Sendable {
   }
 
   /// Listens under a name that is ours, whatever was left there.
-  private static func listen(at path: String, mode: UInt32) throws(SystemError) -> MessagePort.Descriptor {
+  private static func listen(
+    _ name: String, in directory: MessagePort.Descriptor, mode: UInt32
+  ) throws(SystemError) -> MessagePort.Descriptor {
     do throws(SystemError) {
-      _ = try SystemCall.unlink.make { crl_message_unlink(path) }
+      _ = try SystemCall.unlink.make { crl_message_unlink(directory.number, name) }
     } catch {
       guard error.number == ENOENT else { throw error }
     }
-    let socket = MessagePort.Descriptor(owning: try SystemCall.socket.make { crl_message_socket() })
-    _ = try SystemCall.bind.make { crl_message_bind(socket.number, path) }
+    let socket = MessagePort.Descriptor(owning: try SystemCall.socket.make { crl_message_socket() }, .listener)
+    // The file gets the socket's permissions, without those of the process's mask.
+    _ = try SystemCall.descriptorMode.make { crl_message_set_mode(socket.number, mode) }
+    _ = try SystemCall.bind.make { crl_message_bind_at(socket.number, directory.number, name) }
     do throws(SystemError) {
-      // Nobody can connect before it listens: the permissions are set in time.
-      _ = try SystemCall.changeMode.make { crl_message_change_mode(path, mode) }
+      try widen(name, in: directory, to: mode)
       _ = try SystemCall.listen.make { crl_message_listen(socket.number) }
     } catch {
-      remove(path)
+      remove(name, in: directory)
       throw error
     }
     return socket
+  }
+
+  /// Gives the socket's file the permissions that the process's mask took from it; nobody can connect before it listens.
+  private static func widen(
+    _ name: String, in directory: MessagePort.Descriptor, to mode: UInt32
+  ) throws(SystemError) {
+    let file = MessagePort.Descriptor(
+      owning: try SystemCall.openFile.makeUninterrupted { crl_message_open_path(directory.number, name) })
+    var status = crl_file_status()
+    _ = try SystemCall.fileStatus.make { crl_message_descriptor_status(file.number, &status) }
+    // Only this user can have put anything else there.
+    guard status.mode & S_IFMT == S_IFSOCK, status.user == geteuid() else {
+      throw SystemError(call: SystemCall.bind.rawValue, number: EADDRINUSE)
+    }
+    guard status.mode & 0o777 != mode else { return }
+    _ = try SystemCall.changeMode.make { crl_message_set_mode_of_path(file.number, mode) }
   }
 }

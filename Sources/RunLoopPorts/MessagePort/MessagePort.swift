@@ -5,27 +5,6 @@
 public enum MessagePort {}
 
 extension MessagePort {
-  /// How much a local port takes.
-  public struct Limits: Hashable, Sendable {
-    /// The longest message and reply, in bytes.
-    public var messageSize: Int
-    /// How many senders may be connected.
-    public var connections: Int
-    /// How many messages of one sender may have been received without being finished.
-    ///
-    /// Those are the requests that await their reply, the replies that the sender does not read, and the messages of
-    /// ``Local/requests`` that nobody has taken. No more are read from this sender until one is finished: they wait in the
-    /// kernel, and then the sender does.
-    public var unfinishedMessages: Int
-
-    /// Makes limits; each is at least one.
-    public init(messageSize: Int = 64 << 20, connections: Int = 1024, unfinishedMessages: Int = 128) {
-      self.messageSize = max(1, messageSize)
-      self.connections = max(1, connections)
-      self.unfinishedMessages = max(1, unfinishedMessages)
-    }
-  }
-
   /// The answer to a request.
   public struct Reply: Sendable {
     /// The bytes.

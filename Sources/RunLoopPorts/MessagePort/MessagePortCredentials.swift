@@ -20,7 +20,14 @@ extension MessagePort {
     }
 
     /// Whether this is the calling process's effective user.
-    public var isSameUser: Bool { user == geteuid() }
+    ///
+    /// Never, if the kernel tells the overflow user id (65534, as a rule), which stands for every user of another user
+    /// namespace who has no id in this one. So a process that runs as that user itself has to name the users it accepts.
+    public var isSameUser: Bool { Self.isOwn(user) }
+
+    static func isOwn(_ user: UInt32) -> Bool { user == geteuid() && user != overflowUser }
+
+    private static let overflowUser = crl_message_overflow_user()
 
     /// Asks the kernel who is at the other end of a socket.
     init(of socket: Descriptor) throws(MessagePortError) {

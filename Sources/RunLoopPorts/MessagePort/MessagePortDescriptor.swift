@@ -5,12 +5,23 @@ import Synchronization
 extension MessagePort {
   /// An open descriptor that belongs to this object: it is closed with it, once.
   ///
-  /// Any thread.
+  /// Closing a descriptor that another process has sent can take as long as that process likes: a socket with `SO_LINGER`, a
+  /// file of a slow file system. So those that arrived in a message, and that nobody has taken with ``take()``, are closed by
+  /// a thread of the package's own, in the order in which they are given up. Can be used from any thread.
   public final class Descriptor: Sendable, Hashable {
     private let stored: Atomic<Int32>
+    private let closing: Closing
+    private let generation = ForkGeneration.current
+    /// What the descriptor is charged with, retained, until it is taken or has been closed.
+    private let charge = Atomic<Unmanaged<MessageCharge>?>(nil)
 
-    /// Takes a descriptor over.
-    public init(owning number: Int32) { stored = Atomic(number) }
+    /// Takes a descriptor over, which is closed where this object is released.
+    public convenience init(owning number: Int32) { self.init(owning: number, .here) }
+
+    init(owning number: Int32, _ closing: Closing) {
+      stored = Atomic(number)
+      self.closing = closing
+    }
 
     /// Makes a second descriptor of an open file, which is closed on exec.
     ///
@@ -28,14 +39,35 @@ extension MessagePort {
 
     /// Gives the descriptor to the caller, who closes it; nil if it has been taken or closed.
     public func take() -> Int32? {
+      takeCharge()
+      return takeNumber()
+    }
+
+    private func takeNumber() -> Int32? {
       let number = stored.exchange(-1, ordering: .acquiringAndReleasing)
       return number >= 0 ? number : nil
     }
 
-    /// Closes the descriptor now.
+    /// Has the descriptor pay for itself: the charge is released when it has been closed, or is taken.
+    func charge(_ charge: MessageCharge) {
+      self.charge.store(Unmanaged.passRetained(charge), ordering: .releasing)
+    }
+
+    @discardableResult
+    private func takeCharge() -> MessageCharge? {
+      charge.exchange(nil, ordering: .acquiringAndReleasing)?.takeRetainedValue()
+    }
+
+    /// Closes the descriptor, unless it has been taken or closed.
     ///
-    /// Again: nothing.
-    public func close() { if let number = take() { _ = crl_close(number) } }
+    /// A descriptor that arrived in a message is closed soon, by another thread; any other is closed when the call returns.
+    public func close() {
+      let charge = takeCharge()
+      guard let number = takeNumber() else { return }
+      // What a child of a fork has are copies: closing them ends nothing.
+      guard !generation.isPast else { return _ = crl_close(number) }
+      closing.close(number, charge)
+    }
 
     /// Whether both are the same.
     public static func == (left: Descriptor, right: Descriptor) -> Bool { left === right }

@@ -73,6 +73,9 @@ extension MessagePort.Local: MessagePortItem {
 extension MessagePort.Local {
   private func takeConnections() {
     guard let name = lock.withLock({ held }) else { return }
+    // Sockets that are kept for what their receivers have not taken may be closed by now.
+    account.noteReading()
+    for account in lock.withLock({ Array(users.values) }) { account.noteReading() }
     if lock.withLock({ spare == nil }) { makeSpare() }
     // Not without end, however many come.
     for _ in 0..<16 {
@@ -124,7 +127,8 @@ extension MessagePort.Local {
   private func takeConnection(_ listener: MessagePort.Descriptor) -> Acceptance {
     guard SystemCall.isReadable(listener) else { return .none }
     do throws(SystemError) {
-      welcome(MessagePort.Descriptor(owning: try SystemCall.accept.make { crl_accept(listener.number) }))
+      let number = try SystemCall.accept.make { crl_accept(listener.number) }
+      welcome(MessagePort.Descriptor(owning: number, .connection))
       return .taken
     } catch {
       switch error.number {
@@ -144,25 +148,73 @@ extension MessagePort.Local {
       counters.change { $0.untrusted += 1 }
       return refuse(.untrusted)
     }
-    let client = lock.withLock { () -> LocalClient? in
-      guard held != nil, clients.count < limits.connections else { return nil }
-      lastKey += 1
-      let client = LocalClient(lastKey, socket, credentials, of: self)
-      clients[lastKey] = client
-      return client
-    }
-    guard let client else {
+    let account = account(of: credentials)
+    guard account.take(.init(connections: 1)) else {
       counters.change { $0.refusedConnections += 1 }
       return refuse(.tooManyConnections)
     }
+    // Until the socket has been closed, which may be later than the connection's end.
+    socket.charge(MessageCharge(.init(connections: 1), to: account))
+    let isForeign = account !== self.account
+    let silenceEnd = isForeign ? RunLoop.current.now.advanced(by: limits.otherUsers.silence) : nil
+    let client = lock.withLock { () -> LocalClient? in
+      guard held != nil else { return nil }
+      lastKey += 1
+      let client = LocalClient(lastKey, socket, credentials, of: self, account, silenceEnd: silenceEnd)
+      clients[lastKey] = client
+      return client
+    }
+    guard let client else { return refuse(.invalidated) }
     do throws(SystemError) {
       try client.enter()
       counters.change { $0.connections += 1 }
+      if silenceEnd != nil { awaitSpeech() }
     } catch {
       counters.change { $0.refusedConnections += 1 }
       refuse(.noResources)
       drop(client)
     }
+  }
+
+  /// Whose account a connection is on: the port's for this user, or another user's own.
+  private func account(of peer: MessagePort.Credentials) -> MessageAccount {
+    guard !peer.isSameUser else { return account }
+    return lock.withLock {
+      if let found = users[peer.user] { return found }
+      // Those that nothing is charged to are made again when they are needed.
+      for (user, account) in users where account.isUnused { users[user] = nil }
+      let most = limits.otherUsers
+      let made = MessageAccount(
+        .init(connections: most.connections, incoming: most.bytes, outgoing: most.bytes, descriptors: most.descriptors),
+        above: account)
+      users[peer.user] = made
+      return made
+    }
+  }
+
+  /// Sees to it that connections end that say nothing.
+  private func awaitSpeech() {
+    lock.lock()
+    let next = places.hasTimer(.silence) ? nil : clients.values.filter(\.mustSpeak).compactMap(\.silenceEnd).min()
+    if let next, held != nil {
+      _ = places.replaceTimer(PlacedTimer(deadline: next) { [weak self] _ in self?.endSilence() }, .silence)
+    }
+    lock.unlock()
+  }
+
+  /// Ends the connections whose time to say something is over; a loop's thread.
+  private func endSilence() {
+    let now = RunLoop.current.now
+    lock.lock()
+    let timer = places.replaceTimer(nil, .silence)
+    let all = held == nil ? [] : Array(clients.values)
+    lock.unlock()
+    timer?.invalidate()
+    for client in all where client.isSilent(at: now) {
+      counters.change { $0.silent += 1 }
+      drop(client)
+    }
+    awaitSpeech()
   }
 
   /// Takes a connection only to end it: else it would wake the loop for ever; false: there is no descriptor for that.
@@ -172,7 +224,7 @@ extension MessagePort.Local {
     spare.close()
     defer { makeSpare() }
     guard let socket = try? SystemCall.accept.make({ crl_accept(listener.number) }) else { return false }
-    _ = crl_close(socket)
+    MessagePort.Descriptor(owning: socket, .connection).close()
     return true
   }
 

@@ -23,6 +23,9 @@ extension MessagePort {
     let lock = ProcessLock()
     var places = MessagePortPlaces()
     let accepts: @Sendable (Credentials) -> Bool
+    /// What all connections cost, and those of each other user.
+    let account: MessageAccount
+    var users: [UInt32: MessageAccount] = [:]
     var held: MessageName?
     @exclusivity(unchecked) var deliver: (@Sendable (Request) -> Void)?
     var clients: [UInt64: LocalClient] = [:]
@@ -61,6 +64,10 @@ extension MessagePort {
     ) throws(MessagePortError) {
       self.name = name
       self.limits = limits
+      account = MessageAccount(
+        .init(
+          connections: limits.connections, incoming: max(limits.bytes, limits.messageSize),
+          outgoing: max(limits.bytes, limits.messageSize), descriptors: limits.descriptors))
       self.accepts = accepts
       self.queue = queue
       self.deliver = deliver
@@ -137,13 +144,18 @@ extension MessagePort {
       self.clients = [:]
       favourite = nil
       let timer = places.replaceTimer(nil)
+      let silenceTimer = places.replaceTimer(nil, .silence)
       let sources = places.removeAll()
       let observers = observers.takeAll()
+      let users = Array(users.values)
       lock.unlock()
       for source in sources { source.invalidate() }
       timer?.invalidate()
+      silenceTimer?.invalidate()
       queue?.end()
       for client in clients.values { client.close() }
+      account.end()
+      for account in users { account.end() }
       // The name and the handler go here, outside the lock.
       withExtendedLifetime((name, handler)) {}
       return observers

@@ -12,7 +12,15 @@ struct MessagePortPlaces {
   }
 
   private var all: [Place] = []
-  private var timer: PlacedTimer?
+  private var timers: [Waiting: PlacedTimer] = [:]
+
+  /// What a port has a timer for.
+  enum Waiting: CaseIterable {
+    /// The next attempt to take a connection.
+    case retry
+    /// The time by which connections have to have said something.
+    case silence
+  }
 
   /// The source of a place, if the port is there.
   func source(in loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
@@ -28,29 +36,33 @@ struct MessagePortPlaces {
   mutating func insert(_ source: RunLoop.DescriptorSource, in loop: RunLoop, _ mode: RunLoop.Mode) {
     all.removeAll { $0.source == nil || $0.loop == nil }
     all.append(Place(loop: loop, mode: mode, source: source))
-    timer?.enter(loop, mode)
+    for purpose in Waiting.allCases { timers[purpose]?.enter(loop, mode) }
   }
 
   /// Takes the source of a place out.
   mutating func remove(from loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
     for (index, place) in all.enumerated() where place.loop === loop && place.mode == mode {
       all.remove(at: index)
-      timer?.leave(loop, mode, isLast: !all.contains { $0.loop === loop })
+      let isLast = !all.contains { $0.loop === loop }
+      for purpose in Waiting.allCases { timers[purpose]?.leave(loop, mode, isLast: isLast) }
       return place.source
     }
     return nil
   }
 
   /// Has a timer wherever the port is and will be, and gives the one before, to be ended outside the lock.
-  mutating func replaceTimer(_ next: PlacedTimer?) -> PlacedTimer? {
-    let before = timer
-    timer = next
+  mutating func replaceTimer(_ next: PlacedTimer?, _ purpose: Waiting = .retry) -> PlacedTimer? {
+    let before = timers[purpose]
+    timers[purpose] = next
     for place in all {
       // A place whose source has gone is one whose loop has ended.
-      if let loop = place.loop, place.source != nil { timer?.enter(loop, place.mode) }
+      if let loop = place.loop, place.source != nil { timers[purpose]?.enter(loop, place.mode) }
     }
     return before
   }
+
+  /// Whether there is a timer for a purpose.
+  func hasTimer(_ purpose: Waiting) -> Bool { timers[purpose] != nil }
 
   /// Takes all sources out.
   mutating func removeAll() -> [RunLoop.DescriptorSource] {

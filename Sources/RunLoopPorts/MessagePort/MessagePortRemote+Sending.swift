@@ -74,9 +74,9 @@ extension MessagePort.Remote {
     guard descriptors.count <= MessageFrame.descriptorLimit else {
       throw .tooManyDescriptors(descriptors.count, limit: MessageFrame.descriptorLimit)
     }
-    do {
-      return try MessageContent(kind, id: id, bytes: bytes, descriptors: descriptors)
-    } catch { throw .system(error) }
+    var content = MessageContent(kind, id: id, bytes: bytes, descriptors: descriptors)
+    do { try content.prepare() } catch { throw .system(error) }
+    return content
   }
 
   enum Attempt {

@@ -127,18 +127,20 @@ extension MessagePort.Remote {
   private static func connect(
     to name: String, in directory: MessagePort.Directory, _ timeout: Duration
   ) throws(MessagePortError) -> MessagePort.Descriptor {
-    let path = try directory.socketPath(of: name)
+    try directory.check(name)
+    let place: MessagePort.Descriptor
     do throws(MessagePortError) {
-      try directory.prepare(making: false)
+      place = try directory.open(making: false)
     } catch {
       if case .system(let error) = error, error.number == ENOENT { throw .noSuchPort(name) }
       throw error
     }
     do throws(SystemError) {
-      let socket = MessagePort.Descriptor(owning: try SystemCall.socket.make { crl_message_socket() })
+      let socket = MessagePort.Descriptor(
+        owning: try SystemCall.socket.make { crl_message_socket() }, .connection)
       let limit = min(max(1000, Int64(saturating: timeout)), 1 << 60)
       _ = try SystemCall.socketOption.make { crl_message_set_timeout(socket.number, 1, limit) }
-      _ = try SystemCall.connect.makeUninterrupted { crl_message_connect(socket.number, path) }
+      _ = try SystemCall.connect.makeUninterrupted { crl_message_connect_at(socket.number, place.number, name) }
       return socket
     } catch {
       switch (error.call, error.number) {

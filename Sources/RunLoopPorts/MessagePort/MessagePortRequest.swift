@@ -43,11 +43,11 @@ extension MessagePort {
     /// (``Local/Statistics/droppedReplies``). The call does not block: what the sender does not read waits here.
     public func reply(_ reply: Reply?) {
       guard let client = takeClient() else { return }
-      if expectsReply { client.answer(token, reply) } else { client.noteReceived(token) }
+      if expectsReply { client.answer(token, bytes.count, reply) } else { client.noteReceived(token, bytes.count) }
     }
 
     /// Tells the sender that nobody will take the message.
-    func refuse(_ reason: Refusal) { takeClient()?.refuse(token, reason) }
+    func refuse(_ reason: Refusal) { takeClient()?.refuse(token, bytes.count, reason) }
 
     /// Notes that a one-way message has come to somebody.
     func noteTaken() { if !expectsReply { reply(nil) } }

@@ -31,8 +31,11 @@ final class MessageReader {
   /// Reads the next packet, whose message has at most `limit` bytes.
   ///
   /// What came with it belongs to the result: descriptors that nobody takes are closed.
+  ///
+  /// - Parameter admits: Whether there is room for a message, before any is allocated; else why it is refused.
   func next(
-    on socket: MessagePort.Descriptor, blocks: Bool = false, limit: Int
+    on socket: MessagePort.Descriptor, blocks: Bool = false, limit: Int,
+    admits: (MessageFrame) -> MessagePort.Refusal? = { _ in nil }
   ) throws(SystemError) -> Incoming {
     var count: Int32 = 0
     var truncation: Int32 = 0
@@ -48,7 +51,7 @@ final class MessageReader {
     var descriptors: [MessagePort.Descriptor] = []
     if count > 0 {
       descriptors.reserveCapacity(Int(count))
-      for number in numbers.prefix(Int(count)) { descriptors.append(MessagePort.Descriptor(owning: number)) }
+      for number in numbers.prefix(Int(count)) { descriptors.append(MessagePort.Descriptor(owning: number, .apart)) }
     }
     // An empty packet looks the same, and nobody who keeps to the protocol sends one.
     guard size > 0 else { return .ended }
@@ -59,10 +62,37 @@ final class MessageReader {
     guard truncation & 2 == 0 else { return .refused(frame, .descriptorsLost) }
     guard descriptors.count == frame.carriedDescriptors else { return .malformed }
     guard frame.length <= limit else { return .refused(frame, .tooLarge) }
+    if let refusal = admits(frame) { return .refused(frame, refusal) }
     guard frame.isOutOfLine else {
       return .message(frame, payload(frame.length), descriptors)
     }
     return try readMemory(descriptors.removeFirst(), frame, descriptors)
+  }
+
+  /// Looks at the next packet of a sender whose descriptors are not welcome; nil: it may be read.
+  ///
+  /// It is not read if it may not, since its descriptors would be this process's then.
+  func refusal(
+    on socket: MessagePort.Descriptor, admitsDescriptors: (MessageFrame) -> Bool
+  ) throws(SystemError) -> Incoming? {
+    var truncation: Int32 = 0
+    var size: Int32 = 0
+    do throws(SystemError) {
+      size = try SystemCall.messagePeek.make {
+        crl_message_peek(socket.number, packet.baseAddress, packet.count, &truncation)
+      }
+    } catch {
+      switch error.number {
+      case EAGAIN, EINTR: return .nothing
+      case ECONNRESET: return nil
+      default: throw error
+      }
+    }
+    guard truncation & 2 != 0 else { return nil }
+    let bytes = UnsafeRawBufferPointer(start: packet.baseAddress, count: Int(size))
+    guard truncation & 1 == 0, let frame = try? MessageFrame(decoding: bytes) else { return .malformed }
+    guard frame.carriedDescriptors > 0 else { return .malformed }
+    return admitsDescriptors(frame) ? nil : .refused(frame, .descriptorsUnwanted)
   }
 
   /// The payload of the packet that lies here.
@@ -92,12 +122,22 @@ final class MessageReader {
 
   /// Reads a payload from the memory that came with the packet.
   ///
-  /// It is sealed memory or it is not read: reading anything else might block, and its bytes might change.
+  /// It is sealed memory or it is not read: reading anything else might block, and its bytes might change. It is as long as was
+  /// said, and without holes, which would cost the receiver what they did not cost the sender.
   private func readMemory(
     _ memory: MessagePort.Descriptor, _ frame: MessageFrame, _ descriptors: [MessagePort.Descriptor]
   ) throws(SystemError) -> Incoming {
     let isSealed = (try? SystemCall.memoryControl.make { crl_message_memory_is_sealed(memory.number) }) ?? 0
-    guard isSealed == 1 else { return .malformed }
+    guard isSealed == 1, let number = memory.take() else { return .malformed }
+    // It is memory: closing it waits for nobody.
+    let memory = MessagePort.Descriptor(owning: number)
+    var status = crl_file_status()
+    let hasStatus = try? SystemCall.fileStatus.make { crl_message_descriptor_status(number, &status) }
+    guard hasStatus != nil else { return .refused(frame, .noResources) }
+    guard status.size == UInt64(frame.length), status.allocated >= status.size else { return .malformed }
+    // An array that cannot be allocated would end the process. Another thread may take the room meanwhile, if hardly.
+    let hasRoom = try? SystemCall.memoryAllocate.make { crl_message_can_allocate(frame.length + 4096) }
+    guard hasRoom != nil else { return .refused(frame, .noResources) }
     var failure: SystemError?
     let bytes = [UInt8](unsafeUninitializedCapacity: frame.length) { room, read in
       while read < frame.length {

@@ -1,0 +1,100 @@
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+// What is checked is what is used: each directory is opened in the one above it, checked through its descriptor, and the
+// names in the last are looked up in that descriptor. Whoever swaps a directory meanwhile swaps one that nobody uses any more.
+extension MessagePort.Directory {
+  /// Opens the directory, if it and those above it are safe.
+  ///
+  /// - Parameter making: For a local port: the directory is made if it is not there, and must be this user's.
+  func open(making: Bool) throws(MessagePortError) -> MessagePort.Descriptor {
+    guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw .unsafeDirectory(path, .notAbsolute) }
+    var names = path.split(separator: "/").map(String.init)
+    guard let last = names.popLast(), last != ".", last != ".." else { throw .unsafeDirectory(path, .notADirectory) }
+    // Symbolic links above it are followed first. Then what they led to is checked, whoever made them.
+    guard let resolved = realpath("/" + names.joined(separator: "/"), nil) else {
+      throw .system(SystemError(call: SystemCall.directoryDescriptor.rawValue, number: errno))
+    }
+    defer { free(resolved) }
+    var above = try openRoot()
+    var parents = [("/", try status(of: above))]
+    for name in String(cString: resolved).split(separator: "/").map(String.init) {
+      let path = (parents.count == 1 ? "" : parents[parents.count - 1].0) + "/" + name
+      above = try Self.open(name, in: above, path)
+      parents.append((path, try status(of: above)))
+    }
+    // Before anything is made in them.
+    if making { try Self.check(parents, trusting: []) }
+    let directory = try openLast(last, in: above, making: making)
+    let status = try status(of: directory)
+    // In a shared directory the owner is whoever offers the ports; a sender checks who that is.
+    try Self.check(parents, trusting: isShared && !making ? [status.user] : [])
+    if let fault = fault(mode: status.mode, user: status.user, isLocal: making) { throw .unsafeDirectory(path, fault) }
+    return directory
+  }
+
+  /// Checks that nobody can replace a directory in those above it, but for this user and whoever can do everything anyway.
+  private static func check(
+    _ parents: [(path: String, status: crl_file_status)], trusting others: [UInt32]
+  ) throws(MessagePortError) {
+    let trusted = [0, geteuid(), parents[0].status.user] + others
+    for (path, status) in parents {
+      guard trusted.contains(status.user) else { throw .unsafeDirectory(path, .foreign(user: status.user)) }
+      guard status.mode & 0o022 == 0 || status.mode & S_ISVTX != 0 else {
+        throw .unsafeDirectory(path, .open(permissions: status.mode & 0o7777))
+      }
+    }
+  }
+
+  /// What is wrong with a directory of this mode and owner.
+  func fault(mode: UInt32, user: UInt32, isLocal: Bool) -> Fault? {
+    guard mode & S_IFMT == S_IFDIR else { return .notADirectory }
+    guard MessagePort.Credentials.isOwn(user) || (isShared && !isLocal) else { return .foreign(user: user) }
+    guard mode & (isShared ? 0o022 : 0o077) == 0 else { return .open(permissions: mode & 0o777) }
+    return nil
+  }
+
+  private func openRoot() throws(MessagePortError) -> MessagePort.Descriptor {
+    do {
+      return MessagePort.Descriptor(
+        owning: try SystemCall.directoryDescriptor.makeUninterrupted { crl_message_open_directory("/") })
+    } catch { throw .system(error) }
+  }
+
+  private static func open(
+    _ name: String, in directory: MessagePort.Descriptor, _ path: String
+  ) throws(MessagePortError) -> MessagePort.Descriptor {
+    do {
+      return MessagePort.Descriptor(
+        owning: try SystemCall.directoryDescriptor.makeUninterrupted {
+          crl_message_open_directory_at(directory.number, name)
+        })
+    } catch {
+      // Nothing that is no directory is opened, nor the target of a symbolic link.
+      guard error.number == ENOTDIR || error.number == ELOOP else { throw .system(error) }
+      throw .unsafeDirectory(path, .notADirectory)
+    }
+  }
+
+  private func openLast(
+    _ name: String, in parent: MessagePort.Descriptor, making: Bool
+  ) throws(MessagePortError) -> MessagePort.Descriptor {
+    if making {
+      do {
+        _ = try SystemCall.makeDirectory.make { crl_message_make_directory(parent.number, name) }
+      } catch {
+        guard error.number == EEXIST else { throw .system(error) }
+      }
+    }
+    return try Self.open(name, in: parent, path)
+  }
+
+  private func status(of directory: MessagePort.Descriptor) throws(MessagePortError) -> crl_file_status {
+    var status = crl_file_status()
+    do {
+      _ = try SystemCall.fileStatus.make { crl_message_descriptor_status(directory.number, &status) }
+    } catch { throw .system(error) }
+    return status
+  }
+}

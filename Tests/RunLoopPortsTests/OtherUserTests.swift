@@ -1,0 +1,196 @@
+import CRunLoopSystem
+import Glibc
+import TestSupport
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopPorts
+
+/// Users whom nothing on this machine belongs to.
+private let hostile: UInt32 = 54_322
+private let friendly: UInt32 = 54_323
+
+/// A directory that others may pass, and does away with the rest.
+private func sharedDirectory() throws -> (PortDirectory, MessagePort.Directory) {
+  let directory = try PortDirectory()
+  chmod(directory.path, 0o711)
+  try #require(mkdir(directory.place.path, 0o711) == 0)
+  chmod(directory.place.path, 0o711)
+  return (directory, MessagePort.Directory(path: directory.place.path, isShared: true))
+}
+
+/// Runs a body in a child that is another user, until the parent closes the pipe that this returns.
+private func asUser(_ user: UInt32, _ body: () throws -> Void) throws -> (child: pid_t, done: RawPipe, end: RawPipe) {
+  let done = try RawPipe()
+  let end = try RawPipe()
+  let child = forkProcess()
+  if child == 0 {
+    alarm(60)
+    done.closeReading()
+    end.closeWriting()
+    guard setgid(user) == 0, setuid(user) == 0 else { _exit(1) }
+    do { try body() } catch { _exit(2) }
+    done.write()
+    end.awaitEnd()
+    _exit(0)
+  }
+  end.closeReading()
+  done.closeWriting()
+  return (child, done, end)
+}
+
+@Suite(
+  "What another user may use of a message port", .timeLimit(.minutes(5)), .disabled(if: isSanitizedForThreads),
+  .enabled(if: geteuid() == 0, "only root can become another user"))
+struct OtherUserTests {
+  @Test("a hostile user costs at most 32 MiB and 128 descriptors, and another gets a reply")
+  func storm() async {
+    await #expect(processExitsWith: .success) {
+      let (directory, place) = try sharedDirectory()
+      let port = try MessagePort.Local(
+        name: "a", directory: place, accepts: { _ in true },
+        handler: { MessagePort.Reply([UInt8](repeating: 1, count: Int($0.id) << 20)) })
+      let made = Box<RunLoop?>(nil)
+      let serving = startThread { () -> Bool in
+        try? RunLoop.current.add(port, forMode: .default)
+        made.value = RunLoop.current
+        RunLoop.current.runUntilStopped()
+        return true
+      }
+      waitUntil { made.value != nil }
+      let census = DescriptorCensus()
+      // More connections than it may have, each with requests whose replies it never reads.
+      let attack = try asUser(hostile) {
+        var clients: [RawClient] = []
+        for _ in 0..<100 {
+          let client = try RawClient(directory)
+          for token in 1...8 as ClosedRange<UInt64> { client.send(packet(MessageFrame(.request, id: 3, token: token))) }
+          clients.append(client)
+        }
+        // They stay open until the process ends.
+        for client in clients { _ = Unmanaged.passRetained(client.socket) }
+      }
+      awaitReadable(attack.done.reading)
+      waitUntil { port.statistics.refusedConnections == 36 && port.statistics.received == 64 * 8 }
+      let account = try #require(port.users[hostile])
+      #expect(account.now.connections == 64)
+      #expect(account.now.outgoing <= 16 << 20 && account.now.descriptors <= 64)
+      #expect(port.statistics.overQuota > 0)
+      // Connections that were refused are closed by another thread.
+      waitUntil { DescriptorCensus().count("socket:") <= census.count("socket:") + 64 }
+      // Meanwhile:
+      let other = try asUser(friendly) {
+        let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
+        guard try remote.send(id: 4, receiveTimeout: .unlimited)?.bytes.count == 4 << 20 else { _exit(3) }
+      }
+      var status: Int32 = 0
+      awaitReadable(other.done.reading)
+      #expect(other.done.read() == [7])
+      other.end.closeWriting()
+      waitpid(other.child, &status, 0)
+      #expect(status == 0)
+      // When it has gone, so has all that it cost.
+      attack.end.closeWriting()
+      waitpid(attack.child, &status, 0)
+      waitUntil { port.connections == 0 }
+      _ = try MessagePort.Remote(name: "a", directory: place).send(id: 0, receiveTimeout: .unlimited)
+      waitUntil {
+        port.connections == 0 && DescriptorCloser.isIdle
+          && DescriptorCensus().count("socket:") <= census.count("socket:")
+      }
+      #expect(account.isUnused, "\(account.now)")
+      made.value?.perform { RunLoop.current.stop() }
+      #expect(serving.result())
+      port.invalidate()
+    }
+  }
+
+  @Test("another user's descriptors end the connection, unless the port asks for them", arguments: [true, false])
+  func descriptors(takes: Bool) async {
+    await #expect(processExitsWith: .success) { [takes] in
+      let (directory, place) = try sharedDirectory()
+      defer { withExtendedLifetime(directory) {} }
+      var limits = MessagePort.Limits()
+      limits.otherUsers.takesDescriptors = takes
+      let port = try MessagePort.Local(
+        name: "a", directory: place, limits: limits, accepts: { _ in true },
+        handler: { MessagePort.Reply([UInt8($0.descriptors.count)] + $0.bytes.prefix(1)) })
+      let code = Box<Int32>(-1)
+      onNewThread {
+        try? RunLoop.current.add(port, forMode: .default)
+        let loop = RunLoop.current
+        let asking = startThread { () -> Bool in
+          defer { loop.perform { RunLoop.current.stop() } }
+          let child = try? asUser(hostile) {
+            let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
+            // A long message comes as memory, whoever sends it.
+            let long = try remote.send(id: 1, bytes: [UInt8](repeating: 5, count: 1 << 20), receiveTimeout: .unlimited)
+            guard long?.bytes == [0, 5] else { _exit(4) }
+            let error = portError { () throws(MessagePortError) in
+              let reply = try remote.send(id: 1, descriptors: [0, 0], receiveTimeout: .unlimited)
+              guard reply?.bytes == [2] else { _exit(5) }
+            }
+            _exit(error == (takes ? nil : .refused(.descriptorsUnwanted)) ? 0 : 6)
+          }
+          var status: Int32 = -1
+          if let child { waitpid(child.child, &status, 0) }
+          code.value = status >> 8
+          return true
+        }
+        RunLoop.current.runUntilStopped()
+        _ = asking.result()
+      }
+      #expect(code.value == 0)
+      #expect(port.statistics.malformed == 0)
+    }
+  }
+
+  @Test("a connection of another user's that says nothing is ended in time, one that speaks is not")
+  func silence() async {
+    await #expect(processExitsWith: .success) {
+      let (directory, place) = try sharedDirectory()
+      var limits = MessagePort.Limits()
+      limits.otherUsers.silence = .seconds(2)
+      let port = try MessagePort.Local(
+        name: "a", directory: place, limits: limits, accepts: { _ in true }, handler: { _ in nil })
+      onNewThread {
+        try? RunLoop.current.add(port, forMode: .default)
+        let loop = RunLoop.current
+        let asking = startThread { () -> Bool in
+          defer { loop.perform { RunLoop.current.stop() } }
+          guard let own = try? RawClient(directory) else { return false }
+          let child = try? asUser(hostile) {
+            let speaking = try RawClient(directory)
+            speaking.send(packet(MessageFrame(.request, token: 1)))
+            _ = speaking.receive()
+            let silent = try RawClient(directory)
+            guard silent.awaitEnd() else { _exit(3) }
+            // The other is served still.
+            speaking.send(packet(MessageFrame(.request, token: 2)))
+            guard speaking.receive() == packet(MessageFrame(.noReply, token: 2)) else { _exit(4) }
+          }
+          guard let child else { return false }
+          awaitReadable(child.done.reading)
+          let isRight = child.done.read() == [7] && port.statistics.silent == 1
+          waitUntil { port.connections <= 2 }
+          child.end.closeWriting()
+          waitpid(child.child, nil, 0)
+          withExtendedLifetime(own) {}
+          return isRight
+        }
+        RunLoop.current.runUntilStopped()
+        #expect(asking.result())
+      }
+    }
+  }
+
+  @Test("users without an id in this user namespace are never the same user, not even to one who has theirs")
+  func overflow() {
+    #expect(crl_message_overflow_user() == 65_534)
+    #expect(
+      inForkedChild {
+        guard setgid(65_534) == 0, setuid(65_534) == 0 else { return 1 }
+        return MessagePort.Credentials(process: 1, user: 65_534, group: 65_534).isSameUser ? 2 : 0
+      } == .exited(0))
+  }
+}
