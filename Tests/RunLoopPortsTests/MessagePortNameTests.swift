@@ -1,3 +1,4 @@
+import CRunLoopSystem
 import Glibc
 import Testing
 import TestSupport
