@@ -37,6 +37,24 @@ struct DescriptorTurnTests {
     #expect(["a", "b", "c"].map { name in log.split(separator: " ").count { $0 == name } } == [100, 100, 100])
   }
 
+  // R9, M19
+  @Test(
+    "of more ready descriptors than one wait reports, runs that return after a source serve each equally often",
+    arguments: [65, 96, 100, 128])
+  func manyInRuns(count: Int) throws {
+    let counters = try (0..<count).map { _ in try WakeDescriptor() }
+    let services = onVirtualTime { _, loop in
+      let services = Box([Int](repeating: 0, count: count))
+      for (index, counter) in counters.enumerated() {
+        counter.wake()
+        loop.watch(counter.descriptor.number) { _, _ in services.value[index] += 1 }
+      }
+      for _ in 0..<10 * count { loop.run(mode: .default, for: .seconds(1), returnAfterSourceHandled: true) }
+      return services.value
+    }
+    #expect(services == Array(repeating: 10, count: count))
+  }
+
   // R39, M19
   @Test("a stop ends a batch, and the next run begins with the rest of it")
   func stopWithinBatch() throws {

@@ -52,8 +52,9 @@ final class PollSet: @unchecked Sendable {
   /// How many of the batch have been taken, and where in the buffer the batch begins.
   @exclusivity(unchecked) private var takenCount = 0
   @exclusivity(unchecked) private var start = 0
-  /// Behind which descriptor the next batch begins, if the last one was not served to its end.
-  @exclusivity(unchecked) private var lastServed: Int32?
+  /// Whether the batch before was not served to its end, so that this one begins with whichever has waited longest.
+  @exclusivity(unchecked) private var isUnfair = false
+  @exclusivity(unchecked) private var services: UInt64 = 0
   /// The main dispatch queue has said that it has work.
   @exclusivity(unchecked) var isMainQueueReady = false
 
@@ -207,19 +208,40 @@ extension PollSet {
   ///
   /// A descriptor that is no longer watched, or not for what has happened, is passed over.
   func takeNext() -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+    if takenCount == 0, isUnfair, foundCount > 1 { start = placeOfLongestWaiting() }
     while hasFound {
       let found = Ready(buffer[(start + takenCount) % foundCount])
       takenCount += 1
       let served = watches.withWatch(of: found.descriptor) { watch in
-        watch.serial == found.serial ? watch.takeTurn(found) : nil
+        watch.serial == found.serial ? takeTurn(watch, found) : nil
       }
-      if let served, let served {
-        lastServed = found.descriptor
-        return served
-      }
+      if let served, let served { return served }
       noteStray(found)
     }
     return nil
+  }
+
+  private func takeTurn(
+    _ watch: Watch, _ found: Ready
+  ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+    services += 1
+    watch.lastService = services
+    return watch.takeTurn(found)
+  }
+
+  /// Where in the batch the descriptor stands that was not served for the longest time.
+  ///
+  /// The kernel goes on behind all that it has reported, not behind what was served: whoever takes one of a batch must not take
+  /// the first, nor trust that the one behind the last is in the next batch.
+  private func placeOfLongestWaiting() -> Int {
+    var place = 0
+    var least = UInt64.max
+    for index in 0..<foundCount {
+      let found = Ready(buffer[index])
+      let service = watches.withWatch(of: found.descriptor) { $0.serial == found.serial ? $0.lastService : .max }
+      if let service, service < least { (place, least) = (index, service) }
+    }
+    return place
   }
 
   /// An event that is not watched is stray if nothing has left since the wait that found it.
@@ -239,8 +261,8 @@ extension PollSet {
   ///
   /// - Parameter nanoseconds: How long to wait; nil: without end. It may return early: the caller looks again.
   func wait(_ nanoseconds: Int64?) {
-    // What is left of a batch is asked for again, and the next one begins behind what was served last.
-    if !hasFound { lastServed = nil }
+    // What is left of a batch is asked for again.
+    isUnfair = hasFound
     foundCount = 0
     takenCount = 0
     for index in 0..<Int(waitUnlessInterrupted(nanoseconds)) {
@@ -252,16 +274,7 @@ extension PollSet {
         foundCount += 1
       }
     }
-    start = foundCount > 1 ? placeOfNext() : 0
-  }
-
-  /// Where the batch begins that goes on behind the descriptor that was served last.
-  ///
-  /// The kernel reports what stays ready in the same order each time, so that who takes one of a batch must not take the first.
-  private func placeOfNext() -> Int {
-    guard let lastServed else { return 0 }
-    let place = (0..<foundCount).first { Ready(buffer[$0]).descriptor == lastServed }
-    return place.map { ($0 + 1) % foundCount } ?? 0
+    start = 0
   }
 
   private func waitUnlessInterrupted(_ nanoseconds: Int64?) -> Int32 {

@@ -13,6 +13,8 @@ final class Watch {
   @exclusivity(unchecked) private var only: Unmanaged<RunLoop.DescriptorSource>?
   /// Which source's turn it was last.
   @exclusivity(unchecked) private var turn = 0
+  /// When one of its sources was last served, in the order of all that the set has served.
+  @exclusivity(unchecked) var lastService: UInt64 = 0
   /// Whether it stands in the kernel's set, as it does unless all its sources are paused.
   @exclusivity(unchecked) var isArmed = false
 

@@ -9,6 +9,7 @@ final class OrphanedSleeps: Sendable {
   static var shared: OrphanedSleeps { stored.value }
   private static let stored = PerProcess { OrphanedSleeps() }
 
+  static func prepareForForks() { _ = stored }
   static func forgetParents() { stored.forget() }
 
   private struct State {

@@ -201,6 +201,12 @@ extension ResidentThread {
   private typealias SharedThreads = ThreadLocked<[String: ResidentThread]>
   private static let sharedThreads = PerProcess { SharedThreads([:]) }
 
+  /// Makes what a forked child gives up, before there can be one.
+  static func prepareForForks() {
+    _ = sharedThreads
+    OrphanedSleeps.prepareForForks()
+  }
+
   /// In a forked child: there are no threads of the parent's.
   static func forgetParentsThreads() {
     sharedThreads.forget()

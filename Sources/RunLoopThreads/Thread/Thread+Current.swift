@@ -67,7 +67,7 @@ extension Thread {
     thread.release()
   }
 
-  private static let endKey: pthread_key_t = {
+  static let endKey: pthread_key_t = {
     var key = pthread_key_t()
     let answer = pthread_key_create(&key) { value in
       guard let value else { return }

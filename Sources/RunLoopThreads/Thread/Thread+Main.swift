@@ -56,6 +56,9 @@ extension Thread {
   private static let forkHandler: Void = {
     // The core's handler runs before this one.
     _ = ForkGeneration.current
+    // What the child's handler uses is made by now: another thread that was just making it does not exist in the child.
+    _ = endKey
+    ResidentThread.prepareForForks()
     let answer = pthread_atfork(
       nil, nil,
       {
