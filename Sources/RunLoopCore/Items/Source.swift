@@ -31,12 +31,12 @@ extension RunLoop {
 
     /// What does not change need not be retained for a call, as the lease keeps it.
     private final class Body: Sendable {
-      let perform: Perform
+      let perform: @Sendable () -> Void
       let schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
       let cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
 
       init(
-        _ perform: Perform, schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?,
+        _ perform: @escaping @Sendable () -> Void, schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?,
         cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
       ) {
         self.perform = perform
@@ -45,10 +45,10 @@ extension RunLoop {
       }
     }
 
-    /// What a signal has the loop call.
-    private enum Perform: Sendable {
-      case plain(@Sendable () -> Void)
-      case withSource(@Sendable (Source) -> Void)
+    /// The source as its own closure gets it: the loop holds it for the call.
+    private final class Itself: @unchecked Sendable {
+      // Sendable: written once, before anybody else has the source.
+      unowned(unsafe) var source: Source?
     }
 
     /// Makes a source that is in no mode.
@@ -69,13 +69,15 @@ extension RunLoop {
     ///   - perform: Called on a loop's thread once for each signal that was not yet performed.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
-    public convenience init(
+    public init(
       order: Int = 0,
       schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil,
       cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil,
       perform: @escaping @Sendable () -> Void
     ) {
-      self.init(order: order, .plain(perform), schedule: schedule, cancel: cancel)
+      self.order = order
+      hasModeCalls = schedule != nil || cancel != nil
+      body = .passRetained(Body(perform, schedule: schedule, cancel: cancel))
     }
 
     /// Makes a source that is in no mode and whose closure gets the source.
@@ -89,16 +91,9 @@ extension RunLoop {
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`, with the source as the context's `info`.
     public convenience init(order: Int = 0, performing: @escaping @Sendable (Source) -> Void) {
-      self.init(order: order, .withSource(performing), schedule: nil, cancel: nil)
-    }
-
-    private init(
-      order: Int, _ perform: Perform, schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?,
-      cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
-    ) {
-      self.order = order
-      hasModeCalls = schedule != nil || cancel != nil
-      body = .passRetained(Body(perform, schedule: schedule, cancel: cancel))
+      let itself = Itself()
+      self.init(order: order, perform: { if let source = itself.source { performing(source) } })
+      itself.source = self
     }
 
     deinit { body?.release() }
@@ -188,12 +183,7 @@ extension RunLoop.Source {
   /// The loop's thread.
   @inline(__always)
   func perform() {
-    body?._withUnsafeGuaranteedRef { body in
-      switch body.perform {
-      case .plain(let perform): runLoopIsCallingOutToASource0(perform)
-      case .withSource(let perform): runLoopIsCallingOutToASource0(perform, self)
-      }
-    }
+    body?._withUnsafeGuaranteedRef { runLoopIsCallingOutToASource0($0.perform) }
     letGo()
   }
 

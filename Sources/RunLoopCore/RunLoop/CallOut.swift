@@ -10,12 +10,6 @@ func runLoopIsCallingOutToASource0(_ perform: @Sendable () -> Void) {
 }
 
 @inline(never)
-func runLoopIsCallingOutToASource0(_ perform: @Sendable (RunLoop.Source) -> Void, _ source: RunLoop.Source) {
-  perform(source)
-  crl_keep_frame(1)
-}
-
-@inline(never)
 func runLoopIsCallingOutToASource1(_ port: Port, _ message: Port.Message) {
   port.receive(message)
   crl_keep_frame(2)
