@@ -43,6 +43,20 @@ struct MessagePortDirectoryTests {
     #expect(outcome(place) == .unsafeDirectory(other.path, .open(permissions: 0o777)))
   }
 
+  @Test("a directory that is a symbolic link is refused, however it ends", arguments: ["", "/", "///", "/.", "/./"])
+  func link(end: String) throws {
+    let directory = try PortDirectory()
+    let other = try PortDirectory()
+    try #require(symlink(other.path, directory.path + "/ports") == 0)
+    let place = MessagePort.Directory(path: directory.path + "/ports" + end)
+    #expect(outcome(place) == .unsafeDirectory(place.path, .notADirectory))
+    #expect(
+      portError { () throws(MessagePortError) in try MessagePort.Remote(name: "a", directory: place) }
+        == .unsafeDirectory(place.path, .notADirectory))
+    let plain = MessagePort.Directory(path: other.path + "/ports" + end)
+    #expect(outcome(plain) == (end.contains(".") ? .unsafeDirectory(plain.path, .notADirectory) : nil))
+  }
+
   @Test("the socket has its permissions whatever the process's mask is", arguments: [0, 0o022, 0o077] as [UInt32])
   func mask(mask: UInt32) async {
     await #expect(processExitsWith: .success) { [mask] in

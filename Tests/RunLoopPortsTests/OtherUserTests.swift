@@ -105,6 +105,60 @@ struct OtherUserTests {
     }
   }
 
+  @Test("before another sender's message, a port receives at most a turn of each of a hostile user's connections")
+  func fairness() async {
+    await #expect(processExitsWith: .success) {
+      let (directory, place) = try sharedDirectory()
+      let received = Box(0)
+      let before = Box(-1)
+      let port = try MessagePort.Local(
+        name: "a", directory: place, accepts: { _ in true },
+        handler: { request in
+          if request.id == 9 { before.value = received.value } else { received.update { $0 += 1 } }
+          return nil
+        })
+      let made = Box<RunLoop?>(nil)
+      let serving = startThread { () -> Bool in
+        try? RunLoop.current.add(port, forMode: .default)
+        made.value = RunLoop.current
+        RunLoop.current.runUntilStopped()
+        return true
+      }
+      waitUntil { made.value != nil }
+      let own = try RawClient(directory)
+      let go = try RawPipe()
+      let attack = try asUser(hostile) {
+        go.closeWriting()
+        let clients = try (0..<64).map { _ in try RawClient(directory) }
+        go.awaitEnd()
+        for client in clients { while client.send(packet(MessageFrame(.request, token: 1))) > 0 {} }
+        for client in clients { _ = Unmanaged.passRetained(client.socket) }
+      }
+      waitUntil { port.connections == 65 }
+      // The loop sees what comes when all of it is there.
+      let isHeld = Box(false)
+      let isThere = Box(false)
+      made.value?.perform {
+        isHeld.value = true
+        while !isThere.value { usleep(100) }
+      }
+      waitUntil { isHeld.value }
+      go.closeWriting()
+      awaitReadable(attack.done.reading)
+      own.send(packet(MessageFrame(.request, id: 9, token: 1)))
+      isThere.value = true
+      #expect(own.receive() == packet(MessageFrame(.noReply, token: 1)))
+      // A turn has 32 messages, and one connection may have eight turns in a row.
+      #expect(before.value >= 0 && before.value <= (64 + 8) * 32, "\(before.value)")
+      waitUntil { received.value > (64 + 8) * 32 }
+      attack.end.closeWriting()
+      waitpid(attack.child, nil, 0)
+      made.value?.perform { RunLoop.current.stop() }
+      #expect(serving.result())
+      port.invalidate()
+    }
+  }
+
   @Test("another user's descriptors end the connection, unless the port asks for them", arguments: [true, false])
   func descriptors(takes: Bool) async {
     await #expect(processExitsWith: .success) { [takes] in
