@@ -110,6 +110,8 @@ let package = Package(
       name: "RunLoopKitTests",
       dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads", "TestSupport"],
       swiftSettings: swiftSettings),
+    // Tests as anybody writes them, with one import.
+    .testTarget(name: "PlainTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
       swiftSettings: swiftSettings),

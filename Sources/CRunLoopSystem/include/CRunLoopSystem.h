@@ -167,6 +167,8 @@ typedef enum crl_hook_kind {
   CRL_HOOK_PORT_CAME_WITH_SOURCES,
   CRL_HOOK_THREAD_WILL_START,
   CRL_HOOK_THREAD_WILL_EXIT,
+  CRL_HOOK_MAIN_LOOP_IS_MADE,
+  CRL_HOOK_LOOP_WILL_FIRST_SLEEP,
   CRL_HOOK_KINDS
 } crl_hook_kind;
 crl_hook crl_hook_get(crl_hook_kind kind);

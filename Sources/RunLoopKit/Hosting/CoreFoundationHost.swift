@@ -1,3 +1,4 @@
+import CRunLoopKit
 import CoreFoundation
 import Foundation
 import RunLoopCore
@@ -13,12 +14,14 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
 
   /// A mode of Core Foundation's loop, as far as we have to do with it.
   private final class Mode {
+    let ours: RunLoopCore.RunLoop.Mode
     let name: CFRunLoopMode
     var hasSource = false
     var hasObservers = false
     var isCommon = false
 
     init(_ name: RunLoopCore.RunLoop.Mode) {
+      ours = name
       self.name = name.coreFoundationMode
     }
   }
@@ -36,6 +39,8 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
     var isShared = false
     /// Whether our source was served in a nested run that is not ours, and has to be served again.
     var isOwed = false
+    /// Whether our source has ended the run by a stop of its mode.
+    var hasStoppedMode = false
   }
 
   let runLoop: CFRunLoop
@@ -47,10 +52,15 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
   private var modes: [RunLoopCore.RunLoop.Mode: Mode] = [:]
   private var wait: Wait?
   private var isEnding = false
+  /// The mode whose stop may be left over: somebody else may have stopped the run that it was to end, and then that stop was
+  /// answered first.
+  private var unsettled: Mode?
+  private let service: MainThreadService?
 
   /// Makes a host of the calling thread's loop.
-  init(_ gate: Gate) {
+  init(_ gate: Gate, service: MainThreadService? = nil) {
     self.gate = gate
+    self.service = service
     runLoop = CFRunLoopGetCurrent()
     foundation = Foundation.RunLoop.current
     source = makeSource()
@@ -59,6 +69,7 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
       makeObserver([.entry], order: .min),
       makeObserver([.beforeSources, .beforeWaiting, .exit], order: .max),
     ].compactMap { $0 }
+    service?.host = self
   }
 
   deinit { invalidate() }
@@ -69,16 +80,26 @@ extension CoreFoundationHost {
   func wait(in hosted: HostedMode) -> HostReport {
     let mode = known(hosted)
     guard let source, CFRunLoopSourceIsValid(source) else { return .isGone }
+    // What is left over from a run that has ended stops no other.
+    if hosted.isFirstWait {
+      let report = settle().subtracting(.stopped)
+      guard report.isEmpty else { return report }
+    }
     addSource(to: mode)
     let outer = wait
     wait = Wait(mode: mode, hosted: hosted)
-    let result = CFRunLoopRunInMode(mode.name, .infinity, true)
+    // A run that returns after a source would lose a stop that comes in the same turn. Unless ours is to end so too, the
+    // wait goes on, and our source ends it by a stop of the mode, which is answered after any other.
+    let result = run(mode, for: .infinity, endsAfterSource: hosted.endsAfterSource)
     let ended = wait
     wait = outer
     if isEnding, outer == nil { invalidate() }
     switch result {
     case .handledSource: return ended?.isOurs == true && ended?.isShared == false ? [] : .handledSource
-    case .stopped: return .stopped
+    case .stopped:
+      guard ended?.hasStoppedMode == true else { return .stopped }
+      unsettled = mode
+      return []
     case .timedOut: return []
     // With our source in it the mode is not empty, unless the hosting has ended meanwhile, or the loop has.
     default: return .isGone
@@ -87,16 +108,32 @@ extension CoreFoundationHost {
 
   func look(in hosted: HostedMode) -> HostReport {
     let mode = known(hosted)
-    // Without our source, what is handled is the host's.
+    let before: HostReport = hosted.isFirstWait ? settle().subtracting(.stopped) : []
+    return before.union(poll(mode))
+  }
+
+  func settle() -> HostReport {
+    guard let mode = unsettled else { return [] }
+    return poll(mode)
+  }
+
+  /// Serves what is ready in a mode; what is handled without our source is the host's.
+  private func poll(_ mode: Mode) -> HostReport {
     removeSource(from: mode)
     let outer = wait
     wait = nil
     defer { wait = outer }
-    switch CFRunLoopRunInMode(mode.name, 0, true) {
+    switch run(mode, for: 0, endsAfterSource: true) {
     case .handledSource: return .handledSource
     case .stopped: return .stopped
     default: return []
     }
+  }
+
+  private func run(_ mode: Mode, for seconds: Double, endsAfterSource: Bool) -> CFRunLoopRunResult {
+    if unsettled === mode { unsettled = nil }
+    guard let service else { return CFRunLoopRunInMode(mode.name, seconds, endsAfterSource) }
+    return service.runOwn(mode.ours) { CFRunLoopRunInMode(mode.name, seconds, endsAfterSource) }
   }
 
   func keepsAlive(_ hosted: HostedMode) -> Bool {
@@ -127,6 +164,10 @@ extension CoreFoundationHost {
     if wait.depth == 1 {
       wait.isOurs = true
       wait.isShared = !wait.isPassWaiting
+      if !wait.hosted.endsAfterSource {
+        wait.hasStoppedMode = true
+        rlk_stop_mode(Unmanaged.passUnretained(runLoop).toOpaque(), Unmanaged.passUnretained(wait.mode.name).toOpaque())
+      }
     } else {
       wait.isOwed = true
     }
@@ -166,6 +207,27 @@ extension CoreFoundationHost {
     let mask = activities.reduce(0) { $0 | $1.rawValue }
     return CFRunLoopObserverCreate(
       nil, mask, true, order, { _, activity, info in CoreFoundationHost.at(info)?.observe(activity) }, &context)
+  }
+}
+
+// What the service of the main thread asks, which knows whose each run of Core Foundation's loop is.
+extension CoreFoundationHost {
+  /// Before a run of somebody else's: what is left over must not end that.
+  func othersRunBegins() {
+    guard let mode = unsettled else { return }
+    let report = settle()
+    if report.contains(.stopped) { RunLoopCore.RunLoop.current.stop() }
+    if report.contains(.handledSource) { service?.mode(mode.ours)?.items.noteHandled() }
+  }
+
+  /// Takes our source out of a mode that somebody else runs.
+  func remove(from name: RunLoopCore.RunLoop.Mode) {
+    if let mode = modes[name] { removeSource(from: mode) }
+  }
+
+  /// Puts our source back into the mode of a wait that goes on.
+  func restore(to name: RunLoopCore.RunLoop.Mode) {
+    if let wait, wait.mode.ours == name { addSource(to: wait.mode) }
   }
 }
 

@@ -79,6 +79,7 @@ final class HostedMainThreadTests: XCTestCase {
     }
     XCTAssertEqual(loop.runUntilStopped(), .stopped)
     XCTAssertFalse(loop.isServingCoreFoundation)
+    serveWithoutACallAgain()
     XCTAssertEqual(rig.text, "begun served F ended ours")
   }
 
@@ -99,6 +100,7 @@ final class HostedMainThreadTests: XCTestCase {
     }
     while order.numbers.count < 20 { loop.run(mode: .default, for: .unlimited, returnAfterSourceHandled: true) }
     XCTAssertEqual(order.numbers, Array(0..<20))
+    serveWithoutACallAgain()
   }
 
   // R112, M33
