@@ -84,9 +84,9 @@ extension RunLoopCore.RunLoop {
     handler: @escaping (_Activity) -> Void
   ) -> _Observer {
     let handler = LoopsOwn(handler)
-    let stages = Activity(rawValue: UInt32(truncatingIfNeeded: activities.rawValue))
+    let stages = Activity(rawValue: activities.rawValue)
     let observer = Observer(activities: stages, repeats: repeats, order: order) { _, activity in
-      if let stage = _Activity(rawValue: UInt(activity.rawValue)) { handler.value(stage) }
+      if let stage = _Activity(rawValue: activity.rawValue) { handler.value(stage) }
     }
     add(observer, forMode: mode)
     return _Observer(observer)

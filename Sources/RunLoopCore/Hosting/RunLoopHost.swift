@@ -49,6 +49,8 @@ package struct HostReport: OptionSet, Sendable {
   package static let stopped = HostReport(rawValue: 1 << 1)
   /// The host can wait no more.
   package static let isGone = HostReport(rawValue: 1 << 2)
+  /// The host has made a pass of its own, after which nothing in either loop keeps the mode alive.
+  package static let isEmptied = HostReport(rawValue: 1 << 3)
 }
 
 /// A host, and the gate that it watches.

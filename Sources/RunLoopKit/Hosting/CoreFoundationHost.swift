@@ -39,6 +39,10 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
     var isShared = false
     /// Whether our source was served in a nested run that is not ours, and has to be served again.
     var isOwed = false
+    /// Whether a pass of the run is over, and whether nothing was left after it.
+    var hasPassed = false
+    var hasBegunPass = false
+    var isEmptied = false
     /// Whether our source has ended the run by a stop of its mode.
     var hasStoppedMode = false
   }
@@ -80,11 +84,7 @@ extension CoreFoundationHost {
   func wait(in hosted: HostedMode) -> HostReport {
     let mode = known(hosted)
     guard let source, CFRunLoopSourceIsValid(source) else { return .isGone }
-    // What is left over from a run that has ended stops no other.
-    if hosted.isFirstWait {
-      let report = settle().subtracting(.stopped)
-      guard report.isEmpty else { return report }
-    }
+    let isLeftOver = hosted.isFirstWait && unsettled === mode
     addSource(to: mode)
     let outer = wait
     wait = Wait(mode: mode, hosted: hosted)
@@ -95,11 +95,15 @@ extension CoreFoundationHost {
     wait = outer
     if isEnding, outer == nil { invalidate() }
     switch result {
-    case .handledSource: return ended?.isOurs == true && ended?.isShared == false ? [] : .handledSource
+    case .handledSource:
+      guard ended?.isOurs == true && ended?.isShared == false else { return .handledSource }
+      return ended?.isEmptied == true ? .isEmptied : []
     case .stopped:
+      // What is left over from a run that has ended stops no other: it ends this one before a pass.
+      if isLeftOver, ended?.hasBegunPass == false { return wait(in: hosted) }
       guard ended?.hasStoppedMode == true else { return .stopped }
       unsettled = mode
-      return []
+      return ended?.isEmptied == true ? .isEmptied : []
     case .timedOut: return []
     // With our source in it the mode is not empty, unless the hosting has ended meanwhile, or the loop has.
     default: return .isGone
@@ -108,8 +112,9 @@ extension CoreFoundationHost {
 
   func look(in hosted: HostedMode) -> HostReport {
     let mode = known(hosted)
-    let before: HostReport = hosted.isFirstWait ? settle().subtracting(.stopped) : []
-    return before.union(poll(mode))
+    let isLeftOver = hosted.isFirstWait && unsettled === mode
+    let report = poll(mode)
+    return isLeftOver && report == .stopped ? poll(mode) : report
   }
 
   func settle() -> HostReport {
@@ -139,6 +144,8 @@ extension CoreFoundationHost {
   func keepsAlive(_ hosted: HostedMode) -> Bool {
     let mode = known(hosted)
     removeSource(from: mode)
+    // The last of ours may have gone since the mark was set for it.
+    if let served = service?.mode(mode.ours), served.keepsAlive { served.updateMark(of: .current) }
     return !_CFRunLoopFinished(runLoop, mode.name)
   }
 
@@ -181,9 +188,24 @@ extension CoreFoundationHost {
     self.wait = wait
     guard wait.depth == 1, activity == .beforeSources || activity == .beforeWaiting else { return }
     self.wait?.isPassWaiting = activity == .beforeWaiting
+    self.wait?.hasBegunPass = true
     self.wait?.isOwed = false
     // What a nested run has taken notice of, this one is to be told again.
     if wait.isOwed { gate.open() }
+    guard activity == .beforeWaiting else { return }
+    // A mode that is empty after a pass keeps nobody waiting.
+    if wait.hasPassed, !keepsAliveDuringWait(wait) {
+      self.wait?.isEmptied = true
+      gate.open()
+    }
+    self.wait?.hasPassed = true
+  }
+
+  private func keepsAliveDuringWait(_ wait: Wait) -> Bool {
+    guard RunLoopCore.RunLoop.current.itemCount(of: wait.mode.ours) == 0 else { return true }
+    let answer = keepsAlive(wait.hosted)
+    addSource(to: wait.mode)
+    return answer
   }
 
   private static func at(_ info: UnsafeMutableRawPointer?) -> CoreFoundationHost? {

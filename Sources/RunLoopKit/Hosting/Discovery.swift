@@ -14,6 +14,8 @@ func mainLoopIsMade(_ pointer: UnsafeMutableRawPointer) {
   let service = MainThreadService()
   loop.mainService = service
   Discovery.watch()
+  // Foundation's may have been made long before.
+  if let runLoop = service.runLoop { service.attach(to: runLoop, loop) }
 }
 
 /// Looks for Foundation's main loop where Foundation makes it.

@@ -30,6 +30,10 @@ final class Turn {
 
   func serve() {
     if guest.service() == .handledSource { mode.items.noteHandled() }
+    // The last of ours may be gone: then Core Foundation is to see so before it sleeps.
+    guard mode.keepsAlive else { return }
+    mode.updateMark(of: .current)
+    if !mode.keepsAlive { CFRunLoopWakeUp(mode.runLoop) }
   }
 
   func end() {
@@ -78,6 +82,7 @@ extension MainThreadService {
     guard !isEndingTurn else { return }
     if activity == .beforeSources, !isKnown(mode) { beginTurn(in: mode) }
     guard let turn = turn(in: mode) else { return }
+    mode.items.forgetHandled()
     switch activity {
     case .beforeWaiting: turn.gate.hostWillWait(isDue: turn.isDue)
     case .afterWaiting:

@@ -89,7 +89,11 @@ extension MainThreadService {
       modes[name] = mode
       return (mode, true)
     }
-    if isNew { mode.observe() }
+    if isNew {
+      mode.observe()
+      // A run of the mode that sleeps is to see the observers before what comes next for ours.
+      if !RunLoopCore.RunLoop.isMainThread { CFRunLoopWakeUp(runLoop) }
+    }
     return mode
   }
 

@@ -21,7 +21,7 @@ final class RunItems: @unchecked Sendable {
 
   /// Lets the run return if it is to do so after a source.
   func noteHandled() {
-    if handled == nil { handled = makeEmptySource() }
+    if handled == nil { handled = makeEmptySource(2) }
     if !isHandledIn { CFRunLoopAddSource(mode.runLoop, handled, mode.coreFoundationName) }
     isHandledIn = true
     CFRunLoopSourceSignal(handled)
@@ -29,6 +29,13 @@ final class RunItems: @unchecked Sendable {
 
   /// Whether the run has yet to see that a source was handled.
   var isHandledPending: Bool { isHandledIn && handled.map { rlk_is_signalled(address($0)) != 0 } ?? false }
+
+  /// Once the run has seen that a source was handled, nothing keeps the mode alive for that.
+  func forgetHandled() {
+    guard isHandledIn, !isHandledPending else { return }
+    isHandledIn = false
+    CFRunLoopRemoveSource(mode.runLoop, handled, mode.coreFoundationName)
+  }
 
   /// Calls the service of the mode at a date.
   func setTimer(_ deadline: Tick) {
@@ -69,15 +76,12 @@ final class RunItems: @unchecked Sendable {
     setTimer(.never)
     // What nobody watches any more is not held open.
     descriptors = nil
+    forgetHandled()
     guard isHandledIn, let source = handled else { return }
+    // It cannot be unsignalled, and the next run is not to hear of it.
     isHandledIn = false
-    if rlk_is_signalled(address(source)) != 0 {
-      // It cannot be unsignalled, and the next run is not to hear of it.
-      CFRunLoopSourceInvalidate(source)
-      handled = nil
-    } else {
-      CFRunLoopRemoveSource(mode.runLoop, source, mode.coreFoundationName)
-    }
+    CFRunLoopSourceInvalidate(source)
+    handled = nil
   }
 
   private func address(_ source: CFRunLoopSource) -> UnsafeRawPointer {

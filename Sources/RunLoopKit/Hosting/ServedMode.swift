@@ -89,7 +89,7 @@ extension ServedMode {
 
   private func setMark(_ isIn: Bool) {
     guard isMarked.exchange(isIn, ordering: .acquiringAndReleasing) != isIn else { return }
-    if mark == nil { mark = makeEmptySource() }
+    if mark == nil { mark = makeEmptySource(1) }
     if isIn {
       CFRunLoopAddSource(runLoop, mark, coreFoundationName)
     } else {
@@ -99,8 +99,11 @@ extension ServedMode {
 }
 
 /// A source of Core Foundation's that does nothing, and stands before those that do.
-func makeEmptySource() -> CFRunLoopSource? {
+///
+/// - Parameter number: Tells it from others in its mode: Core Foundation takes sources of equal contexts for one.
+func makeEmptySource(_ number: Int) -> CFRunLoopSource? {
   var context = CFRunLoopSourceContext()
+  context.info = UnsafeMutableRawPointer(bitPattern: number)
   context.perform = { _ in }
   return CFRunLoopSourceCreate(nil, .min, &context)
 }

@@ -15,6 +15,8 @@ final class TurnGate: SleepGate, @unchecked Sendable {
   private let isHostWaiting = Atomic<Bool>(false)
   private var watched: OwnedDescriptor?
   private var deadline = Tick.never
+  /// The timer has fired for the deadline.
+  private var isTimerSpent = false
   var isRetired = false
   let isWatchedByEdge = true
 
@@ -40,8 +42,9 @@ final class TurnGate: SleepGate, @unchecked Sendable {
       watched = descriptor
       mode.items.watch(descriptor)
     }
-    if self.deadline != deadline {
+    if self.deadline != deadline || isTimerSpent {
       self.deadline = deadline
+      isTimerSpent = false
       mode.items.setTimer(deadline)
     }
   }
@@ -56,7 +59,7 @@ final class TurnGate: SleepGate, @unchecked Sendable {
 
   /// The timer has fired, and is to be set again if it was too early.
   func deadlineCame() {
-    deadline = .never
+    isTimerSpent = true
     open()
   }
 }

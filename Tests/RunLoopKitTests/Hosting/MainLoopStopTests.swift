@@ -10,6 +10,8 @@ import XCTest
 final class MainLoopStopTests: XCTestCase {
   /// Core Foundation's own function, as text calls it that does not import this package.
   private static let stopMain: @Sendable () -> Void = { CoreFoundation.CFRunLoopStop(CFRunLoopGetMain()) }
+  /// What text calls that does import it.
+  private static let stopInnermost: @Sendable () -> Void = { CFRunLoopStop(CFRunLoopGetMain()) }
 
   private func assertStopped(
     line: UInt = #line, _ stop: @escaping @Sendable () -> Void, by call: (@escaping @Sendable () -> Void) -> Void
@@ -20,14 +22,14 @@ final class MainLoopStopTests: XCTestCase {
 
   // R35, R40, M33
   func testATimerOfFoundationsStopsARunOfOurs() {
-    for stop in [Self.stopMain, { CFRunLoopStop(CFRunLoopGetMain()) }] {
+    for stop in [Self.stopMain, Self.stopInnermost] {
       assertStopped(stop) { stop in foundationTimer(after: 0.001) { _ in stop() } }
     }
   }
 
   // R35, M33
   func testASourceOfCoreFoundationsStopsARunOfOurs() throws {
-    for stop in [Self.stopMain, { CFRunLoopStop(CFRunLoopGetMain()) }] {
+    for stop in [Self.stopMain, Self.stopInnermost] {
       let source = CFSource(stop)
       CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
       assertStopped(stop) { _ in
@@ -47,17 +49,17 @@ final class MainLoopStopTests: XCTestCase {
 
   // R35, R110, M33
   func testABlockOfTheMainQueueStopsARunOfOurs() {
-    for stop in [Self.stopMain, { CFRunLoopStop(CFRunLoopGetMain()) }] {
+    for stop in [Self.stopMain, Self.stopInnermost] {
       assertStopped(stop) { stop in DispatchQueue.main.async { stop() } }
     }
   }
 
   // R35, M33
   func testAStopThatComesWithWorkForOursIsNotLost() {
-    for _ in 0..<50 {
+    for _ in 0..<20 {
       let source = CFSource {
         RunLoop.main.perform {}
-        Self.stopMain()
+        MainLoopStopTests.stopMain()
       }
       CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
       assertStopped({}) { _ in
@@ -72,10 +74,10 @@ final class MainLoopStopTests: XCTestCase {
 
   // R35, M20, M33
   func testAStopThatComesWithWorkForOursEndsNoOtherRun() {
-    for _ in 0..<50 {
+    for _ in 0..<20 {
       let source = CFSource {
         RunLoop.main.stop()
-        Self.stopMain()
+        MainLoopStopTests.stopMain()
       }
       CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
       CFRunLoopSourceSignal(source.source)
@@ -88,7 +90,7 @@ final class MainLoopStopTests: XCTestCase {
 
   // R35, M33
   func testAnotherThreadStopsARunOfOurs() {
-    for stop in [Self.stopMain, { CFRunLoopStop(CFRunLoopGetMain()) }] {
+    for stop in [Self.stopMain, Self.stopInnermost] {
       assertStopped(stop) { stop in
         DispatchQueue.global().async {
           waitUntil { RunLoop.main.isWaiting && CFRunLoopIsWaiting(CFRunLoopGetMain()) }
@@ -100,10 +102,10 @@ final class MainLoopStopTests: XCTestCase {
 
   // R35, M33
   func testCallOutsOfOursStopARunOfOurs() {
-    assertStopped({ CFRunLoopStop(CFRunLoopGetMain()) }) { stop in
+    assertStopped(Self.stopInnermost) { stop in
       Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in stop() }
     }
-    assertStopped({ CFRunLoopStop(CFRunLoopGetMain()) }) { stop in RunLoop.main.perform { stop() } }
+    assertStopped(Self.stopInnermost) { stop in RunLoop.main.perform { stop() } }
   }
 
   // R35, M33

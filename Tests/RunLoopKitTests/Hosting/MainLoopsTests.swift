@@ -11,13 +11,13 @@ final class MainLoopsTests: XCTestCase {
   // R31, R33, R34, M33
   func testOutsideEveryRunNothingStands() {
     let loop = RunLoop.main
-    var modes: [RunLoop.Mode?] = []
+    let modes = Box<[RunLoop.Mode?]>([])
     Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in
-      modes.append(RunLoop.main.currentMode)
+      modes.update { $0.append(RunLoop.main.currentMode) }
       CFRunLoopStop(CFRunLoopGetMain())
     }
     CFRunLoopRunInMode(kCFRunLoopDefaultMode, 60, false)
-    XCTAssertEqual(modes, [.default])
+    XCTAssertEqual(modes.value, [.default])
     XCTAssertNil(loop.currentMode)
     XCTAssertFalse(loop.isWaiting)
     loop.stop()
@@ -32,7 +32,7 @@ final class MainLoopsTests: XCTestCase {
       RunLoop.main.perform { fired.add() }
     }
     let began = SuspendingClock.now
-    for _ in 0..<5 { Foundation.RunLoop.main.run(mode: .default, before: Date(timeIntervalSinceNow: 0.02)) }
+    for _ in 0..<5 { _ = Foundation.RunLoop.main.run(mode: .default, before: Date(timeIntervalSinceNow: 0.02)) }
     // Each has lasted to its end.
     XCTAssertGreaterThanOrEqual(SuspendingClock.now - began, .milliseconds(98))
     XCTAssertGreaterThan(fired.value, 0)
@@ -51,7 +51,7 @@ final class MainLoopsTests: XCTestCase {
     while performed.value == 0 { _ = Foundation.RunLoop.main.run(mode: .default, before: .distantFuture) }
     source.invalidate()
     let pipe = try RawPipe()
-    let descriptor = RunLoop.DescriptorSource(descriptor: pipe.reading) { _, _ in
+    let descriptor = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in
       performed.add()
       _ = pipe.read()
     }
