@@ -66,13 +66,17 @@ extension RunLoopCore.RunLoop {
 
     deinit { observer.invalidate() }
 
-    /// Ends the observer. Any thread.
+    /// Ends the observer.
+    ///
+    /// Any thread.
     public func invalidate() { observer.invalidate() }
 
     /// Where it stands among the observers of a stage.
     public var order: Int { observer.order }
 
-    /// Whether it can be called. Any thread.
+    /// Whether it can be called.
+    ///
+    /// Any thread.
     public var isValid: Bool { observer.isValid }
   }
 
@@ -133,16 +137,22 @@ extension RunLoopCore.RunLoop {
     /// Called on the loop's thread when the source was signalled.
     open func perform() {}
 
-    /// Ends the source. Any thread.
+    /// Ends the source.
+    ///
+    /// Any thread.
     open func invalidate() { source?.invalidate() }
 
     /// Where it stands among the sources of a mode.
     open var order: Int { source?.order ?? 0 }
 
-    /// Whether it can be performed. Any thread.
+    /// Whether it can be performed.
+    ///
+    /// Any thread.
     open var isValid: Bool { source?.isValid ?? false }
 
-    /// Marks the source, which does not wake the loop. Any thread.
+    /// Marks the source, which does not wake the loop.
+    ///
+    /// Any thread.
     open func signal() { source?.signal() }
   }
 

@@ -21,7 +21,9 @@ package protocol MainLoopService: AnyObject, Sendable {
 }
 
 extension RunLoop {
-  /// Looks for a host of the main loop, if it has none. The loop's thread.
+  /// Looks for a host of the main loop, if it has none.
+  ///
+  /// The loop's thread.
   @inline(never)
   func askForHost() {
     guard hostLink == nil, !innermost.isServedByHost else { return }
@@ -41,12 +43,16 @@ extension RunLoop {
     table.withLock { $0.modes[mode]?.itemCount.load(ordering: .relaxed) ?? 0 }
   }
 
-  /// Whether a run of the loop is active, and the innermost is no guest's that stands for somebody else's. Any thread.
+  /// Whether a run of the loop is active, and the innermost is no guest's that stands for somebody else's.
+  ///
+  /// Any thread.
   package var isInnermostItself: Bool {
     currentMode != nil && !isServedElsewhere.load(ordering: .acquiring)
   }
 
-  /// Whether somebody has made the loop a guest, at whatever depth. The loop's thread.
+  /// Whether somebody has made the loop a guest, at whatever depth.
+  ///
+  /// The loop's thread.
   package var hasExplicitGuest: Bool {
     var next = guest
     while let guest = next {

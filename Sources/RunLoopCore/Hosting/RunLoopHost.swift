@@ -28,7 +28,9 @@ package protocol RunLoopHost: AnyObject, Sendable {
 package struct HostedMode: Sendable {
   package let name: RunLoop.Mode
   package let isCommon: Bool
-  /// Whether the run that waits is to end when a source was handled, the host's too. Otherwise the host may handle any
+  /// Whether the run that waits is to end when a source was handled, the host's too.
+  ///
+  /// Otherwise the host may handle any
   /// number of its own in one wait.
   package let endsAfterSource: Bool
   /// Whether the run that waits has not waited before.

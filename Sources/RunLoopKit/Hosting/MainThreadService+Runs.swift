@@ -25,7 +25,9 @@ final class Turn {
     self.guest = guest
   }
 
-  /// Whether ours has something to do. One source is handled in a run that returns after one.
+  /// Whether ours has something to do.
+  ///
+  /// One source is handled in a run that returns after one.
   var isDue: Bool { (gate.isOpen || guest.isDue) && !mode.items.isHandledPending }
 
   func serve() {

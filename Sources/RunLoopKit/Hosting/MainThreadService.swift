@@ -22,13 +22,19 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   var isEndingTurn = false
   weak var host: CoreFoundationHost?
 
-  /// Whether the loops serve each other, once both are there. Any thread.
+  /// Whether the loops serve each other, once both are there.
+  ///
+  /// Any thread.
   var isOn: Bool { !isOff.load(ordering: .acquiring) }
 
-  /// Lets the loops serve each other, or not any more. Any thread.
+  /// Lets the loops serve each other, or not any more.
+  ///
+  /// Any thread.
   func turn(on: Bool) { isOff.store(!on, ordering: .releasing) }
 
-  /// Core Foundation's main loop, if it has been made. Any thread.
+  /// Core Foundation's main loop, if it has been made.
+  ///
+  /// Any thread.
   var runLoop: CFRunLoop? {
     if let found = lock.withLock({ found }) { return found }
     return rlk_main_loop_if_made().map { Unmanaged<CFRunLoop>.fromOpaque($0).takeUnretainedValue() }
@@ -97,6 +103,8 @@ extension MainThreadService {
     return mode
   }
 
-  /// The served mode of a name, if it is one. Any thread.
+  /// The served mode of a name, if it is one.
+  ///
+  /// Any thread.
   func mode(_ name: RunLoopCore.RunLoop.Mode) -> ServedMode? { lock.withLock { modes[name] } }
 }

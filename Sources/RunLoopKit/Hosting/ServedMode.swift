@@ -34,7 +34,9 @@ final class ServedMode: @unchecked Sendable {
 
 // Runs.
 extension ServedMode {
-  /// Has the service told of each run, before anybody else at its entry and after everybody later. Any thread.
+  /// Has the service told of each run, before anybody else at its entry and after everybody later.
+  ///
+  /// Any thread.
   func observe() {
     addObserver([.entry], order: .min) { mode, _ in mode.service.runBegins(in: mode) }
     addObserver([.beforeSources, .beforeWaiting, .afterWaiting], order: .max) { mode, activity in
@@ -65,10 +67,14 @@ extension ServedMode {
 
 // The mark.
 extension ServedMode {
-  /// Whether ours keeps the mode alive, as far as Core Foundation knows. Any thread.
+  /// Whether ours keeps the mode alive, as far as Core Foundation knows.
+  ///
+  /// Any thread.
   var keepsAlive: Bool { isMarked.load(ordering: .acquiring) }
 
-  /// Keeps the mode alive exactly as long as ours has items in it. Any thread.
+  /// Keeps the mode alive exactly as long as ours has items in it.
+  ///
+  /// Any thread.
   func updateMark(of loop: RunLoopCore.RunLoop) {
     // Whoever comes while another is at it leaves it to that one: Core Foundation is not called under a lock of ours.
     let isFirst = lock.withLock {
