@@ -106,7 +106,9 @@ extension RunLoopCore.RunLoop {
     _observe(_Activities(activity), in: mode, repeats: repeats, order: order, handler: handler)
   }
 
-  /// A source that is signalled by hand, for subclasses, which say what it does. It ends with its object.
+  /// A source that is signalled by hand, for subclasses, which say what it does.
+  ///
+  /// It ends with its object.
   ///
   /// The corresponding Foundation class is `RunLoop._Source`.
   open class _Source {
