@@ -30,6 +30,7 @@ extension RunLoop {
     let made = RunLoop(
       threadID: getpid(), waiter: SystemWaiter.shared,
       mainQueueHandle: ForkGeneration.isForkedChild || hasLeft ? nil : MainQueue.handle)
+    if !hasLeft { LoadHook.mainLoopIsMade.call(made) }
     // Of several threads that ask first, one makes the loop that stays.
     let address = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
     let (exchanged, original) = mainAddress.compareExchange(
@@ -41,6 +42,9 @@ extension RunLoop {
     Unmanaged.passUnretained(made).release()
     return earlier
   }
+
+  /// The main loop if it has been made.
+  package static var mainIfMade: RunLoop? { loop(at: mainAddress.load(ordering: .acquiring)) }
 
   /// The main loop, or zero before it was made.
   ///
