@@ -53,7 +53,9 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var hasFoundDescriptors = false
   /// The loop of another library in which the loop waits.
   @exclusivity(unchecked) var hostLink: HostLink?
-  /// What serves the main loop and another library's without a call. It is set before anybody knows the loop.
+  /// What serves the main loop and another library's without a call.
+  ///
+  /// It is set before anybody knows the loop.
   @exclusivity(unchecked) package var mainService: (any MainLoopService)?
   /// Whether the loop has slept by itself before.
   @exclusivity(unchecked) var hasSlept = false

@@ -44,15 +44,12 @@ extension RunLoop {
   }
 
   /// The main loop if it has been made.
-  package static var mainIfMade: RunLoop? { loop(at: mainAddress.load(ordering: .acquiring)) }
+  package static var mainIfMade: RunLoop? { loop(at: mainAddress.load(ordering: .sequentiallyConsistent)) }
 
   /// The main loop, or zero before it was made.
   ///
   /// It stays for as long as the process.
   private static let mainAddress = Atomic<UInt>(0)
-
-  /// The main loop if it has been made.
-  static var mainIfMade: RunLoop? { loop(at: mainAddress.load(ordering: .sequentiallyConsistent)) }
 
   private static func loop(at address: UInt) -> RunLoop? {
     guard let pointer = UnsafeRawPointer(bitPattern: address) else { return nil }
