@@ -181,8 +181,12 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// A number that is the same for the same port.
   ///
-  /// The corresponding Foundation property is `NSObject.hash`.
+  /// Whoever overrides ``isEqual(_:)`` overrides this too: equal objects have equal numbers. The corresponding Foundation
+  /// property is `NSObject.hash`.
   open var hash: Int { ObjectIdentifier(self).hashValue }
+
+  /// The same number as ``hash``.
+  public var hashValue: Int { hash }
 
   /// Whether `object` is this port.
   ///
