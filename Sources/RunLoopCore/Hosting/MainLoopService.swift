@@ -4,6 +4,16 @@ import Synchronization
 ///
 /// A floor above has it, which is told of the main loop when that is made, by ``LoadHook/mainLoopIsMade``.
 package protocol MainLoopService: AnyObject, Sendable {
+  /// Whether the loops serve each other, once both are there.
+  ///
+  /// Any thread.
+  var isOn: Bool { get }
+
+  /// Lets the loops serve each other, or not any more, from the next run on.
+  ///
+  /// Any thread. A host that the main loop has stays until it is removed.
+  func turn(on: Bool)
+
   /// Sets a host, if there is one to be found now.
   ///
   /// The main loop has none, and is about to run, to wait or to look. On its thread.

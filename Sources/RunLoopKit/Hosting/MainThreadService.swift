@@ -22,14 +22,8 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   var isEndingTurn = false
   weak var host: CoreFoundationHost?
 
-  /// Whether the loops serve each other, once both are there.
-  ///
-  /// Any thread.
   var isOn: Bool { !isOff.load(ordering: .acquiring) }
 
-  /// Lets the loops serve each other, or not any more.
-  ///
-  /// Any thread.
   func turn(on: Bool) { isOff.store(!on, ordering: .releasing) }
 
   /// Core Foundation's main loop, if it has been made.

@@ -85,7 +85,7 @@ func hostedHere(_ body: (HostedRig) throws -> Void) -> String {
 }
 
 /// Lets the main loops serve each other as from the beginning, after a test that has ended that.
-func serveWithoutACallAgain() { (RunLoop.main.mainService as? MainThreadService)?.turn(on: true) }
+func serveWithoutACallAgain() { RunLoop.main.mainService?.turn(on: true) }
 
 /// A source of Core Foundation's loop.
 final class CFSource: @unchecked Sendable {
