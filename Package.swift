@@ -120,6 +120,8 @@ let package = Package(
         "RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads", "TestSupport", "thread-ends",
       ],
       swiftSettings: swiftSettings),
+    // Tests as anybody writes them, with one import.
+    .testTarget(name: "PlainTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
       swiftSettings: swiftSettings),

@@ -3,14 +3,28 @@
 #include <CRunLoopSystem.h>
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 // In RunLoopKit, in Swift.
 void rlk_port_became_invalid(void *port);
 void rlk_port_came_with_sources(void *port);
 void rlk_thread_will_start(void *thread);
 void rlk_thread_will_exit(void *thread);
+void rlk_main_loop_is_made(void *loop);
+void rlk_loop_will_first_sleep(void *loop);
+
+// Core Foundation's, exported and in none of its headers.
+const void *_CFRunLoopGet0b(pthread_t thread);
+pthread_t _CFRunLoopGet1(const void *loop);
+void _CFRunLoopStopMode(const void *loop, const void *mode);
+unsigned char CFRunLoopSourceIsSignalled(const void *source);
+
+// The first thread, if it was that which loaded the library.
+static pthread_t first_thread;
+static int knows_first_thread;
 
 // Before main, or when the library is loaded. It only stores addresses: no Swift code runs before its runtime is ready.
 __attribute__((constructor)) static void set_hooks(void) {
@@ -18,7 +32,26 @@ __attribute__((constructor)) static void set_hooks(void) {
   crl_hook_exchange(CRL_HOOK_PORT_CAME_WITH_SOURCES, rlk_port_came_with_sources);
   crl_hook_exchange(CRL_HOOK_THREAD_WILL_START, rlk_thread_will_start);
   crl_hook_exchange(CRL_HOOK_THREAD_WILL_EXIT, rlk_thread_will_exit);
+  crl_hook_exchange(CRL_HOOK_MAIN_LOOP_IS_MADE, rlk_main_loop_is_made);
+  crl_hook_exchange(CRL_HOOK_LOOP_WILL_FIRST_SLEEP, rlk_loop_will_first_sleep);
+  if (crl_thread_id() == getpid()) {
+    first_thread = pthread_self();
+    knows_first_thread = 1;
+  }
 }
+
+// Core Foundation means its main thread by no thread.
+const void *rlk_main_loop_if_made(void) { return _CFRunLoopGet0b((pthread_t)0); }
+
+const void *rlk_current_loop_if_made(void) { return _CFRunLoopGet0b(pthread_self()); }
+
+int rlk_is_main_loop(const void *loop) {
+  return knows_first_thread && pthread_equal(_CFRunLoopGet1(loop), first_thread);
+}
+
+void rlk_stop_mode(const void *loop, const void *mode) { _CFRunLoopStopMode(loop, mode); }
+
+int rlk_is_signalled(const void *source) { return CFRunLoopSourceIsSignalled(source); }
 
 __attribute__((noinline)) int rlk_stack(void *addresses[RLK_STACK_LIMIT]) {
   // The frames of what looks at the stack come first, which a sanitizer may have made more, and then the caller's.

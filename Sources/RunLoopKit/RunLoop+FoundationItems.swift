@@ -56,13 +56,18 @@ extension RunLoopCore.RunLoop {
       return perform(inModes: [mode, .common]) { [self] in _ = withFoundation(mode, body) }
     }
     do {
-      if !RunLoopCore.RunLoop.isServedByCoreFoundation { try serveCoreFoundation() }
+      if !isServedAnyway { try serveCoreFoundation() }
     } catch {
       Complaint.coreFoundation.report("what belongs to Foundation cannot be added to a run loop: \(error)")
       return false
     }
     body(.current)
     return true
+  }
+
+  /// Whether Foundation's loop need not be served, since somebody runs it, or is served without a call.
+  private var isServedAnyway: Bool {
+    RunLoopCore.RunLoop.isServedByCoreFoundation || ((mainService as? MainThreadService)?.isOn ?? false)
   }
 
   private func concreteModes(_ mode: Mode) -> [Foundation.RunLoop.Mode] {

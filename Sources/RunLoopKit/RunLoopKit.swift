@@ -8,6 +8,7 @@
 @_exported public import class RunLoopCore.RunLoop
 @_exported public import class RunLoopCore.Timer
 @_exported public import RunLoopFoundation
+@_exported public import func RunLoopFoundation.CFRunLoopStop
 @_exported public import class RunLoopFoundation.NotificationQueue
 @_exported public import class RunLoopFoundation.PortMessage
 @_exported public import protocol RunLoopFoundation.PortDelegate

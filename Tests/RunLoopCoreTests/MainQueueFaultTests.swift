@@ -9,6 +9,16 @@
 
   /// Failing system calls on the real main thread.
   final class MainQueueFaultTests: XCTestCase {
+    // The tests' program links the umbrella too, and there the main dispatch queue is Core Foundation's as soon as that has a
+    // main loop, which XCTest makes. These tests are about our loop alone.
+
+    override func setUp() {
+      RunLoop.main.mainService?.turn(on: false)
+      RunLoop.main.removeHost()
+    }
+
+    override func tearDown() { RunLoop.main.mainService?.turn(on: true) }
+
     // R110, R111
     func testANoticeOfTheMainQueueThatASignalInterruptsIsTakenAgain() {
       let (loop, log, plan) = (RunLoop.current, Log(), FaultPlan())

@@ -7,6 +7,16 @@ import TestSupport
 
 /// The main dispatch queue, served by the main loop on the real main thread, where synchronous test methods run.
 final class MainQueueTests: XCTestCase {
+  // The tests' program links the umbrella too, and there the main dispatch queue is Core Foundation's as soon as that has a
+  // main loop, which XCTest makes. These tests are about our loop alone.
+
+  override func setUp() {
+    RunLoop.main.mainService?.turn(on: false)
+    RunLoop.main.removeHost()
+  }
+
+  override func tearDown() { RunLoop.main.mainService?.turn(on: true) }
+
   private let loop = RunLoop.current
 
   /// The logs of a run in the default mode that stops by itself.

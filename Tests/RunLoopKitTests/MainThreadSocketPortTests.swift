@@ -6,7 +6,10 @@ import TestSupport
 // What the public tests of Foundation ask of socket ports, on the real main thread. The ports are Foundation's; the loop, the
 // delegate and its messages are ours.
 final class MainThreadSocketPortTests: XCTestCase {
-  override func tearDown() { RunLoop.main.stopServingCoreFoundation() }
+  override func tearDown() {
+    RunLoop.main.stopServingCoreFoundation()
+    serveWithoutACallAgain()
+  }
 
   /// The port's number in the network, by its address.
   private func number(of port: SocketPort) throws -> UInt16 {

@@ -6,6 +6,16 @@ import class RunLoopCore.RunLoop
 
 /// The whole laboratory, and the experiments that need the main thread, on which synchronous test methods run.
 final class MainThreadTests: XCTestCase {
+  // The tests' program links the umbrella too, and there the main dispatch queue is Core Foundation's as soon as that has a
+  // main loop, which XCTest makes. The experiments are about our loop alone, as the command has it.
+
+  override func setUp() {
+    RunLoop.main.mainService?.turn(on: false)
+    RunLoop.main.removeHost()
+  }
+
+  override func tearDown() { RunLoop.main.mainService?.turn(on: true) }
+
   private static let experiments = Catalog.all.filter { $0.needsMainThread || $0.needsFreshWorkers }
 
   /// What the command prints, line by line; it must succeed.

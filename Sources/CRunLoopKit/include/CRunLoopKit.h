@@ -23,3 +23,16 @@ typedef struct rlk_place {
 
 // Finds it; 0 if the address lies in no file.
 int rlk_place_find(uintptr_t address, rlk_place *place);
+
+// Core Foundation's run loops, as far as they have been made: none is made by asking. NULL if there is none.
+const void *rlk_main_loop_if_made(void);
+const void *rlk_current_loop_if_made(void);
+
+// Whether a loop of Core Foundation's is the main thread's, without a lock; 0 if that cannot be known.
+int rlk_is_main_loop(const void *loop);
+
+// Ends the run of a mode of Core Foundation's loop that goes on, or the next, whatever it is told otherwise.
+void rlk_stop_mode(const void *loop, const void *mode);
+
+// Whether a source of Core Foundation's is signalled.
+int rlk_is_signalled(const void *source);

@@ -170,6 +170,8 @@ typedef enum crl_hook_kind {
   // On the process's first thread, which is leaving; without an object.
   CRL_HOOK_MAIN_OBJECT_ENDS,
   CRL_HOOK_MAIN_LOOP_ENDS,
+  CRL_HOOK_MAIN_LOOP_IS_MADE,
+  CRL_HOOK_LOOP_WILL_FIRST_SLEEP,
   CRL_HOOK_KINDS
 } crl_hook_kind;
 crl_hook crl_hook_get(crl_hook_kind kind);

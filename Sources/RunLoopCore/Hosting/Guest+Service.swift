@@ -121,6 +121,7 @@ extension RunLoop.Guest {
     state = .servicing
     if hasEntered { loop.notify(.exit, table) }
     loop.innermost = outerRun
+    loop.isServedElsewhere.store(wasServedElsewhere, ordering: .releasing)
     loop.word.apply(.endRun(before: outerWord))
     loop.stopFlag.end(before: outerStop)
     loop.current.store(outerMode, ordering: .releasing)

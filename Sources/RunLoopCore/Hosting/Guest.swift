@@ -45,7 +45,9 @@ extension RunLoop {
 
     let loop: RunLoop
     let table: ModeState
-    var gate: Gate?
+    var gate: (any SleepGate)?
+    /// Whether nobody has asked for the guest: it stands for one run of a loop that is served without a call.
+    let isAutomatic: Bool
     var state = State.ready
     /// Whether the entry observers have been called.
     var hasEntered = false
@@ -59,6 +61,7 @@ extension RunLoop {
     let outerMode: UInt
     let outerStop: StopFlag.State
     let outerWord: WakeState
+    let wasServedElsewhere: Bool
 
     /// Makes the calling thread's loop a guest in a mode, which is made if it does not exist.
     ///
@@ -71,16 +74,34 @@ extension RunLoop {
     /// - Throws: ``RunLoopError/cannotBeHosted(_:)`` if the system has no descriptor left,
     ///   ``RunLoopError/notAMode(_:)``, ``RunLoopError/loopHasEnded``; ``RunLoopError/hasHost`` if the loop waits in another
     ///   library's already.
-    public init(mode: Mode = .default, signalsDeadlines: Bool = false) throws(RunLoopError) {
+    public convenience init(mode: Mode = .default, signalsDeadlines: Bool = false) throws(RunLoopError) {
       let loop = RunLoop.current
       guard mode != .common else { throw .notAMode(mode) }
       guard let table = loop.enterableMode(mode, making: true), !loop.takesNoItems else { throw .loopHasEnded }
-      guard loop.hostLink == nil else { throw .hasHost }
+      guard loop.hostLink.map(\.isAutomatic) ?? true else { throw .hasHost }
+      let gate: Gate
       do throws(SystemError) {
         gate = try Gate(keepsTime: signalsDeadlines)
       } catch {
         throw .cannotBeHosted(error)
       }
+      // Who makes a guest decides himself who serves the loop.
+      if loop.hostLink != nil { loop.removeHost() }
+      self.init(of: loop, mode, table, at: gate, isAutomatic: false)
+    }
+
+    /// Makes the calling thread's loop a guest of the one that is otherwise its host, for one run of that; nil if the loop
+    /// has ended, is ending, or is somebody's guest by its own wish.
+    package convenience init?(automaticAt gate: any SleepGate, mode: Mode) {
+      let loop = RunLoop.current
+      guard !loop.stopFlag.isEnding, !loop.hasExplicitGuest else { return nil }
+      guard let table = loop.enterableMode(mode, making: true), !loop.takesNoItems else { return nil }
+      self.init(of: loop, mode, table, at: gate, isAutomatic: true)
+    }
+
+    private init(of loop: RunLoop, _ mode: Mode, _ table: ModeState, at gate: any SleepGate, isAutomatic: Bool) {
+      self.gate = gate
+      self.isAutomatic = isAutomatic
       self.mode = mode
       self.loop = loop
       self.table = table
@@ -90,9 +111,11 @@ extension RunLoop {
       outerMode = loop.current.exchange(table.address, ordering: .acquiringAndReleasing)
       outerStop = loop.stopFlag.begin()
       outerWord = loop.word.apply(.beginRun).before
-      loop.innermost = Run(mode: table, polls: true, returnsAfterSource: true, depth: outerRun.depth + 1)
+      wasServedElsewhere = loop.isServedElsewhere.exchange(isAutomatic, ordering: .acquiringAndReleasing)
+      loop.innermost = Run(
+        mode: table, polls: true, returnsAfterSource: true, isServedByHost: isAutomatic, depth: outerRun.depth + 1)
       loop.guest = self
-      gate?.open()
+      gate.open()
     }
   }
 }
@@ -103,7 +126,7 @@ extension RunLoop.Guest {
   ///
   /// It may be watched by the level or by the edge, with `poll`, `select` or in an epoll set; an epoll set in which it stands
   /// must not be among the loop's own descriptors. Nothing is read from it. −1 once the guest is invalid.
-  public var descriptor: Int32 { gate?.descriptor ?? -1 }
+  public var descriptor: Int32 { (gate as? Gate)?.descriptor ?? -1 }
 
   /// When ``service()`` is to be called though the descriptor is not readable; nil: never.
   ///
@@ -127,6 +150,13 @@ extension RunLoop.Guest {
     guard let timeout else { return -1 }
     let nanoseconds = Int64(saturating: timeout)
     return Int32(clamping: nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 == 0 ? 0 : 1))
+  }
+
+  /// Whether a service would find a reason, as far as the loop knows without a look at descriptors.
+  package var isDue: Bool {
+    guard isInnermost, state == .ready || state == .waiting else { return false }
+    guard let sleep = loop.hostedSleep else { return true }
+    return sleep.deadline != .never && sleep.deadline <= loop.tickNow
   }
 
   /// Whether the guest can still be serviced.

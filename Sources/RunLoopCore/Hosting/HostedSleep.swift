@@ -6,14 +6,14 @@ import Synchronization
 /// suspended, and announced again when the nested run is over.
 struct HostedSleep {
   let mode: ModeState
-  let gate: Gate
+  let gate: any SleepGate
   let deadline: Tick
 }
 
 // The loop's thread.
 extension RunLoop {
   /// Announces a sleep and leaves it to the other loop; false, and awake, if there is a reason for a pass.
-  func fallAsleep(_ mode: ModeState, at gate: Gate) -> Bool {
+  func fallAsleep(_ mode: ModeState, at gate: any SleepGate) -> Bool {
     // First of all: what opens the gate from now on comes after a look that has not seen its reason.
     gate.close()
     while true {
@@ -27,7 +27,7 @@ extension RunLoop {
         // Who has woken the loop since may have left nothing else to be seen.
         if awaken() { return false }
       case .until(let deadline, let set):
-        gate.watch(set, until: deadline)
+        gate.watch(set?.descriptor, until: deadline)
         guard !gate.isWatchedByEdge || !findsReady(set) else {
           awaken()
           return false

@@ -15,6 +15,11 @@ package protocol RunLoopHost: AnyObject, Sendable {
   /// Whether something of the host's own keeps a mode alive.
   func keepsAlive(_ mode: HostedMode) -> Bool
 
+  /// Says what a wait that ended for another reason has left unanswered, before a run begins within the one that waited.
+  ///
+  /// What is ready in the host may be served meanwhile, without waiting.
+  func settle() -> HostReport
+
   /// Ends the hosting for good: nobody waits here any more, once the wait that goes on has returned.
   func end()
 }
@@ -23,6 +28,13 @@ package protocol RunLoopHost: AnyObject, Sendable {
 package struct HostedMode: Sendable {
   package let name: RunLoop.Mode
   package let isCommon: Bool
+  /// Whether the run that waits is to end when a source was handled, the host's too.
+  ///
+  /// Otherwise the host may handle any
+  /// number of its own in one wait.
+  package let endsAfterSource: Bool
+  /// Whether the run that waits has not waited before.
+  package let isFirstWait: Bool
 }
 
 /// What has happened in a host.
@@ -39,24 +51,33 @@ package struct HostReport: OptionSet, Sendable {
   package static let stopped = HostReport(rawValue: 1 << 1)
   /// The host can wait no more.
   package static let isGone = HostReport(rawValue: 1 << 2)
+  /// The host has made a pass of its own, after which nothing in either loop keeps the mode alive.
+  package static let isEmptied = HostReport(rawValue: 1 << 3)
 }
 
 /// A host, and the gate that it watches.
 struct HostLink {
   let host: any RunLoopHost
   let gate: Gate
+  /// Whether nobody has asked for the host, so that it gives way to who asks for another.
+  let isAutomatic: Bool
 }
 
 // Beginning and ending. The loop's thread, but for what is asked.
 extension RunLoop {
   /// Lets every wait of the loop be one of a host from now on; nothing if it has one.
   ///
-  /// - Parameter makeHost: Makes the host, with the gate that it is to watch by the edge.
-  package func setHost(_ makeHost: (Gate) -> any RunLoopHost) throws(RunLoopError) {
+  /// - Parameters:
+  ///   - isAutomatic: Whether the host is to give way to a guest that somebody makes.
+  ///   - makeHost: Makes the host, with the gate that it is to watch by the edge.
+  package func setHost(isAutomatic: Bool = false, _ makeHost: (Gate) -> any RunLoopHost) throws(RunLoopError) {
     requireOwnThread()
-    guard hostLink == nil else { return }
+    if let link = hostLink {
+      if !isAutomatic { hostLink = HostLink(host: link.host, gate: link.gate, isAutomatic: false) }
+      return
+    }
     guard !takesNoItems else { throw .loopHasEnded }
-    guard guest == nil else { throw .isGuest }
+    guard !hasExplicitGuest else { throw .isGuest }
     guard waiter is SystemWaiter else { throw .hasVirtualTime }
     let gate: Gate
     do throws(SystemError) {
@@ -65,7 +86,7 @@ extension RunLoop {
       throw .cannotBeHosted(error)
     }
     let host = makeHost(gate)
-    hostLink = HostLink(host: host, gate: gate)
+    hostLink = HostLink(host: host, gate: gate, isAutomatic: isAutomatic)
     table.withLock { table in
       table.host = host
       table.giveUpMainQueue()
@@ -119,12 +140,19 @@ extension RunLoop {
       let hosted = hostedMode(mode)
       guard fallAsleep(mode, at: link.gate) else { return hasWaited }
       hasWaited = true
+      innermost.hasWaitedInHost = true
       let report = link.host.wait(in: hosted)
       let isWoken = awaken()
       note(report)
       if isWoken || !report.isEmpty { return true }
     }
     return hasWaited
+  }
+
+  /// Before a run within another: what the last wait of that has left unanswered is its own.
+  @inline(never)
+  func settleHost() {
+    if let link = hostLink { note(link.host.settle()) }
   }
 
   private func note(_ report: HostReport) {
@@ -134,17 +162,22 @@ extension RunLoop {
   }
 
   private func hostedMode(_ mode: ModeState) -> HostedMode {
-    HostedMode(name: mode.name, isCommon: mode.isCommon.load(ordering: .relaxed))
+    HostedMode(
+      name: mode.name, isCommon: mode.isCommon.load(ordering: .relaxed), endsAfterSource: innermost.returnsAfterSource,
+      isFirstWait: !innermost.hasWaitedInHost)
   }
 
   /// Whether the loop waits in a host that has something of its own in the mode.
   @inline(never)
   func isKeptAliveByHost(_ mode: ModeState) -> Bool {
-    hostLink?.host.keepsAlive(hostedMode(mode)) ?? false
+    // In a guest's pass the host runs, and keeps itself alive.
+    guard !innermost.isServedByHost else { return false }
+    return hostLink?.host.keepsAlive(hostedMode(mode)) ?? false
   }
 
   /// Whether a mode that is not made yet is one of the host's.
   func isModeOfHost(_ name: Mode) -> Bool {
-    hostLink?.host.keepsAlive(HostedMode(name: name, isCommon: false)) ?? false
+    let mode = HostedMode(name: name, isCommon: false, endsAfterSource: true, isFirstWait: true)
+    return hostLink?.host.keepsAlive(mode) ?? false
   }
 }

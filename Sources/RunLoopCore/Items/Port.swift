@@ -12,13 +12,13 @@ import Synchronization
 open class Port: @unchecked Sendable, Hashable {
   // Sendable: the variables are guarded by the lock, the handler by the lease. A subclass guards its own.
 
-  private let lock = Lock()
+  fileprivate let lock = Lock()
   let lease = Lease()
   /// Where the port is.
   ///
   /// Guarded by the lock.
   final var places = PortPlaces()
-  private var queue: PortQueue
+  fileprivate var queue: PortQueue
   /// How many messages wait.
   ///
   /// Written under the lock; a loop looks at it without.
@@ -32,15 +32,13 @@ open class Port: @unchecked Sendable, Hashable {
   private var substitute: (any PortReceiver)?
   private var handler: (@Sendable (Port, Message) -> Void)?
 
-  /// How many messages may wait before a sender has to.
-  public final let queueLimit: Int
-  /// What becomes of a message when the queue is full.
-  public final let overflowPolicy: OverflowPolicy
+  let limit: Int
+  let policy: OverflowPolicy
 
   /// Makes a port that is in no mode and whose messages go to ``receive(_:)``.
   public init() {
-    queueLimit = 1024
-    overflowPolicy = .wait
+    limit = 1024
+    self.policy = .wait
     queue = PortQueue(limit: 1024, policy: .wait)
   }
 
@@ -50,8 +48,8 @@ open class Port: @unchecked Sendable, Hashable {
   ///   - queueLimit: How many messages may wait; at least one.
   ///   - policy: What becomes of one more.
   public init(queueLimit: Int, whenFull policy: OverflowPolicy = .wait) {
-    self.queueLimit = max(1, queueLimit)
-    overflowPolicy = policy
+    limit = max(1, queueLimit)
+    self.policy = policy
     queue = PortQueue(limit: max(1, queueLimit), policy: policy)
   }
 
@@ -65,8 +63,8 @@ open class Port: @unchecked Sendable, Hashable {
     queueLimit: Int = 1024, whenFull policy: OverflowPolicy = .wait,
     handler: @escaping @Sendable (Port, Message) -> Void
   ) {
-    self.queueLimit = max(1, queueLimit)
-    overflowPolicy = policy
+    limit = max(1, queueLimit)
+    self.policy = policy
     queue = PortQueue(limit: max(1, queueLimit), policy: policy)
     self.handler = handler
   }
@@ -164,32 +162,64 @@ open class Port: @unchecked Sendable, Hashable {
     case .full(let mayWait):
       guard mayWait, let deadline else {
         lock.unlock()
-        throw .queueFull(limit: queueLimit)
+        throw .queueFull(limit: limit)
       }
       try sendInTurn(message, deadline: Tick(deadline))
     }
   }
 
-  /// Whether both are the same.
-  public static func == (left: Port, right: Port) -> Bool { left === right }
+  /// Whether both are the same, as ``isEqual(_:)`` says.
+  public static func == (left: Port, right: Port) -> Bool { left.isEqual(right) }
 
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+  /// Hashes ``hash``.
+  public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
+
+  /// The text for a person: the port's state.
+  ///
+  /// Any thread. The corresponding Foundation property is `NSObject.description`.
+  open var description: String { debugDescription }
+
+  /// A number that is the same for the same port.
+  ///
+  /// Whoever overrides ``isEqual(_:)`` overrides this too: equal objects have equal numbers. The corresponding Foundation
+  /// property is `NSObject.hash`.
+  open var hash: Int { ObjectIdentifier(self).hashValue }
+
+  /// The same number as ``hash``.
+  public var hashValue: Int { hash }
+
+  /// Whether `object` is this port.
+  ///
+  /// The corresponding Foundation method is `NSObject.isEqual(_:)`.
+  open func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
 }
 
-// Sending and receiving.
-extension Port {
+/// What a port has beside Foundation's members.
+///
+/// A subclass may have members of the same names: those that are seen through ``Port`` stay these. Every port conforms.
+public protocol PortMembers: Port {}
+
+extension Port: PortMembers {}
+
+extension PortMembers {
+  /// How many messages may wait before a sender has to.
+  public var queueLimit: Int { limit }
+  /// What becomes of a message when the queue is full.
+  public var overflowPolicy: Port.OverflowPolicy { policy }
   /// How many messages nobody has received or will receive, so far.
   ///
   /// Those are the oldest of a full queue under ``OverflowPolicy/dropOldest``, what waited when the port was invalidated,
   /// and what came to a port with nobody to receive it. Any thread.
-  public final var droppedMessages: Int { lock.withLock { queue.dropped } }
+  public var droppedMessages: Int { lock.withLock { queue.dropped } }
 
   /// How many messages wait to be received.
   ///
   /// Any thread.
-  public final var waitingMessages: Int { lock.withLock { queue.count } }
+  public var waitingMessages: Int { lock.withLock { queue.count } }
+}
 
+// Sending and receiving.
+extension Port {
   /// Lets the loops know of a message that has been taken.
   ///
   /// With the lock, which it gives up.
@@ -223,7 +253,7 @@ extension Port {
       }
     }
     lock.unlock()
-    throw .timedOut(limit: queueLimit)
+    throw .timedOut(limit: limit)
   }
 
   /// Whether a message waits.

@@ -32,7 +32,7 @@ struct ModeTable {
   /// The set of descriptors that the loop's thread waits in.
   var waitingIn: PollSet?
   /// The gate that another loop watches for this one, while it waits.
-  var waitingAt: Gate?
+  var waitingAt: (any SleepGate)?
   /// The counter that stands in all sets of the loop, as long as there is one.
   private weak var wakeDescriptor: WakeDescriptor?
   /// The loop of another library in which the loop's thread waits.

@@ -15,6 +15,7 @@ package enum Complaint {
   package static let portComponent = Once()
   package static let coreFoundation = Once()
   package static let sleepless = Once()
+  package static let unservedItems = Once()
 
   package final class Once: Sendable {
     private let isDone = Atomic<Bool>(false)

@@ -34,6 +34,8 @@ extension RunLoop {
   /// Costs a system call if the mode watches descriptors. The loop's thread only, in an observer's call-out.
   package var isIdle: Bool {
     guard let mode = innermost.mode, !word.state.isWoken, !hasBlock(mode, exactly: true) else { return false }
+    // What the main dispatch queue has comes first, though a host drains it.
+    if hostLink != nil, RunLoop.mainIfMade === self, isInCommonMode, MainQueue.hasNotice { return false }
     lookAtDescriptors(mode)
     return table.withLock { _ in
       if mustGoOn(mode) { return false }

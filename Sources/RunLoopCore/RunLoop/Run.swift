@@ -16,6 +16,10 @@ struct Run {
   var endsWaitLater = false
   /// How many waits in a row were skipped because an observer that was called before the wait had posted work.
   var sleeplessPasses = 0
+  /// The run is a guest of the loop that is otherwise this one's host: it does not wait there.
+  var isServedByHost = false
+  /// Whether the run has waited in a host.
+  var hasWaitedInHost = false
   /// How many runs are active.
   var depth = 0
 

@@ -11,7 +11,11 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddSource`.
   @discardableResult
-  public func add(_ source: Source, forMode mode: Mode) -> Bool { join(source, mode) }
+  public func add(_ source: Source, forMode mode: Mode) -> Bool {
+    let isIn = join(source, mode)
+    tellOfItem(mode)
+    return isIn
+  }
 
   /// Removes a source from a mode, or, for ``Mode/common``, a common source from every common mode.
   ///
@@ -41,7 +45,11 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddTimer`.
   @discardableResult
-  public func add(_ timer: Timer, forMode mode: Mode) -> Bool { addHere(timer, mode) ?? join(timer, mode) }
+  public func add(_ timer: Timer, forMode mode: Mode) -> Bool {
+    let isIn = addHere(timer, mode) ?? join(timer, mode)
+    tellOfItem(mode)
+    return isIn
+  }
 
   /// Removes a timer from a mode, or, for ``Mode/common``, a common timer from every common mode.
   ///
@@ -110,7 +118,7 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddSource`.
   public func add(_ source: DescriptorSource, forMode mode: Mode) throws(RunLoopError) {
-    guard let refusal = attempt(source, mode) else { return }
+    guard let refusal = attempt(source, mode) else { return tellOfItem(mode) }
     _ = refuse(refusal)
     switch refusal {
     case .system(let error): throw .cannotWatch(descriptor: source.descriptor, error)

@@ -107,7 +107,8 @@ extension RunLoop {
     waiting.store(true, ordering: .relaxed)
     lastSleepBegan = .never
     waitCount &+= 1
-    if hostLink != nil {
+    if mainService != nil { askForHost() }
+    if hostLink != nil, !innermost.isServedByHost {
       waitInHost(mode, polls: polls)
     } else if polls {
       lookAtDescriptors(mode)
@@ -128,6 +129,10 @@ extension RunLoop {
   /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are none: then the loop
   /// sleeps on.
   private func sleep(_ mode: ModeState) {
+    if !hasSlept {
+      hasSlept = true
+      if isOnSystemTime { LoadHook.loopWillFirstSleep.call(self) }
+    }
     var isOver = false
     var hasWaited = false
     while !isOver {
@@ -170,7 +175,9 @@ extension RunLoop {
   /// The last look for work, after the sleep was announced.
   ///
   /// - Parameter gate: What another loop watches if it is to wait for this one.
-  func lastLook(_ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: Gate? = nil) -> Sleep {
+  func lastLook(
+    _ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: (any SleepGate)? = nil
+  ) -> Sleep {
     guard !hasBlock(mode, exactly: true), !hasDeferredWork(mode) else { return .never }
     return table.withLock { table in
       guard !mustGoOn(mode) else { return .never }

@@ -39,6 +39,7 @@ extension RunLoop {
     default:
       guard let shared = sharedBlock(block, modes) else { return refuse(.endedLoop) }
       isTaken = inbox.append(shared)
+      for mode in modes { tellOfItem(mode) }
     }
     guard isTaken else { return refuse(.endedLoop) }
     post()

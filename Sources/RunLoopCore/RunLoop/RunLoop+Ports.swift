@@ -15,9 +15,12 @@ extension RunLoop {
     case .refused(let refusal): return refuse(refusal)
     case .before(let comesWithSources):
       // It may have left a mode since, as any item does: removed from one of the common modes, or from all of them.
-      return comesWithSources || join(port, mode)
+      let isIn = comesWithSources || join(port, mode)
+      tellOfItem(mode)
+      return isIn
     case .now: port.schedule(in: self, forMode: mode)
     }
+    tellOfItem(mode)
     guard port.isValid, !takesNoItems else { return false }
     if !holds(port, mode) {
       table.withLock { $0.noteSources(of: port, mode) }

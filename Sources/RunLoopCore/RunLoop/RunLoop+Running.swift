@@ -71,8 +71,12 @@ extension RunLoop {
   ///
   /// Nil: the mode is empty, and was not entered.
   func enter(_ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool) -> RunResult? {
+    if mainService != nil { askForHost() }
+    if hostLink != nil, innermost.depth > 0 { settleHost() }
     guard let mode = runnableMode(name), !isEmpty(mode) else { return nil }
     let sleep = suspendHostedSleep()
+    let isNestedElsewhere =
+      mainService != nil && isServedElsewhere.exchange(false, ordering: .acquiringAndReleasing)
     let outer = innermost
     let outerMode = current.exchange(mode.address, ordering: .acquiringAndReleasing)
     let outerStop = stopFlag.begin()
@@ -89,6 +93,7 @@ extension RunLoop {
     notify(.exit, mode)
 
     innermost = outer
+    if isNestedElsewhere { isServedElsewhere.store(true, ordering: .releasing) }
     word.apply(.endRun(before: outerWord))
     stopFlag.end(before: outerStop)
     current.store(outerMode, ordering: .releasing)

@@ -26,6 +26,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// The mode of the innermost run.
   let current = Atomic<UInt>(0)
   let waiting = Atomic<Bool>(false)
+  /// Whether the innermost run is a guest's that stands for somebody else's run of another loop.
+  let isServedElsewhere = Atomic<Bool>(false)
   let tracer = Tracer()
   /// The last number in the order in which timers were inserted or moved.
   ///
@@ -51,6 +53,12 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var hasFoundDescriptors = false
   /// The loop of another library in which the loop waits.
   @exclusivity(unchecked) var hostLink: HostLink?
+  /// What serves the main loop and another library's without a call.
+  ///
+  /// It is set before anybody knows the loop.
+  @exclusivity(unchecked) package var mainService: (any MainLoopService)?
+  /// Whether the loop has slept by itself before.
+  @exclusivity(unchecked) var hasSlept = false
   /// The innermost guest of another loop that the loop is.
   @exclusivity(unchecked) var guest: Guest?
   /// The sleep that the loop has announced and that another loop sleeps for it, whose call-outs may run this one.

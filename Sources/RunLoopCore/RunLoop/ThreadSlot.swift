@@ -30,6 +30,7 @@ extension RunLoop {
     let made = RunLoop(
       threadID: getpid(), waiter: SystemWaiter.shared,
       mainQueueHandle: ForkGeneration.isForkedChild || hasLeft ? nil : MainQueue.handle)
+    if !hasLeft { LoadHook.mainLoopIsMade.call(made) }
     // Of several threads that ask first, one makes the loop that stays.
     let address = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
     let (exchanged, original) = mainAddress.compareExchange(
@@ -42,13 +43,13 @@ extension RunLoop {
     return earlier
   }
 
+  /// The main loop if it has been made.
+  package static var mainIfMade: RunLoop? { loop(at: mainAddress.load(ordering: .sequentiallyConsistent)) }
+
   /// The main loop, or zero before it was made.
   ///
   /// It stays for as long as the process.
   private static let mainAddress = Atomic<UInt>(0)
-
-  /// The main loop if it has been made.
-  static var mainIfMade: RunLoop? { loop(at: mainAddress.load(ordering: .sequentiallyConsistent)) }
 
   private static func loop(at address: UInt) -> RunLoop? {
     guard let pointer = UnsafeRawPointer(bitPattern: address) else { return nil }

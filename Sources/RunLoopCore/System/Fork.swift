@@ -18,7 +18,7 @@ package struct ForkGeneration: Sendable {
   /// Whether this process is the child of one that has used run loops.
   ///
   /// The main dispatch queue does not survive a fork.
-  static var isForkedChild: Bool { crl_fork_generation_get() != 0 }
+  package static var isForkedChild: Bool { crl_fork_generation_get() != 0 }
 
   /// Whether this process is a child of the one whose generation it was.
   @inline(__always)

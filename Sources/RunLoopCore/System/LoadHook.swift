@@ -15,6 +15,11 @@ package struct LoadHook: Sendable {
   /// A thread that has an object is about to end: its last step before its loop ends.
   package static let threadWillExit = LoadHook(kind: CRL_HOOK_THREAD_WILL_EXIT)
 
+  /// The main loop has been made, and nobody knows it yet.
+  package static let mainLoopIsMade = LoadHook(kind: CRL_HOOK_MAIN_LOOP_IS_MADE)
+  /// A loop is about to sleep by itself for the first time, on its thread.
+  package static let loopWillFirstSleep = LoadHook(kind: CRL_HOOK_LOOP_WILL_FIRST_SLEEP)
+
   /// Calls the hook on this thread, if it is set.
   package func call(_ object: AnyObject) {
     guard let hook = crl_hook_get(kind) else { return }

@@ -1,12 +1,35 @@
 import CRunLoopSystem
 import Glibc
 
+/// What ends a sleep that another loop sleeps for ours, and tells that loop what ours waits for.
+package protocol SleepGate: AnyObject, Sendable {
+  /// Whether nobody waits at the gate any more.
+  var isRetired: Bool { get set }
+  /// Whether whoever watches is told of what is ready only when it becomes so.
+  var isWatchedByEdge: Bool { get }
+
+  /// Opens the gate until it is closed.
+  ///
+  /// Any thread.
+  func open()
+
+  /// Closes the gate, but for what is watched.
+  ///
+  /// The loop's thread. Whoever closes it looks for work afterwards, never before: the gate may have been opened meanwhile.
+  func close()
+
+  /// Watches a descriptor, or none, and the time until a deadline.
+  ///
+  /// The loop's thread.
+  func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick)
+}
+
 /// What a foreign loop watches for one of ours: a descriptor that is readable when ours has a reason to be served.
 ///
 /// It is an epoll set with a counter in it, the set of the mode that waits, as far as that watches anything, and, if asked
 /// for, a clock. Unlike a wake-up of a `CFRunLoop`, which is dropped unless the loop runs, an open gate stays open until it
 /// is closed: nobody need be waiting at that moment.
-package final class Gate: @unchecked Sendable {
+package final class Gate: SleepGate, @unchecked Sendable {
   // Sendable: the descriptors do not change; what is watched, and until when, belongs to the loop's thread.
 
   private let epoll: OwnedDescriptor
@@ -16,10 +39,9 @@ package final class Gate: @unchecked Sendable {
   private var watched: OwnedDescriptor?
   private var deadline = Tick.never
   /// Nobody waits for the gate any more.
-  var isRetired = false
+  package var isRetired = false
 
-  /// Whether whoever watches is told of what is ready only when it becomes so.
-  let isWatchedByEdge: Bool
+  package let isWatchedByEdge: Bool
 
   /// Makes a closed gate.
   ///
@@ -49,17 +71,17 @@ package final class Gate: @unchecked Sendable {
   /// Closes the gate, but for what is watched.
   ///
   /// The loop's thread. Whoever closes it looks for work afterwards, never before: the gate may have been opened meanwhile.
-  func close() {
+  package func close() {
     _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(counter.number) }
   }
 
-  /// Watches a set, or none, and the time until a deadline, if the gate keeps time.
+  /// Watches a descriptor, or none, and the time until a deadline, if the gate keeps time.
   ///
   /// The loop's thread. What cannot be watched leaves the gate open: the loop is then served again and again, and misses
   /// nothing.
-  func watch(_ set: PollSet?, until deadline: Tick) {
+  package func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick) {
     do throws(SystemError) {
-      if watched !== set?.descriptor { try watchInstead(set?.descriptor) }
+      if watched !== descriptor { try watchInstead(descriptor) }
       if deadline != self.deadline { try setClock(deadline) }
     } catch {
       Complaint.gate.report("the descriptors or timers of a hosted run loop are asked for again and again: \(error)")

@@ -6,6 +6,8 @@ import RunLoopThreads
 extension RunLoopCore.RunLoop {
   /// Serves this loop while something in the body runs the thread's run loop of Foundation.
   ///
+  /// On the main thread any run of Foundation's loop serves this one, and the body is merely called. It is for other threads.
+  ///
   /// What waits by a run of Foundation's loop leaves ours alone meanwhile: `Process.waitUntilExit()`, the waits of XCTest, a
   /// library that spins `CFRunLoopRunInMode`. In the body this loop is a guest of that one, as by `RunLoop.Guest`: its
   /// timers, sources, blocks and messages come in the same run, and neither loop polls.
@@ -31,6 +33,15 @@ extension RunLoopCore.RunLoop {
   /// - Precondition: The calling thread is the loop's.
   public func servedByCoreFoundation<Value>(mode: Mode = .default, _ body: () throws -> Value) throws -> Value {
     requireOwnThread()
+    if let service = mainService as? MainThreadService, service.isOn, !hasExplicitGuest {
+      guard mode != .common else { throw RunLoopError.notAMode(mode) }
+      guard !takesNoItems else { throw RunLoopError.loopHasEnded }
+      // Whatever the body runs serves this loop by itself.
+      let runLoop: CFRunLoop = CFRunLoopGetCurrent()
+      service.attach(to: runLoop, self)
+      service.serve(mode, of: runLoop)
+      return try body()
+    }
     let guest = try CoreFoundationGuest(mode)
     let depth = GuestDepth.ofCallingThread
     depth.value += 1

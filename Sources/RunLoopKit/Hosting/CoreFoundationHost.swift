@@ -1,3 +1,4 @@
+import CRunLoopKit
 import CoreFoundation
 import Foundation
 import RunLoopCore
@@ -13,12 +14,14 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
 
   /// A mode of Core Foundation's loop, as far as we have to do with it.
   private final class Mode {
+    let ours: RunLoopCore.RunLoop.Mode
     let name: CFRunLoopMode
     var hasSource = false
     var hasObservers = false
     var isCommon = false
 
     init(_ name: RunLoopCore.RunLoop.Mode) {
+      ours = name
       self.name = name.coreFoundationMode
     }
   }
@@ -36,6 +39,12 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
     var isShared = false
     /// Whether our source was served in a nested run that is not ours, and has to be served again.
     var isOwed = false
+    /// Whether a pass of the run is over, and whether nothing was left after it.
+    var hasPassed = false
+    var hasBegunPass = false
+    var isEmptied = false
+    /// Whether our source has ended the run by a stop of its mode.
+    var hasStoppedMode = false
   }
 
   let runLoop: CFRunLoop
@@ -47,10 +56,15 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
   private var modes: [RunLoopCore.RunLoop.Mode: Mode] = [:]
   private var wait: Wait?
   private var isEnding = false
+  /// The mode whose stop may be left over: somebody else may have stopped the run that it was to end, and then that stop was
+  /// answered first.
+  private var unsettled: Mode?
+  private let service: MainThreadService?
 
   /// Makes a host of the calling thread's loop.
-  init(_ gate: Gate) {
+  init(_ gate: Gate, service: MainThreadService? = nil) {
     self.gate = gate
+    self.service = service
     runLoop = CFRunLoopGetCurrent()
     foundation = Foundation.RunLoop.current
     source = makeSource()
@@ -59,6 +73,7 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
       makeObserver([.entry], order: .min),
       makeObserver([.beforeSources, .beforeWaiting, .exit], order: .max),
     ].compactMap { $0 }
+    service?.host = self
   }
 
   deinit { invalidate() }
@@ -69,16 +84,26 @@ extension CoreFoundationHost {
   func wait(in hosted: HostedMode) -> HostReport {
     let mode = known(hosted)
     guard let source, CFRunLoopSourceIsValid(source) else { return .isGone }
+    let isLeftOver = hosted.isFirstWait && unsettled === mode
     addSource(to: mode)
     let outer = wait
     wait = Wait(mode: mode, hosted: hosted)
-    let result = CFRunLoopRunInMode(mode.name, .infinity, true)
+    // A run that returns after a source would lose a stop that comes in the same turn. Unless ours is to end so too, the
+    // wait goes on, and our source ends it by a stop of the mode, which is answered after any other.
+    let result = run(mode, for: .infinity, endsAfterSource: hosted.endsAfterSource)
     let ended = wait
     wait = outer
     if isEnding, outer == nil { invalidate() }
     switch result {
-    case .handledSource: return ended?.isOurs == true && ended?.isShared == false ? [] : .handledSource
-    case .stopped: return .stopped
+    case .handledSource:
+      guard ended?.isOurs == true && ended?.isShared == false else { return .handledSource }
+      return ended?.isEmptied == true ? .isEmptied : []
+    case .stopped:
+      // What is left over from a run that has ended stops no other: it ends this one before a pass.
+      if isLeftOver, ended?.hasBegunPass == false { return wait(in: hosted) }
+      guard ended?.hasStoppedMode == true else { return .stopped }
+      unsettled = mode
+      return ended?.isEmptied == true ? .isEmptied : []
     case .timedOut: return []
     // With our source in it the mode is not empty, unless the hosting has ended meanwhile, or the loop has.
     default: return .isGone
@@ -87,21 +112,40 @@ extension CoreFoundationHost {
 
   func look(in hosted: HostedMode) -> HostReport {
     let mode = known(hosted)
-    // Without our source, what is handled is the host's.
+    let isLeftOver = hosted.isFirstWait && unsettled === mode
+    let report = poll(mode)
+    return isLeftOver && report == .stopped ? poll(mode) : report
+  }
+
+  func settle() -> HostReport {
+    guard let mode = unsettled else { return [] }
+    return poll(mode)
+  }
+
+  /// Serves what is ready in a mode; what is handled without our source is the host's.
+  private func poll(_ mode: Mode) -> HostReport {
     removeSource(from: mode)
     let outer = wait
     wait = nil
     defer { wait = outer }
-    switch CFRunLoopRunInMode(mode.name, 0, true) {
+    switch run(mode, for: 0, endsAfterSource: true) {
     case .handledSource: return .handledSource
     case .stopped: return .stopped
     default: return []
     }
   }
 
+  private func run(_ mode: Mode, for seconds: Double, endsAfterSource: Bool) -> CFRunLoopRunResult {
+    if unsettled === mode { unsettled = nil }
+    guard let service else { return CFRunLoopRunInMode(mode.name, seconds, endsAfterSource) }
+    return service.runOwn(mode.ours) { CFRunLoopRunInMode(mode.name, seconds, endsAfterSource) }
+  }
+
   func keepsAlive(_ hosted: HostedMode) -> Bool {
     let mode = known(hosted)
     removeSource(from: mode)
+    // The last of ours may have gone since the mark was set for it.
+    if let served = service?.mode(mode.ours), served.keepsAlive { served.updateMark(of: .current) }
     return !_CFRunLoopFinished(runLoop, mode.name)
   }
 
@@ -127,6 +171,10 @@ extension CoreFoundationHost {
     if wait.depth == 1 {
       wait.isOurs = true
       wait.isShared = !wait.isPassWaiting
+      if !wait.hosted.endsAfterSource {
+        wait.hasStoppedMode = true
+        rlk_stop_mode(Unmanaged.passUnretained(runLoop).toOpaque(), Unmanaged.passUnretained(wait.mode.name).toOpaque())
+      }
     } else {
       wait.isOwed = true
     }
@@ -140,9 +188,24 @@ extension CoreFoundationHost {
     self.wait = wait
     guard wait.depth == 1, activity == .beforeSources || activity == .beforeWaiting else { return }
     self.wait?.isPassWaiting = activity == .beforeWaiting
+    self.wait?.hasBegunPass = true
     self.wait?.isOwed = false
     // What a nested run has taken notice of, this one is to be told again.
     if wait.isOwed { gate.open() }
+    guard activity == .beforeWaiting else { return }
+    // A mode that is empty after a pass keeps nobody waiting.
+    if wait.hasPassed, !keepsAliveDuringWait(wait) {
+      self.wait?.isEmptied = true
+      gate.open()
+    }
+    self.wait?.hasPassed = true
+  }
+
+  private func keepsAliveDuringWait(_ wait: Wait) -> Bool {
+    guard RunLoopCore.RunLoop.current.itemCount(of: wait.mode.ours) == 0 else { return true }
+    let answer = keepsAlive(wait.hosted)
+    addSource(to: wait.mode)
+    return answer
   }
 
   private static func at(_ info: UnsafeMutableRawPointer?) -> CoreFoundationHost? {
@@ -166,6 +229,27 @@ extension CoreFoundationHost {
     let mask = activities.reduce(0) { $0 | $1.rawValue }
     return CFRunLoopObserverCreate(
       nil, mask, true, order, { _, activity, info in CoreFoundationHost.at(info)?.observe(activity) }, &context)
+  }
+}
+
+// What the service of the main thread asks, which knows whose each run of Core Foundation's loop is.
+extension CoreFoundationHost {
+  /// Before a run of somebody else's: what is left over must not end that.
+  func othersRunBegins() {
+    guard let mode = unsettled else { return }
+    let report = settle()
+    if report.contains(.stopped) { RunLoopCore.RunLoop.current.stop() }
+    if report.contains(.handledSource) { service?.mode(mode.ours)?.items.noteHandled() }
+  }
+
+  /// Takes our source out of a mode that somebody else runs.
+  func remove(from name: RunLoopCore.RunLoop.Mode) {
+    if let mode = modes[name] { removeSource(from: mode) }
+  }
+
+  /// Puts our source back into the mode of a wait that goes on.
+  func restore(to name: RunLoopCore.RunLoop.Mode) {
+    if let wait, wait.mode.ours == name { addSource(to: wait.mode) }
   }
 }
 

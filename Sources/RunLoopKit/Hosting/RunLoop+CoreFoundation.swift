@@ -1,9 +1,13 @@
+import CoreFoundation
 public import Foundation
 public import RunLoopCore
 
 // Core Foundation's loop of a thread, inside ours.
 extension RunLoopCore.RunLoop {
   /// Serves what schedules itself on the thread's run loop of Foundation, whenever this loop runs.
+  ///
+  /// On the main thread both loops do so by themselves, and serve each other in the modes of the same names; this call takes
+  /// back ``stopServingCoreFoundation()``. It is for other threads.
   ///
   /// Foundation's own timers, socket ports and notification queues, the file handles that notify by these on the main
   /// thread, and whatever makes sources of Core Foundation need Foundation's loop of a thread, which is Core Foundation's.
@@ -24,25 +28,39 @@ extension RunLoopCore.RunLoop {
   /// - Throws: `RunLoopError.cannotBeHosted(_:)` if the system has no descriptor left, `isGuest`, `loopHasEnded`.
   /// - Precondition: The calling thread is the loop's.
   public func serveCoreFoundation() throws(RunLoopError) {
-    try setHost { CoreFoundationHost($0) }
+    let service = mainService as? MainThreadService
+    try setHost { CoreFoundationHost($0, service: service) }
+    service?.turn(on: true)
+    service?.attach(to: CFRunLoopGetCurrent(), self)
   }
 
   /// Lets the loop wait by itself again: what is scheduled on Foundation's loop is served no more.
+  ///
+  /// On the main thread runs of Foundation's loop do not serve this one any more either, from the next one on.
   ///
   /// A wait that goes on ends. If Core Foundation's loop is not served: nothing.
   ///
   /// - Precondition: The calling thread is the loop's.
   public func stopServingCoreFoundation() {
+    (mainService as? MainThreadService)?.turn(on: false)
     removeHost()
   }
 
   /// Whether what schedules itself on the thread's run loop of Foundation is served.
   ///
   /// Any thread.
-  public var isServingCoreFoundation: Bool { host is CoreFoundationHost }
+  public var isServingCoreFoundation: Bool { host is CoreFoundationHost || isServedWithoutACall }
+
+  /// Whether this is the main loop, and Core Foundation's has been made and is served whenever this one runs.
+  private var isServedWithoutACall: Bool {
+    guard let service = mainService as? MainThreadService else { return false }
+    return service.isOn && service.runLoop != nil
+  }
 
   /// Foundation's run loop of this loop's thread, as long as it is served; for schedule methods that take one.
   ///
   /// Any thread, though Foundation promises nothing for the use of its loop on another thread than the loop's.
-  public var foundationRunLoop: Foundation.RunLoop? { (host as? CoreFoundationHost)?.foundation }
+  public var foundationRunLoop: Foundation.RunLoop? {
+    (host as? CoreFoundationHost)?.foundation ?? (isServedWithoutACall ? .main : nil)
+  }
 }

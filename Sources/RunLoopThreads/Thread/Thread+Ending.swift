@@ -3,7 +3,7 @@ import Glibc
 import RunLoopCore
 
 // The end of a thread, for those who wait for it and for itself.
-extension Thread {
+extension ThreadMembers {
   /// Waits until the thread has finished.
   ///
   /// Its work is done then, its loop has ended, what it held is released, and its object can go; so has what Core Foundation
@@ -11,18 +11,18 @@ extension Thread {
   ///
   /// - Throws: ``ThreadError/joinsItself(thread:)``, ``ThreadError/notStarted(thread:)``, or
   ///   ``ThreadError/wouldDeadlock(cycle:)`` if the thread waits for the calling one.
-  public final func join() throws(ThreadError) {
+  public func join() throws(ThreadError) {
     try join(until: .never)
   }
 
   /// Waits until the thread has finished, but not longer than a time.
   ///
   /// - Throws: As ``join()``, and ``ThreadError/timedOut``.
-  public final func join(timeout: Duration) throws(ThreadError) {
+  public func join(timeout: Duration) throws(ThreadError) {
     try join(until: .after(timeout))
   }
 
-  private func join(until deadline: Tick) throws(ThreadError) {
+  fileprivate func join(until deadline: Tick) throws(ThreadError) {
     let me = Thread.current
     guard me !== self else { throw .joinsItself(thread: label) }
     guard !hasNotStarted else { throw .notStarted(thread: label) }
@@ -33,6 +33,9 @@ extension Thread {
     }
   }
 
+}
+
+extension Thread {
   /// Ends the calling thread, which must not be the main one.
   ///
   /// Nothing of the code that called is run any more, and what its frames hold is not released; what the thread itself owns

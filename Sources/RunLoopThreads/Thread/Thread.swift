@@ -13,11 +13,11 @@ import Synchronization
 open class Thread: @unchecked Sendable, Hashable {
   // Sendable: the variables are guarded by the lock, but for those whose comment says otherwise. A subclass guards its own.
 
-  private let lock = ThreadLock()
-  private var lifecycle: ThreadLifecycle
-  private var settings = ThreadSettings()
+  fileprivate let lock = ThreadLock()
+  fileprivate var lifecycle: ThreadLifecycle
+  fileprivate var settings = ThreadSettings()
   private var attachments = ThreadAttachments()
-  private var failedStart: ThreadError?
+  fileprivate var failedStart: ThreadError?
   private var threadID: Int32 = 0
   private var body: BareBlock?
   private var hasRunBody = false
@@ -182,33 +182,68 @@ open class Thread: @unchecked Sendable, Hashable {
     set { lock.withLock { settings.setStackSize(newValue) } }
   }
 
-  /// Whether both are the same.
-  public static func == (left: Thread, right: Thread) -> Bool { left === right }
+  /// Whether both are the same, as ``isEqual(_:)`` says.
+  public static func == (left: Thread, right: Thread) -> Bool { left.isEqual(right) }
 
-  /// Hashes the identity.
-  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+  /// Hashes ``hash``.
+  public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
+
+  /// The text for a person: the thread's state.
+  ///
+  /// Any thread. The corresponding Foundation property is `NSObject.description`.
+  open var description: String { debugDescription }
+
+  /// A number that is the same for the same thread.
+  ///
+  /// Whoever overrides ``isEqual(_:)`` overrides this too: equal objects have equal numbers. The corresponding Foundation
+  /// property is `NSObject.hash`.
+  open var hash: Int { ObjectIdentifier(self).hashValue }
+
+  /// The same number as ``hash``.
+  public var hashValue: Int { hash }
+
+  /// Whether `object` is this thread.
+  ///
+  /// The corresponding Foundation method is `NSObject.isEqual(_:)`.
+  open func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
 }
 
-// The thread's state and settings, from any thread.
-extension Thread {
-  /// Whether ``start()`` has not been called.
-  final var hasNotStarted: Bool { lock.withLock { lifecycle.phase == .created } }
+/// What a thread has beside Foundation's members.
+///
+/// A subclass may have members of the same names: those that are seen through ``Thread`` stay these. Every thread conforms.
+public protocol ThreadMembers: Thread {}
 
+extension Thread: ThreadMembers {}
+
+// The thread's state and settings, from any thread.
+extension ThreadMembers {
   /// Why the thread could not be started, if ``start()`` was called and failed.
-  public final var startError: ThreadError? { lock.withLock { failedStart } }
+  public var startError: ThreadError? { lock.withLock { failedStart } }
 
   /// What of the thread's settings the system has refused, and why.
   ///
   /// A setting that is refused leaves the thread as it was; it runs all the same.
-  public final var refusals: [Refusal] { lock.withLock { settings.refused } }
+  public var refusals: [Thread.Refusal] { lock.withLock { settings.refused } }
 
   /// Stack, niceness and processors.
   ///
   /// Niceness and processors may be changed while the thread runs.
-  public final var configuration: Configuration {
+  public var configuration: Thread.Configuration {
     get { lock.withLock { settings.configuration } }
     set { lock.withLock { settings.setConfiguration(newValue) } }
   }
+
+  /// The thread's run loop, made now if need be; nil once the thread has ended.
+  ///
+  /// Any thread.
+  ///
+  /// What is posted to it before the thread runs it waits until then.
+  public var runLoop: RunLoop? { promise.loop }
+}
+
+extension Thread {
+  /// Whether ``start()`` has not been called.
+  final var hasNotStarted: Bool { lock.withLock { lifecycle.phase == .created } }
 
   /// Sets the niceness and leaves the other settings as they are.
   package final func setNiceness(_ niceness: Int) { lock.withLock { settings.setNiceness(niceness) } }
@@ -240,13 +275,6 @@ extension Thread {
     lock.withLock { attachments.object(type) }
   }
 
-  /// The thread's run loop, made now if need be; nil once the thread has ended.
-  ///
-  /// Any thread.
-  ///
-  /// What is posted to it before the thread runs it waits until then.
-  public final var runLoop: RunLoop? { promise.loop }
-
   /// The name, or something that stands for it in messages.
   final var label: String {
     let (name, id) = lock.withLock { (settings.name, threadID) }
@@ -265,7 +293,7 @@ extension Thread {
 }
 
 // Starting and ending.
-extension Thread {
+extension ThreadMembers {
   /// Starts the thread, or says why it cannot be started.
   ///
   /// - Throws: ``ThreadError/alreadyStarted(thread:)``, ``ThreadError/cancelledBeforeStart(thread:)``, or
@@ -294,10 +322,12 @@ extension Thread {
       }
     }
   }
+}
 
-  private static let smallestStack = 64 * 1024
+extension Thread {
+  fileprivate static let smallestStack = 64 * 1024
 
-  private static let entry: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { pointer in
+  fileprivate static let entry: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { pointer in
     guard let pointer else { return nil }
     let thread = Unmanaged<Thread>.fromOpaque(pointer)
     thread._withUnsafeGuaranteedRef { $0.beginOnThread() }
@@ -371,7 +401,7 @@ extension Thread {
     }
   }
 
-  private func finishWithoutThread() {
+  fileprivate func finishWithoutThread() {
     promise.end(onThread: false)
     ending.note()
   }

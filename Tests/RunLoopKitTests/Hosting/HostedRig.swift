@@ -1,7 +1,7 @@
 import CoreFoundation
 import Foundation
 import RunLoopCore
-import RunLoopKit
+@testable import RunLoopKit
 import TestSupport
 
 /// A thread whose loop serves Core Foundation, and a log of what is called there.
@@ -79,9 +79,13 @@ func hostedHere(_ body: (HostedRig) throws -> Void) -> String {
     rig.write("\(error)")
   }
   rig.loop.stopServingCoreFoundation()
+  serveWithoutACallAgain()
   rig.joinThreads()
   return rig.text
 }
+
+/// Lets the main loops serve each other as from the beginning, after a test that has ended that.
+func serveWithoutACallAgain() { RunLoop.main.mainService?.turn(on: true) }
 
 /// A source of Core Foundation's loop.
 final class CFSource: @unchecked Sendable {

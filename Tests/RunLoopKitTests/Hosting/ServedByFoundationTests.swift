@@ -83,8 +83,11 @@ struct ServedByFoundationTests {
         }
       }
       if inCallOut {
-        loop.perform { wait() }
-        loop.run()
+        loop.perform {
+          wait()
+          loop.stop()
+        }
+        loop.runUntilStopped()
       } else {
         wait()
       }
@@ -192,10 +195,13 @@ struct ServedByFoundationTests {
       } catch {
         log.write("\(error)")
       }
-      loop.perform { log.write("B") }
+      loop.perform {
+        log.write("B")
+        loop.stop()
+      }
       _ = Foundation.RunLoop.current.run(mode: .default, before: .distantFuture)
       log.write("|")
-      loop.run()
+      loop.runUntilStopped()
       return log.text
     }
     #expect(log == "Failure() | B")

@@ -1,0 +1,57 @@
+import CRunLoopKit
+import CoreFoundation
+import RunLoopCore
+import Synchronization
+
+// How the two main loops come to know of each other.
+
+/// Gives the main loop its service, before anybody knows the loop.
+@_cdecl("rlk_main_loop_is_made")
+func mainLoopIsMade(_ pointer: UnsafeMutableRawPointer) {
+  // In a forked child Core Foundation's loops are the parent's.
+  guard !ForkGeneration.isForkedChild else { return }
+  let loop = Unmanaged<RunLoopCore.RunLoop>.fromOpaque(pointer).takeUnretainedValue()
+  let service = MainThreadService()
+  loop.mainService = service
+  Discovery.watch()
+  // Foundation's may have been made long before.
+  if let runLoop = service.runLoop { service.attach(to: runLoop, loop) }
+}
+
+/// Looks for Foundation's main loop where Foundation makes it.
+enum Discovery {
+  private typealias Maker = @convention(c) (CFRunLoop) -> Unmanaged<AnyObject>
+
+  nonisolated(unsafe) private static var maker: Maker?
+
+  private static let isWatching: Void = {
+    // Core Foundation asks Foundation, by this function, for the object of each of its loops when one is first asked for. It
+    // holds a lock of its own meanwhile, under which it must not be asked for a loop.
+    maker = __CFSwiftBridge.NSRunLoop._new
+    __CFSwiftBridge.NSRunLoop._new = { runLoop in
+      if rlk_is_main_loop(Unmanaged.passUnretained(runLoop).toOpaque()) != 0 { Discovery.found(runLoop) }
+      guard let maker = Discovery.maker else { preconditionFailure("Foundation makes no run loops") }
+      return maker(runLoop)
+    }
+  }()
+
+  static func watch() { isWatching }
+
+  private static func found(_ runLoop: CFRunLoop) {
+    let loop = RunLoopCore.RunLoop.main
+    guard let service = loop.mainService as? MainThreadService, service.isOn else { return }
+    service.attach(to: runLoop, loop)
+  }
+}
+
+/// Says so if Foundation's loop of a thread has something that nobody serves while ours sleeps.
+@_cdecl("rlk_loop_will_first_sleep")
+func loopWillFirstSleep(_ pointer: UnsafeMutableRawPointer) {
+  let loop = Unmanaged<RunLoopCore.RunLoop>.fromOpaque(pointer).takeUnretainedValue()
+  guard loop.mainService == nil, let made = rlk_current_loop_if_made(), let mode = loop.currentMode else { return }
+  let runLoop = Unmanaged<CFRunLoop>.fromOpaque(made).takeUnretainedValue()
+  guard !_CFRunLoopFinished(runLoop, mode.coreFoundationMode) else { return }
+  Complaint.unservedItems.report(
+    "Foundation's run loop of a thread has items in the mode \(mode), which are not served while ours runs: "
+      + "say RunLoop.current.serveCoreFoundation() there")
+}

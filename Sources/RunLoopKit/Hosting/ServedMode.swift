@@ -1,0 +1,115 @@
+import CoreFoundation
+import RunLoopCore
+import Synchronization
+
+/// A mode of Core Foundation's main loop in whose runs ours is served.
+///
+/// Observers tell of the runs. A source that nobody signals, the mark, keeps the mode alive as long as ours has items in it.
+/// What stands in the mode while a run goes on is in `RunItems`. A mode is never given up.
+final class ServedMode: @unchecked Sendable {
+  // Sendable: the items of runs belong to the main thread; of the mark, each part says who may touch it.
+
+  let name: RunLoopCore.RunLoop.Mode
+  let coreFoundationName: CFRunLoopMode
+  let runLoop: CFRunLoop
+  /// Who is told; it lives as long as the main loop.
+  unowned let service: MainThreadService
+  /// What of ours stands in the mode while a run goes on.
+  private(set) lazy var items = RunItems(in: self)
+
+  private let isMarked = Atomic<Bool>(false)
+  /// Changed by whoever is at it; the lock guards who that is.
+  private var mark: CFRunLoopSource?
+  private let lock = Lock()
+  private var isMarking = false
+  private var isMarkStale = false
+
+  init(_ name: RunLoopCore.RunLoop.Mode, of runLoop: CFRunLoop, for service: MainThreadService) {
+    self.name = name
+    self.runLoop = runLoop
+    self.service = service
+    coreFoundationName = name.coreFoundationMode
+  }
+}
+
+// Runs.
+extension ServedMode {
+  /// Has the service told of each run, before anybody else at its entry and after everybody later.
+  ///
+  /// Any thread.
+  func observe() {
+    addObserver([.entry], order: .min) { mode, _ in mode.service.runBegins(in: mode) }
+    addObserver([.beforeSources, .beforeWaiting, .afterWaiting], order: .max) { mode, activity in
+      mode.service.runReaches(activity, in: mode)
+    }
+    addObserver([.exit], order: .max) { mode, _ in mode.service.runEnds(in: mode) }
+  }
+
+  private func addObserver(
+    _ activities: [CFRunLoopActivity], order: CFIndex,
+    _ handler: @escaping @Sendable (ServedMode, CFRunLoopActivity) -> Void
+  ) {
+    let mask = activities.reduce(0) { $0 | $1.rawValue }
+    // Core Foundation's loop keeps it, and it keeps the mode, for as long as the process.
+    let observer = CFRunLoopObserverCreateWithHandler(nil, mask, true, order) { [self] _, activity in
+      handler(self, activity)
+    }
+    CFRunLoopAddObserver(runLoop, observer, coreFoundationName)
+  }
+
+  /// Has our loop served as the next step of the run that goes on.
+  ///
+  /// A block may run either loop again. In an observer that would be a run of which the same observer is not told.
+  func serveSoon() {
+    CFRunLoopPerformBlock(runLoop, coreFoundationName) { [self] in service.serve(self) }
+  }
+}
+
+// The mark.
+extension ServedMode {
+  /// Whether ours keeps the mode alive, as far as Core Foundation knows.
+  ///
+  /// Any thread.
+  var keepsAlive: Bool { isMarked.load(ordering: .acquiring) }
+
+  /// Keeps the mode alive exactly as long as ours has items in it.
+  ///
+  /// Any thread.
+  func updateMark(of loop: RunLoopCore.RunLoop) {
+    // Whoever comes while another is at it leaves it to that one: Core Foundation is not called under a lock of ours.
+    let isFirst = lock.withLock {
+      isMarkStale = true
+      guard !isMarking else { return false }
+      isMarking = true
+      return true
+    }
+    guard isFirst else { return }
+    while lock.withLock({
+      if !isMarkStale { isMarking = false }
+      defer { isMarkStale = false }
+      return isMarkStale
+    }) {
+      setMark(loop.itemCount(of: name) > 0)
+    }
+  }
+
+  private func setMark(_ isIn: Bool) {
+    guard isMarked.exchange(isIn, ordering: .acquiringAndReleasing) != isIn else { return }
+    if mark == nil { mark = makeEmptySource(1) }
+    if isIn {
+      CFRunLoopAddSource(runLoop, mark, coreFoundationName)
+    } else {
+      CFRunLoopRemoveSource(runLoop, mark, coreFoundationName)
+    }
+  }
+}
+
+/// A source of Core Foundation's that does nothing, and stands before those that do.
+///
+/// - Parameter number: Tells it from others in its mode: Core Foundation takes sources of equal contexts for one.
+func makeEmptySource(_ number: Int) -> CFRunLoopSource? {
+  var context = CFRunLoopSourceContext()
+  context.info = UnsafeMutableRawPointer(bitPattern: number)
+  context.perform = { _ in }
+  return CFRunLoopSourceCreate(nil, .min, &context)
+}

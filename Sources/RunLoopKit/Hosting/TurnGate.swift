@@ -1,0 +1,65 @@
+import CoreFoundation
+import RunLoopCore
+import Synchronization
+
+/// What ends our loop's sleep while a run of Core Foundation's main loop serves it.
+///
+/// It has no descriptor: it wakes that loop as any caller does, which is handled as no source.
+final class TurnGate: SleepGate, @unchecked Sendable {
+  // Sendable: what is no atomic belongs to the main thread.
+
+  private let mode: ServedMode
+  private let loop: RunLoopCore.RunLoop
+  private let isOpened = Atomic<Bool>(false)
+  /// Core Foundation's loop is about to sleep, or sleeps: its observers have been told.
+  private let isHostWaiting = Atomic<Bool>(false)
+  private var watched: OwnedDescriptor?
+  private var deadline = Tick.never
+  /// The timer has fired for the deadline.
+  private var isTimerSpent = false
+  var isRetired = false
+  let isWatchedByEdge = true
+
+  init(_ mode: ServedMode, _ loop: RunLoopCore.RunLoop) {
+    self.mode = mode
+    self.loop = loop
+  }
+
+  /// Whether the gate is open.
+  var isOpen: Bool { isOpened.load(ordering: .acquiring) }
+
+  func open() {
+    isOpened.store(true, ordering: .releasing)
+    // On the main thread the service looks before that loop waits, and need not wake it unless it has looked.
+    let isHere = RunLoopCore.RunLoop.currentIfMade === loop
+    if !isHere || isHostWaiting.load(ordering: .relaxed) { CFRunLoopWakeUp(mode.runLoop) }
+  }
+
+  func close() { isOpened.store(false, ordering: .relaxed) }
+
+  func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick) {
+    if watched !== descriptor {
+      watched = descriptor
+      mode.items.watch(descriptor)
+    }
+    if self.deadline != deadline || isTimerSpent {
+      self.deadline = deadline
+      isTimerSpent = false
+      mode.items.setTimer(deadline)
+    }
+  }
+
+  /// The observers of Core Foundation's loop are told of a wait; if there is something to be done it is not to sleep.
+  func hostWillWait(isDue: Bool) {
+    isHostWaiting.store(true, ordering: .relaxed)
+    if isDue { CFRunLoopWakeUp(mode.runLoop) }
+  }
+
+  func hostHasWaited() { isHostWaiting.store(false, ordering: .relaxed) }
+
+  /// The timer has fired, and is to be set again if it was too early.
+  func deadlineCame() {
+    isTimerSpent = true
+    open()
+  }
+}

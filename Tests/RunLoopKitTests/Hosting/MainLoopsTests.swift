@@ -1,0 +1,218 @@
+import CoreFoundation
+import Dispatch
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import TestSupport
+import XCTest
+
+/// Our main loop and Core Foundation's serve each other, without a call.
+final class MainLoopsTests: XCTestCase {
+  // R31, R33, R34, M33
+  func testOutsideEveryRunNothingStands() {
+    let loop = RunLoop.main
+    let modes = Box<[RunLoop.Mode?]>([])
+    Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in
+      modes.update { $0.append(RunLoop.main.currentMode) }
+      CFRunLoopStop(CFRunLoopGetMain())
+    }
+    CFRunLoopRunInMode(kCFRunLoopDefaultMode, 60, false)
+    XCTAssertEqual(modes.value, [.default])
+    XCTAssertNil(loop.currentMode)
+    XCTAssertFalse(loop.isWaiting)
+    loop.stop()
+    XCTAssertEqual(loop.run(mode: .default, for: .zero), .timedOut)
+  }
+
+  // R121, M33
+  func testWhatIsNoSourceOfOursEndsNoRunOfFoundations() {
+    let fired = Counter()
+    let timer = Timer.scheduledTimer(withTimeInterval: 0.001, repeats: true) { _ in
+      fired.add()
+      RunLoop.main.perform { fired.add() }
+    }
+    let began = SuspendingClock.now
+    for _ in 0..<5 { _ = Foundation.RunLoop.main.run(mode: .default, before: Date(timeIntervalSinceNow: 0.02)) }
+    // Each has lasted to its end.
+    XCTAssertGreaterThanOrEqual(SuspendingClock.now - began, .milliseconds(98))
+    XCTAssertGreaterThan(fired.value, 0)
+    timer.invalidate()
+  }
+
+  // R8, R121, M33
+  func testASourceOfOursEndsARunOfFoundations() throws {
+    let performed = Counter()
+    let source = RunLoop.Source { performed.add() }
+    RunLoop.main.add(source, forMode: .default)
+    DispatchQueue.global().async {
+      source.signal()
+      RunLoop.main.wakeUp()
+    }
+    while performed.value == 0 { _ = Foundation.RunLoop.main.run(mode: .default, before: .distantFuture) }
+    source.invalidate()
+    let pipe = try RawPipe()
+    let descriptor = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in
+      performed.add()
+      _ = pipe.read()
+    }
+    try RunLoop.main.add(descriptor, forMode: .default)
+    DispatchQueue.global().async { pipe.write() }
+    while performed.value == 1 { _ = Foundation.RunLoop.main.run(mode: .default, before: .distantFuture) }
+    descriptor.invalidate()
+    XCTAssertEqual(performed.value, 2)
+  }
+
+  // R8, M33
+  func testOneSourceEndsOneRun() {
+    let log = Log()
+    let sources = (0..<3).map { number in RunLoop.Source { log.write("\(number)") } }
+    for source in sources {
+      RunLoop.main.add(source, forMode: .default)
+      source.signal()
+    }
+    for _ in 0..<3 {
+      XCTAssertEqual(CFRunLoopRunInMode(kCFRunLoopDefaultMode, 60, true), .handledSource)
+      log.write("|")
+    }
+    XCTAssertEqual(CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, true), .timedOut)
+    for source in sources { source.invalidate() }
+    XCTAssertEqual(log.text, "0 | 1 | 2 |")
+  }
+
+  // R108, M33
+  func testRunsOfEitherNestInTheOthers() {
+    let log = Log()
+    let outer = Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in
+      log.write("[")
+      foundationTimer(after: 0.001) { _ in
+        log.write("(")
+        Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in
+          log.write("T")
+          RunLoop.main.stop()
+        }
+        log.write("\(RunLoop.main.runUntilStopped())")
+        log.write(")")
+        CFRunLoopStop(CFRunLoopGetMain())
+      }
+      log.write(CFRunLoopRunInMode(kCFRunLoopDefaultMode, 60, false) == .stopped ? "stopped" : "?")
+      log.write("]")
+      RunLoop.main.stop()
+    }
+    XCTAssertEqual(RunLoop.main.runUntilStopped(), .stopped)
+    XCTAssertFalse(outer.isValid)
+    XCTAssertEqual(log.text, "[ ( T stopped ) stopped ]")
+  }
+
+  // M19, M33
+  func testWhatIsAlwaysReadyStarvesNoTimerOfTheOther() {
+    let log = Log()
+    let isOver = Box(false)
+    @Sendable func again() { if !isOver.value { RunLoop.main.perform(again) } }
+    again()
+    foundationTimer(after: 0.001) { _ in
+      log.write("F")
+      CFRunLoopStop(CFRunLoopGetMain())
+    }
+    CFRunLoopRunInMode(kCFRunLoopDefaultMode, 60, false)
+    foundationTimer(after: 0.001) { _ in
+      log.write("F")
+      RunLoop.main.stop()
+    }
+    XCTAssertEqual(RunLoop.main.runUntilStopped(), .stopped)
+    isOver.value = true
+    // And now it is Core Foundation's that always has something.
+    let source = Resignalling()
+    CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
+    source.signal()
+    Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in
+      log.write("T")
+      CFRunLoopStop(CFRunLoopGetMain())
+    }
+    CFRunLoopRunInMode(kCFRunLoopDefaultMode, 60, false)
+    Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in
+      log.write("T")
+      RunLoop.main.stop()
+    }
+    XCTAssertEqual(RunLoop.main.runUntilStopped(), .stopped)
+    source.invalidate()
+    XCTAssertEqual(log.text, "F F T T")
+  }
+
+  // R110, R111, M33
+  func testTheMainQueueIsDrainedOnceAndInOrderInRunsOfBoth() {
+    let numbers = Box<[Int]>([])
+    for round in 0..<10 {
+      DispatchQueue.global().async {
+        for number in 0..<50 {
+          DispatchQueue.main.async { numbers.value.append(round * 50 + number) }
+          if number.isMultiple(of: 10) { RunLoop.main.perform {} }
+        }
+      }
+      while numbers.value.count < (round + 1) * 50 {
+        if round.isMultiple(of: 2) {
+          _ = Foundation.RunLoop.main.run(mode: .default, before: .distantFuture)
+        } else {
+          RunLoop.main.run(mode: .default, before: .distantFuture)
+        }
+      }
+    }
+    XCTAssertEqual(numbers.value, Array(0..<500))
+  }
+
+  // M33
+  func testACustomModeIsServedWhereOursHasAnItem() {
+    let mode = RunLoop.Mode("MainLoopsTests.custom")
+    let foundationMode = Foundation.RunLoop.Mode(mode.rawValue)
+    XCTAssertFalse(Foundation.RunLoop.main.run(mode: foundationMode, before: .distantFuture))
+    let fired = Counter()
+    let timer = Timer(timeInterval: 0.001, repeats: false) { _ in fired.add() }
+    RunLoop.main.add(timer, forMode: mode)
+    // The mode is empty when the timer has fired.
+    while Foundation.RunLoop.main.run(mode: foundationMode, before: .distantFuture) {}
+    XCTAssertEqual(fired.value, 1)
+    XCTAssertFalse(timer.isValid)
+  }
+
+  // M33
+  func testAnItemOfOursThatIsGoneKeepsNoRunOfFoundationsAlive() {
+    let mode = RunLoop.Mode("MainLoopsTests.gone")
+    let timer = Timer(timeInterval: 3600, repeats: false) { _ in }
+    RunLoop.main.add(timer, forMode: mode)
+    timer.invalidate()
+    while Foundation.RunLoop.main.run(mode: Foundation.RunLoop.Mode(mode.rawValue), before: .distantFuture) {}
+  }
+
+  // M33
+  func testServingCanBeEnded() throws {
+    let fired = Counter()
+    let timer = Timer.scheduledTimer(withTimeInterval: 0.001, repeats: true) { _ in fired.add() }
+    RunLoop.main.stopServingCoreFoundation()
+    CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.02, false)
+    XCTAssertEqual(fired.value, 0)
+    serveWithoutACallAgain()
+    let guest = try RunLoop.Guest()
+    CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.02, false)
+    XCTAssertEqual(fired.value, 0)
+    guest.invalidate()
+    while fired.value == 0 { CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.02, false) }
+    timer.invalidate()
+  }
+}
+
+/// A source of Core Foundation's that is signalled again whenever it is performed.
+private final class Resignalling: @unchecked Sendable {
+  // Sendable: the main thread's.
+  private(set) var source: CFRunLoopSource!
+
+  init() {
+    var context = CFRunLoopSourceContext()
+    context.info = Unmanaged.passUnretained(self).toOpaque()
+    context.perform = { info in
+      if let info { Unmanaged<Resignalling>.fromOpaque(info).takeUnretainedValue().signal() }
+    }
+    source = CFRunLoopSourceCreate(nil, 0, &context)
+  }
+
+  func signal() { CFRunLoopSourceSignal(source) }
+  func invalidate() { CFRunLoopSourceInvalidate(source) }
+}
