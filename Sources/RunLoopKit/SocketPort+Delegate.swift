@@ -7,7 +7,7 @@ extension SocketPort {
   /// Sets who receives the messages of this port, in the spelling of this package.
   ///
   /// The delegate is called on the thread of the loop that the port is in, and is not kept alive. Its messages have the
-  /// parts and the number; they name no ports, as those are Foundation's, which a `Foundation.PortDelegate` is told.
+  /// parts and the number; the ports, which are Foundation's, are their `foundationSendPort` and `foundationReceivePort`.
   ///
   /// The corresponding Foundation method is `setDelegate(_:)`, which also takes the delegate away: `setDelegate(nil)`.
   @_disfavoredOverload
@@ -33,7 +33,8 @@ private final class MessageTranslator: Foundation.PortDelegate {
   init(_ delegate: any RunLoopFoundation.PortDelegate) { self.delegate = delegate }
 
   func handle(_ message: Foundation.PortMessage) {
-    let translated = RunLoopFoundation.PortMessage(sendPort: nil, receivePort: nil, components: message.components)
+    let translated = RunLoopFoundation.PortMessage(
+      between: (send: message.sendPort, receive: message.receivePort), components: message.components)
     translated.msgid = message.msgid
     delegate?.handle(translated)
   }

@@ -223,8 +223,8 @@ struct Name {
     (fate, kind, identifier) = (columns[0], columns[2], columns[3])
     (path, declaration) = (columns[4], columns[5])
     ours = columns[6].split(separator: " ").map(String.init)
-    // C's functions have nothing to do with our types; kinships have no name.
-    guard columns[1] != "CoreFoundation", kind != "kinship" else { return nil }
+    // Most of C's functions have nothing to do with our types; kinships have no name.
+    guard columns[1] != "CoreFoundation" || fate == "overload", kind != "kinship" else { return nil }
   }
 
   var isType: Bool { ["swift.class", "swift.struct", "swift.enum", "swift.protocol"].contains(kind) }

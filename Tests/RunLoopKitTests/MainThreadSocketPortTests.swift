@@ -76,4 +76,40 @@ final class MainThreadSocketPortTests: XCTestCase {
     let found: (any PortDelegate)? = local.delegate()
     XCTAssertNil(found)
   }
+
+  func testAMessageOfOursGoesBetweenSocketPortsAndNamesThem() throws {
+    let local = try XCTUnwrap(SocketPort(tcpPort: 0))
+    let back = try XCTUnwrap(SocketPort(tcpPort: 0))
+    let remote = try XCTUnwrap(SocketPort(remoteWithTCPPort: try number(of: local), host: "localhost"))
+    let ports = [local, back, remote]
+    defer { for port in ports { port.invalidate() } }
+    let received = Box<[Bool]>([])
+    let delegate = ClosureDelegate { message in
+      let parts = message.components as? [NSData]
+      received.value.append(
+        message.sendPort == nil && message.receivePort == nil && message.foundationSendPort is SocketPort
+          && message.foundationReceivePort === local && message.msgid == 9
+          && parts == [NSData(data: Data("long enough for it".utf8))])
+    }
+    local.setDelegate(delegate)
+    for port in ports { RunLoop.main.add(port, forMode: .default) }
+    let part = NSData(data: Data("long enough for it".utf8))
+    let message = PortMessage(sendPort: remote, receivePort: back, components: [part])
+    message.msgid = 9
+    XCTAssertTrue(message.foundationSendPort === remote)
+    XCTAssertTrue(message.foundationReceivePort === back)
+    let ours: Port? = message.sendPort
+    XCTAssertNil(ours)
+    XCTAssertTrue(message.send(before: Date(timeIntervalSinceNow: 30)))
+    while received.value.isEmpty { XCTAssertTrue(RunLoop.main.run(mode: .default, before: .distantFuture)) }
+    XCTAssertEqual(received.value, [true])
+    local.setDelegate(nil)
+    for port in ports { RunLoop.main.remove(port, forMode: .default) }
+  }
+
+  func testAMessageWithoutAPortIsNotSent() {
+    let none: Foundation.Port? = nil
+    XCTAssertFalse(PortMessage(sendPort: none, receivePort: none, components: []).send(before: .distantFuture))
+    XCTAssertFalse(PortMessage(sendPort: nil, receivePort: nil, components: []).send(before: .distantFuture))
+  }
 }

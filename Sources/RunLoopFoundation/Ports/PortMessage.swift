@@ -16,6 +16,8 @@ open class PortMessage: NSObject, NSCopying {
   open private(set) var receivePort: Port?
   /// Where the message goes to, or where an answer goes to.
   open private(set) var sendPort: Port?
+  /// Where the message goes to or comes from, if those are ports of Foundation's own.
+  package private(set) var foundationPorts: (send: Foundation.Port?, receive: Foundation.Port?)
 
   /// Makes a message that is to be sent.
   ///
@@ -29,9 +31,19 @@ open class PortMessage: NSObject, NSCopying {
     self.components = components
   }
 
+  /// Makes a message between ports of Foundation's own, of which none is ours.
+  ///
+  /// The components are sent as Foundation sends them.
+  package init(between ports: (send: Foundation.Port?, receive: Foundation.Port?), components: [AnyObject]?) {
+    foundationPorts = ports
+    self.components = components
+  }
+
   /// Sends the message to ``sendPort``, and waits for room there until a date.
   ///
   /// Its parts are not copied, but for mutable data.
+  ///
+  /// A message to a port of Foundation's own is sent by that.
   ///
   /// - Returns: False if it was not sent: there is no such port, or as ``Port/send(before:msgid:components:from:reserved:)``
   ///   says.
@@ -39,6 +51,11 @@ open class PortMessage: NSObject, NSCopying {
   /// The corresponding Foundation method is `send(before:)`.
   @discardableResult
   open func send(before date: Date) -> Bool {
+    if let port = foundationPorts.send {
+      return port.send(
+        before: date, msgid: Int(msgid), components: NSMutableArray(array: components ?? []),
+        from: foundationPorts.receive, reserved: port.reservedSpaceLength)
+    }
     guard let sendPort, let parts = Port.Message.parts(components ?? [], Port.Message.Component.init(object:)) else {
       return false
     }

@@ -19,17 +19,6 @@ class Alarm: Timer {
   override func fire() { print("fires") }
 }
 
-// MARK: Lost: a port that is described by its subclass
-final class Described: Port {
-  override var description: String { "described" }
-}
-
-// MARK: Lost: a port that is compared by its subclass
-final class Compared: Port {
-  override var hash: Int { 1 }
-  override func isEqual(_ object: Any?) -> Bool { object is Compared }
-}
-
 // MARK: Lost: code after the thread's exit
 func exitOnce() {
   Thread.exit()

@@ -57,3 +57,10 @@ func attach(_ receiver: SocketReceiver, to port: SocketPort) -> Bool {
   let delegate: (any PortDelegate)? = port.delegate()
   return delegate === receiver
 }
+
+// MARK: Others: a message between socket ports
+func post(_ parts: [AnyObject], to port: SocketPort, from reply: SocketPort?) -> Bool {
+  let message = PortMessage(sendPort: port, receivePort: reply, components: parts)
+  message.msgid = 7
+  return message.send(before: .distantFuture)
+}

@@ -104,3 +104,29 @@ final class Echo: Port, @unchecked Sendable {
     handler?()
   }
 }
+
+// MARK: Port: a subclass that says how it is described and compared
+final class Named: Port, @unchecked Sendable {
+  private var label = "named"
+
+  override var description: String { label }
+  override var hash: Int { label.hashValue }
+  override func isEqual(_ object: Any?) -> Bool { (object as? Named)?.label == label }
+}
+
+// MARK: Port: a subclass with members of the names that ours has beside Foundation's
+final class Mailbox: Port, @unchecked Sendable {
+  var queueLimit: Int? = 3
+  var overflowPolicy = "oldest first"
+  var droppedMessages: [String] = []
+  var waitingMessages: Set<Int> = []
+}
+
+func mailboxPath() -> ReferenceWritableKeyPath<Mailbox, Int?> { \.queueLimit }
+
+func fill(_ mailbox: Mailbox) -> [String] {
+  mailbox.queueLimit = nil
+  mailbox.waitingMessages.insert(mailbox[keyPath: mailboxPath()] ?? 0)
+  mailbox.droppedMessages.append(mailbox.overflowPolicy)
+  return mailbox.droppedMessages
+}

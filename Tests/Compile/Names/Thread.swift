@@ -110,6 +110,52 @@ final class Restated: Thread, @unchecked Sendable {
   }
 }
 
+// MARK: Thread: a subclass that says how it is described and compared
+final class Titled: Thread, @unchecked Sendable {
+  private var title = "titled"
+
+  override var description: String { title }
+  override var hash: Int { title.hashValue }
+  override func isEqual(_ object: Any?) -> Bool { (object as? Titled)?.title == title }
+}
+
+// MARK: Thread: a subclass with members of the names that ours has beside Foundation's
+final class LoopThread: Thread, @unchecked Sendable {
+  var runLoop: RunLoop!
+  var configuration = ["retries": 3]
+  var startError: String?
+  var refusals = 0
+  private let ended = DispatchSemaphore(value: 0)
+
+  func tryStart() -> Bool {
+    start()
+    return startError == nil
+  }
+
+  func join() -> Int {
+    ended.wait()
+    return refusals
+  }
+
+  override func main() {
+    runLoop = RunLoop.current
+    configuration["retries"] = nil
+    ended.signal()
+  }
+}
+
+func loopThreadPath() -> ReferenceWritableKeyPath<LoopThread, [String: Int]> { \.configuration }
+
+func use(_ thread: LoopThread) -> Int {
+  thread[keyPath: loopThreadPath()]["retries"] = 4
+  return thread.tryStart() ? thread.join() : thread.configuration.count
+}
+
+func name<Worker: Thread>(_ worker: Worker) -> String? {
+  worker.name = "generic"
+  return worker.isFinished ? nil : worker.name
+}
+
 // MARK: Thread: what is printed of it
 func threadText(_ thread: Thread) -> String { "\(thread) \(thread.description) \(thread.debugDescription)" }
 

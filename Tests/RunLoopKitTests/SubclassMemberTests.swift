@@ -1,0 +1,134 @@
+import Foundation
+import RunLoopKit
+import Testing
+import TestSupport
+
+/// A thread with stored members of the names that ours has beside Foundation's.
+private final class LoopThread: Thread, @unchecked Sendable {
+  // Sendable: what is set before the start is read after the end.
+  var runLoop: String? = "own loop"
+  var configuration = 7
+  var startError = "own error"
+  var refusals = ["own refusal"]
+  private(set) var calls = ""
+
+  func join() { calls += "join " }
+  func tryStart() { calls += "tryStart" }
+  override func main() { name = "own" }
+}
+
+/// A port with stored members of the names that ours has beside Foundation's.
+private final class Mailbox: Port, @unchecked Sendable {
+  // Sendable: one thread uses it.
+  var queueLimit = "own limit"
+  var overflowPolicy = 1.5
+  var droppedMessages = ["own"]
+  var waitingMessages: Int? = nil
+}
+
+/// Threads and ports that are equal if their numbers are.
+private final class Numbered: Thread, @unchecked Sendable {
+  // Sendable: the number does not change.
+  let number: Int
+
+  init(_ number: Int) {
+    self.number = number
+    super.init()
+  }
+
+  override var description: String { "thread no. \(number)" }
+  override var hash: Int { number }
+  override func isEqual(_ object: Any?) -> Bool { (object as? Numbered)?.number == number }
+}
+
+private final class NumberedPort: Port, @unchecked Sendable {
+  // Sendable: the number does not change.
+  let number: Int
+
+  init(_ number: Int) {
+    self.number = number
+    super.init()
+  }
+
+  override var description: String { "port no. \(number)" }
+  override var hash: Int { number }
+  override func isEqual(_ object: Any?) -> Bool { (object as? NumberedPort)?.number == number }
+}
+
+private func members<Worker: Thread>(_ worker: Worker) -> (Thread.Configuration, ThreadError?, RunLoop?) {
+  (worker.configuration, worker.startError, worker.runLoop)
+}
+
+@Suite("Members of subclasses of threads and ports", .timeLimit(.minutes(5)))
+struct SubclassMemberTests {
+  @Test("a thread's own members stand beside ours, which are seen through Thread")
+  func thread() throws {
+    let own = LoopThread()
+    own.configuration = 8
+    own[keyPath: \LoopThread.configuration] += 1
+    own.join()
+    own.tryStart()
+    #expect(own.calls == "join tryStart")
+    #expect((own.runLoop, own.configuration, own.startError) == ("own loop", 9, "own error"))
+    #expect(own.refusals == ["own refusal"])
+
+    let seen: Thread = own
+    var configuration = seen.configuration
+    configuration.stackSize = 1 << 20
+    seen.configuration = configuration
+    #expect(own.stackSize == 1 << 20)
+    #expect(seen[keyPath: \Thread.configuration].stackSize == 1 << 20)
+    #expect(seen.startError == nil)
+    #expect(seen.runLoop != nil)
+    try seen.tryStart()
+    try seen.join()
+    #expect(seen.isFinished)
+    #expect(own.name == "own")
+    #expect(seen.refusals.isEmpty)
+    #expect(throws: ThreadError.self) { try seen.tryStart() }
+    #expect(own.configuration == 9)
+  }
+
+  @Test("generic code that knows of a thread only has our members")
+  func generic() {
+    let own = LoopThread()
+    own.stackSize = 1 << 20
+    let (configuration, startError, runLoop) = members(own)
+    #expect(configuration.stackSize == 1 << 20)
+    #expect(startError == nil)
+    #expect(runLoop != nil)
+  }
+
+  @Test("a port's own members stand beside ours, which are seen through Port")
+  func port() throws {
+    let own = Mailbox()
+    own[keyPath: \Mailbox.queueLimit] += "!"
+    #expect((own.queueLimit, own.overflowPolicy, own.waitingMessages) == ("own limit!", 1.5, nil))
+    #expect(own.droppedMessages == ["own"])
+    let seen: Port = own
+    try seen.send(.init(id: 1, components: []))
+    #expect(seen.waitingMessages == 1)
+    #expect(seen[keyPath: \Port.waitingMessages] == 1)
+    seen.invalidate()
+    #expect(seen.droppedMessages == 1)
+    #expect(seen.queueLimit == Port().queueLimit)
+    #expect(own.droppedMessages == ["own"])
+  }
+
+  @Test("a subclass says how it is described and compared, and collections go by it")
+  func identity() {
+    let threads: [Thread] = [Numbered(1), Numbered(1), Numbered(2)]
+    #expect(threads[0] == threads[1])
+    #expect(threads[0] != threads[2])
+    #expect(Set(threads).count == 2)
+    #expect("\(threads[0])" == "thread no. 1")
+    let ports: [Port] = [NumberedPort(1), NumberedPort(1), NumberedPort(2)]
+    #expect(ports[0] == ports[1])
+    #expect(ports[0] != ports[2])
+    #expect(Set(ports).count == 2)
+    #expect("\(ports[0])" == "port no. 1")
+    // Without an override they are themselves only.
+    #expect(Set([Thread(), Thread()]).count == 2)
+    #expect(Port() != Port())
+  }
+}
