@@ -111,7 +111,7 @@ struct HostedWaitTests {
     #expect(log == "D1 handledSource D2 handledSource D3 timedOut D4 finished")
   }
 
-  // M3, M23, M33
+  // M3, M33
   @Test("the first descriptor of a loop that waits is watched; the last that leaves elsewhere wakes nobody")
   func descriptorWhileAsleep() throws {
     let pipe = try RawPipe()
