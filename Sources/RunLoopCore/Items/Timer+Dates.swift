@@ -120,13 +120,15 @@ extension Timer {
 extension Timer {
   /// Notes that the call-out does not return, as its thread ends: the timer keeps its date, and may fire again elsewhere.
   func abandonCallOut() {
+    // First of all: the loop that has it now may fire it as soon as it is back in a heap.
+    let isLast = interval == 0 ? lease.leaveUnmarking() : lease.leave()
     let rearms = guarded { home in
       isFiring = false
       wasMoved = false
       return home?.takeBack(self, keepsTurn: false) ?? false
     }
     if rearms { holder?.post() }
-    if interval == 0 ? lease.leaveUnmarking() : lease.leave() { releaseContents() }
+    if isLast { releaseContents() }
   }
 }
 
