@@ -140,7 +140,7 @@ open class Port: @unchecked Sendable, Hashable {
   /// Leaves a message for a loop that has this port in a mode that it runs, and wakes it if it sleeps.
   ///
   /// Without a loop the message waits until there is one. Messages of one sender are received in their order. Where the
-  /// queue is full, what happens is the port's ``overflowPolicy``; a thread that waits for room in a port that only its own
+  /// queue is full, what happens is the port's ``PortMembers/overflowPolicy``; a thread that waits for room in a port that only its own
   /// loop receives from waits until the deadline. Any thread. O(1) in the messages, O(n) in the port's modes.
   ///
   /// - Parameters:
@@ -208,7 +208,7 @@ extension PortMembers {
   public var overflowPolicy: Port.OverflowPolicy { policy }
   /// How many messages nobody has received or will receive, so far.
   ///
-  /// Those are the oldest of a full queue under ``OverflowPolicy/dropOldest``, what waited when the port was invalidated,
+  /// Those are the oldest of a full queue under ``Port/OverflowPolicy/dropOldest``, what waited when the port was invalidated,
   /// and what came to a port with nobody to receive it. Any thread.
   public var droppedMessages: Int { lock.withLock { queue.dropped } }
 

@@ -5,7 +5,7 @@ extension Port {
     case wait
     /// The sender gets an error at once, whatever its deadline.
     case refuse
-    /// The oldest message that waits goes, and is counted in ``Port/droppedMessages``.
+    /// The oldest message that waits goes, and is counted in ``PortMembers/droppedMessages``.
     case dropOldest
   }
 }

@@ -29,7 +29,7 @@ extension Thread {
 
   /// How much the thread is favoured, from 0 to 1; 0.5 is as usual.
   ///
-  /// It stands for a niceness from 19 to −20. What the system refuses is in ``refusals``. The corresponding Foundation
+  /// It stands for a niceness from 19 to −20. What the system refuses is in ``ThreadMembers/refusals``. The corresponding Foundation
   /// property is `threadPriority`.
   public var threadPriority: Double {
     get {

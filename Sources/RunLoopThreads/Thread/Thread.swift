@@ -126,8 +126,8 @@ open class Thread: @unchecked Sendable, Hashable {
 
   /// Starts the thread.
   ///
-  /// It never throws: if the thread cannot be started, it is finished, and ``startError`` says why. Starting a thread again
-  /// does nothing but set ``startError``. Any thread. The corresponding Foundation method is `start()`.
+  /// It never throws: if the thread cannot be started, it is finished, and ``ThreadMembers/startError`` says why. Starting a thread again
+  /// does nothing but set ``ThreadMembers/startError``. Any thread. The corresponding Foundation method is `start()`.
   open func start() {
     do {
       try tryStart()
@@ -217,7 +217,7 @@ extension Thread: ThreadMembers {}
 
 // The thread's state and settings, from any thread.
 extension ThreadMembers {
-  /// Why the thread could not be started, if ``start()`` was called and failed.
+  /// Why the thread could not be started, if ``Thread/start()`` was called and failed.
   public var startError: ThreadError? { lock.withLock { failedStart } }
 
   /// What of the thread's settings the system has refused, and why.
