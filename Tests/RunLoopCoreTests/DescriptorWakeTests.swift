@@ -213,7 +213,7 @@ struct DescriptorWakeTests {
     }
     for _ in 0..<count { pipe.write() }
     all.wait()
-    for loop in running { loop.loop.stop() }
+    for loop in running { loop.loop.stop(mode: .default) }
     #expect(running.map { $0.result() } == ["stopped", "stopped"])
     source.invalidate()
     #expect(pipe.read() == [])

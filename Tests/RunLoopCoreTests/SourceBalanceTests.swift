@@ -131,7 +131,7 @@ struct SourceBalanceTests {
     case .removed: loop.remove(source, forMode: "a")
     case .invalidated: source.invalidate()
     case .threadEnds:
-      loop.stop()
+      loop.stop(mode: .default)
       _ = running.result()
     }
     log.write("left")
@@ -139,7 +139,7 @@ struct SourceBalanceTests {
     adder.result()
     #expect(log.text == "+a( left ) -a added true")
     if leaving != .threadEnds {
-      loop.stop()
+      loop.stop(mode: .default)
       _ = running.result()
     }
     source.invalidate()
