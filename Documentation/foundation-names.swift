@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Keeps the list of Foundation's names that mention a type which RunLoopKit has too, and what has become of each.
 //
 //   foundation-names <list> <page> <sources> <the toolchain's symbol graphs> <our symbol graphs> <toolchain> [option]

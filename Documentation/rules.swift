@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Makes the page that names, for each rule, the tests that show it.
 //
 //   rules <rules.txt> <folder of the tests> <page> [--check | --incomplete]

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """A page with charts: bars on a logarithmic scale, floors as lines. One file, with nothing from elsewhere."""
 
 import html

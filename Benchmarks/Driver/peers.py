@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Who races: how each racer is built, and what it needs."""
 
 import os

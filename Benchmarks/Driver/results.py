@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Results of all rounds, and the ratios of ours to the peers'."""
 
 import json

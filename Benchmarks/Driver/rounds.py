@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Rounds: in each, every racer runs a workload once, in another order."""
 
 import datetime

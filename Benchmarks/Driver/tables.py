@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Results as text, as tables in Markdown, as the documentation's article, and as the README's part of it."""
 
 import os

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What is raced, in words, and what is to be reached."""
 
 # Name: title, and the variants that are runs of their own: options of the racers, and what they add to a metric's name.

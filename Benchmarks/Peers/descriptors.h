@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // W9 and W11: descriptors. Included by workloads.h.
 
 #include <unistd.h>

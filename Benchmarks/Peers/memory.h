@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // W12: memory; and the list of the workloads. Included by workloads.h.
 
 static void w12(void) {

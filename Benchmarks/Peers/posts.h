@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // W1 to W4: posts. Included by workloads.h.
 
 struct running_loop {

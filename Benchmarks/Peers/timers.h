@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // W5, W6, W7, W10: timers. Included by workloads.h.
 
 #ifndef LOOP_DRAIN

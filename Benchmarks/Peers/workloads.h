@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The workloads for the peers in C and C++. A racer includes this after it has said, inline, what its loop can do:
 //
 //     struct loop;  void loop_make(struct loop *);            on the loop's thread

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Sends its standard input to a server, and prints what comes back.
 //
 //     echo-client HOST PORT

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // An echo server: one resident thread, whose loop serves every connection.
 //
 //     echo-server [--port N] [--host H]     port 0, the default, lets the system choose; host 127.0.0.1

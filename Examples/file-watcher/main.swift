@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Prints what changes below a directory, until it is interrupted.
 //
 //     swift run file-watcher DIRECTORY

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Our main run loop inside GLib's, on the real main thread: timers of both, blocks from threads, a descriptor, the main
 // dispatch queue and the main actor, together. GLib waits; ours is its guest.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// Starts both processes, kills either at random and starts it again, and counts up at the end.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Two processes exchange messages while either is killed at random; every message must be delivered once or reported.
 //
 //     message-stress [messages] [milliseconds between kills] [seed] [most kills]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // AFNetworking's network thread, line by line, and the same with a resident thread.
 //
 // AFNetworking 2 made one thread for the delegate calls of all its connections and kept it alive with a port in its loop:

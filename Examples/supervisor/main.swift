@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Keeps programs running, one for each argument, which the shell reads.
 //
 //     swift run supervisor 'python3 -m http.server' 'sleep 5'

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What libFuzzer calls with bytes of its own.
 ///
 /// Whatever they are, the decoder refuses them or gives a frame that is consistent and encodes to the same bytes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What libFuzzer calls with bytes of its own: a text, or what the kernel could say, by the first of them.
 ///
 /// Whatever it is, it is refused or an address, whose description reads as the same one; a socket address of any length can be

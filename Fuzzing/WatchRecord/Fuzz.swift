@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What libFuzzer calls with bytes of its own.
 ///
 /// Whatever they are, the decoder stays within them: the records are the bytes, one after the other, up to the first that is

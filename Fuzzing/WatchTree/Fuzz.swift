@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What libFuzzer calls with bytes of its own: each four are an operation on a tree of few watches and names.
 ///
 /// Whatever is done in whatever order, parents and children agree, nothing is below itself, what is removed is gone with all

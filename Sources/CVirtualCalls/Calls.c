@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The system calls as other libraries find them. The C library's own are found behind, and passed on to.
 
 #include "Clock.h"

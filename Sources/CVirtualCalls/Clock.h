@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the two halves of this library share: the clock, and the calls that ask it.
 #pragma once
 

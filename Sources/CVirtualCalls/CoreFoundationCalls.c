@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "include/CoreFoundationCalls.h"
 
 extern const void *CFRunLoopCopyCurrentMode(const void *loop);

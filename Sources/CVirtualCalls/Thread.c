@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "Clock.h"
 
 int cvc_thread_join(pthread_t thread, int seconds) {

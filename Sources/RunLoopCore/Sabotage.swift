@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Ways to break a loop on purpose, so that the tests can see the laboratory's experiments fail.
 ///
 /// Only a debug build has them: in a release build the set is a constant, and every question about it is answered by the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import FoundationEssentials
 
 /// The functions that a program or library names in its table of symbols, which the dynamic linker does not look into.

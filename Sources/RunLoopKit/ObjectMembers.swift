@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import RunLoopCore
 
 // What loops and timers have from NSObject in Foundation. Beside these members they are Hashable, by identity, as there.

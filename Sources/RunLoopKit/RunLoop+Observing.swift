@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import RunLoopCore
 
 // What Foundation on Linux has for XCTest, with its names: observers, sources and a stop. The handlers are called on the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The umbrella that people import beside Foundation. Exporting the modules makes everything visible; exporting each type by
 // name makes it win where Foundation has one of the same name.
 //

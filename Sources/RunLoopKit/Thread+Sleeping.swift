@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Two modules of C define `timespec`, and the compiler takes it from either.
 import CoreFoundation
 public import Foundation

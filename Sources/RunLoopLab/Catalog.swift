@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The experiments of the laboratory, by group and number.
 enum Catalog {
   static let all: [any Experiment] = [

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Compiles the sections of some files with Foundation alone and with RunLoopKit beside it, in the language modes of Swift 5
 // and Swift 6, and compares what the compiler says with a list, both ways.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import struct Foundation.Data
 import class Foundation.Pipe
 import class Foundation.Process

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// A variable that threads and call-outs share, or that a call-out needs and that is known only after it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Duration {
   /// No limit that matters, for waits that end with what they wait for.
   ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What the call-outs of a test write down, in order: a log that is compared with a literal.
 package final class Log: Sendable {
   private let entries = Box<[String]>([])

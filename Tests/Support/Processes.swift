@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package import Glibc
 
 /// Whether the thread sanitizer watches, which keeps signals back until a thread makes a call, at most one of each number.

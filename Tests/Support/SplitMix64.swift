@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A small random generator with a seed that a test prints or fixes, so that every run is the same.
 package struct SplitMix64: RandomNumberGenerator {
   private var state: UInt64

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Does something, or says so, when nothing holds it any more.
 package final class Token: Sendable {
   private let body: @Sendable () -> Void

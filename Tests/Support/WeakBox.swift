@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Does not keep what it names alive.
 package final class WeakBox<Object: AnyObject & Sendable>: @unchecked Sendable {
   // Sendable: a weak reference is read and cleared atomically, and written once.

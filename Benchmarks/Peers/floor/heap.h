@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A four-ary heap of dates that lie inline; a timer knows its place.
 
 #pragma once

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Two arrays behind a lock of one word, and a futex for the sleeper: as lean as a post to another thread can be.
 
 #pragma once

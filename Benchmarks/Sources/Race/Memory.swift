@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CRace
 
 /// W12: what each of `count` things costs that `make` makes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CRace
 
 /// W6 and W7: counts operations until there are enough, or 0.3 seconds are over.

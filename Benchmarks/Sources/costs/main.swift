@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the loop asks of the kernel and the allocator, counted by tools that watch from outside:
 //
 //     strace -f -c costs posts              blocks, posted by one thread to a loop that is held in a call-out

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What hosting costs: a loop by itself, one that waits in Core Foundation's, one that is a guest of GLib's, and Core
 // Foundation's by itself, in turn.
 //

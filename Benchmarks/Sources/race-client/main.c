@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The client of W11: connections to a port of this machine, each with one request of 64 bytes under way.
 //
 //     race-client PORT REQUESTS CONNECTIONS

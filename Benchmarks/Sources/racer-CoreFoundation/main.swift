@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Race
 
 // Core Foundation, as `import CoreFoundation` gives it to Swift on Linux. `--capture` is of its blocks; "CoreFoundation (source)"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Race
 
 // Foundation. It has no sources and watches no descriptors, so that W8, W9 and W11 are missing.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Race
 
 // RunLoopKit. The workloads are functions, and not here: what is formed at the top level belongs to the main actor, and every

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Race
 
 // What Swift has without RunLoopKit: its default executor, and an executor on a dispatch queue.

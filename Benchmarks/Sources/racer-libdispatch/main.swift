@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Race
 
 // libdispatch from Swift: a serial queue is the loop. Its timer sources cannot come back once they were cancelled, so that each

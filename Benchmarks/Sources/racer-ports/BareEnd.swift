@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// One end of a bare socket pair that carries packets, with as much around a message as two ends need to understand each other.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Race
 
 // Ports and sockets of RunLoopKit. The echo of W11 is told as the peer "RunLoopKit (sockets)", beside the descriptor sources of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The main loop of GLib, as much of it as the example needs. Built without GLib, there is none.
 #pragma once
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A C library whose handle belongs to one thread, as those of SQLite in its multi-thread mode, OpenGL or GTK do. With SQLite's
 // header at hand it is SQLite; otherwise a table of integers that checks its thread.
 #pragma once

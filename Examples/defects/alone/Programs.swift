@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Short programs, each of which shows a defect of Foundation on Linux. This file is compiled twice: with Foundation
 // alone, and (through the link in `beside`) with one line more, which imports RunLoopKit.
 import Foundation

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Runs each of the programs with Foundation alone and with RunLoopKit beside it, in a process of its own, and prints what was
 // seen. It fails if one with RunLoopKit shows a defect; a defect that Foundation no longer has is only told.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What RunLoopKit needs of C: hooks that are set when the program is loaded, and the frames of the stack.
 #pragma once
 

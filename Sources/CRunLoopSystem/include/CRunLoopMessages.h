@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What message ports need of the kernel: packets with descriptors over Unix-domain sockets, names that are files, memory that
 // is a file. As in the main header: no logic, a negative errno for a failure.
 #pragma once

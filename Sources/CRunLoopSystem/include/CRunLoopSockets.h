@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Thin wrappers of the calls that sockets need. As everywhere here: the kernel's answer, or a negative errno.
 #pragma once
 

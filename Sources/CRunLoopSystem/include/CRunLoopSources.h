@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the sources of signals, child processes and file changes need of the system. As elsewhere in this module a failure is
 // a negative errno. The one piece with a logic of its own is the signal handler, which has to be C.
 #pragma once

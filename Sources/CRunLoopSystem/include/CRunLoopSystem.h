@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Thin wrappers of what Swift's Glibc module does not show. No logic lives here: a wrapper passes its arguments on and
 // gives back the kernel's answer, a negative errno for a failure.
 #pragma once

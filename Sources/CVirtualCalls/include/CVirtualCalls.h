@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // System calls that tell a thread a virtual time, so that a run loop in another library can be run on it.
 //
 // The program that this is linked into defines clock_gettime, gettimeofday, timerfd_create, timerfd_settime, epoll_ctl and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What Core Foundation has for run loops and its public headers do not say, or say otherwise.
 #pragma once
 

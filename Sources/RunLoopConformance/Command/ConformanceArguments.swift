@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What the tool was asked for.
 struct ConformanceArguments: Equatable {
   enum Task: Equatable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension ConformanceCommand {
   /// Compares a series, and prints what was found.
   func run(_ series: Series, _ comparison: Comparison) -> Int32 {

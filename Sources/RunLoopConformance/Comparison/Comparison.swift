@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Runs a program on Core Foundation's loop, on ours and on the model of both, and compares the logs.
 package struct Comparison: Sendable {
   private let coreFoundation: any Machine

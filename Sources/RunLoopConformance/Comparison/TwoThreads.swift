@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What another thread does to a loop at one point of a pass: every operation at every point.
 ///
 /// The loop's thread reaches the point in a call-out and waits there for the other, or it sleeps.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a program's call-outs, runs and questions gave, in order.
 package struct Log: Hashable, Sendable {
   package var entries: [Entry] = []

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Program {
   /// What a machine could make nothing of: numbers that name nothing, times that go backwards.
   package var faults: [String] {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A program for one run loop, as a value: what there is, and what the loop's thread does with it.
 ///
 /// The same program runs on Core Foundation's loop, on ours, and on a model; each gives a ``Log``. What all of them do alike:

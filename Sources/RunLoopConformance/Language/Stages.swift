@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Core Foundation's bits of an observer's activities.
 package enum Stages {
   package static let entry: UInt = 1

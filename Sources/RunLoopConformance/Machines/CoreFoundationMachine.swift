@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Core Foundation comes with Foundation's library, which is linked where Foundation is imported.
 import Foundation
 import Synchronization

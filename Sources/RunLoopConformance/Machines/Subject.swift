@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A run loop as an interpreter sees it: what an action does, and what can be asked.
 ///
 /// Items, blocks and modes go by their numbers in the program. Everything is called on the program's thread or, while that

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CVirtualCalls
 
 /// The time that Core Foundation is told on the threads that have joined.

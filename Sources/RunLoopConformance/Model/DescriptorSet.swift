@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a mode waits for in the kernel: the loop's wake-up counter and the mode's own timer descriptor.
 ///
 /// An epoll set, edge-triggered (R11): a descriptor enters the list of ready ones when something happens to it, unless it

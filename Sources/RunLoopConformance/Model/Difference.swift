@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Where our loop does not do what Core Foundation's does, as far as a program can show it.
 ///
 /// The numbers are those of the article on the differences. One that is missing here cannot be shown: it is about locks,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The modes of a loop, by their numbers.
 struct ModeTable {
   private var states: [ModeState?] = []

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What call-outs do, and what is logged of them.
 
 extension ModelLoop {

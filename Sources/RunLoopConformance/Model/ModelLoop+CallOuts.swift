@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The steps of a pass that call out: observers, blocks, sources.
 
 /// Core Foundation's bits of the activities.

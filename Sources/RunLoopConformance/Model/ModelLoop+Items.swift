@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Items, the modes that they are in, and the common modes.
 
 extension ModelLoop {

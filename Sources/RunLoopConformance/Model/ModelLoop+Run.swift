@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // One run: its passes, in the steps of R2.
 
 extension ModelLoop {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Timers: their dates, their order, and how they fire.
 
 extension ModelLoop {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The wait of a pass (R2, 9 and 10), and the passing of time.
 
 /// A sleep of the loop.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Wake-ups and stops, and which run they belong to.
 
 extension ModelLoop {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Everything that a run loop and the world around it remember.
 ///
 /// The rules are in the extensions, by concern. R and M: the documentation's numbers.

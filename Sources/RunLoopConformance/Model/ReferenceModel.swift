@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A run loop as the rules have it: plain values, no thread and no kernel.
 ///
 /// Without switches it gives Core Foundation's log of a program, with all of them ours. Each switch changes one rule, at the

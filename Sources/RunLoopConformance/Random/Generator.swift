@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Makes random programs.
 ///
 /// Most have a stopper: a repeating timer that is in every mode, that no action touches, and whose call-out stops the innermost

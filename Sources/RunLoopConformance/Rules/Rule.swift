@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A rule of Core Foundation's run loop, and what shows how far ours keeps it.
 package struct Rule: Sendable {
   /// The number by which the documentation and the tests name it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension RuleChapter {
   static let descriptors = RuleChapter(
     title: "Port sources",

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension RuleChapter {
   static let runs = RuleChapter(title: "Runs", rules: shape + results + limits)
 

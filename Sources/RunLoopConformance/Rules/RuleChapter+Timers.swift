@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension RuleChapter {
   static let timers = RuleChapter(title: "Timers", rules: dates + firing + belongings)
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The documentation's page of the rules: what both loops log when they are run.
 package struct RulePage {
   private let coreFoundation: any Machine

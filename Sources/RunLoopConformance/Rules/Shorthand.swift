@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What the catalogue's programs are written with.
 
 extension ModeName {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Literal {
   /// The literals that are a step simpler than this one, the large steps first.
   ///

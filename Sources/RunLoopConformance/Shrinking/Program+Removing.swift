@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Program {
   /// The program without an item, and without what is done to it; those behind it move up.
   func removing(_ item: Item) -> Program {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Finds a small program that still fails as a large one does.
 package struct Shrinker {
   /// How many programs it has tried.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The arguments of a call, as they are written or as they are read one by one.
 struct Arguments {
   private(set) var all: [Literal.Argument] = []

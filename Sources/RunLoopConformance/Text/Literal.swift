@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A value as Swift source spells it: what a program is printed as and read from.
 indirect enum Literal: Hashable {
   case number(Int)

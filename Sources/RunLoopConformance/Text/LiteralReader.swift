@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Reads a literal from Swift source.
 struct LiteralReader {
   private let text: [Character]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Log: CustomStringConvertible {
   /// The log on one line, in the letters of the rules; two logs with the same text are equal.
   ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Program {
   /// The program as a Swift expression, on lines of at most `width` characters.
   ///

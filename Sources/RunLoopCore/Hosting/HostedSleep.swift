@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// A sleep that the loop has announced, and that another loop sleeps for it.

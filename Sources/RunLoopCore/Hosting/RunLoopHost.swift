@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// A loop of another library in which one of ours waits, so that what belongs to the other is served too.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension RunLoop {
   /// The stages of a run that an observer may be called at.
   ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Guards what an item's call-out uses, so that it is released as soon as the item is invalid and no call-out runs.

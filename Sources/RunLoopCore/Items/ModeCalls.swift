@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Which call-outs a source still owes its user for one mode of a loop, so that they are balanced.
 ///
 /// For each mode of each loop the calls are made one after the other, in turn: a `schedule` for each time that the source has

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension RunLoop {
   /// A closure that a loop calls at chosen stages of its runs.
   ///

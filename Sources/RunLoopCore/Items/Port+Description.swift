@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Port: CustomDebugStringConvertible {
   /// The port's state, in the shape of Core Foundation's description.
   public var debugDescription: String {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Port {
   /// Calls a closure when the port becomes invalid, on the thread that invalidates it; at once if it is invalid already.
   ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Port {
   /// What a port carries from a sender to a receiver.
   ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// An end point that keeps a loop alive and wakes it when a message is sent (version 1).

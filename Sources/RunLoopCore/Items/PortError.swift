@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Why a port did not take a message.
 public enum PortError: Error, Hashable, Sendable {
   /// The port has been invalidated.

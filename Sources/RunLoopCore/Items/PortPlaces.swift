@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Where a port is, and the loops that have been asked to add it.
 ///
 /// Guarded by the port's lock; changed under the loop's too.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Port {
   /// What becomes of a message that is sent to a port whose queue is full.
   public enum OverflowPolicy: Sendable, Hashable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Who gets the messages of a port that has no handler.
 ///
 /// A floor above has delegates; the port holds one of these for it.

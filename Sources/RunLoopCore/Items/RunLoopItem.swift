@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What sources, ports, timers and observers have in common: they are in modes of loops.
 ///
 /// **Locks.** An item has a lock, a loop has one for its table of modes; whoever needs both takes the item's first. What

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // A timer's date: its tick, by which the loop goes, and the same by the wall clock, for those who ask.
 
 extension Timer {

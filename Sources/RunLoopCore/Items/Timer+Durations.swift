@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Dates that are a duration away, by the clock of the timer's loop.
 
 extension Timer {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The modes that a timer is in and its places in their heaps: the first inline, as most timers are in one mode.
 ///
 /// What few timers have lies in an object of its own, so that the others are small. The slots own it, but not by a reference

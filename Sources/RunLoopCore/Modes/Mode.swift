@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension RunLoop {
   /// The name of a mode: the set of sources, timers, observers and ports that one run of a loop serves.
   ///

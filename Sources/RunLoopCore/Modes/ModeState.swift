@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// One mode of one loop: what is in it, what of it is ready, and the blocks that wait for it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// The modes of a loop by name, which of them are common, and the items that all common modes share.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The observers of a mode, by the stages at which they are called: what the loop's thread reads without a lock.
 ///
 /// A list never changes. The mode holds the present one, and each stage that is being called the one that it began with,

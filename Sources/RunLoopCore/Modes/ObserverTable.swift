@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What stands in an ``ObserverTable``.
 protocol ObserverTableMember: Hashable {
   /// Members with a smaller order come first.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A closure that a loop runs once.
 ///
 /// The wrapper keeps generic storage from allocating a thunk for every closure that it takes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The blocks that wait for one mode, or for the common modes, in the order in which they were posted.
 ///
 /// The loop's thread only.

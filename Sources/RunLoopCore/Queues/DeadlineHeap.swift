@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a ``DeadlineHeap`` holds: it keeps for each heap by which place that knows it, and what its key is now.
 protocol DeadlineHeapMember: AnyObject {
   /// Notes that the heap `kind` of `owner` knows this member by `place`, or not at all (−1).

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// Where any thread leaves blocks for a loop: many producers, one consumer.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A job of an executor that a loop serves, and how it is run.
 ///
 /// Jobs are served in the common modes, in their place among the blocks, and never by a run that is nested in a job: the

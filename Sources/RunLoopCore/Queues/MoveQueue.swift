@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A first-in, first-out buffer whose elements are moved in and moved out.
 ///
 /// Taking an element gives up the queue's reference to it at once, which a standard array cannot do without copying. The

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A list of which most have one element or none: the first lies inline, so that a short one allocates nothing.
 struct ShortList<Element> {
   private(set) var first: Element?

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The timers of one mode, ordered by when they are due and, while one of them has a tolerance, by how long they can wait.
 ///
 /// A timer that is being called stands in neither heap. Guarded by the loop's table lock, as are the timers in it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CRunLoopSystem
 
 // Every closure of a user is called from one of these functions, which are never inlined, so that a backtrace says what

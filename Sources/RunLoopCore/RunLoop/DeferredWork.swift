@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// What a floor above has put off to a later stage of the loop's runs, and does from observers.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Which items a loop serves, from any thread. An item that is in a mode already is left as it is.
 
 extension RunLoop {

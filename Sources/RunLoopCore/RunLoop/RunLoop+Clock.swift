@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension RunLoop {
   /// The time by the loop's clock, for the floors above that count a time-out on it.
   ///

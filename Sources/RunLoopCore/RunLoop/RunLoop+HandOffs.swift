@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 // Work that is handed to the loop's thread, as Apple's `perform(_:on:with:waitUntilDone:modes:)` hands it over: one queue,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in the default mode.
   ///

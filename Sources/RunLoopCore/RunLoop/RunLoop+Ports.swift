@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Ports, which add themselves: a subclass may do it in a way of its own.
 extension RunLoop {
   /// Adds a port to a mode, or, for ``Mode/common``, to every common mode there is and will be.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What Foundation's spelling of a run asks for: dates of the wall clock, in seconds since 2001. They are turned into ticks
 // once: a run does not become longer because the wall clock is set.
 

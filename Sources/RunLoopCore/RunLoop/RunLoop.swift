@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Synchronization
 
 /// The loop of a thread: it waits for sources, timers, ports and blocks, and calls them on its thread.

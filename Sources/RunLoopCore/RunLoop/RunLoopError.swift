@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Why a run loop did not do what it was asked to.
 public enum RunLoopError: Error, Hashable, Sendable {
   /// The name stands for modes and is none itself.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The loops that are alive, for instruments and tests.
 package final class RunLoopRegistry: @unchecked Sendable {
   package static let shared = RunLoopRegistry()

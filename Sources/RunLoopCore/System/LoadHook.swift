@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CRunLoopSystem
 
 /// What a floor above is told of, if it is part of the program.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// A point of the loop's clock, in nanoseconds.
 ///
 /// On the system's clock this is `CLOCK_MONOTONIC`, which neither jumps with the wall clock nor counts a suspend. Sums

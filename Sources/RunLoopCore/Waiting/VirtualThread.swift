@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// Runs `body` on a new thread whose loop is on virtual time, and waits until the thread and its loop have ended.

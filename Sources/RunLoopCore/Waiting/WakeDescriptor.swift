@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CRunLoopSystem
 
 /// A descriptor that somebody owns: it is closed when the last reference goes, once.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a loop's wake word says, as a value: who sleeps, and which wake-ups are kept.
 ///
 /// Every change is ``applying(_:)``, a pure function; ``WakeWord`` applies it to the atomic, and the tests enumerate it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import CRunLoopSystem
 
 // The wall clock beside the loop's: dates are seconds since 2001-01-01, as Foundation counts them.

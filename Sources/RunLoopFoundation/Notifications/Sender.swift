@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Who sends a notification, as far as it matters to whether another is from the same.
 enum Sender {
   case nobody

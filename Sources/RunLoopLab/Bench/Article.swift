@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One of the articles whose claims the laboratory puts to the test.
 struct Article: Sendable, Hashable {
   /// The article's number, as JSON reports name it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// Where experiments get their loops: real ones, on virtual time, each on a thread of its own; or the main loop; or threads

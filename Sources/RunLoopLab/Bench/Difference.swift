@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What is otherwise here than in Apple's loop, where an experiment shows it.
 enum Difference: Sendable, Hashable {
   /// The loop does as Apple's.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One claim of the articles, and a small program that puts it to the test on the real run loop.
 ///
 /// To add one: write a value of this protocol in `Experiments/`, enter it in ``Catalog``, and name in the tests the ways of

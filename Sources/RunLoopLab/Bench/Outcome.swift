@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What an experiment observed, beside the literals that it requires.
 struct Outcome: Sendable, Hashable {
   /// One thing that was observed.

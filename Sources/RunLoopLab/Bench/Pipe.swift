@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import Glibc
 
 /// Two connected descriptors, closed when they go: what is written to one is read from the other.

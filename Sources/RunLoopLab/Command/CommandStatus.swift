@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What a command leaves behind.
 package enum CommandStatus: Int32, Sendable {
   /// The command did what it was asked to, and every experiment that ran holds.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What `runloop lab` was asked for.
 struct LabArguments: Sendable, Hashable {
   /// The ids of experiments, each once, in the order given; none: all.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// How many letters have to be added, removed or replaced to make one word of the other.
 ///
 /// O(n · m).

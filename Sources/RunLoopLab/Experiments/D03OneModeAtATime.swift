@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// D3: a run serves one mode; items of other modes wait.

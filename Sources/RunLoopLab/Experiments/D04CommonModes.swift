@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// D4: the timer that stands still while a view is scrolled, and how the common modes mend it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// D9: what becomes of the dates that a busy loop misses, and what a tolerance is good for.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// D10: what observers see, in which order, and that they can be removed at any time.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// D15: the experiment of Xilankong, which watches the loop go to sleep and wake.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// An experiment that has been run.
 struct Report: Sendable {
   let experiment: any Experiment

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Reports for people: plain text, a hundred columns wide.
 
 extension Report {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// A source that calls its handler with what changes in a file, a directory, or a tree of directories.

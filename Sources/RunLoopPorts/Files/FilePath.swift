@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension FileChangeSource {
   /// A path, which on Linux is bytes and need not be text.
   public struct Path: Hashable, Sendable, ExpressibleByStringLiteral {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// One record of the kernel's queue of file changes.
 struct WatchRecord: Hashable {
   /// The watch that it belongs to; negative: none.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The watched directories by their watches: a value without effects.
 ///
 /// A directory knows its name and its parent, so that moving one with all that is below it is one step, and a path is put

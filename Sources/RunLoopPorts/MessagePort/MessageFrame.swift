@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The header of a packet between two message ports, and what a packet must be to have one.
 ///
 /// A value on bytes: no socket, no allocation, no import, so that it can be fuzzed alone. All numbers are little-endian:

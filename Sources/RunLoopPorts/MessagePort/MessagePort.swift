@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Messages between processes, as Core Foundation's `CFMessagePort` has them.
 ///
 /// A ``Local`` port has a name and receives; a ``Remote`` port finds it by that name, in this or another process of the same

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension MessagePort {
   /// How much a local port takes: in all, of each connection, and of each other user.
   ///

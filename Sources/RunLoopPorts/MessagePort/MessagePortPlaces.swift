@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// The modes of loops that a message port is in.

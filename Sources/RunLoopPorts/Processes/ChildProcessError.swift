@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import RunLoopCore
 
 /// Why a child process cannot be waited for, or how it ended is not known.

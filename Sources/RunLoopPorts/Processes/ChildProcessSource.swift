@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// A source that waits for one child process to end, and calls its handler with how it did.

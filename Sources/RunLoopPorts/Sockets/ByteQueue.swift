@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// Bytes that wait to be sent, in one piece.
 ///
 /// It keeps its room while it is small, so that a queue that fills and empties again and again allocates nothing.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// The buffers into which sockets receive: one for each call-out that is under way, in whatever loop.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension SocketAddress: CustomStringConvertible {
   /// Reads an address as ``description`` prints it.
   ///

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import RunLoopCore
 
 /// Why a socket or stream did not do what it was asked to, or has ended.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// Where a socket is in its life, as a value: each event is a mutating function, effects lie elsewhere.

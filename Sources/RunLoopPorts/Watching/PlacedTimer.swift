@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopCore
 
 /// A timer of an item, which has one in every loop that the item is in: when the thread of a loop ends, the time goes on in the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What becomes of a resident thread, as a value.
 struct ResidentLifecycle: Hashable, Sendable {
   private(set) var state = ResidentThread.State.running

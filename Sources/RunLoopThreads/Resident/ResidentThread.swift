@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 public import RunLoopCore
 
 /// A thread that stays and takes work until it is told to stop.

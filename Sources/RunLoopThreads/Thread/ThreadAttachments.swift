@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// The objects that whoever builds on threads keeps with one, one of each type: a value behind the thread's lock.
 struct ThreadAttachments {
   private var objects: [ObjectIdentifier: any Sendable] = [:]

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 extension Thread {
   /// How a thread is to run.
   public struct Configuration: Sendable, Hashable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /// What becomes of a thread, as a value: each event is a function that changes it and says what is to be done.
 struct ThreadLifecycle: Hashable, Sendable {
   enum Phase: Hashable, Sendable {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Foundation's own types by their full names, which mean the same with RunLoopKit beside Foundation; the sections are
 // compiled with Foundation alone and with RunLoopKit beside it.
 import Foundation

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What Foundation's types have on Linux and those of RunLoopKit have not. The sections are compiled with Foundation alone and
 // with RunLoopKit beside it.
 import Foundation

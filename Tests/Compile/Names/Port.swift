@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What Foundation has on Linux of ports. The sections are compiled with Foundation alone and with RunLoopKit beside it.
 import Foundation
 

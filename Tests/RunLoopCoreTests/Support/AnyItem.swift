@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 @testable import RunLoopCore
 
 /// An item of any kind that can be in many modes, for tests that treat them alike.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 @testable import RunLoopCore
 
 /// Walks through every interleaving of one loop and its posters, and looks for a wake-up that is lost.

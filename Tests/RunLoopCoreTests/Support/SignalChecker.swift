@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 @testable import RunLoopCore
 
 /// Walks through every interleaving of threads that signal a source and of the loops that perform it, and looks for a signal

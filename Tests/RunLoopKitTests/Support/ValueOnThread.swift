@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 import RunLoopKit
 
 /// Runs a block on a new thread and gives back what it gives, or throws what it throws, when the thread has ended.

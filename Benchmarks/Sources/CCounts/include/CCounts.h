@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Counts what a piece of a program costs, exactly: the allocations of a thread, because this is the program's allocator, and
 // its system calls, because a parent that traces it stops it at each.
 

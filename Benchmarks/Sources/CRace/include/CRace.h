@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // What every racer shares, in C, so that those in C, C++ and Swift have the same: the options, the clock, the way to post
 // and to count, the sockets, and the lines of JSON in which results are told.
 
