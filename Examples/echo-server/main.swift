@@ -30,7 +30,7 @@ while let name = arguments.popFirst() {
   guard let value = arguments.popFirst() else { fail(usage, status: 2) }
   switch name {
   case "--port":
-    guard let number = UInt16(value) else { fail("\"\(value)\" is no port", status: 2) }
+    guard let number = UInt16(value) else { fail("\"\(value)\" is not a port number", status: 2) }
     port = number
   case "--host": host = value
   default: fail(usage, status: 2)

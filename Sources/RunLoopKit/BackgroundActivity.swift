@@ -38,7 +38,11 @@ final class BackgroundActivity: @unchecked Sendable {
 
   /// Begins an activity; the calling thread's loop stays alive in the modes until its notification has been posted.
   static func begin(_ kind: Kind, of handle: FileHandle, in modes: [RunLoop.Mode]) {
-    guard !modes.isEmpty else { return Complaint.noMode.report("a file handle was given no modes to notify in") }
+    guard !modes.isEmpty else {
+      return Diagnostic.noMode.report(
+        "the file handle for descriptor \(handle.fileDescriptor) has no mode to post its notification in, and does nothing: "
+          + "name at least one mode, such as .default")
+    }
     let activity = BackgroundActivity(kind, handle, .current)
     // It is cancelled when it has told, and when its loop ends before.
     let source = RunLoop.Source(cancel: { _, _ in activity.leave() }) { activity.tell() }

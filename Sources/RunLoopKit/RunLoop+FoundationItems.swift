@@ -14,7 +14,7 @@ extension RunLoopCore.RunLoop {
   /// this one does not come to serve it. The timer keeps Foundation's defects; a `Timer` of this package has none of them.
   ///
   /// - Returns: False if the loop's thread has ended, the loop is the guest of another one than Foundation's, or the system
-  ///   has no descriptor left for the hosting, which is reported once.
+  ///   has no descriptor left for the hosting, which is reported.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
   @_disfavoredOverload
@@ -60,7 +60,8 @@ extension RunLoopCore.RunLoop {
     do {
       if !isServedAnyway { try serveCoreFoundation() }
     } catch {
-      Complaint.coreFoundation.report("what belongs to Foundation cannot be added to a run loop: \(error)")
+      Diagnostic.coreFoundation.report(
+        "an item of Foundation's was not added to the run loop of \(threadDescription): \(error)")
       return false
     }
     body(.current)

@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import RunLoopCore
 
 // Foundation's runs, which take dates of the wall clock and know no errors. On a thread that is not the loop's they do
-// nothing, and say so once in a process.
+// nothing, and report so.
 extension RunLoop {
   /// Runs the loop in the default mode until a date.
   ///

@@ -208,6 +208,7 @@ struct BadPlaceTests {
       (RunLoopError.loopHasEnded, "the thread of the run loop has ended"),
       (.notAMode(.common), "\"kCFRunLoopCommonModes\" stands for the common modes and is not a mode itself"),
       (.invalidSource, "the source has been invalidated"),
+      (.wrongThread(loop: "thread 7", caller: "thread 8"), "the run loop of thread 7 was called by thread 8"),
       (
         .cannotServeMainQueue("a", SystemError(call: "epoll_create1", number: EMFILE)),
         "the main dispatch queue cannot be served in the mode \"a\": epoll_create1: Too many open files (24)"

@@ -54,12 +54,22 @@ struct PreconditionTests {
   }
 
   // R18, M15
-  @Test("Foundation's run by another thread does nothing, and says so once in a process")
+  @Test("Foundation's run by another thread does nothing, is counted, and is reported with both threads' names")
   func foundationRun() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-      for _ in 0..<3 { asStranger { $0.run() } }
+      for _ in 0..<3 {
+        asStranger {
+          $0.run()
+          precondition($0.statistics.refusals == 1)
+        }
+      }
+      precondition(RunLoop.diagnosticCount == 3)
     }
-    #expect(complaints(try #require(result).standardErrorContent).count == 1)
+    let lines = diagnostics(try #require(result).standardErrorContent)
+    #expect(lines.count == 3)
+    for line in lines {
+      #expect(line.contains("\"the owner\"") && line.contains("\"a stranger\" and did nothing"), "\(line)")
+    }
   }
 
   // R17
@@ -77,34 +87,60 @@ struct PreconditionTests {
 }
 
 @Suite("Mistakes are reported", .timeLimit(.minutes(5)))
-struct ComplaintTests {
+struct DiagnosticTests {
   // R16
-  @Test("runs in the common pseudo-mode: once in a process")
+  @Test("runs in the common pseudo-mode: the first eight, then those whose number is a power of two, with the number")
   func commonRun() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-      for _ in 0..<3 { onVirtualTime { _, loop in _ = loop.run(mode: .common, for: Duration.zero) } }
+      onVirtualTime { _, loop in
+        for _ in 0..<100 { _ = loop.run(mode: .common, for: Duration.zero) }
+      }
+      precondition(RunLoop.diagnosticCount == 100)
     }
-    #expect(complaints(try #require(result).standardErrorContent).count == 1)
+    let lines = diagnostics(try #require(result).standardErrorContent)
+    #expect(lines.count == 8 + 3)
+    #expect(lines.prefix(8).allSatisfy { $0 == lines[0] && !$0.contains("so far") })
+    for (line, number) in zip(lines.dropFirst(8), [16, 32, 64]) {
+      #expect(line == lines[0] + " (\(number) reports of this kind so far)")
+    }
   }
 
   // R56, R87, R99b, R117, M21
-  @Test("blocks for no mode, items of another loop, and work for a loop that has ended: each once in a process")
+  @Test(
+    "blocks for no mode, items of another loop, and work for a loop that has ended: with the item, the loop and the thread"
+  )
   func refusals() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       for _ in 0..<3 {
         let ended = onVirtualTime { _, loop in
           loop.perform(inModes: []) {}
+          nameThread("first")
           let observer = loop.observe(Log())
-          onVirtualTime { _, second in _ = second.add(observer, forMode: .default) }
+          onVirtualTime { _, second in
+            nameThread("second")
+            _ = second.add(observer, forMode: .default)
+          }
           return loop
         }
         ended.perform {}
         ended.add(RunLoop.Source {}, forMode: .default)
       }
     }
-    let lines = complaints(try #require(result).standardErrorContent)
-    #expect(lines.count == 3)
-    #expect(Set(lines).count == 3)
+    let lines = diagnostics(try #require(result).standardErrorContent)
+    #expect(lines.count == 4 * 3)
+    #expect(lines.count { $0.contains("rejected a block because its list of modes is empty") } == 3)
+    #expect(lines.count { $0.contains("rejected a block, which could never run") } == 3)
+    #expect(lines.count { $0.contains("which has ended rejected Source 0x") } == 3)
+    let bound = lines.filter { $0.contains("Observer 0x") && $0.contains("was not added to that of thread") }
+    #expect(bound.count == 3)
+    #expect(bound.allSatisfy { $0.contains("\"first\" and was") && $0.contains("\"second\": remove it") })
+  }
+
+  // M21
+  @Test("the loop of a thread that has not been started is not one that has ended")
+  func notStarted() {
+    let promise = LoopPromise()
+    #expect(promise.loop?.threadDescription == "a thread that has not been started")
   }
 
   // R34, R46, R74, M20
@@ -121,7 +157,7 @@ struct ComplaintTests {
         loop.remove(source, forMode: .default)
       }
     }
-    #expect(complaints(try #require(result).standardErrorContent) == [])
+    #expect(diagnostics(try #require(result).standardErrorContent) == [])
   }
 }
 

@@ -252,7 +252,7 @@ struct FoundationRunTests {
   }
 
   // R18, R121, R123, M15
-  @Test("on a thread that is not the loop's no run is made: false, nil or nothing, reported once in a process")
+  @Test("on a thread that is not the loop's no run is made: false, nil or nothing, and each is reported")
   func otherThread() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       onVirtualTime { _, loop in
@@ -271,8 +271,15 @@ struct FoundationRunTests {
         }
       }
     }
-    let lines = complaints(try #require(result).standardErrorContent)
-    #expect(lines == ["RunLoopKit: run() on a thread that is not the run loop's: ignored"])
+    let lines = diagnostics(try #require(result).standardErrorContent)
+    let spellings = [
+      "run()", "run(until:)", "acceptInput(forMode:before:)", "acceptInput(forMode:before:)", "run(mode:before:)",
+      "limitDate(forMode:)",
+    ]
+    #expect(lines.map { $0.split(separator: " ")[1] }.prefix(6) == spellings.map { Substring($0) }[...])
+    #expect(lines.allSatisfy { $0.contains("and did nothing: a run loop is run by its own thread") })
+    // Of eighteen, the first eight and the sixteenth.
+    #expect(lines.count == 9)
   }
 
   // R17, M15
@@ -289,6 +296,6 @@ struct FoundationRunTests {
         }
       }
     }
-    #expect(complaints(try #require(result).standardErrorContent) == [])
+    #expect(diagnostics(try #require(result).standardErrorContent) == [])
   }
 }

@@ -51,7 +51,7 @@ struct SocketPlacesTests {
       loop.runUntilStopped()
     }
     close(other)
-    #expect(log == "true closed(nothing has come for 0.1 seconds)")
+    #expect(log == "true closed(nothing arrived within 0.1 seconds)")
   }
 
   @Test("a socket whose loops have all ended is timed out by the next, from when its time began")
@@ -72,7 +72,7 @@ struct SocketPlacesTests {
       loop.runUntilStopped()
     }
     close(other)
-    #expect(log == "true closed(nothing has come for 0.001 seconds)")
+    #expect(log == "true closed(nothing arrived within 0.001 seconds)")
   }
 
   @Test("a socket that leaves one of two loops keeps its time in the other, and its timer in none that it has left")
@@ -95,7 +95,7 @@ struct SocketPlacesTests {
     }
     close(other)
     let (both, none) = ("(timers: 1, sources: 1)", "(timers: 0, sources: 0)")
-    #expect(log == "\(both) \(both) \(none) closed(nothing has come for 5.0 seconds) \(none)")
+    #expect(log == "\(both) \(both) \(none) closed(nothing arrived within 5.0 seconds) \(none)")
   }
 
   #if DEBUG

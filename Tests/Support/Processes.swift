@@ -39,7 +39,7 @@ package func inForkedChild(_ body: () throws -> Int32) -> ForkedEnd {
 }
 
 /// The lines that the loops of a process have written on its standard error.
-package func complaints(_ standardError: [UInt8]) -> [String] {
+package func diagnostics(_ standardError: [UInt8]) -> [String] {
   String(decoding: standardError, as: UTF8.self).split(separator: "\n").map(String.init)
     .filter { $0.hasPrefix("RunLoopKit: ") }
 }

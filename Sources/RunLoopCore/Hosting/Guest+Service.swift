@@ -161,7 +161,7 @@ extension RunLoop {
   }
 
   private func failForGuest() -> Never {
-    fatalError("a guest of the run loop of thread \(threadName(threadID)) was made in a call-out and left there")
+    fatalError("a guest of the run loop of \(threadDescription) was made in a call-out and left there")
   }
 
   /// Ends all guests with the loop's thread: no observer is called.

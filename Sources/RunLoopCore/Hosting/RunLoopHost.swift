@@ -73,7 +73,7 @@ extension RunLoop {
   ///   - isAutomatic: Whether the host is to give way to a guest that somebody makes.
   ///   - makeHost: Makes the host, with the gate that it is to watch by the edge.
   package func setHost(isAutomatic: Bool = false, _ makeHost: (Gate) -> any RunLoopHost) throws(RunLoopError) {
-    requireOwnThread()
+    try checkOwnThread()
     if let link = hostLink {
       if !isAutomatic { hostLink = HostLink(host: link.host, gate: link.gate, isAutomatic: false) }
       return
@@ -104,7 +104,8 @@ extension RunLoop {
     // A wait that goes on in the host returns.
     link.gate.open()
     if let failure {
-      Complaint.mainQueue.report("the main dispatch queue is not served in a mode: \(failure)")
+      Diagnostic.mainQueue.report(
+        "the main dispatch queue is not served in a mode of the main run loop: \(failure); its next run tries again")
     }
   }
 

@@ -139,8 +139,8 @@ extension RunLoop.Observer: RunLoopItem {
 
   func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool {
     guard let home = self.loop, home !== loop else { return true }
-    guard modes.isEmpty else { return false }
     former = home
+    guard modes.isEmpty else { return false }
     // A loop of the process that this one was forked from is left as it is: its lock may be held.
     if !home.table.isOfParent { home.table.withLock { _ = $0.removeCommon(self) } }
     isCommon = false

@@ -172,7 +172,8 @@ extension Timer {
 
   /// The interval that an interval of Foundation's spelling means.
   private static func usableSeconds(_ seconds: Double) -> Double {
-    precondition(!seconds.isNaN, "a timer's interval of \(seconds) seconds is not a number")
+    // Not a precondition: that prints nothing where code is optimised.
+    guard !seconds.isNaN else { fatalError("a timer's interval of \(seconds) seconds is not a number") }
     return seconds > 0 ? max(seconds, 1e-6) : 0.0001
   }
 }

@@ -40,12 +40,14 @@ extension RunLoop {
   /// Why a loop that has ended rejects what is given to it.
   package var endedError: RunLoopError { isLeftMain ? .mainThreadHasLeft : .loopHasEnded }
 
-  /// The same, for the spellings that have no error: reported once.
-  func reportEnded() {
+  /// The same, as a report, for the spellings that have no error.
+  func reportEnded(_ what: @autoclosure () -> String) {
     if isLeftMain {
-      Complaint.mainThreadHasLeft.report("\(RunLoopError.mainThreadHasLeft)")
+      Diagnostic.mainThreadHasLeft.report("the main run loop rejected \(what()): \(RunLoopError.mainThreadHasLeft)")
     } else {
-      Complaint.endedLoop.report("work for a run loop whose thread has ended: refused")
+      Diagnostic.endedLoop.report(
+        "the run loop of \(threadDescription) rejected \(what()), which could never run: hand work to a thread that lives, such "
+          + "as a ResidentThread, and stop posting when it ends")
     }
   }
 }

@@ -121,7 +121,7 @@ extension RunLoop {
   /// The corresponding Core Foundation function is `CFRunLoopAddSource`.
   public func add(_ source: DescriptorSource, forMode mode: Mode) throws(RunLoopError) {
     guard let refusal = attempt(source, mode) else { return tellOfItem(mode) }
-    _ = refuse(refusal)
+    _ = refuse(refusal, itemName(source))
     switch refusal {
     case .system(let error): throw .cannotWatch(descriptor: source.descriptor, error)
     case .endedLoop: throw endedError

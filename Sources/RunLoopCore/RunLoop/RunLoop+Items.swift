@@ -9,7 +9,7 @@ extension RunLoop {
   /// False if it was refused: the item is invalid or bound to another loop, or this loop has ended.
   @discardableResult
   func join(_ item: some RunLoopItem, _ name: Mode) -> Bool {
-    attempt(item, name).map(refuse) ?? true
+    attempt(item, name).map { refuse($0, itemName(item)) } ?? true
   }
 
   /// Puts an item into a mode, or says why not.
@@ -30,13 +30,13 @@ extension RunLoop {
       if !item.isOpen {
         .invalidItem
       } else if !item.mayJoin(self, leaving: &former) {
-        .boundItem
+        .boundItem(nil)
       } else {
         insert(item, name, &entered)
       }
     item.unlockItem()
-    withExtendedLifetime(former) {}
-    guard refusal == nil else { return refusal }
+    defer { withExtendedLifetime(former) {} }
+    guard refusal == nil else { return refusal.map { if case .boundItem = $0 { .boundItem(former) } else { $0 } } }
     source?.callForModes(entered, of: self)
     return nil
   }
@@ -162,20 +162,27 @@ extension RunLoop {
   /// Why an item or a block was not taken.
   enum Refusal {
     case invalidItem
-    case boundItem
+    /// The item is in a mode of that loop.
+    case boundItem(RunLoop?)
     case endedLoop
     case noMode
     case system(SystemError)
   }
 
-  /// Counts a refusal and, where it may be a mistake, says so once.
-  func refuse(_ refusal: Refusal) -> Bool {
+  /// Counts a refusal and, where it may be a mistake, reports it.
+  func refuse(_ refusal: Refusal, _ what: @autoclosure () -> String = "a block") -> Bool {
     counters.refusals.wrappingAdd(1, ordering: .relaxed)
     switch refusal {
     case .invalidItem: break
-    case .boundItem: Complaint.boundItem.report("an item that is bound to another run loop was added: refused")
-    case .endedLoop: reportEnded()
-    case .noMode: Complaint.noMode.report("a block for no mode: refused")
+    case .boundItem(let home):
+      Diagnostic.boundItem.report(
+        "\(what()) is in the run loop of \(home?.threadDescription ?? "another thread") and was not added to that of "
+          + "\(threadDescription): remove it from its loop first, or make one for each loop")
+    case .endedLoop: reportEnded(what())
+    case .noMode:
+      Diagnostic.noMode.report(
+        "the run loop of \(threadDescription) rejected \(what()) because its list of modes is empty: name at least one mode, "
+          + "such as .default")
     case .system: break
     }
     return false

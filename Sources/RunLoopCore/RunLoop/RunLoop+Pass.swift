@@ -79,9 +79,10 @@ extension RunLoop {
     let isSpinning = !wasRunnable && isRunnable(mode)
     innermost.sleeplessPasses = isSpinning ? innermost.sleeplessPasses + 1 : 0
     if innermost.sleeplessPasses == Run.mostSleeplessPasses {
-      Complaint.sleepless.report(
-        "an observer of the run loop of thread \(threadName(threadID)) has posted work before each of "
-          + "\(Run.mostSleeplessPasses) waits in the mode \(mode.name): the loop never sleeps")
+      Diagnostic.sleepless.report(
+        "an observer of the run loop of \(threadDescription) has posted work before each of "
+          + "\(Run.mostSleeplessPasses) waits in the mode \(mode.name): the loop never sleeps; post that work later, or from a timer"
+      )
     }
   }
 

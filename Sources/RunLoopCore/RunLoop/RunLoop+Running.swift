@@ -105,7 +105,9 @@ extension RunLoop {
 
   private func runnableMode(_ name: Mode) -> ModeState? {
     guard name != .common || sabotage.contains(.commonModeRuns) else {
-      Complaint.commonRun.report("a run in the common pseudo-mode \(name), which is no mode: finished")
+      Diagnostic.commonRun.report(
+        "a run of the run loop of \(threadDescription) in \(name) finished at once, because \(name) stands for the common "
+          + "modes and is not a mode itself: run it in one of them, such as .default")
       return nil
     }
     let name = name == .common ? .default : name
@@ -127,7 +129,9 @@ extension RunLoop {
       return mode
     }
     if let failure {
-      Complaint.mainQueue.report("the main dispatch queue is not served in the mode \(name): \(failure)")
+      Diagnostic.mainQueue.report(
+        "the main dispatch queue is not served in the mode \(name) of the main run loop: \(failure); its next run tries again"
+      )
     }
     return mode
   }
@@ -137,12 +141,15 @@ extension RunLoop {
     RunLoop.currentIfMade === self || (self === RunLoop.main && RunLoop.isMainThread && RunLoop.current === self)
   }
 
-  /// Whether the calling thread may run the loop; if not, this is reported once.
+  /// Whether the calling thread may run the loop; if not, this is counted and reported.
   ///
   /// For the spellings that have no error and no precondition.
   package func mayRun(_ spelling: String) -> Bool {
     if isCallersToRun { return true }
-    Complaint.foreignRun.report("\(spelling) on a thread that is not the run loop's: ignored")
+    countRefusal()
+    Diagnostic.foreignRun.report(
+      "\(spelling) of the run loop of \(threadDescription) was called by \(RunLoop.callingThreadDescription) and did nothing: "
+        + "a run loop is run by its own thread; hand it work with perform")
     return false
   }
 
@@ -152,8 +159,12 @@ extension RunLoop {
   /// Ends the process unless the calling thread may run the loop.
   package func requireOwnThread() {
     guard !isCallersToRun else { return }
-    fatalError(
-      "the run loop of thread \(threadName(threadID)) cannot be run by thread "
-        + threadName(RunLoop.callingThreadID))
+    fatalError("the run loop of \(threadDescription) cannot be run by \(RunLoop.callingThreadDescription)")
+  }
+
+  /// Throws unless the calling thread may run the loop: for the spellings that can throw.
+  package func checkOwnThread() throws(RunLoopError) {
+    guard !isCallersToRun else { return }
+    throw .wrongThread(loop: threadDescription, caller: RunLoop.callingThreadDescription)
   }
 }

@@ -22,6 +22,8 @@ public enum RunLoopError: Error, Hashable, Sendable {
   case isGuest
   /// The loop's time is not the system's.
   case hasVirtualTime
+  /// The call must come from the loop's own thread, and came from another one.
+  case wrongThread(loop: String, caller: String)
 }
 
 extension RunLoopError: CustomStringConvertible {
@@ -41,6 +43,7 @@ extension RunLoopError: CustomStringConvertible {
     case .hasHost: "the run loop waits in another loop already"
     case .isGuest: "the run loop is a guest of another loop"
     case .hasVirtualTime: "the run loop's time is not the system's"
+    case .wrongThread(let loop, let caller): "the run loop of \(loop) was called by \(caller)"
     }
   }
 }

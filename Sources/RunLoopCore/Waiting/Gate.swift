@@ -86,7 +86,9 @@ package final class Gate: SleepGate, @unchecked Sendable {
       if watched !== descriptor { try watchInstead(descriptor) }
       if deadline != self.deadline { try setClock(deadline) }
     } catch {
-      Complaint.gate.report("the descriptors or timers of a hosted run loop are asked for again and again: \(error)")
+      Diagnostic.gate.report(
+        "a hosted run loop cannot be waited for and is served repeatedly instead, which loses nothing and costs processor time: "
+          + "\(error)")
       open()
     }
   }

@@ -60,7 +60,9 @@ final class NotificationHub: DeferredWork, @unchecked Sendable {
   /// Any thread.
   func refuseForeignThread(_ request: String) {
     loop.countRefusal()
-    Complaint.foreignQueue.report("\(request) on a thread that is not the notification queue's: ignored")
+    Diagnostic.foreignQueue.report(
+      "\(request) of the notification queue of \(loop.threadDescription) was called by \(RunLoop.callingThreadDescription) and "
+        + "did nothing: a notification queue is used by its own thread")
   }
 }
 

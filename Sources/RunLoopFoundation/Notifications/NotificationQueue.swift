@@ -20,7 +20,7 @@ public import class RunLoopCore.RunLoop
 ///
 /// **Threads.** Every thread has a ``default`` queue and may have more. A queue belongs to the thread that first uses it,
 /// until that thread ends. Any thread may hold it, but what another thread asks of it is refused: nothing is queued, posted
-/// or removed, ``RunLoop/Statistics/refusals`` counts it, and the first time in a process is reported on the standard error.
+/// or removed, ``RunLoop/Statistics/refusals`` counts it, and it is reported on the standard error.
 /// (A notification is not Sendable, so it could not be handed over either.)
 ///
 /// **The end.** What is still queued when the thread ends, or when the queue itself is released, is released without being
@@ -98,7 +98,9 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
     } else if case .own(let hub) = claim {
       hub.enqueue(notification, from: outlet, style: postingStyle, modes: modes)
     } else {
-      Complaint.endedLoop.report("a notification was queued on a thread whose run loop has ended: refused")
+      Diagnostic.endedLoop.report(
+        "the notification \(notification.name.rawValue) was not queued, because the run loop of "
+          + "\(RunLoop.callingThreadDescription) has ended: post it to the center instead")
     }
   }
 

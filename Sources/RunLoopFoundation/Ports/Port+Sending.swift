@@ -15,7 +15,7 @@ extension Port {
   ///   - receivePort: Where the sender takes an answer.
   ///   - headerSpaceReserved: Without meaning: a message within the process needs no header.
   /// - Returns: False if the message was not sent: the port is invalid, the queue stayed full, or there is a part of another
-  ///   kind, which is reported once.
+  ///   kind, which is reported.
   ///
   /// Any thread. What is data in the array is copied, as Foundation does whenever it makes `Data` of `NSData` on Linux;
   /// ``PortMessage`` and the port's own spelling send without a copy. The corresponding Foundation method is

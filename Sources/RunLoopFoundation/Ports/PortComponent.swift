@@ -53,14 +53,14 @@ extension Port.Message.Component {
 }
 
 extension Port.Message {
-  /// The parts of a message; nil if one is of a kind that cannot be sent, which is reported once.
+  /// The parts of a message; nil if one is of a kind that cannot be sent, which is reported.
   static func parts<Objects: Sequence>(
     _ objects: Objects, _ part: (Objects.Element) -> Component?
   ) -> [Component]? {
     var parts: [Component] = []
     for object in objects {
       guard let part = part(object) else {
-        Complaint.portComponent.report(
+        Diagnostic.portComponent.report(
           "a message with a part of type \(type(of: object as Any)) was not sent: parts are data and ports")
         return nil
       }

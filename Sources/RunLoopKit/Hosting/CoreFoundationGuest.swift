@@ -31,10 +31,10 @@ extension RunLoopCore.RunLoop {
   /// - Returns: What the body returns.
   /// - Throws: What the body throws; before it is called, a `RunLoopError`: `hasHost` if this loop serves Core Foundation's,
   ///   which it can leave by ``stopServingCoreFoundation()``, `cannotBeHosted(_:)` if the system has no descriptor left,
-  ///   `notAMode(_:)` for the common pseudo-mode, `loopHasEnded`.
-  /// - Precondition: The calling thread is the loop's.
+  ///   `notAMode(_:)` for the common pseudo-mode, `loopHasEnded`, and `wrongThread(loop:caller:)` if the calling thread is not
+  ///   the loop's.
   public func servedByCoreFoundation<Value>(mode: Mode = .default, _ body: () throws -> Value) throws -> Value {
-    requireOwnThread()
+    try checkOwnThread()
     if let service = mainService as? MainThreadService, service.isOn, !hasExplicitGuest {
       guard mode != .common else { throw RunLoopError.notAMode(mode) }
       guard !takesNoItems else { throw RunLoopError.loopHasEnded }

@@ -53,7 +53,7 @@ func loopWillFirstSleep(_ pointer: UnsafeMutableRawPointer) {
   guard loop.mainService == nil, let made = rlk_current_loop_if_made(), let mode = loop.currentMode else { return }
   let runLoop = Unmanaged<CFRunLoop>.fromOpaque(made).takeUnretainedValue()
   guard !_CFRunLoopFinished(runLoop, mode.coreFoundationMode) else { return }
-  Complaint.unservedItems.report(
-    "Foundation's run loop of a thread has items in the mode \(mode), which are not served while ours runs: "
-      + "say RunLoop.current.serveCoreFoundation() there")
+  Diagnostic.unservedItems.report(
+    "Foundation's run loop of \(loop.threadDescription) has items in the mode \(mode), which are not served while "
+      + "RunLoopKit's runs: call RunLoop.current.serveCoreFoundation() on that thread")
 }

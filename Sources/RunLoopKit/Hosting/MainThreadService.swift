@@ -45,7 +45,8 @@ extension MainThreadService {
     do {
       try loop.setHost(isAutomatic: true) { CoreFoundationHost($0, service: self) }
     } catch {
-      Complaint.coreFoundation.report("Core Foundation's main loop and this one do not serve each other: \(error)")
+      Diagnostic.coreFoundation.report(
+        "Core Foundation's main run loop and RunLoop.main do not serve each other: \(error)")
     }
   }
 

@@ -27,8 +27,8 @@ extension RunLoopCore.RunLoop {
   ///
   /// Again: nothing. The hosting ends with the thread, or with ``stopServingCoreFoundation()``.
   ///
-  /// - Throws: `RunLoopError.cannotBeHosted(_:)` if the system has no descriptor left, `isGuest`, `loopHasEnded`.
-  /// - Precondition: The calling thread is the loop's.
+  /// - Throws: `RunLoopError.cannotBeHosted(_:)` if the system has no descriptor left, `isGuest`, `loopHasEnded`, and
+  ///   `wrongThread(loop:caller:)` if the calling thread is not the loop's.
   public func serveCoreFoundation() throws(RunLoopError) {
     let service = mainService as? MainThreadService
     try setHost { CoreFoundationHost($0, service: service) }

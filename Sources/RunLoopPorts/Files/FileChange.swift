@@ -112,7 +112,7 @@ extension FileChangeError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .cannotWatch(let path, let error): "\(path) cannot be watched: \(error)"
-    case .notAPath(let path): "\(path.bytes.count) bytes with a zero byte among them are no path"
+    case .notAPath(let path): "a path of \(path.bytes.count) bytes contains a zero byte"
     case .noQueue(let error): "file changes cannot be watched: \(error)"
     }
   }

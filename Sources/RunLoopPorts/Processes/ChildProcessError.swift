@@ -20,7 +20,8 @@ extension ChildProcessError: CustomStringConvertible {
     switch self {
     case .noSuchProcess(let process): "there is no process \(process)"
     case .notAChild(let process): "process \(process) is not a child of this process"
-    case .reapedElsewhere(let process): "child process \(process) has been reaped by somebody else"
+    case .reapedElsewhere(let process):
+      "the status of child process \(process) was collected by other code in this process"
     case .system(let process, let error): "child process \(process) cannot be waited for: \(error)"
     }
   }

@@ -223,7 +223,7 @@ extension HostError: CustomStringConvertible {
   /// The text for a person.
   public var description: String {
     switch self {
-    case .unknown(let host): "there is no host \"\(host)\""
+    case .unknown(let host): "the host \"\(host)\" is not known"
     case .timedOut(let host, let time): "\"\(host)\" was not found within \(time)"
     case .temporary(let host): "\"\(host)\" cannot be looked up now"
     case .failed(let host, let reason): "\"\(host)\" cannot be looked up: \(reason)"

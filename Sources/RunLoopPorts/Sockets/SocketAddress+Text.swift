@@ -57,12 +57,12 @@ extension SocketAddressError: CustomStringConvertible {
   /// The text for a person.
   public var description: String {
     switch self {
-    case .notNumeric(let host): "\"\(host)\" is no number of a host"
+    case .notNumeric(let host): "\"\(host)\" is not a numeric address"
     case .unknownInterface(let name): "there is no network interface \"\(name)\""
     case .noPort(let text): "\"\(text)\" has no port"
-    case .notAPort(let text): "\"\(text)\" is no port"
-    case .noBrackets(let text): "\"\(text)\" lacks the brackets around the host"
-    case .notAPath(let text): "\"\(text)\" is no path for a socket"
+    case .notAPort(let text): "\"\(text)\" is not a port number"
+    case .noBrackets(let text): "\"\(text)\" lacks brackets around the host"
+    case .notAPath(let text): "\"\(text)\" is not a path for a socket"
     case .tooLong(let text, let limit): "\"\(text)\" has more than \(limit) bytes"
     }
   }

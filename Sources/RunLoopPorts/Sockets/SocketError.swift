@@ -25,8 +25,8 @@ extension SocketError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .system(let error): "\(error)"
-    case .timedOut(let time): "nothing has come for \(time)"
-    case .bufferFull(let limit): "\(limit) bytes or more wait to be sent"
+    case .timedOut(let time): "nothing arrived within \(time)"
+    case .bufferFull(let limit): "the send buffer is full: \(limit) bytes or more wait to be sent"
     case .closedForWriting: "the socket has been shut down for writing"
     case .invalid: "the socket has been closed"
     case .busy: "another task is waiting for the socket"

@@ -14,7 +14,7 @@ public enum ThreadError: Error, Hashable, Sendable {
   case finished(thread: String)
   /// The main thread has left, as it does in a program with an `async` main, so nothing can run on it any more.
   case mainThreadHasLeft
-  /// The thread takes no more work: it has been told to stop.
+  /// The thread accepts no more work, because it is stopping.
   case stopping(thread: String)
   /// The system could not make the thread. `number` is the error that it gave, such as `EAGAIN`.
   case cannotStart(thread: String, number: Int32)
@@ -24,11 +24,11 @@ public enum ThreadError: Error, Hashable, Sendable {
   case cancelled
   /// The thread ended, or its run loop did, before the work ran, or while it ran.
   case dropped(thread: String)
-  /// The time to wait was over. The work is cancelled if it had not begun, and goes on if it had.
+  /// The wait timed out. The work is cancelled if it had not begun, and continues if it had.
   case timedOut
   /// A thread cannot wait for its own end.
   case joinsItself(thread: String)
-  /// The wait would close a circle of threads that wait for each other, in this order.
+  /// The wait would close a cycle of threads that wait for each other, in this order.
   case wouldDeadlock(cycle: [String])
 }
 
@@ -37,18 +37,19 @@ extension ThreadError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .notStarted(let thread): "\(thread) has not been started"
-    case .alreadyStarted(let thread): "\(thread) has been started before"
+    case .alreadyStarted(let thread): "\(thread) has already been started"
     case .cancelledBeforeStart(let thread): "\(thread) was cancelled before it was started"
     case .finished(let thread): "\(thread) has finished"
     case .mainThreadHasLeft: "\(RunLoopError.mainThreadHasLeft)"
-    case .stopping(let thread): "\(thread) takes no more work: it has been told to stop"
-    case .cannotStart(let thread, let number): "\(thread) could not be made: \(errorText(number))"
-    case .noModes: "there is no mode in which the work could run"
+    case .stopping(let thread): "\(thread) accepts no more work, because it is stopping"
+    case .cannotStart(let thread, let number): "\(thread) could not be started: \(errorText(number))"
+    case .noModes: "the list of modes is empty, so the work could never run"
     case .cancelled: "the work was cancelled before it ran"
     case .dropped(let thread): "\(thread) ended before the work had run"
-    case .timedOut: "the time to wait was over"
+    case .timedOut: "the wait timed out"
     case .joinsItself(let thread): "\(thread) cannot wait for its own end"
-    case .wouldDeadlock(let cycle): "waiting would never end: " + cycle.joined(separator: " waits for ")
+    case .wouldDeadlock(let cycle):
+      "waiting would never end, because the threads wait for each other: " + cycle.joined(separator: " waits for ")
     }
   }
 }

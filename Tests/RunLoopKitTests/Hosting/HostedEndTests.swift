@@ -118,16 +118,20 @@ struct HostedEndTests {
   }
 
   // R18, M15, M33
-  @Test("another thread cannot make a loop serve it")
-  func otherThread() async throws {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      onNewThread {
-        let loop = RunLoop.current
-        onNewThread { try? loop.serveCoreFoundation() }
+  @Test("another thread cannot make a loop serve it, or be served by it: an error with both threads")
+  func otherThread() {
+    let errors = onNewThread {
+      let loop = RunLoop.current
+      let own = loop.threadDescription
+      return onNewThread {
+        let expected = RunLoopError.wrongThread(loop: own, caller: RunLoop.callingThreadDescription)
+        let serving = failure { () throws(RunLoopError) in try loop.serveCoreFoundation() }
+        var served: RunLoopError?
+        do { try loop.servedByCoreFoundation {} } catch { served = error as? RunLoopError }
+        return [serving == expected, served == expected]
       }
     }
-    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
-    #expect(text.contains("cannot be run by thread"), "\(text)")
+    #expect(errors == [true, true])
   }
 
   // R115, R117, M33

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import Synchronization
+
+/// The mistakes that are reported on the standard error, because they were made in a spelling that cannot throw an error.
+///
+/// A report names the item, the loop and the thread, and says what to do. Each kind is counted. The first eight of a kind are
+/// written, and after them those whose number is a power of two: a mistake that is made in each pass neither floods the
+/// standard error nor disappears from it.
+package enum Diagnostic {
+  package static let foreignRun = Kind()
+  package static let commonRun = Kind()
+  package static let boundItem = Kind()
+  package static let endedLoop = Kind()
+  package static let mainThreadHasLeft = Kind()
+  package static let noMode = Kind()
+  package static let mainQueue = Kind()
+  package static let foreignQueue = Kind()
+  package static let gate = Kind()
+  package static let portComponent = Kind()
+  package static let coreFoundation = Kind()
+  package static let sleepless = Kind()
+  package static let unservedItems = Kind()
+
+  /// The reports of all kinds together, with those that were counted and not written.
+  static let total = Atomic<Int>(0)
+
+  /// How many reports of a kind are all written.
+  package static let writtenInFull = 8
+
+  package final class Kind: Sendable {
+    private let counter = Atomic<Int>(0)
+
+    /// Counts a mistake, and writes a line if its number is one of those that are written.
+    ///
+    /// Can be called from any thread. The message is made only if it is written.
+    package func report(_ message: @autoclosure () -> String) {
+      Diagnostic.total.wrappingAdd(1, ordering: .relaxed)
+      let number = counter.wrappingAdd(1, ordering: .relaxed).newValue
+      guard number <= Diagnostic.writtenInFull || number & (number - 1) == 0 else { return }
+      var line = "RunLoopKit: \(message())"
+      if number > Diagnostic.writtenInFull { line += " (\(number) reports of this kind so far)" }
+      line += "\n"
+      line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    }
+  }
+}
+
+extension RunLoop {
+  /// How many mistakes have been reported in this process, on the standard error, because the spelling that made them cannot
+  /// throw an error.
+  ///
+  /// It counts also those that were not written: of each kind the first eight are, and after them those whose number is a power
+  /// of two. A test can compare it before and after. Can be read from any thread.
+  public static var diagnosticCount: Int { Diagnostic.total.load(ordering: .relaxed) }
+
+  /// The loop's thread, for messages.
+  package var threadDescription: String {
+    let id = threadID
+    if id == 0 { return "a thread that has not been started" }
+    // The number of a thread that has ended may be another's now; the first thread's never is.
+    guard takesNoItems else { return "thread \(threadName(id))" }
+    return "thread \(isLeftMain ? threadName(id) : "\(id)"), which has ended"
+  }
+
+  /// The calling thread, for messages.
+  package static var callingThreadDescription: String { "thread \(threadName(callingThreadID))" }
+}
+
+/// A thread's id and name, for messages.
+func threadName(_ id: Int32) -> String {
+  guard let file = fopen("/proc/self/task/\(id)/comm", "re") else { return "\(id)" }
+  defer { _ = fclose(file) }
+  var name: [CChar] = Array(repeating: 0, count: 64)
+  guard fgets(&name, 64, file) != nil else { return "\(id)" }
+  let bytes = name.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }
+  return "\(id) \"\(String(decoding: bytes, as: UTF8.self))\""
+}
+
+/// An item's type and address, for messages.
+func itemName(_ item: some RunLoopItem) -> String { "\(type(of: item)) \(addressDescription(item))" }

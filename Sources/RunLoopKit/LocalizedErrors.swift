@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import FoundationEssentials
+public import RunLoopCore
+public import RunLoopPorts
+public import RunLoopThreads
+
+// `localizedDescription` is the text of the error. Without these conformances Foundation prints "The operation could not be
+// completed" and a number, which is the number of the case.
+
+extension SystemError: LocalizedError {
+  /// The call that failed, and why.
+  public var errorDescription: String? { description }
+}
+
+extension RunLoopError: LocalizedError {
+  /// Why the run loop did not do what it was asked to.
+  public var errorDescription: String? { description }
+}
+
+extension PortError: LocalizedError {
+  /// Why the port did not take the message.
+  public var errorDescription: String? { description }
+}
+
+extension ThreadError: LocalizedError {
+  /// Why the thread did not do what it was asked to.
+  public var errorDescription: String? { description }
+}
+
+extension MessagePortError: LocalizedError {
+  /// Why the message port could not be made, or the message not be sent.
+  public var errorDescription: String? { description }
+}
+
+extension SocketError: LocalizedError {
+  /// Why the socket failed.
+  public var errorDescription: String? { description }
+}
+
+extension SocketAddressError: LocalizedError {
+  /// Why the text is not an address.
+  public var errorDescription: String? { description }
+}
+
+extension HostError: LocalizedError {
+  /// Why the host's addresses were not found.
+  public var errorDescription: String? { description }
+}
+
+extension SignalError: LocalizedError {
+  /// Why the signal cannot be handled.
+  public var errorDescription: String? { description }
+}
+
+extension ChildProcessError: LocalizedError {
+  /// Why the child process cannot be waited for.
+  public var errorDescription: String? { description }
+}
+
+extension FileChangeError: LocalizedError {
+  /// Why the file or directory cannot be watched.
+  public var errorDescription: String? { description }
+}

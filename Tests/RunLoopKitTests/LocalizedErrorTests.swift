@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import RunLoopPorts
+import RunLoopThreads
+import Testing
+
+@Suite("Errors beside Foundation", .timeLimit(.minutes(5)))
+struct LocalizedErrorTests {
+  private static let errors: [any Error] = [
+    RunLoopError.loopHasEnded, RunLoopError.wrongThread(loop: "thread 7", caller: "thread 8"),
+    PortError.queueFull(limit: 3),
+    ThreadError.finished(thread: "loader"), MessagePortError.noSuchPort("clock"), SocketError.bufferFull(limit: 65_536),
+    SocketAddressError.notNumeric(host: "localhost"), HostError.unknown(host: "nowhere"),
+    SignalError.cannotBeHandled(signal: SIGKILL),
+    ChildProcessError.noSuchProcess(4_000_000), FileChangeError.notAPath("a\u{0}b"),
+  ]
+
+  // M21
+  @Test("the localized description of each error is its text", arguments: errors.indices)
+  func text(index: Int) {
+    let error = Self.errors[index]
+    #expect(error.localizedDescription == "\(error)")
+    #expect(!error.localizedDescription.contains("couldn’t be completed"))
+  }
+
+  // M21
+  @Test("a system call's error names the call and the reason")
+  func systemError() throws {
+    let source = RunLoop.DescriptorSource(descriptor: -1, events: .readable) { _, _ in }
+    let error = #expect(throws: RunLoopError.self) { try RunLoop.current.add(source, forMode: .default) }
+    let text = try #require(error).localizedDescription
+    #expect(text == "descriptor -1 cannot be watched: epoll_ctl: Bad file descriptor (9)")
+  }
+
+  // M21
+  @Test("the list has a value of every public error type of the package")
+  func complete() throws {
+    let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources")
+    var declared: Set<String> = []
+    let declaration = try Regex(#"^public (?:enum|struct|final class) (\w+): .*\bError\b"#).anchorsMatchLineEndings()
+    let files = try #require(
+      FileManager.default.enumerator(at: sources.standardizedFileURL, includingPropertiesForKeys: nil))
+    for case let file as URL in files where file.pathExtension == "swift" {
+      for match in try String(contentsOf: file, encoding: .utf8).matches(of: declaration) {
+        declared.insert(String(try #require(match.output[1].substring)))
+      }
+    }
+    let listed = Set(Self.errors.map { String(describing: type(of: $0)) })
+    // Its text is part of the other errors' texts, and it cannot be made outside the package.
+    #expect(declared.subtracting(["SystemError"]) == listed)
+  }
+}
