@@ -35,7 +35,7 @@ let loop = RunLoop.current
     let socket = try Socket(connectingTo: address, options: options) { socket, event in
       switch event {
       case .connected: sendInput(socket)
-      case .received(let bytes): printOut(bytes)
+      case .received(let bytes): bytes.withUnsafeBytes(printOut)
       case .writable, .readable, .ended: break
       case .closed(nil): loop.stop()
       case .closed(let error?):

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopCore
-
 extension Lock {
   /// Orders what a thread did before it held this lock and resumed a task before what the task does next.
   ///
   /// The language's runtime does that. The thread sanitizer does not see it where the resuming thread is none of the runtime's,
   /// and would report a race.
   @inline(__always)
-  borrowing func noteResumption() {
+  package borrowing func noteResumption() {
     lock()
     unlock()
   }

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopCore
-
 /// The events of a source as an asynchronous sequence.
 ///
-/// The buffer has a bound; what happens to events that find it full is said where the sequence is made. The sequence ends when
-/// its source has become invalid or its loop has ended, after the events that are in the buffer. When the sequence and its iterators
-/// are gone, the source is invalidated. One task at a time may wait; a second waits for nothing and gets nil.
+/// The buffer has a bound; the function that makes the sequence says what happens to events that find it full. The sequence ends
+/// when its source becomes invalid or its loop ends, after the events that are in the buffer. When the sequence and its
+/// iterators are released, the source is invalidated. One task at a time can wait: `next()` returns nil at once in a second one.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
   /// It ends, and does not fail.
   public typealias Failure = Never
 
   private let consumer: EventConsumer<Element>
 
-  init(_ buffer: EventBuffer<Element>, release: @escaping @Sendable () -> Void) {
+  package init(_ buffer: EventBuffer<Element>, release: @escaping @Sendable () -> Void) {
     consumer = EventConsumer(buffer, release)
   }
 
   /// Makes an iterator; all iterators of a sequence share its events.
   public func makeAsyncIterator() -> Iterator { Iterator(consumer: consumer) }
 
-  /// Gives the events one by one.
+  /// Returns the events one by one.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate let consumer: EventConsumer<Element>
 
@@ -46,20 +44,20 @@ private final class EventConsumer<Element: Sendable>: Sendable {
 }
 
 /// Held by a source's handler alone: when it is released, nothing more can come.
-final class EventProducer<Element: Sendable>: Sendable {
+package final class EventProducer<Element: Sendable>: Sendable {
   private let buffer: EventBuffer<Element>
 
-  init(_ buffer: EventBuffer<Element>) {
+  package init(_ buffer: EventBuffer<Element>) {
     self.buffer = buffer
   }
 
-  func send(_ element: Element) { buffer.append(element) }
+  package func send(_ element: Element) { buffer.append(element) }
 
   deinit { buffer.finish() }
 }
 
 /// A bounded queue between a loop and a task.
-final class EventBuffer<Element: Sendable>: @unchecked Sendable {
+package final class EventBuffer<Element: Sendable>: @unchecked Sendable {
   // Sendable: the lock guards the state; a continuation is resumed by whoever takes it out.
 
   private let lock = Lock()
@@ -72,12 +70,12 @@ final class EventBuffer<Element: Sendable>: @unchecked Sendable {
   private var waiterNumber = 0
 
   /// Makes a queue of at least one place; `merge` puts an element that finds it full into the last.
-  init(capacity: Int, merge: @escaping @Sendable (inout Element, Element) -> Void) {
+  package init(capacity: Int, merge: @escaping @Sendable (inout Element, Element) -> Void) {
     self.capacity = max(1, capacity)
     self.merge = merge
   }
 
-  func append(_ element: Element) {
+  package func append(_ element: Element) {
     let taken = lock.withLock { () -> CheckedContinuation<Element?, Never>? in
       guard !isFinished else { return nil }
       if let waiter {
@@ -94,7 +92,7 @@ final class EventBuffer<Element: Sendable>: @unchecked Sendable {
     taken?.resume(returning: element)
   }
 
-  func finish() {
+  package func finish() {
     let taken = lock.withLock {
       isFinished = true
       let taken = waiter
@@ -104,7 +102,7 @@ final class EventBuffer<Element: Sendable>: @unchecked Sendable {
     taken?.resume(returning: nil)
   }
 
-  func next() async -> Element? {
+  package func next() async -> Element? {
     let number = lock.withLock {
       waiterNumber += 1
       return waiterNumber
