@@ -34,10 +34,6 @@ let package = Package(
       swiftSettings: swiftSettings),
     .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .executableTarget(name: "RunLoopTool", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
-    .target(name: "CVirtualCalls", cSettings: [.define("_GNU_SOURCE")]),
-    .target(
-      name: "RunLoopConformance", dependencies: ["CVirtualCalls", "RunLoopCore"], swiftSettings: swiftSettings),
-    .executableTarget(name: "conformance", dependencies: ["RunLoopConformance"], swiftSettings: swiftSettings),
     // What follows is in no product: who depends on this package neither builds it nor meets its names.
     //
     // What the test targets have in common.
@@ -72,10 +68,6 @@ let package = Package(
     .testTarget(name: "PlainTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
-      swiftSettings: swiftSettings),
-    .testTarget(
-      name: "RunLoopConformanceTests",
-      dependencies: ["CVirtualCalls", "RunLoopConformance", "RunLoopCore", "TestSupport"],
       swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]
