@@ -15,7 +15,7 @@ let package = Package(
     .library(name: "RunLoopCore", targets: ["RunLoopCore"]),
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
     .library(name: "RunLoopPorts", targets: ["RunLoopPorts"]),
-    // Its target has another name: a target's name has to be unique among all packages of a client, a product's has not.
+    // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
   ],
   targets: [
