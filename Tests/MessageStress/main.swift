@@ -2,7 +2,7 @@
 
 // Two processes exchange messages while either is killed at random; every message must be delivered once or reported.
 //
-//     message-stress [messages] [milliseconds between kills] [seed] [most kills]
+//     swift run -c release message-stress [messages] [milliseconds between kills] [seed] [most kills]
 //
 // What happens to each message stands in two bytes of a file that all processes have mapped, so that it survives a kill: one
 // is written by the sender, one by the receiver.

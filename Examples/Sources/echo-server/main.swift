@@ -2,8 +2,9 @@
 
 // An echo server: one resident thread, whose loop serves every connection.
 //
-//     echo-server [--port N] [--host H]     port 0, the default, lets the system choose; host 127.0.0.1
+//     swift run --package-path Examples echo-server [--port N] [--host H]
 //
+// The port is 0 if it is not given, which lets the system choose; the host is 127.0.0.1.
 // It prints where it listens, and ends with 0 when it is interrupted or told to terminate.
 
 import Glibc

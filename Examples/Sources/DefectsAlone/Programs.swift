@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Short programs, each of which shows a defect of Foundation on Linux. This file is compiled twice: with Foundation
-// alone, and (through the link in `beside`) with one line more, which imports RunLoopKit.
+// alone, and (through the link in `DefectsBeside`) with one line more, which imports RunLoopKit.
 import Foundation
 
 #if BESIDE

@@ -2,8 +2,10 @@
 
 // Prints what changes below a directory, until it is interrupted.
 //
-//     swift run file-watcher DIRECTORY
-//     swift run file-watcher --demo       makes changes itself, checks what it is told, and exits with 0 or 1
+//     swift run --package-path Examples file-watcher DIRECTORY
+//     swift run --package-path Examples file-watcher --demo
+//
+// The demo makes changes itself, checks what it is told, and exits with 0 or 1.
 
 import Glibc
 import RunLoopCore

@@ -4,8 +4,8 @@ import CVirtualCalls
 import CoreFoundation
 import Dispatch
 import Glibc
+import Synchronization
 import Testing
-import TestSupport
 
 @testable import RunLoopConformance
 
@@ -14,13 +14,14 @@ struct VirtualClockTests {
   /// Runs `body` on a thread that has joined a clock.
   private func onClock<Result: Sendable>(_ body: @escaping @Sendable (VirtualClock) -> Result) -> Result? {
     let clock = VirtualClock()
-    let box = Box<Result?>(nil)
+    let result = Mutex<Result?>(nil)
     let thread = ProgramThread {
       clock.join()
-      box.value = body(clock)
+      let answer = body(clock)
+      result.withLock { $0 = answer }
     }
     #expect(thread.end())
-    return withExtendedLifetime(clock) { box.value }
+    return withExtendedLifetime(clock) { result.withLock { $0 } }
   }
 
   private static func read(_ clock: clockid_t) -> Double {

@@ -8,7 +8,7 @@ import Testing
 @Suite("Every rule, on both loops", .timeLimit(.minutes(5)))
 struct RuleTests {
   private static let rules = RuleChapter.all.flatMap(\.rules)
-  private static let project = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+  private static let project = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")
 
   @Test(
     "its programs give the logs that are written down, on both loops and the model of both",

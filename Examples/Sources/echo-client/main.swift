@@ -2,7 +2,7 @@
 
 // Sends its standard input to a server, and prints what comes back.
 //
-//     echo-client HOST PORT
+//     swift run --package-path Examples echo-client HOST PORT
 //
 // The host may be a name. It ends when the server has ended, which an echo server does after the end of the input.
 

@@ -2,8 +2,10 @@
 
 // Keeps programs running, one for each argument, which the shell reads.
 //
-//     swift run supervisor 'python3 -m http.server' 'sleep 5'
-//     swift run supervisor --demo         a short scenario, which checks itself and exits with 0 or 1
+//     swift run --package-path Examples supervisor 'python3 -m http.server' 'sleep 5'
+//     swift run --package-path Examples supervisor --demo
+//
+// The demo is a short scenario, which checks itself and exits with 0 or 1.
 
 import Glibc
 import RunLoopCore
