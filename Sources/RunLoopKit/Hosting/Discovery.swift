@@ -49,6 +49,8 @@ enum Discovery {
 /// Says so if Foundation's loop of a thread has something that nobody serves while ours sleeps.
 @_cdecl("rlk_loop_will_first_sleep")
 func loopWillFirstSleep(_ pointer: UnsafeMutableRawPointer) {
+  // In a forked child Foundation's loop is the parent's, and what is in it too.
+  guard !ForkGeneration.isForkedChild else { return }
   let loop = Unmanaged<RunLoopCore.RunLoop>.fromOpaque(pointer).takeUnretainedValue()
   guard loop.mainService == nil, let made = rlk_current_loop_if_made(), let mode = loop.currentMode else { return }
   let runLoop = Unmanaged<CFRunLoop>.fromOpaque(made).takeUnretainedValue()

@@ -83,19 +83,17 @@ extension MainThreadService {
   }
 
   /// The served mode of a name, which becomes one.
+  ///
+  /// Its observers stand when this returns.
   @discardableResult
   func serve(_ name: RunLoopCore.RunLoop.Mode, of runLoop: CFRunLoop) -> ServedMode {
-    let (mode, isNew) = lock.withLock { () -> (ServedMode, Bool) in
-      if let mode = modes[name] { return (mode, false) }
-      let mode = ServedMode(name, of: runLoop, for: self)
+    let mode = lock.withLock { () -> ServedMode in
+      let mode = modes[name] ?? ServedMode(name, of: runLoop, for: self)
       modes[name] = mode
-      return (mode, true)
+      return mode
     }
-    if isNew {
-      mode.observe()
-      // A run of the mode that sleeps is to see the observers before what comes next for ours.
-      if !RunLoopCore.RunLoop.isMainThread { CFRunLoopWakeUp(runLoop) }
-    }
+    // A run of the mode that sleeps is to see the observers before what comes next for ours.
+    if mode.observe(), !RunLoopCore.RunLoop.isMainThread { CFRunLoopWakeUp(runLoop) }
     return mode
   }
 
