@@ -103,6 +103,10 @@ let package = Package(
     .executableTarget(
       name: "thread-ends", dependencies: ["RunLoopKit", "RunLoopCore", "RunLoopThreads"], path: "Tests/ThreadEnds",
       swiftSettings: swiftSettings),
+    // Uses the main loop and Core Foundation's in processes of its own, where nobody has made either.
+    .executableTarget(
+      name: "main-loops", dependencies: ["RunLoopKit", "RunLoopCore", "TestSupport"], path: "Tests/MainLoops",
+      swiftSettings: swiftSettings),
     // A program whose first thread leaves.
     .executableTarget(
       name: "async-main", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Tests/AsyncMain",
@@ -118,7 +122,7 @@ let package = Package(
     .testTarget(
       name: "RunLoopKitTests",
       dependencies: [
-        "RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads", "TestSupport", "thread-ends",
+        "RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads", "TestSupport", "main-loops", "thread-ends",
       ],
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.
