@@ -17,6 +17,7 @@ func mainLoopIsMade(_ pointer: UnsafeMutableRawPointer) {
   loop.mainService = service
   Discovery.watch()
   // Foundation's may have been made long before.
+  service.lookForLoop()
   if let runLoop = service.runLoop { service.attach(to: runLoop, loop) }
 }
 
@@ -41,8 +42,9 @@ enum Discovery {
 
   private static func found(_ runLoop: CFRunLoop) {
     let loop = RunLoopCore.RunLoop.main
-    guard let service = loop.mainService as? MainThreadService, service.isOn else { return }
-    service.attach(to: runLoop, loop)
+    guard let service = loop.mainService as? MainThreadService else { return }
+    service.noteMaking()
+    if service.isOn { service.attach(to: runLoop, loop) }
   }
 }
 
