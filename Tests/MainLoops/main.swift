@@ -30,7 +30,6 @@ func say(_ text: String) {
   fflush(nil)
 }
 
-// M33
 func onVirtualMainLoop() {
   let time = VirtualTime()
   let loop = time.makeLoop()
@@ -56,7 +55,6 @@ func onVirtualMainLoop() {
   do { try loop.serveCoreFoundation() } catch { say("\(error)") }
 }
 
-// M17, M33
 func inForkedProcess() {
   let loop = RunLoop.main
   let keeper = loop.keepAlive()
@@ -112,7 +110,6 @@ func inChild(of parents: RunLoop) -> Never {
   _exit(complaints(complaint.read(10_000)).isEmpty ? 0 : 7)
 }
 
-// M33
 func withoutCoreFoundation() {
   let before = DescriptorCensus()
   let loop = RunLoop.main
