@@ -46,6 +46,10 @@ let package = Package(
     .executableTarget(
       name: "message-stress", dependencies: ["RunLoopCore", "RunLoopPorts"], path: "Tests/MessageStress",
       swiftSettings: swiftSettings),
+    // Uses the main loop and Core Foundation's in processes of its own, where nobody has made either.
+    .executableTarget(
+      name: "main-loops", dependencies: ["RunLoopKit", "RunLoopCore", "TestSupport"], path: "Tests/MainLoops",
+      swiftSettings: swiftSettings),
     // A program whose first thread leaves.
     .executableTarget(
       name: "async-main", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Tests/AsyncMain",
@@ -61,7 +65,7 @@ let package = Package(
     .testTarget(
       name: "RunLoopKitTests",
       dependencies: [
-        "RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads", "TestSupport", "thread-ends",
+        "RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads", "TestSupport", "main-loops", "thread-ends",
       ],
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.

@@ -45,6 +45,12 @@ let package = Package(
         "CCounts", .product(name: "RunLoopCore", package: "swift-run-loop"),
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
       ]),
+    // One text, with the umbrella and without it.
+    .executableTarget(
+      name: "main-gates", dependencies: ["CCounts", .product(name: "RunLoopKit", package: "swift-run-loop")],
+      swiftSettings: [.define("UMBRELLA")]),
+    .executableTarget(
+      name: "main-gates-core", dependencies: ["CCounts", .product(name: "RunLoopCore", package: "swift-run-loop")]),
     .executableTarget(name: "costs", dependencies: [.product(name: "RunLoopCore", package: "swift-run-loop")]),
     .target(
       name: "CHostLoopForBenchmarks", dependencies: hasGLib ? ["CGLibForBenchmarks"] : [],

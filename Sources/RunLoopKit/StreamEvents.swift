@@ -9,15 +9,17 @@ struct StreamEvents: Sendable {
     var status: Stream.Status
     /// Whether the stream has bytes or space; which of them is the direction's event.
     var isReady: Bool
-    /// How far an output stream has been written; nil if that cannot be seen.
+    /// What changes when the stream is read or written; nil if that cannot be seen.
     var position: Int?
+    /// Whether there is a delegate to be told.
+    var hasDelegate = true
   }
 
   /// What the direction's delegate is told if the stream is ready.
   let ready: Stream.Event
   private(set) var isOver = false
   private var isOpen = false
-  /// How far the stream had been written when there was space last.
+  /// The position when the stream was told to be ready last.
   private var toldPosition: Int?
 
   init(ready: Stream.Event) { self.ready = ready }
@@ -35,7 +37,8 @@ struct StreamEvents: Sendable {
       isOver = true
       return .errorOccurred
     case .open, .reading, .writing, .atEnd:
-      guard isOpen else {
+      // A delegate that comes late is told from the opening on.
+      guard isOpen || !sight.hasDelegate else {
         isOpen = true
         return .openCompleted
       }
@@ -44,8 +47,8 @@ struct StreamEvents: Sendable {
       isOver = true
       return .endEncountered
     }
-    // Space is told of again only if some of it was used.
-    guard sight.isReady, sight.position == nil || sight.position != toldPosition else { return nil }
+    // It is told again only if the stream was used since.
+    guard sight.isReady, sight.hasDelegate, sight.position == nil || sight.position != toldPosition else { return nil }
     toldPosition = sight.position
     return ready
   }
@@ -54,5 +57,13 @@ struct StreamEvents: Sendable {
   func isDue(_ sight: Sight) -> Bool {
     var events = self
     return events.next(sight) != nil || events.isOver
+  }
+
+  /// Whether the delegate would be told that the stream is ready if it was.
+  func awaitsReadiness(_ sight: Sight) -> Bool {
+    guard sight.status != .atEnd else { return false }
+    var (events, sight) = (self, sight)
+    sight.isReady = true
+    return events.next(sight) == ready
   }
 }

@@ -5,12 +5,10 @@ import RunLoopCore
 
 /// A stream that is scheduled in modes of a loop: a source tells the delegate, an observer looks what there is to tell.
 final class StreamWatch: @unchecked Sendable {
-  // Sendable: the table's lock guards `places` and `held`; the stream and its events belong to the loop's thread.
+  // Sendable: the stream and its events belong to the loop's thread, the places guard themselves, the rest does not change.
 
   private weak var stream: Stream?
-  /// The stream, as long as it is in a mode.
-  private var held: Stream?
-  private var places = 0
+  private let places = StreamPlaces()
   private var events: StreamEvents
   /// How long what was written to memory was when it was looked at, which copies it.
   private var lengthInMemory: Int?
@@ -21,15 +19,13 @@ final class StreamWatch: @unchecked Sendable {
     self.stream = stream
     events = StreamEvents(ready: stream is OutputStream ? .hasSpaceAvailable : .hasBytesAvailable)
     source = RunLoop.Source(
-      schedule: { [weak self] _, _ in self?.enter() }, cancel: { [weak self] _, _ in self?.leave() },
+      schedule: { [weak self] loop, mode in self?.places.enter(loop, mode, self?.stream) },
+      cancel: { [places] loop, mode in places.leave(loop, mode) },
       perform: { [weak self] in self?.tell() })
     observer = RunLoop.Observer(activities: [.beforeSources, .beforeWaiting]) { [weak self] _, _ in self?.look() }
   }
 
-  deinit {
-    source?.invalidate()
-    observer?.invalidate()
-  }
+  deinit { end() }
 }
 
 // The table of all watches, which outlive their places, so that no event is told twice.
@@ -60,39 +56,24 @@ extension StreamWatch {
     loop.remove(observer, forMode: mode)
   }
 
+  /// Has the loops' observers look at the stream in their next pass.
+  static func reportChange(of stream: Stream) { watch(of: stream, making: false)?.places.reportChange() }
+
   private static func watch(of stream: Stream, making: Bool) -> StreamWatch? {
     var gone: [StreamWatch] = []
     defer { withExtendedLifetime(gone) {} }
     return table.lock.withLock {
+      let key = ObjectIdentifier(stream)
+      if let watch = table.watches[key], watch.stream != nil { return watch }
+      guard making else { return nil }
       for (key, watch) in table.watches where watch.stream == nil {
         table.watches[key] = nil
         gone.append(watch)
       }
-      let key = ObjectIdentifier(stream)
-      if let watch = table.watches[key] { return watch }
-      guard making else { return nil }
       let watch = StreamWatch(stream)
       table.watches[key] = watch
       return watch
     }
-  }
-
-  private func enter() {
-    StreamWatch.table.lock.withLock {
-      places += 1
-      held = stream
-    }
-  }
-
-  private func leave() {
-    // The last reference is let go outside the lock.
-    let released = StreamWatch.table.lock.withLock { () -> Stream? in
-      places -= 1
-      guard places == 0 else { return nil }
-      defer { held = nil }
-      return held
-    }
-    withExtendedLifetime(released) {}
   }
 }
 
@@ -100,30 +81,65 @@ extension StreamWatch {
 extension StreamWatch {
   private func tell() {
     guard let stream else { return end() }
-    if let event = events.next(sight(of: stream, afterEvent: false)) { stream.delegate?.stream(stream, handle: event) }
-    if events.isOver { return end() }
-    if events.isDue(sight(of: stream, afterEvent: true)) { source?.signal() }
+    if let event = events.next(sight(of: stream, afterEvent: false)) {
+      places.isReady = false
+      stream.delegate?.stream(stream, handle: event)
+    }
+    look(at: stream, afterEvent: true)
   }
 
   private func look() {
     guard let stream else { return end() }
-    if events.isDue(sight(of: stream, afterEvent: false)) { source?.signal() }
+    look(at: stream, afterEvent: false)
+  }
+
+  private func look(at stream: Stream, afterEvent: Bool) {
+    guard !(afterEvent && events.isOver) else { return end() }
+    let sight = sight(of: stream, afterEvent: afterEvent)
+    if events.isDue(sight) {
+      source?.signal()
+    } else if let stream = stream as? any WatchedStream, !wait(for: stream, sight) {
+      places.isReady = true
+      source?.signal()
+    }
+  }
+
+  /// Waits for the descriptor of a stream that has one, if somebody is to be told of it; false if the system cannot.
+  private func wait(for stream: any WatchedStream, _ sight: StreamEvents.Sight) -> Bool {
+    let isOpening = sight.status == .opening
+    guard isOpening || events.awaitsReadiness(sight), let descriptor = stream.watchedDescriptor else {
+      places.pause()
+      return true
+    }
+    return places.wait(
+      for: stream.watchedEvents, at: descriptor, isOpening: isOpening, transfers: stream.transferCount
+    ) { [weak self] in self?.tell() }
   }
 
   /// Leaves all modes for good.
   private func end() {
+    places.invalidate()
     source?.invalidate()
     observer?.invalidate()
   }
 
   private func sight(of stream: Stream, afterEvent: Bool) -> StreamEvents.Sight {
-    let status = stream.streamStatus
-    if let stream = stream as? InputStream {
-      return .init(status: status, isReady: stream.hasBytesAvailable, position: nil)
+    var sight = StreamEvents.Sight(status: stream.streamStatus, isReady: false, hasDelegate: stream.delegate != nil)
+    if let watched = stream as? any WatchedStream {
+      sight.position = watched.transferCount
+      if watched.watchedDescriptor != nil {
+        sight.isReady = places.isReady
+        return sight
+      }
     }
-    guard let stream = stream as? OutputStream else { return .init(status: status, isReady: false, position: nil) }
-    let position = position(of: stream, afterEvent: afterEvent)
-    return .init(status: status, isReady: stream.hasSpaceAvailable, position: position)
+    switch stream {
+    case let stream as InputStream: sight.isReady = stream.hasBytesAvailable
+    case let stream as OutputStream:
+      sight.isReady = stream.hasSpaceAvailable
+      sight.position = sight.position ?? position(of: stream, afterEvent: afterEvent)
+    default: break
+    }
+    return sight
   }
 
   /// How far a stream has been written; of one to memory, what was so after the last event.

@@ -34,8 +34,6 @@ private final class IdleHost: RunLoopHost, @unchecked Sendable {
 
   func look(in mode: HostedMode) -> HostReport { [] }
 
-  func settle() -> HostReport { [] }
-
   func keepsAlive(_ mode: HostedMode) -> Bool {
     let body = whenAsked
     whenAsked = nil

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import RunLoopCore
 import RunLoopKit
 import Testing
 import TestSupport
@@ -30,12 +31,20 @@ private final class Mailbox: Port, @unchecked Sendable {
 
 /// Threads and ports that are equal if their numbers are.
 private final class Numbered: Thread, @unchecked Sendable {
-  // Sendable: the number does not change.
+  // Sendable: the number does not change, and the rest is read when the thread has ended.
   let number: Int
+  private(set) var seen: Thread?
+  private(set) var own: ObjectIdentifier?
 
   init(_ number: Int) {
     self.number = number
     super.init()
+  }
+
+  override func main() {
+    seen = Thread.current
+    Thread.current.threadDictionary["own"] = ObjectIdentifier(self)
+    own = Thread.current.threadDictionary["own"] as? ObjectIdentifier
   }
 
   override var description: String { "thread no. \(number)" }
@@ -132,5 +141,43 @@ struct SubclassMemberTests {
     // Without an override they are themselves only.
     #expect(Set([Thread(), Thread()]).count == 2)
     #expect(Port() != Port())
+  }
+
+  @Test("ports that are equal are in a loop each for itself")
+  func equalPorts() throws {
+    let log = Log()
+    onVirtualTime { _, loop in
+      let ports = [NumberedPort(1), NumberedPort(1)]
+      let delegates = ["a", "b"].map { name in ClosureDelegate { _ in log.write(name) } }
+      for (port, delegate) in zip(ports, delegates) {
+        port.setDelegate(delegate)
+        loop.add(port, forMode: .default)
+      }
+      for port in ports { try? port.send(.init(id: 1, components: [])) }
+      log.write("\(loop.run(mode: .default, for: .seconds(1)))")
+      // One that leaves, or ends, takes no other with it.
+      loop.remove(ports[0], forMode: .default)
+      for port in ports { try? port.send(.init(id: 2, components: [])) }
+      log.write("\(loop.run(mode: .default, for: .seconds(1)))")
+      ports[1].invalidate()
+      log.write("\(ports[0].isValid) \(loop.contains(ports[1], forMode: .default))")
+      loop.add(ports[0], forMode: .default)
+      log.write("\(loop.run(mode: .default, for: .seconds(1)))")
+    }
+    #expect(log.text == "a b timedOut b timedOut true false a timedOut")
+  }
+
+  @Test("threads that are equal run each for itself")
+  func equalThreads() throws {
+    let threads = [Numbered(1), Numbered(1)]
+    for thread in threads { thread.start() }
+    for thread in threads { try thread.join() }
+    #expect(threads.allSatisfy { $0.isFinished && $0.seen === $0 && $0.own == ObjectIdentifier($0) })
+    let (first, second) = (Numbered(2), Numbered(2))
+    first.cancel()
+    #expect(!second.isCancelled)
+    second.start()
+    try second.join()
+    #expect(!first.isFinished)
   }
 }

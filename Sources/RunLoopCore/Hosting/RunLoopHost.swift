@@ -17,11 +17,6 @@ package protocol RunLoopHost: AnyObject, Sendable {
   /// Whether something of the host's own keeps a mode alive.
   func keepsAlive(_ mode: HostedMode) -> Bool
 
-  /// Says what a wait that ended for another reason has left unanswered, before a run begins within the one that waited.
-  ///
-  /// What is ready in the host may be served meanwhile, without waiting.
-  func settle() -> HostReport
-
   /// Ends the hosting for good: nobody waits here any more, once the wait that goes on has returned.
   func end()
 }
@@ -35,8 +30,22 @@ package struct HostedMode: Sendable {
   /// Otherwise the host may handle any
   /// number of its own in one wait.
   package let endsAfterSource: Bool
-  /// Whether the run that waits has not waited before.
+  /// Whether the run that waits, or looks, has done neither before.
   package let isFirstWait: Bool
+  /// How many runs are active, this one among them.
+  package let depth: Int
+
+  /// A mode as a run of nobody's has it.
+  package init(
+    name: RunLoop.Mode, isCommon: Bool = false, endsAfterSource: Bool = true, isFirstWait: Bool = true,
+    depth: Int = .max
+  ) {
+    self.name = name
+    self.isCommon = isCommon
+    self.endsAfterSource = endsAfterSource
+    self.isFirstWait = isFirstWait
+    self.depth = depth
+  }
 }
 
 /// What has happened in a host.
@@ -132,7 +141,11 @@ extension RunLoop {
     guard let link = hostLink else { return }
     if polls || !sleep(mode, in: link) {
       lookAtDescriptors(mode)
-      if hostLink != nil { note(link.host.look(in: hostedMode(mode))) }
+      if hostLink != nil {
+        let report = link.host.look(in: hostedMode(mode))
+        innermost.hasWaitedInHost = true
+        note(report)
+      }
     }
   }
 
@@ -152,12 +165,6 @@ extension RunLoop {
     return hasWaited
   }
 
-  /// Before a run within another: what the last wait of that has left unanswered is its own.
-  @inline(never)
-  func settleHost() {
-    if let link = hostLink { note(link.host.settle()) }
-  }
-
   private func note(_ report: HostReport) {
     if report.contains(.handledSource) { notices.insert(.host) }
     if report.contains(.stopped) { table.withLock { _ in _ = stopFlag.stop() } }
@@ -167,7 +174,7 @@ extension RunLoop {
   private func hostedMode(_ mode: ModeState) -> HostedMode {
     HostedMode(
       name: mode.name, isCommon: mode.isCommon.load(ordering: .relaxed), endsAfterSource: innermost.returnsAfterSource,
-      isFirstWait: !innermost.hasWaitedInHost)
+      isFirstWait: !innermost.hasWaitedInHost, depth: innermost.depth)
   }
 
   /// Whether the loop waits in a host that has something of its own in the mode.
@@ -180,7 +187,6 @@ extension RunLoop {
 
   /// Whether a mode that is not made yet is one of the host's.
   func isModeOfHost(_ name: Mode) -> Bool {
-    let mode = HostedMode(name: name, isCommon: false, endsAfterSource: true, isFirstWait: true)
-    return hostLink?.host.keepsAlive(mode) ?? false
+    hostLink?.host.keepsAlive(HostedMode(name: name)) ?? false
   }
 }

@@ -74,7 +74,6 @@ extension RunLoop {
   /// Nil: the mode is empty, and was not entered.
   func enter(_ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool) -> RunResult? {
     if mainService != nil { askForHost() }
-    if hostLink != nil, innermost.depth > 0 { settleHost() }
     guard let mode = runnableMode(name), !isEmpty(mode) else { return nil }
     let sleep = suspendHostedSleep()
     let isNestedElsewhere =

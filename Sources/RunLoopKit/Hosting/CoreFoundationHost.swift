@@ -15,12 +15,14 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
   // Sendable: what changes belongs to the loop's thread; Core Foundation's functions may be called on any.
 
   /// A mode of Core Foundation's loop, as far as we have to do with it.
-  private final class Mode {
+  final class Mode {
     let ours: RunLoopCore.RunLoop.Mode
     let name: CFRunLoopMode
     var hasSource = false
-    var hasObservers = false
     var isCommon = false
+    /// The run whose stop of the mode may be left over: somebody else may have stopped the run that it was to end, and then
+    /// that stop was answered first.
+    var leftOver: LeftOver?
 
     init(_ name: RunLoopCore.RunLoop.Mode) {
       ours = name
@@ -28,10 +30,21 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
     }
   }
 
-  /// One wait, in which Core Foundation's loop may run nested runs that are not ours.
-  private struct Wait {
+  /// Whose run it was that ours was to end by a stop of its mode.
+  enum LeftOver {
+    case ofRun(depth: Int)
+    /// That run has ended.
+    case ofNobody
+  }
+
+  /// One wait, or look, in which Core Foundation's loop may run nested runs that are not ours.
+  struct Wait {
     let mode: Mode
     let hosted: HostedMode
+    /// Whether it is a look, which ends after one pass.
+    var isLook = false
+    /// Whether it ends before a pass, and only takes away the stop of its mode that is left over.
+    var isClearing = false
     /// How many runs of modes that we know are active, this one's among them.
     var depth = 0
     /// Whether the pass of this wait's run has called observers before it waits: it has handled no source then.
@@ -45,7 +58,7 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
     var hasPassed = false
     var hasBegunPass = false
     var isEmptied = false
-    /// Whether our source has ended the run by a stop of its mode.
+    /// Whether we have ended the run by a stop of its mode.
     var hasStoppedMode = false
   }
 
@@ -55,13 +68,14 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
   private let gate: Gate
   private var source: CFRunLoopSource?
   private var observers: [CFRunLoopObserver] = []
-  private var modes: [RunLoopCore.RunLoop.Mode: Mode] = [:]
-  private var wait: Wait?
-  private var isEnding = false
-  /// The mode whose stop may be left over: somebody else may have stopped the run that it was to end, and then that stop was
-  /// answered first.
-  private var unsettled: Mode?
-  private let service: MainThreadService?
+  var modes: [RunLoopCore.RunLoop.Mode: Mode] = [:]
+  var wait: Wait?
+  private(set) var isEnding = false
+  /// The source that makes a look of a run, once it was needed; see `CoreFoundationHost+Looking.swift`.
+  var lookSource: CFRunLoopSource?
+  /// The depths of the runs of ours that somebody has stopped, who have not heard of it yet.
+  var owedStops: Set<Int> = []
+  let service: MainThreadService?
 
   /// Makes a host of the calling thread's loop.
   init(_ gate: Gate, service: MainThreadService? = nil) {
@@ -86,61 +100,26 @@ extension CoreFoundationHost {
   func wait(in hosted: HostedMode) -> HostReport {
     let mode = known(hosted)
     guard let source, CFRunLoopSourceIsValid(source) else { return .isGone }
-    let isLeftOver = hosted.isFirstWait && unsettled === mode
+    begin(hosted)
+    guard owedStops.remove(hosted.depth) == nil else { return .stopped }
     addSource(to: mode)
-    let outer = wait
-    wait = Wait(mode: mode, hosted: hosted)
     // A run that returns after a source would lose a stop that comes in the same turn. Unless ours is to end so too, the
     // wait goes on, and our source ends it by a stop of the mode, which is answered after any other.
-    let result = run(mode, for: .infinity, endsAfterSource: hosted.endsAfterSource)
-    let ended = wait
-    wait = outer
-    if isEnding, outer == nil { invalidate() }
+    let (result, ended, leftOver) = run(
+      Wait(mode: mode, hosted: hosted), for: .infinity, endsAfterSource: hosted.endsAfterSource)
     switch result {
     case .handledSource:
-      guard ended?.isOurs == true && ended?.isShared == false else { return .handledSource }
-      return ended?.isEmptied == true ? .isEmptied : []
+      guard ended.isOurs, !ended.isShared else { return .handledSource }
+      return ended.isEmptied ? .isEmptied : []
     case .stopped:
-      // What is left over from a run that has ended stops no other: it ends this one before a pass.
-      if isLeftOver, ended?.hasBegunPass == false { return wait(in: hosted) }
-      guard ended?.hasStoppedMode == true else { return .stopped }
-      unsettled = mode
-      return ended?.isEmptied == true ? .isEmptied : []
+      guard !isStoppedByLeftOver(leftOver, ended) else { return wait(in: hosted) }
+      guard ended.hasStoppedMode else { return .stopped }
+      mode.leftOver = .ofRun(depth: hosted.depth)
+      return ended.isEmptied ? .isEmptied : []
     case .timedOut: return []
     // With our source in it the mode is not empty, unless the hosting has ended meanwhile, or the loop has.
     default: return .isGone
     }
-  }
-
-  func look(in hosted: HostedMode) -> HostReport {
-    let mode = known(hosted)
-    let isLeftOver = hosted.isFirstWait && unsettled === mode
-    let report = poll(mode)
-    return isLeftOver && report == .stopped ? poll(mode) : report
-  }
-
-  func settle() -> HostReport {
-    guard let mode = unsettled else { return [] }
-    return poll(mode)
-  }
-
-  /// Serves what is ready in a mode; what is handled without our source is the host's.
-  private func poll(_ mode: Mode) -> HostReport {
-    removeSource(from: mode)
-    let outer = wait
-    wait = nil
-    defer { wait = outer }
-    switch run(mode, for: 0, endsAfterSource: true) {
-    case .handledSource: return .handledSource
-    case .stopped: return .stopped
-    default: return []
-    }
-  }
-
-  private func run(_ mode: Mode, for seconds: Double, endsAfterSource: Bool) -> CFRunLoopRunResult {
-    if unsettled === mode { unsettled = nil }
-    guard let service else { return CFRunLoopRunInMode(mode.name, seconds, endsAfterSource) }
-    return service.runOwn(mode.ours) { CFRunLoopRunInMode(mode.name, seconds, endsAfterSource) }
   }
 
   func keepsAlive(_ hosted: HostedMode) -> Bool {
@@ -157,9 +136,11 @@ extension CoreFoundationHost {
     if wait == nil { invalidate() }
   }
 
-  private func invalidate() {
+  func invalidate() {
     if let source { CFRunLoopSourceInvalidate(source) }
     source = nil
+    if let lookSource { CFRunLoopSourceInvalidate(lookSource) }
+    lookSource = nil
     for observer in observers { CFRunLoopObserverInvalidate(observer) }
     observers = []
     modes = [:]
@@ -175,7 +156,7 @@ extension CoreFoundationHost {
       wait.isShared = !wait.isPassWaiting
       if !wait.hosted.endsAfterSource {
         wait.hasStoppedMode = true
-        rlk_stop_mode(Unmanaged.passUnretained(runLoop).toOpaque(), Unmanaged.passUnretained(wait.mode.name).toOpaque())
+        stop(wait.mode)
       }
     } else {
       wait.isOwed = true
@@ -188,12 +169,14 @@ extension CoreFoundationHost {
     if activity == .entry { wait.depth += 1 }
     if activity == .exit { wait.depth -= 1 }
     self.wait = wait
+    if wait.isClearing, wait.depth == 1 { stop(wait.mode) }
     guard wait.depth == 1, activity == .beforeSources || activity == .beforeWaiting else { return }
     self.wait?.isPassWaiting = activity == .beforeWaiting
     self.wait?.hasBegunPass = true
     self.wait?.isOwed = false
     // What a nested run has taken notice of, this one is to be told again.
     if wait.isOwed { gate.open() }
+    guard !wait.isLook else { return endLook(of: wait) }
     guard activity == .beforeWaiting else { return }
     // A mode that is empty after a pass keeps nobody waiting.
     if wait.hasPassed, !keepsAliveDuringWait(wait) {
@@ -210,7 +193,7 @@ extension CoreFoundationHost {
     return answer
   }
 
-  private static func at(_ info: UnsafeMutableRawPointer?) -> CoreFoundationHost? {
+  static func at(_ info: UnsafeMutableRawPointer?) -> CoreFoundationHost? {
     // Whoever ends the hosting invalidates what has this address before the host is released.
     info.map { Unmanaged<CoreFoundationHost>.fromOpaque($0).takeUnretainedValue() }
   }
@@ -236,14 +219,6 @@ extension CoreFoundationHost {
 
 // What the service of the main thread asks, which knows whose each run of Core Foundation's loop is.
 extension CoreFoundationHost {
-  /// Before a run of somebody else's: what is left over must not end that.
-  func othersRunBegins() {
-    guard let mode = unsettled else { return }
-    let report = settle()
-    if report.contains(.stopped) { RunLoopCore.RunLoop.current.stop() }
-    if report.contains(.handledSource) { service?.mode(mode.ours)?.items.noteHandled() }
-  }
-
   /// Takes our source out of a mode that somebody else runs.
   func remove(from name: RunLoopCore.RunLoop.Mode) {
     if let mode = modes[name] { removeSource(from: mode) }
@@ -251,15 +226,14 @@ extension CoreFoundationHost {
 
   /// Puts our source back into the mode of a wait that goes on.
   func restore(to name: RunLoopCore.RunLoop.Mode) {
-    if let wait, wait.mode.ours == name { addSource(to: wait.mode) }
+    if let wait, !wait.isLook, wait.mode.ours == name { addSource(to: wait.mode) }
   }
 }
 
 // Core Foundation's modes.
 extension CoreFoundationHost {
-  private func known(_ hosted: HostedMode) -> Mode {
-    let mode = modes[hosted.name] ?? Mode(hosted.name)
-    modes[hosted.name] = mode
+  func known(_ hosted: HostedMode) -> Mode {
+    let mode = modes[hosted.name] ?? makeMode(hosted.name)
     if hosted.isCommon, !mode.isCommon {
       mode.isCommon = true
       CFRunLoopAddCommonMode(runLoop, mode.name)
@@ -267,16 +241,22 @@ extension CoreFoundationHost {
     return mode
   }
 
+  private func makeMode(_ name: RunLoopCore.RunLoop.Mode) -> Mode {
+    let mode = Mode(name)
+    modes[name] = mode
+    // Before the first run of ours in it: the service is to see which runs are ours.
+    service?.serve(name, of: runLoop)
+    for observer in observers { CFRunLoopAddObserver(runLoop, observer, mode.name) }
+    return mode
+  }
+
   private func addSource(to mode: Mode) {
     guard !mode.hasSource, let source else { return }
     mode.hasSource = true
     CFRunLoopAddSource(runLoop, source, mode.name)
-    guard !mode.hasObservers else { return }
-    mode.hasObservers = true
-    for observer in observers { CFRunLoopAddObserver(runLoop, observer, mode.name) }
   }
 
-  private func removeSource(from mode: Mode) {
+  func removeSource(from mode: Mode) {
     guard mode.hasSource, let source else { return }
     mode.hasSource = false
     CFRunLoopRemoveSource(runLoop, source, mode.name)

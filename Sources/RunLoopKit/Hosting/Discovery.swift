@@ -17,6 +17,7 @@ func mainLoopIsMade(_ pointer: UnsafeMutableRawPointer) {
   loop.mainService = service
   Discovery.watch()
   // Foundation's may have been made long before.
+  service.lookForLoop()
   if let runLoop = service.runLoop { service.attach(to: runLoop, loop) }
 }
 
@@ -41,14 +42,17 @@ enum Discovery {
 
   private static func found(_ runLoop: CFRunLoop) {
     let loop = RunLoopCore.RunLoop.main
-    guard let service = loop.mainService as? MainThreadService, service.isOn else { return }
-    service.attach(to: runLoop, loop)
+    guard let service = loop.mainService as? MainThreadService else { return }
+    service.noteMaking()
+    if service.isOn { service.attach(to: runLoop, loop) }
   }
 }
 
 /// Says so if Foundation's loop of a thread has something that nobody serves while ours sleeps.
 @_cdecl("rlk_loop_will_first_sleep")
 func loopWillFirstSleep(_ pointer: UnsafeMutableRawPointer) {
+  // In a forked child Foundation's loop is the parent's, and what is in it too.
+  guard !ForkGeneration.isForkedChild else { return }
   let loop = Unmanaged<RunLoopCore.RunLoop>.fromOpaque(pointer).takeUnretainedValue()
   guard loop.mainService == nil, let made = rlk_current_loop_if_made(), let mode = loop.currentMode else { return }
   let runLoop = Unmanaged<CFRunLoop>.fromOpaque(made).takeUnretainedValue()

@@ -68,7 +68,7 @@ extension MainThreadService {
   }
 
   private func beginTurn(in mode: ServedMode) {
-    host?.othersRunBegins()
+    host?.othersRunBegins(in: mode.name)
     runs.append(.unserved(mode))
     let loop = RunLoopCore.RunLoop.current
     guard isOn, loop.mainService === self else { return }

@@ -11,13 +11,17 @@ import Synchronization
 /// serve ours, by observers in each mode that ours has; see `MainThreadService+Runs.swift`. Nobody asks Core Foundation to
 /// make its main loop: until somebody else does there is nothing to serve.
 final class MainThreadService: MainLoopService, @unchecked Sendable {
-  // Sendable: the lock guards the table of modes, and what Core Foundation's loop is; `runs` and what comes after it belong
-  // to the main thread.
+  // Sendable: the lock guards the table of modes, and what Core Foundation's loop is; `looksLeft`, `runs` and what comes after
+  // that belong to the main thread.
 
   private let lock = Lock()
   private var modes: [RunLoopCore.RunLoop.Mode: ServedMode] = [:]
   private var found: CFRunLoop?
   private let isOff = Atomic<Bool>(false)
+  /// Whether Core Foundation's main loop has been made, or is being made.
+  private let isThere = Atomic<Bool>(false)
+  /// How often more the main thread looks for that loop itself.
+  private var looksLeft = 100
   /// The runs of Core Foundation's loop that are known to be active, the outermost first.
   var runs: [HostRun] = []
   /// What our observers of a run's end call is no part of the run, and not served.
@@ -30,17 +34,31 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
 
   /// Core Foundation's main loop, if it has been made.
   ///
-  /// Any thread.
+  /// Any thread. Until it is made this costs one load.
   var runLoop: CFRunLoop? {
+    guard isThere.load(ordering: .acquiring) else { return nil }
     if let found = lock.withLock({ found }) { return found }
     return rlk_main_loop_if_made().map { Unmanaged<CFRunLoop>.fromOpaque($0).takeUnretainedValue() }
   }
+
+  /// Takes note that Core Foundation's main loop is being made.
+  ///
+  /// Any thread.
+  func noteMaking() { isThere.store(true, ordering: .releasing) }
+
+  /// Looks for Core Foundation's main loop, which may have been made before anybody could tell.
+  func lookForLoop() { if rlk_main_loop_if_made() != nil { noteMaking() } }
 }
 
 // What our loop tells.
 extension MainThreadService {
   func findHost(for loop: RunLoopCore.RunLoop) {
-    guard isOn, !loop.hasExplicitGuest, let runLoop else { return }
+    // One that another thread was making when we began to watch for it has not told us.
+    if looksLeft > 0 {
+      looksLeft -= 1
+      lookForLoop()
+    }
+    guard isOn, let runLoop, !loop.hasExplicitGuest else { return }
     attach(to: runLoop, loop)
     do {
       try loop.setHost(isAutomatic: true) { CoreFoundationHost($0, service: self) }
@@ -71,6 +89,7 @@ extension MainThreadService {
   ///
   /// Any thread.
   func attach(to runLoop: CFRunLoop, _ loop: RunLoopCore.RunLoop) {
+    noteMaking()
     let isNew = lock.withLock {
       defer { found = runLoop }
       return found == nil
@@ -84,19 +103,17 @@ extension MainThreadService {
   }
 
   /// The served mode of a name, which becomes one.
+  ///
+  /// Its observers stand when this returns.
   @discardableResult
   func serve(_ name: RunLoopCore.RunLoop.Mode, of runLoop: CFRunLoop) -> ServedMode {
-    let (mode, isNew) = lock.withLock { () -> (ServedMode, Bool) in
-      if let mode = modes[name] { return (mode, false) }
-      let mode = ServedMode(name, of: runLoop, for: self)
+    let mode = lock.withLock { () -> ServedMode in
+      let mode = modes[name] ?? ServedMode(name, of: runLoop, for: self)
       modes[name] = mode
-      return (mode, true)
+      return mode
     }
-    if isNew {
-      mode.observe()
-      // A run of the mode that sleeps is to see the observers before what comes next for ours.
-      if !RunLoopCore.RunLoop.isMainThread { CFRunLoopWakeUp(runLoop) }
-    }
+    // A run of the mode that sleeps is to see the observers before what comes next for ours.
+    if mode.observe(), !RunLoopCore.RunLoop.isMainThread { CFRunLoopWakeUp(runLoop) }
     return mode
   }
 

@@ -25,6 +25,9 @@ final class ServedMode: @unchecked Sendable {
   private let lock = Lock()
   private var isMarking = false
   private var isMarkStale = false
+  private let observing = Lock()
+  /// Guarded by the lock before it.
+  private var isObserved = false
 
   init(_ name: RunLoopCore.RunLoop.Mode, of runLoop: CFRunLoop, for service: MainThreadService) {
     self.name = name
@@ -38,13 +41,21 @@ final class ServedMode: @unchecked Sendable {
 extension ServedMode {
   /// Has the service told of each run, before anybody else at its entry and after everybody later.
   ///
-  /// Any thread.
-  func observe() {
-    addObserver([.entry], order: .min) { mode, _ in mode.service.runBegins(in: mode) }
-    addObserver([.beforeSources, .beforeWaiting, .afterWaiting], order: .max) { mode, activity in
-      mode.service.runReaches(activity, in: mode)
+  /// Any thread. Whoever comes while another thread is adding the observers waits for it: when this returns, they stand. Core
+  /// Foundation calls nobody when an observer is added.
+  ///
+  /// - Returns: Whether this call has added them.
+  func observe() -> Bool {
+    observing.withLock {
+      guard !isObserved else { return false }
+      isObserved = true
+      addObserver([.entry], order: .min) { mode, _ in mode.service.runBegins(in: mode) }
+      addObserver([.beforeSources, .beforeWaiting, .afterWaiting], order: .max) { mode, activity in
+        mode.service.runReaches(activity, in: mode)
+      }
+      addObserver([.exit], order: .max) { mode, _ in mode.service.runEnds(in: mode) }
+      return true
     }
-    addObserver([.exit], order: .max) { mode, _ in mode.service.runEnds(in: mode) }
   }
 
   private func addObserver(

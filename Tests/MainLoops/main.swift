@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreFoundation
+import Foundation
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import TestSupport
+
+// What the main loop and Core Foundation's have to do with each other, in a process in which nobody has made either before.
+// It prints what was seen, and ends with status 0.
+//
+//   main-loops virtual | forked | alone
+//
+// virtual: the main thread's loop is on virtual time. forked: a child of a process in which the loops serve each other.
+// alone: nobody makes Core Foundation's main loop.
+
+typealias RunLoop = RunLoopCore.RunLoop
+typealias Timer = RunLoopCore.Timer
+
+switch CommandLine.arguments.dropFirst().first {
+case "virtual": onVirtualMainLoop()
+case "forked": inForkedProcess()
+case "alone": withoutCoreFoundation()
+default: fatalError("usage: main-loops virtual | forked | alone")
+}
+
+func say(_ text: String) {
+  print(text)
+  fflush(nil)
+}
+
+func onVirtualMainLoop() {
+  let time = VirtualTime()
+  let loop = time.makeLoop()
+  // The loop of the process, which the main thread does not run, and Core Foundation's.
+  RunLoop.main.add(RunLoop.Source {}, forMode: .default)
+  let cf: CFRunLoop = CFRunLoopGetMain()
+  let fired = Box<[String]>([])
+  let theirs = Foundation.Timer(timeInterval: 0.001, repeats: false) { _ in fired.value.append("theirs") }
+  Foundation.RunLoop.main.add(theirs, forMode: .default)
+  // Ours, past the date of theirs.
+  loop.after(.seconds(3600)) { _ in
+    usleep(20_000)
+    fired.value.append("ours")
+  }
+  say("serves \(loop.isServingCoreFoundation)")
+  say("run \(loop.run(mode: .default, for: .seconds(7200))): \(fired.value)")
+  fired.value = []
+  loop.after(.zero) { _ in fired.value.append("ours") }
+  let result = CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.05, false)
+  say("their run \(result == .timedOut ? "timedOut" : "\(result.rawValue)"): \(fired.value)")
+  say("waiting \(CFRunLoopIsWaiting(cf))")
+  say("after it \(loop.run(mode: .default, for: .seconds(1))): \(fired.value)")
+  do { try loop.serveCoreFoundation() } catch { say("\(error)") }
+}
+
+func inForkedProcess() {
+  let loop = RunLoop.main
+  let keeper = loop.keepAlive()
+  let theirs = Counter()
+  let timer = Foundation.Timer(timeInterval: 0.001, repeats: true) { _ in theirs.add() }
+  Foundation.RunLoop.main.add(timer, forMode: .default)
+  while theirs.value == 0 { loop.run(mode: .default, for: .milliseconds(1)) }
+  timer.invalidate()
+  say("served \(loop.isServingCoreFoundation)")
+  // From here on only the child does anything, and the parent's loop is not to notice it.
+  let log = Log()
+  loop.observe(log)
+  let child = forkProcess()
+  if child == 0 { inChild(of: loop) }
+  let thread = startThread {
+    let end = ForkedEnd(waitingFor: child)
+    RunLoop.main.perform {
+      log.write("\(end)")
+      RunLoop.main.stop()
+    }
+  }
+  let result = loop.runUntilStopped()
+  thread.result()
+  say("parent \(result): \(log.text)")
+  keeper.invalidate()
+}
+
+func inChild(of parents: RunLoop) -> Never {
+  let loop = RunLoop.main
+  guard loop !== parents, RunLoop.current === loop else { _exit(2) }
+  guard !loop.isServingCoreFoundation, loop.foundationRunLoop == nil else { _exit(3) }
+  guard let pipe = try? RawPipe(), let complaint = try? RawPipe() else { _exit(4) }
+  dup2(complaint.writing, 2)
+  let log = Log()
+  let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in
+    pipe.read()
+    log.write("D")
+    // Any number of wake-ups, which are the child's own.
+    for _ in 0..<100 { loop.wakeUp() }
+    loop.after(.milliseconds(1)) { _ in
+      log.write("T")
+      CFRunLoopStop(CFRunLoopGetMain())
+      loop.stop()
+    }
+  }
+  guard (try? loop.add(source, forMode: .default)) != nil else { _exit(5) }
+  let writer = startThread {
+    waitUntil { loop.isWaiting }
+    pipe.write()
+  }
+  guard loop.runUntilStopped() == .stopped, log.text == "D T" else { _exit(6) }
+  writer.result()
+  _exit(complaints(complaint.read(10_000)).isEmpty ? 0 : 7)
+}
+
+func withoutCoreFoundation() {
+  let before = DescriptorCensus()
+  let loop = RunLoop.main
+  let fired = Counter()
+  loop.every(.milliseconds(1)) { timer in
+    fired.add()
+    loop.perform { fired.add() }
+    if fired.value >= 20 {
+      timer.invalidate()
+      loop.stop()
+    }
+  }
+  say("\(loop.runUntilStopped())")
+  say("serves \(loop.isServingCoreFoundation)")
+  // Any loop of the main thread waits for the main dispatch queue's counter, and its own, in an epoll set.
+  let alone = DescriptorCensus()
+  let own = ["anon_inode:[eventfd]": 2, "anon_inode:[eventpoll]": 1]
+  say("descriptors \(before.isFollowed(by: alone, with: own) ? "its own" : "\(before), then \(alone)")")
+  // Core Foundation's loop has descriptors, and so has what waits there.
+  _ = CFRunLoopGetMain()
+  loop.after(.milliseconds(1)) { _ in loop.stop() }
+  say("\(loop.runUntilStopped())")
+  say("then serves \(loop.isServingCoreFoundation)")
+  loop.stopServingCoreFoundation()
+  say("then \(loop.isServingCoreFoundation)")
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreFoundation
+import Dispatch
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import TestSupport
+import XCTest
+
+/// Core Foundation's own `CFRunLoopStop` while our main loop has always something to do, so that it only looks there.
+final class BusyLoopStopTests: XCTestCase {
+  /// Core Foundation's own function, as text calls it that does not import this package.
+  private static let stop: @Sendable () -> Void = { CoreFoundation.CFRunLoopStop(CFRunLoopGetMain()) }
+
+  /// Runs our loop, which is busy, until something of Core Foundation's stops it; false if the stop is lost.
+  private func isStopped(nested: Bool = false, by call: (@escaping @Sendable () -> Void) -> Void) -> Bool {
+    let hasCalled = Counter()
+    let isOver = Box(false)
+    let isLost = Box(false)
+    @Sendable func work() {
+      guard !isOver.value else { return }
+      // Passes enough for any stop to arrive.
+      if hasCalled.value > 0 { hasCalled.add() }
+      guard hasCalled.value < 1000 else {
+        isLost.value = true
+        return RunLoop.main.stop()
+      }
+      RunLoop.main.perform(work)
+    }
+    work()
+    call {
+      hasCalled.add()
+      BusyLoopStopTests.stop()
+    }
+    let result = RunLoop.main.runUntilStopped()
+    isOver.value = true
+    // What has not run by now finds that it is over.
+    RunLoop.main.run(mode: .default, for: .zero)
+    return result == .stopped && !isLost.value
+  }
+
+  // R35, M33
+  func testATimerOfFoundationsStopsABusyRun() {
+    XCTAssert(isStopped { stop in foundationTimer(after: 0.001) { _ in stop() } })
+  }
+
+  // R35, M33
+  func testASignalledSourceOfCoreFoundationsStopsABusyRun() {
+    let sources = Box<[CFSource]>([])
+    XCTAssert(
+      isStopped { stop in
+        let source = CFSource(stop)
+        sources.value.append(source)
+        CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
+        CFRunLoopSourceSignal(source.source)
+      })
+    for source in sources.value { source.invalidate() }
+  }
+
+  // R35, M33
+  func testADescriptorOfCoreFoundationsStopsABusyRun() throws {
+    let pipe = try RawPipe()
+    let sources = Box<[CFSource]>([])
+    XCTAssert(
+      isStopped { stop in
+        let source = CFSource(pipe.reading, stop)
+        sources.value.append(source)
+        CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
+        pipe.write([1, 2, 3, 4, 5, 6, 7, 8])
+      })
+    for source in sources.value { source.invalidate() }
+  }
+
+  // R35, R110, M33
+  func testABlockOfTheMainQueueStopsABusyRun() {
+    XCTAssert(isStopped { stop in DispatchQueue.main.async { stop() } })
+  }
+
+  // R35, M33
+  func testABlockOfCoreFoundationsStopsABusyRun() {
+    XCTAssert(
+      isStopped { stop in CFRunLoopPerformBlock(CFRunLoopGetMain(), kCFRunLoopDefaultMode) { stop() } })
+  }
+
+  // R35, R121, M33
+  func testARunThatEndsAfterASourceIsStoppedByASourceOfCoreFoundations() {
+    let source = CFSource(BusyLoopStopTests.stop)
+    CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
+    RunLoop.main.perform {}
+    CFRunLoopSourceSignal(source.source)
+    // As in Core Foundation, the source is what ends it.
+    XCTAssertEqual(RunLoop.main.run(mode: .default, for: .seconds(60), returnAfterSourceHandled: true), .handledSource)
+    source.invalidate()
+  }
+
+  // R35, M20, M33
+  func testAStopOfABusyRunEndsNoOtherRun() {
+    for _ in 0..<20 {
+      XCTAssert(
+        isStopped { stop in
+          CFRunLoopPerformBlock(CFRunLoopGetMain(), kCFRunLoopDefaultMode) {
+            stop()
+            RunLoop.main.stop()
+          }
+        })
+      XCTAssertEqual(RunLoop.main.run(mode: .default, for: .milliseconds(1)), .timedOut)
+      XCTAssertEqual(CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.001, false), .timedOut)
+    }
+  }
+
+  // R35, R108, M33
+  func testAStopBeforeANestedRunStopsTheRunAround() {
+    // Core Foundation's stop and work of ours come in one turn, and the work runs a nested run.
+    for mode in [RunLoop.Mode.default, RunLoop.Mode("BusyLoopStopTests.nested")] {
+      let log = Log()
+      let keep = RunLoop.Source {}
+      RunLoop.main.add(keep, forMode: mode)
+      let source = CFSource {
+        RunLoop.main.perform {
+          // Ready in the nested run's first turn.
+          let inner = CFSource { log.write("inner") }
+          CFRunLoopAddSource(CFRunLoopGetMain(), inner.source, kCFRunLoopDefaultMode)
+          CFRunLoopSourceSignal(inner.source)
+          log.write("\(RunLoop.main.run(mode: mode, for: .milliseconds(1)))")
+          inner.invalidate()
+        }
+        BusyLoopStopTests.stop()
+      }
+      CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
+      DispatchQueue.global().async {
+        waitUntil { RunLoop.main.isWaiting }
+        CFRunLoopSourceSignal(source.source)
+        CFRunLoopWakeUp(CFRunLoopGetMain())
+      }
+      log.write("\(RunLoop.main.runUntilStopped())")
+      source.invalidate()
+      keep.invalidate()
+      XCTAssertEqual(log.text.replacing("inner ", with: ""), "timedOut stopped")
+    }
+  }
+
+  // R35, R108, M33
+  func testAStopBeforeAnothersRunStopsTheRunAround() {
+    let log = Log()
+    let source = CFSource {
+      RunLoop.main.perform {
+        let result = CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.001, false)
+        log.write(result == .timedOut ? "timedOut" : "\(result.rawValue)")
+      }
+      BusyLoopStopTests.stop()
+    }
+    CFRunLoopAddSource(CFRunLoopGetMain(), source.source, kCFRunLoopDefaultMode)
+    DispatchQueue.global().async {
+      waitUntil { RunLoop.main.isWaiting }
+      CFRunLoopSourceSignal(source.source)
+      CFRunLoopWakeUp(CFRunLoopGetMain())
+    }
+    log.write("\(RunLoop.main.runUntilStopped())")
+    source.invalidate()
+    XCTAssertEqual(log.text, "timedOut stopped")
+  }
+
+  // M33
+  func testOursIsServedInAnothersRunOfAModeThatIsNewToIt() {
+    let mode = RunLoop.Mode("BusyLoopStopTests.new")
+    let log = Log()
+    let outer = Foundation.Timer(timeInterval: 0.001, repeats: false) { _ in
+      // The mode is in ours from now on, while one of its runs waits there already.
+      let timer = Timer(timeInterval: 0.001, repeats: false) { _ in
+        log.write("ours")
+        CFRunLoopStop(CFRunLoopGetMain())
+      }
+      RunLoop.main.add(timer, forMode: mode)
+      log.write(CFRunLoopRunInMode(cfMode(mode), 60, false) == .stopped ? "stopped" : "?")
+      RunLoop.main.stop()
+    }
+    Foundation.RunLoop.main.add(outer, forMode: Foundation.RunLoop.Mode(mode.rawValue))
+    let result = RunLoop.main.run(mode: mode, for: .seconds(60))
+    XCTAssertEqual(result, .stopped)
+    XCTAssertEqual(log.text, "ours stopped")
+  }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+/// In processes of their own, whose loops nobody has made before.
+@Suite("The main loop and Core Foundation's, in a process of their own", .timeLimit(.minutes(5)))
+struct MainLoopProcessTests {
+  private func lines(_ argument: String) throws -> [String] {
+    let (status, output) = try runProgram("main-loops", [argument])
+    #expect(status == 0)
+    return output.split(separator: "\n").map(String.init)
+  }
+
+  // M33
+  @Test("a loop on virtual time neither serves Core Foundation's nor is served by it")
+  func virtualTime() throws {
+    #expect(
+      try lines("virtual") == [
+        "serves false", "run finished: [\"ours\"]", "their run timedOut: [\"theirs\"]", "waiting false",
+        "after it finished: [\"theirs\", \"ours\"]", "the run loop's time is not the system's",
+      ])
+  }
+
+  // M17, M33
+  @Test("a forked child has a main loop of its own, which serves nobody and wakes nobody of its parent's")
+  func fork() throws {
+    #expect(try lines("forked") == ["served true", "parent stopped: E BT BS BW AW exited(0) X"])
+  }
+
+  // M33
+  @Test("as long as nobody has made Core Foundation's main loop, no descriptor is opened for it")
+  func alone() throws {
+    #expect(
+      try lines("alone") == [
+        "stopped", "serves false", "descriptors its own", "stopped", "then serves true", "then false",
+      ])
+  }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import TestSupport
+
+/// A program's own input stream: bytes of a descriptor, or of a buffer, and a status that it sets itself.
+///
+/// Foundation's part of it is an empty stream that nobody uses.
+final class OwnInput: InputStream, WatchedStream {
+  var number: Int32?
+  var buffer: [UInt8] = []
+  var status = Status.notOpen
+  /// While the stream is being opened: whether it is open now; nil: it opens at once.
+  var hasOpened: (() -> Bool)?
+  var onRead: ((Int) -> Void)?
+  var onClose: (() -> Void)?
+  private(set) var transferCount = 0
+  private weak var listener: (any StreamDelegate)?
+
+  init(_ number: Int32? = nil) {
+    self.number = number
+    super.init(data: Data())
+  }
+
+  override var delegate: (any StreamDelegate)? {
+    get { listener }
+    set { listener = newValue }
+  }
+
+  var watchedDescriptor: Int32? { buffer.isEmpty ? number : nil }
+
+  override var streamStatus: Status {
+    if status == .opening, hasOpened?() == true { status = .open }
+    return status
+  }
+
+  override var hasBytesAvailable: Bool { !buffer.isEmpty }
+  override func open() { status = hasOpened == nil ? .open : .opening }
+
+  override func close() {
+    status = .closed
+    onClose?()
+  }
+
+  /// Bytes of the buffer if there are any, those of the descriptor otherwise.
+  override func read(_ bytes: UnsafeMutablePointer<UInt8>, maxLength count: Int) -> Int {
+    transferCount += 1
+    if !buffer.isEmpty {
+      let taken = buffer.prefix(count)
+      for (index, byte) in taken.enumerated() { bytes[index] = byte }
+      buffer.removeFirst(taken.count)
+      onRead?(taken.count)
+      return taken.count
+    }
+    guard let number else { return 0 }
+    let length = Glibc.read(number, bytes, count)
+    if length == 0 { status = .atEnd }
+    if length < 0, errno != EAGAIN { status = .error }
+    return length
+  }
+}
+
+/// A program's own output stream: a descriptor, or a buffer with so much room.
+final class OwnOutput: OutputStream, WatchedStream {
+  var number: Int32?
+  var room = 0
+  var written: [UInt8] = []
+  var onWrite: (([UInt8]) -> Void)?
+  var status = Status.notOpen
+  private(set) var transferCount = 0
+  private weak var listener: (any StreamDelegate)?
+
+  static func over(_ number: Int32?) -> OwnOutput {
+    let stream = OwnOutput(toMemory: ())
+    stream.number = number
+    return stream
+  }
+
+  override var delegate: (any StreamDelegate)? {
+    get { listener }
+    set { listener = newValue }
+  }
+
+  var watchedDescriptor: Int32? { number }
+  override var streamStatus: Status { status }
+  override var hasSpaceAvailable: Bool { room > 0 }
+  override func open() { status = .open }
+  override func close() { status = .closed }
+  override func property(forKey key: PropertyKey) -> AnyObject? { nil }
+
+  override func write(_ bytes: UnsafePointer<UInt8>, maxLength count: Int) -> Int {
+    transferCount += 1
+    guard let number else {
+      let taken = min(count, room)
+      written += UnsafeBufferPointer(start: bytes, count: taken)
+      room -= taken
+      onWrite?(Array(UnsafeBufferPointer(start: bytes, count: taken)))
+      return taken
+    }
+    let length = Glibc.send(number, bytes, count, Int32(MSG_NOSIGNAL))
+    if length < 0, errno != EAGAIN { status = .error }
+    return length
+  }
+}
+
+/// Logs what a stream tells it, and does then what its closure says.
+final class StreamListener: StreamDelegate, @unchecked Sendable {
+  // Sendable: everything happens on the thread of the stream's loop.
+  private let log: Log
+  private let act: @Sendable (Stream, Stream.Event) -> Void
+
+  init(_ log: Log, _ act: @escaping @Sendable (Stream, Stream.Event) -> Void = { _, _ in }) {
+    self.log = log
+    self.act = act
+  }
+
+  func stream(_ stream: Stream, handle event: Stream.Event) {
+    switch event {
+    case .openCompleted: log.write("opened")
+    case .hasBytesAvailable: log.write("bytes")
+    case .hasSpaceAvailable: log.write("space")
+    case .endEncountered: log.write("end")
+    case .errorOccurred: log.write("error")
+    default: log.write("\(event.rawValue)")
+    }
+    act(stream, event)
+  }
+}
+
+extension Stream {
+  /// Reads once, and logs what came.
+  func read(_ count: Int, _ log: Log) {
+    guard let stream = self as? InputStream else { return }
+    var bytes = [UInt8](repeating: 0, count: count)
+    let length = stream.read(&bytes, maxLength: count)
+    log.write(length < 0 ? "failed" : length == 0 ? "nothing" : String(decoding: bytes.prefix(length), as: UTF8.self))
+  }
+
+  /// Writes once, and logs how much was taken.
+  func write(_ text: String, _ log: Log) {
+    guard let stream = self as? OutputStream else { return }
+    let length = stream.write(Array(text.utf8), maxLength: text.utf8.count)
+    log.write(length < 0 ? "failed" : "\(length)")
+  }
+}

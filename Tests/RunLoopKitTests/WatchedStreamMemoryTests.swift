@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RunLoopCore
+import RunLoopKit
+import TestSupport
+import Testing
+
+// The streams of these tests are nonisolated(unsafe): they belong to the thread of their loop, and are changed elsewhere only
+// while that waits for it.
+
+@Suite("Streams of a program's own, over memory", .timeLimit(.minutes(5)))
+struct WatchedStreamMemoryTests {
+  @Test("a bound pair passes bytes through a buffer smaller than they are, in turns")
+  func boundPair() {
+    let log = Log()
+    onVirtualTime { _, loop in
+      nonisolated(unsafe) let (input, output) = boundPair(capacity: 4)
+      let text = Box("hello world")
+      let reader = StreamListener(log) { stream, event in if event == .hasBytesAvailable { stream.read(3, log) } }
+      let writer = StreamListener(log) { stream, event in
+        guard event == .hasSpaceAvailable else { return }
+        let count = (stream as? OutputStream)?.write(Array(text.value.utf8), maxLength: text.value.utf8.count) ?? 0
+        text.update { $0.removeFirst(count) }
+        log.write("+\(count)")
+        if text.value.isEmpty { stream.close() }
+      }
+      (input.delegate, output.delegate) = (reader, writer)
+      for stream in [input, output] as [Stream] {
+        stream.schedule(in: loop, forMode: .default)
+        stream.open()
+      }
+      log.write("\(loop.run(mode: .default, for: .seconds(1)))")
+      for stream in [input, output] as [Stream] { stream.close() }
+    }
+    #expect(
+      log.text
+        == "opened opened space +4 bytes hel bytes l space +4 bytes o w bytes o space +3 bytes rld end finished")
+  }
+
+  @Test("what is read and written outside the delegates is seen by the other end")
+  func boundPairOutside() {
+    let log = Log()
+    onVirtualTime { time, loop in
+      nonisolated(unsafe) let (input, output) = boundPair(capacity: 2)
+      let (reader, writer) = (StreamListener(log), StreamListener(log))
+      (input.delegate, output.delegate) = (reader, writer)
+      for stream in [input, output] as [Stream] {
+        stream.schedule(in: loop, forMode: .default)
+        stream.open()
+      }
+      // Full: no space until the other end is read.
+      time.at(.milliseconds(10)) {
+        time.stamp(log, "@")
+        output.write("abc", log)
+      }
+      time.at(.milliseconds(20)) {
+        time.stamp(log, "@")
+        input.read(1, log)
+      }
+      time.at(.milliseconds(30)) {
+        time.stamp(log, "@")
+        output.close()
+      }
+      time.at(.milliseconds(40)) {
+        time.stamp(log, "@")
+        input.read(1, log)
+      }
+      log.write("\(loop.run(mode: .default, for: .seconds(1)))")
+    }
+    #expect(log.text == "opened opened space @10 2 bytes @20 a bytes space @30 @40 b end finished")
+  }
+
+  @Test("a report that changes nothing calls nobody, and handles no source")
+  func emptyReport() {
+    let log = Log()
+    onVirtualTime { time, loop in
+      nonisolated(unsafe) let stream = OwnInput()
+      let listener = StreamListener(log)
+      stream.delegate = listener
+      stream.open()
+      stream.reportChange()
+      stream.schedule(in: loop, forMode: .default)
+      for milliseconds in [10, 20] { time.at(.milliseconds(milliseconds)) { stream.reportChange() } }
+      for _ in 1...2 {
+        log.write("\(loop.run(mode: .default, for: .milliseconds(30), returnAfterSourceHandled: true))")
+      }
+      stream.close()
+    }
+    #expect(log.text == "opened handledSource timedOut")
+  }
+
+  @Test("a report of another thread wakes a loop that sleeps without an end")
+  func otherThread() async throws {
+    let log = Log()
+    let thread = try ResidentThread()
+    nonisolated(unsafe) let stream = OwnInput()
+    await withCheckedContinuation { continuation in
+      let listener = StreamListener(log) { stream, event in
+        guard event == .hasBytesAvailable else { return }
+        stream.read(8, log)
+        (stream as? OwnInput)?.onClose?()
+      }
+      stream.delegate = listener
+      stream.onClose = {
+        withExtendedLifetime(listener) { continuation.resume() }
+      }
+      stream.open()
+      stream.schedule(in: thread.runLoop, forMode: .default)
+      waitUntil { log.text == "opened" && thread.runLoop.isWaiting }
+      stream.buffer = Array("hi".utf8)
+      stream.reportChange()
+    }
+    #expect(log.text == "opened bytes hi")
+    stream.onClose = nil
+    thread.stop()
+    try thread.join()
+  }
+
+  /// Two streams, of which one gets what the other has written, through so many bytes.
+  private func boundPair(capacity: Int) -> (input: OwnInput, output: OwnOutput) {
+    let (input, output) = (OwnInput(), OwnOutput.over(nil))
+    output.room = capacity
+    output.onWrite = { [unowned input] bytes in
+      input.buffer += bytes
+      input.reportChange()
+    }
+    input.onRead = { [unowned input, unowned output] count in
+      output.room += count
+      output.reportChange()
+      if output.status == .closed, input.buffer.isEmpty { input.status = .atEnd }
+    }
+    return (input, output)
+  }
+}
