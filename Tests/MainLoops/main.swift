@@ -107,7 +107,7 @@ func inChild(of parents: RunLoop) -> Never {
   }
   guard loop.runUntilStopped() == .stopped, log.text == "D T" else { _exit(6) }
   writer.result()
-  _exit(complaints(complaint.read(10_000)).isEmpty ? 0 : 7)
+  _exit(diagnostics(complaint.read(10_000)).isEmpty ? 0 : 7)
 }
 
 func withoutCoreFoundation() {
