@@ -27,6 +27,7 @@ let package = Package(
     .library(name: "RunLoopCore", targets: ["RunLoopCore"]),
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
     .library(name: "RunLoopPorts", targets: ["RunLoopPorts"]),
+    .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
     .executable(name: "runloop", targets: ["runloop"]),
     .executable(name: "conformance", targets: ["conformance"]),
     .executable(name: "network-thread", targets: ["network-thread"]),
@@ -45,6 +46,7 @@ let package = Package(
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
@@ -110,6 +112,9 @@ let package = Package(
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore", "TestSupport", "async-main"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopTestingTests", dependencies: ["RunLoopTesting", "RunLoopCore", "RunLoopPorts", "RunLoopThreads"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopPortsTests",

@@ -40,7 +40,7 @@ enum Discovery {
   static func watch() { isWatching }
 
   private static func found(_ runLoop: CFRunLoop) {
-    let loop = RunLoopCore.RunLoop.main
+    let loop = RunLoopCore.RunLoop.processMain
     guard let service = loop.mainService as? MainThreadService, service.isOn else { return }
     service.attach(to: runLoop, loop)
   }
