@@ -127,7 +127,7 @@ let package = Package(
       ],
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.
-    .testTarget(name: "PlainTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
+    .testTarget(name: "PlainTests", dependencies: ["RunLoopKit", "RunLoopTesting"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
       swiftSettings: swiftSettings),

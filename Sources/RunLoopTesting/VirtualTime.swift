@@ -91,6 +91,7 @@ extension VirtualTime {
   public func standStill<Value>(
     isolation: isolated (any Actor)? = #isolation, while body: () async throws -> Value
   ) async rethrows -> Value {
+    timeline.hold()
     defer { timeline.release() }
     return try await body()
   }
