@@ -87,6 +87,8 @@ extension Timeline {
     /// Among those of one date, the least comes first.
     let order: Int
     fileprivate var state: State = .awake
+    /// Whether it is the thread that moves the time.
+    var isOwner: Bool { order == .max }
 
     init(name: String, order: Int) {
       self.name = name
@@ -117,6 +119,11 @@ extension Timeline {
   func release() {
     lock.withLock { holds -= 1 }
     wakeOne()
+  }
+
+  /// Whether there is a thread that moves the time.
+  var hasOwner: Bool {
+    lock.withLock { sleepers.contains { if case .gone = $0.state { false } else { $0.isOwner } } }
   }
 
   /// The names of those who take part and are awake.

@@ -83,6 +83,7 @@ extension VirtualTime {
     try check()
     if let keeper = callersKeeper, let loop = keeper.loop {
       guard !keeper.isInEvent else { throw .insideEvent(thread: callersName) }
+      guard keeper.sleeper.isOwner || !timeline.hasOwner else { throw .notOwner(thread: callersName) }
       try run(loop, keeper, to: target, mode)
     } else {
       guard let owner else { throw .notOwner(thread: callersName) }
@@ -142,7 +143,9 @@ extension VirtualTime {
       try? wait(owner, until: .distantPast) { $0() }
       return
     }
-    if !keeper.isInEvent { try? wait(keeper.sleeper, until: .distantPast, events: keeper.runEvent) }
+    if !keeper.isInEvent, keeper.sleeper.isOwner {
+      try? wait(keeper.sleeper, until: .distantPast, events: keeper.runEvent)
+    }
   }
 
   /// When the next thing happens; nil if nothing is to come.

@@ -28,7 +28,8 @@ extension VirtualTime {
   /// When the next thing happens; nil if nothing is to come.
   ///
   /// On a thread with a loop on this time it is the first date at which that loop would wake in the default mode, or another loop
-  /// wakes, or an action of the script happens. It waits for other threads on this time to come to sleep.
+  /// wakes, or an action of the script happens. The thread that owns the time waits here for the
+  /// others on it to come to sleep.
   public var nextDeadline: SuspendingClock.Instant? { nextTick(.default)?.instant }
 
   /// How long it is until the next thing happens; nil if nothing is to come.

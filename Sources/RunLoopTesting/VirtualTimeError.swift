@@ -13,7 +13,7 @@ public enum VirtualTimeError: Error, Hashable, Sendable {
   case neverIdle(at: Duration, moves: Int, pending: [String])
   /// Other threads whose loops are on this time have run, or were blocked, for longer than the limit of real time.
   case busy(threads: [String], after: Duration)
-  /// The time was to be moved on a thread that neither owns it nor has a loop on it, or while its owner moves it.
+  /// The time was to be moved on a thread that does not own it, or while its owner moves it.
   case notOwner(thread: String)
   /// The time was to be moved within an action that was given to ``VirtualTime/at(_:do:)``, which stands for another thread.
   case insideEvent(thread: String)
@@ -41,8 +41,8 @@ extension VirtualTimeError: CustomStringConvertible {
     case .insideEvent(let thread):
       "the time cannot be moved within an action of `at(_:do:)`, which stands for what another thread does, here on \(thread)"
     case .notOwner(let thread):
-      "the time cannot be moved by \(thread): call this on the thread that owns the time, outside another such call, or on a "
-        + "thread whose loop is on it"
+      "the time cannot be moved by \(thread): call this on the thread that owns the time, the test's own, and not "
+        + "within another such call"
     case .noLoop(let thread): "\(thread) has no loop on this time: use `VirtualTime.onThisThread` or `asMain`"
     case .threadIsEnding(let thread): "the loop of \(thread) cannot be run any more: the thread is ending"
     }

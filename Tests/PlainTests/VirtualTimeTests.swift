@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
+import CoreFoundation
 import Foundation
 import RunLoopKit
 import RunLoopTesting

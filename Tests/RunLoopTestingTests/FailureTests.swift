@@ -119,6 +119,23 @@ struct FailureTests {
     }
   }
 
+  @Test("nor can a thread on the time that the test owns")
+  func notOwnerOnResidentThread() throws {
+    let time = VirtualTime()
+    let worker = try ResidentThread(name: "worker", on: time)
+    let error = try worker.performAndWait {
+      do throws(VirtualTimeError) {
+        try time.advance(by: .seconds(1))
+        return VirtualTimeError?.none
+      } catch {
+        return error
+      }
+    }
+    #expect(error == .notOwner(thread: "thread \"worker\""))
+    worker.stop()
+    try worker.join()
+  }
+
   @Test("a time without a loop of the caller's has no pass to make")
   func noLoop() throws {
     let error = #expect(throws: VirtualTimeError.self) { try VirtualTime().step() }

@@ -22,6 +22,16 @@ struct ScriptTests {
     }
   }
 
+  @Test("an action happens while the loop waits")
+  func whileAsleep() throws {
+    try VirtualTime.onThisThread { time in
+      Timer(after: .milliseconds(10)) { _ in }
+      time.at(.milliseconds(5)) { time.log.write("outside") }
+      try time.advance(by: .milliseconds(20))
+      #expect(time.log.text == "E BT BS BW outside AW T BT BS BW AW X")
+    }
+  }
+
   @Test("an action adds to an empty loop, which serves it")
   func wakesEmpty() throws {
     try VirtualTime.onThisThread { time in
