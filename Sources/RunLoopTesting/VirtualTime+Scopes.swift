@@ -82,9 +82,13 @@ extension VirtualTime {
     _ body: @escaping @Sendable (VirtualTime) async throws -> Value
   ) async throws -> Value {
     let time = VirtualTime(realTimeLimit: realTimeLimit, hasOwner: false)
+    // Until the body has begun the time stands, and nobody is said to wait for anything.
+    let caller = time.timeline.join(name: "the test's thread", isOwner: true)
+    defer { time.timeline.leave(caller) }
     let thread = try time.makeThread(name: "virtual time", prefix: "", asMain: asMain, onStart: nil, onStop: nil)
-    time.begin(on: thread)
+    time.begin(on: thread, caller)
     let task = Task(executorPreference: thread) {
+      time.timeline.leave(caller)
       // Nothing is moved any more for tasks that the body has left, and nobody waits for anything.
       defer { time.timeline.hold() }
       return try await body(time)

@@ -138,13 +138,12 @@ extension VirtualTime {
   public var thread: ResidentThread? { lock.withLock { bodysThread } }
 
   /// Notes the thread of a body, and begins the log when that thread sleeps for the first time.
-  func begin(on thread: ResidentThread) {
+  ///
+  /// So the body always begins at the same point of a pass.
+  func begin(on thread: ResidentThread, _ caller: Timeline.Sleeper) {
     lock.withLock { bodysThread = thread }
-    let caller = timeline.join(name: "the test's thread", isOwner: true)
-    // So that the body always begins at the same point of a pass.
     try? wait(caller, until: .distantPast) { $0() }
     log.clear()
-    timeline.leave(caller)
   }
 
   /// Calls a closure when the time stands for ever, or now if it does.
