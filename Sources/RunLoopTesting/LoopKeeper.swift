@@ -92,14 +92,20 @@ extension LoopKeeper {
   func duration(ofRealRest rest: Duration) -> Duration {
     let left = Int64(saturating: rest)
     guard left > 0, left < .max / 2 else { return rest }
-    let least = Self.round(left, up: 1_000_000)
-    guard loop === RunLoop.currentIfMade else { return .nanoseconds(least) }
-    let missing = Tick.monotonicNow.nanoseconds - awakeSince.nanoseconds
-    guard missing >= 1_000_000, let unit = [10_000_000, 100_000_000, 1_000_000_000].first(where: { $0 > missing })
-    else { return .nanoseconds(least) }
-    let round = Self.round(left, up: unit)
-    return .nanoseconds(round <= left + missing ? round : least)
+    let isHere = loop === RunLoop.currentIfMade
+    let missing = isHere ? Tick.monotonicNow.nanoseconds - awakeSince.nanoseconds : 0
+    return .nanoseconds(Self.meant(left: left, missing: missing))
   }
+
+  /// The nanoseconds that are meant if so many are left and at most so many are missing.
+  static func meant(left: Int64, missing: Int64) -> Int64 {
+    let least = round(left, up: 1_000_000)
+    guard missing >= 1_000_000, let unit = units.first(where: { $0 > missing }) else { return least }
+    let round = round(left, up: unit)
+    return round <= left + missing ? round : least
+  }
+
+  private static let units: [Int64] = [10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000]
 
   private static func round(_ nanoseconds: Int64, up unit: Int64) -> Int64 { (nanoseconds + unit - 1) / unit * unit }
 }

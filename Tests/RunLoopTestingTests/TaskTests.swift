@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
-import RunLoopTesting
 import RunLoopThreads
 import Testing
+
+@testable import RunLoopTesting
 
 @Suite("Tasks on virtual time")
 struct TaskTests {
@@ -145,18 +146,32 @@ struct TaskTests {
     await #expect(throws: CancellationError.self) { try await task.value }
   }
 
-  @Test("a task's sleep counts whole milliseconds, whatever the real clock did meanwhile")
-  func milliseconds() async throws {
+  @Test("a task's sleep is as long as it says, whatever the real clock did meanwhile")
+  func exact() async throws {
     try await VirtualTime.onResidentThread { time in
-      for milliseconds in [1, 7, 10, 250, 1495, 30_000] {
+      for seconds in [10, 70, 3600, 86_400] {
         let before = time.elapsed
-        try await Task.sleep(for: .milliseconds(milliseconds))
-        #expect(time.elapsed - before == .milliseconds(milliseconds))
+        try await Task.sleep(for: .seconds(seconds))
+        #expect(time.elapsed - before == .seconds(seconds))
       }
       let before = time.elapsed
-      try await Task.sleep(nanoseconds: 5_000_000)
-      #expect(time.elapsed - before == .milliseconds(5))
+      try await Task.sleep(nanoseconds: 50_000_000_000)
+      #expect(time.elapsed - before == .seconds(50))
     }
+  }
+
+  @Test(
+    "what is missing of a sleep is found again: whole milliseconds, or the rounder duration",
+    arguments: [
+      // Left and missing at most, and what was meant, in microseconds.
+      (left: 999, missing: 30, meant: 1000), (left: 1000, missing: 30, meant: 1000),
+      (left: 1_494_990, missing: 900, meant: 1_495_000), (left: 1_494_990, missing: 4000, meant: 1_495_000),
+      (left: 6000, missing: 4500, meant: 10_000), (left: 29_960_000, missing: 45_000, meant: 30_000_000),
+      (left: 29_300_000, missing: 800_000, meant: 30_000_000),
+      (left: 27_000_000, missing: 3_500_000, meant: 30_000_000),
+    ])
+  func missing(left: Int64, missing: Int64, meant: Int64) {
+    #expect(LoopKeeper.meant(left: left * 1000, missing: missing * 1000) == meant * 1000)
   }
 
   @Test("a thousand times the same log")
@@ -167,7 +182,7 @@ struct TaskTests {
         await withTaskGroup { group in
           for number in 1...3 {
             group.addTask {
-              try? await Task.sleep(for: .milliseconds(10 * number))
+              try? await Task.sleep(for: .seconds(10 * number))
               time.log.write("\(number)@\(time.elapsed)")
             }
           }
