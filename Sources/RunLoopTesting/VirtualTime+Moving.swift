@@ -7,7 +7,7 @@ import Synchronization
 // Moving the time.
 extension VirtualTime {
   /// After how many moves a time is said never to be idle.
-  static let mostMoves = 100_000
+  static let mostMoves = 10_000
 
   /// Lets a duration pass: everything that comes due in it is called, in order and at its date.
   ///
@@ -43,7 +43,7 @@ extension VirtualTime {
 
   /// Lets the time go on until nothing is to come any more: no timer has a date, no task sleeps, no action of the script is left.
   ///
-  /// - Throws: ``VirtualTimeError/neverIdle(at:moves:pending:)`` after 100 000 dates, as with a repeating timer that nobody ends.
+  /// - Throws: ``VirtualTimeError/neverIdle(at:moves:pending:)`` after 10 000 dates, as with a repeating timer that nobody ends.
   @available(
     *, noasync, message: "in a task, wait with `Task.sleep` or on `VirtualTime.clock`: the time moves by itself"
   )
