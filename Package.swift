@@ -15,6 +15,7 @@ let package = Package(
     .library(name: "RunLoopCore", targets: ["RunLoopCore"]),
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
     .library(name: "RunLoopPorts", targets: ["RunLoopPorts"]),
+    .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
   ],
@@ -24,6 +25,7 @@ let package = Package(
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
@@ -59,6 +61,9 @@ let package = Package(
       name: "RunLoopThreadsTests", dependencies: ["RunLoopThreads", "RunLoopCore", "TestSupport", "async-main"],
       swiftSettings: swiftSettings),
     .testTarget(
+      name: "RunLoopTestingTests", dependencies: ["RunLoopTesting", "RunLoopCore", "RunLoopPorts", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
+    .testTarget(
       name: "RunLoopPortsTests",
       dependencies: ["RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "TestSupport", "message-stress"],
       exclude: ["MessagePortCorpus"], swiftSettings: swiftSettings),
@@ -69,7 +74,7 @@ let package = Package(
       ],
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.
-    .testTarget(name: "PlainTests", dependencies: ["RunLoopKit"], swiftSettings: swiftSettings),
+    .testTarget(name: "PlainTests", dependencies: ["RunLoopKit", "RunLoopTesting"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
       swiftSettings: swiftSettings),

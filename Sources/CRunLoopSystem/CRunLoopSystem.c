@@ -11,6 +11,7 @@
 _Thread_local void *crl_thread_slot __attribute__((tls_model("initial-exec")));
 _Thread_local void *crl_promise_slot __attribute__((tls_model("initial-exec")));
 _Thread_local void *crl_object_slot __attribute__((tls_model("initial-exec")));
+_Thread_local void *crl_main_slot __attribute__((tls_model("initial-exec")));
 _Thread_local void *crl_fault_slot __attribute__((tls_model("initial-exec")));
 
 int32_t crl_fork_generation = 0;

@@ -31,7 +31,7 @@ func say(_ text: String) {
 }
 
 func onVirtualMainLoop() {
-  let time = VirtualTime()
+  let time = SteppedTime()
   let loop = time.makeLoop()
   // The loop of the process, which the main thread does not run, and Core Foundation's.
   RunLoop.main.add(RunLoop.Source {}, forMode: .default)

@@ -61,7 +61,7 @@ struct DeferredWorkTests {
   /// Asks before the wait of a run whether the loop is idle.
   private func isIdle(
     mode: RunLoop.Mode = .default, for timeout: Duration = .seconds(1),
-    _ prepare: @escaping @Sendable (VirtualTime, RunLoop) -> Void
+    _ prepare: @escaping @Sendable (SteppedTime, RunLoop) -> Void
   ) -> String {
     record(observing: nil) { time, loop, log in
       loop.keepAlive(mode)

@@ -234,7 +234,7 @@ struct GuestTests {
 /// Makes a guest on virtual time, with an observer of all stages of the default mode, and gives what was logged.
 func host(
   signalsDeadlines: Bool = false,
-  _ body: @escaping @Sendable (VirtualTime, RunLoop, RunLoop.Guest, Log) -> Void
+  _ body: @escaping @Sendable (SteppedTime, RunLoop, RunLoop.Guest, Log) -> Void
 ) -> String {
   record { time, loop, log in
     do {
@@ -249,7 +249,7 @@ func host(
 
 extension RunLoop.Guest {
   /// Services the guest, after the time that it gives its host, and logs the result.
-  func turn(_ log: Log, _ time: VirtualTime? = nil) {
+  func turn(_ log: Log, _ time: SteppedTime? = nil) {
     if let time, let timeout { time.advance(by: timeout) }
     log.write("|")
     log.write("\(service())")

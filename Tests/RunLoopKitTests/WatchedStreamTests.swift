@@ -13,7 +13,7 @@ import Testing
 @Suite("Streams of a program's own, over descriptors", .timeLimit(.minutes(5)))
 struct WatchedStreamTests {
   /// What is logged on a thread on virtual time.
-  private func log(_ body: @escaping @Sendable (Log, VirtualTime, RunLoop) throws -> Void) throws -> String {
+  private func log(_ body: @escaping @Sendable (Log, SteppedTime, RunLoop) throws -> Void) throws -> String {
     let log = Log()
     let failure = onVirtualTime { time, loop -> String? in
       do {
@@ -228,7 +228,7 @@ struct WatchedStreamDescriptorTests {
   func opening() throws {
     let log = Log()
     try onThread {
-      let time = VirtualTime()
+      let time = SteppedTime()
       let loop = time.makeLoop()
       guard let pipe = try? RawPipe(.socket) else { return log.write("no pipe") }
       // Full, as a socket that is still connecting takes nothing.
@@ -252,7 +252,7 @@ struct WatchedStreamDescriptorTests {
   func openingInVain() throws {
     let log = Log()
     try onThread {
-      let time = VirtualTime()
+      let time = SteppedTime()
       let loop = time.makeLoop()
       guard let pipe = try? RawPipe(.socket) else { return log.write("no pipe") }
       nonisolated(unsafe) let stream = OwnInput(pipe.reading)
@@ -279,7 +279,7 @@ struct WatchedStreamDescriptorTests {
   func buffer() throws {
     let log = Log()
     try onThread {
-      let time = VirtualTime()
+      let time = SteppedTime()
       let loop = time.makeLoop()
       guard let pipe = try? RawPipe(.socket) else { return log.write("no pipe") }
       nonisolated(unsafe) let stream = OwnInput(pipe.reading)
@@ -299,7 +299,7 @@ struct WatchedStreamDescriptorTests {
   func otherNumber() throws {
     let log = Log()
     try onThread {
-      let time = VirtualTime()
+      let time = SteppedTime()
       let loop = time.makeLoop()
       guard let first = try? RawPipe(.socket), let second = try? RawPipe(.socket) else { return log.write("no pipe") }
       nonisolated(unsafe) let stream = OwnInput(first.reading)
@@ -323,7 +323,7 @@ struct WatchedStreamDescriptorTests {
   func regularFile() throws {
     let log = Log()
     try onThread {
-      let time = VirtualTime()
+      let time = SteppedTime()
       let loop = time.makeLoop()
       let path = NSTemporaryDirectory() + "RunLoopKit-\(UUID().uuidString)"
       defer { unlink(path) }
@@ -344,7 +344,7 @@ struct WatchedStreamDescriptorTests {
   func closing() throws {
     let log = Log()
     try onThread {
-      let time = VirtualTime()
+      let time = SteppedTime()
       let loop = time.makeLoop()
       guard let pipe = try? RawPipe(.socket) else { return log.write("no pipe") }
       weak var held: OwnInput?

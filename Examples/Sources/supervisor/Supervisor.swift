@@ -146,9 +146,7 @@ final class Supervisor: @unchecked Sendable {
     let wait = child.wait
     child.wait = min(2 * wait, policy.longest)
     report(.waits(name: child.program.name, milliseconds: wait))
-    let deadline = SuspendingClock().now + .milliseconds(wait)
-    loop.add(
-      Timer(deadline: deadline) { [unowned self, child = Held(child)] _ in start(child.value) }, forMode: .default)
+    Timer(after: .milliseconds(wait), on: loop) { [unowned self, child = Held(child)] _ in start(child.value) }
   }
 
   private func finishIfDone() {

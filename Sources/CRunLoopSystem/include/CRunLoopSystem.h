@@ -162,6 +162,11 @@ extern _Thread_local void *crl_object_slot __attribute__((tls_model("initial-exe
 static inline void *crl_object_slot_get(void) { return crl_object_slot; }
 static inline void crl_object_slot_set(void *value) { crl_object_slot = value; }
 
+// The loop that stands in for the main one on a thread, in tests.
+extern _Thread_local void *crl_main_slot __attribute__((tls_model("initial-exec")));
+static inline void *crl_main_slot_get(void) { return crl_main_slot; }
+static inline void crl_main_slot_set(void *value) { crl_main_slot = value; }
+
 // What a library above is told of, each with an object. It sets its hooks when it is loaded.
 typedef void (*crl_hook)(void *object);
 typedef enum crl_hook_kind {

@@ -12,6 +12,8 @@ struct Run {
   /// A run whose time was over before it began makes one pass and does not wait.
   var polls = false
   var returnsAfterSource = false
+  /// Whether the run goes on though its mode is empty, as one does that a test has begun until a date.
+  var staysWhenEmpty = false
   /// Whether the coming pass may ask the main dispatch queue before it waits.
   var mayAskMainQueue = false
   /// The last wait only looked, and the word has not been told that it is over.

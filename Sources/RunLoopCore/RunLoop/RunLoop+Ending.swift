@@ -30,6 +30,7 @@ extension RunLoop {
     // What a pass was about to call, if the thread ended in one of its call-outs.
     while !sources.isEmpty { _ = sources.removeLast() }
     while !dueTimers.isEmpty { _ = dueTimers.removeLast() }
+    waiter.loopHasEnded()
   }
 
   /// Refuses blocks and jobs from now on, drops the blocks that wait, and hands the jobs over in the order of their posts.

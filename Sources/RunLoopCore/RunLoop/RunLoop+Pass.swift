@@ -28,7 +28,7 @@ extension RunLoop {
       if innermost.returnsAfterSource && handledSource { return .handledSource }
       if isTimeOver { return .timedOut }
       if consumeStop(mode) { return .stopped }
-      if isEmpty(mode) { return .finished }
+      if isEmpty(mode), !innermost.staysWhenEmpty { return .finished }
     }
   }
 }

@@ -72,9 +72,15 @@ extension RunLoop {
   /// One run: enters the mode, makes passes until one of them gives a result, and leaves.
   ///
   /// Nil: the mode is empty, and was not entered.
-  func enter(_ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool) -> RunResult? {
+  ///
+  /// - Parameter staysWhenEmpty: Whether a mode that is empty, or is not made yet, is run all the same.
+  func enter(
+    _ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool, staysWhenEmpty: Bool = false
+  ) -> RunResult? {
     if mainService != nil { askForHost() }
-    guard let mode = runnableMode(name), !isEmpty(mode) else { return nil }
+    guard let mode = staysWhenEmpty ? enterableMode(name, making: true) : runnableMode(name),
+      staysWhenEmpty || !isEmpty(mode)
+    else { return nil }
     let sleep = suspendHostedSleep()
     let isNestedElsewhere =
       mainService != nil && isServedElsewhere.exchange(false, ordering: .acquiringAndReleasing)
@@ -84,7 +90,7 @@ extension RunLoop {
     let outerWord = word.apply(.beginRun).before
     innermost = Run(
       mode: mode, deadline: timeout == .max || polls ? .never : tickNow + timeout, polls: polls,
-      returnsAfterSource: returnsAfterSource, depth: outer.depth + 1)
+      returnsAfterSource: returnsAfterSource, staysWhenEmpty: staysWhenEmpty, depth: outer.depth + 1)
 
     // What an outer run has found it asks for again, as this one may read it.
     hasFoundDescriptors = false
@@ -137,7 +143,7 @@ extension RunLoop {
 
   /// Whether the calling thread is the loop's.
   var isOwnThread: Bool {
-    RunLoop.currentIfMade === self || (self === RunLoop.main && RunLoop.isMainThread && RunLoop.current === self)
+    RunLoop.currentIfMade === self || (self === RunLoop.processMain && RunLoop.isMainThread && RunLoop.current === self)
   }
 
   /// Whether the calling thread may run the loop; if not, this is counted and reported.

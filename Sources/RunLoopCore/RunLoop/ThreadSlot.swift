@@ -15,7 +15,7 @@ extension RunLoop {
   /// `CFRunLoopGetCurrent`.
   public static var current: RunLoop {
     if let slot = crl_thread_slot_get() { return loop(in: slot) }
-    if isMainThread { return attach(main) }
+    if isMainThread { return attach(processMain) }
     if let promised = LoopPromise.installed?.loop { return attach(promised) }
     return attach(RunLoop(threadID: callingThreadID, waiter: SystemWaiter.shared))
   }
@@ -25,8 +25,19 @@ extension RunLoop {
   /// In a program with an `async` main the main thread leaves before the program's own code has come far. Its loop has ended
   /// then: it rejects everything, with ``RunLoopError/mainThreadHasLeft`` where there is an error.
   ///
+  /// In a test with `VirtualTime.asMain` of RunLoopTesting, it is the test's own loop for what runs on the test's thread.
+  ///
   /// The corresponding Core Foundation function is `CFRunLoopGetMain`.
   public static var main: RunLoop {
+    // Four instructions for everybody else: where the slot is, what is in it, a test and a branch.
+    if let standIn = crl_main_slot_get() { return Unmanaged<RunLoop>.fromOpaque(standIn).takeUnretainedValue() }
+    return processMain
+  }
+
+  /// The loop of the process's first thread, whatever stands in for it on the calling thread.
+  ///
+  /// Can be called from any thread.
+  package static var processMain: RunLoop {
     if let main = loop(at: mainAddress.load(ordering: .acquiring)) { return main }
     let hasLeft = mainThreadHasLeft
     let made = RunLoop(
@@ -62,6 +73,7 @@ extension RunLoop {
   static func forgetParentsLoops() {
     crl_thread_slot_set(nil)
     crl_promise_slot_set(nil)
+    crl_main_slot_set(nil)
     mainAddress.store(0, ordering: .releasing)
     forgetEndOfMain()
   }
@@ -108,6 +120,7 @@ extension RunLoop {
     let loop = Unmanaged<RunLoop>.fromOpaque(slot)
     guard !loop._withUnsafeGuaranteedRef({ $0.sabotage.contains(.loopsOutliveThreads) }) else { return }
     loop._withUnsafeGuaranteedRef { $0.endWithThread() }
+    if crl_main_slot_get() == slot { crl_main_slot_set(nil) }
     RunLoopRegistry.shared.remove(loop.takeUnretainedValue())
     crl_thread_slot_set(endedMark)
     // Nothing is left to do in a later round.
@@ -145,7 +158,7 @@ extension RunLoop {
   /// In which round of destructors the calling thread will be called for its loop: the first, as long as it has none.
   package static var nextRound: Int { max(1, Int(bitPattern: pthread_getspecific(endKey))) }
 
-  private static let endKey: pthread_key_t = {
+  static let endKey: pthread_key_t = {
     var key = pthread_key_t()
     let answer = pthread_key_create(&key) { value in
       let round = Int(bitPattern: value)

@@ -37,7 +37,7 @@ extension Tick {
   // An instant is the duration since the epoch and nothing else: so says `SuspendingClock.systemEpoch`, which the library has
   // compiled into its clients. The library's own sums of instants and durations check for more than there is here.
 
-  init(_ instant: SuspendingClock.Instant) {
+  package init(_ instant: SuspendingClock.Instant) {
     self.init(nanoseconds: Int64(saturating: unsafeBitCast(instant, to: Duration.self)))
   }
 

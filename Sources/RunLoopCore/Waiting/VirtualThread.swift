@@ -4,15 +4,15 @@ import Glibc
 
 /// Runs `body` on a new thread whose loop is on virtual time, and waits until the thread and its loop have ended.
 package func onVirtualTime<Result: Sendable>(
-  sabotage: Sabotage = [], _ body: @escaping @Sendable (VirtualTime, RunLoop) -> Result
+  sabotage: Sabotage = [], _ body: @escaping @Sendable (SteppedTime, RunLoop) -> Result
 ) -> Result {
   onNewThread {
-    let time = VirtualTime()
+    let time = SteppedTime()
     return body(time, time.makeLoop(sabotage: sabotage))
   }
 }
 
-extension VirtualTime {
+extension SteppedTime {
   /// Gives the calling thread, which must have no loop yet, a loop on this time.
   package func makeLoop(sabotage: Sabotage = []) -> RunLoop {
     precondition(RunLoop.currentIfMade == nil, "the thread has a loop")

@@ -19,6 +19,14 @@ protocol Waiter: AnyObject, Sendable {
   ///
   /// The loop's own thread.
   func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick, in set: PollSet?)
+  /// The loop has ended and will not sleep again.
+  ///
+  /// The loop's own thread.
+  func loopHasEnded()
+}
+
+extension Waiter {
+  func loopHasEnded() {}
 }
 
 /// Sleeps by the system's monotonic clock: on the wake word itself, without any descriptor, or in an epoll set if the mode

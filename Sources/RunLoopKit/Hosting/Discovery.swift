@@ -41,7 +41,7 @@ enum Discovery {
   static func watch() { isWatching }
 
   private static func found(_ runLoop: CFRunLoop) {
-    let loop = RunLoopCore.RunLoop.main
+    let loop = RunLoopCore.RunLoop.processMain
     guard let service = loop.mainService as? MainThreadService else { return }
     service.noteMaking()
     if service.isOn { service.attach(to: runLoop, loop) }

@@ -7,7 +7,7 @@ import RunLoopCore
 /// To be used on the loop's own thread.
 struct Rig: Sendable {
   /// The loop's clock, which moves only when the loop sleeps or something takes its time.
-  let time: VirtualTime
+  let time: SteppedTime
   let loop: RunLoop
   /// All that the loop did.
   let trace: Trace

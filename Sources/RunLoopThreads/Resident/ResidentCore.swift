@@ -68,10 +68,10 @@ final class ResidentCore: @unchecked Sendable {
 
   /// Starts a thread and waits until its loop takes work.
   static func start(
-    name: String?, configuration: Thread.Configuration, drainLimits: ResidentThread.DrainLimits,
+    name: String?, configuration: Thread.Configuration, drainLimits: ResidentThread.DrainLimits, loop: RunLoop? = nil,
     onStart: (@Sendable () -> Void)?, onStop: (@Sendable () -> Void)?
   ) throws(ThreadError) -> ResidentCore {
-    let thread = ResidentBody()
+    let thread = loop.map(ResidentBody.init(loop:)) ?? ResidentBody()
     thread.name = name
     thread.configuration = configuration
     guard let loop = thread.runLoop else { throw .finished(thread: thread.label) }

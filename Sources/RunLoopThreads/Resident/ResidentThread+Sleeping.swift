@@ -12,7 +12,9 @@ import Synchronization
     public func enqueue<C: Clock>(
       _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
     ) {
-      let delay = (clock.now.duration(to: instant) as? Duration) ?? .zero
+      let left = (clock.now.duration(to: instant) as? Duration) ?? .zero
+      // On a loop whose time a test keeps, the moments since the task has asked its own clock do not count.
+      let delay = runLoop.hasSystemTime ? left : runLoop.duration(ofRealRest: left)
       let sleep = Sleep(of: UnownedJob(job), until: .after(delay), on: self)
       // The loop of a thread that has ended would reject the timer, and report that as a mistake.
       guard !runLoop.takesNoItems else { return }
@@ -49,7 +51,22 @@ import Synchronization
     }
 
     private static func wake(_ job: UnownedJob, _ thread: ResidentThread?, _ core: ResidentCore) {
-      if let thread { thread.enqueueTaskJob(job) } else { core.leave(job) }
+      if !core.runLoop.hasSystemTime, RunLoop.currentIfMade === core.runLoop {
+        wakeHere(job)
+      } else if let thread {
+        thread.enqueueTaskJob(job)
+      } else {
+        core.leave(job)
+      }
+    }
+
+    /// Runs the job in the timer's call-out, on a loop whose time a test keeps.
+    ///
+    /// The job belongs to a task of the runtime's own, which prefers no executor: run as one of this thread's, it would go on
+    /// in the pool, and the time would not wait for it. Run as nobody's, it resumes the task that sleeps, here and at once.
+    private static func wakeHere(_ job: UnownedJob) {
+      // The generic executor, which has no identity.
+      job.runSynchronously(on: unsafeBitCast((0, 0) as (Int, Int), to: UnownedSerialExecutor.self))
     }
 
     deinit {

@@ -35,6 +35,18 @@ public final class ResidentThread: Sendable, Hashable {
     }
   }
 
+  /// Starts a thread with a loop that was made for it.
+  ///
+  /// The other parameters are those of the public initializer.
+  package init(
+    loop: RunLoop, name: String?, onStart: (@Sendable () -> Void)?, onStop: (@Sendable () -> Void)?
+  ) throws(ThreadError) {
+    core = try ResidentCore.start(
+      name: name, configuration: .init(), drainLimits: .init(), loop: loop, onStart: onStart, onStop: onStop)
+    let (serial, task) = (core.asUnownedSerialExecutor(), UnownedTaskExecutor(ordinary: self))
+    taskRunner.runs { job in job.runSynchronously(isolatedTo: serial, taskExecutor: task) }
+  }
+
   deinit {
     _ = core.stop(.afterPendingWork)
   }

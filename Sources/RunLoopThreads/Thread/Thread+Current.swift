@@ -32,7 +32,7 @@ extension Thread {
   private static func attachForeign() -> Thread {
     if RunLoop.isMainThread {
       // The main thread's object outlives everything.
-      let main = main
+      let main = mainObject
       crl_object_slot_set(Unmanaged.passUnretained(main).toOpaque())
       return main
     }

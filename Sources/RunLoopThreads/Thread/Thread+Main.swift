@@ -11,12 +11,12 @@ extension Thread {
   ///
   /// In a program with an `async` main the main thread leaves before the program's own code has come far. Its object has
   /// finished then: whoever gives it work gets ``ThreadError/mainThreadHasLeft``.
-  public class var main: Thread { mainObject }
+  public class var main: Thread { RunLoop.hasMainStandIn ? current : mainObject }
 
   /// The object of the main thread, from any thread.
   ///
   /// As ``main``, in Foundation's other spelling.
-  public class var mainThread: Thread { mainObject }
+  public class var mainThread: Thread { main }
 
   private static let mainAddress = Atomic<UInt>(0)
   private static let mainEndBegan = Atomic<Bool>(false)
@@ -26,10 +26,10 @@ extension Thread {
       .map { object(in: $0).takeUnretainedValue() }
   }
 
-  private static var mainObject: Thread {
+  static var mainObject: Thread {
     if let main = mainIfMade { return main }
     watchForks()
-    let made = Thread(foreign: getpid(), isMain: true, promise: LoopPromise(RunLoop.main))
+    let made = Thread(foreign: getpid(), isMain: true, promise: LoopPromise(RunLoop.processMain))
     // Of several threads that ask first, one makes the object that stays.
     let address = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
     let (exchanged, original) = mainAddress.compareExchange(

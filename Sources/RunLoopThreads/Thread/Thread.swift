@@ -61,6 +61,14 @@ open class Thread: @unchecked Sendable, Hashable {
     body = BareBlock(block)
   }
 
+  /// Makes a thread that has not been started, runs ``main()``, and has a loop that there is already.
+  package init(loop: RunLoop) {
+    lifecycle = ThreadLifecycle()
+    promise = LoopPromise(loop)
+    isMain = false
+    wasStartedHere = true
+  }
+
   /// Makes a thread that has not been started, with settings, and runs a block.
   public convenience init(
     name: String?, configuration: Configuration, block: @escaping @Sendable () -> Void
@@ -164,7 +172,7 @@ open class Thread: @unchecked Sendable, Hashable {
   /// Whether this is the main thread.
   ///
   /// Any thread. The corresponding Foundation property is `isMainThread`.
-  open var isMainThread: Bool { isMain }
+  open var isMainThread: Bool { isMain || standsInForMain }
 
   /// The thread's name, as long as it may be.
   ///
@@ -379,7 +387,8 @@ extension Thread {
   /// The end of the thread, on it; others hear of it later.
   func endOnThread() { endOnThread(announces: true) }
 
-  /// The end of the main thread, on it or, if the thread had left before, wherever its object was made.
+  /// The end of the main thread's object, or of one that stands in for a thread's own, on the thread or, if the main thread had
+  /// left before, wherever its object was made.
   func endMain(onThread: Bool) {
     if onThread {
       endOnThread(announces: false)

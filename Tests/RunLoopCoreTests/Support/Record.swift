@@ -6,7 +6,7 @@ import TestSupport
 
 /// Runs `body` on virtual time, with an observer of all stages of a mode, and gives what was logged.
 func record(
-  observing mode: RunLoop.Mode? = .default, _ body: @escaping @Sendable (VirtualTime, RunLoop, Log) -> Void
+  observing mode: RunLoop.Mode? = .default, _ body: @escaping @Sendable (SteppedTime, RunLoop, Log) -> Void
 ) -> String {
   onVirtualTime { time, loop in
     let log = Log()

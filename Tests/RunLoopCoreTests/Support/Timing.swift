@@ -4,7 +4,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-extension VirtualTime {
+extension SteppedTime {
   /// The instant so many virtual milliseconds after the clock began.
   func instant(_ milliseconds: Int) -> SuspendingClock.Instant { Tick(milliseconds: milliseconds).instant }
 

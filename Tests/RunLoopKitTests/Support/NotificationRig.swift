@@ -8,7 +8,7 @@ import TestSupport
 /// A notification queue in front of a center of its own, on a thread on virtual time, and a journal of what is posted.
 final class NotificationRig: @unchecked Sendable {
   // Sendable: the reactions are guarded by the lock, the rest is constant and Sendable itself.
-  let time: VirtualTime
+  let time: SteppedTime
   let loop: RunLoop
   let journal: Log
   let center = NotificationCenter()
@@ -17,7 +17,7 @@ final class NotificationRig: @unchecked Sendable {
   private let lock = Lock()
   private var reactions: [String: @Sendable () -> Void] = [:]
 
-  fileprivate init(_ time: VirtualTime, _ loop: RunLoop, _ journal: Log) {
+  fileprivate init(_ time: SteppedTime, _ loop: RunLoop, _ journal: Log) {
     self.time = time
     self.loop = loop
     self.journal = journal

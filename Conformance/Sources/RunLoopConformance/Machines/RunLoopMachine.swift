@@ -17,7 +17,7 @@ package struct RunLoopMachine: Machine {
     let task = ProgramTask()
     let sabotage = sabotage
     let thread = ProgramThread {
-      let time = VirtualTime()
+      let time = SteppedTime()
       let interpreter = Interpreter(program, RunLoopSubject(time, time.makeLoop(sabotage: sabotage)))
       for interruption in program.whileAsleep {
         time.at(.seconds(interruption.tick)) { [unowned interpreter] in interpreter.interrupt() }

@@ -6,13 +6,13 @@ import RunLoopCore
 final class RunLoopSubject: Subject, @unchecked Sendable {
   // Sendable: items are made before another thread is told of them; the loop guards its own.
 
-  private let time: VirtualTime
+  private let time: SteppedTime
   private let loop: RunLoop
   private var sources: [RunLoop.Source] = []
   private var observers: [RunLoop.Observer] = []
   private var timers: [Timer] = []
 
-  init(_ time: VirtualTime, _ loop: RunLoop) {
+  init(_ time: SteppedTime, _ loop: RunLoop) {
     self.time = time
     self.loop = loop
   }

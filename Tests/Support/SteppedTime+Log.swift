@@ -2,7 +2,7 @@
 
 package import RunLoopCore
 
-extension VirtualTime {
+extension SteppedTime {
   /// The virtual milliseconds since the clock began.
   package var milliseconds: Int { Int(now.nanoseconds / 1_000_000) }
 

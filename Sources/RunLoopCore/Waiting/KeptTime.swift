@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+
+/// Keeps the time of one loop instead of the system: says what time it is, and decides when a sleep is over.
+///
+/// RunLoopTesting has the keepers that tests use: they let several loops share one time. ``SteppedTime`` is for the tests of
+/// this module: one loop, no other threads, faults.
+package protocol LoopTimekeeper: AnyObject, Sendable {
+  /// The time by the loop's clock.
+  ///
+  /// Any thread.
+  var now: Tick { get }
+  /// What the wall clock says when the loop's clock says zero, in nanoseconds since 2001.
+  ///
+  /// Any thread.
+  var wallOffset: Int64 { get }
+  /// Returns when the sleep is over, or earlier: the loop looks again.
+  ///
+  /// The loop's thread.
+  func sleep(_ sleep: LoopSleep)
+  /// The loop has ended and will not sleep again.
+  ///
+  /// The loop's thread.
+  func loopHasEnded()
+  /// How long a task on the loop wants to sleep of which `rest` is left by a real clock, which has gone on since the task began
+  /// to count.
+  ///
+  /// Any thread.
+  func duration(ofRealRest rest: Duration) -> Duration
+}
+
+/// A sleep that a loop has announced, and that the keeper of its time sleeps for it.
+package struct LoopSleep: Sendable {
+  package let loop: RunLoop
+  /// When the sleep is over if nothing else happens.
+  package let deadline: Tick
+  fileprivate let asleep: WakeState
+  /// What the mode watches.
+  fileprivate let watched: PollSet?
+
+  /// Whether somebody has woken the loop.
+  ///
+  /// Any thread.
+  package var isOver: Bool { loop.word.state != asleep }
+
+  /// Whether a watched descriptor is ready, so that the loop is about to find it.
+  ///
+  /// Any thread, while the loop sleeps.
+  package var isReady: Bool { watched.map { crl_poll_now($0.descriptor.number, Int16(POLLIN)) > 0 } ?? false }
+
+  /// Asks the kernel what is ready, without waiting; true if the loop has something to serve.
+  ///
+  /// The loop's thread.
+  package func look() -> Bool {
+    guard let set = watched else { return false }
+    set.wait(0)
+    return set.hasFound || set.isMainQueueReady
+  }
+
+  /// Waits until the loop is woken or a descriptor is ready, in real time until a date of the system's monotonic clock.
+  ///
+  /// It may return early. The loop's thread.
+  package func wait(until limit: Tick) {
+    guard let set = watched else { return loop.word.sleep(while: asleep, until: limit) }
+    set.wait(limit == .never ? nil : max(0, (limit + -Tick.monotonicNow.nanoseconds).nanoseconds))
+  }
+
+  /// Lets the loop look again.
+  ///
+  /// Any thread.
+  package func wake() { loop.post() }
+}
+
+/// Asks the keeper of a loop's time.
+private final class KeptWaiter: Waiter, @unchecked Sendable {
+  // Sendable: the loop is written before anybody else knows it; the runtime guards weak references.
+  let keeper: any LoopTimekeeper
+  weak var loop: RunLoop?
+
+  init(_ keeper: any LoopTimekeeper) { self.keeper = keeper }
+
+  var now: Tick { keeper.now }
+  var wallOffset: Int64 { keeper.wallOffset }
+  func sleeper(watching: Bool) -> WakeState.Sleeper { .virtual }
+  func loopHasEnded() { keeper.loopHasEnded() }
+
+  func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick, in set: PollSet?) {
+    guard let loop else { return }
+    keeper.sleep(LoopSleep(loop: loop, deadline: deadline, asleep: asleep, watched: set))
+  }
+}
+
+extension RunLoop {
+  /// Makes a loop whose time somebody keeps, for a thread that is to have it.
+  ///
+  /// - Parameter servesMainQueue: Whether the loop serves the main dispatch queue, as only one on the main thread may.
+  package static func make(
+    timekeeper: any LoopTimekeeper, servesMainQueue: Bool = false, sabotage: Sabotage = []
+  ) -> RunLoop {
+    let waiter = KeptWaiter(timekeeper)
+    let loop = RunLoop(
+      threadID: 0, waiter: waiter, mainQueueHandle: servesMainQueue ? MainQueue.handle : nil, sabotage: sabotage)
+    waiter.loop = loop
+    return loop
+  }
+
+  /// How long a task wants to sleep of which `rest` is left by a real clock.
+  ///
+  /// Any thread.
+  package func duration(ofRealRest rest: Duration) -> Duration {
+    (waiter as? KeptWaiter)?.keeper.duration(ofRealRest: rest) ?? rest
+  }
+
+  /// Whether the loop's time is the system's.
+  package var hasSystemTime: Bool { isOnSystemTime }
+}
+
+// What the owner of a loop's time does with it. The loop's own thread.
+extension RunLoop {
+  /// Runs a mode until a date of the loop's clock, also while there is nothing in it; if the date has come, for one pass.
+  ///
+  /// Nil: the loop's thread is ending, and there was no run.
+  package func stay(in mode: Mode, until limit: Tick) -> RunResult? {
+    requireOwnThread()
+    guard !stopFlag.isEnding else { return nil }
+    let now = tickNow
+    return enter(
+      mode == .common ? .default : mode, for: limit == .never ? .max : (limit + -now.nanoseconds).nanoseconds,
+      polls: limit <= now, returnsAfterSource: false, staysWhenEmpty: true)
+  }
+
+  /// Whether a pass of a mode would find something to do now.
+  ///
+  /// Costs a system call if the mode watches descriptors.
+  package func hasReadyWork(in name: Mode) -> Bool {
+    guard let mode = table.withLock({ $0.modes[name == .common ? .default : name] }) else { return false }
+    if hasBlock(mode, exactly: true) || hasDeferredWork(mode) { return true }
+    if isServingMainQueue(mode), MainQueue.hasNotice { return true }
+    let now = tickNow
+    return table.withLock { _ in
+      if mustGoOn(mode) || (mode.timerCount > 0 && mode.timers.firstTick <= now) { return true }
+      guard let set = mode.pollSet else { return false }
+      // What is found is asked for again by the pass that comes.
+      set.wait(0)
+      return set.hasFound || set.isMainQueueReady
+    }
+  }
+
+  /// When the loop would wake for a timer of a mode.
+  ///
+  /// Any thread.
+  package func nextWake(in name: Mode) -> Tick {
+    table.withLock { table in
+      guard let mode = table.modes[name == .common ? .default : name], mode.timerCount > 0 else { return .never }
+      return mode.timers.wakeTick
+    }
+  }
+
+  /// A timer of the loop, as it stands.
+  package struct PendingTimer: Sendable {
+    package let mode: Mode
+    package let tick: Tick
+    package let tolerance: Int64
+    package let interval: Int64
+  }
+
+  /// The timers of the loop, mode after mode and in the order of their dates.
+  ///
+  /// Any thread. O(n log n).
+  package var pendingTimers: [PendingTimer] {
+    table.withLock { table in
+      table.modes.values.sorted { $0.name.rawValue < $1.name.rawValue }.flatMap { mode in
+        mode.timers.all.map { timer in
+          PendingTimer(
+            mode: mode.name, tick: timer.tick, tolerance: timer.usableTolerance, interval: timer.interval)
+        }
+      }
+    }
+  }
+}

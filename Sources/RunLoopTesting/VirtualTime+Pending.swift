@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RunLoopCore
+
+extension VirtualTime {
+  /// Something that is to happen at a time.
+  public struct Pending: Hashable, Sendable {
+    /// What something that is to happen is.
+    public enum Kind: Hashable, Sendable {
+      /// A timer of a loop, in a mode; a sleep of a task that prefers a resident thread is one too.
+      case timer(mode: RunLoop.Mode)
+      /// An action that was given to ``VirtualTime/at(_:do:)``, or a sleep on ``VirtualTime/clock``.
+      case event(String)
+    }
+
+    /// What it is.
+    public let kind: Kind
+    /// When it is due, counted from the beginning; nil for a timer that is parked.
+    public let deadline: Duration?
+    /// The time between two dates of a repeating timer; zero for what happens once.
+    public let interval: Duration
+    /// How much later a timer may fire.
+    public let tolerance: Duration
+    /// The thread of the loop, or nil for what belongs to none.
+    public let thread: String?
+  }
+
+  /// When the next thing happens; nil if nothing is to come.
+  ///
+  /// On a thread with a loop on this time it is the first date at which that loop would wake in the default mode, or another loop
+  /// wakes, or an action of the script happens. The thread that owns the time waits here for the
+  /// others on it to come to sleep.
+  public var nextDeadline: SuspendingClock.Instant? { nextTick(.default)?.instant }
+
+  /// How long it is until the next thing happens; nil if nothing is to come.
+  ///
+  /// As ``nextDeadline``.
+  public var timeUntilNext: Duration? {
+    nextTick(.default).map { .nanoseconds(max(0, $0.nanoseconds - timeline.now.nanoseconds)) }
+  }
+
+  /// What is to happen, as far as it has a date or could have one, in the order of the dates.
+  ///
+  /// Work that is ready already is not listed; nor are sources, descriptors and ports, which nobody knows when to expect.
+  ///
+  /// - Complexity: O(n log n).
+  public var pending: [Pending] {
+    var found = timeline.pendingEvents.map { event in
+      Pending(
+        kind: .event(event.name), deadline: .nanoseconds(event.tick.nanoseconds), interval: .zero, tolerance: .zero,
+        thread: nil)
+    }
+    for member in allMembers {
+      guard let loop = member.keeper.loop else { continue }
+      found += loop.pendingTimers.map { timer in
+        Pending(
+          kind: .timer(mode: timer.mode),
+          deadline: timer.tick == .never ? nil : .nanoseconds(timer.tick.nanoseconds),
+          interval: .nanoseconds(timer.interval), tolerance: .nanoseconds(timer.tolerance),
+          thread: member.keeper.sleeper.name)
+      }
+    }
+    // Those of one date stay in their order.
+    let keyed = found.enumerated().map { (key: $1.deadline ?? .nanoseconds(Int64.max), place: $0, value: $1) }
+    return keyed.sorted { ($0.key, $0.place) < ($1.key, $1.place) }.map(\.value)
+  }
+
+  /// What those who sleep wait for, as text.
+  var awaited: [String] {
+    allMembers.compactMap { member in
+      guard let loop = member.keeper.loop else { return nil }
+      let (timers, sources) = loop.itemCounts
+      let mode = loop.currentMode.map { "the mode \($0)" } ?? "no mode"
+      return
+        "the loop of \(member.keeper.sleeper.name) sleeps in \(mode), with \(sources) sources, ports and descriptors "
+        + "and \(timers) timers without a date in it"
+    }
+  }
+}
+
+extension VirtualTime.Pending: CustomStringConvertible {
+  /// The text for a person.
+  public var description: String {
+    var text =
+      switch kind {
+      case .timer(let mode): "a timer of \(thread ?? "a loop") in the mode \(mode)"
+      case .event(let name): name
+      }
+    text += deadline.map { ", due \($0) after the beginning" } ?? ", without a date"
+    if interval > .zero { text += ", every \(interval)" }
+    if tolerance > .zero { text += ", at most \(tolerance) later" }
+    return text
+  }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopTesting
+import RunLoopThreads
+import Testing
+
+@Suite("Tests that cannot go on fail, and say why")
+struct FailureTests {
+  @Test("a run that nobody would end")
+  func sleepsIndefinitely() throws {
+    let error = #expect(throws: VirtualTimeError.self) {
+      try VirtualTime.onThisThread(realTimeLimit: .milliseconds(20)) { _ in
+        RunLoop.current.add(RunLoop.Source {}, forMode: .default)
+        RunLoop.current.run()
+      }
+    }
+    #expect(
+      error
+        == .sleepsIndefinitely(
+          after: .milliseconds(20),
+          awaiting: [
+            "the loop of the test's thread sleeps in the mode kCFRunLoopDefaultMode, with 1 sources, ports and descriptors "
+              + "and 0 timers without a date in it"
+          ]))
+  }
+
+  @Test("afterwards the time stands, and every further call says the same")
+  func staysFailed() throws {
+    let errors = Box<[VirtualTimeError]>([])
+    #expect(throws: VirtualTimeError.self) {
+      try VirtualTime.onThisThread(realTimeLimit: .milliseconds(20)) { time in
+        RunLoop.current.add(RunLoop.Source {}, forMode: .default)
+        RunLoop.current.runUntilStopped()
+        for _ in 0..<2 {
+          do throws(VirtualTimeError) { try time.advance(by: .seconds(1)) } catch { errors.value.append(error) }
+        }
+        #expect(time.elapsed == .zero)
+      }
+    }
+    #expect(errors.value.count == 2 && Set(errors.value).count == 1)
+    guard case .sleepsIndefinitely? = errors.value.first else {
+      Issue.record("\(errors.value)")
+      return
+    }
+  }
+
+  @Test("another thread ends a sleep in which nothing is due")
+  func woken() throws {
+    try VirtualTime.onThisThread { time in
+      let loop = RunLoop.current
+      loop.add(RunLoop.Source {}, forMode: .default)
+      let thread = Thread { loop.perform { loop.stop() } }
+      thread.start()
+      #expect(loop.runUntilStopped() == .stopped)
+      try thread.join()
+      #expect(time.elapsed == .zero)
+    }
+  }
+
+  @Test("a source that signals itself")
+  func neverSleeps() throws {
+    let error = #expect(throws: VirtualTimeError.self) {
+      try VirtualTime.onThisThread { time in
+        let source = Box<RunLoop.Source?>(nil)
+        source.value = RunLoop.Source { source.value?.signal() }
+        if let source = source.value { RunLoop.current.add(source, forMode: .default) }
+        source.value?.signal()
+        defer { source.value = nil }
+        try time.advance(by: .seconds(1))
+      }
+    }
+    #expect(error == .neverSleeps(thread: "the test's thread", at: .zero, passes: 100_000))
+  }
+
+  @Test("a body that awaits what never comes")
+  func awaitsForever() async throws {
+    let error = await #expect(throws: VirtualTimeError.self) {
+      try await VirtualTime.onResidentThread(realTimeLimit: .milliseconds(20)) { _ in
+        let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
+        for await _ in stream {}
+        continuation.finish()
+      }
+    }
+    guard case .sleepsIndefinitely(.milliseconds(20), let awaiting)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(awaiting.count == 1 && awaiting[0].contains("thread \"virtual time\""))
+  }
+
+  @Test("a thread that is blocked keeps the time from going on")
+  func busy() throws {
+    let time = VirtualTime(realTimeLimit: .milliseconds(20))
+    let worker = try ResidentThread(name: "worker", on: time)
+    let held = Thread.Gate()
+    try worker.perform { held.wait() }
+    let error = #expect(throws: VirtualTimeError.self) { try time.advance(by: .seconds(1)) }
+    #expect(error == .busy(threads: ["thread \"worker\""], after: .milliseconds(20)))
+    held.open()
+    try time.advance(by: .seconds(1))
+    #expect(time.elapsed == .seconds(1))
+    worker.stop()
+    try worker.join()
+  }
+
+  @Test("a thread that does not own the time cannot move it")
+  func notOwner() throws {
+    try VirtualTime.onThisThread { time in
+      let errors = Box<[VirtualTimeError]>([])
+      let thread = Thread {
+        do throws(VirtualTimeError) { try time.advance(by: .seconds(1)) } catch { errors.value.append(error) }
+        do throws(VirtualTimeError) { try time.step() } catch { errors.value.append(error) }
+      }
+      thread.name = "other"
+      thread.start()
+      try thread.join()
+      #expect(errors.value == [.notOwner(thread: "thread \"other\""), .noLoop(thread: "thread \"other\"")])
+    }
+  }
+
+  @Test("nor can a thread on the time that the test owns")
+  func notOwnerOnResidentThread() throws {
+    let time = VirtualTime()
+    let worker = try ResidentThread(name: "worker", on: time)
+    let error = try worker.performAndWait {
+      do throws(VirtualTimeError) {
+        try time.advance(by: .seconds(1))
+        return VirtualTimeError?.none
+      } catch {
+        return error
+      }
+    }
+    #expect(error == .notOwner(thread: "thread \"worker\""))
+    worker.stop()
+    try worker.join()
+  }
+
+  @Test("a time without a loop of the caller's has no pass to make")
+  func noLoop() throws {
+    let error = #expect(throws: VirtualTimeError.self) { try VirtualTime().step() }
+    #expect(error == .noLoop(thread: "the calling thread"))
+  }
+
+  @Test("the body's own error comes out")
+  func bodyError() throws {
+    #expect(throws: CancellationError.self) {
+      try VirtualTime.onThisThread { _ in throw CancellationError() }
+    }
+  }
+
+  @Test("every error says what is the matter")
+  func descriptions() {
+    let errors: [VirtualTimeError] = [
+      .sleepsIndefinitely(after: .seconds(1), awaiting: []), .neverSleeps(thread: "t", at: .zero, passes: 1),
+      .neverIdle(at: .zero, moves: 1, pending: ["p"]), .busy(threads: ["t"], after: .seconds(1)),
+      .notOwner(thread: "t"), .insideEvent(thread: "t"), .noLoop(thread: "t"), .threadIsEnding(thread: "t"),
+    ]
+    for (index, error) in errors.enumerated() {
+      let text = "\(error)"
+      #expect(text.count > 40 && errors[..<index].allSatisfy { "\($0)" != text })
+    }
+  }
+}

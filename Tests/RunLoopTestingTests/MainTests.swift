@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopTesting
+import RunLoopThreads
+import Testing
+
+@Suite("asMain")
+struct MainTests {
+  @Test("the main loop, the main thread and the question for it mean the test's thread")
+  func names() throws {
+    try VirtualTime.asMain { _ in
+      #expect(RunLoop.main === RunLoop.current)
+      #expect(Thread.main === Thread.current)
+      #expect(Thread.mainThread === Thread.current)
+      #expect(Thread.isMainThread)
+      #expect(Thread.current.isMainThread)
+      #expect(Thread.main.runLoop === RunLoop.main)
+    }
+  }
+
+  @Test("not within onThisThread, but for the real main thread")
+  func notAsMain() throws {
+    let wasMain = Thread.isMainThread
+    try VirtualTime.onThisThread { _ in
+      #expect(Thread.isMainThread == wasMain)
+      #expect((RunLoop.main === RunLoop.current) == wasMain)
+    }
+  }
+
+  @Test("code that says main is tested: timers, blocks, work for the main thread")
+  func code() throws {
+    try VirtualTime.asMain { time in
+      RunLoop.main.perform { time.log.write("block") }
+      Timer(after: .seconds(3), on: .main) { _ in time.log.write("timer \(Thread.isMainThread)") }
+      try Thread.main.perform { time.log.write("work") }
+      try time.advance(by: .seconds(3))
+      #expect(time.log.timedCallOuts == "B@0 block@0 S0@0 work@0 T@3000 timer true@3000")
+    }
+  }
+
+  @Test("other threads see nothing of it")
+  func otherThreads() throws {
+    try VirtualTime.asMain { _ in
+      let test = RunLoop.main
+      let seen = Box<[Bool]>([])
+      let thread = Thread { seen.value = [RunLoop.main === test, Thread.isMainThread, Thread.main.runLoop === test] }
+      thread.start()
+      try thread.join()
+      #expect(seen.value == [false, false, false])
+    }
+  }
+
+  @Test("afterwards everything is as before")
+  func afterwards() throws {
+    let (main, thread, isMain) = (RunLoop.main, Thread.main, Thread.isMainThread)
+    try VirtualTime.asMain { _ in #expect(RunLoop.main !== main && Thread.main !== thread) }
+    #expect(RunLoop.main === main && Thread.main === thread && Thread.isMainThread == isMain)
+    #expect(throws: CancellationError.self) { try VirtualTime.asMain { _ in throw CancellationError() } }
+    #expect(RunLoop.main === main && Thread.main === thread && Thread.isMainThread == isMain)
+  }
+
+  @Test("many at once do not see each other", arguments: 0..<50)
+  func parallel(number: Int) throws {
+    try VirtualTime.asMain { time in
+      for second in 1...20 {
+        Timer(after: .seconds(second), on: .main) { _ in time.log.write("\(number)/\(second)") }
+      }
+      let loop = RunLoop.main
+      try time.advance(by: .seconds(20))
+      #expect(RunLoop.main === loop)
+      #expect(time.log.callOuts == (1...20).map { "T \(number)/\($0)" }.joined(separator: " "))
+    }
+  }
+
+  @Test("one within another: the inner is main until it ends")
+  func nested() throws {
+    try VirtualTime.asMain { _ in
+      let outer = RunLoop.main
+      try VirtualTime.asMain { _ in #expect(RunLoop.main !== outer) }
+      #expect(RunLoop.main === outer && Thread.isMainThread)
+    }
+  }
+
+  @Test("a resident thread stands in for the main thread, and its tasks with it")
+  func resident() async throws {
+    let answers = try await VirtualTime.onResidentThread(asMain: true) { _ in
+      let before = (RunLoop.main === RunLoop.current, Thread.isMainThread)
+      try await Task.sleep(for: .seconds(10))
+      async let child = (RunLoop.main === RunLoop.current && Thread.isMainThread)
+      return [before.0, before.1, RunLoop.main === RunLoop.current, Thread.isMainThread, await child]
+    }
+    #expect(answers == [true, true, true, true, true])
+  }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopThreads
+import Synchronization
+
+/// Calls an action when nothing was reported for a while, on the loop of the thread that made it.
+///
+/// It is the example of the article "Testing code that waits": it knows nothing of virtual time.
+final class Debouncer: Sendable {
+  private let timer: Timer
+  private let delay: Duration
+
+  init(delay: Duration, on loop: RunLoop = .current, action: @escaping @Sendable () -> Void) {
+    self.delay = delay
+    timer = Timer(after: delay, repeating: .seconds(1 << 30), on: loop) { timer in
+      timer.park()
+      action()
+    }
+    timer.park()
+  }
+
+  /// Something has changed.
+  func report() { timer.move(after: delay) }
+
+  deinit { timer.invalidate() }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopThreads
+import Testing
+
+@testable import RunLoopTesting
+
+@Suite("Tasks on virtual time")
+struct TaskTests {
+  @Test("sleeps of tasks take no real time, and end in the order of their dates")
+  func sleeps() async throws {
+    try await VirtualTime.onResidentThread { time in
+      await withTaskGroup { group in
+        for seconds in [30, 10, 20] {
+          group.addTask {
+            try? await Task.sleep(for: .seconds(seconds))
+            time.log.write("\(seconds) at \(time.elapsed)")
+          }
+        }
+      }
+      #expect(time.log.count(of: "10 at 10.0 seconds") == 1, "\(time.log.timedCallOuts)")
+      #expect(time.log.count(of: "20 at 20.0 seconds") == 1)
+      #expect(time.log.count(of: "30 at 30.0 seconds") == 1)
+      #expect(time.elapsed == .seconds(30))
+    }
+  }
+
+  @Test("actors without an executor of their own live on the thread")
+  func actors() async throws {
+    actor Cache {
+      private var values: [Int] = []
+
+      func load(_ value: Int) async throws {
+        try await Task.sleep(for: .seconds(value))
+        values.append(value)
+      }
+
+      func thread() -> Thread? { Thread.currentIfThere }
+      var all: [Int] { values }
+    }
+    try await VirtualTime.onResidentThread { time in
+      let cache = Cache()
+      let own = Thread.currentIfThere
+      #expect(await cache.thread() === own)
+      async let slow: Void = cache.load(100)
+      async let fast: Void = cache.load(1)
+      _ = try await (slow, fast)
+      #expect(await cache.all == [1, 100])
+      #expect(time.elapsed == .seconds(100))
+    }
+  }
+
+  @Test("a sleep on the clock is exact to the nanosecond, and can be cancelled")
+  func clock() async throws {
+    try await VirtualTime.onResidentThread { time in
+      let clock = time.clock
+      let began = clock.now
+      try await clock.sleep(for: .nanoseconds(1_234_567_891))
+      #expect(began.duration(to: clock.now) == .nanoseconds(1_234_567_891))
+      #expect(clock.now == RunLoop.current.now && clock.minimumResolution == .nanoseconds(1))
+
+      let task = Task(executorPreference: time.thread) {
+        try await Task.sleep(for: .seconds(1 << 30), clock: clock)
+      }
+      try await clock.sleep(for: .seconds(1))
+      task.cancel()
+      await #expect(throws: CancellationError.self) { try await task.value }
+      #expect(time.elapsed == .nanoseconds(2_234_567_891) && time.pending.isEmpty)
+
+      let early = Task(executorPreference: time.thread) { try await Task.sleep(for: .seconds(1), clock: clock) }
+      early.cancel()
+      await #expect(throws: CancellationError.self) { try await early.value }
+      // A date that has passed.
+      try await clock.sleep(until: began)
+      #expect(time.elapsed == .nanoseconds(2_234_567_891))
+    }
+  }
+
+  @Test("code that is given a clock, from a test that owns the time")
+  func injectedClock() throws {
+    let time = VirtualTime()
+    let worker = try ResidentThread(name: "worker", on: time)
+    let task = Task(executorPreference: worker) { [clock = time.clock] in
+      for number in 1...3 {
+        try await clock.sleep(for: .seconds(10))
+        time.log.write("\(number)")
+      }
+    }
+    // The task has begun when its first sleep stands there.
+    while time.pending.isEmpty { try worker.performAndWait {} }
+    try time.advance(by: .seconds(25))
+    #expect(time.log.count(of: "2") == 1 && time.log.count(of: "3") == 0)
+    try time.runUntilIdle()
+    #expect(time.log.count(of: "3") == 1 && time.elapsed == .seconds(30))
+    task.cancel()
+    worker.stop()
+    try worker.join()
+  }
+
+  @Test("a time-out against real work: the time stands while the body waits for it")
+  func standsStill() async throws {
+    try await VirtualTime.onResidentThread { time in
+      Timer(after: .seconds(5)) { _ in time.log.write("time-out") }
+      let answer = await time.standStill {
+        await withCheckedContinuation { continuation in
+          Thread { continuation.resume(returning: 42) }.start()
+        }
+      }
+      #expect(answer == 42)
+      #expect(time.elapsed == .zero)
+      #expect(time.log.count(of: "time-out") == 0, "\(time.log.text)")
+      try await Task.sleep(for: .seconds(5))
+      #expect(time.log.count(of: "time-out") == 1)
+    }
+  }
+
+  @Test("timers, delayed work and a second thread share the time with the tasks")
+  func together() async throws {
+    try await VirtualTime.onResidentThread { time in
+      let worker = try ResidentThread(name: "worker", on: time)
+      Timer(after: .seconds(2)) { _ in time.log.write("timer") }
+      try worker.perform(afterDelay: .seconds(1)) { time.log.write("delayed") }
+      let value = try await worker.run { 7 }
+      try await Task.sleep(for: .seconds(3))
+      #expect(value == 7)
+      #expect(time.log.count(of: "timer") == 1 && time.log.count(of: "delayed") == 1)
+      worker.stop()
+      _ = await worker.finished()
+    }
+  }
+
+  @Test("the body's result and its error come out, and cancellation goes in")
+  func outcomes() async throws {
+    #expect(try await VirtualTime.onResidentThread { _ in 5 } == 5)
+    await #expect(throws: CancellationError.self) {
+      try await VirtualTime.onResidentThread { _ in throw CancellationError() }
+    }
+    let task = Task {
+      try await VirtualTime.onResidentThread { time in
+        // Without an end of its own: the time goes on until somebody cancels.
+        while true { try await Task.sleep(for: .seconds(1)) }
+      }
+    }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { try await task.value }
+  }
+
+  @Test("a task's sleep is as long as it says, whatever the real clock did meanwhile")
+  func exact() async throws {
+    try await VirtualTime.onResidentThread { time in
+      for seconds in [10, 70, 3600, 86_400] {
+        let before = time.elapsed
+        try await Task.sleep(for: .seconds(seconds))
+        #expect(time.elapsed - before == .seconds(seconds))
+      }
+      let before = time.elapsed
+      try await Task.sleep(nanoseconds: 50_000_000_000)
+      #expect(time.elapsed - before == .seconds(50))
+    }
+  }
+
+  @Test(
+    "what is missing of a sleep is found again: whole milliseconds, or the rounder duration",
+    arguments: [
+      // Left and missing at most, and what was meant, in microseconds.
+      (left: 999, missing: 30, meant: 1000), (left: 1000, missing: 30, meant: 1000),
+      (left: 1_494_990, missing: 900, meant: 1_495_000), (left: 1_494_990, missing: 4000, meant: 1_495_000),
+      (left: 6000, missing: 4500, meant: 10_000), (left: 29_960_000, missing: 45_000, meant: 30_000_000),
+      (left: 29_300_000, missing: 800_000, meant: 30_000_000),
+      (left: 27_000_000, missing: 3_500_000, meant: 30_000_000),
+    ])
+  func missing(left: Int64, missing: Int64, meant: Int64) {
+    #expect(LoopKeeper.meant(left: left * 1000, missing: missing * 1000) == meant * 1000)
+  }
+
+  @Test("a thousand times the same log")
+  func deterministic() async throws {
+    var logs: Set<String> = []
+    for _ in 0..<1000 {
+      let log = try await VirtualTime.onResidentThread { time in
+        await withTaskGroup { group in
+          for number in 1...3 {
+            group.addTask {
+              try? await Task.sleep(for: .seconds(10 * number))
+              time.log.write("\(number)@\(time.elapsed)")
+            }
+          }
+        }
+        return time.log.text
+      }
+      logs.insert(log)
+    }
+    #expect(logs.count == 1, "\(logs)")
+  }
+}
+
+extension Thread {
+  /// The calling thread's object, for code that is asynchronous.
+  static var currentIfThere: Thread? { Thread.current }
+}
