@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import RunLoopCore
+
+// What arrives. One thread at a time.
+extension LocalClient {
+  /// How a turn of a connection has ended.
+  private enum Turn {
+    /// There was nothing.
+    case isEmpty
+    case hasRead
+    /// It has ended with its last message, and there may be more.
+    case isFull
+    /// The connection is over.
+    case isOver
+  }
+
+  /// How many messages are a turn's.
+  private static let turn = 32
+  /// After how many bytes a turn ends, so that others have theirs.
+  private static let turnBytes = 1 << 20
+  /// How many messages are confirmed at once if more and more lie there.
+  private static let confirmations = 256
+  /// After how many short turns it is asked again whether there is more.
+  private static let shortTurnLimit = 16
+
+  /// What has come of serving a connection.
+  enum Service {
+    case isDone
+    /// There was nothing, or it cannot be served now.
+    case hadNothing
+    case isOver
+  }
+
+  /// Sends and reads what can be, and delivers it.
+  ///
+  /// A loop's thread. At most so many messages as are a turn's.
+  func serve(_ events: UInt32, _ deliver: (MessagePort.Request) -> Void) -> Service {
+    lock.lock()
+    if let armed = state.armed, armed & Self.once != 0 { state.armed = nil }
+    guard !state.isServing, !state.isClosed else {
+      // Somebody else serves it, and arms it then.
+      if state.isServing { disarm() }
+      lock.unlock()
+      return .hadNothing
+    }
+    state.isServing = true
+    if events & EPOLLHUP.rawValue != 0 { state.isHungUp = true }
+    if events & EPOLLOUT.rawValue != 0 || state.isHeldBack { sendWaiting() }
+    lock.unlock()
+    return finishServing(deliver)
+  }
+
+  /// The same, where the port's epoll set was not asked whether there is anything.
+  func serveUnasked(_ deliver: (MessagePort.Request) -> Void) -> Service {
+    lock.lock()
+    // What else it is armed for only the set can tell.
+    guard !state.isServing, !state.isClosed, state.armed == Self.reading else {
+      lock.unlock()
+      return .hadNothing
+    }
+    state.isServing = true
+    lock.unlock()
+    return finishServing(deliver)
+  }
+
+  private func finishServing(_ deliver: (MessagePort.Request) -> Void) -> Service {
+    let turn = readTurn(deliver)
+    // With the next turn's, if that is certain to come and the sender does not wait for it.
+    let mayConfirmLater = turn == .isFull && SystemCall.isReadable(socket)
+    lock.lock()
+    if turn != .isOver {
+      state.confirmsLater =
+        mayConfirmLater && state.received - state.confirmed < Self.confirmations && mayRead
+      if !state.confirmsLater { sendConfirmation() }
+    }
+    state.isServing = false
+    if turn != .isOver { arm() }
+    lock.unlock()
+    switch turn {
+    case .isEmpty: return .hadNothing
+    case .hasRead, .isFull: return .isDone
+    case .isOver: return .isOver
+    }
+  }
+
+  private func readTurn(_ deliver: (MessagePort.Request) -> Void) -> Turn {
+    var bytes = 0
+    for index in 0..<Self.turn {
+      guard bytes < Self.turnBytes, lock.withLock({ mayRead }) else { return .hasRead }
+      switch readOne(deliver, &bytes) {
+      case .nothing:
+        if index == 1 {
+          asksOneByOne = true
+          shortTurns = 0
+        }
+        return index == 0 ? .isEmpty : .hasRead
+      case .ended: return .isOver
+      case .request where index == 0 && asksOneByOne && shortTurns < Self.shortTurnLimit:
+        // Another read would find nothing; if it would, the loop is told.
+        shortTurns += 1
+        return .hasRead
+      case .request, .message: if index == 1 { asksOneByOne = false }
+      }
+    }
+    return .isFull
+  }
+
+  private enum Reading {
+    case nothing
+    case request
+    case message
+    case ended
+  }
+
+  /// Reads one message and delivers it.
+  private func readOne(_ deliver: (MessagePort.Request) -> Void, _ turnBytes: inout Int) -> Reading {
+    let incoming: MessageReader.Incoming
+    var admitted = MessageAccount.Amount()
+    do {
+      if isForeign, let refusal = try reader.refusal(on: socket, admitsDescriptors: admitsDescriptors) {
+        return end(refusal)
+      }
+      incoming = try reader.next(on: socket, limit: limits.messageSize) { frame in
+        let amount = MessageAccount.Amount(incoming: frame.length, descriptors: frame.descriptorCount)
+        guard account.take(amount) else { return .quotaExceeded }
+        admitted = amount
+        return nil
+      }
+    } catch {
+      counters.change { $0.failedReads += 1 }
+      return .ended
+    }
+    turnBytes += admitted.incoming
+    if case .message = incoming {
+    } else {
+      account.release(admitted)
+      admitted = .init()
+    }
+    switch incoming {
+    case .nothing: return .nothing
+    case .ended: return .ended
+    case .malformed: break
+    case .refused(let frame, let reason):
+      guard frame.kind == .request || frame.kind == .oneWay else { break }
+      counters.change {
+        switch reason {
+        case .tooLarge: $0.oversized += 1
+        case .quotaExceeded: $0.overQuota += 1
+        default: $0.lackingResources += 1
+        }
+      }
+      lock.withLock { send(MessageContent(.refusal, id: reason.rawValue, token: frame.token), []) }
+      return .message
+    case .message(let frame, let bytes, let descriptors):
+      guard frame.kind == .request || frame.kind == .oneWay else { break }
+      lock.withLock {
+        state.unfinished += 1
+        state.unfinishedBytes += bytes.count
+        state.hasSpoken = true
+      }
+      for descriptor in descriptors { descriptor.charge(MessageCharge(.init(descriptors: 1), to: account)) }
+      counters.change { $0.received += 1 }
+      deliver(MessagePort.Request(frame, bytes, descriptors, from: self))
+      return frame.kind == .request ? .request : .message
+    }
+    account.release(admitted)
+    counters.change { $0.malformed += 1 }
+    return .ended
+  }
+
+  /// Whether another user's message may bring what it says that it brings.
+  private func admitsDescriptors(_ frame: MessageFrame) -> Bool {
+    frame.descriptorCount == 0 || limits.otherUsers.takesDescriptors
+  }
+
+  /// Ends a connection whose next packet is not read because of its descriptors.
+  private func end(_ incoming: MessageReader.Incoming) -> Reading {
+    switch incoming {
+    case .nothing: return .nothing
+    case .refused(_, let reason):
+      counters.change { $0.untrusted += 1 }
+      lock.withLock { send(MessageContent(.refusal, id: reason.rawValue, token: 0), []) }
+    default: counters.change { $0.malformed += 1 }
+    }
+    return .ended
+  }
+}
