@@ -12,6 +12,8 @@ extension LocalClient {
     case hasRead
     /// It has ended with its last message, and there may be more.
     case isFull
+    /// Another thread drops the next message, and goes on then.
+    case isDropping
     /// The connection is over.
     case isOver
   }
@@ -67,6 +69,10 @@ extension LocalClient {
 
   private func finishServing(_ deliver: (MessagePort.Request) -> Void) -> Service {
     let turn = readTurn(deliver)
+    guard turn != .isDropping else {
+      dropNext()
+      return .isDone
+    }
     // With the next turn's, if that is certain to come and the sender does not wait for it.
     let mayConfirmLater = turn == .isFull && SystemCall.isReadable(socket)
     lock.lock()
@@ -80,7 +86,7 @@ extension LocalClient {
     lock.unlock()
     switch turn {
     case .isEmpty: return .hadNothing
-    case .hasRead, .isFull: return .isDone
+    case .hasRead, .isFull, .isDropping: return .isDone
     case .isOver: return .isOver
     }
   }
@@ -97,6 +103,7 @@ extension LocalClient {
         }
         return index == 0 ? .isEmpty : .hasRead
       case .ended: return .isOver
+      case .left: return .isDropping
       case .request where index == 0 && asksOneByOne && shortTurns < Self.shortTurnLimit:
         // Another read would find nothing; if it would, the loop is told.
         shortTurns += 1
@@ -111,79 +118,100 @@ extension LocalClient {
     case nothing
     case request
     case message
+    /// The next is refused and to be dropped.
+    case left
     case ended
   }
 
   /// Reads one message and delivers it.
   private func readOne(_ deliver: (MessagePort.Request) -> Void, _ turnBytes: inout Int) -> Reading {
     let incoming: MessageReader.Incoming
-    var admitted = MessageAccount.Amount()
     do {
-      if isForeign, let refusal = try reader.refusal(on: socket, admitsDescriptors: admitsDescriptors) {
-        return end(refusal)
-      }
-      incoming = try reader.next(on: socket, limit: limits.messageSize) { frame in
-        let amount = MessageAccount.Amount(incoming: frame.length, descriptors: frame.descriptorCount)
-        guard account.take(amount) else { return .quotaExceeded }
-        admitted = amount
-        return nil
-      }
+      incoming =
+        isForeign
+        ? try reader.next(
+          on: socket, limit: limits.messageSize, paidBy: account, takesDescriptors: limits.otherUsers.takesDescriptors)
+        : try nextOwn()
     } catch {
       counters.change { $0.failedReads += 1 }
       return .ended
     }
-    turnBytes += admitted.incoming
-    if case .message = incoming {
-    } else {
-      account.release(admitted)
-      admitted = .init()
-    }
     switch incoming {
     case .nothing: return .nothing
     case .ended: return .ended
-    case .malformed: break
-    case .refused(let frame, let reason):
-      guard frame.kind == .request || frame.kind == .oneWay else { break }
-      counters.change {
-        switch reason {
-        case .tooLarge: $0.oversized += 1
-        case .quotaExceeded: $0.overQuota += 1
-        default: $0.lackingResources += 1
-        }
-      }
-      lock.withLock { send(MessageContent(.refusal, id: reason.rawValue, token: frame.token), []) }
+    case .left(_, .descriptorsUnwanted):
+      counters.change { $0.untrusted += 1 }
+      let reason = MessagePort.Refusal.descriptorsUnwanted
+      lock.withLock { send(MessageContent(.refusal, id: reason.rawValue, token: 0), []) }
+      return .ended
+    case .refused(let frame, let reason) where frame.kind.expectsAnswer:
+      refuse(frame, reason)
       return .message
+    case .left(let frame, let reason) where frame.kind.expectsAnswer:
+      refuse(frame, reason)
+      return .left
     case .message(let frame, let bytes, let descriptors):
-      guard frame.kind == .request || frame.kind == .oneWay else { break }
+      guard frame.kind.expectsAnswer else {
+        account.release(.init(incoming: bytes.count))
+        break
+      }
+      turnBytes += bytes.count
       lock.withLock {
         state.unfinished += 1
         state.unfinishedBytes += bytes.count
         state.hasSpoken = true
       }
-      for descriptor in descriptors { descriptor.charge(MessageCharge(.init(descriptors: 1), to: account)) }
       counters.change { $0.received += 1 }
       deliver(MessagePort.Request(frame, bytes, descriptors, from: self))
       return frame.kind == .request ? .request : .message
+    case .malformed, .refused, .left: break
     }
-    account.release(admitted)
     counters.change { $0.malformed += 1 }
     return .ended
   }
 
-  /// Whether another user's message may bring what it says that it brings.
-  private func admitsDescriptors(_ frame: MessageFrame) -> Bool {
-    frame.descriptorCount == 0 || limits.otherUsers.takesDescriptors
+  /// Reads the next message of this process's user, whose descriptors are charged when they have arrived.
+  private func nextOwn() throws(SystemError) -> MessageReader.Incoming {
+    var admitted: MessageAccount.Amount?
+    var isTaken = false
+    defer { if !isTaken, let admitted { account.release(admitted) } }
+    let incoming = try reader.next(on: socket, limit: limits.messageSize) { frame in
+      let amount = MessageAccount.Amount(incoming: frame.length, descriptors: frame.descriptorCount)
+      guard account.take(amount) else { return .quotaExceeded }
+      admitted = amount
+      return nil
+    }
+    if case .message(_, _, let descriptors) = incoming {
+      isTaken = true
+      for descriptor in descriptors { descriptor.charge(MessageCharge(.init(descriptors: 1), to: account)) }
+    }
+    return incoming
   }
 
-  /// Ends a connection whose next packet is not read because of its descriptors.
-  private func end(_ incoming: MessageReader.Incoming) -> Reading {
-    switch incoming {
-    case .nothing: return .nothing
-    case .refused(_, let reason):
-      counters.change { $0.untrusted += 1 }
-      lock.withLock { send(MessageContent(.refusal, id: reason.rawValue, token: 0), []) }
-    default: counters.change { $0.malformed += 1 }
+  /// Tells the sender that a message is not taken.
+  private func refuse(_ frame: MessageFrame, _ reason: MessagePort.Refusal) {
+    counters.change {
+      switch reason {
+      case .tooLarge: $0.oversized += 1
+      case .quotaExceeded: $0.overQuota += 1
+      default: $0.lackingResources += 1
+      }
     }
-    return .ended
+    lock.withLock { send(MessageContent(.refusal, id: reason.rawValue, token: frame.token), []) }
+  }
+
+  /// Has the next packet dropped by the thread that closes the descriptors in it.
+  ///
+  /// Until then it is served by that thread, and so by no other.
+  private func dropNext() {
+    let drop: @Sendable () -> Void = {
+      _ = crl_message_discard(self.socket.number)
+      self.lock.withLock {
+        self.state.isServing = false
+        self.sendConfirmation()
+        self.arm()
+      }
+    }
+    if let closer = account.closer { closer.perform(drop) } else { drop() }
   }
 }

@@ -19,12 +19,15 @@ final class MessageAccount: @unchecked Sendable {
     var outgoing = 0
     /// Descriptors of messages and of replies.
     var descriptors = 0
+    /// Connections that were refused and are not closed yet.
+    var refused = 0
 
     static func += (left: inout Amount, right: Amount) {
       left.connections += right.connections
       left.incoming += right.incoming
       left.outgoing += right.outgoing
       left.descriptors += right.descriptors
+      left.refused += right.refused
     }
 
     static func -= (left: inout Amount, right: Amount) {
@@ -32,6 +35,7 @@ final class MessageAccount: @unchecked Sendable {
       left.incoming -= right.incoming
       left.outgoing -= right.outgoing
       left.descriptors -= right.descriptors
+      left.refused -= right.refused
     }
 
     /// Whether there is room for more beside this, up to a limit.
@@ -40,11 +44,14 @@ final class MessageAccount: @unchecked Sendable {
         && (more.outgoing == 0 || more.outgoing <= limit.outgoing - outgoing)
         && (more.descriptors == 0 || more.descriptors <= limit.descriptors - descriptors)
         && (more.connections == 0 || more.connections <= limit.connections - connections)
+        && (more.refused == 0 || more.refused <= limit.refused - refused)
     }
   }
 
   private let limit: Amount
   private let above: MessageAccount?
+  /// Who closes what is charged here; nil: the closer of everything else.
+  let closer: DescriptorCloser?
   private let lock = ProcessLock()
   @exclusivity(unchecked) private var used = Amount()
   private var unread: [UInt64: UnreadReplies] = [:]
@@ -52,6 +59,7 @@ final class MessageAccount: @unchecked Sendable {
   init(_ limit: Amount, above: MessageAccount? = nil) {
     self.limit = limit
     self.above = above
+    closer = above == nil ? nil : DescriptorCloser()
   }
 
   /// What is charged now.
@@ -60,14 +68,17 @@ final class MessageAccount: @unchecked Sendable {
   /// Whether nothing is charged.
   var isUnused: Bool {
     let now = now
-    return now.connections == 0 && now.incoming == 0 && now.outgoing == 0 && now.descriptors == 0
+    return now.connections == 0 && now.incoming == 0 && now.outgoing == 0 && now.descriptors == 0 && now.refused == 0
   }
+
+  /// Whether as many refused connections are charged as may be.
+  var isFullOfRefused: Bool { lock.withLock { used.refused >= limit.refused } }
 
   /// Charges an amount; false: there is no room for it.
   func take(_ amount: Amount) -> Bool {
     if takeOnce(amount) { return true }
     // Receivers may have taken what is still charged.
-    guard amount.incoming == 0 else { return false }
+    guard amount.incoming == 0 || amount.descriptors > 0 else { return false }
     noteReading()
     above?.noteReading()
     return takeOnce(amount)
@@ -211,6 +222,9 @@ final class MessageCharge: Sendable {
     self.amount = amount
     self.account = account
   }
+
+  /// Who closes what is charged, if not the closer of everything else.
+  var closer: DescriptorCloser? { account.closer }
 
   deinit { account.release(amount) }
 }
