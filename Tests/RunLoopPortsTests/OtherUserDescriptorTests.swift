@@ -85,7 +85,8 @@ struct OtherUserDescriptorTests {
     }
   }
 
-  @Test("a hostile user costs at most 128 descriptors however they come, and the loop goes on", arguments: Attack.allCases)
+  @Test(
+    "a hostile user costs at most 128 descriptors however they come, and the loop goes on", arguments: Attack.allCases)
   func bound(attack: Attack) async {
     await #expect(processExitsWith: .success) { [attack] in
       let (directory, place) = try sharedDirectory()

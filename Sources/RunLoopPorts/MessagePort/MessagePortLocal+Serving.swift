@@ -106,7 +106,7 @@ extension MessagePort.Local {
   private static var retryInterval: Duration { .milliseconds(100) }
 
   private func postpone() {
-    let timer = PlacedTimer(deadline: RunLoop.current.now.advanced(by: Self.retryInterval)) { [weak self] _ in
+    let timer = PlacedTimer(deadline: RunLoop.current.instant(after: Self.retryInterval)) { [weak self] _ in
       self?.tryAgain()
     }
     withPlaces { $0.replaceTimer(timer) }??.invalidate()
@@ -168,7 +168,7 @@ extension MessagePort.Local {
     // Until the socket has been closed, which may be later than the connection's end.
     socket.charge(MessageCharge(.init(connections: 1), to: account))
     let isForeign = account !== self.account
-    let silenceEnd = isForeign ? RunLoop.current.now.advanced(by: limits.otherUsers.silence) : nil
+    let silenceEnd = isForeign ? RunLoop.current.instant(after: limits.otherUsers.silence) : nil
     let client = lock.withLock { () -> LocalClient? in
       guard held != nil else { return nil }
       lastKey += 1
