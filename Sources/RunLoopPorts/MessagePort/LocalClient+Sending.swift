@@ -10,14 +10,13 @@ extension LocalClient {
   func answer(_ token: UInt64, _ size: Int, _ reply: MessagePort.Reply?) {
     // The parent answers its senders.
     guard !lock.isParents else { return }
-    account.release(.init(incoming: size))
     lock.lock()
     state.unfinished -= 1
     state.unfinishedBytes -= size
     if state.isClosed {
-      counters.change { $0.droppedReplies += 1 }
+      account.release(.init(incoming: size)) { $0.droppedReplies += 1 }
     } else {
-      counters.change { $0.replies += 1 }
+      account.release(.init(incoming: size)) { $0.replies += 1 }
       if let reply { send(reply, token) } else { send(MessageContent(.noReply, token: token), []) }
       if !state.isClosed { arm() }
     }

@@ -161,7 +161,8 @@ extension LocalClient {
         state.unfinishedBytes += bytes.count
         state.hasSpoken = true
       }
-      counters.change { $0.received += 1 }
+      // The others are counted as they are charged.
+      if isForeign || frame.isOutOfLine { counters.change { $0.received += 1 } }
       deliver(MessagePort.Request(frame, bytes, descriptors, from: self))
       return frame.kind == .request ? .request : .message
     case .malformed, .refused, .left: break
@@ -177,7 +178,9 @@ extension LocalClient {
     defer { if !isTaken, let admitted { account.release(admitted) } }
     let incoming = try reader.next(on: socket, limit: limits.messageSize) { frame in
       let amount = MessageAccount.Amount(incoming: frame.length, descriptors: frame.descriptorCount)
-      guard account.take(amount) else { return .quotaExceeded }
+      // What is in the packet is received with that.
+      let isReceived = !frame.isOutOfLine && frame.kind.expectsAnswer
+      guard account.take(amount, counts: isReceived) else { return .quotaExceeded }
       admitted = amount
       return nil
     }

@@ -20,7 +20,8 @@ final class LocalClient: @unchecked Sendable {
   let account: MessageAccount
   let limits: MessagePort.Limits
   let epoll: MessagePort.Descriptor
-  let counters: LocalCounters
+  /// The account of all, which counts.
+  let counters: MessageAccount
   let lock = ProcessLock()
   // Not checked for exclusive access: the lock guards it, and nothing that is called under it calls back.
   @exclusivity(unchecked) var state = LocalClientState()
@@ -45,7 +46,7 @@ final class LocalClient: @unchecked Sendable {
     self.credentials = credentials
     limits = port.limits
     epoll = port.epoll
-    counters = port.counters
+    counters = port.account
   }
 
   /// Enters the port's epoll set.

@@ -54,6 +54,8 @@ final class MessageAccount: @unchecked Sendable {
   let closer: DescriptorCloser?
   private let lock = ProcessLock()
   @exclusivity(unchecked) private var used = Amount()
+  /// What has come to the port, if it is the account of all: a message is charged and counted at once.
+  @exclusivity(unchecked) private var counted = MessagePort.Local.Statistics()
   private var unread: [UInt64: UnreadReplies] = [:]
 
   init(_ limit: Amount, above: MessageAccount? = nil) {
@@ -73,6 +75,32 @@ final class MessageAccount: @unchecked Sendable {
 
   /// Whether as many refused connections are charged as may be.
   var isFullOfRefused: Bool { lock.withLock { used.refused >= limit.refused } }
+
+  /// Counts; of the account of all.
+  @inline(__always)
+  func change(_ body: (inout MessagePort.Local.Statistics) -> Void) {
+    lock.lock()
+    body(&counted)
+    lock.unlock()
+  }
+
+  /// What was counted.
+  var statistics: MessagePort.Local.Statistics { lock.isParents ? .init() : lock.withLock { counted } }
+
+  /// Charges an amount to the account of all and, if that is done, counts one more message; false: there is no room for it.
+  func take(_ amount: Amount, counts: Bool) -> Bool {
+    lock.lock()
+    guard used.hasRoom(for: amount, upTo: limit) else {
+      lock.unlock()
+      guard take(amount) else { return false }
+      if counts { change { $0.received += 1 } }
+      return true
+    }
+    used += amount
+    if counts { counted.received += 1 }
+    lock.unlock()
+    return true
+  }
 
   /// Charges an amount; false: there is no room for it.
   func take(_ amount: Amount) -> Bool {
@@ -95,12 +123,26 @@ final class MessageAccount: @unchecked Sendable {
     return true
   }
 
-  func release(_ amount: Amount) {
+  /// Releases an amount, and counts in the account of all.
+  @inline(__always)
+  func release(_ amount: Amount, _ count: (inout MessagePort.Local.Statistics) -> Void = { _ in }) {
     guard !lock.isParents else { return }
     lock.lock()
     used -= amount
+    guard let above else {
+      count(&counted)
+      return lock.unlock()
+    }
     lock.unlock()
-    above?.release(amount)
+    above.releaseAll(amount, count)
+  }
+
+  /// The same in the account of all.
+  private func releaseAll(_ amount: Amount, _ count: (inout MessagePort.Local.Statistics) -> Void) {
+    lock.lock()
+    used -= amount
+    count(&counted)
+    lock.unlock()
   }
 
   // Replies that the receiver has yet to take.

@@ -141,7 +141,7 @@ extension MessagePort.Local {
       case EAGAIN, EINTR, ECONNABORTED: return .none
       default: break
       }
-      counters.change { $0.refusedConnections += 1 }
+      account.change { $0.refusedConnections += 1 }
       return [EMFILE, ENFILE].contains(error.number) && refuseConnection(listener) ? .none : .exhausted
     }
   }
@@ -151,17 +151,17 @@ extension MessagePort.Local {
       try? MessageContent(.refusal, id: reason.rawValue, token: 0).send(on: socket)
     }
     guard let credentials = try? MessagePort.Credentials(of: socket) else {
-      counters.change { $0.untrusted += 1 }
+      self.account.change { $0.untrusted += 1 }
       return refuse(.untrusted)
     }
     guard accepts(credentials) else {
-      counters.change { $0.untrusted += 1 }
+      self.account.change { $0.untrusted += 1 }
       refuse(.untrusted)
       return dismiss(socket, credentials)
     }
     let account = account(of: credentials)
     guard account.take(.init(connections: 1)) else {
-      counters.change { $0.refusedConnections += 1 }
+      self.account.change { $0.refusedConnections += 1 }
       refuse(.tooManyConnections)
       return dismiss(socket, credentials)
     }
@@ -179,10 +179,10 @@ extension MessagePort.Local {
     guard let client else { return refuse(.invalidated) }
     do throws(SystemError) {
       try client.enter()
-      counters.change { $0.connections += 1 }
+      self.account.change { $0.connections += 1 }
       if silenceEnd != nil { awaitSpeech() }
     } catch {
-      counters.change { $0.refusedConnections += 1 }
+      self.account.change { $0.refusedConnections += 1 }
       refuse(.noResources)
       drop(client)
     }
@@ -233,7 +233,7 @@ extension MessagePort.Local {
     lock.unlock()
     timer?.invalidate()
     for client in all where client.isSilent(at: now) {
-      counters.change { $0.silent += 1 }
+      account.change { $0.silent += 1 }
       drop(client)
     }
     awaitSpeech()

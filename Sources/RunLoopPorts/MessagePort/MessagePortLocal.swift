@@ -21,7 +21,6 @@ extension MessagePort {
     public let limits: Limits
 
     let epoll: Descriptor
-    let counters = LocalCounters()
     let lock = ProcessLock()
     var places = MessagePortPlaces()
     let accepts: @Sendable (Credentials) -> Bool
@@ -116,7 +115,7 @@ extension MessagePort {
     /// What has come to the port so far.
     ///
     /// Any thread.
-    public var statistics: Statistics { counters.now }
+    public var statistics: Statistics { account.statistics }
 
     /// How many senders are connected.
     ///
