@@ -18,7 +18,11 @@ private let things: [Thing: Int32] = {
   func memory(_ count: Int, isSealed: Bool = true, hasHoles: Bool = false) -> Int32 {
     let number = crl_message_memory()
     let bytes = [UInt8](repeating: 7, count: count)
-    if hasHoles { precondition(ftruncate(number, count) == 0) } else { precondition(write(number, bytes, count) == count) }
+    if hasHoles {
+      precondition(ftruncate(number, count) == 0)
+    } else {
+      precondition(write(number, bytes, count) == count)
+    }
     if isSealed { precondition(crl_message_memory_seal(number) == 0) }
     return number
   }
