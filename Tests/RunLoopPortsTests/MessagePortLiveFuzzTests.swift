@@ -135,14 +135,19 @@ struct MessagePortLiveFuzzTests {
       // The first storm, a quarter of the second, has everything made that is made once.
       var uses: [Use] = []
       for (turn, count) in [operations / 4, operations].enumerated() {
+        // They begin when all are there: a fork while the port serves would copy locks that its thread holds.
+        let go = try RawPipe()
         // Of the port's own user, of three others, and of one whom it does not accept.
         let attackers = try [0, 54_322, 54_323, 54_324, 54_325].enumerated().map { index, user in
           try asUser(user) {
             alarm(600)
+            go.closeWriting()
+            go.awaitEnd()
             var attacker = try Attacker(directory, seed: seed &* 100 &+ UInt64(turn * 10 + index))
             try attacker.run(count / 5)
           }
         }
+        go.closeWriting()
         for attacker in attackers {
           while crl_message_poll(attacker.done.reading, Int16(POLLIN), 0) == 0 { try ask() }
           #expect(attacker.done.read() == [7])
