@@ -82,21 +82,36 @@ int crl_message_set_timeout(int socket, int sends, int64_t nanoseconds) {
 
 int crl_message_shut_down(int socket) { return result(shutdown(socket, SHUT_RDWR)); }
 
-int crl_message_is_drained(int socket) {
+// Drops the next packet, with the descriptors in it: what nobody else has open is closed before the call returns.
+int crl_message_discard(int socket) {
+  struct msghdr message = {0};
+  return result(recvmsg(socket, &message, MSG_DONTWAIT));
+}
+
+int crl_message_drain(int socket, int limit) {
   // The end of the packets and an empty one look the same, but only a packet has a sender.
   int on = 1;
   if (setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) < 0) return -errno;
-  union {
-    char bytes[CMSG_SPACE(sizeof(struct ucred))];
-    struct cmsghdr alignment;
-  } room;
-  char byte;
-  struct iovec part = {&byte, 1};
-  struct msghdr message = {
-      .msg_iov = &part, .msg_iovlen = 1, .msg_control = room.bytes, .msg_controllen = sizeof room.bytes};
-  ssize_t answer = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
-  if (answer < 0) return -errno;
-  return answer == 0 && message.msg_controllen == 0 && (message.msg_flags & MSG_CTRUNC) == 0;
+  for (int count = 0; count < limit; count++) {
+    // Room for the sender and for nothing else.
+    union {
+      char bytes[CMSG_SPACE(sizeof(struct ucred))];
+      struct cmsghdr alignment;
+    } room;
+    char byte;
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room.bytes, .msg_controllen = sizeof room.bytes};
+    ssize_t answer = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT);
+    // An error that was kept for the socket comes once.
+    if (answer < 0 && errno == ECONNRESET) continue;
+    if (answer < 0) return -errno;
+    if (message.msg_flags & MSG_CTRUNC) return 0;
+    if (answer == 0 && message.msg_controllen == 0) return 1;
+    int failure = crl_message_discard(socket);
+    if (failure < 0) return failure;
+  }
+  return 0;
 }
 
 typedef union control {
@@ -123,6 +138,16 @@ int crl_message_send(int socket, const void *header, size_t header_size, const v
   return result(sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
+static void take_descriptors(struct msghdr *message, int *descriptors, int *count, int *truncation) {
+  for (struct cmsghdr *rights = CMSG_FIRSTHDR(message); rights; rights = CMSG_NXTHDR(message, rights)) {
+    if (rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) continue;
+    size_t bytes = rights->cmsg_len - CMSG_LEN(0);
+    memcpy(descriptors + *count, CMSG_DATA(rights), bytes);
+    *count += (int)(bytes / sizeof(int));
+  }
+  *truncation = (message->msg_flags & MSG_TRUNC ? 1 : 0) | (message->msg_flags & MSG_CTRUNC ? 2 : 0);
+}
+
 int crl_message_receive(int socket, int blocks, void *buffer, size_t size, int *descriptors, int *count,
                         int *truncation) {
   control room;
@@ -131,22 +156,23 @@ int crl_message_receive(int socket, int blocks, void *buffer, size_t size, int *
       .msg_iov = &part, .msg_iovlen = 1, .msg_control = room.bytes, .msg_controllen = sizeof room.bytes};
   ssize_t answer = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | (blocks ? 0 : MSG_DONTWAIT));
   if (answer < 0) return -errno;
-  for (struct cmsghdr *rights = CMSG_FIRSTHDR(&message); rights; rights = CMSG_NXTHDR(&message, rights)) {
-    if (rights->cmsg_level != SOL_SOCKET || rights->cmsg_type != SCM_RIGHTS) continue;
-    size_t bytes = rights->cmsg_len - CMSG_LEN(0);
-    memcpy(descriptors + *count, CMSG_DATA(rights), bytes);
-    *count += (int)(bytes / sizeof(int));
-  }
-  *truncation = (message.msg_flags & MSG_TRUNC ? 1 : 0) | (message.msg_flags & MSG_CTRUNC ? 2 : 0);
+  take_descriptors(&message, descriptors, count, truncation);
   return (int)answer;
 }
 
-int crl_message_peek(int socket, void *buffer, size_t size, int *truncation) {
+int crl_message_peek(int socket, void *buffer, size_t size, int *descriptors, int limit, int *count,
+                     int *truncation) {
+  if (limit < 0 || limit > CRL_MESSAGE_DESCRIPTORS) return -EINVAL;
+  control room;
   struct iovec part = {buffer, size};
-  struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+  // The length without padding, in which there could be room for one more.
+  struct msghdr message = {.msg_iov = &part,
+                           .msg_iovlen = 1,
+                           .msg_control = limit > 0 ? room.bytes : NULL,
+                           .msg_controllen = limit > 0 ? CMSG_LEN(sizeof(int) * (size_t)limit) : 0};
   ssize_t answer = recvmsg(socket, &message, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (answer < 0) return -errno;
-  *truncation = (message.msg_flags & MSG_TRUNC ? 1 : 0) | (message.msg_flags & MSG_CTRUNC ? 2 : 0);
+  take_descriptors(&message, descriptors, count, truncation);
   return (int)answer;
 }
 

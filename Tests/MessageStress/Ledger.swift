@@ -74,7 +74,8 @@ struct Ledger: @unchecked Sendable {
 }
 
 func openDescriptors() -> Int {
-  guard let directory = opendir("/proc/self/fd") else { return 0 }
+  // Without a number for the directory all are taken.
+  guard let directory = opendir("/proc/self/fd") else { return .max }
   defer { closedir(directory) }
   var count = 0
   while readdir(directory) != nil { count += 1 }

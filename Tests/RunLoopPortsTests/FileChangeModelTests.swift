@@ -51,6 +51,28 @@ struct FileChangeModelTests {
     }
   }
 
+  @Test("a directory whose name another has taken while the one above it was moved is reported")
+  func takenName() throws {
+    let scratch = Scratch()
+    var watcher = try FileWatcher(
+      .init(scratch.path), recursive: true, events: [.created, .removed, .moved], ownQueue: WatchQueue())
+    for name in ["p", "p/d"] { scratch.makeDirectory(name) }
+    for record in try watcher.queue.take(for: watcher.inbox).records { watcher.handle(record) }
+    // All this before what has been found is looked at.
+    rename(scratch("p/d"), scratch("p/b"))
+    rename(scratch("p"), scratch("q"))
+    scratch.makeDirectory("q/d")
+    while let next = watcher.toScan.popLast() { watcher.lookAt(next, reports: true) }
+    watcher.opened.removeAll()
+    var changes = watcher.changes
+    watcher.changes = []
+    while let step = watcher.step(mayTake: true) { changes += step.changes }
+    let found = differences(changes, scratch.path)
+    #expect(found.isEmpty, "\(found)")
+    #expect(watcher.watchCount == 4)
+    watcher.close()
+  }
+
   @Test("directories that others fill under one name and rename are not lost")
   func fillAndRename() {
     watching(events: [.created, .removed, .moved]) { watched in

@@ -73,6 +73,28 @@ struct FileChangeSharingTests {
     }
   }
 
+  @Test("a source that gives a watch up and has it again takes nothing of what happened in its directory before")
+  func again() throws {
+    let scratch = Scratch()
+    let queue = try WatchQueue()
+    let mask = FileChangeSource.Events([.created, .removed]).mask
+    let (first, second) = (try WatchInbox(mask: mask, limit: 100), try WatchInbox(mask: mask, limit: 100))
+    for inbox in [first, second] { #expect(queue.accept(inbox)) }
+    let directory = try OpenFile.root(.init(scratch.path), isDirectory: true)
+    let watch = try queue.add(directory, first)
+    #expect(try queue.add(directory, second) == watch)
+    scratch.make("before")
+    // The other reads it for both.
+    #expect(try queue.take(for: second).records.count == 1)
+    queue.remove(watch, first)
+    scratch.make("meanwhile")
+    #expect(try queue.take(for: second).records.count == 1)
+    #expect(try queue.add(directory, first) == watch)
+    scratch.make("after")
+    #expect(try queue.take(for: second).records.count == 1)
+    #expect(try queue.take(for: first).records.map(\.name) == [Array("after".utf8)])
+  }
+
   @Test("what one loop has read for a source of another wakes that")
   func otherLoop() throws {
     let scratch = Scratch()

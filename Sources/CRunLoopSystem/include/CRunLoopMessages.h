@@ -48,8 +48,12 @@ int crl_message_set_timeout(int socket, int sends, int64_t nanoseconds);
 // Ends both directions.
 int crl_message_shut_down(int socket);
 
-// Whether no packet lies in a socket that was shut down, not even an empty one: then it closes without waiting for anything.
-int crl_message_is_drained(int socket);
+// Drops the next packet, with the descriptors in it: what nobody else has open is closed before the call returns.
+int crl_message_discard(int socket);
+
+// Drops the packets of a socket that was shut down, up to the first with descriptors and at most so many. 1: none is left, not
+// even an empty one, so that the socket closes without waiting for anything. 0: some are left.
+int crl_message_drain(int socket, int limit);
 
 // Sends one packet of two parts and with descriptors; never blocks, raises no signal.
 int crl_message_send(int socket, const void *header, size_t header_size, const void *payload, size_t payload_size,
@@ -62,9 +66,10 @@ enum { CRL_MESSAGE_DESCRIPTORS = 253 };
 // were cut off. `descriptors` has room for CRL_MESSAGE_DESCRIPTORS.
 int crl_message_receive(int socket, int blocks, void *buffer, size_t size, int *descriptors, int *count, int *truncation);
 
-// Looks at the next packet without taking it, and takes no descriptors: gives its size, at most `size`, and whether the packet
-// is longer (1) or has descriptors (2).
-int crl_message_peek(int socket, void *buffer, size_t size, int *truncation);
+// Looks at the next packet without taking it: gives its size, at most `size`, copies of at most `limit` of its descriptors
+// (closed on exec), and whether the packet is longer (1) or has more descriptors (2), as far as there are numbers for them.
+// Nothing that is in the packet is closed by it.
+int crl_message_peek(int socket, void *buffer, size_t size, int *descriptors, int limit, int *count, int *truncation);
 
 // How much the packets that were sent and not received take of the kernel's memory, in bytes.
 int crl_message_unread(int socket);

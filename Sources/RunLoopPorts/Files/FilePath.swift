@@ -34,7 +34,7 @@ extension FileChangeSource {
       (bytes + [0]).withUnsafeBufferPointer { buffer in
         buffer.withMemoryRebound(to: CChar.self) { pointer in
           // The end mark makes it never empty.
-          guard let start = pointer.baseAddress else { preconditionFailure("a path without bytes") }
+          guard let start = pointer.baseAddress else { fatalError("a path without bytes") }
           return body(start)
         }
       }

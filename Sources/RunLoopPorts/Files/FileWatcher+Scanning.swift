@@ -85,7 +85,12 @@ extension FileWatcher {
         // A directory that is mounted within itself, or twice, is watched under its first name.
         guard !tree.isBelow(parent, watch), !isStillThere(watch, identity) else { return }
         // It has been moved, and the record of that is still to come: it is reported where it is.
-        if let before = self.path(watch) { report(.removed, before, true) }
+        let place = tree.position(of: watch)
+        if let before = self.path(watch) {
+          report(.removed, before, true)
+          // What has taken its place there has been reported, and is still to be looked at.
+          if let place, tree.unresolved(in: place.parent).contains(place.name) { report(.created, before, true) }
+        }
         drop(watch)
         watch = try queue.add(descriptor, inbox)
       }

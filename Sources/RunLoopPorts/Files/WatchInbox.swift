@@ -19,6 +19,8 @@ final class WatchInbox: @unchecked Sendable {
   let mask: UInt32
   private let limit: Int
   private(set) var records: [WatchRecord] = []
+  /// Watches that the source has given up, and how many records there were by then.
+  private var left: [Int32: Int] = [:]
   private var hasOverflowed = false
   private var isSignalled = false
   /// Why the queue cannot be read any more.
@@ -40,6 +42,11 @@ final class WatchInbox: @unchecked Sendable {
     records.append(WatchRecord(watch: -1, mask: UInt32(IN_Q_OVERFLOW), cookie: 0, name: []))
   }
 
+  /// The source gives up a watch: what waits of it is dropped.
+  ///
+  /// If it has the watch again by the time it takes what waits, what happened in between is not there.
+  func leave(_ watch: Int32) { if !records.isEmpty { left[watch] = records.count } }
+
   /// Wakes the loops of the source.
   func signal() {
     guard !isSignalled, !isEmpty else { return }
@@ -55,7 +62,11 @@ final class WatchInbox: @unchecked Sendable {
       _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(descriptor.number) }
     }
     hasOverflowed = false
-    defer { records = [] }
-    return records
+    defer {
+      records = []
+      left = [:]
+    }
+    guard !left.isEmpty else { return records }
+    return zip(0..., records).filter { left[$1.watch, default: 0] <= $0 }.map(\.1)
   }
 }

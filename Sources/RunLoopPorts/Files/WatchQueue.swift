@@ -94,6 +94,7 @@ extension WatchQueue {
   /// Ends the watch of an inbox, and the kernel's if it has no other and has not been ended already.
   func remove(_ watch: Int32, _ inbox: WatchInbox) {
     lock.withLock {
+      inbox.leave(watch)
       guard var left = subscribers[watch] else { return }
       left.removeAll { $0 === inbox }
       subscribers[watch] = left.isEmpty ? nil : left

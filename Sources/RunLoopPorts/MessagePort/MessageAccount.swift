@@ -19,12 +19,15 @@ final class MessageAccount: @unchecked Sendable {
     var outgoing = 0
     /// Descriptors of messages and of replies.
     var descriptors = 0
+    /// Connections that were refused and are not closed yet.
+    var refused = 0
 
     static func += (left: inout Amount, right: Amount) {
       left.connections += right.connections
       left.incoming += right.incoming
       left.outgoing += right.outgoing
       left.descriptors += right.descriptors
+      left.refused += right.refused
     }
 
     static func -= (left: inout Amount, right: Amount) {
@@ -32,6 +35,7 @@ final class MessageAccount: @unchecked Sendable {
       left.incoming -= right.incoming
       left.outgoing -= right.outgoing
       left.descriptors -= right.descriptors
+      left.refused -= right.refused
     }
 
     /// Whether there is room for more beside this, up to a limit.
@@ -40,18 +44,24 @@ final class MessageAccount: @unchecked Sendable {
         && (more.outgoing == 0 || more.outgoing <= limit.outgoing - outgoing)
         && (more.descriptors == 0 || more.descriptors <= limit.descriptors - descriptors)
         && (more.connections == 0 || more.connections <= limit.connections - connections)
+        && (more.refused == 0 || more.refused <= limit.refused - refused)
     }
   }
 
   private let limit: Amount
   private let above: MessageAccount?
+  /// Who closes what is charged here; nil: the closer of everything else.
+  let closer: DescriptorCloser?
   private let lock = ProcessLock()
   @exclusivity(unchecked) private var used = Amount()
+  /// What has come to the port, if it is the account of all: a message is charged and counted at once.
+  @exclusivity(unchecked) private var counted = MessagePort.Local.Statistics()
   private var unread: [UInt64: UnreadReplies] = [:]
 
   init(_ limit: Amount, above: MessageAccount? = nil) {
     self.limit = limit
     self.above = above
+    closer = above == nil ? nil : DescriptorCloser()
   }
 
   /// What is charged now.
@@ -60,14 +70,43 @@ final class MessageAccount: @unchecked Sendable {
   /// Whether nothing is charged.
   var isUnused: Bool {
     let now = now
-    return now.connections == 0 && now.incoming == 0 && now.outgoing == 0 && now.descriptors == 0
+    return now.connections == 0 && now.incoming == 0 && now.outgoing == 0 && now.descriptors == 0 && now.refused == 0
+  }
+
+  /// Whether as many refused connections are charged as may be.
+  var isFullOfRefused: Bool { lock.withLock { used.refused >= limit.refused } }
+
+  /// Counts; of the account of all.
+  @inline(__always)
+  func change(_ body: (inout MessagePort.Local.Statistics) -> Void) {
+    lock.lock()
+    body(&counted)
+    lock.unlock()
+  }
+
+  /// What was counted.
+  var statistics: MessagePort.Local.Statistics { lock.isParents ? .init() : lock.withLock { counted } }
+
+  /// Charges an amount to the account of all and, if that is done, counts one more message; false: there is no room for it.
+  func take(_ amount: Amount, counts: Bool) -> Bool {
+    lock.lock()
+    guard used.hasRoom(for: amount, upTo: limit) else {
+      lock.unlock()
+      guard take(amount) else { return false }
+      if counts { change { $0.received += 1 } }
+      return true
+    }
+    used += amount
+    if counts { counted.received += 1 }
+    lock.unlock()
+    return true
   }
 
   /// Charges an amount; false: there is no room for it.
   func take(_ amount: Amount) -> Bool {
     if takeOnce(amount) { return true }
     // Receivers may have taken what is still charged.
-    guard amount.incoming == 0 else { return false }
+    guard amount.incoming == 0 || amount.descriptors > 0 else { return false }
     noteReading()
     above?.noteReading()
     return takeOnce(amount)
@@ -84,12 +123,26 @@ final class MessageAccount: @unchecked Sendable {
     return true
   }
 
-  func release(_ amount: Amount) {
+  /// Releases an amount, and counts in the account of all.
+  @inline(__always)
+  func release(_ amount: Amount, _ count: (inout MessagePort.Local.Statistics) -> Void = { _ in }) {
     guard !lock.isParents else { return }
     lock.lock()
     used -= amount
+    guard let above else {
+      count(&counted)
+      return lock.unlock()
+    }
     lock.unlock()
-    above?.release(amount)
+    above.releaseAll(amount, count)
+  }
+
+  /// The same in the account of all.
+  private func releaseAll(_ amount: Amount, _ count: (inout MessagePort.Local.Statistics) -> Void) {
+    lock.lock()
+    used -= amount
+    count(&counted)
+    lock.unlock()
   }
 
   // Replies that the receiver has yet to take.
@@ -211,6 +264,9 @@ final class MessageCharge: Sendable {
     self.amount = amount
     self.account = account
   }
+
+  /// Who closes what is charged, if not the closer of everything else.
+  var closer: DescriptorCloser? { account.closer }
 
   deinit { account.release(amount) }
 }

@@ -34,6 +34,9 @@ struct MessageFrame: Hashable, Sendable {
 
     /// Whether a packet of this kind may have a payload and descriptors.
     var hasContent: Bool { self == .request || self == .oneWay || self == .reply }
+
+    /// Whether it is a message to a local port, whose sender is told what has become of it.
+    var expectsAnswer: Bool { self == .request || self == .oneWay }
   }
 
   /// Why bytes are not a packet.

@@ -55,6 +55,17 @@ extension MessagePort {
       self.charge.store(Unmanaged.passRetained(charge), ordering: .releasing)
     }
 
+    /// Gives the descriptor and its charge to another object, which closes it where it is released.
+    ///
+    /// For descriptors of which it is known what closing them does.
+    func moved() -> Descriptor? {
+      let charge = takeCharge()
+      guard let number = takeNumber() else { return nil }
+      let descriptor = Descriptor(owning: number)
+      if let charge { descriptor.charge(charge) }
+      return descriptor
+    }
+
     @discardableResult
     private func takeCharge() -> MessageCharge? {
       charge.exchange(nil, ordering: .acquiringAndReleasing)?.takeRetainedValue()

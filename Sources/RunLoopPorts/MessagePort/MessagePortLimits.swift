@@ -48,8 +48,12 @@ extension MessagePort {
     ///
     /// A message or reply that does not fit is refused.
     public var bytes = 16 << 20 { didSet { bytes = max(1, bytes) } }
-    /// How many descriptors: of messages, of replies, and of memory that carries a reply; by default 64.
+    /// How many descriptors: of messages, of replies, and of memory that carries either; by default 64.
+    ///
+    /// An eighth of them, rounded down, are for connections that are refused with descriptors in them, until they are closed.
     public var descriptors = 64 { didSet { descriptors = max(1, descriptors) } }
+    /// How many of the descriptors are refused connections.
+    var refused: Int { descriptors / 8 }
     /// Whether messages may bring descriptors; by default not: a connection on which one does is ended.
     public var takesDescriptors = false
     /// After how long a connection is ended that has not said anything since it was made; by default 30 seconds.

@@ -79,10 +79,14 @@ extension MessagePort.Local {
     account.noteReading()
     for account in lock.withLock({ Array(users.values) }) { account.noteReading() }
     if lock.withLock({ spare == nil }) { makeSpare() }
+    // Nobody can be refused whose connection could not be closed at once.
+    guard !lock.withLock({ users.values.contains(where: \.isFullOfRefused) }) else { return postpone() }
     // Not without end, however many come.
     for _ in 0..<16 {
       switch takeConnection(name.listener) {
-      case .taken: continue
+      case .taken:
+        guard lock.withLock({ users.values.contains(where: \.isFullOfRefused) }) else { continue }
+        return postpone()
       case .none: break
       // The listener stays as it is, or it would wake the loop for ever.
       case .exhausted: return postpone()
@@ -102,7 +106,7 @@ extension MessagePort.Local {
   private static var retryInterval: Duration { .milliseconds(100) }
 
   private func postpone() {
-    let timer = PlacedTimer(deadline: RunLoop.current.now.advanced(by: Self.retryInterval)) { [weak self] _ in
+    let timer = PlacedTimer(deadline: RunLoop.current.instant(after: Self.retryInterval)) { [weak self] _ in
       self?.tryAgain()
     }
     withPlaces { $0.replaceTimer(timer) }??.invalidate()
@@ -137,7 +141,7 @@ extension MessagePort.Local {
       case EAGAIN, EINTR, ECONNABORTED: return .none
       default: break
       }
-      counters.change { $0.refusedConnections += 1 }
+      account.change { $0.refusedConnections += 1 }
       return [EMFILE, ENFILE].contains(error.number) && refuseConnection(listener) ? .none : .exhausted
     }
   }
@@ -146,19 +150,25 @@ extension MessagePort.Local {
     func refuse(_ reason: MessagePort.Refusal) {
       try? MessageContent(.refusal, id: reason.rawValue, token: 0).send(on: socket)
     }
-    guard let credentials = try? MessagePort.Credentials(of: socket), accepts(credentials) else {
-      counters.change { $0.untrusted += 1 }
+    guard let credentials = try? MessagePort.Credentials(of: socket) else {
+      self.account.change { $0.untrusted += 1 }
       return refuse(.untrusted)
+    }
+    guard accepts(credentials) else {
+      self.account.change { $0.untrusted += 1 }
+      refuse(.untrusted)
+      return dismiss(socket, credentials)
     }
     let account = account(of: credentials)
     guard account.take(.init(connections: 1)) else {
-      counters.change { $0.refusedConnections += 1 }
-      return refuse(.tooManyConnections)
+      self.account.change { $0.refusedConnections += 1 }
+      refuse(.tooManyConnections)
+      return dismiss(socket, credentials)
     }
     // Until the socket has been closed, which may be later than the connection's end.
     socket.charge(MessageCharge(.init(connections: 1), to: account))
     let isForeign = account !== self.account
-    let silenceEnd = isForeign ? RunLoop.current.now.advanced(by: limits.otherUsers.silence) : nil
+    let silenceEnd = isForeign ? RunLoop.current.instant(after: limits.otherUsers.silence) : nil
     let client = lock.withLock { () -> LocalClient? in
       guard held != nil else { return nil }
       lastKey += 1
@@ -169,13 +179,22 @@ extension MessagePort.Local {
     guard let client else { return refuse(.invalidated) }
     do throws(SystemError) {
       try client.enter()
-      counters.change { $0.connections += 1 }
+      self.account.change { $0.connections += 1 }
       if silenceEnd != nil { awaitSpeech() }
     } catch {
-      counters.change { $0.refusedConnections += 1 }
+      self.account.change { $0.refusedConnections += 1 }
       refuse(.noResources)
       drop(client)
     }
+  }
+
+  /// Closes a connection that was refused, or has another user pay until it is closed.
+  private func dismiss(_ socket: MessagePort.Descriptor, _ peer: MessagePort.Credentials) {
+    guard !peer.isSameUser, !MessagePort.Descriptor.Closing.drain(socket.number) else { return socket.close() }
+    let account = account(of: peer)
+    // There is room, or no connection would have been taken; unless all together have too many.
+    if account.take(.init(refused: 1)) { socket.charge(MessageCharge(.init(refused: 1), to: account)) }
+    socket.close()
   }
 
   /// Whose account a connection is on: the port's for this user, or another user's own.
@@ -187,8 +206,9 @@ extension MessagePort.Local {
       for (user, account) in users where account.isUnused { users[user] = nil }
       let most = limits.otherUsers
       let made = MessageAccount(
-        .init(connections: most.connections, incoming: most.bytes, outgoing: most.bytes, descriptors: most.descriptors),
-        above: account)
+        .init(
+          connections: most.connections, incoming: most.bytes, outgoing: most.bytes,
+          descriptors: most.descriptors - most.refused, refused: max(1, most.refused)), above: account)
       users[peer.user] = made
       return made
     }
@@ -213,7 +233,7 @@ extension MessagePort.Local {
     lock.unlock()
     timer?.invalidate()
     for client in all where client.isSilent(at: now) {
-      counters.change { $0.silent += 1 }
+      account.change { $0.silent += 1 }
       drop(client)
     }
     awaitSpeech()

@@ -21,7 +21,6 @@ extension MessagePort {
     public let limits: Limits
 
     let epoll: Descriptor
-    let counters = LocalCounters()
     let lock = ProcessLock()
     var places = MessagePortPlaces()
     let accepts: @Sendable (Credentials) -> Bool
@@ -69,7 +68,7 @@ extension MessagePort {
       account = MessageAccount(
         .init(
           connections: limits.connections, incoming: max(limits.bytes, limits.messageSize),
-          outgoing: max(limits.bytes, limits.messageSize), descriptors: limits.descriptors))
+          outgoing: max(limits.bytes, limits.messageSize), descriptors: limits.descriptors, refused: .max))
       self.accepts = accepts
       self.queue = queue
       self.deliver = deliver
@@ -116,7 +115,7 @@ extension MessagePort {
     /// What has come to the port so far.
     ///
     /// Any thread.
-    public var statistics: Statistics { counters.now }
+    public var statistics: Statistics { account.statistics }
 
     /// How many senders are connected.
     ///

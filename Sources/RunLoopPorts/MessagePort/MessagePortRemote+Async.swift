@@ -57,8 +57,7 @@ private final class AsyncTurn: @unchecked Sendable {
   private var result: MessagePortError??
 
   static func timer(until deadline: Tick, _ body: @escaping @Sendable () -> Void) -> Timer {
-    let left = max(0, (deadline + -Tick.monotonicNow.nanoseconds).nanoseconds)
-    let timer = Timer(deadline: SuspendingClock.now.advanced(by: .nanoseconds(left))) { _ in body() }
+    let timer = Timer(deadline: deadline.instant) { _ in body() }
     MessageService.loop.add(timer, forMode: .default)
     return timer
   }

@@ -70,7 +70,7 @@ extension MessagePort.Remote {
     case .ended:
       finish(.peerClosed)
       return false
-    case .malformed: return refuseMalformed()
+    case .malformed, .left: return refuseMalformed()
     case .refused(let frame, let reason):
       guard frame.kind == .reply else { return refuseMalformed() }
       complete(

@@ -13,6 +13,9 @@ final class MessageReader {
     case message(MessageFrame, [UInt8], [MessagePort.Descriptor])
     /// A message that cannot be taken.
     case refused(MessageFrame, MessagePort.Refusal)
+    /// A message that cannot be taken, and is left in the socket for its descriptors: there is no room for them, or whoever
+    /// drops it closes them.
+    case left(MessageFrame, MessagePort.Refusal)
     /// What nobody who keeps to the protocol sends.
     case malformed
     /// Nothing is there, or came in time, or a signal came.
@@ -21,9 +24,9 @@ final class MessageReader {
     case ended
   }
 
-  private let packet = UnsafeMutableRawBufferPointer.allocate(
+  let packet = UnsafeMutableRawBufferPointer.allocate(
     byteCount: MessageFrame.size + MessageFrame.inlineLimit, alignment: 16)
-  private let numbers = UnsafeMutableBufferPointer<Int32>.allocate(capacity: CRL_MESSAGE_DESCRIPTORS)
+  let numbers = UnsafeMutableBufferPointer<Int32>.allocate(capacity: CRL_MESSAGE_DESCRIPTORS)
 
   deinit {
     packet.deallocate()
@@ -57,44 +60,26 @@ final class MessageReader {
     }
     // An empty packet looks the same, and nobody who keeps to the protocol sends one.
     guard size > 0 else { return .ended }
-    guard truncation & 1 == 0 else { return .malformed }
-    let bytes = UnsafeRawBufferPointer(start: packet.baseAddress, count: Int(size))
-    let frame: MessageFrame
-    do { frame = try MessageFrame(decoding: bytes) } catch { return .malformed }
+    guard let frame = frame(size, truncation) else { return .malformed }
     guard truncation & 2 == 0 else { return .refused(frame, .descriptorsLost) }
     guard descriptors.count == frame.carriedDescriptors else { return .malformed }
     guard frame.length <= limit else { return .refused(frame, .tooLarge) }
     if let refusal = admits(frame) { return .refused(frame, refusal) }
-    guard frame.isOutOfLine else {
-      return .message(frame, payload(frame.length), descriptors)
-    }
-    return try readMemory(descriptors.removeFirst(), frame, descriptors)
+    return try message(frame, descriptors)
   }
 
-  /// Looks at the next packet of a sender whose descriptors are not welcome; nil: it may be read.
-  ///
-  /// It is not read if it may not, since its descriptors would be this process's then.
-  func refusal(
-    on socket: MessagePort.Descriptor, admitsDescriptors: (MessageFrame) -> Bool
-  ) throws(SystemError) -> Incoming? {
-    var truncation: Int32 = 0
-    var size: Int32 = 0
-    do throws(SystemError) {
-      size = try SystemCall.messagePeek.make {
-        crl_message_peek(socket.number, packet.baseAddress, packet.count, &truncation)
-      }
-    } catch {
-      switch error.number {
-      case EAGAIN, EINTR: return .nothing
-      case ECONNRESET: return nil
-      default: throw error
-      }
-    }
-    guard truncation & 2 != 0 else { return nil }
-    let bytes = UnsafeRawBufferPointer(start: packet.baseAddress, count: Int(size))
-    guard truncation & 1 == 0, let frame = try? MessageFrame(decoding: bytes) else { return .malformed }
-    guard frame.carriedDescriptors > 0 else { return .malformed }
-    return admitsDescriptors(frame) ? nil : .refused(frame, .descriptorsUnwanted)
+  /// The frame of the packet that lies here; nil: it is none.
+  func frame(_ size: Int32, _ truncation: Int32) -> MessageFrame? {
+    guard truncation & 1 == 0 else { return nil }
+    return try? MessageFrame(decoding: UnsafeRawBufferPointer(start: packet.baseAddress, count: Int(size)))
+  }
+
+  /// The message of the packet that lies here.
+  func message(
+    _ frame: MessageFrame, _ descriptors: [MessagePort.Descriptor]
+  ) throws(SystemError) -> Incoming {
+    guard frame.isOutOfLine else { return .message(frame, payload(frame.length), descriptors) }
+    return try readMemory(descriptors[0], frame, Array(descriptors.dropFirst()))
   }
 
   /// The payload of the packet that lies here.
@@ -130,11 +115,10 @@ final class MessageReader {
     _ memory: MessagePort.Descriptor, _ frame: MessageFrame, _ descriptors: [MessagePort.Descriptor]
   ) throws(SystemError) -> Incoming {
     let isSealed = (try? SystemCall.memoryControl.make { crl_message_memory_is_sealed(memory.number) }) ?? 0
-    guard isSealed == 1, let number = memory.take() else { return .malformed }
     // It is memory: closing it waits for nobody.
-    let memory = MessagePort.Descriptor(owning: number)
+    guard isSealed == 1, let memory = memory.moved() else { return .malformed }
     var status = crl_file_status()
-    let hasStatus = try? SystemCall.fileStatus.make { crl_message_descriptor_status(number, &status) }
+    let hasStatus = try? SystemCall.fileStatus.make { crl_message_descriptor_status(memory.number, &status) }
     guard hasStatus != nil else { return .refused(frame, .noResources) }
     guard status.size == UInt64(frame.length), status.allocated >= status.size else { return .malformed }
     // An array that cannot be allocated would end the process. Another thread may take the room meanwhile, if hardly.

@@ -59,7 +59,7 @@ public enum HostResolver {
       }
     }
     if let timeout {
-      let timer = Timer(deadline: loop.now.advanced(by: timeout)) { [weak lookup] _ in
+      let timer = Timer(deadline: loop.instant(after: timeout)) { [weak lookup] _ in
         guard let lookup, lookup.claim() else { return }
         lookup.giveUp()
         body(.failure(.timedOut(host: query.host, after: timeout)))
@@ -100,7 +100,7 @@ public enum HostResolver {
         waiting.begin(continuation)
         if let timeout {
           let loop = MessageService.loop
-          let timer = Timer(deadline: loop.now.advanced(by: timeout)) { _ in
+          let timer = Timer(deadline: loop.instant(after: timeout)) { _ in
             waiting.finish(.failure(.timedOut(host: query.host, after: timeout)))
             lookup.cancel()
           }

@@ -188,7 +188,7 @@ extension HostWorkers {
     let loop = MessageService.loop
     let patience = HostResolver.patience
     loop.add(
-      Timer(deadline: loop.now.advanced(by: patience), interval: patience) { [self] timer in
+      Timer(deadline: loop.instant(after: patience), interval: patience) { [self] timer in
         if !relieve() { timer.invalidate() }
       }, forMode: .default)
   }

@@ -144,8 +144,9 @@ extension ListeningSocket {
   /// Under the lock.
   private func postpone(_ error: SystemError) {
     guard places.timer == nil else { return }
-    let now = places.all.first?.loop.now ?? SuspendingClock.now
-    let timer = PlacedTimer(deadline: now.advanced(by: options.retryInterval)) { [weak self] timer in
+    let interval = options.retryInterval
+    let deadline = places.all.first?.loop.instant(after: interval) ?? Tick.after(interval).instant
+    let timer = PlacedTimer(deadline: deadline) { [weak self] timer in
       self?.tryAgain(timer)
     }
     places.replaceTimer(timer)

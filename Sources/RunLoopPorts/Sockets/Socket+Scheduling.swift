@@ -120,9 +120,9 @@ extension Socket {
     case .open: limit = options.idleTimeout
     case .closing, .closed: limit = nil
     }
-    guard let limit, let now = places.all.first?.loop.now else { return places.replaceTimer(nil) }
-    lastActivity = now
-    let timer = PlacedTimer(deadline: now.advanced(by: limit), interval: limit) { [weak self] timer in
+    guard let limit, let loop = places.all.first?.loop else { return places.replaceTimer(nil) }
+    lastActivity = loop.clockNow
+    let timer = PlacedTimer(deadline: loop.instant(after: limit), interval: limit) { [weak self] timer in
       self?.timeIsOver(timer, limit)
     }
     return places.replaceTimer(timer)
@@ -133,9 +133,9 @@ extension Socket {
 
   /// Under the lock.
   private func startRetrying() -> PlacedTimer? {
-    guard let now = places.all.first?.loop.now else { return places.replaceTimer(nil) }
-    lastActivity = now
-    let timer = PlacedTimer(deadline: now.advanced(by: Self.retryInterval), interval: Self.retryInterval) {
+    guard let loop = places.all.first?.loop else { return places.replaceTimer(nil) }
+    lastActivity = loop.clockNow
+    let timer = PlacedTimer(deadline: loop.instant(after: Self.retryInterval), interval: Self.retryInterval) {
       [weak self] timer in self?.tryToConnect(timer)
     }
     return places.replaceTimer(timer)
@@ -153,7 +153,7 @@ extension Socket {
         state.awaitsRoom = false
         over = startTimer()
         updateInterest()
-      } else if let limit = options.connectTimeout, RunLoop.current.now >= begun.advanced(by: limit) {
+      } else if let limit = options.connectTimeout, RunLoop.current.clockNow >= begun + Int64(saturating: limit) {
         close(.timedOut(after: limit))
       }
     } catch {
@@ -168,9 +168,9 @@ extension Socket {
   private func timeIsOver(_ timer: Timer, _ limit: Duration) {
     lock.lock()
     guard places.timer?.contains(timer) == true, let lastActivity else { return lock.unlock() }
-    let due = lastActivity.advanced(by: limit)
-    if due > RunLoop.current.now {
-      timer.deadline = due
+    let due = lastActivity + Int64(saturating: limit)
+    if due > RunLoop.current.clockNow {
+      timer.deadline = due.instant
     } else {
       close(.timedOut(after: limit))
     }
@@ -183,6 +183,6 @@ extension Socket {
   /// Under the lock.
   @inline(__always)
   func noteActivity() {
-    if options.idleTimeout != nil, let loop = places.all.first?.loop { lastActivity = loop.now }
+    if options.idleTimeout != nil, let loop = places.all.first?.loop { lastActivity = loop.clockNow }
   }
 }

@@ -80,7 +80,7 @@ public final class Socket: @unchecked Sendable, Hashable {
   var places = Places()
   /// Where the socket is to connect to as soon as the queue of the one that listens there has room.
   var awaitedAddress: SocketAddress?
-  var lastActivity: SuspendingClock.Instant?
+  var lastActivity: Tick?
   var reader: CheckedContinuation<[UInt8]?, any Error>?
   var readerLimit = 0
   var writer: CheckedContinuation<Void, any Error>?

@@ -121,7 +121,11 @@ extension SocketAddress {
   }
 
   private static func known(_ host: String, _ port: UInt16) -> SocketAddress {
-    do { return try SocketAddress(host: host, port: port) } catch { preconditionFailure("\(error)") }
+    do {
+      return try SocketAddress(host: host, port: port)
+    } catch {
+      fatalError("the system does not read the numeric host \(host): \(error)")
+    }
   }
 
   /// What kind of address it is.

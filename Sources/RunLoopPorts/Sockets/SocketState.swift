@@ -82,7 +82,7 @@ struct SocketState: Hashable {
   }
 
   mutating func connected() {
-    precondition(phase == .connecting, "a socket has connected that is \(phase)")
+    guard phase == .connecting else { fatalError("a socket has connected that is \(phase)") }
     phase = .open
   }
 

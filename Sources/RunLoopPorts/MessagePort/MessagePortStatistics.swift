@@ -33,19 +33,3 @@ extension MessagePort.Local {
     public internal(set) var failedSends = 0
   }
 }
-
-/// Counts for a port and its connections.
-final class LocalCounters: @unchecked Sendable {
-  // Sendable: the variable is guarded by the lock.
-  private let lock = ProcessLock()
-  @exclusivity(unchecked) private var statistics = MessagePort.Local.Statistics()
-
-  @inline(__always)
-  func change(_ body: (inout MessagePort.Local.Statistics) -> Void) {
-    lock.lock()
-    body(&statistics)
-    lock.unlock()
-  }
-
-  var now: MessagePort.Local.Statistics { lock.isParents ? .init() : lock.withLock { statistics } }
-}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import TestSupport
+import Testing
+
+@testable import RunLoopCore
+@testable import RunLoopPorts
+
+/// Each in a process of its own: a sum of a date and a duration that does not fit ends it.
+@Suite("Durations that the clock cannot count to", .timeLimit(.minutes(5)))
+struct LongDurationTests {
+  private static let long = Duration(attoseconds: .max)
+
+  @Test("a socket with such limits connects, receives and closes")
+  func socket() async {
+    await #expect(processExitsWith: .success) {
+      let log = onSocketLoop { loop, log in
+        let listener = try ListeningSocket(at: .loopback(port: 0)) { listener, event in
+          guard case .accepted(let socket) = event else { return }
+          _ = try? socket.write("x")
+          listener.invalidate()
+          _ = Unmanaged.passRetained(socket)
+        }
+        try loop.add(listener, forMode: .default)
+        var options = Socket.Options()
+        options.connectTimeout = Self.long
+        options.idleTimeout = Self.long
+        try loop.connect(listener.address, options: options) { socket, event in
+          log.write(event.word)
+          if case .received = event { loop.stop() }
+        }
+        log.write("\(loop.runUntilStopped())")
+      }
+      #expect(log == "connected received(x) stopped")
+    }
+  }
+
+  @Test("a lookup with such a time limit is answered, on a loop and to a task")
+  func lookup() async {
+    await #expect(processExitsWith: .success) {
+      let log = onSocketLoop { loop, log in
+        HostResolver.resolve("127.0.0.1", port: 9, timeout: Self.long, on: loop) { answer in
+          if case .success(let addresses) = answer { log.write("\(addresses)") }
+          loop.stop()
+        }
+        log.write("\(loop.runUntilStopped())")
+      }
+      #expect(log == "[127.0.0.1:9] stopped")
+      let found = try await HostResolver.resolve("::1", port: 9, timeout: Self.long)
+      #expect(found == [.loopback(port: 9, isIPv6: true)])
+    }
+  }
+
+  @Test("a message is replied to within such time limits, to a thread, a loop and a task")
+  func message() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try PortDirectory()
+      let server = try PortServer(directory)
+      let remote = try MessagePort.Remote(name: "a", directory: directory.place, connectTimeout: Self.long)
+      for mode in [nil, RunLoop.Mode.default] {
+        let reply = try remote.send(
+          id: 1, bytes: [5], sendTimeout: Self.long, receiveTimeout: Self.long, replyMode: mode)
+        #expect(reply?.bytes == [5])
+      }
+      let reply = try await remote.request(id: 1, bytes: [6], timeout: Self.long)
+      #expect(reply?.bytes == [6])
+      server.stop()
+    }
+  }
+
+  #if DEBUG
+    @Test("a listener that tries again after such a time does so when it is resumed")
+    func retry() async {
+      await #expect(processExitsWith: .success) {
+        let log = onSocketLoop { loop, log in
+          var options = ListeningSocket.Options()
+          options.retryInterval = Self.long
+          let listener = try ListeningSocket(at: .loopback(port: 0), options: options) { listener, event in
+            if case .accepted = event { loop.stop() }
+            if case .exhausted = event {
+              log.write("exhausted")
+              loop.perform { listener.resume() }
+            }
+          }
+          try loop.add(listener, forMode: .default)
+          let socket = try Socket(connectingTo: listener.address)
+          let plan = FaultPlan()
+          plan.plan(.accept, .fails(ENFILE))
+          log.write("\(plan.rule { loop.runUntilStopped() })")
+          socket.invalidate()
+        }
+        #expect(log == "exhausted stopped")
+      }
+    }
+  #endif
+
+  @Test("a port lets another user be silent for such a time", .enabled(if: geteuid() == 0, "only root can"))
+  func silence() async {
+    await #expect(processExitsWith: .success) {
+      let (directory, place) = try sharedDirectory()
+      var limits = MessagePort.Limits()
+      limits.otherUsers.silence = Self.long
+      let port = try MessagePort.Local(
+        name: "a", directory: place, limits: limits, accepts: { _ in true }, handler: { _ in MessagePort.Reply([7]) })
+      let serving = SourceRig.startLoop()
+      try serving.loop.add(port, forMode: .default)
+      let other = try asUser(friendly) {
+        let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
+        guard try remote.send(id: 1, receiveTimeout: .unlimited)?.bytes == [7] else { _exit(3) }
+      }
+      awaitReadable(other.done.reading)
+      #expect(other.done.read() == [7])
+      other.end.closeWriting()
+      waitpid(other.child, nil, 0)
+      port.invalidate()
+      serving.loop.perform { RunLoop.current.stop() }
+      serving.thread.join()
+      withExtendedLifetime(directory) {}
+    }
+  }
+}
