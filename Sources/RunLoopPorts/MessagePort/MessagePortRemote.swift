@@ -46,6 +46,8 @@ extension MessagePort {
     ///
     /// - Parameters:
     ///   - name: The port's name.
+    ///   - patience: How long to wait for a port of that name, if there is none yet. The calling thread is blocked meanwhile; a
+    ///     task waits with ``connection(to:waitingFor:directory:messageSizeLimit:connectTimeout:accepts:undelivered:)``.
     ///   - directory: Where the names are.
     ///   - messageSizeLimit: The longest message to send and the longest reply to take, in bytes.
     ///   - connectTimeout: How long to wait if the receiver has no room for one more connection now.
@@ -55,14 +57,14 @@ extension MessagePort {
     ///   ``MessagePortError/pathTooLong(_:)``, ``MessagePortError/unsafeDirectory(_:_:)``,
     ///   ``MessagePortError/untrustedPeer(_:)``, ``MessagePortError/sendTimedOut``, ``MessagePortError/system(_:)``.
     public init(
-      name: String, directory: Directory = .user, messageSizeLimit: Int = 64 << 20,
-      connectTimeout: Duration = .seconds(10), accepts: (Credentials) -> Bool = { $0.isSameUser },
-      undelivered: (@Sendable (Undelivered) -> Void)? = nil
+      name: String, waitingFor patience: Duration = .zero, directory: Directory = .user,
+      messageSizeLimit: Int = 64 << 20, connectTimeout: Duration = .seconds(10),
+      accepts: (Credentials) -> Bool = { $0.isSameUser }, undelivered: (@Sendable (Undelivered) -> Void)? = nil
     ) throws(MessagePortError) {
       self.name = name
       self.messageSizeLimit = messageSizeLimit
       self.undelivered = undelivered
-      socket = try Self.connect(to: name, in: directory, connectTimeout)
+      socket = try Self.connect(to: name, in: directory, connectTimeout, waitingFor: patience)
       peer = try Credentials(of: socket)
       guard accepts(peer) else { throw .untrustedPeer(peer) }
       if undelivered != nil { try watchForEnd() }
@@ -126,7 +128,7 @@ extension MessagePort {
 }
 
 extension MessagePort.Remote {
-  private static func connect(
+  static func connect(
     to name: String, in directory: MessagePort.Directory, _ timeout: Duration
   ) throws(MessagePortError) -> MessagePort.Descriptor {
     try directory.check(name)

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import Synchronization
+
+// Waiting for a name. Nothing tells a process that a name is there now, whose directory may not be there either: it is tried
+// again, first after a millisecond, then less and less often, at last every twentieth of a second.
+
+/// When to try again, until a time is over.
+private struct Retries {
+  private let deadline: Tick
+  private var delay: Int64 = 1_000_000
+
+  init(for patience: Duration) {
+    deadline = .after(patience)
+  }
+
+  /// How long to wait for the next attempt; nil: the last one has been made.
+  mutating func next() -> Duration? {
+    let left = deadline.nanoseconds - Tick.monotonicNow.nanoseconds
+    guard left > 0 else { return nil }
+    defer { delay = min(2 * delay, 50_000_000) }
+    return .nanoseconds(min(delay, left))
+  }
+}
+
+extension MessagePort.Remote {
+  /// Connects to a name, and waits for it if it is not there.
+  static func connect(
+    to name: String, in directory: MessagePort.Directory, _ timeout: Duration, waitingFor patience: Duration
+  ) throws(MessagePortError) -> MessagePort.Descriptor {
+    var retries = Retries(for: patience)
+    let never = Atomic<UInt32>(0)
+    while true {
+      do throws(MessagePortError) {
+        return try connect(to: name, in: directory, timeout)
+      } catch {
+        guard case .noSuchPort = error, let delay = retries.next() else { throw error }
+        never.futexWait(while: 0, until: .after(delay))
+      }
+    }
+  }
+
+  /// Connects to the port that has a name, and waits for it if there is none yet, without blocking a thread.
+  ///
+  /// The parameters and errors are those of
+  /// ``init(name:waitingFor:directory:messageSizeLimit:connectTimeout:accepts:undelivered:)``.
+  ///
+  /// - Throws: ``MessagePortError/cancelled`` if the task is cancelled while it waits.
+  public static func connection(
+    to name: String, waitingFor patience: Duration, directory: MessagePort.Directory = .user,
+    messageSizeLimit: Int = 64 << 20, connectTimeout: Duration = .seconds(10),
+    accepts: @Sendable (MessagePort.Credentials) -> Bool = { $0.isSameUser },
+    undelivered: (@Sendable (MessagePort.Undelivered) -> Void)? = nil
+  ) async throws(MessagePortError) -> MessagePort.Remote {
+    var retries = Retries(for: patience)
+    while true {
+      do throws(MessagePortError) {
+        return try MessagePort.Remote(
+          name: name, directory: directory, messageSizeLimit: messageSizeLimit, connectTimeout: connectTimeout,
+          accepts: accepts, undelivered: undelivered)
+      } catch {
+        guard case .noSuchPort = error, let delay = retries.next() else { throw error }
+        do { try await Task.sleep(for: delay) } catch { throw .cancelled }
+      }
+    }
+  }
+}
