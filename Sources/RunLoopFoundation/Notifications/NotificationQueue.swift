@@ -20,11 +20,11 @@ public import class RunLoopCore.RunLoop
 ///
 /// **Threads.** Every thread has a ``default`` queue and may have more. A queue belongs to the thread that first uses it,
 /// until that thread ends. Any thread may hold it, but what another thread asks of it is refused: nothing is queued, posted
-/// or removed, ``RunLoop/Statistics/refusals`` counts it, and it is reported on the standard error.
+/// or removed, ``/RunLoopCore/RunLoop/Statistics/refusals`` counts it, and it is reported on the standard error.
 /// (A notification is not Sendable, so it could not be handed over either.)
 ///
 /// **The end.** What is still queued when the thread ends, or when the queue itself is released, is released without being
-/// posted, always on the queue's own thread, and ``RunLoop/Statistics/droppedNotifications`` counts it.
+/// posted, always on the queue's own thread, and ``/RunLoopCore/RunLoop/Statistics/droppedNotifications`` counts it.
 ///
 /// The corresponding Foundation class is `NotificationQueue`. On Linux that posts in reverse order, posts what should wait for
 /// an idle loop before what should not, ends the process if an observer queues another notification, and never posts what
@@ -80,7 +80,7 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
   ///   - notification: The notification to post.
   ///   - postingStyle: When to post it.
   ///   - coalesceMask: In what the queued ones match it; if empty, none does.
-  ///   - modes: In which modes of the run loop it may be posted: ``RunLoop/Mode/common`` stands for all common ones; nil, or
+  ///   - modes: In which modes of the run loop it may be posted: ``/RunLoopCore/RunLoop/Mode/common`` stands for all common ones; nil, or
   ///     no mode, is the default mode. A notification of style ``PostingStyle/now`` is posted if the loop runs in one of
   ///     these modes or does not run, and otherwise not at all; since no loop is ever in the common pseudo-mode, that
   ///     stands for nothing there, as in Foundation.
@@ -135,8 +135,8 @@ extension NotificationQueue {
     case whenIdle = 1
     /// At the end of the pass of the run loop.
     ///
-    /// The notification is posted when the loop has called the observers of ``RunLoop/Activity/beforeWaiting`` or
-    /// ``RunLoop/Activity/exit``. A loop that is too busy to wait posts it when the pass after the one in which it was queued
+    /// The notification is posted when the loop has called the observers of ``/RunLoopCore/RunLoop/Activity/beforeWaiting`` or
+    /// ``/RunLoopCore/RunLoop/Activity/exit``. A loop that is too busy to wait posts it when the pass after the one in which it was queued
     /// is over. What an observer queues when it is posted is posted at the next of these stages, and the loop does not sleep
     /// before.
     case asap = 2
