@@ -7,16 +7,17 @@ public import RunLoopCore
 extension Stream {
   /// Has the stream's delegate called on a loop's thread, whenever the loop runs in a mode.
   ///
-  /// The delegate is told that the stream has been opened, and then, once in a pass, that there are bytes, until it has read
-  /// them all; that there is space, again when it has written since; of the end, or of an error. What is done outside the
-  /// delegate, such as `open()`, is noticed when the loop makes a pass or is about to wait. A scheduled stream keeps the loop
-  /// alive and is held by it until it is closed, has told of its end or of an error, or is removed.
+  /// The delegate is notified that the stream has been opened, and then, once in a pass, that there are bytes, until it
+  /// has read them all; that there is space, again when it has written since; of the end, or of an error. What is done
+  /// outside the delegate, such as `open()`, is noticed when the loop makes a pass or is about to wait. A scheduled
+  /// stream keeps the loop alive and is held by it until it is closed, has reported its end or an error, or is removed.
   ///
-  /// It is the stream that says whether there are bytes. Of a pipe, a terminal or whatever else can be empty and is not over,
-  /// Foundation on Linux always says yes, so that a delegate which reads then stops the loop until some come: give the
-  /// descriptor to a `RunLoop.DescriptorSource` instead.
+  /// The stream itself says whether there are bytes. Of a pipe, a terminal or whatever else can be empty and is not
+  /// over, Foundation on Linux always says yes, so that a delegate which reads then stops the loop until some come:
+  /// give the descriptor to a `RunLoop.DescriptorSource` instead.
   ///
-  /// Any thread that may use the stream. Write the loop's name, `RunLoop.current`: a mere `.current` is Foundation's loop.
+  /// Can be called from any thread that may use the stream. Write the loop's name, `RunLoop.current`: a mere `.current`
+  /// is Foundation's loop.
   ///
   /// The corresponding Foundation method is `schedule(in:forMode:)`.
   @_disfavoredOverload
