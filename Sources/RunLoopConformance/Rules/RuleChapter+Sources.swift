@@ -105,7 +105,7 @@ extension RuleChapter {
         S0+m0 S0-m0
         """)),
     Rule(
-      "R73", "A source is notified of each mode that it leaves: removed, invalidated, or at the end of the loop's thread.",
+      "R73", "A source is notified of each mode that it leaves: removed, invalidated, or at its thread's end.",
       Script(
         Program(
           sources: [SourcePlan(tellsModes: true), SourcePlan(tellsModes: true), SourcePlan(tellsModes: true)],

@@ -143,15 +143,16 @@ extension RunLoop.Guest {
     return sleep.deadline == .never ? nil : sleep.deadline.instant
   }
 
-  /// How long the host may wait. Zero means that ``service()`` is to be called now, and nil that the host may wait
-  /// indefinitely.
+  /// How long the host may wait.
+  ///
+  /// Zero means that ``service()`` is to be called now, and nil that the host may wait indefinitely.
   public var timeout: Duration? {
     nextDeadline.map { max(.zero, loop.now.duration(to: $0)) }
   }
 
-  /// For how many milliseconds the host may wait, rounded up, as `poll` counts them. −1 means indefinitely.
+  /// For how many milliseconds the host may wait, rounded up, as `poll` counts them.
   ///
-  /// The corresponding libuv function is `uv_backend_timeout`.
+  /// −1 means indefinitely. The corresponding libuv function is `uv_backend_timeout`.
   public var timeoutMilliseconds: Int32 {
     guard let timeout else { return -1 }
     let nanoseconds = Int64(saturating: timeout)

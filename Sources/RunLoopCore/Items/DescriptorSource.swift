@@ -30,10 +30,14 @@ extension RunLoop {
       public static let readable = Events(rawValue: 1 << 0)
       /// There is room to write.
       public static let writable = Events(rawValue: 1 << 1)
-      /// The other end has closed. Every source of the descriptor is notified when it has closed both directions,
+      /// The other end has closed.
+      ///
+      /// Every source of the descriptor is notified when it has closed both directions,
       /// whether or not the source asked; when it only writes no more, those that asked are.
       public static let hangUp = Events(rawValue: 1 << 2)
-      /// An error has happened. Every source of the descriptor is notified.
+      /// An error has happened.
+      ///
+      /// Every source of the descriptor is notified.
       public static let error = Events(rawValue: 1 << 3)
     }
 

@@ -4,9 +4,10 @@ import RunLoopCore
 
 /// The events of a source as an asynchronous sequence.
 ///
-/// The buffer has a bound; what happens to events that find it full is said where the sequence is made. The sequence ends when
-/// its source has become invalid or its loop has ended, after the events that are in the buffer. When the sequence and its iterators
-/// are gone, the source is invalidated. One task at a time may wait; a second waits for nothing and gets nil.
+/// The buffer has a bound; what happens to events that find it full is said where the sequence is made. The sequence
+/// ends when its source has become invalid or its loop has ended, after the events that are in the buffer. When the
+/// sequence and its iterators are gone, the source is invalidated. One task at a time may wait; a second waits for
+/// nothing and gets nil.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
   /// It ends, and does not fail.
   public typealias Failure = Never
@@ -20,7 +21,7 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
   /// Makes an iterator; all iterators of a sequence share its events.
   public func makeAsyncIterator() -> Iterator { Iterator(consumer: consumer) }
 
-  /// Gives the events one by one.
+  /// Returns the events one by one.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate let consumer: EventConsumer<Element>
 
