@@ -132,7 +132,7 @@ extension RunLoop.Guest {
   /// stands must not be among the loop's own descriptors. Nothing is read from it. −1 once the guest is invalid.
   public var descriptor: Int32 { (gate as? Gate)?.descriptor ?? -1 }
 
-  /// When ``service()`` is to be called though the descriptor is not readable; nil: never.
+  /// When ``service()`` is to be called though the descriptor is not readable; nil means never.
   ///
   /// It is not in the future if the guest is to be serviced now. It changes only when the loop is serviced or run, so
   /// that the host need not ask for it at any other time. Nil too while the loop is being serviced, or run in a

@@ -62,8 +62,8 @@ extension RunLoop {
     /// - Parameters:
     ///   - descriptor: The descriptor to wait for. It is looked at when the source is added.
     ///   - events: What to wait for.
-    ///   - repeats: False: the source is invalidated just before its handler is called, which happens once, in whatever
-    ///     mode of whatever loop is the first.
+    ///   - repeats: Whether the source stays valid when its handler is called. If not, it is invalidated just before
+    ///     the call, which happens once, in whatever mode of whatever loop is the first.
     ///   - handler: Called on a loop's thread with the source and what the descriptor is ready for. It is released when
     ///     the source is invalid and no call-out runs.
     public init(

@@ -46,7 +46,7 @@ extension RunLoop {
     ///
     /// - Parameters:
     ///   - activities: The stages at which it is called.
-    ///   - repeats: False: it is invalidated after its first call.
+    ///   - repeats: Whether it stays valid after its first call.
     ///   - order: Observers with a smaller order are called first.
     ///   - handler: Called on the loop's thread with the observer and the stage. It is released when the observer is
     ///     invalid and no call-out runs.

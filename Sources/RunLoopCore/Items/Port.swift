@@ -148,7 +148,7 @@ open class Port: @unchecked Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - message: What the receiver gets.
-  ///   - deadline: How long to wait for room in a full queue, by the monotonic clock. Nil: do not wait.
+  ///   - deadline: How long to wait for room in a full queue, by the monotonic clock. Nil means not to wait.
   /// - Throws: ``PortError/invalid``, ``PortError/queueFull(limit:)`` or ``PortError/timedOut(limit:)``; the message
   ///   was not sent.
   /// - Complexity: O(1) in the messages, O(n) in the port's modes.

@@ -41,7 +41,7 @@ extension RunLoopCore.RunLoop {
   ///
   /// On the main thread runs of Foundation's loop do not serve this one any more either, from the next one on.
   ///
-  /// A wait that goes on ends. If Core Foundation's loop is not served: nothing.
+  /// A wait that goes on ends. If Core Foundation's loop is not served, the call has no effect.
   ///
   /// - Precondition: The calling thread is the loop's.
   public func stopServingCoreFoundation() {

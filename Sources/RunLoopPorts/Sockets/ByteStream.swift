@@ -167,7 +167,7 @@ extension ByteStream {
 public final class InputByteStream: ByteStream, @unchecked Sendable {
   /// Reads what is there, without waiting.
   ///
-  /// - Returns: How many bytes were read; zero at the end; nil: there is nothing yet.
+  /// - Returns: How many bytes were read, zero at the end, or nil if there is nothing yet.
   /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
   public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }
@@ -182,8 +182,8 @@ public final class InputByteStream: ByteStream, @unchecked Sendable {
 public final class OutputByteStream: ByteStream, @unchecked Sendable {
   /// Writes as much as there is room for, without waiting.
   ///
-  /// - Returns: How many bytes were taken; nil: there is no room, and ``ByteStream/Event/canAcceptBytes`` will say
-  ///   when.
+  /// - Returns: How many bytes were taken, or nil if there is no room; ``ByteStream/Event/canAcceptBytes`` reports when
+  ///   there is.
   /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }

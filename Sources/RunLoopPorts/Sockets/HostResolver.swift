@@ -33,9 +33,9 @@ public enum HostResolver {
   /// - Parameters:
   ///   - host: A name, or a numeric host.
   ///   - port: The port that the addresses get.
-  ///   - family: Which addresses to look for; nil: of IPv4 and IPv6, in the order that the system prefers.
-  ///   - timeout: After how long the answer is ``HostError/timedOut(host:after:)``; nil: as long as the system tries.
-  ///     It is counted by the loop, in these modes.
+  ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6, in the order that the system prefers.
+  ///   - timeout: After how long the answer is ``HostError/timedOut(host:after:)``; nil means as long as the system
+  ///     tries. It is counted by the loop, in these modes.
   ///   - loop: The loop that calls the block, even for a host that is numeric: never before this returns.
   ///   - modes: In which modes it does.
   ///   - body: Called once, unless the lookup is cancelled before or the loop's thread ends.
@@ -81,8 +81,8 @@ public enum HostResolver {
   /// - Parameters:
   ///   - host: A name, or a numeric host.
   ///   - port: The port that the addresses get.
-  ///   - family: Which addresses to look for; nil: of IPv4 and IPv6, in the order that the system prefers.
-  ///   - timeout: After how long it throws ``HostError/timedOut(host:after:)``; nil: as long as the system tries.
+  ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6, in the order that the system prefers.
+  ///   - timeout: After how long it throws ``HostError/timedOut(host:after:)``; nil means as long as the system tries.
   /// - Throws: ``HostError``.
   public static func resolve(
     _ host: String, port: UInt16, family: SocketAddress.Family? = nil, timeout: Duration? = nil

@@ -139,7 +139,7 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
 }
 
 extension ListeningSocket {
-  /// What is called with the socket's events; nil: nothing, and nothing is accepted meanwhile.
+  /// The closure that is called with the socket's events; while it is nil, nothing is accepted.
   ///
   /// Can be used from any thread.
   public var handler: Handler? {

@@ -50,7 +50,8 @@ public final class Socket: @unchecked Sendable, Hashable {
 
     /// How the handler comes to the bytes.
     public var delivery = Delivery.bytes
-    /// How long connecting may take, from when the socket is first added to a loop; nil: as long as the system tries.
+    /// How long connecting may take, from when the socket is first added to a loop; nil means as long as the system
+    /// tries.
     public var connectTimeout: Duration?
     /// How long nothing may be received or sent, from then or from the connection on; with nil, indefinitely.
     public var idleTimeout: Duration?
@@ -165,7 +166,7 @@ public final class Socket: @unchecked Sendable, Hashable {
 }
 
 extension Socket {
-  /// What is called with the socket's events; nil: nothing, and nothing is received meanwhile.
+  /// The closure that is called with the socket's events; while it is nil, nothing is received.
   ///
   /// Can be used from any thread. A handler that is replaced while it runs is called no more when it has returned.
   public var handler: Handler? {

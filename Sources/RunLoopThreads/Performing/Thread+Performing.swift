@@ -31,7 +31,7 @@ extension Thread {
   ///
   /// - Parameters:
   ///   - modes: The modes in which the block may run.
-  ///   - timeout: How long to wait; nil: as long as it takes.
+  ///   - timeout: How long to wait; nil means as long as it takes.
   ///   - body: The block.
   /// - Returns: What the block returns.
   /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, and
