@@ -2,7 +2,7 @@
 
 // Makes the page that names, for each rule, the tests that show it.
 //
-//   rules <rules.txt> <folder of the tests> <page> [--check | --incomplete]
+//   rules <rules.txt> <page> <folder of tests>... [--check | --incomplete]
 //
 // It fails if a rule has neither a test nor a reason, or both, or if a comment over a test names no rule. `--check`
 // compares the page and writes nothing; `--incomplete` lists what is missing and writes the page all the same.
@@ -60,16 +60,20 @@ func readRules(_ path: String) throws -> [Section] {
 
 // MARK: The tests
 
-/// The tests that name rules, in the order of the files' names and of the lines.
-func readTests(_ folder: String) throws -> [(test: Test, rules: [String])] {
-  guard let paths = FileManager.default.enumerator(atPath: folder) else {
-    throw Failure(lines: ["\(folder): no such folder"])
+/// The tests that name rules, in the order of the files' names in their folder and of the lines.
+func readTests(_ folders: [String]) throws -> [(test: Test, rules: [String])] {
+  var files: [(name: String, folder: String)] = []
+  for folder in folders {
+    guard let names = FileManager.default.enumerator(atPath: folder) else {
+      throw Failure(lines: ["\(folder): no such folder"])
+    }
+    files += names.compactMap { $0 as? String }.filter { $0.hasSuffix(".swift") }.map { ($0, folder) }
   }
   var found: [(test: Test, rules: [String])] = []
   var wrong: [String] = []
-  for path in paths.compactMap({ $0 as? String }).filter({ $0.hasSuffix(".swift") }).sorted() {
+  for (name, folder) in files.sorted(by: { $0.name < $1.name }) {
     do {
-      found += try TestFile(folder + "/" + path).tests
+      found += try TestFile(folder + "/" + name).tests
     } catch let failure as Failure {
       wrong += failure.lines
     }
@@ -226,9 +230,9 @@ func assign(_ tests: [(test: Test, rules: [String])], to sections: inout [Sectio
   return wrong
 }
 
-func makePage(rules: String, tests: String, page path: String, option: String?) throws {
+func makePage(rules: String, tests folders: [String], page path: String, option: String?) throws {
   var sections = try readRules(rules)
-  let wrong = assign(try readTests(tests), to: &sections)
+  let wrong = assign(try readTests(folders), to: &sections)
   let all = sections.flatMap(\.rules)
   let missing = all.filter { $0.tests.isEmpty && $0.reason == nil }.map(\.id)
   let missingLine = "no test and no reason: " + missing.joined(separator: " ")
@@ -248,14 +252,15 @@ func makePage(rules: String, tests: String, page path: String, option: String?) 
   if !missing.isEmpty { print(missingLine) }
 }
 
-let arguments = CommandLine.arguments.dropFirst()
-let option = arguments.dropFirst(3).first
-guard 3...4 ~= arguments.count, [nil, "--check", "--incomplete"].contains(option) else {
-  print("usage: rules <rules.txt> <folder of the tests> <page> [--check | --incomplete]")
+var arguments = Array(CommandLine.arguments.dropFirst())
+let option = arguments.last.flatMap { ["--check", "--incomplete"].contains($0) ? $0 : nil }
+if option != nil { arguments.removeLast() }
+guard arguments.count >= 3, !arguments.contains(where: { $0.hasPrefix("-") }) else {
+  print("usage: rules <rules.txt> <page> <folder of tests>... [--check | --incomplete]")
   exit(2)
 }
 do {
-  try makePage(rules: arguments[1], tests: arguments[2], page: arguments[3], option: option)
+  try makePage(rules: arguments[0], tests: Array(arguments[2...]), page: arguments[1], option: option)
 } catch {
   let lines = (error as? Failure)?.lines ?? ["\(error)"]
   FileHandle.standardError.write(Data((lines.joined(separator: "\n") + "\n").utf8))

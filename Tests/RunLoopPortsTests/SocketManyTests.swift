@@ -41,7 +41,7 @@ private func echoThousand() -> String {
         switch event {
         case .connected: _ = try? socket.write("\(index)")
         case .received(let bytes):
-          if String(decoding: bytes, as: UTF8.self) == "\(index)" { echoes.value += 1 }
+          if text(bytes) == "\(index)" { echoes.value += 1 }
           socket.shutDown(.write)
         case .closed(nil): ends.value += 1
         default: break

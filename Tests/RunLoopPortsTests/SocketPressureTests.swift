@@ -34,7 +34,7 @@ struct SocketPressureTests {
         do { try fill(socket) } catch { log.write("\(error)") }
       }
       let reader = try Socket(takingOver: other) { socket, event in
-        if case .received(let bytes) = event { received.value += bytes.count }
+        if case .received(let bytes) = event { received.value += bytes.byteCount }
         if case .ended = event { loop.stop() }
       }
       try loop.add(writer, forMode: .default)
@@ -100,7 +100,7 @@ struct SocketPressureTests {
       options.highWater = 2 * total
       let received = Box(0)
       let client = try loop.connect(listener.address, options: options) { socket, event in
-        if case .received(let bytes) = event { received.value += bytes.count }
+        if case .received(let bytes) = event { received.value += bytes.byteCount }
         if case .ended = event { loop.stop() }
       }
       client.pauseReading()

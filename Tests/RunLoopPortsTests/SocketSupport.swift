@@ -56,7 +56,7 @@ extension Socket.Event {
   var word: String {
     switch self {
     case .connected: "connected"
-    case .received(let bytes): "received(\(String(decoding: bytes, as: UTF8.self)))"
+    case .received(let bytes): "received(\(text(bytes)))"
     case .readable: "readable"
     case .writable: "writable"
     case .ended: "ended"
@@ -140,3 +140,6 @@ func isPeerClosed(_ descriptor: Int32) -> Bool {
   var byte: UInt8 = 0
   return recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT) | Int32(MSG_PEEK)) == 0
 }
+
+/// Received bytes as text.
+func text(_ bytes: RawSpan) -> String { bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }

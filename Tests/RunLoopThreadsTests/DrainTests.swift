@@ -50,6 +50,8 @@ struct DrainTests {
     #expect(await task.value == id)
     let report = try thread.join()
     #expect(log.text == "task stop" && report.lateJobs == 0)
+    // How many jobs a step is, is the runtime's.
+    #expect(report.jobs >= 50)
   }
 
   @Test("a task is taken further on the thread by the rounds that there are, and no more")

@@ -33,6 +33,21 @@ struct ExecutorTests {
     #expect(await pinned.count == 1)
   }
 
+  @Test("each call from another executor is a job that the report counts; work that is performed is not one")
+  func jobs() async throws {
+    let thread = try ResidentThread()
+    let pinned = Pinned(thread)
+    for _ in 0..<10 { await pinned.bump() }
+    try thread.performAndWait {}
+    #expect(thread.counts.jobs == 10)
+    thread.stop()
+    let report = await thread.finished()
+    #expect(report.jobs == 10 && report.ran == 1)
+    // What runs late, and elsewhere, the thread has not run.
+    await pinned.bump()
+    #expect(thread.counts.jobs == 10 && thread.counts.lateJobs == 1)
+  }
+
   @Test("many callers of an actor come one after the other")
   func isolation() async throws {
     let pinned = Pinned(try ResidentThread())

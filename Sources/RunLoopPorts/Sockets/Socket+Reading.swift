@@ -66,7 +66,7 @@ extension Socket {
     let buffer = buffers.take()
     defer { buffers.giveBack(buffer) }
     guard let count = take(buffer, from: descriptor) else { return }
-    guard count == 0 else { return tell(.received(UnsafeRawBufferPointer(rebasing: buffer[..<count]))) }
+    guard count == 0 else { return tell(.received(UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes)) }
     updateInterest()
     tell(.ended)
   }

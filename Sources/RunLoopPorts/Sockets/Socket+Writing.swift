@@ -53,6 +53,15 @@ extension Socket {
     return try result.get()
   }
 
+  /// Sends bytes, such as those of ``Event/received(_:)``, as ``write(_:)-(UnsafeRawBufferPointer)`` does.
+  @discardableResult
+  public func write(_ bytes: RawSpan) throws(SocketError) -> Bool {
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(SocketError) in try write(bytes) }
+    }
+    return try result.get()
+  }
+
   /// Sends a text in UTF-8, as ``write(_:)-(UnsafeRawBufferPointer)`` does.
   @discardableResult
   public func write(_ text: String) throws(SocketError) -> Bool { try write(Array(text.utf8)) }

@@ -19,12 +19,14 @@ public final class Socket: @unchecked Sendable, Hashable {
 
   /// What a handler is called with.
   ///
-  /// ``closed(_:)`` is the last event, and comes exactly once unless the socket is invalidated before.
-  public enum Event {
+  /// ``closed(_:)`` is the last event, and comes exactly once unless the socket is invalidated before. An event is
+  /// valid until the handler returns: the compiler rejects code that keeps it.
+  public enum Event: ~Escapable, Sendable {
     /// The connection is made.
     case connected
-    /// These bytes have arrived; they are there until the handler returns.
-    case received(UnsafeRawBufferPointer)
+    /// These bytes have arrived. They lie in a buffer of the loop's, which is used again when the handler returns: copy
+    /// what you keep, as with `bytes.withUnsafeBytes { Array($0) }`.
+    case received(RawSpan)
     /// There is something to read, or the end; reported once until ``Socket/read(into:)``.
     case readable
     /// There is room to write again, after a write that was answered with false or an error.

@@ -47,6 +47,8 @@ final class ResidentCore: @unchecked Sendable {
   ///
   /// It does not hold the core: the thread does.
   private let serialRunner = LoopJobRunner()
+  /// The jobs that the thread has run.
+  let jobCount = JobCount()
   private let drainLimits: ResidentThread.DrainLimits
   private let onStop: (@Sendable () -> Void)?
 
@@ -58,7 +60,10 @@ final class ResidentCore: @unchecked Sendable {
     self.drainLimits = drainLimits
     self.onStop = onStop
     let identity = asUnownedSerialExecutor()
-    serialRunner.runs { job in job.runSynchronously(on: identity) }
+    serialRunner.runs { [jobCount] job in
+      jobCount.add()
+      job.runSynchronously(on: identity)
+    }
   }
 
   /// Starts a thread and waits until its loop takes work.
@@ -155,6 +160,7 @@ final class ResidentCore: @unchecked Sendable {
     lifecycle.finish()
     // Whoever holds it, in the middle of a post or of a stop, will find it cancelled.
     report.cancelled = accepted - report.ran - report.dropped
+    report.jobs = jobCount.value
     report.lateJobs = lateJobs.count
     report.timersLeft = left.timers
     report.sourcesLeft = left.sources
@@ -167,7 +173,13 @@ extension ResidentCore {
   var state: ResidentThread.State { lock.withLock { lifecycle.state } }
 
   /// What has become of the work so far.
-  var counts: ResidentThread.StopReport { lock.withLock { report } }
+  var counts: ResidentThread.StopReport {
+    lock.withLock {
+      // What runs late, and elsewhere, the thread has not run.
+      if lifecycle.state != .finished { report.jobs = jobCount.value }
+      return report
+    }
+  }
 
   /// Lets a task that is pending begin or end, and gives what it has come to; nil if it is not pending any more.
   ///

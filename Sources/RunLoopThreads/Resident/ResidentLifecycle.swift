@@ -72,6 +72,9 @@ extension ResidentThread {
     public var dropped = 0
     /// Work that was rejected because the thread was stopping or had ended.
     public var refused = 0
+    /// Jobs of actors and tasks that the thread has run; a task or a call of an actor is one job or more, cut where it
+    /// waits.
+    public var jobs = 0
     /// Jobs of actors and tasks that the thread has not run, and that run elsewhere.
     ///
     /// They were left when it stopped draining, or came after that.

@@ -29,7 +29,10 @@ public final class ResidentThread: Sendable, Hashable {
     core = try ResidentCore.start(
       name: name, configuration: configuration, drainLimits: drainLimits, onStart: onStart, onStop: onStop)
     let (serial, task) = (core.asUnownedSerialExecutor(), UnownedTaskExecutor(ordinary: self))
-    taskRunner.runs { job in job.runSynchronously(isolatedTo: serial, taskExecutor: task) }
+    taskRunner.runs { [jobCount = core.jobCount] job in
+      jobCount.add()
+      job.runSynchronously(isolatedTo: serial, taskExecutor: task)
+    }
   }
 
   deinit {

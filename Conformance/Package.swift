@@ -1,0 +1,27 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+import PackageDescription
+
+let swiftSettings: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+let package = Package(
+  name: "swift-run-loop-conformance",
+  targets: [
+    // Links to the core's own sources. The comparison puts the core on virtual time and breaks it on purpose. What the
+    // core declares for that has `package` access, which ends at a package's border: a client is not to see it.
+    .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
+    .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
+    // Takes libc's clocks and waits away from every program that links it: no other package may come near it.
+    .target(name: "CVirtualCalls", cSettings: [.define("_GNU_SOURCE")]),
+    .target(name: "RunLoopConformance", dependencies: ["CVirtualCalls", "RunLoopCore"], swiftSettings: swiftSettings),
+    .executableTarget(name: "conformance", dependencies: ["RunLoopConformance"], swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopConformanceTests", dependencies: ["CVirtualCalls", "RunLoopConformance", "RunLoopCore"],
+      swiftSettings: swiftSettings),
+  ],
+  swiftLanguageModes: [.v6]
+)

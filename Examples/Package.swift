@@ -1,0 +1,50 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: Apache-2.0
+import Foundation
+import PackageDescription
+
+let swiftSettings: [SwiftSetting] = [
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// pinned-database uses SQLite where its header is, and a table of integers elsewhere.
+let hasSQLite = FileManager.default.fileExists(atPath: "/usr/include/sqlite3.h")
+// glib-host is a guest of GLib's main loop where that is.
+let hasGLib = FileManager.default.fileExists(atPath: "/usr/include/glib-2.0/glib.h")
+let glib: [Target] =
+  hasGLib ? [.systemLibrary(name: "CGLib", pkgConfig: "glib-2.0", providers: [.apt(["libglib2.0-dev"])])] : []
+
+let core = Target.Dependency.product(name: "RunLoopCore", package: "swift-run-loop")
+let threads = Target.Dependency.product(name: "RunLoopThreads", package: "swift-run-loop")
+let ports = Target.Dependency.product(name: "RunLoopPorts", package: "swift-run-loop")
+
+let package = Package(
+  name: "swift-run-loop-examples",
+  // The name holds whatever the folder of the clone is called.
+  dependencies: [.package(name: "swift-run-loop", path: "..")],
+  targets: glib + [
+    .executableTarget(name: "network-thread", dependencies: [core, threads], swiftSettings: swiftSettings),
+    .executableTarget(name: "echo-server", dependencies: [core, ports, threads], swiftSettings: swiftSettings),
+    .executableTarget(name: "echo-client", dependencies: [core, ports], swiftSettings: swiftSettings),
+    .executableTarget(name: "file-watcher", dependencies: [core, ports], swiftSettings: swiftSettings),
+    .executableTarget(name: "supervisor", dependencies: [core, ports], swiftSettings: swiftSettings),
+    .target(
+      name: "CStore", cSettings: hasSQLite ? [.define("HAS_SQLITE")] : [],
+      linkerSettings: hasSQLite ? [.linkedLibrary("sqlite3")] : []),
+    .executableTarget(
+      name: "pinned-database", dependencies: ["CStore", core, threads], swiftSettings: swiftSettings),
+    // One text, compiled with Foundation alone and with RunLoopKit beside it.
+    .target(name: "DefectsAlone", swiftSettings: swiftSettings),
+    .target(
+      name: "DefectsBeside", dependencies: [.product(name: "RunLoopKit", package: "swift-run-loop")],
+      swiftSettings: swiftSettings + [.define("BESIDE")]),
+    .executableTarget(
+      name: "defects", dependencies: ["DefectsAlone", "DefectsBeside"], swiftSettings: swiftSettings),
+    .target(
+      name: "CHostLoop", dependencies: hasGLib ? ["CGLib"] : [], cSettings: hasGLib ? [.define("HAS_GLIB")] : []),
+    .executableTarget(name: "glib-host", dependencies: ["CHostLoop", core], swiftSettings: swiftSettings),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,1 @@
+../DefectsAlone/Programs.swift

@@ -1,1 +1,0 @@
-../alone/Programs.swift

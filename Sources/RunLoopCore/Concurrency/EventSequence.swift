@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The events of a source as an asynchronous sequence.
+///
+/// The buffer has a bound; the function that makes the sequence says what happens to events that find it full. The
+/// sequence ends when its source becomes invalid or its loop ends, after the events that are in the buffer. When the
+/// sequence and its iterators are released, the source is invalidated. One task at a time can wait: `next()` returns
+/// nil at once in a second one.
+public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
+  /// It ends, and does not fail.
+  public typealias Failure = Never
+
+  private let consumer: EventConsumer<Element>
+
+  package init(_ buffer: EventBuffer<Element>, release: @escaping @Sendable () -> Void) {
+    consumer = EventConsumer(buffer, release)
+  }
+
+  /// Makes an iterator; all iterators of a sequence share its events.
+  public func makeAsyncIterator() -> Iterator { Iterator(consumer: consumer) }
+
+  /// Returns the events one by one.
+  public struct Iterator: AsyncIteratorProtocol {
+    fileprivate let consumer: EventConsumer<Element>
+
+    /// The next event; nil at the end, and when the task is cancelled.
+    public mutating func next() async -> Element? { await consumer.buffer.next() }
+
+    /// The next event; nil at the end, and when the task is cancelled.
+    public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? { await consumer.buffer.next() }
+  }
+}
+
+/// Ends the source when the sequence and its iterators are gone.
+private final class EventConsumer<Element: Sendable>: Sendable {
+  let buffer: EventBuffer<Element>
+  private let release: @Sendable () -> Void
+
+  init(_ buffer: EventBuffer<Element>, _ release: @escaping @Sendable () -> Void) {
+    self.buffer = buffer
+    self.release = release
+  }
+
+  deinit { release() }
+}
+
+/// Held by a source's handler alone: when it is released, nothing more can come.
+package final class EventProducer<Element: Sendable>: Sendable {
+  private let buffer: EventBuffer<Element>
+
+  package init(_ buffer: EventBuffer<Element>) {
+    self.buffer = buffer
+  }
+
+  package func send(_ element: Element) { buffer.append(element) }
+
+  deinit { buffer.finish() }
+}
+
+/// A bounded queue between a loop and a task.
+package final class EventBuffer<Element: Sendable>: @unchecked Sendable {
+  // Sendable: the lock guards the state; a continuation is resumed by whoever takes it out.
+
+  private let lock = Lock()
+  private let capacity: Int
+  private let merge: @Sendable (_ last: inout Element, _ next: Element) -> Void
+  private var elements: [Element] = []
+  private var first = 0
+  private var isFinished = false
+  private var waiter: CheckedContinuation<Element?, Never>?
+  private var waiterNumber = 0
+
+  /// Makes a queue of at least one place; `merge` puts an element that finds it full into the last.
+  package init(capacity: Int, merge: @escaping @Sendable (inout Element, Element) -> Void) {
+    self.capacity = max(1, capacity)
+    self.merge = merge
+  }
+
+  package func append(_ element: Element) {
+    let taken = lock.withLock { () -> CheckedContinuation<Element?, Never>? in
+      guard !isFinished else { return nil }
+      if let waiter {
+        self.waiter = nil
+        return waiter
+      }
+      if elements.count - first < capacity {
+        elements.append(element)
+      } else {
+        merge(&elements[elements.count - 1], element)
+      }
+      return nil
+    }
+    taken?.resume(returning: element)
+  }
+
+  package func finish() {
+    let taken = lock.withLock {
+      isFinished = true
+      let taken = waiter
+      waiter = nil
+      return taken
+    }
+    taken?.resume(returning: nil)
+  }
+
+  package func next() async -> Element? {
+    let number = lock.withLock {
+      waiterNumber += 1
+      return waiterNumber
+    }
+    defer { lock.noteResumption() }
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let answer = lock.withLock { () -> Element?? in
+          if first < elements.count { return .some(take()) }
+          // A second waiter would take the first one's place.
+          guard !isFinished, waiter == nil, !Task.isCancelled else { return .some(nil) }
+          waiter = continuation
+          waiting = number
+          return nil
+        }
+        if let answer { continuation.resume(returning: answer) }
+      }
+    } onCancel: {
+      cancel(number)
+    }
+  }
+
+  private var waiting = 0
+
+  private func cancel(_ number: Int) {
+    let taken = lock.withLock { () -> CheckedContinuation<Element?, Never>? in
+      guard waiting == number else { return nil }
+      let taken = waiter
+      waiter = nil
+      return taken
+    }
+    taken?.resume(returning: nil)
+  }
+
+  private func take() -> Element {
+    let element = elements[first]
+    first += 1
+    if first == elements.count || first > capacity {
+      elements.removeFirst(first)
+      first = 0
+    }
+    return element
+  }
+}

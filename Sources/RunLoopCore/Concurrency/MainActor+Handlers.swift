@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension MainActor {
+  /// Returns a handler, for an item of the main loop or for a block that is performed on it, that runs on the main
+  /// actor.
+  ///
+  /// ```Swift
+  /// @MainActor final class Clock {
+  ///   var text = ""
+  ///   func start() {
+  ///     Timer(after: .zero, repeating: .seconds(1), on: .main, block: MainActor.handler { [self] _ in text = "tick" })
+  ///   }
+  /// }
+  /// ```
+  ///
+  /// Call-outs of ``RunLoop/main`` are on the main thread already: the body is called synchronously, in its place in
+  /// the order of call-outs, after one check that costs about as much as a pass of the loop. A call-out that runs the
+  /// loop can be entered again by another, in the middle of a function of the main actor.
+  ///
+  /// - Parameter body: Called with what the handler is called with.
+  /// - Precondition: The handler is called on the main thread: its item is in no other loop than ``RunLoop/main``.
+  public nonisolated static func handler<Result: Sendable>(
+    _ body: @escaping @MainActor @Sendable () -> Result
+  ) -> @Sendable () -> Result {
+    { MainActor.assumeIsolated { body() } }
+  }
+
+  /// Returns a handler with one argument that runs on the main actor.
+  ///
+  /// See ``handler(_:)-(()->Result)``.
+  public nonisolated static func handler<Argument: Sendable, Result: Sendable>(
+    _ body: @escaping @MainActor @Sendable (Argument) -> Result
+  ) -> @Sendable (Argument) -> Result {
+    { argument in MainActor.assumeIsolated { body(argument) } }
+  }
+
+  /// Returns a handler with two arguments that runs on the main actor.
+  ///
+  /// See ``handler(_:)-(()->Result)``.
+  public nonisolated static func handler<First: Sendable, Second: Sendable, Result: Sendable>(
+    _ body: @escaping @MainActor @Sendable (First, Second) -> Result
+  ) -> @Sendable (First, Second) -> Result {
+    { first, second in MainActor.assumeIsolated { body(first, second) } }
+  }
+}

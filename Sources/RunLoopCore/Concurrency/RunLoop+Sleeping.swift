@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension RunLoop {
+  /// Suspends the calling task for a duration, by the loop's clock.
+  ///
+  /// The sleep ends when the loop has run in the mode at or after that time. It is as virtual as the clock: on a loop
+  /// whose time a test owns, nothing waits. Can be called from any thread; the thread is not blocked.
+  ///
+  /// - Parameters:
+  ///   - duration: How long. Zero or less: until the loop next runs.
+  ///   - tolerance: How much longer the sleep may take, so that several timers can share one wake-up. Negative counts
+  ///     as zero.
+  ///   - mode: The mode in which the loop ends the sleep.
+  /// - Throws: `CancellationError` as soon as the task is cancelled; ``RunLoopError/loopHasEnded`` or
+  ///   ``RunLoopError/mainThreadHasLeft`` if the loop's thread has ended, or ends meanwhile.
+  public func sleep(for duration: Duration, tolerance: Duration = .zero, in mode: Mode = .common) async throws {
+    try Task.checkCancellation()
+    guard !takesNoItems else { throw endedError }
+    let sleep = TaskSleep(in: self)
+    defer { sleep.noteResumption() }
+    try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        sleep.begin(continuation)
+        // The task holds no timer while it waits: a loop that ends is the last to hold it.
+        start(sleep, duration, tolerance, mode)
+      }
+    } onCancel: {
+      sleep.cancel()
+    }
+  }
+
+  private func start(_ sleep: TaskSleep, _ duration: Duration, _ tolerance: Duration, _ mode: Mode) {
+    let timer = Timer(tick: .never, interval: 0, tolerance: Int64(saturating: tolerance)) {
+      [end = TaskSleep.End(of: sleep)] _ in end.come()
+    }
+    guard sleep.waits(for: timer), add(timer, forMode: mode) else { return timer.invalidate() }
+    timer.move(after: duration)
+  }
+}
+
+/// A task that waits for a timer: it is resumed once, by whatever ends the wait first.
+private final class TaskSleep: @unchecked Sendable {
+  // Sendable: the lock guards the variables; the continuation is resumed by whoever takes it out.
+
+  /// Held by the timer's block alone: when it is released before the timer has fired, the loop has ended.
+  final class End: Sendable {
+    private let sleep: TaskSleep
+
+    init(of sleep: TaskSleep) {
+      self.sleep = sleep
+    }
+
+    func come() { sleep.end(.success(())) }
+
+    deinit { sleep.end(.failure(sleep.loop?.endedError ?? .loopHasEnded)) }
+  }
+
+  weak let loop: RunLoop?
+  private let lock = Lock()
+  private weak var timer: Timer?
+  private var continuation: CheckedContinuation<Void, any Error>?
+  private var result: Result<Void, any Error>?
+
+  init(in loop: RunLoop) {
+    self.loop = loop
+  }
+
+  func begin(_ continuation: CheckedContinuation<Void, any Error>) {
+    let result = lock.withLock {
+      if self.result == nil { self.continuation = continuation }
+      return self.result
+    }
+    if let result { continuation.resume(with: result) }
+  }
+
+  /// Notes the timer that ends the wait; false if that is over already.
+  func waits(for timer: Timer) -> Bool {
+    lock.withLock {
+      self.timer = timer
+      return result == nil
+    }
+  }
+
+  func cancel() {
+    end(.failure(CancellationError()))
+    // Outside the lock: it releases what the timer's block holds.
+    lock.withLock { timer }?.invalidate()
+  }
+
+  func end(_ result: Result<Void, any Error>) {
+    let taken = lock.withLock {
+      guard self.result == nil else { return nil as CheckedContinuation<Void, any Error>? }
+      self.result = result
+      defer { continuation = nil }
+      return continuation
+    }
+    taken?.resume(with: result)
+  }
+
+  func noteResumption() { lock.noteResumption() }
+}
