@@ -27,7 +27,7 @@ extension MainActor {
 
   /// Returns a handler with one argument that runs on the main actor.
   ///
-  /// See ``handler(_:)-(()->Result)``.
+  /// Apart from the arguments it is as the handler without any.
   public nonisolated static func handler<Argument: Sendable, Result: Sendable>(
     _ body: @escaping @MainActor @Sendable (Argument) -> Result
   ) -> @Sendable (Argument) -> Result {
@@ -36,7 +36,7 @@ extension MainActor {
 
   /// Returns a handler with two arguments that runs on the main actor.
   ///
-  /// See ``handler(_:)-(()->Result)``.
+  /// Apart from the arguments it is as the handler without any.
   public nonisolated static func handler<First: Sendable, Second: Sendable, Result: Sendable>(
     _ body: @escaping @MainActor @Sendable (First, Second) -> Result
   ) -> @Sendable (First, Second) -> Result {
