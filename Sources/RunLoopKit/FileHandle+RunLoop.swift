@@ -12,8 +12,9 @@ extension FileHandle {
   /// Reads what there is next, in the background, and posts it on the calling thread's loop.
   ///
   /// The notification is `FileHandle.readCompletionNotification`. It has the data, at most 64 KiB, under
-  /// `NSFileHandleNotificationDataItem`: no bytes at the end and at an error, whose number is under `"NSFileHandleError"`. A
-  /// handle should have one activity in the background at a time, and stays open until it is over. Any thread.
+  /// `NSFileHandleNotificationDataItem`: no bytes at the end and at an error, whose number is under
+  /// `"NSFileHandleError"`. A handle should have one activity in the background at a time, and stays open until it is
+  /// over. Can be called from any thread.
   ///
   /// - Parameter modes: The modes of the calling thread's loop in which the notification is posted.
   ///
@@ -24,18 +25,19 @@ extension FileHandle {
 
   /// Reads until the end, in the background, and posts all of it on the calling thread's loop.
   ///
-  /// The notification is `NSFileHandleReadToEndOfFileCompletion`. As `readInBackgroundAndNotify(forModes:)`, but for the
-  /// size.
+  /// The notification is `NSFileHandleReadToEndOfFileCompletion`. As `readInBackgroundAndNotify(forModes:)`, but for
+  /// the size.
   ///
   /// The corresponding Foundation method has the same name.
   public func readToEndOfFileInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
     BackgroundActivity.begin(.readToEnd, of: self, in: modes)
   }
 
-  /// Accepts a connection of this listening socket, in the background, and posts its handle on the calling thread's loop.
+  /// Accepts a connection of this listening socket, in the background, and posts its handle on the calling thread's
+  /// loop.
   ///
-  /// The notification is `NSFileHandleConnectionAccepted`; the handle is under `NSFileHandleNotificationFileHandleItem`. As
-  /// `readInBackgroundAndNotify(forModes:)`.
+  /// The notification is `NSFileHandleConnectionAccepted`; the handle is under
+  /// `NSFileHandleNotificationFileHandleItem`. As `readInBackgroundAndNotify(forModes:)`.
   ///
   /// The corresponding Foundation method has the same name.
   public func acceptConnectionInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {

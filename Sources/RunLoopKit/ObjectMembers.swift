@@ -7,7 +7,7 @@ public import RunLoopCore
 extension RunLoop {
   /// The text for a person: the loop's modes and what is in them.
   ///
-  /// Any thread. The corresponding Foundation property is `NSObject.description`.
+  /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   public var description: String { debugDescription }
 
   /// A number that is the same for the same loop.
@@ -24,7 +24,7 @@ extension RunLoop {
 extension Timer {
   /// The text for a person: the timer's state.
   ///
-  /// Any thread. The corresponding Foundation property is `NSObject.description`.
+  /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   public var description: String { debugDescription }
 
   /// A number that is the same for the same timer.

@@ -9,12 +9,13 @@ extension RunLoopCore.RunLoop {
   /// Adds a timer of Foundation's to a mode.
   ///
   /// It is added to Foundation's loop of this loop's thread, which this loop comes to serve, as by
-  /// ``serveCoreFoundation()``. On the loop's thread that happens at once; from any other thread when the loop next runs in
-  /// the mode or in a common one. Where ``servedByCoreFoundation(mode:_:)`` runs Foundation's loop it is added to that, and
-  /// this one does not come to serve it. The timer keeps Foundation's defects; a `Timer` of this package has none of them.
+  /// ``serveCoreFoundation()``. On the loop's thread that happens at once; from any other thread when the loop next
+  /// runs in the mode or in a common one. Where ``servedByCoreFoundation(mode:_:)`` runs Foundation's loop it is added
+  /// to that, and this one does not come to serve it. The timer keeps Foundation's defects; a `Timer` of this package
+  /// has none of them.
   ///
-  /// - Returns: False if the loop's thread has ended, the loop is the guest of another one than Foundation's, or the system
-  ///   has no descriptor left for the hosting, which is reported.
+  /// - Returns: False if the loop's thread has ended, the loop is the guest of another one than Foundation's, or the
+  ///   system has no descriptor left for the hosting, which is reported.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
   @_disfavoredOverload
@@ -26,8 +27,8 @@ extension RunLoopCore.RunLoop {
 
   /// Adds a port of Foundation's to a mode: a socket port, or one of a subclass.
   ///
-  /// As the addition of a timer. In the common pseudo-mode it is added to the modes that are common at the time, as a socket
-  /// port of Foundation's on Linux knows no common modes.
+  /// As the addition of a timer. In the common pseudo-mode it is added to the modes that are common at the time, as a
+  /// socket port of Foundation's on Linux knows no common modes.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
   @_disfavoredOverload

@@ -7,7 +7,7 @@ public import RunLoopCore
 extension RunLoopCore.RunLoop {
   /// Ends the innermost run that is active.
   ///
-  /// As ``stop()``. Any thread. The corresponding Foundation method is `_stop()`.
+  /// As ``stop()``. Can be called from any thread. The corresponding Foundation method is `_stop()`.
   public func _stop() { stop() }
 
   /// A stage of a run.
@@ -70,7 +70,7 @@ extension RunLoopCore.RunLoop {
 
     /// Ends the observer.
     ///
-    /// Any thread.
+    /// Can be called from any thread.
     public func invalidate() { observer.invalidate() }
 
     /// Where it stands among the observers of a stage.
@@ -78,13 +78,13 @@ extension RunLoopCore.RunLoop {
 
     /// Whether it can be called.
     ///
-    /// Any thread.
+    /// Can be used from any thread.
     public var isValid: Bool { observer.isValid }
   }
 
   /// Has a closure called at stages of the runs of a mode, until the observer is released.
   ///
-  /// Any thread. The corresponding Foundation method is `_observe(_:in:repeats:order:handler:)`.
+  /// Can be called from any thread. The corresponding Foundation method is `_observe(_:in:repeats:order:handler:)`.
   public func _observe(
     _ activities: _Activities, in mode: Mode = .default, repeats: Bool = true, order: Int = 0,
     handler: @escaping (_Activity) -> Void
@@ -100,7 +100,7 @@ extension RunLoopCore.RunLoop {
 
   /// Has a closure called at one stage of the runs of a mode, until the observer is released.
   ///
-  /// Any thread. The corresponding Foundation method is `_observe(_:in:repeats:order:handler:)`.
+  /// Can be called from any thread. The corresponding Foundation method is `_observe(_:in:repeats:order:handler:)`.
   public func _observe(
     _ activity: _Activity, in mode: Mode = .default, repeats: Bool = true, order: Int = 0,
     handler: @escaping (_Activity) -> Void
@@ -143,7 +143,7 @@ extension RunLoopCore.RunLoop {
 
     /// Ends the source.
     ///
-    /// Any thread.
+    /// Can be called from any thread.
     open func invalidate() { source?.invalidate() }
 
     /// Where it stands among the sources of a mode.
@@ -151,25 +151,25 @@ extension RunLoopCore.RunLoop {
 
     /// Whether it can be performed.
     ///
-    /// Any thread.
+    /// Can be used from any thread.
     open var isValid: Bool { source?.isValid ?? false }
 
     /// Marks the source, which does not wake the loop.
     ///
-    /// Any thread.
+    /// Can be called from any thread.
     open func signal() { source?.signal() }
   }
 
   /// Adds a source to a mode.
   ///
-  /// Any thread. The corresponding Foundation method is `_add(_:forMode:)`.
+  /// Can be called from any thread. The corresponding Foundation method is `_add(_:forMode:)`.
   public func _add(_ source: _Source, forMode mode: Mode) {
     if let source = source.source { add(source, forMode: mode) }
   }
 
   /// Removes a source from a mode.
   ///
-  /// Any thread. The corresponding Foundation method is `_remove(_:for:)`.
+  /// Can be called from any thread. The corresponding Foundation method is `_remove(_:for:)`.
   public func _remove(_ source: _Source, for mode: Mode) {
     if let source = source.source { remove(source, forMode: mode) }
   }

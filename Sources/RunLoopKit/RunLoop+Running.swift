@@ -8,10 +8,10 @@ public import RunLoopCore
 extension RunLoop {
   /// Runs the loop in the default mode until a date.
   ///
-  /// Without anything in the mode it returns at once. A date that has passed: one pass, without a wait. `stop()`
-  /// ends one turn of it, and the next begins. The date becomes one of the monotonic clock at the call, so that setting the
-  /// wall clock makes the run neither longer nor shorter; `.distantFuture` is without end. The loop's own thread; on any
-  /// other, and while the loop's thread is stopping, it does nothing.
+  /// Without anything in the mode it returns at once. With a date that has passed, the run is one pass that does not
+  /// wait. `stop()` ends one turn of it, and the next begins. The date becomes one of the monotonic clock at the call,
+  /// so that setting the wall clock makes the run neither longer nor shorter; `.distantFuture` means indefinitely. Must
+  /// be called on the loop's own thread. On any other, and while the loop's thread is stopping, it has no effect.
   ///
   /// The corresponding Foundation method is `run(until:)`.
   public func run(until limitDate: Date) {
@@ -22,8 +22,8 @@ extension RunLoop {
 
   /// Runs the loop in one mode until a source or port was handled, or until a date.
   ///
-  /// A timer does not end it. A date that has passed: one pass, without a wait. The date becomes one of the monotonic clock at
-  /// the call; `.distantFuture` is without end. The loop's own thread.
+  /// A timer does not end it. With a date that has passed, the run is one pass that does not wait. The date becomes one
+  /// of the monotonic clock at the call; `.distantFuture` means indefinitely. Must be called on the loop's own thread.
   ///
   /// - Returns: False if there was nothing to run: the mode is empty or is `.common`, the loop's thread is
   ///   stopping, or the calling thread is another. Otherwise true, whatever ended the run, a stop too.
@@ -55,8 +55,8 @@ extension RunLoop {
 extension RunLoop {
   /// Makes one pass of a mode, without a wait, and says when its first timer is due.
   ///
-  /// The pass fires the timers that are due and handles at most one source. The loop's own thread; on any other there is no
-  /// pass.
+  /// The pass fires the timers that are due and handles at most one source. Must be called on the loop's own thread. On
+  /// any other there is no pass.
   ///
   /// - Returns: The date of the first timer; `.distantFuture` if the mode has other items only; nil if it is empty, the
   ///   loop's thread is stopping, or the calling thread is another.
@@ -69,8 +69,9 @@ extension RunLoop {
 
   /// When the first timer of a mode is due, also one that is being called; nil without one.
   ///
-  /// Any thread; O(1), and O(n) in the timers that are being called. It is `nextDeadline(forMode:)` by the wall
-  /// clock.
+  /// Can be called from any thread. It is `nextDeadline(forMode:)` by the wall clock.
+  ///
+  /// - Complexity: O(1), and O(n) in the timers that are being called.
   public func nextFireDate(forMode mode: Mode) -> Date? {
     nextWallDate(forMode: mode).map(Date.init(timeIntervalSinceReferenceDate:))
   }

@@ -18,7 +18,8 @@ extension Stream {
   /// descriptor to a `RunLoop.DescriptorSource` instead. A subclass of your own that conforms to ``WatchedStream`` says what to
   /// wait for.
   ///
-  /// Any thread that may use the stream. Write the loop's name, `RunLoop.current`: a mere `.current` is Foundation's loop.
+  /// Can be called from any thread that may use the stream. Write the loop's name, `RunLoop.current`: a mere `.current`
+  /// is Foundation's loop.
   ///
   /// The corresponding Foundation method is `schedule(in:forMode:)`.
   @_disfavoredOverload

@@ -6,9 +6,9 @@ public import RunLoopThreads
 extension RunLoopThreads.Thread {
   /// A dictionary for whatever is to live as long as the thread: the same object each time.
   ///
-  /// It can be had from any thread, before the start too; but to use it is, by custom, the thread's own, as the dictionary
-  /// has no lock. It is released when the thread ends, on it, after the will-exit notification and the thread's loop. The
-  /// corresponding Foundation property is `threadDictionary`.
+  /// It is available from any thread, even before the start. By custom only the thread itself uses it, as the
+  /// dictionary has no lock. It is released when the thread ends, on it, after the will-exit notification and the
+  /// thread's loop. The corresponding Foundation property is `threadDictionary`.
   public var threadDictionary: NSMutableDictionary { attachment { ThreadDictionary() }.dictionary }
 }
 

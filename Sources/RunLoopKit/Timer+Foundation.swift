@@ -10,11 +10,13 @@ extension Timer {
   /// The date becomes one of the monotonic clock here, so that setting the wall clock does not move the timer.
   ///
   /// - Parameters:
-  ///   - date: When it fires first. One in the past, `.distantPast` too: as soon as its loop runs. `.distantFuture`, and one
-  ///     that is not a number: never, unless ``fireDate`` is set.
-  ///   - interval: Seconds between two dates. Zero or less counts as 0.0001 s. Without meaning if the timer does not repeat.
+  ///   - date: When it fires first. A date in the past, even `.distantPast`, means as soon as its loop runs.
+  ///     `.distantFuture`, and a date that is not a number, mean never, unless ``fireDate`` is set.
+  ///   - interval: Seconds between two dates. Zero or less counts as 0.0001 s. Without meaning if the timer does not
+  ///     repeat.
   ///   - repeats: Whether it fires again after each interval.
-  ///   - block: Called on the loop's thread with the timer. It is released when the timer is invalid and no call-out runs.
+  ///   - block: Called on the loop's thread with the timer. It is released when the timer is invalid and no call-out
+  ///     runs.
   ///
   /// - Precondition: The interval of a repeating timer is a number.
   ///
@@ -29,11 +31,13 @@ extension Timer {
 
   /// When the timer fires next; in its own call-out, the date for which it fires.
   ///
-  /// A date reads back equal to what was set, be it `.distantFuture`. After a repeating timer has gone on, the date is that
-  /// of the wall clock as it stands when one first asks, and stays the same until the timer has another. Setting it works as
-  /// setting `deadline` does; an invalid timer keeps its last date. Any thread; O(log n) in the timers of each mode.
+  /// A date reads back equal to what was set, be it `.distantFuture`. After a repeating timer has gone on, the date is
+  /// that of the wall clock as it stands when one first asks, and stays the same until the timer has another. Setting
+  /// it works as setting `deadline` does; an invalid timer keeps its last date. Can be used from any thread.
   ///
   /// The corresponding Foundation property is `fireDate`.
+  ///
+  /// - Complexity: O(log n) in the timers of each mode.
   public var fireDate: Date {
     get { Date(timeIntervalSinceReferenceDate: wallDate) }
     set { wallDate = newValue.timeIntervalSinceReferenceDate }
@@ -45,7 +49,7 @@ extension Timer {
 extension Timer {
   /// Makes a timer that is in no mode yet, first fires at a date, and carries something.
   ///
-  /// As ``init(fire:interval:repeats:block:)``; ``userInfo`` gives back what it carries.
+  /// As ``init(fire:interval:repeats:block:)``; ``userInfo`` returns what it carries.
   public convenience init(
     fire date: Date, interval: TimeInterval, userInfo: (any Sendable)?, repeats: Bool,
     block: @escaping @Sendable (Timer) -> Void
@@ -57,7 +61,7 @@ extension Timer {
 
   /// Makes a timer that is in no mode yet, first fires after so many seconds, and carries something.
   ///
-  /// As `init(timeInterval:repeats:block:)`; ``userInfo`` gives back what it carries.
+  /// As `init(timeInterval:repeats:block:)`; ``userInfo`` returns what it carries.
   public convenience init(
     timeInterval interval: TimeInterval, userInfo: (any Sendable)?, repeats: Bool,
     block: @escaping @Sendable (Timer) -> Void
@@ -67,7 +71,7 @@ extension Timer {
 
   /// Makes a timer that carries something, and adds it to the current thread's loop in the default mode.
   ///
-  /// As `scheduledTimer(withTimeInterval:repeats:block:)`; ``userInfo`` gives back what it carries.
+  /// As `scheduledTimer(withTimeInterval:repeats:block:)`; ``userInfo`` returns what it carries.
   @discardableResult
   public static func scheduledTimer(
     withTimeInterval interval: TimeInterval, userInfo: (any Sendable)?, repeats: Bool,
@@ -80,7 +84,7 @@ extension Timer {
 
   /// What the timer was given to carry; nil if nothing, or once the timer has ended.
   ///
-  /// It is released with the timer's block. Any thread.
+  /// It is released with the timer's block. Can be used from any thread.
   ///
   /// The corresponding Foundation property is `userInfo`.
   public var userInfo: Any? { attachment }

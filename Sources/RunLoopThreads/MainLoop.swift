@@ -15,11 +15,11 @@ public enum MainLoop {
   /// }
   /// ```
   ///
-  /// The main dispatch queue and `@MainActor` are served by the loop, on the real main thread. The process ends with status 0
-  /// when the body returns, and with 1, after saying why on the standard error, when it throws.
+  /// The main dispatch queue and `@MainActor` are served by the loop, on the real main thread. The process ends with
+  /// status 0 when the body returns, and with 1, after saying why on the standard error, when it throws.
   ///
-  /// - Precondition: The calling thread is the process's first. In a program with an `async` main that thread is parked for
-  ///   ever, and the main actor lives on another.
+  /// - Precondition: The calling thread is the process's first. In a program with an `async` main that thread is parked
+  ///   forever, and the main actor lives on another.
   public static func run(_ body: @escaping @MainActor @Sendable () async throws -> Void) -> Never {
     guard RunLoop.isMainThread else {
       fatalError("MainLoop.run needs the main thread, which a program with an `async` main has given up")

@@ -14,10 +14,11 @@ struct SocketTests {
       var ends: [Int32] = [-1, -1]
       try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
       let echo = try Socket(takingOver: ends[0]) { socket, event in
-        if case .received(let bytes) = event { _ = try? socket.write(Array(bytes)) }
+        if case .received(let bytes) = event { _ = try? socket.write(bytes) }
       }
       let client = try Socket(takingOver: ends[1]) { _, event in
-        if case .received(let bytes) = event { time.log.write(String(decoding: bytes, as: UTF8.self)) }
+        guard case .received(let bytes) = event else { return }
+        time.log.write(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
       }
       for socket in [echo, client] { try RunLoop.current.add(socket, forMode: .default) }
       Timer(after: .seconds(1)) { _ in time.log.write("tick") }

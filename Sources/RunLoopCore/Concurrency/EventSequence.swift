@@ -2,9 +2,10 @@
 
 /// The events of a source as an asynchronous sequence.
 ///
-/// The buffer has a bound; the function that makes the sequence says what happens to events that find it full. The sequence ends
-/// when its source becomes invalid or its loop ends, after the events that are in the buffer. When the sequence and its
-/// iterators are released, the source is invalidated. One task at a time can wait: `next()` returns nil at once in a second one.
+/// The buffer has a bound; the function that makes the sequence says what happens to events that find it full. The
+/// sequence ends when its source becomes invalid or its loop ends, after the events that are in the buffer. When the
+/// sequence and its iterators are released, the source is invalidated. One task at a time can wait: `next()` returns
+/// nil at once in a second one.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
   /// It ends, and does not fail.
   public typealias Failure = Never

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension MainActor {
-  /// Returns a handler, for an item of the main loop or for a block that is performed on it, that runs on the main actor.
+  /// Returns a handler, for an item of the main loop or for a block that is performed on it, that runs on the main
+  /// actor.
   ///
   /// ```Swift
   /// @MainActor final class Clock {
@@ -12,9 +13,9 @@ extension MainActor {
   /// }
   /// ```
   ///
-  /// Call-outs of ``RunLoop/main`` are on the main thread already: the body is called synchronously, in its place in the order of
-  /// call-outs, after one check that costs about as much as a pass of the loop. A call-out that runs the loop can be entered
-  /// again by another, in the middle of a function of the main actor.
+  /// Call-outs of ``RunLoop/main`` are on the main thread already: the body is called synchronously, in its place in
+  /// the order of call-outs, after one check that costs about as much as a pass of the loop. A call-out that runs the
+  /// loop can be entered again by another, in the middle of a function of the main actor.
   ///
   /// - Parameter body: Called with what the handler is called with.
   /// - Precondition: The handler is called on the main thread: its item is in no other loop than ``RunLoop/main``.
@@ -26,7 +27,7 @@ extension MainActor {
 
   /// Returns a handler with one argument that runs on the main actor.
   ///
-  /// See ``handler(_:)-(()->Result)``.
+  /// Apart from the arguments it is as the handler without any.
   public nonisolated static func handler<Argument: Sendable, Result: Sendable>(
     _ body: @escaping @MainActor @Sendable (Argument) -> Result
   ) -> @Sendable (Argument) -> Result {
@@ -35,7 +36,7 @@ extension MainActor {
 
   /// Returns a handler with two arguments that runs on the main actor.
   ///
-  /// See ``handler(_:)-(()->Result)``.
+  /// Apart from the arguments it is as the handler without any.
   public nonisolated static func handler<First: Sendable, Second: Sendable, Result: Sendable>(
     _ body: @escaping @MainActor @Sendable (First, Second) -> Result
   ) -> @Sendable (First, Second) -> Result {

@@ -3,12 +3,13 @@
 extension RunLoop {
   /// Suspends the calling task for a duration, by the loop's clock.
   ///
-  /// The sleep ends when the loop has run in the mode at or after that time. It is as virtual as the clock: on a loop whose
-  /// time a test owns, nothing waits. Can be called from any thread; the thread is not blocked.
+  /// The sleep ends when the loop has run in the mode at or after that time. It is as virtual as the clock: on a loop
+  /// whose time a test owns, nothing waits. Can be called from any thread; the thread is not blocked.
   ///
   /// - Parameters:
   ///   - duration: How long. Zero or less: until the loop next runs.
-  ///   - tolerance: How much longer the sleep may take, so that several timers can share one wake-up. Negative counts as zero.
+  ///   - tolerance: How much longer the sleep may take, so that several timers can share one wake-up. Negative counts
+  ///     as zero.
   ///   - mode: The mode in which the loop ends the sleep.
   /// - Throws: `CancellationError` as soon as the task is cancelled; ``RunLoopError/loopHasEnded`` or
   ///   ``RunLoopError/mainThreadHasLeft`` if the loop's thread has ended, or ends meanwhile.

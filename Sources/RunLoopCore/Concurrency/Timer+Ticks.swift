@@ -7,15 +7,15 @@ extension Timer {
   /// for await date in Timer.ticks(every: .seconds(1), on: thread.runLoop) { draw(at: date) }
   /// ```
   ///
-  /// The timer is added to the loop at once, and first fires one interval later. It keeps its phase. A task that is slower than
-  /// the timer receives the newest date, and not those that it missed. The sequence ends when the loop's thread ends, and at
-  /// once if it has ended; the timer is invalidated when the sequence and its iterators are released. Can be called from any
-  /// thread.
+  /// The timer is added to the loop at once, and first fires one interval later. It keeps its phase. A task that is
+  /// slower than the timer receives the newest date, and not those that it missed. The sequence ends when the loop's
+  /// thread ends, and at once if it has ended; the timer is invalidated when the sequence and its iterators are
+  /// released. Can be called from any thread.
   ///
   /// - Parameters:
   ///   - interval: The time between two dates. Less than a microsecond counts as one.
-  ///   - tolerance: How much later than its date the timer may fire, so that several timers can share one wake-up. Negative
-  ///     counts as zero; at most half the interval is used.
+  ///   - tolerance: How much later than its date the timer may fire, so that several timers can share one wake-up.
+  ///     Negative counts as zero; at most half the interval is used.
   ///   - loop: The loop whose clock counts the time. Nothing arrives while it does not run in the mode.
   ///   - mode: The mode in which the timer fires.
   /// - Returns: The dates for which the timer has fired, by the loop's clock.

@@ -7,19 +7,22 @@ extension RunLoop.Guest {
   ///
   /// It is what a run does from one sleep to the next:
   ///
-  /// 1. If there is no reason for a pass, such as a timer's date that was moved, it ends here, and no observer is called.
+  /// 1. If there is no reason for a pass, such as a timer's date that was moved, it ends here, and no observer is
+  ///    called.
   /// 2. Observers of ``RunLoop/Activity/entry`` are called for the first time, or else those of
   ///    ``RunLoop/Activity/afterWaiting``, if there was a wait.
-  /// 3. One pass is made that does not wait: it performs at most one signalled source and serves one class of ready things.
-  /// 4. If nothing else can run, observers of ``RunLoop/Activity/beforeWaiting`` are called, and the loop is asleep. Otherwise
-  ///    the descriptor is readable at once, so that the host has its turn between two passes.
+  /// 3. One pass is made that does not wait: it performs at most one signalled source and serves one class of ready
+  ///    things.
+  /// 4. If nothing else can run, observers of ``RunLoop/Activity/beforeWaiting`` are called, and the loop is asleep.
+  ///    Otherwise the descriptor is readable at once, so that the host has its turn between two passes.
   ///
-  /// Called in a call-out of the loop, or while the loop is run in a call-out of the host, it is a nested run that polls.
+  /// Called in a call-out of the loop, or while the loop is run in a call-out of the host, it is a nested run that
+  /// polls.
   ///
-  /// - Returns: ``RunLoop/RunResult/handledSource`` if a source, a descriptor, a port or the main dispatch queue was served;
-  ///   ``RunLoop/RunResult/stopped`` if somebody stopped the loop: a host then usually ends too, and otherwise the guest goes
-  ///   on, unless its thread is stopping; ``RunLoop/RunResult/finished`` if nothing keeps the mode alive, or the guest is
-  ///   invalid; ``RunLoop/RunResult/timedOut`` otherwise.
+  /// - Returns: ``RunLoop/RunResult/handledSource`` if a source, a descriptor, a port or the main dispatch queue was
+  ///   served; ``RunLoop/RunResult/stopped`` if somebody stopped the loop: a host then usually ends too, and otherwise
+  ///   the guest goes on, unless its thread is stopping; ``RunLoop/RunResult/finished`` if nothing keeps the mode
+  ///   alive, or the guest is invalid; ``RunLoop/RunResult/timedOut`` otherwise.
   /// - Precondition: The calling thread is the loop's.
   @discardableResult
   public func service() -> RunLoop.RunResult {
@@ -39,11 +42,11 @@ extension RunLoop.Guest {
     return result
   }
 
-  /// Ends the guest: the loop is nobody's guest, or that of the one around, and the descriptor is closed.
+  /// Ends the guest: the loop is no guest any more, or the guest of the host around it, and the descriptor is closed.
   ///
   /// The host must not watch the descriptor any more. The observers of ``RunLoop/Activity/exit`` are called if those of
-  /// ``RunLoop/Activity/entry`` were. In a call-out of the loop the guest is serviced no more, and ends when the call-outs
-  /// are over. Again: nothing.
+  /// ``RunLoop/Activity/entry`` were. In a call-out of the loop the guest is serviced no more, and ends when the
+  /// call-outs are over. Calling it again has no effect.
   ///
   /// - Precondition: The calling thread is the loop's.
   public func invalidate() {

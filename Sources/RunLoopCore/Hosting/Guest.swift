@@ -5,8 +5,8 @@ import Synchronization
 extension RunLoop {
   /// A run of a loop inside a foreign one: GLib's, libuv's, Qt's, X11's, or any that waits for descriptors.
   ///
-  /// The foreign loop, the host, waits for ``descriptor`` beside its own and calls ``service()`` when it is readable, or when
-  /// ``nextDeadline`` has come:
+  /// The foreign loop, the host, waits for ``descriptor`` beside its own and calls ``service()`` when it is readable,
+  /// or at ``nextDeadline``:
   ///
   /// ```swift
   /// let guest = try RunLoop.Guest()
@@ -17,17 +17,18 @@ extension RunLoop {
   /// }
   /// ```
   ///
-  /// A guest is a run that is cut open where it would sleep. Between two calls of ``service()`` the loop is asleep in its
-  /// mode: whatever would end its sleep makes the descriptor readable, until it has been serviced. From any thread, and from
-  /// the host's own call-outs, that is a block, a wake-up, a stop, a timer that is added or moved, a message, a descriptor of
-  /// the loop that is ready. Nothing is lost, whether the host waits at that moment or not.
+  /// A guest is a run that is cut open where it would sleep. Between two calls of ``service()`` the loop is asleep in
+  /// its mode: whatever would end its sleep makes the descriptor readable, until it has been serviced. From any thread,
+  /// and from the host's own call-outs, that is a block, a wake-up, a stop, a timer that is added or moved, a message,
+  /// a descriptor of the loop that is ready. Nothing is lost, whether the host waits at that moment or not.
   ///
-  /// The loop holds the guest until ``invalidate()``, or until the loop's thread ends. Everything here is for the loop's own
-  /// thread.
+  /// The loop holds the guest until ``invalidate()``, or until the loop's thread ends. Everything here is for the
+  /// loop's own thread.
   ///
-  /// While the host calls out, the loop may be run as ever, as a nested run. In a call-out of the loop that runs the host
-  /// again, such as a dialogue, another guest can be made and invalidated: it is to the first what a nested run is to the run
-  /// around it. A guest that is made in a call-out of the loop must be invalidated before the call-out returns.
+  /// While the host calls out, the loop may be run as usual, as a nested run. In a call-out of the loop that runs the
+  /// host again, such as a dialogue, another guest can be made and invalidated: it is to the first what a nested run is
+  /// to the run around it. A guest that is made in a call-out of the loop must be invalidated before the call-out
+  /// returns.
   public final class Guest: @unchecked Sendable {
     // Sendable: what changes belongs to the loop's thread.
 
@@ -67,15 +68,16 @@ extension RunLoop {
 
     /// Makes the calling thread's loop a guest in a mode, which is made if it does not exist.
     ///
-    /// The descriptor is readable from the start: the first ``service()`` calls the entry observers and makes the first pass.
+    /// The descriptor is readable from the start: the first ``service()`` calls the entry observers and makes the first
+    /// pass.
     ///
     /// - Parameters:
     ///   - mode: The mode that is served.
-    ///   - signalsDeadlines: Whether the descriptor becomes readable at deadlines too, for a host that counts no time, or
-    ///     milliseconds only. It costs one more descriptor, and a system call when the next deadline changes.
+    ///   - signalsDeadlines: Whether the descriptor becomes readable at deadlines too, for a host that counts no time,
+    ///     or milliseconds only. It costs one more descriptor, and a system call when the next deadline changes.
     /// - Throws: ``RunLoopError/cannotBeHosted(_:)`` if the system has no descriptor left,
-    ///   ``RunLoopError/notAMode(_:)``, ``RunLoopError/loopHasEnded``; ``RunLoopError/hasHost`` if the loop waits in another
-    ///   library's already.
+    ///   ``RunLoopError/notAMode(_:)``, ``RunLoopError/loopHasEnded``; ``RunLoopError/hasHost`` if the loop waits in
+    ///   another library's already.
     public convenience init(mode: Mode = .default, signalsDeadlines: Bool = false) throws(RunLoopError) {
       let loop = RunLoop.current
       guard mode != .common else { throw .notAMode(mode) }
@@ -126,28 +128,31 @@ extension RunLoop {
 extension RunLoop.Guest {
   /// What the host watches: it is readable when ``service()`` is to be called, and stays so until then.
   ///
-  /// It may be watched by the level or by the edge, with `poll`, `select` or in an epoll set; an epoll set in which it stands
-  /// must not be among the loop's own descriptors. Nothing is read from it. −1 once the guest is invalid.
+  /// It may be watched by the level or by the edge, with `poll`, `select` or in an epoll set; an epoll set in which it
+  /// stands must not be among the loop's own descriptors. Nothing is read from it. −1 once the guest is invalid.
   public var descriptor: Int32 { (gate as? Gate)?.descriptor ?? -1 }
 
-  /// When ``service()`` is to be called though the descriptor is not readable; nil: never.
+  /// When ``service()`` is to be called though the descriptor is not readable; nil means never.
   ///
-  /// It is not in the future if the guest is to be serviced now. It changes only when the loop is serviced or run, so that the
-  /// host need not ask for it at any other time. Nil too while the loop is being serviced, or run in a call-out of the host.
+  /// It is not in the future if the guest is to be serviced now. It changes only when the loop is serviced or run, so
+  /// that the host need not ask for it at any other time. Nil too while the loop is being serviced, or run in a
+  /// call-out of the host.
   public var nextDeadline: SuspendingClock.Instant? {
     guard isInnermost, state == .ready || state == .waiting else { return nil }
     guard let sleep = loop.hostedSleep else { return loop.now }
     return sleep.deadline == .never ? nil : sleep.deadline.instant
   }
 
-  /// For how long the host may wait; zero: ``service()`` is to be called now; nil: without end.
+  /// How long the host may wait.
+  ///
+  /// Zero means that ``service()`` is to be called now, and nil that the host may wait indefinitely.
   public var timeout: Duration? {
     nextDeadline.map { max(.zero, loop.now.duration(to: $0)) }
   }
 
-  /// For how many milliseconds the host may wait, rounded up, as `poll` counts them; −1: without end.
+  /// For how many milliseconds the host may wait, rounded up, as `poll` counts them.
   ///
-  /// The corresponding libuv function is `uv_backend_timeout`.
+  /// −1 means indefinitely. The corresponding libuv function is `uv_backend_timeout`.
   public var timeoutMilliseconds: Int32 {
     guard let timeout else { return -1 }
     let nanoseconds = Int64(saturating: timeout)

@@ -22,31 +22,31 @@ extension RunLoop.DescriptorSource {
 
   /// What the source waits for when it is not paused.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var events: Events { interest.load(ordering: .relaxed).events }
 
   /// Whether the source is paused.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var isPaused: Bool { interest.load(ordering: .relaxed).isPaused }
 
   /// Waits for other events from now on.
   ///
-  /// The source stays in its modes, and paused if it is. What was found ready is served only as far as it is waited for now.
-  /// One system call for each mode that the source is in, and none if nothing changes. Any thread; a sleeping loop takes the
-  /// change into account at once.
+  /// The source stays in its modes, and paused if it is. What was found ready is served only as far as it is waited for
+  /// now. It makes one system call for each mode that the source is in, and none if nothing changes. Can be called from
+  /// any thread. A sleeping loop takes the change into account at once.
   ///
-  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is open no more (`EBADF`) or the system has too
-  ///   little memory; the source then waits for what it waited for before. ``RunLoopError/invalidSource``.
+  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is open no more (`EBADF`) or the system
+  ///   has too little memory; the source then waits for what it waited for before. ``RunLoopError/invalidSource``.
   public func setEvents(_ events: Events) throws(RunLoopError) {
     try change { Interest(events: events, isPaused: $0.isPaused) }
   }
 
   /// Stops waiting, for errors and hang-ups too.
   ///
-  /// The source stays in its modes and keeps them alive, but it costs them nothing and is not called until ``resume()``. A
-  /// call-out that runs is not stopped. One system call for each mode that the source is in. Any thread; again, or
-  /// invalid: nothing.
+  /// The source stays in its modes and keeps them alive, but it costs them nothing and is not called until
+  /// ``resume()``. A call-out that runs is not stopped. It makes one system call for each mode that the source is in.
+  /// Can be called from any thread. Calling it again, or on an invalid source, has no effect.
   public func pause() {
     // What leaves the kernel's set needs nothing.
     try? change { Interest(events: $0.events, isPaused: true) }
@@ -54,10 +54,11 @@ extension RunLoop.DescriptorSource {
 
   /// Waits again.
   ///
-  /// What is ready now is served. One system call for each mode that the source is in. Any thread; again: nothing.
+  /// What is ready now is served. It makes one system call for each mode that the source is in. Can be called from any
+  /// thread. Calling it again has no effect.
   ///
-  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is open no more (`EBADF`), cannot be waited for
-  ///   (`EPERM`), or the system has too little for it (`ENOMEM`, `ENOSPC`); the source stays paused then.
+  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is open no more (`EBADF`), cannot be
+  ///   waited for (`EPERM`), or the system has too little for it (`ENOMEM`, `ENOSPC`); the source stays paused then.
   ///   ``RunLoopError/invalidSource``.
   public func resume() throws(RunLoopError) {
     try change { Interest(events: $0.events) }

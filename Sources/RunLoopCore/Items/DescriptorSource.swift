@@ -5,12 +5,12 @@ import Synchronization
 extension RunLoop {
   /// A source that waits for a file descriptor (version 1).
   ///
-  /// It is level-triggered: as long as the descriptor is ready, each pass may call the handler, which reads or writes what it
-  /// likes; the loop itself never touches the descriptor. Several sources may watch one descriptor, for the same or for
-  /// different events; they take turns. A source may be in any number of modes of any number of loops.
+  /// It is level-triggered: as long as the descriptor is ready, each pass may call the handler, which reads or writes
+  /// what it likes; the loop itself never touches the descriptor. Several sources may watch one descriptor, for the
+  /// same or for different events; they take turns. A source may be in any number of modes of any number of loops.
   ///
-  /// Invalidate the source before closing its descriptor. If the number is closed and used again meanwhile, a source that is
-  /// added for it watches the new file.
+  /// Invalidate the source before closing its descriptor. If the number is closed and used again meanwhile, a source
+  /// that is added for it watches the new file.
   ///
   /// The corresponding Core Foundation type is `CFFileDescriptor`, or `CFRunLoopSource` of version 1.
   public final class DescriptorSource: @unchecked Sendable, Hashable {
@@ -30,10 +30,14 @@ extension RunLoop {
       public static let readable = Events(rawValue: 1 << 0)
       /// There is room to write.
       public static let writable = Events(rawValue: 1 << 1)
-      /// The other end has closed; told to every source of the descriptor, asked for or not, when it has closed wholly, and
-      /// to those that ask when it only writes no more.
+      /// The other end has closed.
+      ///
+      /// Every source of the descriptor is notified when it has closed both directions,
+      /// whether or not the source asked; when it only writes no more, those that asked are.
       public static let hangUp = Events(rawValue: 1 << 2)
-      /// An error has happened; told to every source of the descriptor.
+      /// An error has happened.
+      ///
+      /// Every source of the descriptor is notified.
       public static let error = Events(rawValue: 1 << 3)
     }
 
@@ -58,10 +62,10 @@ extension RunLoop {
     /// - Parameters:
     ///   - descriptor: The descriptor to wait for. It is looked at when the source is added.
     ///   - events: What to wait for.
-    ///   - repeats: False: the source is invalidated just before its handler is called, which happens once, in whatever mode
-    ///     of whatever loop is the first.
-    ///   - handler: Called on a loop's thread with the source and what the descriptor is ready for. It is released when the
-    ///     source is invalid and no call-out runs.
+    ///   - repeats: Whether the source stays valid when its handler is called. If not, it is invalidated just before
+    ///     the call, which happens once, in whatever mode of whatever loop is the first.
+    ///   - handler: Called on a loop's thread with the source and what the descriptor is ready for. It is released when
+    ///     the source is invalid and no call-out runs.
     public init(
       descriptor: Int32, events: Events, repeats: Bool = true,
       handler: @escaping @Sendable (DescriptorSource, Events) -> Void
@@ -74,13 +78,13 @@ extension RunLoop {
 
     /// Whether the source can still be added and called.
     ///
-    /// Any thread.
+    /// Can be used from any thread.
     public var isValid: Bool { lease.isOpen }
 
-    /// Ends the source for good: it leaves all modes of all loops and is not called again.
+    /// Ends the source permanently: it leaves all modes of all loops and is not called again.
     ///
-    /// The handler is released at once, or when its running call-out has returned. The descriptor stays open. Any thread;
-    /// again: nothing.
+    /// The handler is released at once, or when its running call-out has returned. The descriptor stays open. Can be
+    /// called from any thread. Calling it again has no effect.
     public func invalidate() {
       lock.lock()
       let closing = lease.close()

@@ -4,8 +4,8 @@ extension RunLoop {
   /// A closure that a loop calls at chosen stages of its runs.
   ///
   /// An observer is in the modes of one loop at a time, of any number of them, and does not keep a loop alive. While it
-  /// is being called, runs nested in its call-out skip it. Observers of one stage are called by ascending order and, among
-  /// equals, as they were added.
+  /// is being called, runs nested in its call-out skip it. Observers of one stage are called by ascending order and,
+  /// among equals, as they were added.
   ///
   /// The corresponding Core Foundation type is `CFRunLoopObserver`.
   public final class Observer: @unchecked Sendable, Hashable {
@@ -46,10 +46,10 @@ extension RunLoop {
     ///
     /// - Parameters:
     ///   - activities: The stages at which it is called.
-    ///   - repeats: False: it is invalidated after its first call.
+    ///   - repeats: Whether it stays valid after its first call.
     ///   - order: Observers with a smaller order are called first.
-    ///   - handler: Called on the loop's thread with the observer and the stage. It is released when the observer is invalid
-    ///     and no call-out runs.
+    ///   - handler: Called on the loop's thread with the observer and the stage. It is released when the observer is
+    ///     invalid and no call-out runs.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverCreateWithHandler`.
     public convenience init(
@@ -75,15 +75,15 @@ extension RunLoop {
 
     /// Whether the observer can still be added and called.
     ///
-    /// Any thread.
+    /// Can be used from any thread.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
     public var isValid: Bool { lease.isOpen }
 
-    /// Ends the observer for good: it leaves all modes and is not called again.
+    /// Ends the observer permanently: it leaves all modes and is not called again.
     ///
-    /// The handler is released at once, or when its running call-out has returned. Any thread; again: nothing. The
-    /// corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
+    /// The handler is released at once, or when its running call-out has returned. Can be called from any thread.
+    /// Calling it again has no effect. The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
     public func invalidate() {
       lock.lock()
       let closing = lease.close()

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Port {
-  /// Calls a closure when the port becomes invalid, on the thread that invalidates it; at once if it is invalid already.
+  /// Calls a closure when the port becomes invalid, on the thread that invalidates it; at once if it is invalid
+  /// already.
   ///
-  /// It is called once, with no lock held, and released after it, or when the observer is cancelled, or with the port. Any
-  /// thread. The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
+  /// It is called once, with no lock held, and released after it, or when the observer is cancelled, or with the port.
+  /// Can be called from any thread. The corresponding Core Foundation function is
+  /// `CFMessagePortSetInvalidationCallBack`.
   @discardableResult
   public final func observeInvalidation(_ body: @escaping @Sendable (Port) -> Void) -> InvalidationObserver {
     let observer = InvalidationObserver(of: self, body)
@@ -12,7 +14,7 @@ extension Port {
     return observer
   }
 
-  /// Somebody who is told when a port becomes invalid.
+  /// An observer that is notified when a port becomes invalid.
   public final class InvalidationObserver: @unchecked Sendable {
     // Sendable: the closure is guarded by the lock; the reference to the port is written once.
     private let lock = Lock()
@@ -26,7 +28,7 @@ extension Port {
 
     /// Sees to it that the closure is not called any more, and releases it.
     ///
-    /// A call that has begun goes on. Any thread; again: nothing.
+    /// A call that has begun goes on. Can be called from any thread. Calling it again has no effect.
     public func cancel() {
       // Released here, outside the lock.
       withExtendedLifetime(takeBody()) {}

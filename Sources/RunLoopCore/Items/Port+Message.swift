@@ -3,7 +3,7 @@
 extension Port {
   /// What a port carries from a sender to a receiver.
   ///
-  /// Within the process a message is moved: its parts arrive as the sender gave them, and no payload is copied.
+  /// Within the process a message is moved: its parts arrive as the sender made them, and no payload is copied.
   public struct Message: Sendable {
     /// The sender's number for the kind of message.
     public var id: UInt32
@@ -11,8 +11,8 @@ extension Port {
     public var components: [Component]
     /// Where the sender takes an answer, if it takes any.
     ///
-    /// A message keeps this port alive for as long as it waits. If the port is invalid by then, the answer cannot be sent:
-    /// ``PortError/invalid``.
+    /// A message keeps this port alive for as long as it waits. If the port is invalid by then, the answer cannot be
+    /// sent: ``PortError/invalid``.
     public var replyPort: Port?
 
     /// Makes a message.
@@ -24,7 +24,9 @@ extension Port {
 
     /// Makes a message all of whose parts are bytes.
     ///
-    /// The bytes are not copied. O(n) in the number of parts.
+    /// The bytes are not copied.
+    ///
+    /// - Complexity: O(n) in the number of parts.
     @_disfavoredOverload
     public init(id: UInt32 = 0, components: [[UInt8]], replyPort: Port? = nil) {
       var parts: [Component] = []

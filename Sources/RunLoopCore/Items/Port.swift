@@ -60,7 +60,8 @@ open class Port: @unchecked Sendable, Hashable {
   /// - Parameters:
   ///   - queueLimit: How many messages may wait; at least one.
   ///   - policy: What becomes of one more.
-  ///   - handler: Called on a loop's thread for each message. It is released when the port is invalid and no call-out runs.
+  ///   - handler: Called on a loop's thread for each message. It is released when the port is invalid and no call-out
+  ///     runs.
   public init(
     queueLimit: Int = 1024, whenFull policy: OverflowPolicy = .wait,
     handler: @escaping @Sendable (Port, Message) -> Void
@@ -73,7 +74,7 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// Whether the port can still be added, sent to and received from.
   ///
-  /// Any thread. The corresponding Foundation property is `isValid`.
+  /// Can be used from any thread. The corresponding Foundation property is `isValid`.
   open var isValid: Bool { lease.isOpen }
 
   /// The bytes that a message of this port needs beside its components.
@@ -109,11 +110,11 @@ open class Port: @unchecked Sendable, Hashable {
     loop.disown(self, mode)
   }
 
-  /// Ends the port for good, and tells both ends.
+  /// Ends the port permanently, and notifies both ends.
   ///
-  /// It leaves all modes, so that the loops let it go. Its waiting messages are dropped. Senders, also those that wait for
-  /// room, get ``PortError/invalid``. Then ``didBecomeInvalid()`` and the observers are called, on this thread. Any thread;
-  /// again: nothing. The corresponding Foundation method is `invalidate()`.
+  /// It leaves all modes, so that the loops let it go. Its waiting messages are dropped. Senders, also those that wait
+  /// for room, get ``PortError/invalid``. Then ``didBecomeInvalid()`` and the observers are called, on this thread. Can
+  /// be called from any thread. Calling it again has no effect. The corresponding Foundation method is `invalidate()`.
   open func invalidate() {
     var remains = MoveQueue<Message>()
     lock.lock()
@@ -142,14 +143,15 @@ open class Port: @unchecked Sendable, Hashable {
   /// Leaves a message for a loop that has this port in a mode that it runs, and wakes it if it sleeps.
   ///
   /// Without a loop the message waits until there is one. Messages of one sender are received in their order. Where the
-  /// queue is full, what happens is the port's ``PortMembers/overflowPolicy``; a thread that waits for room in a port that only its own
-  /// loop receives from waits until the deadline. Any thread. O(1) in the messages, O(n) in the port's modes.
+  /// queue is full, what happens is the port's ``PortMembers/overflowPolicy``; a thread that waits for room in a port
+  /// that only its own loop receives from waits until the deadline. Can be called from any thread.
   ///
   /// - Parameters:
   ///   - message: What the receiver gets.
-  ///   - deadline: How long to wait for room in a full queue, by the monotonic clock. Nil: do not wait.
-  /// - Throws: ``PortError/invalid``, ``PortError/queueFull(limit:)`` or ``PortError/timedOut(limit:)``; the message was
-  ///   not sent.
+  ///   - deadline: How long to wait for room in a full queue, by the monotonic clock. Nil means not to wait.
+  /// - Throws: ``PortError/invalid``, ``PortError/queueFull(limit:)`` or ``PortError/timedOut(limit:)``; the message
+  ///   was not sent.
+  /// - Complexity: O(1) in the messages, O(n) in the port's modes.
   open func send(_ message: Message, deadline: SuspendingClock.Instant? = nil) throws(PortError) {
     lock.lock()
     switch queue.offer(message) {
@@ -178,13 +180,13 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// The text for a person: the port's state.
   ///
-  /// Any thread. The corresponding Foundation property is `NSObject.description`.
+  /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   open var description: String { debugDescription }
 
   /// A number that is the same for the same port.
   ///
-  /// Whoever overrides ``isEqual(_:)`` overrides this too: equal objects have equal numbers. The corresponding Foundation
-  /// property is `NSObject.hash`.
+  /// A subclass that overrides ``isEqual(_:)`` has to override this too: equal objects have equal numbers. The
+  /// corresponding Foundation property is `NSObject.hash`.
   open var hash: Int { ObjectIdentifier(self).hashValue }
 
   /// The same number as ``hash``.
@@ -210,13 +212,13 @@ extension PortMembers {
   public var overflowPolicy: Port.OverflowPolicy { policy }
   /// How many messages nobody has received or will receive, so far.
   ///
-  /// Those are the oldest of a full queue under ``Port/OverflowPolicy/dropOldest``, what waited when the port was invalidated,
-  /// and what came to a port with nobody to receive it. Any thread.
+  /// Those are the oldest of a full queue under ``Port/OverflowPolicy/dropOldest``, what waited when the port was
+  /// invalidated, and what came to a port with nobody to receive it. Can be used from any thread.
   public var droppedMessages: Int { lock.withLock { queue.dropped } }
 
   /// How many messages wait to be received.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var waitingMessages: Int { lock.withLock { queue.count } }
 }
 

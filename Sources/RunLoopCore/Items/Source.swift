@@ -5,9 +5,9 @@ import Synchronization
 extension RunLoop {
   /// A source that is signalled by hand (version 0).
   ///
-  /// ``signal()`` marks the source; the loop that next makes a pass in one of its modes performs it, once. A signal does not
-  /// wake a sleeping loop: follow it with ``RunLoop/wakeUp()``, as in Core Foundation. A source may be in any number of modes
-  /// of any number of loops, and keeps a loop alive in each of its modes.
+  /// ``signal()`` marks the source; the loop that next makes a pass in one of its modes performs it, once. A signal
+  /// does not wake a sleeping loop: follow it with ``RunLoop/wakeUp()``, as in Core Foundation. A source may be in any
+  /// number of modes of any number of loops, and keeps a loop alive in each of its modes.
   ///
   /// The corresponding Core Foundation type is `CFRunLoopSource`.
   public final class Source: @unchecked Sendable, Hashable {
@@ -55,19 +55,19 @@ extension RunLoop {
 
     /// Makes a source that is in no mode.
     ///
-    /// The calls of `schedule` and `cancel` are balanced. For each mode of each loop they are made in turn, one after the
-    /// other: a `cancel` follows each `schedule` when the source has left the mode, and none comes without one. If the source
-    /// leaves a mode while its `schedule` is still running, the thread that runs it calls `cancel` when it has returned, and
-    /// the thread that took the source out does not wait for that. If the source leaves a mode before its `schedule` has
-    /// begun, neither is called.
+    /// The calls of `schedule` and `cancel` are balanced. For each mode of each loop they are made in turn, one after
+    /// the other: a `cancel` follows each `schedule` when the source has left the mode, and none comes without one. If
+    /// the source leaves a mode while its `schedule` is still running, the thread that runs it calls `cancel` when it
+    /// has returned, and the thread that took the source out does not wait for that. If the source leaves a mode before
+    /// its `schedule` has begun, neither is called.
     ///
     /// All three closures are released when the source is invalid and none of them runs.
     ///
     /// - Parameters:
     ///   - order: Sources with a smaller order are performed first; among equals, the one signalled first.
     ///   - schedule: Called on the adding thread when the source enters a concrete mode of a loop.
-    ///   - cancel: Called when the source leaves a concrete mode of a loop: on the thread that removes or invalidates it,
-    ///     or on the loop's own thread when that thread ends.
+    ///   - cancel: Called when the source leaves a concrete mode of a loop: on the thread that removes or invalidates
+    ///     it, or on the loop's own thread when that thread ends.
     ///   - perform: Called on a loop's thread once for each signal that was not yet performed.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
@@ -84,8 +84,8 @@ extension RunLoop {
 
     /// Makes a source that is in no mode and whose closure gets the source.
     ///
-    /// The closure can so signal, remove or invalidate its own source without holding it, which would be a reference cycle.
-    /// It is released when the source is invalid and no call-out runs.
+    /// The closure can so signal, remove or invalidate its own source without holding it, which would be a reference
+    /// cycle. It is released when the source is invalid and no call-out runs.
     ///
     /// - Parameters:
     ///   - order: Sources with a smaller order are performed first; among equals, the one signalled first.
@@ -102,9 +102,9 @@ extension RunLoop {
 
     /// Marks the source to be performed by the next pass of a loop in one of its modes.
     ///
-    /// A source that is signalled again before it ran keeps its place and runs once. The signal of a source that is in no
-    /// mode is kept until it is. An invalid source ignores it. Does not wake a loop. Any thread. The corresponding Core
-    /// Foundation function is `CFRunLoopSourceSignal`.
+    /// A source that is signalled again before it ran keeps its place and runs once. The signal of a source that is in
+    /// no mode is kept until it is. An invalid source ignores it. Does not wake a loop. Can be called from any thread.
+    /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
     public func signal() {
       guard lease.word.load(ordering: .relaxed) & (Lease.Bits.mark | Lease.Bits.closed) == 0 else { return }
       signalSequence.store(SignalOrder.next(), ordering: .relaxed)
@@ -114,7 +114,7 @@ extension RunLoop {
 
     /// Whether the source is marked and not yet performed.
     ///
-    /// Any thread.
+    /// Can be used from any thread.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
     public var isSignalled: Bool {
@@ -123,15 +123,15 @@ extension RunLoop {
 
     /// Whether the source can still be added and performed.
     ///
-    /// Any thread.
+    /// Can be used from any thread.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
     public var isValid: Bool { lease.isOpen }
 
-    /// Ends the source for good: it leaves all modes of all loops, with a `cancel` call-out for each.
+    /// Ends the source permanently: it leaves all modes of all loops, with a `cancel` call-out for each.
     ///
-    /// The closures are released at once, or when the running call-out has returned. Any thread; again: nothing. The
-    /// corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
+    /// The closures are released at once, or when the running call-out has returned. Can be called from any thread.
+    /// Calling it again has no effect. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
     public func invalidate() {
       guard lease.enter() else { return }
       lock.lock()

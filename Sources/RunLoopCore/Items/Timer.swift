@@ -2,11 +2,11 @@
 
 import Synchronization
 
-/// A closure that a loop calls at a date, once or again and again.
+/// A closure that a loop calls at a date, once or repeatedly.
 ///
-/// Dates are of the monotonic clock: a change of the wall clock does not move them. A repeating timer keeps its phase: when
-/// the loop is late, the missed dates are skipped, not made up. A timer is bound to one loop at a time, may be in any number
-/// of its modes, and keeps the loop alive in each of them. It does not fire within its own call-out.
+/// Dates are of the monotonic clock: a change of the wall clock does not move them. A repeating timer keeps its phase:
+/// when the loop is late, the missed dates are skipped, not made up. A timer is bound to one loop at a time, may be in
+/// any number of its modes, and keeps the loop alive in each of them. It does not fire within its own call-out.
 ///
 /// The corresponding Core Foundation type is `CFRunLoopTimer`.
 public final class Timer: @unchecked Sendable, Hashable {
@@ -75,7 +75,8 @@ public final class Timer: @unchecked Sendable, Hashable {
   ///     microsecond counts as one.
   ///   - tolerance: How much later than its date it may fire, so that several timers can share one wake-up. Negative
   ///     counts as zero; of a repeating timer at most half its interval is used.
-  ///   - block: Called on the loop's thread with the timer. It is released when the timer is invalid and no call-out runs.
+  ///   - block: Called on the loop's thread with the timer. It is released when the timer is invalid and no call-out
+  ///     runs.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopTimerCreateWithHandler`.
   public convenience init(
@@ -92,7 +93,8 @@ public final class Timer: @unchecked Sendable, Hashable {
   /// - Parameters:
   ///   - timeInterval: Seconds. Zero or less counts as 0.0001 s, as Foundation documents.
   ///   - repeats: Whether it fires again after each interval.
-  ///   - block: Called on the loop's thread with the timer. It is released when the timer is invalid and no call-out runs.
+  ///   - block: Called on the loop's thread with the timer. It is released when the timer is invalid and no call-out
+  ///     runs.
   ///
   /// - Precondition: `timeInterval` is a number.
   ///
@@ -132,11 +134,14 @@ public final class Timer: @unchecked Sendable, Hashable {
 extension Timer {
   /// When the timer fires next; in its own call-out, the date for which it fires.
   ///
-  /// A date reads back as it was set, also one in the past, which makes the timer due at once. Setting it gives the timer a
-  /// new place behind all that have the same date, takes effect on a sleeping loop at once, and moves the phase of a
-  /// repeating timer. An invalid timer keeps its last date. Any thread; O(log n) in the timers of each mode.
+  /// A date reads back as it was set, also one in the past, which makes the timer due at once. Setting it moves the
+  /// timer behind all timers of the same date, takes effect on a sleeping loop at once, and moves the phase of a
+  /// repeating timer. An invalid timer keeps its last date. Can be used from any thread.
   ///
-  /// The corresponding Core Foundation functions are `CFRunLoopTimerGetNextFireDate` and `CFRunLoopTimerSetNextFireDate`.
+  /// The corresponding Core Foundation functions are `CFRunLoopTimerGetNextFireDate` and
+  /// `CFRunLoopTimerSetNextFireDate`.
+  ///
+  /// - Complexity: O(log n) in the timers of each mode.
   public var deadline: SuspendingClock.Instant {
     get { guarded { _ in setTick }.instant }
     set { move(to: .tick(Tick(newValue))) }
@@ -144,9 +149,9 @@ extension Timer {
 
   /// How much later than its date the timer may fire, in seconds, so that several timers can share one wake-up.
   ///
-  /// It reads back as it is used: negative and not a number are zero, and a repeating timer has at most half its interval. A
-  /// late fire does not move the phase. Any thread. The corresponding Core Foundation functions are
-  /// `CFRunLoopTimerGetTolerance` and `CFRunLoopTimerSetTolerance`.
+  /// It reads back as it is used: negative and not a number are zero, and a repeating timer has at most half its
+  /// interval. A late fire does not move the phase. Can be used from any thread. The corresponding Core Foundation
+  /// functions are `CFRunLoopTimerGetTolerance` and `CFRunLoopTimerSetTolerance`.
   public var tolerance: Double {
     get { Double(guarded { _ in usableTolerance }) / 1e9 }
     set { setTolerance(newValue.isNaN ? 0 : Int64(saturatingSeconds: newValue)) }
@@ -154,33 +159,33 @@ extension Timer {
 
   /// Seconds between two dates, as they were given; zero for a timer that fires once.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopTimerGetInterval`.
   public var timeInterval: Double { guarded { _ in slots.rare?.timeInterval } ?? Double(interval) / 1e9 }
 
   /// Whether the timer can still fire.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopTimerIsValid`.
   public var isValid: Bool { lease.isOpen }
 
   /// Calls the block now, on this thread.
   ///
-  /// A repeating timer's dates stay as they are. A timer that fires once is invalidated when its block has returned, and its
-  /// block is called once, whoever comes first: if it has been called already, by another thread or by the loop, this has no
-  /// effect. An invalid timer does nothing. Can be called from any thread.
+  /// A repeating timer's dates stay as they are. A timer that fires once is invalidated when its block has returned,
+  /// and its block is called once, by whichever comes first: if it has been called already, by another thread or by the
+  /// loop, this has no effect. An invalid timer does nothing. Can be called from any thread.
   ///
   /// The corresponding Foundation method is `fire()`.
   public func fire() {
     if callOut(), interval == 0 { invalidate() }
   }
 
-  /// Ends the timer for good: it leaves all modes and does not fire again.
+  /// Ends the timer permanently: it leaves all modes and does not fire again.
   ///
-  /// The block is released at once, or when its running call-out has returned. Any thread; again: nothing. The
-  /// corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
+  /// The block is released at once, or when its running call-out has returned. Can be called from any thread. Calling
+  /// it again has no effect. The corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
   public func invalidate() {
     let closing = lease.close()
     guard closing != .already else { return }

@@ -48,11 +48,11 @@ package enum Diagnostic {
 }
 
 extension RunLoop {
-  /// How many mistakes have been reported in this process, on the standard error, because the spelling that made them cannot
-  /// throw an error.
+  /// How many mistakes have been reported in this process, on the standard error, because the spelling that made them
+  /// cannot throw an error.
   ///
-  /// It counts also those that were not written: of each kind the first eight are, and after them those whose number is a power
-  /// of two. A test can compare it before and after. Can be read from any thread.
+  /// It counts also those that were not written: of each kind the first eight are, and after them those whose number is
+  /// a power of two. A test can compare it before and after. Can be read from any thread.
   public static var diagnosticCount: Int { Diagnostic.total.load(ordering: .relaxed) }
 
   /// The loop's thread, for messages.

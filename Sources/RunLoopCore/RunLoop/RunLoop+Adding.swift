@@ -5,11 +5,11 @@
 extension RunLoop {
   /// Adds a source to a mode, or, for ``Mode/common``, to every common mode there is and will be.
   ///
-  /// A source may be in any number of modes of any number of loops. Its `schedule` call-out is made on this thread, once for
-  /// each concrete mode that it enters; but if a call-out for the same mode is still running on another thread, that thread
-  /// makes it afterwards. Any thread.
+  /// A source may be in any number of modes of any number of loops. Its `schedule` call-out is made on this thread,
+  /// once for each concrete mode that it enters; but if a call-out for the same mode is still running on another
+  /// thread, that thread makes it afterwards. Can be called from any thread.
   ///
-  /// - Returns: False if the source was refused: it is invalid, or this loop's thread has ended.
+  /// - Returns: False if the loop rejects the source: it is invalid, or this loop's thread has ended.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddSource`.
   @discardableResult
@@ -21,16 +21,16 @@ extension RunLoop {
 
   /// Removes a source from a mode, or, for ``Mode/common``, a common source from every common mode.
   ///
-  /// Its `cancel` call-out is made on this thread, once for each concrete mode that it leaves; but if its `schedule` for that
-  /// mode is still running, the thread that runs it makes the call afterwards. Removing the last item of a mode does not wake
-  /// the loop: see ``remove(_:forMode:)-(Timer,_)``. Any thread.
+  /// Its `cancel` call-out is made on this thread, once for each concrete mode that it leaves; but if its `schedule`
+  /// for that mode is still running, the thread that runs it makes the call afterwards. Removing the last item of a
+  /// mode does not wake the loop: see ``remove(_:forMode:)-(Timer,_)``. Can be called from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopRemoveSource`.
   public func remove(_ source: Source, forMode mode: Mode) { part(source, mode) }
 
   /// Whether a source is in a mode, or, for ``Mode/common``, among the common items.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopContainsSource`.
   public func contains(_ source: Source, forMode mode: Mode) -> Bool { holds(source, mode) }
@@ -39,10 +39,12 @@ extension RunLoop {
 extension RunLoop {
   /// Adds a timer to a mode, or, for ``Mode/common``, to every common mode there is and will be.
   ///
-  /// A timer is in the modes of one loop at a time. One that has left its last mode can be added to another loop, and then
-  /// is no longer among the common items of the loop before. A sleeping loop takes the timer into account at once. Any thread.
+  /// A timer is in the modes of one loop at a time. One that has left its last mode can be added to another loop, and
+  /// then is no longer among the common items of the loop before. A sleeping loop takes the timer into account at once.
+  /// Can be called from any thread.
   ///
-  /// - Returns: False if the timer was refused: it is invalid, in a mode of another loop, or this loop's thread has ended.
+  /// - Returns: False if the loop rejects the timer: it is invalid, in a mode of another loop, or this loop's thread
+  ///   has ended.
   /// - Complexity: O(log n) in the timers of each mode.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddTimer`.
@@ -55,12 +57,13 @@ extension RunLoop {
 
   /// Removes a timer from a mode, or, for ``Mode/common``, a common timer from every common mode.
   ///
-  /// It stays valid and can be added again, here or, when it has left its last mode, to another loop. Any thread.
+  /// It stays valid and can be added again, here or, when it has left its last mode, to another loop. Can be called
+  /// from any thread.
   ///
-  /// Removing the last item of a mode does not wake a loop that sleeps in it. The run finds that its mode is empty at its next
-  /// wake-up; if the item leaves on the loop's own thread, at the end of the pass. To end such a run, call ``stop()``. To
-  /// replace the only item of a mode, add the new one first: then the mode is empty at no time, and the run goes on even if it
-  /// is in the middle of a pass.
+  /// Removing the last item of a mode does not wake a loop that sleeps in it. The run finds that its mode is empty at
+  /// its next wake-up; if the item leaves on the loop's own thread, at the end of the pass. To end such a run, call
+  /// ``stop()``. To replace the only item of a mode, add the new one first: then the mode is empty at no time, and the
+  /// run goes on even if it is in the middle of a pass.
   ///
   /// - Complexity: O(log n) in the timers of each mode.
   ///
@@ -69,7 +72,7 @@ extension RunLoop {
 
   /// Whether a timer is in a mode, or, for ``Mode/common``, among the common items.
   ///
-  /// A timer that is in none of this loop's modes is not among its common items either. Any thread.
+  /// A timer that is in none of this loop's modes is not among its common items either. Can be called from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopContainsTimer`.
   public func contains(_ timer: Timer, forMode mode: Mode) -> Bool { holds(timer, mode) }
@@ -78,13 +81,14 @@ extension RunLoop {
 extension RunLoop {
   /// Adds an observer to a mode, or, for ``Mode/common``, to every common mode there is and will be.
   ///
-  /// An observer is in the modes of one loop at a time. One that has left its last mode can be added to another loop, and then
-  /// is no longer among the common items of the loop before. Added during a stage, it is called from the next stage on. Any
-  /// thread.
+  /// An observer is in the modes of one loop at a time. One that has left its last mode can be added to another loop,
+  /// and then is no longer among the common items of the loop before. Added during a stage, it is called from the next
+  /// stage on. Can be called from any thread.
   ///
-  /// - Returns: False if the observer was refused: it is invalid, in a mode of another loop, or this loop's thread has ended.
-  /// - Complexity: O(1) for each mode. The loop puts the observers of a mode in order, in O(n log n), when it comes to the
-  ///   next stage after a change.
+  /// - Returns: False if the loop rejects the observer: it is invalid, in a mode of another loop, or this loop's thread
+  ///   has ended.
+  /// - Complexity: O(1) for each mode. The loop puts the observers of a mode in order, in O(n log n), when it comes to
+  ///   the next stage after a change.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddObserver`.
   @discardableResult
@@ -92,17 +96,19 @@ extension RunLoop {
 
   /// Removes an observer from a mode, or, for ``Mode/common``, a common observer from every common mode.
   ///
-  /// It stays valid. Removed during a stage that has yet to call it, it is still called once. Any thread.
+  /// It stays valid. Removed during a stage that has yet to call it, it is still called once. Can be called from any
+  /// thread.
   ///
-  /// - Complexity: O(1) for each mode. The loop puts the observers of a mode in order, in O(n log n), when it comes to the
-  ///   next stage after a change.
+  /// - Complexity: O(1) for each mode. The loop puts the observers of a mode in order, in O(n log n), when it comes to
+  ///   the next stage after a change.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopRemoveObserver`.
   public func remove(_ observer: Observer, forMode mode: Mode) { part(observer, mode) }
 
   /// Whether an observer is in a mode, or, for ``Mode/common``, among the common items.
   ///
-  /// An observer that is in none of this loop's modes is not among its common items either. Any thread.
+  /// An observer that is in none of this loop's modes is not among its common items either. Can be called from any
+  /// thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopContainsObserver`.
   public func contains(_ observer: Observer, forMode mode: Mode) -> Bool { holds(observer, mode) }
@@ -111,12 +117,12 @@ extension RunLoop {
 extension RunLoop {
   /// Adds a descriptor source to a mode, or, for ``Mode/common``, to every common mode there is and will be.
   ///
-  /// The first of a mode makes an epoll set for it, and the last to leave gives it back. A sleeping loop takes the source into
-  /// account at once. Any thread.
+  /// The first of a mode makes an epoll set for it, and the last to leave closes it. A sleeping loop takes the source
+  /// into account at once. Can be called from any thread.
   ///
-  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is not open (`EBADF`) or cannot be waited for, as
-  ///   a regular file cannot (`EPERM`), or if the process has no descriptor left for the set (`EMFILE`, `ENFILE`);
-  ///   ``RunLoopError/invalidSource``, ``RunLoopError/loopHasEnded``. The source is in no further mode then.
+  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is not open (`EBADF`) or cannot be waited
+  ///   for, as a regular file cannot (`EPERM`), or if the process has no descriptor left for the set (`EMFILE`,
+  ///   `ENFILE`); ``RunLoopError/invalidSource``, ``RunLoopError/loopHasEnded``. The source is in no further mode then.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddSource`.
   public func add(_ source: DescriptorSource, forMode mode: Mode) throws(RunLoopError) {
@@ -131,12 +137,12 @@ extension RunLoop {
 
   /// Removes a descriptor source from a mode, or, for ``Mode/common``, a common source from every common mode.
   ///
-  /// What was found ready is not served any more. Any thread. The corresponding Core Foundation function is
-  /// `CFRunLoopRemoveSource`.
+  /// What was found ready is not served any more. Can be called from any thread. The corresponding Core Foundation
+  /// function is `CFRunLoopRemoveSource`.
   public func remove(_ source: DescriptorSource, forMode mode: Mode) { part(source, mode) }
 
   /// Whether a descriptor source is in a mode, or, for ``Mode/common``, among the common items.
   ///
-  /// Any thread. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
+  /// Can be called from any thread. The corresponding Core Foundation function is `CFRunLoopContainsSource`.
   public func contains(_ source: DescriptorSource, forMode mode: Mode) -> Bool { holds(source, mode) }
 }

@@ -5,7 +5,7 @@ import Synchronization
 extension RunLoop: CustomDebugStringConvertible {
   /// The loop with all that is in it, in the shape of Core Foundation's `CFRunLoop` description.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var debugDescription: String {
     let state = word.state
     // Items describe themselves under their own lock, which comes before the table's: hence the copies.

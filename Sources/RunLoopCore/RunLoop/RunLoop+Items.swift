@@ -94,12 +94,12 @@ extension RunLoop {
 
   /// Makes a mode common: what is added to ``Mode/common``, now or later, is in it too.
   ///
-  /// The items that are common now enter it in the order in which they were added. Again: nothing. Any thread. The
-  /// corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
+  /// The items that are common now enter it in the order in which they were added. Calling it again has no effect. Can
+  /// be called from any thread. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
   ///
-  /// - Throws: ``RunLoopError/notAMode(_:)`` for ``Mode/common`` itself, ``RunLoopError/loopHasEnded``, and, if the system has
-  ///   too few descriptors, ``RunLoopError/cannotWatch(descriptor:_:)`` or ``RunLoopError/cannotServeMainQueue(_:_:)``; then no
-  ///   item has entered the mode.
+  /// - Throws: ``RunLoopError/notAMode(_:)`` for ``Mode/common`` itself, ``RunLoopError/loopHasEnded``, and, if the
+  ///   system has too few descriptors, ``RunLoopError/cannotWatch(descriptor:_:)`` or
+  ///   ``RunLoopError/cannotServeMainQueue(_:_:)``; then no item has entered the mode.
   public func addCommonMode(_ mode: Mode) throws(RunLoopError) {
     guard mode != .common else { throw .notAMode(mode) }
     // What can fail comes first, before the mode is common; the order among descriptors means nothing.

@@ -3,12 +3,14 @@
 extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in the default mode.
   ///
-  /// Blocks of a mode run in the order in which they were posted. A sleeping loop is woken; an awake one costs no system call.
-  /// Any thread; O(1) amortised.
+  /// Blocks of a mode run in the order in which they were posted. A sleeping loop is woken; an awake one costs no
+  /// system call. Can be called from any thread.
   ///
-  /// - Returns: False if the block was refused and released, because the loop's thread has ended.
+  /// - Returns: False if the loop rejects and releases the block, because the loop's thread has ended.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method `perform(_:)`.
+  ///
+  /// - Complexity: O(1) amortised.
   @discardableResult
   public func perform(_ block: @escaping @Sendable () -> Void) -> Bool {
     if sabotage.contains(.postsMakeTimers) {
@@ -22,10 +24,10 @@ extension RunLoop {
 
   /// Runs a block once on the loop's thread, when the loop next runs in one of several modes.
   ///
-  /// ``Mode/common`` among them stands for every mode that is common when the block could run. A mode that does not exist is
-  /// made. Any thread.
+  /// ``Mode/common`` among them stands for every mode that is common when the block could run. A mode that does not
+  /// exist is made. Can be called from any thread.
   ///
-  /// - Returns: False if the block was refused and released: the list is empty, or the loop's thread has ended.
+  /// - Returns: False if the loop rejects and releases the block: the list is empty, or the loop's thread has ended.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method
   /// `perform(inModes:block:)`.

@@ -4,8 +4,9 @@
 extension RunLoop {
   /// Adds a port to a mode, or, for ``Mode/common``, to every common mode there is and will be.
   ///
-  /// The port's ``Port/schedule(in:forMode:)`` does it, once until the port is removed from the mode. A port keeps the loop
-  /// alive and wakes it when a message comes. The loop holds the port until it is removed or invalidated. Any thread.
+  /// The port's ``Port/schedule(in:forMode:)`` does it, once until the port is removed from the mode. A port keeps the
+  /// loop alive and wakes it when a message comes. The loop holds the port until it is removed or invalidated. Can be
+  /// called from any thread.
   ///
   /// - Returns: False if the port is invalid or this loop's thread has ended.
   ///
@@ -33,15 +34,15 @@ extension RunLoop {
 
   /// Removes a port from a mode, or, for ``Mode/common``, a common port from every common mode.
   ///
-  /// The port's ``Port/remove(from:forMode:)`` does it, if the port was added. Any thread. The corresponding Foundation
-  /// method is `remove(_:forMode:)`.
+  /// The port's ``Port/remove(from:forMode:)`` does it, if the port was added. Can be called from any thread. The
+  /// corresponding Foundation method is `remove(_:forMode:)`.
   public func remove(_ port: Port, forMode mode: Mode) {
     if disown(port, mode) || holds(port, mode) { port.remove(from: self, forMode: mode) }
   }
 
   /// Whether a port was added to a mode, or, for ``Mode/common``, to the common items.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public func contains(_ port: Port, forMode mode: Mode) -> Bool {
     holds(port, mode) || table.withLock { $0.comesWithSources(port, mode) }
   }

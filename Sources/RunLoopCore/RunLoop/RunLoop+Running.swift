@@ -10,14 +10,15 @@ extension RunLoop {
 
   /// Runs the loop in one mode.
   ///
-  /// A mode with no source, port, timer or block in it is not entered: no observer is called. Whether a mode is empty is
-  /// asked again at the end of each pass, and never before a wait: a loop that has lost the last item of its mode to another
-  /// thread while it sleeps goes on sleeping until something wakes it. ``stop()`` ends such a run; to replace an item, add the
-  /// new one first.
+  /// A mode with no source, port, timer or block in it is not entered: no observer is called. Whether a mode is empty
+  /// is asked again at the end of each pass, and never before a wait: a loop that has lost the last item of its mode to
+  /// another thread while it sleeps goes on sleeping until something wakes it. ``stop()`` ends such a run; to replace
+  /// an item, add the new one first.
   ///
   /// - Parameters:
   ///   - mode: The mode to run. ``Mode/common`` names no mode that could run, and the run is finished.
-  ///   - timeout: How long to run. Zero or less: one pass, without waiting. More than 504 911 232 s: without end.
+  ///   - timeout: How long to run. With zero or less, the run is one pass that does not wait. More than 504 911 232 s
+  ///     means indefinitely.
   ///   - returnAfterSourceHandled: Whether to return after one source or port was handled.
   /// - Returns: Why the run ended.
   /// - Precondition: The calling thread is the loop's.
@@ -32,8 +33,8 @@ extension RunLoop {
 
   /// Runs the loop in one mode for so many seconds.
   ///
-  /// As ``run(mode:for:returnAfterSourceHandled:)-(_,Duration,_)``. Infinity, more than 504 911 232 s, and what is not a number are
-  /// without end.
+  /// As ``run(mode:for:returnAfterSourceHandled:)-(_,Duration,_)``. Infinity, more than 504 911 232 s, and a value that
+  /// is not a number mean indefinitely.
   @discardableResult
   public func run(mode: Mode, for seconds: Double, returnAfterSourceHandled: Bool = false) -> RunResult {
     requireOwnThread()
@@ -54,8 +55,8 @@ extension RunLoop {
 
   /// Runs the loop in the default mode until it has nothing left.
   ///
-  /// ``stop()`` ends one turn of it, and the next begins; only the end of the thread's work ends it for good. On a thread that
-  /// is not the loop's it does nothing, and says so once. The corresponding Foundation method is `run()`.
+  /// ``stop()`` ends one turn of it, and the next begins; only the end of the thread's work ends it. On a thread that
+  /// is not the loop's it has no effect, and reports that once. The corresponding Foundation method is `run()`.
   public func run() {
     guard mayRun("run()") else { return }
     while run(.default, for: .max, returnsAfterSource: true) != .finished, !stopFlag.isEnding {}

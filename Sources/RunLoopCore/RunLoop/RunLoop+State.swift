@@ -21,8 +21,8 @@ extension RunLoop {
 
   /// Ends the innermost run that is active, after the pass that it is in.
   ///
-  /// Without an active run, the stop is forgotten. Any thread; a sleeping loop is woken. The corresponding Core Foundation
-  /// function is `CFRunLoopStop`.
+  /// Without an active run, the stop is forgotten. Can be called from any thread. A sleeping loop is woken. The
+  /// corresponding Core Foundation function is `CFRunLoopStop`.
   public func stop() {
     guard !sabotage.contains(.stopIgnored) else { return }
     // Under the lock that the loop takes before it sleeps.
@@ -31,8 +31,8 @@ extension RunLoop {
 
   /// Ends the next run of a mode that comes to the end of a pass, also one that is yet to begin.
   ///
-  /// The mode is made if it does not exist. Any thread; a sleeping loop is woken. The corresponding Core Foundation function
-  /// is `_CFRunLoopStopMode`.
+  /// The mode is made if it does not exist. Can be called from any thread. A sleeping loop is woken. The corresponding
+  /// Core Foundation function is `_CFRunLoopStopMode`.
   ///
   /// ``Mode/common`` is no mode, and nothing happens.
   public func stop(mode name: Mode) {
@@ -51,7 +51,8 @@ extension RunLoop {
 
   /// Lets a sleeping loop make one more pass, and keeps an awake one from sleeping in this pass.
   ///
-  /// Outside a run nothing happens. Any thread. The corresponding Core Foundation function is `CFRunLoopWakeUp`.
+  /// Outside a run nothing happens. Can be called from any thread. The corresponding Core Foundation function is
+  /// `CFRunLoopWakeUp`.
   public func wakeUp() {
     table.checkFork()
     wake(word.apply(.wakeUp).action.sleeper)
@@ -59,21 +60,21 @@ extension RunLoop {
 
   /// Whether the loop is waiting for something to happen.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopIsWaiting`.
   public var isWaiting: Bool { waiting.load(ordering: .relaxed) }
 
   /// The mode of the innermost run, nil outside every run.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
   public var currentMode: Mode? { ModeState.at(current.load(ordering: .acquiring))?.name }
 
   /// The modes that have been made: modes only come.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
   public var modes: Set<Mode> { table.withLock { Set($0.modes.keys) } }
@@ -85,8 +86,9 @@ extension RunLoop {
 
   /// When the first timer of a mode is due, also one that is being called; nil without one.
   ///
-  /// Any thread; O(1), and O(n) in the timers that are being called. The corresponding Core Foundation function is
-  /// `CFRunLoopGetNextTimerFireDate`.
+  /// Can be called from any thread. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
+  ///
+  /// - Complexity: O(1), and O(n) in the timers that are being called.
   public func nextDeadline(forMode mode: Mode) -> SuspendingClock.Instant? {
     let tick = table.withLock { table -> Tick? in
       guard let mode = table.modes[mode], mode.timerCount > 0 else { return nil }
@@ -97,12 +99,12 @@ extension RunLoop {
 
   /// The time by the loop's clock, against which its timers' deadlines count.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var now: SuspendingClock.Instant { waiter.now.instant }
 
   /// Whether the loop's thread has ended, so that nothing can run any more.
   ///
-  /// Whoever finds it so is refused whatever he gives the loop, items and blocks. Any thread.
+  /// If it is true, the loop rejects all items and blocks. Can be used from any thread.
   public var hasEnded: Bool { takesNoItems && inbox.refusesAll }
 
   /// Whether the loop's thread has begun to end the loop: items are refused, and blocks soon will be.
@@ -116,17 +118,17 @@ extension RunLoop {
   public struct Statistics: Sendable, Hashable {
     /// The wake-ups that tolerances of timers have saved.
     public let savedWakeUps: Int
-    /// The blocks, and the pieces of work that were handed over, that were dropped because the loop's thread ended first.
+    /// The blocks, and the work that was handed over, that were dropped because the loop's thread ended first.
     public let droppedBlocks: Int
     /// The notifications that were still queued when their queue or the loop's thread ended, and were not posted.
     public let droppedNotifications: Int
-    /// The items and blocks that were refused.
+    /// The items and blocks that the loop has rejected.
     public let refusals: Int
   }
 
   /// What the loop has counted so far.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var statistics: Statistics {
     Statistics(
       savedWakeUps: counters.savedWakeUps.load(ordering: .relaxed),

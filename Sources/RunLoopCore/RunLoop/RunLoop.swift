@@ -4,9 +4,9 @@ import Synchronization
 
 /// The loop of a thread: it waits for sources, timers, ports and blocks, and calls them on its thread.
 ///
-/// Every thread has at most one loop, ``current``, made when it is first asked for and ended with the thread. A loop runs in
-/// one mode at a time and serves what is in that mode. Only its own thread runs it; everything else may be called from any
-/// thread.
+/// Every thread has at most one loop, ``current``, made when it is first asked for and ended with the thread. A loop
+/// runs in one mode at a time and serves what is in that mode. Only its own thread runs it; everything else may be
+/// called from any thread.
 ///
 /// The corresponding Core Foundation type is `CFRunLoop`, the Foundation class `RunLoop`.
 public final class RunLoop: @unchecked Sendable, Hashable {

@@ -9,10 +9,12 @@ import Synchronization
 extension RunLoop {
   /// The loop of the calling thread, made at its first request.
   ///
-  /// It is the same loop until the thread ends. A thread of the system's still has it in the first round of the destructors of
-  /// thread-specific data; it ends in the second, and a destructor that asks later gets a loop that has ended. A `Thread` of
-  /// this package ends its loop before any destructor runs. On the main thread it is ``main``. O(1), without a system call after the first request. The corresponding Core Foundation function is
-  /// `CFRunLoopGetCurrent`.
+  /// It is the same loop until the thread ends. A thread of the system's still has it in the first round of the
+  /// destructors of thread-specific data; it ends in the second, and a destructor that asks later gets a loop that has
+  /// ended. A `Thread` of this package ends its loop before any destructor runs. On the main thread it is ``main``. The
+  /// corresponding Core Foundation function is `CFRunLoopGetCurrent`.
+  ///
+  /// - Complexity: O(1), without a system call after the first request.
   public static var current: RunLoop {
     if let slot = crl_thread_slot_get() { return loop(in: slot) }
     if isMainThread { return attach(processMain) }
@@ -22,8 +24,8 @@ extension RunLoop {
 
   /// The loop of the main thread, from any thread.
   ///
-  /// In a program with an `async` main the main thread leaves before the program's own code has come far. Its loop has ended
-  /// then: it rejects everything, with ``RunLoopError/mainThreadHasLeft`` where there is an error.
+  /// In a program with an `async` main the main thread leaves early, at the first suspension. Its loop has ended then:
+  /// it rejects everything, with ``RunLoopError/mainThreadHasLeft`` where there is an error.
   ///
   /// In a test with `VirtualTime.asMain` of RunLoopTesting, it is the test's own loop for what runs on the test's thread.
   ///

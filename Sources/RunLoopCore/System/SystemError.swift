@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A system call that failed: its name and the error that the kernel gave.
+/// A system call that failed: its name and the error that the kernel returned.
 public struct SystemError: Error, Hashable, Sendable {
   /// The system call, as its manual page is called.
   public let call: String

@@ -9,17 +9,17 @@ extension Port {
   /// Leaves a message for a loop that has this port in a mode that it runs, and waits for room until a date.
   ///
   /// - Parameters:
-  ///   - limitDate: Until when to wait for room in a full queue, by the wall clock as it stands; it becomes a date of the
-  ///     monotonic clock here. One that is not a number does not come.
+  ///   - limitDate: Until when to wait for room in a full queue, by the wall clock as it stands; it becomes a date of
+  ///     the monotonic clock here. A date that is not a number never arrives.
   ///   - components: The message's parts: `Data`, `NSData`, `[UInt8]` and ports.
   ///   - receivePort: Where the sender takes an answer.
   ///   - headerSpaceReserved: Without meaning: a message within the process needs no header.
-  /// - Returns: False if the message was not sent: the port is invalid, the queue stayed full, or there is a part of another
-  ///   kind, which is reported.
+  /// - Returns: False if the message was not sent: the port is invalid, the queue stayed full, or there is a part of
+  ///   another kind, which is reported.
   ///
-  /// Any thread. What is data in the array is copied, as Foundation does whenever it makes `Data` of `NSData` on Linux;
-  /// ``PortMessage`` and the port's own spelling send without a copy. The corresponding Foundation method is
-  /// `send(before:components:from:reserved:)`.
+  /// Can be called from any thread. What is data in the array is copied, as Foundation does whenever it makes `Data` of
+  /// `NSData` on Linux; ``PortMessage`` and the port's own spelling send without a copy. The corresponding Foundation
+  /// method is `send(before:components:from:reserved:)`.
   @discardableResult
   public func send(
     before limitDate: Date, components: NSMutableArray?, from receivePort: Port?, reserved headerSpaceReserved: Int
@@ -27,10 +27,11 @@ extension Port {
     send(before: limitDate, msgid: 0, components: components, from: receivePort, reserved: headerSpaceReserved)
   }
 
-  /// Leaves a message with a number for a loop that has this port in a mode that it runs, and waits for room until a date.
+  /// Leaves a message with a number for a loop that has this port in a mode that it runs, and waits for room until a
+  /// date.
   ///
-  /// As ``send(before:components:from:reserved:)``; of the number, the lowest 32 bits are sent. The corresponding Foundation
-  /// method is `send(before:msgid:components:from:reserved:)`.
+  /// As ``send(before:components:from:reserved:)``; of the number, the lowest 32 bits are sent. The corresponding
+  /// Foundation method is `send(before:msgid:components:from:reserved:)`.
   @discardableResult
   public func send(
     before limitDate: Date, msgid msgID: Int, components: NSMutableArray?, from receivePort: Port?,

@@ -11,7 +11,7 @@ extension Port.Message.Component {
 
   /// The bytes of the part, whether it was sent as bytes, as `Data` or as `NSData`.
   ///
-  /// O(1) for `Data`, which is not copied, and O(n) for the others.
+  /// - Complexity: O(1) for `Data`, which is not copied, and O(n) for the others.
   public var data: Data? {
     switch self {
     case .bytes(let bytes): Data(bytes)

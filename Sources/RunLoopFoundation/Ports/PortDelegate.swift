@@ -20,9 +20,10 @@ extension PortDelegate {
 extension Port {
   /// Sets who receives the messages of this port.
   ///
-  /// The port does not keep its delegate alive. A port that was made with a handler gives its messages to that; a message
-  /// that nobody gets counts as dropped. Any thread, but it is for the caller to see that the delegate may be used on the
-  /// thread of the port's loop. The corresponding Foundation method is `setDelegate(_:)`.
+  /// The port does not keep its delegate alive. A port that was made with a handler delivers its messages to the
+  /// handler instead. A message that nobody receives counts as dropped. Can be called from any thread, but the caller
+  /// has to ensure that the delegate may be used on the thread of the port's loop. The corresponding Foundation method
+  /// is `setDelegate(_:)`.
   public func setDelegate(_ delegate: (any PortDelegate)?) {
     receiver = delegate.map(DelegateReceiver.init)
   }

@@ -12,7 +12,8 @@ public import class RunLoopCore.Port
 open class PortMessage: NSObject, NSCopying {
   /// The sender's number for the kind of message.
   open var msgid: UInt32 = 0
-  /// The message's parts: `NSData`, ``Port``, or whatever the sender of our own spelling gave.
+  /// The message's parts: `NSData`, ``/RunLoopCore/Port``, or any value of a sender that used the package's own
+  /// spelling.
   open private(set) var components: [AnyObject]?
   /// Where the message came to, or where an answer is taken.
   open private(set) var receivePort: Port?
@@ -26,7 +27,7 @@ open class PortMessage: NSObject, NSCopying {
   /// - Parameters:
   ///   - sendPort: Where it goes to.
   ///   - replyPort: Where an answer is taken.
-  ///   - components: Its parts: `NSData` and ``Port``.
+  ///   - components: Its parts: `NSData` and ``/RunLoopCore/Port``.
   public init(sendPort: Port?, receivePort replyPort: Port?, components: [AnyObject]?) {
     self.sendPort = sendPort
     self.receivePort = replyPort
@@ -47,8 +48,8 @@ open class PortMessage: NSObject, NSCopying {
   ///
   /// A message to a port of Foundation's own is sent by that.
   ///
-  /// - Returns: False if it was not sent: there is no such port, or as ``Port/send(before:msgid:components:from:reserved:)``
-  ///   says.
+  /// - Returns: False if it was not sent: there is no such port, or as
+  ///   ``RunLoopCore/Port/send(before:msgid:components:from:reserved:)`` says.
   ///
   /// The corresponding Foundation method is `send(before:)`.
   @discardableResult

@@ -8,18 +8,19 @@ import RunLoopThreads
 extension RunLoopCore.RunLoop {
   /// Serves this loop while something in the body runs the thread's run loop of Foundation.
   ///
-  /// On the main thread any run of Foundation's loop serves this one, and the body is merely called. It is for other threads.
+  /// On the main thread any run of Foundation's loop serves this one, and the body is merely called. It is for other
+  /// threads.
   ///
-  /// What waits by a run of Foundation's loop leaves ours alone meanwhile: `Process.waitUntilExit()`, the waits of XCTest, a
-  /// library that spins `CFRunLoopRunInMode`. In the body this loop is a guest of that one, as by `RunLoop.Guest`: its
-  /// timers, sources, blocks and messages come in the same run, and neither loop polls.
+  /// What waits by a run of Foundation's loop leaves ours alone meanwhile: `Process.waitUntilExit()`, the waits of
+  /// XCTest, a library that spins `CFRunLoopRunInMode`. In the body this loop is a guest of that one, as by
+  /// `RunLoop.Guest`: its timers, sources, blocks and messages come in the same run, and neither loop polls.
   ///
   /// ```swift
   /// try RunLoop.current.servedByCoreFoundation { process.waitUntilExit() }
   /// ```
   ///
-  /// - A service of this loop is a source to Core Foundation's, so that `run(mode:before:)` of Foundation's returns after
-  ///   one, and the mode is not empty there.
+  /// - A service of this loop is a source to Core Foundation's, so that `run(mode:before:)` of Foundation's returns
+  ///   after one, and the mode is not empty there.
   /// - `stop()` ends no run of Foundation's.
   /// - Both loops drain the main dispatch queue then: each block once, and all in order.
   ///
@@ -29,10 +30,10 @@ extension RunLoopCore.RunLoop {
   ///   - mode: The mode that is served, while Foundation's loop runs in the one of the same name.
   ///   - body: Runs Foundation's loop.
   /// - Returns: What the body returns.
-  /// - Throws: What the body throws; before it is called, a `RunLoopError`: `hasHost` if this loop serves Core Foundation's,
-  ///   which it can leave by ``stopServingCoreFoundation()``, `cannotBeHosted(_:)` if the system has no descriptor left,
-  ///   `notAMode(_:)` for the common pseudo-mode, `loopHasEnded`, and `wrongThread(loop:caller:)` if the calling thread is not
-  ///   the loop's.
+  /// - Throws: What the body throws; before it is called, a `RunLoopError`: `hasHost` if this loop serves Core
+  ///   Foundation's, which it can leave by ``stopServingCoreFoundation()``, `cannotBeHosted(_:)` if the system has no
+  ///   descriptor left, `notAMode(_:)` for the common pseudo-mode, `loopHasEnded`, and `wrongThread(loop:caller:)` if
+  ///   the calling thread is not the loop's.
   public func servedByCoreFoundation<Value>(mode: Mode = .default, _ body: () throws -> Value) throws -> Value {
     try checkOwnThread()
     if let service = mainService as? MainThreadService, service.isOn, !hasExplicitGuest {

@@ -8,24 +8,25 @@ public import RunLoopCore
 extension RunLoopCore.RunLoop {
   /// Serves what schedules itself on the thread's run loop of Foundation, whenever this loop runs.
   ///
-  /// On the main thread both loops do so by themselves, and serve each other in the modes of the same names; this call takes
-  /// back ``stopServingCoreFoundation()``. It is for other threads.
+  /// On the main thread both loops do so by themselves, and serve each other in the modes of the same names; this call
+  /// takes back ``stopServingCoreFoundation()``. It is for other threads.
   ///
   /// Foundation's own timers, socket ports and notification queues, the file handles that notify by these on the main
-  /// thread, and whatever makes sources of Core Foundation need Foundation's loop of a thread, which is Core Foundation's.
-  /// From now on this loop waits in that one, in the mode of the same name: both are served while this one runs, and neither
-  /// polls. To do so for another thread's loop, perform it there:
+  /// thread, and whatever makes sources of Core Foundation need Foundation's loop of a thread, which is Core
+  /// Foundation's. From now on this loop waits in that one, in the mode of the same name: both are served while this
+  /// one runs, and neither polls. To do so for another thread's loop, perform it there:
   ///
   /// ```swift
   /// loop.perform { try? RunLoop.current.serveCoreFoundation() }
   /// ```
   ///
-  /// - A source that Core Foundation's loop handles counts as handled by a run of this one; its timers, observers and blocks
-  ///   do not. `CFRunLoopStop` stops the innermost run of this loop.
+  /// - A source that Core Foundation's loop handles counts as handled by a run of this one; its timers, observers and
+  ///   blocks do not. `CFRunLoopStop` stops the innermost run of this loop.
   /// - A mode is empty if it is in both loops.
-  /// - On the main thread it is Core Foundation's loop that drains the main dispatch queue, as it cannot be kept from it.
+  /// - On the main thread it is Core Foundation's loop that drains the main dispatch queue, as it cannot be kept from
+  ///   it.
   ///
-  /// Again: nothing. The hosting ends with the thread, or with ``stopServingCoreFoundation()``.
+  /// Calling it again has no effect. The hosting ends with the thread, or with ``stopServingCoreFoundation()``.
   ///
   /// - Throws: `RunLoopError.cannotBeHosted(_:)` if the system has no descriptor left, `isGuest`, `loopHasEnded`, and
   ///   `wrongThread(loop:caller:)` if the calling thread is not the loop's.
@@ -40,7 +41,7 @@ extension RunLoopCore.RunLoop {
   ///
   /// On the main thread runs of Foundation's loop do not serve this one any more either, from the next one on.
   ///
-  /// A wait that goes on ends. If Core Foundation's loop is not served: nothing.
+  /// A wait that goes on ends. If Core Foundation's loop is not served, the call has no effect.
   ///
   /// - Precondition: The calling thread is the loop's.
   public func stopServingCoreFoundation() {
@@ -50,7 +51,7 @@ extension RunLoopCore.RunLoop {
 
   /// Whether what schedules itself on the thread's run loop of Foundation is served.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var isServingCoreFoundation: Bool { host is CoreFoundationHost || isServedWithoutACall }
 
   /// Whether this is the main loop, and Core Foundation's has been made and is served whenever this one runs.

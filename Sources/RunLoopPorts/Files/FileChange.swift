@@ -23,7 +23,7 @@ public struct FileChange: Hashable, Sendable {
     case overflow
     /// The watched path itself has been removed, moved or unmounted; the source has ended.
     case rootGone
-    /// A directory cannot be watched: what happens in it is not told.
+    /// A directory cannot be watched: changes in it are not reported.
     case unwatched(SystemError)
     /// The changes cannot be read; the source has ended.
     case failed(SystemError)
@@ -47,9 +47,9 @@ public struct FileChange: Hashable, Sendable {
 }
 
 extension FileChangeSource {
-  /// What a source tells of.
+  /// The changes that a source reports.
   ///
-  /// Overflows, the end of the root and directories that cannot be watched are told always.
+  /// Overflows, the end of the root and directories that cannot be watched are always reported.
   public struct Events: OptionSet, Hashable, Sendable {
     /// The raw value.
     public let rawValue: UInt8
@@ -98,8 +98,8 @@ extension FileChangeSource.Events {
 
 /// Why files cannot be watched.
 public enum FileChangeError: Error, Hashable, Sendable {
-  /// The path cannot be watched: it does not exist (`ENOENT`), is no directory though a tree is asked for (`ENOTDIR`), may not
-  /// be read (`EACCES`); or, for it or a directory below it, the user's watches are used up (`ENOSPC`).
+  /// The path cannot be watched: it does not exist (`ENOENT`), is no directory though a tree is asked for (`ENOTDIR`),
+  /// may not be read (`EACCES`); or, for it or a directory below it, the user's watches are used up (`ENOSPC`).
   case cannotWatch(FileChangeSource.Path, SystemError)
   /// The system has no queue of changes left for the user or the process (`EMFILE`).
   case noQueue(SystemError)

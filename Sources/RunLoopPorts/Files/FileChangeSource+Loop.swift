@@ -5,33 +5,34 @@ public import RunLoopCore
 extension RunLoop {
   /// Adds a source of file changes to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   ///
-  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the mode;
-  ///   `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
+  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the
+  ///   mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
   public func add(_ source: FileChangeSource, forMode mode: Mode) throws(RunLoopError) { try seat(source, mode) }
 
-  /// Removes a source of file changes from a mode, or, for `RunLoop.Mode.common`, a common source from every common mode.
+  /// Removes a source of file changes from a mode, or, for `RunLoop.Mode.common`, a common source from every common
+  /// mode.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public func remove(_ source: FileChangeSource, forMode mode: Mode) { unseat(source, mode) }
 
   /// Whether a source of file changes is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public func contains(_ source: FileChangeSource, forMode mode: Mode) -> Bool { seats(source, mode) }
 }
 
 extension FileChangeSource {
-  /// Gives changes as an asynchronous sequence, with a loop to serve them.
+  /// Returns changes as an asynchronous sequence, with a loop to serve them.
   ///
-  /// When the buffer is full, its last change becomes ``FileChange/Kind/overflow``, and what comes then is lost; only the end of
-  /// the root takes the place of an overflow. Any thread.
+  /// When the buffer is full, its last change becomes ``FileChange/Kind/overflow``, and what comes then is lost; only
+  /// the end of the root takes the place of an overflow. Can be called from any thread.
   ///
   /// - Parameters:
   ///   - path: A file or a directory.
   ///   - recursive: Whether all directories below are watched as well.
-  ///   - events: What is told.
+  ///   - events: The changes to report.
   ///   - loop: A loop that runs; the sequence ends with its thread.
   ///   - mode: The mode that the loop runs in.
   ///   - bufferSize: The most changes that wait, at least one.

@@ -8,8 +8,8 @@ extension FileChangeSource {
   /// Makes a source for a path that is text.
   ///
   /// The other parameters, the errors and the complexity are those of
-  /// ``init(path:recursive:events:handler:)-(Path,_,_,_)``, which takes paths that are not UTF-8 as well. Can be called from any
-  /// thread.
+  /// ``init(path:recursive:events:handler:)-(FileChangeSource.Path,_,_,_)``, which takes paths that are not UTF-8 as
+  /// well. Can be called from any thread.
   @_disfavoredOverload
   public convenience init(
     path: String, recursive: Bool = false, events: Events = .all,
@@ -20,7 +20,7 @@ extension FileChangeSource {
 
   /// Returns the changes of a path that is text as an asynchronous sequence, with a loop to serve them.
   ///
-  /// See ``changes(of:recursive:events:on:forMode:bufferSize:)-(Path,_,_,_,_,_)``.
+  /// See ``changes(of:recursive:events:on:forMode:bufferSize:)-(FileChangeSource.Path,_,_,_,_,_)``.
   @_disfavoredOverload
   public static func changes(
     of path: String, recursive: Bool = false, events: Events = .all, on loop: RunLoop,

@@ -5,14 +5,14 @@ import RunLoopCore
 /// A source that calls its handler with what changes in a file, a directory, or a tree of directories.
 ///
 /// In a tree, directories that appear are watched at once, with all that is in them by then; directories that are moved
-/// within the tree are followed. Symbolic links below the watched path are not followed. What is told of is what the kernel
-/// tells: changes on this machine, under any name that is watched. A parent of the watched path that is moved is not noticed, nor is a
-/// write through a memory mapping.
+/// within the tree are followed. Symbolic links below the watched path are not followed. The source reports what the
+/// kernel reports: changes on this machine, under any name that is watched. A parent of the watched path that is moved
+/// is not noticed, nor is a write through a memory mapping.
 ///
-/// The source may be in any number of modes of any number of loops; each change is told once, by one of them. Changes that come
-/// before the source is in a mode are kept, up to a limit. All sources of a process share one queue of the kernel; the
-/// process needs `/proc` to be mounted. Memory grows with the number of directories, which
-/// the kernel limits for each user, and by a part of the largest directory that appears.
+/// The source may be in any number of modes of any number of loops; each change is reported once, by one of them.
+/// Changes that come before the source is in a mode are kept, up to a limit. All sources of a process share one queue
+/// of the kernel; the process needs `/proc` to be mounted. Memory grows with the number of directories, which the
+/// kernel limits for each user, and by a part of the largest directory that appears.
 ///
 /// The facility of the kernel is `inotify`.
 public final class FileChangeSource: @unchecked Sendable, Hashable {
@@ -20,11 +20,11 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
 
   /// The watched path.
   public let path: Path
-  /// What is told.
+  /// The changes that it reports.
   public let events: Events
   /// Directories of the tree that this process may not read, and that are not watched, when the source was made.
   ///
-  /// Of later ones ``FileChange/Kind/unwatched(_:)`` tells.
+  /// Later ones are reported by ``FileChange/Kind/unwatched(_:)``.
   public let unreadable: [Path]
 
   let seat: Seat
@@ -38,12 +38,14 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   /// - Parameters:
   ///   - path: A file or a directory; of a directory, what changes are its entries.
   ///   - recursive: Whether all directories below are watched as well.
-  ///   - events: What is told.
-  ///   - handler: Called on a loop's thread with changes, at least one, in the order in which they happened. It is released
-  ///     when the source is invalid and no call-out runs.
+  ///   - events: The changes to report.
+  ///   - handler: Called on a loop's thread with changes, at least one, in the order in which they happened. It is
+  ///     released when the source is invalid and no call-out runs.
   /// - Throws: A ``FileChangeError``.
   ///
-  /// Any thread. Complexity: O(n) in the entries below the path, if recursive.
+  /// Can be called from any thread.
+  ///
+  /// - Complexity: O(n) in the entries below the path, if recursive.
   public convenience init(
     path: Path, recursive: Bool = false, events: Events = .all,
     handler: @escaping @Sendable (FileChangeSource, [FileChange]) -> Void
@@ -72,17 +74,18 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
 
   /// Whether the source can still be added and called.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var isValid: Bool { seat.isOpen }
 
   /// How many directories are watched, or one for a file; none when the source is invalid.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var watchCount: Int { lock.isParents ? 0 : lock.withLock { watcher?.watchCount ?? 0 } }
 
-  /// Ends the source for good: it leaves all modes of all loops and is not called again.
+  /// Ends the source permanently: it leaves all modes of all loops and is not called again.
   ///
-  /// The handler is released at once, or when its running call-out has returned. Any thread; again: nothing.
+  /// The handler is released at once, or when its running call-out has returned. Can be called from any thread. Calling
+  /// it again has no effect.
   public func invalidate() {
     guard seat.close() else { return }
     let ended = lock.withLock {

@@ -10,7 +10,7 @@ public enum ChildProcessError: Error, Hashable, Sendable {
   case notAChild(Int32)
   /// The child has ended, and somebody else has reaped it, or the system did, as `SIGCHLD` is ignored.
   case reapedElsewhere(Int32)
-  /// The system refused.
+  /// A system call failed.
   case system(Int32, SystemError)
 }
 

@@ -5,27 +5,27 @@ public import RunLoopCore
 extension RunLoop {
   /// Adds a child process source to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
   ///
-  /// A child that has ended already is reaped by the next pass. Any thread.
+  /// A child that has ended already is reaped by the next pass. Can be called from any thread.
   ///
-  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the mode;
-  ///   `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
+  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the
+  ///   mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
   public func add(_ source: ChildProcessSource, forMode mode: Mode) throws(RunLoopError) { try seat(source, mode) }
 
   /// Removes a child process source from a mode, or, for `RunLoop.Mode.common`, a common source from every common mode.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public func remove(_ source: ChildProcessSource, forMode mode: Mode) { unseat(source, mode) }
 
   /// Whether a child process source is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public func contains(_ source: ChildProcessSource, forMode mode: Mode) -> Bool { seats(source, mode) }
 }
 
 extension ChildProcessSource {
-  /// Gives the end of a child as an asynchronous sequence of one element, with a loop to serve it.
+  /// Returns the end of a child as an asynchronous sequence of one element, with a loop to serve it.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   ///
   /// - Parameters:
   ///   - process: A child of this process that nobody has reaped yet.

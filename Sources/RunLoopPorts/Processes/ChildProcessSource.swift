@@ -4,13 +4,14 @@ import RunLoopCore
 
 /// A source that waits for one child process to end, and calls its handler with how it did.
 ///
-/// It waits for that child alone, and never touches another: the rest of the program may wait for its own. Any number of
-/// sources may wait for one child, each in any number of modes of any number of loops; the child is reaped once, and each
-/// source hears how it ended. If somebody else reaps it, the sources end with ``ChildProcessError/reapedElsewhere(_:)``. A
-/// source that is in no mode reaps nothing: its child stays a zombie until it is added, or somebody else waits for it.
+/// It waits for that child alone, and never touches another: the rest of the program may wait for its own. Any number
+/// of sources may wait for one child, each in any number of modes of any number of loops; the child is reaped once, and
+/// each source hears how it ended. If somebody else reaps it, the sources end with
+/// ``ChildProcessError/reapedElsewhere(_:)``. A source that is in no mode reaps nothing: its child stays a zombie until
+/// it is added, or somebody else waits for it.
 ///
-/// A child that somebody else waits for, such as one of Foundation's `Process`, must be left to be reaped: a source that
-/// `leavesStatus` only looks how it ended.
+/// A child that somebody else waits for, such as one of Foundation's `Process`, must be left to be reaped: a source
+/// that `leavesStatus` only looks how it ended.
 ///
 /// The source calls its handler once, and is invalid when it does.
 public final class ChildProcessSource: Sendable, Hashable {
@@ -36,13 +37,13 @@ public final class ChildProcessSource: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - process: A child of this process that nobody has reaped yet; it may have ended.
-  ///   - leavesStatus: Whether the child is left to be reaped by somebody else, who has to do so: until then it stays a zombie.
-  ///     If that happens before the source has seen how the child ended, the source ends with
+  ///   - leavesStatus: Whether the child is left to be reaped by somebody else, who has to do so: until then it stays a
+  ///     zombie. If that happens before the source has seen how the child ended, the source ends with
   ///     ``ChildProcessError/reapedElsewhere(_:)``.
   ///   - handler: Called on a loop's thread, once. It is released when it has returned, or when the source is invalid.
   /// - Throws: A ``ChildProcessError``.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public convenience init(
     process: Int32, leavesStatus: Bool = false, handler: @escaping @Sendable (ChildProcessSource, End) -> Void
   ) throws(ChildProcessError) {
@@ -67,13 +68,13 @@ public final class ChildProcessSource: Sendable, Hashable {
 
   /// Whether the source can still be added and called.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var isValid: Bool { seat.isOpen }
 
-  /// Ends the source for good: it leaves all modes of all loops and is not called any more.
+  /// Ends the source permanently: it leaves all modes of all loops and is not called any more.
   ///
-  /// The child goes on. The handler is released at once, or when its running call-out has returned. Any thread; again:
-  /// nothing.
+  /// The child goes on. The handler is released at once, or when its running call-out has returned. Can be called from
+  /// any thread. Calling it again has no effect.
   public func invalidate() {
     if seat.close() { waiting.take() }
   }

@@ -6,7 +6,7 @@ public import RunLoopCore
 public enum SignalError: Error, Hashable, Sendable {
   /// The number is none of a signal that a program may handle and go on.
   case cannotBeHandled(signal: Int32)
-  /// The system refused.
+  /// A system call failed.
   case system(signal: Int32, SystemError)
 }
 

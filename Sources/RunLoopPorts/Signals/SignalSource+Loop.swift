@@ -5,27 +5,27 @@ public import RunLoopCore
 extension RunLoop {
   /// Adds a signal source to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   ///
-  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the mode;
-  ///   `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
+  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the
+  ///   mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
   public func add(_ source: SignalSource, forMode mode: Mode) throws(RunLoopError) { try seat(source, mode) }
 
   /// Removes a signal source from a mode, or, for `RunLoop.Mode.common`, a common source from every common mode.
   ///
-  /// It goes on counting. Any thread.
+  /// It goes on counting. Can be called from any thread.
   public func remove(_ source: SignalSource, forMode mode: Mode) { unseat(source, mode) }
 
   /// Whether a signal source is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public func contains(_ source: SignalSource, forMode mode: Mode) -> Bool { seats(source, mode) }
 }
 
 extension SignalSource {
-  /// Gives a signal's events as an asynchronous sequence, with a loop to serve them.
+  /// Returns a signal's events as an asynchronous sequence, with a loop to serve them.
   ///
-  /// Signals that find the buffer full are counted in the last event of the buffer. Any thread.
+  /// Signals that find the buffer full are counted in the last event of the buffer. Can be called from any thread.
   ///
   /// - Parameters:
   ///   - signal: The signal's number.

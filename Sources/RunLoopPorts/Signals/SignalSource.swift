@@ -6,16 +6,17 @@ import RunLoopCore
 
 /// A source that calls its handler when the process gets a signal.
 ///
-/// The process's signal handler only counts and makes a descriptor readable; what the source's handler does runs on a loop's
-/// thread, in a pass, and may do anything. Any number of sources may wait for one signal, each in any number of modes of any
-/// number of loops, and each of them hears of every signal. Signals that come before a source is in a mode are kept for it.
+/// The process's signal handler only counts and makes a descriptor readable; what the source's handler does runs on a
+/// loop's thread, in a pass, and may do anything. Any number of sources may wait for one signal, each in any number of
+/// modes of any number of loops, and each of them hears of every signal. Signals that come before a source is in a mode
+/// are kept for it.
 ///
-/// A signal to the process reaches it if at least one thread does not block it; the threads of Dispatch block most, the main
-/// thread none unless the program says so.
+/// A signal to the process reaches it if at least one thread does not block it; the threads of Dispatch block most, the
+/// main thread none unless the program says so.
 ///
-/// The first source of a signal replaces the process's action for it. The last one to go puts that action back, unless somebody
-/// else has replaced it meanwhile. The action that was there before is not called in between. A child of a fork gets the
-/// actions back that were there before the sources.
+/// The first source of a signal replaces the process's action for it. The last one to go puts that action back, unless
+/// somebody else has replaced it meanwhile. The action that was there before is not called in between. A child of a
+/// fork gets the actions back that were there before the sources.
 ///
 /// The nearest relation in Dispatch is `DispatchSourceSignal`, which leaves the action in place.
 public final class SignalSource: Sendable, Hashable {
@@ -51,11 +52,11 @@ public final class SignalSource: Sendable, Hashable {
   ///   - signal: The signal's number, such as `SIGTERM`.
   ///   - handler: Called on a loop's thread with what came. It is released when the source is invalid and no call-out
   ///     runs.
-  /// - Throws: ``SignalError/cannotBeHandled(signal:)`` for `SIGKILL`, `SIGSTOP`, for what is no signal, and for signals that
-  ///   report a fault of the thread itself, such as `SIGSEGV`: it would run into the same fault again;
+  /// - Throws: ``SignalError/cannotBeHandled(signal:)`` for `SIGKILL`, `SIGSTOP`, for what is no signal, and for
+  ///   signals that report a fault of the thread itself, such as `SIGSEGV`: it would run into the same fault again;
   ///   ``SignalError/system(signal:_:)`` if the system has no descriptor or memory left.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public convenience init(
     signal: Int32, handler: @escaping @Sendable (SignalSource, Event) -> Void
   ) throws(SignalError) {
@@ -84,13 +85,13 @@ public final class SignalSource: Sendable, Hashable {
 
   /// Whether the source can still be added and called.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var isValid: Bool { seat.isOpen }
 
-  /// Ends the source for good: it leaves all modes of all loops and is not called again.
+  /// Ends the source permanently: it leaves all modes of all loops and is not called again.
   ///
-  /// The last source of a signal puts the former action back. The handler is released at once, or when its running call-out
-  /// has returned. Any thread; again: nothing.
+  /// The last source of a signal puts the former action back. The handler is released at once, or when its running
+  /// call-out has returned. Can be called from any thread. Calling it again has no effect.
   public func invalidate() {
     guard seat.isOpen else { return }
     // Before the descriptor can be closed.

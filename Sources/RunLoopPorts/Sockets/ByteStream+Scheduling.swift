@@ -5,8 +5,8 @@ public import RunLoopCore
 extension ByteStream {
   /// Adds the stream to a mode of a loop, which calls its handler.
   ///
-  /// The two streams of a pair may be in different loops, and each in several modes. Before or after opening; a stream that is
-  /// not open yet waits for nothing.
+  /// The two streams of a pair may be in different loops, and each in several modes. Before or after opening; a stream
+  /// that is not open yet waits for nothing.
   ///
   /// - Throws: `RunLoopError.invalidSource` if the stream is closed, and what adding a descriptor source throws.
   ///

@@ -5,9 +5,9 @@ import RunLoopCore
 
 /// What the two kinds of stream have in common: a life from opening to closing, and events on a loop.
 ///
-/// ``InputByteStream`` and ``OutputByteStream`` are its subclasses. All of it works from any thread. A loop holds the streams
-/// that are in it. The corresponding Foundation class is `Stream`, the Core Foundation types are `CFReadStream` and
-/// `CFWriteStream`.
+/// ``InputByteStream`` and ``OutputByteStream`` are its subclasses. All of it works from any thread. A loop holds the
+/// streams that are in it. The corresponding Foundation class is `Stream`, the Core Foundation types are `CFReadStream`
+/// and `CFWriteStream`.
 public class ByteStream: @unchecked Sendable, Hashable {
   // Sendable: all that changes is guarded by the lock.
 
@@ -31,13 +31,13 @@ public class ByteStream: @unchecked Sendable, Hashable {
   public enum Event: Hashable, Sendable {
     /// The stream is open.
     case openCompleted
-    /// There is something to read; told again after the next read, when there is something then.
+    /// There is something to read; reported again after the next read, if there is something then.
     case hasBytesAvailable
-    /// There is room; told again after the next write, when there is room then.
+    /// There is room; reported again after the next write, if there is room then.
     case canAcceptBytes
-    /// The end was reached, told once.
+    /// The end was reached; reported once.
     case endEncountered
-    /// An error has happened, told once.
+    /// An error has happened; reported once.
     case errorOccurred(SocketError)
   }
 
@@ -120,9 +120,10 @@ extension ByteStream {
     }
   }
 
-  /// Opens the stream; what comes of it is told by an event.
+  /// Opens the stream; an event reports the outcome.
   ///
-  /// Opened before: nothing. The corresponding Core Foundation functions are `CFReadStreamOpen` and `CFWriteStreamOpen`.
+  /// Opening it again has no effect. The corresponding Core Foundation functions are `CFReadStreamOpen` and
+  /// `CFWriteStreamOpen`.
   public func open() {
     guard !lock.isParents else { return }
     lock.lock()
@@ -142,8 +143,9 @@ extension ByteStream {
 
   /// Closes the stream: it leaves all modes and its handler is not called again.
   ///
-  /// The connection is closed with the second of its streams; an output stream that is closed first lets the peer see the
-  /// end. Again: nothing. The corresponding Core Foundation functions are `CFReadStreamClose` and `CFWriteStreamClose`.
+  /// The connection is closed with the second of its streams; an output stream that is closed first lets the peer see
+  /// the end. Calling it again has no effect. The corresponding Core Foundation functions are `CFReadStreamClose` and
+  /// `CFWriteStreamClose`.
   public func close() {
     // The connection of a parent is not for its child to shut down.
     guard !lock.isParents else { return }
@@ -165,7 +167,7 @@ extension ByteStream {
 public final class InputByteStream: ByteStream, @unchecked Sendable {
   /// Reads what is there, without waiting.
   ///
-  /// - Returns: How many bytes were read; zero at the end; nil: there is nothing yet.
+  /// - Returns: How many bytes were read, zero at the end, or nil if there is nothing yet.
   /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
   public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }
@@ -180,7 +182,8 @@ public final class InputByteStream: ByteStream, @unchecked Sendable {
 public final class OutputByteStream: ByteStream, @unchecked Sendable {
   /// Writes as much as there is room for, without waiting.
   ///
-  /// - Returns: How many bytes were taken; nil: there is no room, and ``ByteStream/Event/canAcceptBytes`` will say when.
+  /// - Returns: How many bytes were taken, or nil if there is no room; ``ByteStream/Event/canAcceptBytes`` reports when
+  ///   there is.
   /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }

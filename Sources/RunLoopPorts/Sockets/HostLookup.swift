@@ -23,8 +23,8 @@ public final class HostLookup: Sendable {
 
   /// Drops the result: unless its block is being called, it is not called any more, and is released.
   ///
-  /// A lookup that waits for its turn leaves the queue. One that the system is answering is left to end, and does not keep
-  /// others waiting. Can be called from any thread. Calling it again has no effect.
+  /// A lookup that waits for its turn leaves the queue. One that the system is answering is left to end, and does not
+  /// keep others waiting. Can be called from any thread. Calling it again has no effect.
   ///
   /// - Complexity: O(1).
   public func cancel() { if claim() { giveUp() } }

@@ -6,14 +6,17 @@ public import RunLoopCore
 
 /// Finds the addresses of hosts by their names, without keeping a loop waiting.
 ///
-/// The system's `getaddrinfo` blocks, so it is called on threads of our own: as a rule at most ``threadLimit`` in the process,
-/// made when there is something to look up and ended when there is nothing more. A numeric host needs no thread.
+/// The system's `getaddrinfo` blocks, so it is called on threads of our own: as a rule at most ``threadLimit`` in the
+/// process, made when there is something to look up and ended when there is nothing more. A numeric host needs no
+/// thread.
 ///
-/// The system may wait half a minute for servers that do not answer, and cannot be interrupted. A lookup that is cancelled or
-/// has timed out, and one that takes longer than a second while others wait, keeps its thread until the system is done, but
-/// not its place among the ``threadLimit``: another thread is started. There are never more than ``mostThreads``.
+/// The system may wait half a minute for servers that do not answer, and cannot be interrupted. A lookup that is
+/// cancelled or has timed out, and one that takes longer than a second while others wait, keeps its thread until the
+/// system is done, but not its place among the ``threadLimit``: another thread is started. There are never more than
+/// ``mostThreads``.
 public enum HostResolver {
-  /// How many lookups are under way at a time, but for those that are cancelled or take long; the others wait for their turn.
+  /// How many lookups are under way at a time, but for those that are cancelled or take long; the others wait for their
+  /// turn.
   public static let threadLimit = 4
   /// How many threads look hosts up at most, with those that are kept by lookups that are cancelled or take long.
   public static let mostThreads = 32
@@ -25,14 +28,14 @@ public enum HostResolver {
 
   /// Looks a host up and calls a block with its addresses on a loop.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   ///
   /// - Parameters:
   ///   - host: A name, or a numeric host.
   ///   - port: The port that the addresses get.
-  ///   - family: Which addresses to look for; nil: of IPv4 and IPv6, in the order that the system prefers.
-  ///   - timeout: After how long the answer is ``HostError/timedOut(host:after:)``; nil: as long as the system tries. It is
-  ///     counted by the loop, in these modes.
+  ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6, in the order that the system prefers.
+  ///   - timeout: After how long the answer is ``HostError/timedOut(host:after:)``; nil means as long as the system
+  ///     tries. It is counted by the loop, in these modes.
   ///   - loop: The loop that calls the block, even for a host that is numeric: never before this returns.
   ///   - modes: In which modes it does.
   ///   - body: Called once, unless the lookup is cancelled before or the loop's thread ends.
@@ -78,8 +81,8 @@ public enum HostResolver {
   /// - Parameters:
   ///   - host: A name, or a numeric host.
   ///   - port: The port that the addresses get.
-  ///   - family: Which addresses to look for; nil: of IPv4 and IPv6, in the order that the system prefers.
-  ///   - timeout: After how long it throws ``HostError/timedOut(host:after:)``; nil: as long as the system tries.
+  ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6, in the order that the system prefers.
+  ///   - timeout: After how long it throws ``HostError/timedOut(host:after:)``; nil means as long as the system tries.
   /// - Throws: ``HostError``.
   public static func resolve(
     _ host: String, port: UInt16, family: SocketAddress.Family? = nil, timeout: Duration? = nil

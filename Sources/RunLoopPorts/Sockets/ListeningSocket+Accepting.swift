@@ -7,19 +7,19 @@ extension RunLoop {
   /// Adds a listening socket to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will
   /// be.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   ///
   /// - Throws: `RunLoopError.invalidSource` if the socket is closed, and what adding a descriptor source throws.
   public func add(_ socket: ListeningSocket, forMode mode: Mode) throws(RunLoopError) { try socket.join(self, mode) }
 
   /// Removes a listening socket from a mode, or, for `RunLoop.Mode.common`, from every common mode.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public func remove(_ socket: ListeningSocket, forMode mode: Mode) { socket.part(self, mode) }
 
   /// Whether a listening socket is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public func contains(_ socket: ListeningSocket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
 }
 

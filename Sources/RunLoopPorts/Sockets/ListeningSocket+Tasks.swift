@@ -9,8 +9,8 @@ extension ListeningSocket {
   ///
   /// Between two calls nothing is accepted, unless there is a handler. One task at a time.
   ///
-  /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited; ``SocketError/loop(_:)`` if
-  ///   the threads of all loops that the socket is in have ended.
+  /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited;
+  ///   ``SocketError/loop(_:)`` if the threads of all loops that the socket is in have ended.
   public func accept() async throws -> Socket? {
     guard !lock.isParents else { return nil }
     let number = lock.withLock {

@@ -6,9 +6,9 @@ import Synchronization
 
 /// A socket that accepts connections.
 ///
-/// It is an item of a run loop: in any number of modes, whose loop accepts what comes and calls its handler. Instead of a
-/// handler, a task may wait for ``connections``; the socket must be in a loop nevertheless. A socket in no loop that nobody
-/// holds is closed.
+/// It is an item of a run loop: in any number of modes, whose loop accepts what comes and calls its handler. Instead of
+/// a handler, a task may wait for ``connections``; the socket must be in a loop nevertheless. A socket in no loop that
+/// nobody holds is closed.
 ///
 /// The corresponding Core Foundation type is `CFSocket` with `kCFSocketAcceptCallBack`.
 public final class ListeningSocket: @unchecked Sendable, Hashable {
@@ -16,10 +16,11 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
 
   /// What a handler is called with.
   public enum Event: Sendable {
-    /// A connection has come; it is in no loop yet, and closed if nobody keeps it.
+    /// A connection has arrived; it is in no loop yet, and closed if nobody keeps it.
     case accepted(Socket)
-    /// The system has no descriptor or memory left for a connection that waits (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`).
-    /// Accepting is paused, and tried again after ``Options/retryInterval`` or by ``ListeningSocket/resume()``.
+    /// The system has no descriptor or memory left for a connection that waits (`EMFILE`, `ENFILE`, `ENOBUFS`,
+    /// `ENOMEM`). Accepting is paused, and tried again after ``Options/retryInterval`` or by
+    /// ``ListeningSocket/resume()``.
     case exhausted(SystemError)
     /// The socket is closed because of an error; the last event.
     case closed(SocketError)
@@ -40,13 +41,13 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     ///
     /// Only the file that the socket has made is: one that another program has put in its place stays.
     public var removesFile = true
-    /// Whether a Unix address may be taken whose file is there though nobody listens at it, as a program leaves it that was
-    /// killed.
+    /// Whether a Unix address may be taken whose file is there though nobody listens at it, as a program leaves it that
+    /// was killed.
     ///
-    /// Whether somebody listens is found out by connecting, which a program that does sees as a connection that ends at once.
-    /// Programs that set this exclude each other by a lock (`flock`) on the file's directory, which they must be allowed to
-    /// read, and for which they wait a tenth of a second at most. A socket that another program has bound and not begun to
-    /// listen with is mistaken for an abandoned one.
+    /// Whether somebody listens is found out by connecting, which a program that does sees as a connection that ends at
+    /// once. Programs that set this exclude each other by a lock (`flock`) on the file's directory, which they must be
+    /// allowed to read, and for which they wait a tenth of a second at most. A socket that another program has bound
+    /// and not begun to listen with is mistaken for an abandoned one.
     public var replacesStaleFile = false
     /// After how long to try again when the system has too little for a connection.
     public var retryInterval: Duration = .milliseconds(100)
@@ -95,8 +96,9 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   ///   - address: Where to listen; port zero lets the system choose.
   ///   - options: How to listen.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
-  /// - Throws: ``SocketError/system(_:)``: `socket`, `setsockopt`, `bind` (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`), `listen` or
-  ///   `getsockname`; with ``Options/replacesStaleFile`` also `open` and `flock` of the directory, and `unlink`.
+  /// - Throws: ``SocketError/system(_:)``: `socket`, `setsockopt`, `bind` (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`),
+  ///   `listen` or `getsockname`; with ``Options/replacesStaleFile`` also `open` and `flock` of the directory, and
+  ///   `unlink`.
   public init(at address: SocketAddress, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
     do throws(SystemError) {
       let descriptor = try OwnedDescriptor.makeStream(address)
@@ -137,9 +139,9 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
 }
 
 extension ListeningSocket {
-  /// What is called with the socket's events; nil: nothing, and nothing is accepted meanwhile.
+  /// The closure that is called with the socket's events; while it is nil, nothing is accepted.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var handler: Handler? {
     get { lock.isParents ? nil : lock.withLock { body?.handler } }
     set {
@@ -155,12 +157,12 @@ extension ListeningSocket {
 
   /// Whether the socket has not been closed or invalidated.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var isValid: Bool { !lock.isParents && lock.withLock { descriptor != nil } }
 
   /// Stops accepting; what comes waits in the system.
   ///
-  /// Any thread; again: nothing.
+  /// Can be called from any thread. Calling it again has no effect.
   public func pause() {
     guard !lock.isParents else { return }
     lock.lock()
@@ -171,7 +173,7 @@ extension ListeningSocket {
 
   /// Accepts again, also before the time when the system had too little.
   ///
-  /// Any thread; again: nothing.
+  /// Can be called from any thread. Calling it again has no effect.
   public func resume() {
     guard !lock.isParents else { return }
     lock.lock()
@@ -184,7 +186,8 @@ extension ListeningSocket {
 
   /// Closes the socket: it leaves all modes and its handler is not called again.
   ///
-  /// Connections that wait in the system are refused. A task that waits gets nil. Any thread; again: nothing.
+  /// Connections that wait in the system are closed. A task that waits gets nil. Can be called from any thread. Calling
+  /// it again has no effect.
   public func invalidate() {
     guard !lock.isParents else { return }
     lock.lock()

@@ -6,10 +6,12 @@ import RunLoopCore
 extension Socket {
   /// Reads what is there, without waiting.
   ///
-  /// For handlers of ``Event/readable``, which is told again when something comes after this. Any thread.
+  /// For handlers of ``Event/readable``, which is reported again when something arrives after this. Can be called from
+  /// any thread.
   ///
   /// - Returns: How many bytes were read, zero at the end, nil if there is nothing yet.
-  /// - Throws: ``SocketError/invalid``. An error of the connection is told by ``Event/closed(_:)``, and nil is returned.
+  /// - Throws: ``SocketError/invalid``. An error of the connection is reported by ``Event/closed(_:)``, and nil is
+  ///   returned.
   public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
     guard !lock.isParents else { throw .invalid }
     lock.lock()
@@ -25,13 +27,13 @@ extension Socket {
 
   /// Stops receiving, so that the peer has to wait when the system's buffers are full.
   ///
-  /// An error is told when receiving is resumed, or by a write. What is being received now is still told. Any thread;
-  /// again: nothing.
+  /// An error is reported when receiving is resumed, or by a write. What is being received now is still reported. Can
+  /// be called from any thread. Calling it again has no effect.
   public func pauseReading() { setPaused(true) }
 
   /// Receives again.
   ///
-  /// Any thread; again: nothing.
+  /// Can be called from any thread. Calling it again has no effect.
   public func resumeReading() { setPaused(false) }
 
   private func setPaused(_ isPaused: Bool) {

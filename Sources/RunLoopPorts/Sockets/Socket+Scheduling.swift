@@ -5,7 +5,8 @@ public import RunLoopCore
 extension RunLoop {
   /// Adds a socket to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
   ///
-  /// A socket may be in several modes of several loops; its timeouts count as long as it is in one. Any thread.
+  /// A socket may be in several modes of several loops; its timeouts count as long as it is in one. Can be called from
+  /// any thread.
   ///
   /// - Throws: `RunLoopError.invalidSource` if the socket is over, and what adding a descriptor source throws.
   ///
@@ -14,12 +15,12 @@ extension RunLoop {
 
   /// Removes a socket from a mode, or, for `RunLoop.Mode.common`, from every common mode.
   ///
-  /// It stays connected if somebody holds it, and can be added again. Any thread.
+  /// It stays connected if somebody holds it, and can be added again. Can be called from any thread.
   public func remove(_ socket: Socket, forMode mode: Mode) { socket.part(self, mode) }
 
   /// Whether a socket is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public func contains(_ socket: Socket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
 }
 

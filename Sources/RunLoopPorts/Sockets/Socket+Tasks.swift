@@ -7,8 +7,8 @@ import Synchronization
 extension Socket {
   /// Waits for bytes and takes them; nil at the end.
   ///
-  /// Nothing is received between two calls, so a slow task lets the peer wait. One task at a time. A task that is cancelled
-  /// gets nil, and nothing is lost.
+  /// Nothing is received between two calls, so a slow task lets the peer wait. One task at a time. A task that is
+  /// cancelled gets nil, and nothing is lost.
   ///
   /// - Parameter limit: How many bytes to take at most; more than a mebibyte is never taken at a time.
   /// - Throws: ``SocketError``: that of the connection once, then ``SocketError/invalid``; ``SocketError/busy``;
@@ -118,15 +118,15 @@ extension Socket {
     return true
   }
 
-  /// What comes, piece by piece, until the end.
+  /// The bytes that arrive, in chunks, until the end.
   public struct Pieces: AsyncSequence, Sendable {
     let socket: Socket
 
-    /// Waits for each piece.
+    /// Waits for each chunk.
     public struct AsyncIterator: AsyncIteratorProtocol {
       let socket: Socket
 
-      /// Waits for the next piece; nil at the end and when the task is cancelled.
+      /// Waits for the next chunk; nil at the end and when the task is cancelled.
       public mutating func next() async throws -> [UInt8]? { try await socket.receive() }
     }
 

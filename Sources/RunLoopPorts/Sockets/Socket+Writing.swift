@@ -6,12 +6,13 @@ import RunLoopCore
 extension Socket {
   /// Sends bytes, at once as far as there is room, the rest when there is.
   ///
-  /// Before the connection is made, the bytes wait for it. Any thread; the bytes of one call stay together.
+  /// Before the connection is made, the bytes wait for it. Can be called from any thread. The bytes of one call stay
+  /// together.
   ///
-  /// - Returns: Whether to go on. False: ``Options/highWater`` is reached, and ``Event/writable`` will say when there is room;
-  ///   or an error has happened, which ``Event/closed(_:)`` will tell.
-  /// - Throws: ``SocketError/bufferFull(limit:)`` if `highWater` was reached before, so that what is queued stays below it and
-  ///   one write more; ``SocketError/closedForWriting``, ``SocketError/invalid``. Nothing is taken then.
+  /// - Returns: Whether to go on. False if ``Options/highWater`` is reached, and ``Event/writable`` will report when
+  ///   there is room; or if an error has happened, which ``Event/closed(_:)`` will report.
+  /// - Throws: ``SocketError/bufferFull(limit:)`` if `highWater` was reached before, so that what is queued stays below
+  ///   it and one write more; ``SocketError/closedForWriting``, ``SocketError/invalid``. Nothing is taken then.
   @discardableResult
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Bool {
     guard !lock.isParents else { throw .invalid }
@@ -77,11 +78,11 @@ extension Socket {
 
   /// Ends one side of the connection.
   ///
-  /// The writing side ends when what is queued has been sent; the peer then sees the end. The reading side ends as if the
-  /// peer had written its last. When both sides have ended, the socket is closed, which the handler is told. Any thread;
-  /// again, or closed: nothing.
+  /// The writing side ends when what is queued has been sent; the peer then sees the end. The reading side ends as if
+  /// the peer had written its last. When both sides have ended, the socket is closed, of which the handler is notified.
+  /// Can be called from any thread. Calling it again, or on a closed socket, has no effect.
   ///
-  /// The corresponding system call is `shutdown`; its error is told by ``Event/closed(_:)``.
+  /// The corresponding system call is `shutdown`; its error is reported by ``Event/closed(_:)``.
   public func shutDown(_ side: Side) {
     guard !lock.isParents else { return }
     lock.lock()

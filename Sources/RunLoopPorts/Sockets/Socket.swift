@@ -6,11 +6,12 @@ import Synchronization
 
 /// A connection: bytes in both directions, between machines by TCP or within one by a Unix socket.
 ///
-/// It is an item of a run loop: in any number of modes, whose loop calls its handler when it is connected, when bytes have
-/// come, when there is room to write, and when it is over. Writing, shutting down and closing work from any thread. A loop
-/// holds the sockets that are in it; a socket in no loop that nobody holds is closed.
+/// It is an item of a run loop: in any number of modes, whose loop calls its handler when it is connected, when bytes
+/// have arrived, when there is room to write, and when the connection has ended. Writing, shutting down and closing
+/// work from any thread. A loop holds the sockets that are in it; a socket in no loop that nobody holds is closed.
 ///
-/// Instead of a handler, tasks may use ``receive(atMost:)`` and ``send(_:)``; the socket must be in a loop nevertheless.
+/// Instead of a handler, tasks may use ``receive(atMost:)`` and ``send(_:)``; the socket must be in a loop
+/// nevertheless.
 ///
 /// The corresponding Core Foundation type is `CFSocket`.
 public final class Socket: @unchecked Sendable, Hashable {
@@ -18,19 +19,19 @@ public final class Socket: @unchecked Sendable, Hashable {
 
   /// What a handler is called with.
   ///
-  /// ``closed(_:)`` is the last event, and comes exactly once unless the socket is invalidated before. An event is valid until
-  /// the handler returns: the compiler rejects code that keeps it.
+  /// ``closed(_:)`` is the last event, and comes exactly once unless the socket is invalidated before. An event is
+  /// valid until the handler returns: the compiler rejects code that keeps it.
   public enum Event: ~Escapable, Sendable {
     /// The connection is made.
     case connected
-    /// These bytes have arrived. They lie in a buffer of the loop's, which is used again when the handler returns: copy what you
-    /// keep, as with `bytes.withUnsafeBytes { Array($0) }`.
+    /// These bytes have arrived. They lie in a buffer of the loop's, which is used again when the handler returns: copy
+    /// what you keep, as with `bytes.withUnsafeBytes { Array($0) }`.
     case received(RawSpan)
-    /// There is something to read, or the end; told once until ``Socket/read(into:)``.
+    /// There is something to read, or the end; reported once until ``Socket/read(into:)``.
     case readable
     /// There is room to write again, after a write that was answered with false or an error.
     case writable
-    /// The peer writes no more, told once; the other direction stays open.
+    /// The peer writes no more, reported once; the other direction stays open.
     case ended
     /// The socket is closed: both directions have ended, or an error has happened.
     case closed(SocketError?)
@@ -51,15 +52,16 @@ public final class Socket: @unchecked Sendable, Hashable {
 
     /// How the handler comes to the bytes.
     public var delivery = Delivery.bytes
-    /// How long connecting may take, from when the socket is first added to a loop; nil: as long as the system tries.
+    /// How long connecting may take, from when the socket is first added to a loop; nil means as long as the system
+    /// tries.
     public var connectTimeout: Duration?
-    /// How long nothing may be received or sent, from then or from the connection on; nil: for ever.
+    /// How long nothing may be received or sent, from then or from the connection on; with nil, indefinitely.
     public var idleTimeout: Duration?
-    /// From how many queued bytes on writers are told to wait, and further writes refused.
+    /// From how many queued bytes on writers are asked to wait, and further writes rejected.
     public var highWater = 256 * 1024
-    /// At how many queued bytes writers are told that there is room.
+    /// At how many queued bytes writers are notified that there is room.
     public var lowWater = 64 * 1024
-    /// Whether TCP sends small pieces at once.
+    /// Whether TCP sends small amounts at once.
     public var isWithoutDelay = true
 
     /// The usual behaviour.
@@ -100,16 +102,16 @@ public final class Socket: @unchecked Sendable, Hashable {
 
   /// Begins to connect to an address.
   ///
-  /// If the queue of a Unix socket that listens is full, the system neither connects nor waits. The socket then tries again
-  /// every hundredth of a second while it is in a loop, for as long as ``Options/connectTimeout`` says.
+  /// If the queue of a Unix socket that listens is full, the system neither connects nor waits. The socket then tries
+  /// again every hundredth of a second while it is in a loop, for as long as ``Options/connectTimeout`` says.
   ///
   /// - Parameters:
   ///   - address: Where to.
   ///   - options: How the socket behaves.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
-  /// - Throws: ``SocketError/system(_:)`` if the system says no at once: it has no descriptor left (`EMFILE`), there is no way
-  ///   to the address (`ENETUNREACH`), or nobody listens on a Unix address (`ENOENT`, `ECONNREFUSED`). What comes later is an
-  ///   event.
+  /// - Throws: ``SocketError/system(_:)`` if the system says no at once: it has no descriptor left (`EMFILE`), there is
+  ///   no way to the address (`ENETUNREACH`), or nobody listens on a Unix address (`ENOENT`, `ECONNREFUSED`). What
+  ///   comes later is an event.
   public init(connectingTo address: SocketAddress, options: Options = Options(), handler: Handler? = nil)
     throws(SocketError)
   {
@@ -136,9 +138,9 @@ public final class Socket: @unchecked Sendable, Hashable {
 
   /// Takes over a connected stream socket, which it closes from now on.
   ///
-  /// - Throws: ``SocketError/system(_:)`` if the descriptor is none that can be used so: `getpeername` with `EBADF`, `ENOTCONN`
-  ///   or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram socket. It stays the
-  ///   caller's then.
+  /// - Throws: ``SocketError/system(_:)`` if the descriptor is none that can be used so: `getpeername` with `EBADF`,
+  ///   `ENOTCONN` or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram socket. It
+  ///   stays the caller's then.
   public init(takingOver descriptor: Int32, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
     do throws(SystemError) {
       try SystemCall.requireConnected(descriptor)
@@ -166,9 +168,9 @@ public final class Socket: @unchecked Sendable, Hashable {
 }
 
 extension Socket {
-  /// What is called with the socket's events; nil: nothing, and nothing is received meanwhile.
+  /// The closure that is called with the socket's events; while it is nil, nothing is received.
   ///
-  /// Any thread. A handler that is replaced while it runs is called no more when it has returned.
+  /// Can be used from any thread. A handler that is replaced while it runs is called no more when it has returned.
   public var handler: Handler? {
     get { lock.isParents ? nil : lock.withLock { body?.handler } }
     set {
@@ -187,29 +189,30 @@ extension Socket {
 
   /// Whether the socket is neither closed nor invalidated.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var isValid: Bool { !lock.isParents && lock.withLock { !state.isOver } }
 
   /// Whether the connection is made and not over.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var isConnected: Bool { !lock.isParents && lock.withLock { state.phase == .open } }
 
   /// How many bytes wait to be sent.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var queuedByteCount: Int { lock.isParents ? 0 : lock.withLock { queue.count } }
 
   /// The socket's own address.
   ///
-  /// Any thread. Errors are those of `getsockname`, and ``SocketError/invalid``.
+  /// Can be called from any thread. Errors are those of `getsockname`, and ``SocketError/invalid``.
   public func localAddress() throws(SocketError) -> SocketAddress {
     try address { descriptor throws(SystemError) in try descriptor.ownAddress() }
   }
 
   /// The peer's address.
   ///
-  /// Any thread. Errors are those of `getpeername`, `ENOTCONN` before the connection is made, and ``SocketError/invalid``.
+  /// Can be called from any thread. Errors are those of `getpeername`, `ENOTCONN` before the connection is made, and
+  /// ``SocketError/invalid``.
   public func remoteAddress() throws(SocketError) -> SocketAddress {
     try address { descriptor throws(SystemError) in try descriptor.peerAddress() }
   }
@@ -230,8 +233,8 @@ extension Socket {
 
   /// Closes the socket at once: it leaves all modes, its handler is not called again, what waits to be sent is dropped.
   ///
-  /// Tasks that wait get ``SocketError/invalid``. Any thread; again: nothing. To send what is queued, use
-  /// ``shutDown(_:)`` and wait for the end.
+  /// Tasks that wait get ``SocketError/invalid``. Can be called from any thread. Calling it again has no effect. To
+  /// send what is queued, use ``shutDown(_:)`` and wait for the end.
   public func invalidate() {
     guard !lock.isParents else { return }
     lock.lock()

@@ -3,7 +3,8 @@
 extension SocketAddress: CustomStringConvertible {
   /// Reads an address as ``description`` prints it.
   ///
-  /// - Parameter text: `127.0.0.1:80`, `[::1]:80`, `unix:/run/service`, or `unix:@name` for a name outside the file system.
+  /// - Parameter text: `127.0.0.1:80`, `[::1]:80`, `unix:/run/service`, or `unix:@name` for a name outside the file
+  ///   system.
   public init(_ text: String) throws(SocketAddressError) {
     if text.hasPrefix("unix:@") {
       try self.init(abstractName: String(text.dropFirst(6)))

@@ -5,8 +5,8 @@ import RunLoopCore
 
 /// Where a socket is or connects to: an address of IPv4 or IPv6 with a port, or a name of this machine.
 ///
-/// It is numeric: ``HostResolver`` makes addresses of host names. Two addresses are equal if the system's representations are.
-/// The corresponding C type is `sockaddr`.
+/// It is numeric: ``HostResolver`` makes addresses of host names. Two addresses are equal if the system's
+/// representations are. The corresponding C type is `sockaddr`.
 public struct SocketAddress: Hashable, Sendable {
   /// What kinds of address there are.
   public enum Family: Hashable, Sendable {
@@ -140,7 +140,7 @@ extension SocketAddress {
   /// The system's number of the family.
   var systemFamily: Int32 { crl_address_family(bytes, UInt32(bytes.count)) }
 
-  /// The number of the host, with its interface's number if it has one; nil for a name of this machine.
+  /// The numeric address, with its interface's number if it has one; nil for a name of this machine.
   public var host: String? {
     guard family != .unix else { return nil }
     let text = String(unsafeUninitializedCapacity: 64) { buffer in

@@ -4,7 +4,8 @@ public import RunLoopCore
 
 /// Why a socket or stream did not do what it was asked to, or has ended.
 public enum SocketError: Error, Hashable, Sendable {
-  /// A system call has failed: a refused connection is `connect` with `ECONNREFUSED`, a reset one `recv` with `ECONNRESET`.
+  /// A system call has failed: a refused connection is `connect` with `ECONNREFUSED`, a reset one `recv` with
+  /// `ECONNRESET`.
   case system(SystemError)
   /// The time for connecting, or without anything received or sent, is over.
   case timedOut(after: Duration)

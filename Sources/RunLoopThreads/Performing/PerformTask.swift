@@ -165,7 +165,7 @@ public struct PerformToken: Sendable {
 
   /// What has become of the work.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public var state: State {
     switch task.state {
     case .pending: .pending
@@ -178,7 +178,7 @@ public struct PerformToken: Sendable {
 
   /// Takes the work back if it has not begun, and releases it.
   ///
-  /// - Returns: Whether this call did it. Any thread.
+  /// - Returns: Whether this call did it. Can be called from any thread.
   @discardableResult
   public func cancel() -> Bool {
     let isCancelled = task.end(.cancelled)

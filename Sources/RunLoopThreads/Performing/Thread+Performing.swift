@@ -5,16 +5,16 @@ public import RunLoopCore
 extension Thread {
   /// Runs a block on the thread, when its loop runs in one of several modes.
   ///
-  /// The work is performed by a source of version 0 and order 0, which the first perform leaves in each of the modes: from
-  /// then on the mode is not empty, and a run that returns after a source returns after it. All work that is there when the
-  /// source is performed is done in one call-out. Performs keep their order among each other. They have no order against
-  /// blocks of the loop and the jobs of actors, which come first in a pass.
+  /// The work is performed by a source of version 0 and order 0, which the first perform leaves in each of the modes:
+  /// from then on the mode is not empty, and a run that returns after a source returns after it. All work that is there
+  /// when the source is performed is done in one call-out. Performs keep their order among each other. They have no
+  /// order against blocks of the loop and the jobs of actors, which come first in a pass.
   ///
-  /// A thread that has been started and whose loop does not run yet keeps the work until then. Can be called from any thread.
-  /// The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
+  /// A thread that has been started and whose loop does not run yet keeps the work until then. Can be called from any
+  /// thread. The corresponding Foundation method is `perform(_:on:with:waitUntilDone:modes:)` without waiting.
   ///
-  /// - Throws: ``ThreadError/notStarted(thread:)``, ``ThreadError/finished(thread:)``, ``ThreadError/noModes``, or, for the
-  ///   main thread of a program with an `async` main, ``ThreadError/mainThreadHasLeft``.
+  /// - Throws: ``ThreadError/notStarted(thread:)``, ``ThreadError/finished(thread:)``, ``ThreadError/noModes``, or, for
+  ///   the main thread of a program with an `async` main, ``ThreadError/mainThreadHasLeft``.
   @discardableResult
   public func perform(
     inModes modes: [RunLoop.Mode] = [.common], _ block: @escaping @Sendable () -> Void
@@ -31,11 +31,12 @@ extension Thread {
   ///
   /// - Parameters:
   ///   - modes: The modes in which the block may run.
-  ///   - timeout: How long to wait; nil: as long as it takes.
+  ///   - timeout: How long to wait; nil means as long as it takes.
   ///   - body: The block.
-  /// - Returns: What the block gives.
-  /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, and ``ThreadError/dropped(thread:)``
-  ///   if the thread ends first, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
+  /// - Returns: What the block returns.
+  /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, and
+  ///   ``ThreadError/dropped(thread:)`` if the thread ends first, ``ThreadError/timedOut``,
+  ///   ``ThreadError/wouldDeadlock(cycle:)``.
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ body: @escaping @Sendable () throws(Failure) -> Value

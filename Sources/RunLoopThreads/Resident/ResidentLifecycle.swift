@@ -47,16 +47,16 @@ extension ResidentThread {
     case running
     /// It takes no more work, and runs what it has accepted.
     case draining
-    /// It takes no more work, and gives up what it has accepted.
+    /// It takes no more work, and cancels what it has accepted.
     case stopping
     /// It has ended.
     case finished
   }
 
-  /// What becomes of accepted work when the thread is told to stop.
+  /// What becomes of accepted work when the thread is stopped.
   public enum StopPolicy: Sendable, Hashable {
-    /// Everything that was accepted runs, in every mode and in order; delayed work that is not due is cancelled. Jobs of actors
-    /// and tasks run with it, and what they leave behind within the thread's ``DrainLimits``.
+    /// Everything that was accepted runs, in every mode and in order; delayed work that is not due is cancelled. Jobs
+    /// of actors and tasks run with it, and what they leave behind within the thread's ``DrainLimits``.
     case afterPendingWork
     /// The call-out that runs comes to its end; everything else is cancelled.
     case immediately
@@ -64,15 +64,16 @@ extension ResidentThread {
 
   /// What a resident thread has done with the work that it was given.
   public struct StopReport: Sendable, Hashable {
-    /// Pieces of work that ran.
+    /// Work that ran.
     public var ran = 0
-    /// Pieces of work that were cancelled, by their token or by the stop.
+    /// Work that was cancelled, by its token or by the stop.
     public var cancelled = 0
-    /// Pieces of work that the end of the thread left behind.
+    /// Work that was dropped because the thread had ended.
     public var dropped = 0
-    /// Pieces of work that were refused because the thread was stopping or had ended.
+    /// Work that was rejected because the thread was stopping or had ended.
     public var refused = 0
-    /// Jobs of actors and tasks that the thread has run; a task or a call of an actor is one job or more, cut where it waits.
+    /// Jobs of actors and tasks that the thread has run; a task or a call of an actor is one job or more, cut where it
+    /// waits.
     public var jobs = 0
     /// Jobs of actors and tasks that the thread has not run, and that run elsewhere.
     ///
@@ -89,12 +90,12 @@ extension ResidentThread {
 }
 
 extension ResidentThread {
-  /// How much the jobs of actors and tasks may delay the end of a thread that is told to stop after the pending work.
+  /// How much the jobs of actors and tasks may delay the end of a thread that is stopped after the pending work.
   ///
-  /// Work that was accepted before the stop always runs. A job may leave another behind it, as each step of a task does, and
-  /// so on without end. The thread runs such jobs in rounds, each of all jobs that are there when it begins, until there are
-  /// none, or the rounds or the time are used up. The jobs that are left then are late: they run one after the other when the
-  /// thread has ended, elsewhere, and ``StopReport/lateJobs`` counts them.
+  /// Work that was accepted before the stop always runs. A job may leave another behind it, as each step of a task
+  /// does, and so on indefinitely. The thread runs such jobs in rounds, each of all jobs that are there when it begins,
+  /// until there are none, or the rounds or the time are used up. The jobs that are left then are late: they run one
+  /// after the other when the thread has ended, elsewhere, and ``StopReport/lateJobs`` counts them.
   public struct DrainLimits: Sendable, Hashable {
     /// How many rounds of jobs the thread runs; zero or less is none.
     public var rounds: Int

@@ -2,10 +2,10 @@
 
 public import RunLoopCore
 
-/// A thread that stays and takes work until it is told to stop.
+/// A thread that stays and takes work until it is stopped.
 ///
-/// It is the owner's handle: when the last reference to it goes, the thread is told to stop after the work that it has
-/// accepted; nobody waits for that. It is an executor too: an actor whose `unownedExecutor` it gives lives on the thread.
+/// It is the owner's handle. When the last reference to it goes, the thread stops after the work that it has accepted;
+/// nobody waits for that. It is an executor too: an actor that returns it as its `unownedExecutor` lives on the thread.
 public final class ResidentThread: Sendable, Hashable {
   let core: ResidentCore
   /// How the jobs of tasks that prefer this executor are run.
@@ -62,7 +62,7 @@ public final class ResidentThread: Sendable, Hashable {
 extension ResidentThread {
   /// The thread's loop.
   ///
-  /// After the thread has ended, it refuses everything.
+  /// After the thread has ended, it rejects everything.
   public var runLoop: RunLoop { core.runLoop }
 
   /// The thread's object.
@@ -82,8 +82,8 @@ extension ResidentThread {
   /// Performs keep their order among each other, and have none against blocks of the loop and the jobs of actors, as in
   /// ``Thread/perform(inModes:_:)``. Can be called from any thread.
   ///
-  /// - Throws: ``ThreadError/stopping(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``; the block is
-  ///   released and does not run.
+  /// - Throws: ``ThreadError/stopping(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``; the
+  ///   block is released and does not run.
   @discardableResult
   public func perform(
     inModes modes: [RunLoop.Mode] = [.common], _ work: @escaping @Sendable () -> Void
@@ -95,9 +95,9 @@ extension ResidentThread {
 
   /// Runs a block on the thread and waits until it has run; on the thread itself, at once.
   ///
-  /// - Returns: What the block gives.
-  /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, ``ThreadError/cancelled`` if the thread
-  ///   is stopped immediately, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
+  /// - Returns: What the block returns.
+  /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, ``ThreadError/cancelled`` if
+  ///   the thread is stopped immediately, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ work: @escaping @Sendable () throws(Failure) -> Value
@@ -113,7 +113,7 @@ extension ResidentThread {
 
   /// Runs a block on the thread after a time.
   ///
-  /// Work that is not due when the thread is told to stop is cancelled.
+  /// Work that is not due when the thread is stopped is cancelled.
   ///
   /// - Throws: As ``perform(inModes:_:)``.
   @discardableResult
@@ -124,11 +124,12 @@ extension ResidentThread {
     return PerformToken(task: task, timer: try core.post(task, afterDelay: delay, inModes: modes))
   }
 
-  /// Runs a block on the thread and gives what it gives.
+  /// Runs a block on the thread and returns what the block returns.
   ///
   /// If the calling task is cancelled before the block has begun, it does not run.
   ///
-  /// - Throws: What the block throws, `CancellationError`, or a ``ThreadError`` as ``performAndWait(inModes:timeout:_:)``.
+  /// - Throws: What the block throws, `CancellationError`, or a ``ThreadError`` as
+  ///   ``performAndWait(inModes:timeout:_:)``.
   public func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     let outcome = Outcome<Value, any Error>()
     let task = PerformTask(owner: core) { outcome.set(work) }
@@ -158,10 +159,10 @@ extension ResidentThread {
 
 // Ending it. Any thread, the thread itself included.
 extension ResidentThread {
-  /// Tells the thread to stop, and returns at once.
+  /// Stops the thread, and returns at once.
   ///
-  /// It takes no more work from now on, and every run of its loop returns, nested ones too. Again: nothing, but that a
-  /// stop that is immediate overrules one that is not. What comes of it, by the state in which it finds the thread:
+  /// It takes no more work from now on, and every run of its loop returns, nested ones too. Calling it again has no
+  /// effect, except that an immediate stop overrules one that is not. The effect depends on the state of the thread:
   ///
   /// | | running | draining | stopping | finished |
   /// | --- | --- | --- | --- | --- |
@@ -172,7 +173,7 @@ extension ResidentThread {
   /// | work that waits, in any mode | runs in its mode | runs, in order | cancelled | – |
   /// | delayed work that was due | runs | runs, behind the other | cancelled | – |
   /// | delayed work that was not due | waits | cancelled | cancelled | – |
-  /// | new work | accepted | refused | refused | refused |
+  /// | new work | accepted | rejected | rejected | rejected |
   /// | a wait for new work on the thread itself | runs at once | runs at once | runs at once | – |
   /// | a wait for work that is cancelled | throws | throws | throws | throws |
   /// | a job of an actor or a task | runs | runs, before `onStop` | runs, before `onStop` | runs later, elsewhere |
@@ -180,12 +181,12 @@ extension ResidentThread {
   /// | a block of the loop's own, posted before the stop | runs in its mode | runs, in order | is dropped | – |
   /// | a block of the loop's own, posted later | – | is dropped | is dropped | is rejected |
   /// | `Thread.exit()` in work | finished; the rest is cancelled | the same | the same | – |
-  /// | `join()`, `finished()` | wait | wait | wait | give the report |
+  /// | `join()`, `finished()` | wait | wait | wait | return the report |
   ///
-  /// The limits are the ``DrainLimits`` that the thread was made with: 1000 rounds of jobs and a second, if nothing else was
-  /// said. A task that makes a few steps on the thread comes to its end there; one that goes on without end does not keep the
-  /// thread. The jobs that are left, and those that come when the thread has closed, are late and not lost: they run one
-  /// after the other when the thread has ended, on a queue of Dispatch's. The report counts them.
+  /// The limits are the ``DrainLimits`` that the thread was made with: 1000 rounds of jobs and a second, by default. A
+  /// task that makes a few steps on the thread comes to its end there; one that goes on indefinitely does not keep the
+  /// thread. The jobs that are left, and those that come when the thread has closed, are late and not lost: they run
+  /// one after the other when the thread has ended, on a queue of Dispatch's. The report counts them.
   ///
   /// - Returns: The state after it.
   @discardableResult
@@ -193,7 +194,7 @@ extension ResidentThread {
 
   /// Waits until the thread has ended.
   ///
-  /// It does not tell it to stop.
+  /// It does not stop the thread.
   ///
   /// - Returns: What the thread has done with its work.
   /// - Throws: ``ThreadError/joinsItself(thread:)``, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
@@ -205,7 +206,8 @@ extension ResidentThread {
 
   /// Waits, without holding a thread, until this one has ended.
   ///
-  /// As ``join(timeout:)``: its loop has ended then, with the `cancel` call-outs of its sources, and what it held is released.
+  /// As ``join(timeout:)``: its loop has ended then, with the `cancel` call-outs of its sources, and what it held is
+  /// released.
   ///
   /// - Returns: What the thread has done with its work.
   public func finished() async -> StopReport {
@@ -232,9 +234,10 @@ extension ResidentThread {
 
   /// The thread of a name that the whole process shares; everybody who asks gets the same.
   ///
-  /// It is started by the first who asks, and stays until ``removeShared(_:)``. One that was stopped is replaced by a new one.
-  /// Nobody waits for another who asks: of several who find none at the same moment each starts a thread, and all but one of
-  /// these are stopped at once. Can be called from any thread, and in what is called when a thread is started.
+  /// It is started by the first who asks, and stays until ``removeShared(_:)``. One that was stopped is replaced by a
+  /// new one. Nobody waits for another who asks: of several who find none at the same moment each starts a thread, and
+  /// all but one of these are stopped at once. Can be called from any thread, and in what is called when a thread is
+  /// started.
   ///
   /// - Precondition: The system can make a thread.
   public static func shared(_ name: String = "default") -> ResidentThread {
@@ -258,7 +261,7 @@ extension ResidentThread {
     return thread
   }
 
-  /// Gives up the shared thread of a name.
+  /// Removes the shared thread of a name.
   ///
   /// It stops when nobody holds it any more.
   ///

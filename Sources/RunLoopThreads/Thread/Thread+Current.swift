@@ -13,8 +13,8 @@ import Synchronization
 extension Thread {
   /// The object of the calling thread, made now for a thread that was made by other means.
   ///
-  /// In a destructor of thread-specific data that runs after the object has ended, it is one that has finished, and is kept
-  /// nowhere. The corresponding Foundation property is `current`.
+  /// In a destructor of thread-specific data that runs after the object has ended, it is one that has finished, and is
+  /// kept nowhere. The corresponding Foundation property is `current`.
   ///
   /// - Complexity: O(1), without a system call after the first request.
   public class var current: Thread {

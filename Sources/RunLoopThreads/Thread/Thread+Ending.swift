@@ -8,8 +8,8 @@ import RunLoopCore
 extension ThreadMembers {
   /// Waits until the thread has finished.
   ///
-  /// Its work is done then, its loop has ended, what it held is released, and its object can go; so has what Core Foundation
-  /// kept for it, as the wait ends in the third round of the thread's destructors.
+  /// Its work is done then, its loop has ended, what it held is released, and its object can go; so has what Core
+  /// Foundation kept for it, as the wait ends in the third round of the thread's destructors.
   ///
   /// - Throws: ``ThreadError/joinsItself(thread:)``, ``ThreadError/notStarted(thread:)``, or
   ///   ``ThreadError/wouldDeadlock(cycle:)`` if the thread waits for the calling one.
@@ -40,13 +40,13 @@ extension ThreadMembers {
 extension Thread {
   /// Ends the calling thread, which must not be the main one.
   ///
-  /// Nothing of the code that called is run any more, and what its frames hold is not released; what the thread itself owns
-  /// is: its object, its block, its loop. Work that was given to it, also what is running now, is dropped, and whoever waits
-  /// for it gets an error. All this is done before any destructor of thread-specific data runs; on a thread that was made by
-  /// other means, in the second round of them. The corresponding Foundation method is `exit()`.
+  /// Nothing of the code that called is run any more, and what its frames hold is not released; what the thread itself
+  /// owns is: its object, its block, its loop. Work that was given to it, also what is running now, is dropped, and
+  /// whoever waits for it gets an error. All this is done before any destructor of thread-specific data runs; on a
+  /// thread that was made by other means, in the second round of them. The corresponding Foundation method is `exit()`.
   ///
-  /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would never
-  ///   come to its end.
+  /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would
+  ///   never come to its end.
   public class func exit() -> Never {
     guard !RunLoop.isMainThread else { fatalError("the main thread cannot exit; the process does") }
     if let slot = crl_object_slot_get(), slot != endedMark,

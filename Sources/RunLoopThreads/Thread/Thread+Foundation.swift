@@ -20,8 +20,8 @@ extension Thread {
 
   /// Lets the calling thread sleep for so many seconds.
   ///
-  /// Zero, less, and what is not a number is no time; infinity is without end. Its loop does not run meanwhile. The
-  /// corresponding Foundation method is `sleep(forTimeInterval:)`.
+  /// Zero, less, and a value that is not a number are no time; infinity means indefinitely. Its loop does not run
+  /// meanwhile. The corresponding Foundation method is `sleep(forTimeInterval:)`.
   public class func sleep(forTimeInterval seconds: Double) {
     guard seconds > 0 else { return }
     let deadline = Tick.monotonicNow + Int64(saturatingSeconds: seconds)
@@ -31,8 +31,8 @@ extension Thread {
 
   /// How much the thread is favoured, from 0 to 1; 0.5 is as usual.
   ///
-  /// It stands for a niceness from 19 to −20. What the system refuses is in ``ThreadMembers/refusals``. The corresponding Foundation
-  /// property is `threadPriority`.
+  /// It stands for a niceness from 19 to −20. What the system rejects is in ``ThreadMembers/refusals``. The
+  /// corresponding Foundation property is `threadPriority`.
   public var threadPriority: Double {
     get {
       let niceness = Double(configuration.niceness ?? 0)
@@ -49,7 +49,7 @@ extension Thread {
   /// As the property of the same name. The corresponding Foundation method is `threadPriority()`.
   public class func threadPriority() -> Double { current.threadPriority }
 
-  /// Sets how much the calling thread is favoured; false if the system has refused it.
+  /// Sets how much the calling thread is favoured; false if the system has rejected it.
   ///
   /// As the property of the same name. The corresponding Foundation method is `setThreadPriority(_:)`.
   @discardableResult

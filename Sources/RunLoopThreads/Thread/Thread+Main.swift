@@ -9,8 +9,8 @@ import Synchronization
 extension Thread {
   /// The object of the main thread, from any thread.
   ///
-  /// In a program with an `async` main the main thread leaves before the program's own code has come far. Its object has
-  /// finished then: whoever gives it work gets ``ThreadError/mainThreadHasLeft``.
+  /// In a program with an `async` main the main thread leaves early, at the first suspension. Its object has finished
+  /// then, and work for it throws ``ThreadError/mainThreadHasLeft``.
   public class var main: Thread { RunLoop.hasMainStandIn ? current : mainObject }
 
   /// The object of the main thread, from any thread.

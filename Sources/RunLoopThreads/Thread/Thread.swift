@@ -8,8 +8,8 @@ import Synchronization
 /// A thread with a name, a state, and a run loop to which work can be given.
 ///
 /// Make one with a block, or subclass it and override ``main()``. The object is held by its thread while that runs, and
-/// by nobody else: it ends with the last reference after the thread has finished. ``current`` is also there for threads that
-/// were made by other means.
+/// by nobody else: it ends with the last reference after the thread has finished. ``current`` is also there for threads
+/// that were made by other means.
 ///
 /// The corresponding Foundation class is `Thread`.
 open class Thread: @unchecked Sendable, Hashable {
@@ -136,8 +136,9 @@ open class Thread: @unchecked Sendable, Hashable {
 
   /// Starts the thread.
   ///
-  /// It never throws: if the thread cannot be started, it is finished, and ``ThreadMembers/startError`` says why. Starting a thread again
-  /// does nothing but set ``ThreadMembers/startError``. Any thread. The corresponding Foundation method is `start()`.
+  /// It never throws: if the thread cannot be started, it is finished, and ``ThreadMembers/startError`` says why.
+  /// Starting a thread again does nothing but set ``ThreadMembers/startError``. Can be called from any thread. The
+  /// corresponding Foundation method is `start()`.
   open func start() {
     do {
       try tryStart()
@@ -148,36 +149,36 @@ open class Thread: @unchecked Sendable, Hashable {
 
   /// Marks the thread as cancelled.
   ///
-  /// It is for its own code to look at ``isCancelled``. A thread that is cancelled before it is started does not start. Any
-  /// thread. The corresponding Foundation method is `cancel()`.
+  /// It is for its own code to look at ``isCancelled``. A thread that is cancelled before it is started does not start.
+  /// Can be called from any thread. The corresponding Foundation method is `cancel()`.
   open func cancel() {
     lock.withLock { lifecycle.cancel() }
   }
 
   /// Whether the thread has begun and not finished.
   ///
-  /// Any thread. The corresponding Foundation property is `isExecuting`.
+  /// Can be used from any thread. The corresponding Foundation property is `isExecuting`.
   open var isExecuting: Bool { lock.withLock { lifecycle.phase == .executing } }
 
   /// Whether the thread has ended, or could not be started.
   ///
-  /// Any thread. The corresponding Foundation property is `isFinished`.
+  /// Can be used from any thread. The corresponding Foundation property is `isFinished`.
   open var isFinished: Bool { lock.withLock { lifecycle.phase == .finished } }
 
   /// Whether ``cancel()`` was called.
   ///
-  /// Any thread. The corresponding Foundation property is `isCancelled`.
+  /// Can be used from any thread. The corresponding Foundation property is `isCancelled`.
   open var isCancelled: Bool { lock.withLock { lifecycle.isCancelled } }
 
   /// Whether this is the main thread.
   ///
-  /// Any thread. The corresponding Foundation property is `isMainThread`.
+  /// Can be used from any thread. The corresponding Foundation property is `isMainThread`.
   open var isMainThread: Bool { isMain || standsInForMain }
 
   /// The thread's name, as long as it may be.
   ///
-  /// The kernel keeps the first 15 bytes of it, for tools outside. Any thread, before or after the start. The corresponding
-  /// Foundation property is `name`.
+  /// The kernel keeps the first 15 bytes of it, for tools outside. Any thread, before or after the start. The
+  /// corresponding Foundation property is `name`.
   open var name: String? {
     get { lock.withLock { settings.name } }
     set { lock.withLock { settings.setName(newValue) } }
@@ -185,8 +186,8 @@ open class Thread: @unchecked Sendable, Hashable {
 
   /// The bytes of the thread's stack; zero is the system's usual size.
   ///
-  /// It counts at the start; what is less than the system's minimum counts as the minimum. Any thread. The corresponding
-  /// Foundation property is `stackSize`.
+  /// It counts at the start; what is less than the system's minimum counts as the minimum. Can be used from any thread.
+  /// The corresponding Foundation property is `stackSize`.
   open var stackSize: Int {
     get { lock.withLock { settings.configuration.stackSize } }
     set { lock.withLock { settings.setStackSize(newValue) } }
@@ -200,13 +201,13 @@ open class Thread: @unchecked Sendable, Hashable {
 
   /// The text for a person: the thread's state.
   ///
-  /// Any thread. The corresponding Foundation property is `NSObject.description`.
+  /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   open var description: String { debugDescription }
 
   /// A number that is the same for the same thread.
   ///
-  /// Whoever overrides ``isEqual(_:)`` overrides this too: equal objects have equal numbers. The corresponding Foundation
-  /// property is `NSObject.hash`.
+  /// A subclass that overrides ``isEqual(_:)`` has to override this too: equal objects have equal numbers. The
+  /// corresponding Foundation property is `NSObject.hash`.
   open var hash: Int { ObjectIdentifier(self).hashValue }
 
   /// The same number as ``hash``.
@@ -220,7 +221,8 @@ open class Thread: @unchecked Sendable, Hashable {
 
 /// What a thread has beside Foundation's members.
 ///
-/// A subclass may have members of the same names: those that are seen through ``Thread`` stay these. Every thread conforms.
+/// A subclass may have members of the same names: those that are seen through ``Thread`` stay these. Every thread
+/// conforms.
 public protocol ThreadMembers: Thread {}
 
 extension Thread: ThreadMembers {}
@@ -230,9 +232,9 @@ extension ThreadMembers {
   /// Why the thread could not be started, if ``Thread/start()`` was called and failed.
   public var startError: ThreadError? { lock.withLock { failedStart } }
 
-  /// What of the thread's settings the system has refused, and why.
+  /// The settings of the thread that the system has rejected, and why.
   ///
-  /// A setting that is refused leaves the thread as it was; it runs all the same.
+  /// A setting that is rejected leaves the thread as it was. The thread runs all the same.
   public var refusals: [Thread.Refusal] { lock.withLock { settings.refused } }
 
   /// Stack, niceness and processors.
@@ -245,7 +247,7 @@ extension ThreadMembers {
 
   /// The thread's run loop, made now if need be; nil once the thread has ended.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   ///
   /// What is posted to it before the thread runs it waits until then.
   public var runLoop: RunLoop? { promise.loop }

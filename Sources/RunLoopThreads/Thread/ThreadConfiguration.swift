@@ -20,7 +20,7 @@ extension Thread {
     }
   }
 
-  /// A setting that the system has refused, and the error number that it gave.
+  /// A setting that the system has rejected, and the error number that it returned.
   public enum Refusal: Hashable, Sendable {
     /// The name.
     case name(String, Int32)

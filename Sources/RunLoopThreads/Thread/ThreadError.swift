@@ -16,7 +16,7 @@ public enum ThreadError: Error, Hashable, Sendable {
   case mainThreadHasLeft
   /// The thread accepts no more work, because it is stopping.
   case stopping(thread: String)
-  /// The system could not make the thread. `number` is the error that it gave, such as `EAGAIN`.
+  /// The system could not make the thread. `number` is the error that it returned, such as `EAGAIN`.
   case cannotStart(thread: String, number: Int32)
   /// The list of modes is empty, so the work could never run.
   case noModes

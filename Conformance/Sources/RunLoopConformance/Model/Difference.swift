@@ -56,7 +56,7 @@ extension Difference {
     case .m26: "Moving a timer makes no pass."
     case .m27: "An unanswered wake-up belongs to the run around."
     case .m28: "An invalid timer keeps its last date."
-    case .m31: "A timer keeps the date that its call-out gives it."
+    case .m31: "A timer keeps the date that its call-out sets."
     case .m34: "A date is kept, however far ahead it lies."
     }
   }

@@ -54,7 +54,7 @@ extension RuleChapter {
               + contains(.s0, .common)),
           "@1 1m0 T0 0- =finished contains(T0,common)=no contains(S0,common)=no")),
       Rule(
-        "R106", "An item that was removed from its modes one by one and is then invalidated stays common for good.",
+        "R106", "An item that was removed from its modes one by one and is then invalidated stays common permanently.",
         Script(
           Program(
             observers: [.ofRuns],

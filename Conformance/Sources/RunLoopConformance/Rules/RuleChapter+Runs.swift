@@ -6,7 +6,7 @@ extension RuleChapter {
   private static let shape = [
     Rule(
       "R1",
-      "A run sets its mode, calls the entry observers, makes its passes, calls the exit observers, and gives back.",
+      "A run sets its mode, calls the entry observers, makes its passes, calls the exit observers, and returns.",
       Script(
         Program(
           sources: [.does(.runs(.other))], observers: [.ofRuns], timers: [.at(1, .stop), .at(2)],
@@ -107,7 +107,7 @@ extension RuleChapter {
         0- =timedOut =finished
         """)),
     Rule(
-      "R13", "A time of more than sixteen years, and what is no number, is without end.",
+      "R13", "A time of more than sixteen years, and one that is not a number, never times out.",
       Script(
         Program(
           timers: [
@@ -125,7 +125,7 @@ extension RuleChapter {
       notShown: "A dispatch timer counts real time, and the programs' time is virtual.",
       test: "a long call-out overruns the timeout, and the pass is completed"),
     Rule(
-      "R15", "CFRunLoopRun runs the default mode without end, again and again, until it is stopped or finished.",
+      "R15", "CFRunLoopRun runs the default mode indefinitely, run after run, until it is stopped or finished.",
       Script(
         Program(
           sources: [.idle, .idle], observers: [.ofRuns], timers: [.at(1, .stop)],

@@ -93,7 +93,7 @@ extension RuleChapter {
 
   private static let places = [
     Rule(
-      "R72", "A source is told once of each concrete mode that it enters, and not when it is there already.",
+      "R72", "A source is notified once of each concrete mode that it enters, and not when it is there already.",
       Script(
         Program(
           sources: [SourcePlan(tellsModes: true)],
@@ -105,7 +105,7 @@ extension RuleChapter {
         S0+m0 S0-m0
         """)),
     Rule(
-      "R73", "A source is told of each mode that it leaves: removed, invalidated, or at the end of the loop's thread.",
+      "R73", "A source is notified of each mode that it leaves: removed, invalidated, or at its thread's end.",
       Script(
         Program(
           sources: [SourcePlan(tellsModes: true), SourcePlan(tellsModes: true), SourcePlan(tellsModes: true)],

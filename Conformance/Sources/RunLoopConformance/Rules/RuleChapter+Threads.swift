@@ -5,7 +5,7 @@ extension RuleChapter {
     title: "Threads",
     rules: [
       Rule(
-        "R113", "A thread's loop is made at its first request and stays the same; the main loop can be had anywhere.",
+        "R113", "A thread's loop is made at its first request and stays the same; any thread gets the main loop.",
         notShown: otherThreadReason, test: "a thread has no loop before it asks for one, and then the same one always"),
       Rule(
         "R114", "A loop costs three descriptors, each further mode two; the process dies for want of them.",

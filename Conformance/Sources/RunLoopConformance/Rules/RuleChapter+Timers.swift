@@ -64,7 +64,7 @@ extension RuleChapter {
         "@1 1m0 T0 date(T0)=1 0- =stopped date(T0)=3")),
     Rule(
       "R99",
-      "A later date that is set in the call-out counts and gives a new phase; a past one fires again in the next pass.",
+      "A later date that is set in the call-out counts and sets a new phase; a past one fires again in the next pass.",
       Script(
         Program(
           timers: [TimerPlan(date: 1, interval: 2, body: Body([[.setDate(0, 4)], [], [.stop]]))],

@@ -40,9 +40,9 @@ package struct RulePage {
       A program is a value: items, blocks, what the loop's thread does, and what another thread does while the loop sleeps. \
       `.mode(0)` is the default mode, and a tick is a second of virtual time. A log has the letters of the rules: `E BT BS \
       BW AW X` are the stages of an observer, `E.1` is the second observer; `S0`, `T0` and `B0` are the first source, timer \
-      and block; `S0+m0` and `S0-m0` say that a source was told of a mode that it entered or left; `=stopped` is the result \
+      and block; `S0+m0` and `S0-m0` say that a source was notified of a mode that it entered or left; `=stopped` is the result \
       of a run; `@3` says that it is tick 3 from here on, `1m0` that one run is active in mode 0, `0-` that none is; `~` \
-      that the loop is waiting. A loop that would sleep for ever is stopped.
+      that the loop is waiting. A loop that would sleep forever is stopped.
 
       This page is made by `Documentation/conformance`, which runs the programs.
       """
