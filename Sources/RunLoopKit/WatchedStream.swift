@@ -5,8 +5,8 @@ public import RunLoopCore
 
 /// A subclass of `InputStream` or `OutputStream` that says what a loop is to wait for.
 ///
-/// A loop can ask any stream whether it is ready, but only while it makes passes. A stream that conforms to this protocol also
-/// wakes the loop: with a descriptor, for which the loop waits, or by a call of ``reportChange()``.
+/// A loop can ask any stream whether it is ready, but only while it makes passes. A stream that conforms to this
+/// protocol also wakes the loop: with a descriptor, for which the loop waits, or by a call of ``reportChange()``.
 ///
 /// ```swift
 /// final class SocketInputStream: InputStream, WatchedStream {
@@ -21,9 +21,9 @@ public import RunLoopCore
 /// }
 /// ```
 ///
-/// The delegate is called as Core Foundation's streams call it. `hasBytesAvailable` and `hasSpaceAvailable` are each reported
-/// once until the stream is next read or written, which the loop sees by ``transferCount``. A delegate that does neither
-/// costs nothing: meanwhile the descriptor is not watched.
+/// The delegate is called as Core Foundation's streams call it. `hasBytesAvailable` and `hasSpaceAvailable` are each
+/// reported once until the stream is next read or written, which the loop sees by ``transferCount``. A delegate that
+/// does neither costs nothing: meanwhile the descriptor is not watched.
 ///
 /// The loop asks for the properties on its own thread, in every pass and before it waits.
 ///
@@ -61,9 +61,9 @@ extension WatchedStream {
 
   /// Has the loops in which the stream is scheduled look at it.
   ///
-  /// Call it when something has changed that no descriptor shows: bytes have arrived in a buffer, there is space in it again,
-  /// the other end has closed, the status is a different one. The loop then asks for the properties and calls the delegate if
-  /// there is something to report. A stream that is not scheduled ignores it.
+  /// Call it when something has changed that no descriptor shows: bytes have arrived in a buffer, there is space in it
+  /// again, the other end has closed, the status is a different one. The loop then asks for the properties and calls
+  /// the delegate if there is something to report. A stream that is not scheduled ignores it.
   ///
   /// Can be called from any thread.
   ///

@@ -19,7 +19,7 @@ extension VirtualTime {
     /// A nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
-    /// Suspends the task until the virtual time has come to an instant.
+    /// Suspends the task until the virtual time reaches an instant.
     ///
     /// The tolerance is not used.
     ///

@@ -61,7 +61,7 @@ extension VirtualTime {
   /// Runs an `async` body on a resident thread whose loop is on a virtual time, which moves by itself whenever every task waits.
   ///
   /// The body's task and its children prefer the thread, and so do the actors that they use, if those have no executor of their own:
-  /// all of them run there, and `Task.sleep` ends when the virtual time has come. An instant of a real clock is rounded up to whole
+  /// all of them run there, and `Task.sleep` ends when the virtual time is reached. An instant of a real clock is rounded up to whole
   /// milliseconds from now; ``clock`` is exact. The time moves to the next date that anything waits for; to wait for something
   /// outside meanwhile, such as another process, use ``standStill(isolation:while:)``. Sleeps of the main actor, of actors with
   /// other executors and of detached tasks are real.

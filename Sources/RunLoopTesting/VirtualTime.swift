@@ -9,7 +9,7 @@ import Synchronization
 /// The loops on it are real run loops. They make the same passes, but what they wait for comes at once: the time is set to the
 /// next date instead of being waited for. There are three ways to have one:
 ///
-/// - ``onThisThread(realTimeLimit:_:)`` gives the test's own thread a loop on it, and ``asMain(realTimeLimit:_:)`` lets that loop be
+/// - ``onThisThread(realTimeLimit:_:)`` makes a loop on it for the test's own thread, and ``asMain(realTimeLimit:_:)`` lets that loop be
 ///   `RunLoop.main` too. The test moves the time with ``advance(by:inMode:)`` and its relatives.
 /// - ``onResidentThread(asMain:realTimeLimit:_:)`` runs an `async` body on a resident thread. The time moves by itself whenever
 ///   every task waits.

@@ -27,7 +27,8 @@ extension RunLoop {
   /// In a program with an `async` main the main thread leaves early, at the first suspension. Its loop has ended then:
   /// it rejects everything, with ``RunLoopError/mainThreadHasLeft`` where there is an error.
   ///
-  /// In a test with `VirtualTime.asMain` of RunLoopTesting, it is the test's own loop for what runs on the test's thread.
+  /// In a test with `VirtualTime.asMain` of RunLoopTesting, it is the test's own loop for what runs on the test's
+  /// thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopGetMain`.
   public static var main: RunLoop {

@@ -2,8 +2,8 @@
 
 /// Messages between processes, as Core Foundation's `CFMessagePort` has them.
 ///
-/// A ``Local`` port has a name and receives; a ``Remote`` port finds it by that name, in this or another process of the same
-/// user, and sends. Messages carry an id, bytes, and open descriptors.
+/// A ``Local`` port has a name and receives; a ``Remote`` port finds it by that name, in this or another process of the
+/// same user, and sends. Messages carry an id, bytes, and open descriptors.
 public enum MessagePort {}
 
 extension MessagePort {
@@ -23,7 +23,7 @@ extension MessagePort {
 
   /// A one-way message that was not confirmed to have been received.
   public struct Undelivered: Hashable, Sendable {
-    /// What ``Remote/send(id:bytes:descriptors:sendTimeout:)`` gave.
+    /// What ``Remote/send(id:bytes:descriptors:sendTimeout:)`` returned.
     public let serial: UInt64
     /// The message's id.
     public let id: Int32

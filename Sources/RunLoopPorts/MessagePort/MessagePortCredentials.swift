@@ -23,8 +23,9 @@ extension MessagePort {
 
     /// Whether this is the calling process's effective user.
     ///
-    /// Never, if the kernel tells the overflow user id (65534, as a rule), which stands for every user of another user
-    /// namespace who has no id in this one. So a process that runs as that user itself has to name the users it accepts.
+    /// Never, if the kernel reports the overflow user id (65534, as a rule), which stands for every user of another
+    /// user namespace who has no id in this one. So a process that runs as that user itself has to name the users it
+    /// accepts.
     public var isSameUser: Bool { Self.isOwn(user) }
 
     static func isOwn(_ user: UInt32) -> Bool { user == geteuid() && user != overflowUser }

@@ -7,9 +7,10 @@ import Synchronization
 extension MessagePort {
   /// An open descriptor that belongs to this object: it is closed with it, once.
   ///
-  /// Closing a descriptor that another process has sent can take as long as that process likes: a socket with `SO_LINGER`, a
-  /// file of a slow file system. So those that arrived in a message, and that nobody has taken with ``take()``, are closed by
-  /// a thread of the package's own, in the order in which they are given up. Can be used from any thread.
+  /// Closing a descriptor that another process has sent can take as long as that process likes: a socket with
+  /// `SO_LINGER`, a file of a slow file system. So those that arrived in a message, and that nobody has taken with
+  /// ``take()``, are closed by a thread of the package's own, in the order in which they are given up. Can be used from
+  /// any thread.
   public final class Descriptor: Sendable, Hashable {
     private let stored: Atomic<Int32>
     private let closing: Closing
@@ -39,7 +40,7 @@ extension MessagePort {
     /// Keep this object while the number is in use.
     public var number: Int32 { stored.load(ordering: .acquiring) }
 
-    /// Gives the descriptor to the caller, who closes it; nil if it has been taken or closed.
+    /// Hands the descriptor to the caller, who closes it; nil if it has been taken or closed.
     public func take() -> Int32? {
       takeCharge()
       return takeNumber()
@@ -73,7 +74,8 @@ extension MessagePort {
 
     /// Closes the descriptor, unless it has been taken or closed.
     ///
-    /// A descriptor that arrived in a message is closed soon, by another thread; any other is closed when the call returns.
+    /// A descriptor that arrived in a message is closed soon, by another thread; any other is closed when the call
+    /// returns.
     public func close() {
       let charge = takeCharge()
       guard let number = takeNumber() else { return }

@@ -4,12 +4,12 @@ import CRunLoopSystem
 import Glibc
 
 extension MessagePort.Directory {
-  /// The user's own: `runloop` in `$XDG_RUNTIME_DIR`, or else in the first directory of `$RUNTIME_DIRECTORY`, which systemd
-  /// gives to a service; where neither is set to an absolute path, `/tmp/runloop-` and the user's id.
+  /// The user's own: `runloop` in `$XDG_RUNTIME_DIR`, or else in the first directory of `$RUNTIME_DIRECTORY`, which
+  /// systemd makes for a service; where neither is set to an absolute path, `/tmp/runloop-` and the user's id.
   ///
-  /// If another user has taken that name in `/tmp`, it is `/tmp/runloop-`, the user's id, a dot and a random number: the
-  /// first such directory that belongs to this user, or one that is made with the first port. A program that runs with more
-  /// rights than the user who started it does not ask the environment.
+  /// If another user has taken that name in `/tmp`, it is `/tmp/runloop-`, the user's id, a dot and a random number:
+  /// the first such directory that belongs to this user, or one that is made with the first port. A program that runs
+  /// with more rights than the user who started it does not ask the environment.
   ///
   /// - Complexity: O(*n*) in the entries of `/tmp` if this user has no directory there yet; otherwise constant.
   public static var user: MessagePort.Directory {

@@ -5,17 +5,18 @@ import CRunLoopSystem
 extension MessagePort {
   /// Where the names of ports are: a directory of this user's.
   ///
-  /// It is not a symbolic link, and only its owner may write to it, or another user could put a port of his own there. The
-  /// same holds for the directories above it, which may also belong to whoever owns `/`, and in which others may write if
-  /// they are sticky, as `/tmp` is. All of them are checked whenever a port is made, and used as they were checked.
+  /// It is not a symbolic link, and only its owner may write to it, or another user could put a port of his own there.
+  /// The same holds for the directories above it, which may also belong to whoever owns `/`, and in which others may
+  /// write if they are sticky, as `/tmp` is. All of them are checked whenever a port is made, and used as they were
+  /// checked.
   public struct Directory: Hashable, Sendable {
     /// The absolute path.
     public let path: String
     /// Whether other users may reach the ports in it.
     ///
-    /// They may if the directory lets them pass; ports check who it is, and take only their own user unless they are told
-    /// otherwise. If not, the directory is one that nobody else can look into (0700). A local port's directory belongs to
-    /// this user in either case.
+    /// They may if the directory lets them pass; ports check who it is, and take only their own user unless `accepts`
+    /// says otherwise. If not, the directory is one that nobody else can look into (0700). A local port's directory
+    /// belongs to this user in either case.
     public let isShared: Bool
 
     /// Names a directory, which is made (0700) when the first port is.

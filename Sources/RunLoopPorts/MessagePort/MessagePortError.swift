@@ -61,8 +61,8 @@ extension MessagePort {
     case invalidated = 6
     /// For another reason.
     case other = 7
-    /// The sender, or its user, uses as much of the receiver as it may: messages that are not finished, replies that it has
-    /// not taken.
+    /// The sender, or its user, uses as much of the receiver as it may: messages that are not finished, replies that it
+    /// has not taken.
     case quotaExceeded = 8
     /// The receiver takes no descriptors of this sender.
     case descriptorsUnwanted = 9

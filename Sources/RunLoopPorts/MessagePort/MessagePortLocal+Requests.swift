@@ -23,9 +23,9 @@ extension MessagePort.Local {
 
   /// The messages that come, in order, each to one of those who iterate.
   ///
-  /// A one-way message counts as received when it is taken from here, a request when it is replied to. The sequence ends when
-  /// the port is invalidated; what nobody has taken until then is dropped, and its senders are told. A port with a handler
-  /// has none, and its sequence is at its end.
+  /// A one-way message counts as received when it is taken from here, a request when it is replied to. The sequence
+  /// ends when the port is invalidated; messages that nobody has taken until then are dropped, and their senders are
+  /// notified. A port with a handler has none, and its sequence is at its end.
   public var requests: Requests { Requests(queue: queue) }
 
   /// The messages of a port.

@@ -7,8 +7,8 @@ import RunLoopCore
 extension MessagePort {
   /// A port that has a name and receives messages, on the loops that it was added to.
   ///
-  /// A loop keeps the ports that are in it alive. In several loops, the messages of different senders may be received at the
-  /// same time; those of one sender one after the other, in their order.
+  /// A loop keeps the ports that are in it alive. In several loops, the messages of different senders may be received
+  /// at the same time; those of one sender one after the other, in their order.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
   public final class Local: @unchecked Sendable, Hashable {
@@ -45,12 +45,13 @@ extension MessagePort {
     ///   - name: One to 64 ASCII letters, digits, `.`, `-` and `_`, the first a letter or digit; not ending in `.lock`.
     ///   - directory: Where the names are.
     ///   - limits: How much the port takes.
-    ///   - accepts: Whether to take messages of a process; only of the same user's if not told otherwise. Called on a
-    ///     loop's thread, once for each connection.
-    ///   - handler: Called on a loop's thread for each message, with no lock held; what it gives is the reply, if one is
-    ///     awaited. It is released when the port is invalid and no call-out runs.
+    ///   - accepts: Whether to take messages of a process; only of the same user's by default. Called on a loop's
+    ///     thread, once for each connection.
+    ///   - handler: Called on a loop's thread for each message, with no lock held; what it returns is the reply, if one
+    ///     is awaited. It is released when the port is invalid and no call-out runs.
     /// - Throws: ``MessagePortError/nameInUse(_:)``, ``MessagePortError/invalidName(_:)``,
-    ///   ``MessagePortError/pathTooLong(_:)``, ``MessagePortError/unsafeDirectory(_:_:)``, ``MessagePortError/system(_:)``.
+    ///   ``MessagePortError/pathTooLong(_:)``, ``MessagePortError/unsafeDirectory(_:_:)``,
+    ///   ``MessagePortError/system(_:)``.
     public convenience init(
       name: String, directory: Directory = .user, limits: Limits = Limits(),
       accepts: @escaping @Sendable (Credentials) -> Bool = { $0.isSameUser },
@@ -89,17 +90,19 @@ extension MessagePort {
 
     /// Whether the port can still receive.
     ///
-    /// Any thread.
+    /// Can be used from any thread.
     public var isValid: Bool { !lock.isParents && lock.withLock { held != nil } }
 
-    /// Gives the name up and ends all connections, for good.
+    /// Ends the port permanently: it releases the name and ends all connections.
     ///
-    /// The port leaves all modes; senders are told. Then the observers are called, on this thread. Any thread; again: nothing.
+    /// The port leaves all modes, and senders are notified. Then the observers are called, on this thread. Can be
+    /// called from any thread. Calling it again has no effect.
     ///
     /// The corresponding Core Foundation function is `CFMessagePortInvalidate`.
     public func invalidate() { for observer in close() { observer(self) } }
 
-    /// Calls a closure when the port is invalidated, once, on the thread that does so; at once if it is invalid already.
+    /// Calls a closure when the port is invalidated, once, on the thread that does so; at once if it is invalid
+    /// already.
     ///
     /// The corresponding Core Foundation function is `CFMessagePortSetInvalidationCallBack`.
     public func observeInvalidation(_ body: @escaping @Sendable (Local) -> Void) {
@@ -112,14 +115,14 @@ extension MessagePort {
       if isOver { body(self) }
     }
 
-    /// What has come to the port so far.
+    /// What has arrived at the port so far.
     ///
-    /// Any thread.
+    /// Can be used from any thread.
     public var statistics: Statistics { account.statistics }
 
     /// How many senders are connected.
     ///
-    /// Any thread.
+    /// Can be used from any thread.
     public var connections: Int { lock.isParents ? 0 : lock.withLock { clients.count } }
 
     /// Whether both are the same.

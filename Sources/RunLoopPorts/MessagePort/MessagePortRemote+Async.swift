@@ -3,17 +3,19 @@
 import RunLoopCore
 
 extension MessagePort.Remote {
-  /// Sends a message and gives the reply, without blocking a thread.
+  /// Sends a message and returns the reply, without blocking a thread.
   ///
-  /// The package's own thread reads the reply. O(n) in the bytes.
+  /// The package's own thread reads the reply.
   ///
   /// - Parameters:
   ///   - id: What the receiver knows the message by.
   ///   - bytes: The payload.
   ///   - descriptors: Open descriptors of which the receiver gets copies; they stay the caller's.
-  ///   - timeout: How long to wait, for room and for the reply together; nil: without end.
-  /// - Returns: The reply; nil if the receiver gave none.
-  /// - Throws: As ``send(id:bytes:descriptors:sendTimeout:receiveTimeout:replyMode:)``, and ``MessagePortError/cancelled``.
+  ///   - timeout: How long to wait, for room and for the reply together. Nil means indefinitely.
+  /// - Returns: The reply; nil if the receiver sent none.
+  /// - Throws: As ``send(id:bytes:descriptors:sendTimeout:receiveTimeout:replyMode:)``, and
+  ///   ``MessagePortError/cancelled``.
+  /// - Complexity: O(n) in the bytes.
   public func request(
     id: Int32, bytes: [UInt8] = [], descriptors: [Int32] = [], timeout: Duration? = nil
   ) async throws(MessagePortError) -> MessagePort.Reply? {

@@ -17,7 +17,7 @@ extension MessagePort.Remote: MessagePortItem {
 extension RunLoop {
   /// Adds a remote port to a mode, so that this loop notices the end of its peer, and reports undelivered messages.
   ///
-  /// A port that is in the mode already stays there. Any thread.
+  /// A port that is in the mode already stays there. Can be called from any thread.
   ///
   /// - Throws: ``MessagePortError/invalid``, ``MessagePortError/runLoop(_:)``.
   ///
@@ -26,12 +26,12 @@ extension RunLoop {
 
   /// Removes a remote port from a mode.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public func remove(_ port: MessagePort.Remote, forMode mode: Mode) { port.part(self, mode) }
 
   /// Whether a remote port is in a mode.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   public func contains(_ port: MessagePort.Remote, forMode mode: Mode) -> Bool { port.isIn(self, mode) }
 }
 

@@ -7,20 +7,23 @@ public import RunLoopCore
 extension MessagePort.Remote {
   /// Sends a message and waits for no reply.
   ///
-  /// It is in the kernel's hands when the call returns. While the receiver is slow, the sender waits: for room in the socket,
-  /// and for the confirmation of one of 1024 messages. Any thread. O(n) in the bytes.
+  /// It is in the kernel's hands when the call returns. While the receiver is slow, the sender waits: for room in the
+  /// socket, and for the confirmation of one of 1024 messages. Can be called from any thread.
   ///
   /// - Parameters:
   ///   - id: What the receiver knows the message by.
   ///   - bytes: The payload.
   ///   - descriptors: Open descriptors of which the receiver gets copies; they stay the caller's.
-  ///   - sendTimeout: How long to wait for room; zero: not at all; nil: without end. The calling thread blocks.
+  ///   - sendTimeout: How long to wait for room. Zero means not at all, and nil indefinitely. The calling thread
+  ///     blocks.
   /// - Returns: The message's number, by which `undelivered` knows it.
   /// - Throws: ``MessagePortError/sendTimedOut``, ``MessagePortError/peerClosed``, ``MessagePortError/invalid``,
   ///   ``MessagePortError/messageTooLarge(_:limit:)``, ``MessagePortError/tooManyDescriptors(_:limit:)``,
   ///   ``MessagePortError/system(_:)``; the message was not sent.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortSendRequest` without a reply mode.
+  ///
+  /// - Complexity: O(n) in the bytes.
   @discardableResult
   public func send(
     id: Int32, bytes: [UInt8] = [], descriptors: [Int32] = [], sendTimeout: Duration? = nil
@@ -38,21 +41,23 @@ extension MessagePort.Remote {
 
   /// Sends a message and waits for the reply.
   ///
-  /// Any thread. O(n) in the bytes.
+  /// Can be called from any thread.
   ///
   /// - Parameters:
   ///   - id: What the receiver knows the message by.
   ///   - bytes: The payload.
   ///   - descriptors: Open descriptors of which the receiver gets copies; they stay the caller's.
-  ///   - sendTimeout: How long to wait for room; nil: without end.
-  ///   - receiveTimeout: How long to wait for the reply then; nil: without end.
-  ///   - replyMode: The mode in which the calling thread's loop runs while it waits, by that loop's clock: a mode of the
-  ///     caller's own, so that nothing else is served. Nil: the thread blocks.
-  /// - Returns: The reply; nil if the receiver gave none.
+  ///   - sendTimeout: How long to wait for room. Nil means indefinitely.
+  ///   - receiveTimeout: How long to wait for the reply then. Nil means indefinitely.
+  ///   - replyMode: The mode in which the calling thread's loop runs while it waits, by that loop's clock: a mode of
+  ///     the caller's own, so that nothing else is served. Nil: the thread blocks.
+  /// - Returns: The reply; nil if the receiver sent none.
   /// - Throws: As ``send(id:bytes:descriptors:sendTimeout:)``, and ``MessagePortError/receiveTimedOut``,
   ///   ``MessagePortError/refused(_:)``, ``MessagePortError/stopped``, ``MessagePortError/runLoop(_:)``.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortSendRequest`.
+  ///
+  /// - Complexity: O(n) in the bytes.
   public func send(
     id: Int32, bytes: [UInt8] = [], descriptors: [Int32] = [], sendTimeout: Duration? = nil,
     receiveTimeout: Duration?, replyMode: RunLoop.Mode? = nil
@@ -130,12 +135,12 @@ extension MessagePort.Remote {
     return .sent(token)
   }
 
-  /// Waits until all one-way messages that were sent are confirmed, or refused and reported.
+  /// Waits until all one-way messages that were sent are confirmed, or rejected and reported.
   ///
   /// The calling thread blocks. Any thread, but not in a call of `undelivered`, which would wait for itself.
   ///
-  /// - Throws: ``MessagePortError/receiveTimedOut``, and what has ended the port if messages were lost with it, which are
-  ///   reported or about to be. ``MessagePortError/invalid`` in a child of a fork, for its parent's port.
+  /// - Throws: ``MessagePortError/receiveTimedOut``, and what has ended the port if messages were lost with it, which
+  ///   are reported or about to be. ``MessagePortError/invalid`` in a child of a fork, for its parent's port.
   public func awaitConfirmations(timeout: Duration? = nil) throws(MessagePortError) {
     guard !lock.isParents else { throw .invalid }
     let deadline = timeout.map { Tick.after($0) } ?? .never

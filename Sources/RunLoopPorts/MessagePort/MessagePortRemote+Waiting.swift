@@ -11,8 +11,8 @@ private struct Retries {
   private let deadline: Tick
   private var delay: Int64 = 1_000_000
 
-  init(for patience: Duration) {
-    deadline = .after(patience)
+  init(for limit: Duration) {
+    deadline = .after(limit)
   }
 
   /// How long to wait for the next attempt; nil: the last one has been made.
@@ -27,9 +27,9 @@ private struct Retries {
 extension MessagePort.Remote {
   /// Connects to a name, and waits for it if it is not there.
   static func connect(
-    to name: String, in directory: MessagePort.Directory, _ timeout: Duration, waitingFor patience: Duration
+    to name: String, in directory: MessagePort.Directory, _ timeout: Duration, waitingFor limit: Duration
   ) throws(MessagePortError) -> MessagePort.Descriptor {
-    var retries = Retries(for: patience)
+    var retries = Retries(for: limit)
     let never = Atomic<UInt32>(0)
     while true {
       do throws(MessagePortError) {
@@ -48,12 +48,12 @@ extension MessagePort.Remote {
   ///
   /// - Throws: ``MessagePortError/cancelled`` if the task is cancelled while it waits.
   public static func connection(
-    to name: String, waitingFor patience: Duration, directory: MessagePort.Directory = .user,
+    to name: String, waitingFor limit: Duration, directory: MessagePort.Directory = .user,
     messageSizeLimit: Int = 64 << 20, connectTimeout: Duration = .seconds(10),
     accepts: @Sendable (MessagePort.Credentials) -> Bool = { $0.isSameUser },
     undelivered: (@Sendable (MessagePort.Undelivered) -> Void)? = nil
   ) async throws(MessagePortError) -> MessagePort.Remote {
-    var retries = Retries(for: patience)
+    var retries = Retries(for: limit)
     while true {
       do throws(MessagePortError) {
         return try MessagePort.Remote(

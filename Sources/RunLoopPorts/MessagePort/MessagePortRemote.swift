@@ -8,15 +8,15 @@ import Synchronization
 extension MessagePort {
   /// A port of this or another process, found by its name, to which messages are sent.
   ///
-  /// It is a connection to one ``Local`` port. When that is invalidated or its process dies, this port becomes invalid for
-  /// good: every reply that is awaited ends with ``MessagePortError/peerClosed``, and every one-way message that was not
-  /// confirmed is reported. Make a new one to talk to the name's next owner.
+  /// It is a connection to one ``Local`` port. When that is invalidated or its process dies, this port becomes invalid
+  /// permanently: every reply that is awaited ends with ``MessagePortError/peerClosed``, and every one-way message that
+  /// was not confirmed is reported. Make a new one to talk to the name's next owner.
   ///
-  /// A one-way message is received at most once; the receiver confirms what it has received, many at a time. What it has not
-  /// confirmed when the connection ends goes to the closure `undelivered`.
+  /// A one-way message is received at most once; the receiver confirms what it has received, many at a time. What it
+  /// has not confirmed when the connection ends goes to the closure `undelivered`.
   ///
-  /// Any thread may send. The death of the other end is noticed by a thread that waits for a reply or sends, by a loop that
-  /// the port was added to, and, if an observer or `undelivered` wants to know, by a thread of the package's own.
+  /// Any thread may send. The death of the other end is noticed by a thread that waits for a reply or sends, by a loop
+  /// that the port was added to, and, if an observer or `undelivered` wants to know, by a thread of the package's own.
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
   public final class Remote: @unchecked Sendable, Hashable {
@@ -46,25 +46,27 @@ extension MessagePort {
     ///
     /// - Parameters:
     ///   - name: The port's name.
-    ///   - patience: How long to wait for a port of that name, if there is none yet. The calling thread is blocked meanwhile; a
-    ///     task waits with ``connection(to:waitingFor:directory:messageSizeLimit:connectTimeout:accepts:undelivered:)``.
+    ///   - limit: How long to wait for a port of that name, if there is none yet. The calling thread is blocked
+    ///     meanwhile; a task waits with
+    ///     ``connection(to:waitingFor:directory:messageSizeLimit:connectTimeout:accepts:undelivered:)``.
     ///   - directory: Where the names are.
     ///   - messageSizeLimit: The longest message to send and the longest reply to take, in bytes.
     ///   - connectTimeout: How long to wait if the receiver has no room for one more connection now.
-    ///   - accepts: Whether to talk to the process that has the name; only to the same user's if not told otherwise.
-    ///   - undelivered: Called on any thread, without a lock, for each one-way message that is not confirmed and will not be.
+    ///   - accepts: Whether to talk to the process that has the name; only to the same user's by default.
+    ///   - undelivered: Called on any thread, without a lock, for each one-way message that is not confirmed and will
+    ///     not be.
     /// - Throws: ``MessagePortError/noSuchPort(_:)``, ``MessagePortError/invalidName(_:)``,
     ///   ``MessagePortError/pathTooLong(_:)``, ``MessagePortError/unsafeDirectory(_:_:)``,
     ///   ``MessagePortError/untrustedPeer(_:)``, ``MessagePortError/sendTimedOut``, ``MessagePortError/system(_:)``.
     public init(
-      name: String, waitingFor patience: Duration = .zero, directory: Directory = .user,
+      name: String, waitingFor limit: Duration = .zero, directory: Directory = .user,
       messageSizeLimit: Int = 64 << 20, connectTimeout: Duration = .seconds(10),
       accepts: (Credentials) -> Bool = { $0.isSameUser }, undelivered: (@Sendable (Undelivered) -> Void)? = nil
     ) throws(MessagePortError) {
       self.name = name
       self.messageSizeLimit = messageSizeLimit
       self.undelivered = undelivered
-      socket = try Self.connect(to: name, in: directory, connectTimeout, waitingFor: patience)
+      socket = try Self.connect(to: name, in: directory, connectTimeout, waitingFor: limit)
       peer = try Credentials(of: socket)
       guard accepts(peer) else { throw .untrustedPeer(peer) }
       if undelivered != nil { try watchForEnd() }
@@ -74,15 +76,17 @@ extension MessagePort {
 
     /// Whether messages can still be sent, as far as is known.
     ///
-    /// Any thread.
+    /// Can be used from any thread.
     public var isValid: Bool { !lock.isParents && lock.withLock { state.end == nil } }
 
-    /// Ends the port for good.
+    /// Ends the port permanently.
     ///
-    /// Whoever waits for a reply gets ``MessagePortError/invalid``. Any thread; again: nothing.
+    /// Whoever waits for a reply gets ``MessagePortError/invalid``. Can be called from any thread. Calling it again has
+    /// no effect.
     public func invalidate() { finish(.invalid) }
 
-    /// Calls a closure when the port becomes invalid, once, on the thread that notices; at once if it is invalid already.
+    /// Calls a closure when the port becomes invalid, once, on the thread that notices; at once if it is invalid
+    /// already.
     ///
     /// - Throws: ``MessagePortError/runLoop(_:)`` if the process has no descriptor left for watching the other end.
     ///
@@ -122,7 +126,7 @@ extension MessagePort {
 
     /// What has become of the port's messages so far.
     ///
-    /// Any thread.
+    /// Can be used from any thread.
     public var statistics: Statistics { lock.isParents ? Statistics() : lock.withLock { state.statistics } }
   }
 }

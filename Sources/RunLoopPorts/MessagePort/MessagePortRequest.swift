@@ -5,7 +5,7 @@ import Synchronization
 extension MessagePort {
   /// A message that a local port has received.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   public final class Request: Sendable {
     /// What the sender calls the message.
     public let id: Int32

@@ -13,8 +13,8 @@ final class MessageReader {
     case message(MessageFrame, [UInt8], [MessagePort.Descriptor])
     /// A message that cannot be taken.
     case refused(MessageFrame, MessagePort.Refusal)
-    /// A message that cannot be taken, and is left in the socket for its descriptors: there is no room for them, or whoever
-    /// drops it closes them.
+    /// A message that cannot be taken, and is left in the socket for its descriptors: there is no room for them, or
+    /// whoever drops it closes them.
     case left(MessageFrame, MessagePort.Refusal)
     /// What nobody who keeps to the protocol sends.
     case malformed
