@@ -15,6 +15,7 @@ let package = Package(
     .library(name: "RunLoopCore", targets: ["RunLoopCore"]),
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
     .library(name: "RunLoopPorts", targets: ["RunLoopPorts"]),
+    .library(name: "RunLoopTransactions", targets: ["RunLoopTransactions"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
   ],
@@ -24,6 +25,8 @@ let package = Package(
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopTransactions", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
@@ -58,6 +61,10 @@ let package = Package(
       name: "RunLoopPortsTests",
       dependencies: ["RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "TestSupport", "message-stress"],
       exclude: ["MessagePortCorpus"], swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopTransactionsTests",
+      dependencies: ["RunLoopTransactions", "RunLoopCore", "RunLoopThreads", "TestSupport"],
+      swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopKitTests",
       dependencies: [
