@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// What a layer above keeps with a loop until the loop ends or gives it up.
 ///
 /// An observer is not notified of the end of its loop, and a source would keep a mode alive; an attachment does neither.
@@ -70,4 +72,16 @@ extension RunLoop {
   ///
   /// The loop's thread only.
   package var runDepth: Int { innermost.depth }
+
+  /// How many times the loop has waited, or looked whether something is ready, in any mode.
+  ///
+  /// The loop's thread only.
+  package var waits: Int { waitCount }
+
+  /// Keeps the innermost run from sleeping in a mode that has become empty, so that it finishes.
+  ///
+  /// For whoever takes an item of its own out in an observer that is called before the wait. The loop's thread only.
+  package func wakeUpIfEmpty() {
+    if let mode = innermost.mode, mode.itemCount.load(ordering: .relaxed) == 0 { wakeUp() }
+  }
 }
