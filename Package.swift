@@ -35,7 +35,9 @@ let package = Package(
         "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopPorts", "RunLoopThreads",
       ],
       swiftSettings: swiftSettings),
-    .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopTransactions"],
+      swiftSettings: swiftSettings),
     .executableTarget(name: "RunLoopTool", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
     // What follows is in no product: who depends on this package neither builds it nor meets its names.
     //
