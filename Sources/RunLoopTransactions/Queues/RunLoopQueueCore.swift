@@ -14,7 +14,12 @@ final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Send
   /// Whether elements are accepted.
   @exclusivity(unchecked) private var isOpen = true
   @exclusivity(unchecked) private var observer: RunLoop.Observer?
-  @exclusivity(unchecked) private var consume: (@Sendable (Element, Bool) -> Void)?
+  @exclusivity(unchecked) private var body: Body?
+
+  /// In a structure of its own it is passed on without a thunk.
+  private struct Body {
+    let consume: @Sendable (Element, Bool) -> Void
+  }
 
   init(
     loop: RunLoop, limits: QueueLimits, unique: Bool, _ consume: @escaping @Sendable (Element, Bool) -> Void
@@ -22,7 +27,7 @@ final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Send
     self.loop = loop
     self.limits = limits
     self.unique = unique
-    self.consume = consume
+    body = Body(consume: consume)
   }
 
   func start(order: Int) {
@@ -67,17 +72,17 @@ final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Send
     let begin = limits.budget == nil ? Tick.distantPast : loop.clockNow
     var consumed = 0
     while limits.allowsMore(after: consumed, { loop.clockNow.nanoseconds - begin.nanoseconds }) {
-      guard let (element, isDrained, consume) = takeFirst() else { return }
+      guard let next = takeFirst() else { return }
       consumed += 1
-      consume(element, isDrained)
+      next.body.consume(next.element, next.isDrained)
     }
     if count > 0 { loop.wakeUp() }
   }
 
-  private func takeFirst() -> (Element, isDrained: Bool, @Sendable (Element, Bool) -> Void)? {
+  private func takeFirst() -> (element: Element, isDrained: Bool, body: Body)? {
     lock.withLock {
-      guard let consume, let element = elements.takeFirst() else { return nil }
-      return (element, elements.count == 0, consume)
+      guard let body, let element = elements.takeFirst() else { return nil }
+      return (element, elements.count == 0, body)
     }
   }
 
@@ -85,9 +90,9 @@ final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Send
   func end() {
     lock.lock()
     isOpen = false
-    let left = (elements, consume, observer)
+    let left = (elements, body, observer)
     elements = WaitingElements()
-    consume = nil
+    body = nil
     observer = nil
     lock.unlock()
     left.2?.invalidate()
