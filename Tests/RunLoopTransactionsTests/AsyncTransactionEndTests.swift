@@ -390,6 +390,28 @@ struct AsyncTransactionEndTests {
     _ = await thread.finished()
   }
 
+  @Test("a forked child has shared workers of its own, and cannot use another pool of its parent's")
+  func fork() {
+    @Sendable func sum(_ workers: WorkerPool) -> Int32 {
+      onNewThread {
+        let sum = Counter()
+        let transaction = AsyncTransaction(workers: workers)
+        transaction.add { _ in
+          7
+        } completion: { result in
+          sum.add((try? result.get()) ?? 0)
+        }
+        transaction.commit()
+        runLoop()
+        return Int32(sum.value)
+      }
+    }
+    let pool = WorkerPool()
+    #expect(sum(.shared) == 7 && sum(pool) == 7)
+    #expect(inForkedChild { sum(.shared) } == .exited(7))
+    #expect(inForkedChild { sum(pool) }.isTrap)
+  }
+
   @Test("closures and results are released when they are not needed any more")
   func releases() {
     let log = Log()

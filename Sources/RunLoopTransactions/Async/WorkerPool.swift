@@ -14,9 +14,29 @@ import Synchronization
 /// The corresponding part of Texture (AsyncDisplayKit) is its `ASAsyncTransactionQueue`.
 public final class WorkerPool: Sendable {
   private let core: WorkerPoolCore
+  private let generation = ForkGeneration.current
 
   /// The pool of all transactions for which no other is named, with as many threads as there are processors.
-  public static let shared = WorkerPool()
+  ///
+  /// A forked child has one of its own.
+  public static var shared: WorkerPool {
+    while true {
+      let address = sharedAddress.load(ordering: .acquiring)
+      if let known = UnsafeRawPointer(bitPattern: address) {
+        let pool = Unmanaged<WorkerPool>.fromOpaque(known).takeUnretainedValue()
+        if !pool.generation.isPast { return pool }
+      }
+      // Of several threads that ask first, one makes the pool that stays. The parent's is left alone in a child.
+      let made = Unmanaged.passRetained(WorkerPool())
+      let new = UInt(bitPattern: made.toOpaque())
+      if sharedAddress.compareExchange(expected: address, desired: new, ordering: .acquiringAndReleasing).exchanged {
+        return made.takeUnretainedValue()
+      }
+      made.release()
+    }
+  }
+
+  private static let sharedAddress = Atomic<UInt>(0)
 
   /// Makes a pool without a thread.
   ///
@@ -35,6 +55,10 @@ public final class WorkerPool: Sendable {
   public var threadCount: Int { core.threadCount }
 
   func enqueue(_ operations: ContiguousArray<(any AsyncOperation)?>, of transaction: AsyncTransactionCore) {
+    guard !generation.isPast else {
+      fatalError(
+        "process \(getpid()) uses a worker pool of the process that it was forked from; WorkerPool.shared is its own")
+    }
     core.enqueue(operations, of: transaction)
   }
 }
