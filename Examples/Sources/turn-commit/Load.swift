@@ -28,7 +28,7 @@ final class Load: @unchecked Sendable {
       let socket = try Socket(connectingTo: address) { [unowned self] socket, event in
         switch event {
         case .connected: send(on: socket)
-        case .received(let bytes): receive(bytes, on: socket)
+        case .received(let bytes): bytes.withUnsafeBytes { receive($0, on: socket) }
         case .ended, .closed: loop.stop()
         case .readable, .writable: break
         }

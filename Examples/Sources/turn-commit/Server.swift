@@ -46,7 +46,7 @@ final class Server: @unchecked Sendable {
   private func accept(_ connection: Socket) {
     connection.handler = { [unowned self] connection, event in
       switch event {
-      case .received(let bytes): receive(bytes, from: connection)
+      case .received(let bytes): bytes.withUnsafeBytes { receive($0, from: connection) }
       case .ended: connection.shutDown(.write)
       case .closed: connections[connection] = nil
       case .connected, .readable, .writable: break
