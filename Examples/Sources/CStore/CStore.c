@@ -42,8 +42,8 @@ static cstore *open_at(const char *path, const char *statements) {
 cstore *cstore_open(void) { return open_at(":memory:", "CREATE TABLE entry (value INTEGER)"); }
 
 cstore *cstore_open_file(const char *path) {
-  // Each commit is on the disk before it returns.
-  return open_at(path, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
+  // The usual journal of SQLite, and each commit is on the disk before it returns.
+  return open_at(path, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; "
                        "CREATE TABLE IF NOT EXISTS entry (value INTEGER PRIMARY KEY)");
 }
 
