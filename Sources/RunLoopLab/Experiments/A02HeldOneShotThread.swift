@@ -42,7 +42,7 @@ struct HeldOneShotThread: Experiment {
         requires: "refused, as thread \"MyThread\" has finished")
       outcome.observe(
         "the thread is started again", bench.answer { try thread.tryStart() },
-        requires: "refused, as thread \"MyThread\" has been started before")
+        requires: "refused, as thread \"MyThread\" has already been started")
       outcome.observe("what has run", thread.watch.events.text, requires: "doInitThread")
       return outcome
     }
