@@ -16,6 +16,7 @@ let package = Package(
     .library(name: "RunLoopThreads", targets: ["RunLoopThreads"]),
     .library(name: "RunLoopPorts", targets: ["RunLoopPorts"]),
     .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
+    .library(name: "RunLoopTransactions", targets: ["RunLoopTransactions"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
   ],
@@ -26,6 +27,8 @@ let package = Package(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopTransactions", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
@@ -34,7 +37,9 @@ let package = Package(
         "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopPorts", "RunLoopThreads",
       ],
       swiftSettings: swiftSettings),
-    .target(name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopTransactions"],
+      swiftSettings: swiftSettings),
     .executableTarget(name: "RunLoopTool", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
     // What follows is in no product: who depends on this package neither builds it nor meets its names.
     //
@@ -67,6 +72,10 @@ let package = Package(
       name: "RunLoopPortsTests",
       dependencies: ["RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "TestSupport", "message-stress"],
       exclude: ["MessagePortCorpus"], swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopTransactionsTests",
+      dependencies: ["RunLoopTransactions", "RunLoopCore", "RunLoopThreads", "TestSupport"],
+      swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopKitTests",
       dependencies: [

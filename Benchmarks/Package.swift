@@ -44,6 +44,7 @@ let package = Package(
       dependencies: [
         "CCounts", .product(name: "RunLoopCore", package: "swift-run-loop"),
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
+        .product(name: "RunLoopTransactions", package: "swift-run-loop"),
       ]),
     // One text, with the umbrella and without it.
     .executableTarget(

@@ -9,7 +9,7 @@ let swiftSettings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-// pinned-database uses SQLite where its header is, and a table of integers elsewhere.
+// pinned-database uses SQLite where its header is, and a table of integers elsewhere; turn-commit needs it.
 let hasSQLite = FileManager.default.fileExists(atPath: "/usr/include/sqlite3.h")
 // glib-host is a guest of GLib's main loop where that is.
 let hasGLib = FileManager.default.fileExists(atPath: "/usr/include/glib-2.0/glib.h")
@@ -18,6 +18,7 @@ let glib: [Target] =
 
 let core = Target.Dependency.product(name: "RunLoopCore", package: "swift-run-loop")
 let threads = Target.Dependency.product(name: "RunLoopThreads", package: "swift-run-loop")
+let transactions = Target.Dependency.product(name: "RunLoopTransactions", package: "swift-run-loop")
 let ports = Target.Dependency.product(name: "RunLoopPorts", package: "swift-run-loop")
 
 let package = Package(
@@ -35,6 +36,8 @@ let package = Package(
       linkerSettings: hasSQLite ? [.linkedLibrary("sqlite3")] : []),
     .executableTarget(
       name: "pinned-database", dependencies: ["CStore", core, threads], swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "turn-commit", dependencies: ["CStore", core, ports, transactions], swiftSettings: swiftSettings),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(

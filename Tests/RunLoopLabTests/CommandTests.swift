@@ -102,7 +102,7 @@ struct CommandTests {
 
   @Test("an unknown id names the nearest, and nothing runs")
   func unknownIDs() {
-    let session = runloop("lab", "D4", "D19", "d", "nonsense")
+    let session = runloop("lab", "D4", "D19", "d", "nothing")
     #expect(session.status == .usageError)
     #expect(session.printed.isEmpty)
     #expect(
@@ -110,7 +110,7 @@ struct CommandTests {
         """
         runloop lab: no experiment "D19"; did you mean D18 or D17 or D16?
         runloop lab: no experiment "d"
-        runloop lab: no experiment "nonsense"
+        runloop lab: no experiment "nothing"
         "runloop lab --list" names the experiments
         """))
   }

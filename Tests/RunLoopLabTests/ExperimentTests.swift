@@ -69,6 +69,8 @@ struct ExperimentTests {
     ("D16", .newTimersAdded),
     ("D17", .invalidKept),
     ("D18", .commonModeRuns),
+    ("E1", .observersReversed),
+    ("E1", .commonItemsNotCopied),
   ]
 
   /// All ways of breaking a loop.
@@ -120,7 +122,7 @@ struct ExperimentTests {
 
   @Test("the ids are unique and in order")
   func ids() {
-    let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18)]
+    let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18), ("E", 1)]
     #expect(Catalog.ids == groups.flatMap { group, count in (1...count).map { "\(group)\($0)" } })
   }
 

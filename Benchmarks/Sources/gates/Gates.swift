@@ -5,114 +5,118 @@ import Glibc
 import RunLoopCore
 import RunLoopThreads
 
-let all: [Gate] = [
-  Gate(name: "post", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
-    postToHeldLoop(measure) { loop in for _ in 0..<count { loop.perform {} } }
-  },
-  // One object needs no context: the closure's is the object itself.
-  Gate(name: "post of a closure with an object", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
-    let object = Object()
-    postToHeldLoop(measure) { loop in for _ in 0..<count { loop.perform { object.touch() } } }
-  },
-  Gate(name: "post of one with an object and a number", count: 1000, allocations: 1, systemCalls: 0) { count, measure in
-    let object = Object()
-    postToHeldLoop(measure) { loop in for number in 0..<count { loop.perform { object.touch(number) } } }
-  },
-  Gate(name: "post for two modes", count: 1000, allocations: 4, systemCalls: 0) { count, measure in
-    postToHeldLoop(measure) { loop in
-      for _ in 0..<count { loop.perform(inModes: [.default, .common]) {} }
-    }
-  },
-  Gate(name: "post to a loop that sleeps", count: 100, allocations: 0, systemCalls: 1) { count, measure in
-    let (loop, thread) = startLoop()
-    let answered = Signal()
-    let answer: @Sendable () -> Void = { answered.send() }
-    for turn in 0..<count + 10 {
-      while !loop.isWaiting || !counts_is_asleep(thread) { sched_yield() }
-      if turn >= 10 { measure { loop.perform(answer) } } else { loop.perform(answer) }
-      answered.wait()
-    }
-  },
-  Gate(name: "run of a post", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
-    onLoop { loop in
-      for turn in 0..<5 {
-        let isMeasured = turn == 4
-        if isMeasured { loop.perform { measure.begin() } }
-        for _ in 0..<count { loop.perform {} }
-        if isMeasured { loop.perform { measure.end() } }
-        loop.perform { loop.stop() }
-        loop.runUntilStopped()
+let all: [Gate] =
+  [
+    Gate(name: "post", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+      postToHeldLoop(measure) { loop in for _ in 0..<count { loop.perform {} } }
+    },
+    // One object needs no context: the closure's is the object itself.
+    Gate(name: "post of a closure with an object", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+      let object = Object()
+      postToHeldLoop(measure) { loop in for _ in 0..<count { loop.perform { object.touch() } } }
+    },
+    Gate(name: "post of one with an object and a number", count: 1000, allocations: 1, systemCalls: 0) {
+      count, measure in
+      let object = Object()
+      postToHeldLoop(measure) { loop in for number in 0..<count { loop.perform { object.touch(number) } } }
+    },
+    Gate(name: "post for two modes", count: 1000, allocations: 4, systemCalls: 0) { count, measure in
+      postToHeldLoop(measure) { loop in
+        for _ in 0..<count { loop.perform(inModes: [.default, .common]) {} }
       }
-    }
-  },
-  Gate(name: "pass that performs a source", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
-    makePasses(count, measure, observed: false)
-  },
-  Gate(name: "pass with six observers", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
-    makePasses(count, measure, observed: true)
-  },
-  Gate(name: "pass that serves a descriptor", count: 1000, allocations: 0, systemCalls: 1) { count, measure in
-    onLoop { loop in
-      let turns = Turns(count, measure) { loop.stop() }
-      // The end of a pipe that nobody writes to any more is ready for good.
-      let source = RunLoop.DescriptorSource(descriptor: endedPipe(), events: .readable) { _, _ in turns.next() }
-      do { try loop.add(source, forMode: .default) } catch { fail("\(error)") }
-      loop.runUntilStopped()
-    }
-  },
-  Gate(name: "new timer, added and cancelled", count: 1000, allocations: 1, systemCalls: 0) { count, measure in
-    withTimers { loop, timers, base in
-      measure {
-        for index in 0..<count {
-          let timer = Timer(deadline: base.advanced(by: .seconds(100 + index % 7))) { _ in }
-          loop.add(timer, forMode: .default)
-          timer.invalidate()
+    },
+    Gate(name: "post to a loop that sleeps", count: 100, allocations: 0, systemCalls: 1) { count, measure in
+      let (loop, thread) = startLoop()
+      let answered = Signal()
+      let answer: @Sendable () -> Void = { answered.send() }
+      for turn in 0..<count + 10 {
+        while !loop.isWaiting || !counts_is_asleep(thread) { sched_yield() }
+        if turn >= 10 { measure { loop.perform(answer) } } else { loop.perform(answer) }
+        answered.wait()
+      }
+    },
+    Gate(name: "run of a post", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+      onLoop { loop in
+        for turn in 0..<5 {
+          let isMeasured = turn == 4
+          if isMeasured { loop.perform { measure.begin() } }
+          for _ in 0..<count { loop.perform {} }
+          if isMeasured { loop.perform { measure.end() } }
+          loop.perform { loop.stop() }
+          loop.runUntilStopped()
         }
       }
-    }
-  },
-  Gate(name: "move of a timer's date", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
-    withTimers { _, timers, base in
-      measure {
-        for index in 0..<count { timers[index % timers.count].deadline = base.advanced(by: .seconds(200 + index % 7)) }
+    },
+    Gate(name: "pass that performs a source", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+      makePasses(count, measure, observed: false)
+    },
+    Gate(name: "pass with six observers", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+      makePasses(count, measure, observed: true)
+    },
+    Gate(name: "pass that serves a descriptor", count: 1000, allocations: 0, systemCalls: 1) { count, measure in
+      onLoop { loop in
+        let turns = Turns(count, measure) { loop.stop() }
+        // The end of a pipe that nobody writes to any more is ready for good.
+        let source = RunLoop.DescriptorSource(descriptor: endedPipe(), events: .readable) { _, _ in turns.next() }
+        do { try loop.add(source, forMode: .default) } catch { fail("\(error)") }
+        loop.runUntilStopped()
       }
-    }
-  },
-  Gate(name: "fire of a repeating timer", count: 200, allocations: 0, systemCalls: 1) { count, measure in
-    onLoop { loop in
-      let turns = Turns(count, measure) { loop.stop() }
-      loop.add(Timer(deadline: loop.now, interval: .microseconds(500)) { _ in turns.next() }, forMode: .default)
-      loop.runUntilStopped()
-    }
-  },
-  // In its third mode too: it leaves and enters all of their heaps.
-  Gate(name: "fire of a timer in three modes", count: 200, allocations: 0, systemCalls: 1) { count, measure in
-    onLoop { loop in
-      let turns = Turns(count, measure) { loop.stop() }
-      let timer = Timer(deadline: loop.now, interval: .microseconds(500), tolerance: .microseconds(100)) { _ in
-        turns.next()
+    },
+    Gate(name: "new timer, added and cancelled", count: 1000, allocations: 1, systemCalls: 0) { count, measure in
+      withTimers { loop, timers, base in
+        measure {
+          for index in 0..<count {
+            let timer = Timer(deadline: base.advanced(by: .seconds(100 + index % 7))) { _ in }
+            loop.add(timer, forMode: .default)
+            timer.invalidate()
+          }
+        }
       }
-      for mode: RunLoop.Mode in [.default, "second", "third"] { loop.add(timer, forMode: mode) }
-      loop.runUntilStopped()
-    }
-  },
-  Gate(name: "call between actors on one thread", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
-    let thread = residentThread()
-    let (left, right) = (Pinned(thread), Pinned(thread))
-    onTask {
-      await left.call(right, count)
-      await left.call(right, count, measure)
-    }
-  },
-  Gate(name: "job of a task on the thread", count: 1000, allocations: 1, systemCalls: 0) { count, measure in
-    let thread = residentThread()
-    onTask {
-      await Task(executorPreference: thread) {
-        for _ in 0..<count { await Task.yield() }
-        measure.begin()
-        for _ in 0..<count { await Task.yield() }
-        measure.end()
-      }.value
-    }
-  },
-]
+    },
+    Gate(name: "move of a timer's date", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+      withTimers { _, timers, base in
+        measure {
+          for index in 0..<count {
+            timers[index % timers.count].deadline = base.advanced(by: .seconds(200 + index % 7))
+          }
+        }
+      }
+    },
+    Gate(name: "fire of a repeating timer", count: 200, allocations: 0, systemCalls: 1) { count, measure in
+      onLoop { loop in
+        let turns = Turns(count, measure) { loop.stop() }
+        loop.add(Timer(deadline: loop.now, interval: .microseconds(500)) { _ in turns.next() }, forMode: .default)
+        loop.runUntilStopped()
+      }
+    },
+    // In its third mode too: it leaves and enters all of their heaps.
+    Gate(name: "fire of a timer in three modes", count: 200, allocations: 0, systemCalls: 1) { count, measure in
+      onLoop { loop in
+        let turns = Turns(count, measure) { loop.stop() }
+        let timer = Timer(deadline: loop.now, interval: .microseconds(500), tolerance: .microseconds(100)) { _ in
+          turns.next()
+        }
+        for mode: RunLoop.Mode in [.default, "second", "third"] { loop.add(timer, forMode: mode) }
+        loop.runUntilStopped()
+      }
+    },
+    Gate(name: "call between actors on one thread", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+      let thread = residentThread()
+      let (left, right) = (Pinned(thread), Pinned(thread))
+      onTask {
+        await left.call(right, count)
+        await left.call(right, count, measure)
+      }
+    },
+    Gate(name: "job of a task on the thread", count: 1000, allocations: 1, systemCalls: 0) { count, measure in
+      let thread = residentThread()
+      onTask {
+        await Task(executorPreference: thread) {
+          for _ in 0..<count { await Task.yield() }
+          measure.begin()
+          for _ in 0..<count { await Task.yield() }
+          measure.end()
+        }.value
+      }
+    },
+  ] + transactionGates

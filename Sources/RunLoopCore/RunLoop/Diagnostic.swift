@@ -22,6 +22,7 @@ package enum Diagnostic {
   package static let coreFoundation = Kind()
   package static let sleepless = Kind()
   package static let unservedItems = Kind()
+  package static let transaction = Kind()
 
   /// The reports of all kinds together, with those that were counted and not written.
   static let total = Atomic<Int>(0)

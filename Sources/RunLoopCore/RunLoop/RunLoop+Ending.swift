@@ -26,6 +26,7 @@ extension RunLoop {
     for port in ports { expel(port) }
     discardRemainingBlocks()
     endDeferredWork()
+    endAttachments()
     for mode in table.withLock({ $0.modes.values }) { mode.dropObserverLists() }
     // What a pass was about to call, if the thread ended in one of its call-outs.
     while !sources.isEmpty { _ = sources.removeLast() }

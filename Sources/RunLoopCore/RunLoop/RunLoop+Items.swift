@@ -52,7 +52,9 @@ extension RunLoop {
     table.withLock { table in
       if name == .common {
         guard table.removeCommon(item) else { return }
-        for mode in table.commonModes where item.isIn(mode, of: self) { leave(item, mode, &left, &table) }
+        for name in table.commonNames {
+          if let mode = table.modes[name], item.isIn(mode, of: self) { leave(item, mode, &left, &table) }
+        }
         item.setCommon(false, of: self)
       } else if let mode = table.modes[name], item.isIn(mode, of: self) {
         leave(item, mode, &left, &table)

@@ -35,6 +35,10 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   ///
   /// Guarded by the table's lock.
   @exclusivity(unchecked) var lastInsertion: UInt64 = 0
+  /// What layers above keep with the loop.
+  ///
+  /// Guarded by the table's lock.
+  @exclusivity(unchecked) var attachments: [ObjectIdentifier: any LoopAttachment] = [:]
 
   // The loop's thread only.
 

@@ -8,6 +8,15 @@ typedef struct cstore cstore;
 
 // Opens a store that belongs to the calling thread; NULL: it cannot be opened.
 cstore *cstore_open(void);
+// Opens a store that is a file, in which every entry is there once, for the calling thread; NULL: it cannot be opened, or the
+// library keeps no files.
+cstore *cstore_open_file(const char *path);
+// Begins, commits or gives up a transaction; 0, or -1 on another thread or for an error of the library.
+int cstore_begin(cstore *store);
+int cstore_commit(cstore *store);
+int cstore_roll_back(cstore *store);
+// Whether there is an entry: 1 or 0, or -1.
+int cstore_contains(cstore *store, int value);
 // Adds an entry; 0, or -1 on another thread or for an error of the library.
 int cstore_insert(cstore *store, int value);
 // The sum of all entries, or -1.

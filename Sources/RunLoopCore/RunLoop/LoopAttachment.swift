@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// What a layer above keeps with a loop until the loop ends or gives it up.
+///
+/// An observer is not notified of the end of its loop, and a source would keep a mode alive; an attachment does neither.
+package protocol LoopAttachment: AnyObject, Sendable {
+  /// The loop has ended: it rejects every item and block, and its thread runs it no more.
+  ///
+  /// Called once, on the loop's thread, for which the loop is still ``RunLoop/current``, and under no lock.
+  func loopDidEnd()
+}
+
+extension RunLoop {
+  /// The attachment of a type, of which a loop has at most one, made now if there is none.
+  ///
+  /// Can be called from any thread. `make` may be called for an object that is not used, as another thread's came first; so
+  /// it is the caller who finds it new that sets it up.
+  ///
+  /// - Returns: Nil once the loop's thread has begun to end the loop.
+  package func attachment<Attachment: LoopAttachment>(
+    _ type: Attachment.Type, orMake make: () -> Attachment
+  ) -> (attachment: Attachment, isNew: Bool)? {
+    if let known = attachment(type) { return (known, false) }
+    let made = make()
+    let key = ObjectIdentifier(type)
+    return table.withLock { table in
+      guard !table.isDead else { return nil }
+      if let earlier = attachments[key] as? Attachment { return (earlier, false) }
+      attachments[key] = made
+      return (made, true)
+    }
+  }
+
+  /// The attachment of a type, if there is one.
+  ///
+  /// Can be called from any thread.
+  package func attachment<Attachment: LoopAttachment>(_ type: Attachment.Type) -> Attachment? {
+    table.withLock { _ in attachments[ObjectIdentifier(type)] }.map { unsafeDowncast($0, to: Attachment.self) }
+  }
+
+  /// Attaches an object, of whose type a loop may have any number; false once the loop's thread has begun to end the loop.
+  ///
+  /// Can be called from any thread.
+  package func attach(_ attachment: any LoopAttachment) -> Bool {
+    table.withLock { table in
+      guard !table.isDead else { return false }
+      attachments[ObjectIdentifier(attachment)] = attachment
+      return true
+    }
+  }
+
+  /// Gives up an object that was attached with ``attach(_:)``; its ``LoopAttachment/loopDidEnd()`` may be under way.
+  ///
+  /// Can be called from any thread.
+  package func detach(_ attachment: any LoopAttachment) {
+    let removed = table.withLock { _ in attachments.removeValue(forKey: ObjectIdentifier(attachment)) }
+    withExtendedLifetime(removed) {}
+  }
+
+  /// Notifies the attachments of the loop's end, when no other can come.
+  func endAttachments() {
+    let ended = table.withLock { _ in
+      defer { attachments = [:] }
+      return attachments
+    }
+    for attachment in ended.values { attachment.loopDidEnd() }
+  }
+
+  /// How many runs of the loop are active, one within the other.
+  ///
+  /// The loop's thread only.
+  package var runDepth: Int { innermost.depth }
+
+  /// How many times the loop has waited, or looked whether something is ready, in any mode.
+  ///
+  /// The loop's thread only.
+  package var waits: Int { waitCount }
+
+  /// Keeps the innermost run from sleeping in a mode that has become empty, so that it finishes.
+  ///
+  /// For whoever takes an item of its own out in an observer that is called before the wait. The loop's thread only.
+  package func wakeUpIfEmpty() {
+    if let mode = innermost.mode, mode.itemCount.load(ordering: .relaxed) == 0 { wakeUp() }
+  }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The closures that wait for a commit, and those whose commit was made.
+///
+/// None is released here: whoever takes one out calls and releases it, outside the lock that guards this.
+struct CommitCallbacks {
+  typealias Body = @Sendable (CommitReport) -> Void
+
+  /// For the coming commit, or the one that is under way.
+  private var waiting: ContiguousArray<Body> = []
+  /// For the one after it.
+  private var later: ContiguousArray<Body> = []
+  private var ready: ContiguousArray<(body: Body?, report: CommitReport)> = []
+  /// The first of the ready ones that was not taken yet.
+  private var next = 0
+
+  mutating func append(_ body: @escaping Body) { waiting.append(body) }
+
+  mutating func appendLater(_ body: @escaping Body) { later.append(body) }
+
+  /// A commit was made: what has waited for it is ready.
+  mutating func finish(_ report: CommitReport) {
+    for body in waiting { ready.append((body, report)) }
+    waiting.removeAll(keepingCapacity: true)
+    swap(&waiting, &later)
+  }
+
+  mutating func takeFirst() -> (Body, CommitReport)? {
+    guard next < ready.count else { return nil }
+    defer {
+      next += 1
+      if next == ready.count {
+        ready.removeAll(keepingCapacity: true)
+        next = 0
+      }
+    }
+    let report = ready[next].report
+    return ready[next].body.take().map { ($0, report) }
+  }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension CommitPipeline {
+  /// A part of every commit.
+  public struct Stage: Sendable {
+    /// What the stage does, for people who read about it.
+    public let name: String
+    /// Stages with a smaller order are performed first; among equals, the one that was added first.
+    public let order: Int
+    let perform: @Sendable () -> Void
+
+    /// Makes a stage.
+    ///
+    /// - Parameters:
+    ///   - name: What the stage does, for people who read about it.
+    ///   - order: When it is performed: a value of ``TurnOrder`` or one between. The loop calls it among the observers of this
+    ///     order; one above ``TurnOrder/afterCommit`` is performed with those of that order, behind them. What is marked by
+    ///     stages of an order below ``TurnOrder/commit`` is part of the same commit, and what is marked later is for the next.
+    ///   - perform: Called on the loop's thread, once in each commit. It may run the loop; no commit is made meanwhile.
+    public init(name: String, order: Int = TurnOrder.commit, perform: @escaping @Sendable () -> Void) {
+      self.name = name
+      self.order = order
+      self.perform = perform
+    }
+  }
+}
+
+/// The stages that one observer of a pipeline performs.
+struct StageGroup {
+  /// The observer's order.
+  let order: Int
+  private(set) var stages: ContiguousArray<CommitPipeline.Stage> = []
+
+  init(order: Int) { self.order = order }
+
+  mutating func insert(_ stage: CommitPipeline.Stage) {
+    stages.insert(stage, at: stages.firstIndex { $0.order > stage.order } ?? stages.endIndex)
+  }
+}

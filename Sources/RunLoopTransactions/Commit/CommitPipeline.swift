@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RunLoopCore
+
+/// One commit for a turn of a loop, however many changes were made in it.
+///
+/// Whoever changes something marks the pipeline with ``setNeedsCommit()``. When the loop is about to wait, or a run of it
+/// ends, the pipeline performs its stages, once: a server writes the changes of a turn in one transaction, an interface draws
+/// them in one frame.
+///
+/// ```swift
+/// let pipeline = CommitPipeline(loop: RunLoop.current)
+/// pipeline.add(.init(name: "write") { database.write(changes.take()) })
+/// // In any call-out, any number of times:
+/// changes.add(change)
+/// pipeline.setNeedsCommit()
+/// pipeline.whenCommitted { report in if report.isCommitted { client.acknowledge() } }
+/// ```
+///
+/// **The frame interval.** The pipeline makes at most one commit for each interval by itself; the first after a rest is made at
+/// once, when the loop comes to its wait. A loop that has something to do in every pass does not come there. Then the frame
+/// clock, a timer of the common modes that the first mark sets, commits an interval after the commit before, or after the
+/// mark. The timer keeps the modes alive while a commit is due, and has no date otherwise: a loop at rest is not woken.
+///
+/// A pipeline belongs to its loop, which keeps it until its thread ends. A second pipeline of the same loop is possible and
+/// commits by itself.
+///
+/// The corresponding part of Apple's systems is the implicit transaction of Core Animation, with the same order,
+/// ``TurnOrder/commit``, and the same stages: before waiting and at the exit of a run, in the common modes and in
+/// `UIInitializationRunLoopMode`.
+public final class CommitPipeline: @unchecked Sendable {
+  // Sendable: the variables are guarded by the lock, but for those that are the loop's thread's alone.
+
+  private let loop: RunLoop
+  private let lock = Lock()
+  @exclusivity(unchecked) private var state: CommitState
+  @exclusivity(unchecked) private var clock: FrameClock?
+  /// The stages by the observers that perform them, in order.
+  @exclusivity(unchecked) private var groups: ContiguousArray<StageGroup> = []
+  @exclusivity(unchecked) private var callbacks = CommitCallbacks()
+
+  // The loop's thread only.
+
+  /// The commit that is under way.
+  @exclusivity(unchecked) private var progress: Progress?
+  /// Whether a stage is being performed.
+  @exclusivity(unchecked) private var isPerforming = false
+  @exclusivity(unchecked) private var lastNumber = 0
+  /// In which run the loop last came to its wait, and how many waits there had been.
+  @exclusivity(unchecked) private var arrival = (runDepth: -1, waits: -1)
+
+  private struct Progress {
+    let groups: ContiguousArray<StageGroup>
+    /// The first group that is still to be performed.
+    var next = 0
+    /// The depth of the run that commits: those that are nested in it leave the commit alone.
+    let runDepth: Int
+    let cause: CommitReport.Cause
+    let began: Tick
+  }
+
+  /// Makes the pipeline of a loop.
+  ///
+  /// Can be called from any thread.
+  ///
+  /// - Parameters:
+  ///   - loop: The loop on whose thread the commits are made. If its thread has ended, none is made.
+  ///   - frameInterval: The shortest time between two commits that the pipeline makes by itself, and how long a loop that never
+  ///     comes to its wait takes for one. Zero or less: no limit.
+  public init(loop: RunLoop, frameInterval: Duration = .milliseconds(16)) {
+    self.loop = loop
+    state = CommitState(interval: Int64(saturating: frameInterval))
+    clock = FrameClock(loop: loop) { [unowned self] in advance(to: .max, .deadline) }
+    guard loop.attach(self) else {
+      loopDidEnd()
+      return
+    }
+    lock.withLock {
+      observe(TurnOrder.commit)
+      // It comes to the end of every commit, whatever stages there are.
+      observe(TurnOrder.afterCommit)
+    }
+  }
+
+  /// Adds a stage that every commit performs from the next on.
+  ///
+  /// Can be called from any thread.
+  ///
+  /// - Complexity: O(n) in the stages.
+  public func add(_ stage: Stage) {
+    lock.withLock {
+      let order = min(stage.order, TurnOrder.afterCommit)
+      if let index = groups.firstIndex(where: { $0.order == order }) {
+        groups[index].insert(stage)
+      } else if state.phase != .ended {
+        observe(order, stage)
+      }
+    }
+  }
+
+  /// Asks for a commit at the end of this turn.
+  ///
+  /// Calling it again before the commit has no further effect. A sleeping loop is woken, or, if the frame interval is not over,
+  /// sleeps until it is. In a stage it asks for the next commit; see ``Stage/init(name:order:perform:)``. If the loop's thread
+  /// has ended, it has no effect. Can be called from any thread.
+  ///
+  /// - Complexity: O(1), without an allocation.
+  public func setNeedsCommit() {
+    lock.lock()
+    let wakes = apply(state.mark { loop.clockNow })
+    lock.unlock()
+    if wakes { comeToWait() }
+  }
+
+  /// Commits now, if something is marked, whether the frame interval is over or not.
+  ///
+  /// In a stage it has no effect; between the stages of a commit it performs the rest of them.
+  ///
+  /// - Precondition: The calling thread is the loop's.
+  public func flush() {
+    guard loop === RunLoop.currentIfMade else {
+      fatalError(
+        "flush() of a commit pipeline of \(loop.threadDescription) was called by \(RunLoop.callingThreadDescription)")
+    }
+    advance(to: .max, .flush)
+  }
+
+  /// Calls a closure after the commit that covers what has been marked so far; if nothing is marked, after the next.
+  ///
+  /// The closure is called exactly once, on the loop's thread, in the order of these calls, after the last stage. If the loop's
+  /// thread ends first, it is called there with the cause ``CommitReport/Cause/loopEnded``, and if it has ended already, at
+  /// once by the calling thread. Can be called from any thread.
+  ///
+  /// - Parameter body: Called with what the commit covered. It may run the loop, and mark the pipeline.
+  public func whenCommitted(_ body: @escaping @Sendable (CommitReport) -> Void) {
+    let hasEnded = lock.withLock {
+      switch state.phase {
+      case .ended: return true
+      case .remarked: callbacks.appendLater(body)
+      case .resting, .marked, .due, .collecting, .committing: callbacks.append(body)
+      }
+      return false
+    }
+    if hasEnded { body(endReport) }
+  }
+
+  /// How many commits there have been.
+  ///
+  /// The loop's thread only.
+  package var commitCount: Int { lastNumber }
+}
+
+extension CommitPipeline {
+  /// Sees to it that the loop comes to its wait, where it commits, before it sleeps.
+  ///
+  /// A loop that has been there in this pass, or waits, needs another pass for that. It may wait on this very thread, in
+  /// another loop, whose call-outs run meanwhile.
+  private func comeToWait() {
+    if loop === RunLoop.currentIfMade, arrival.runDepth == loop.runDepth, arrival.waits != loop.waits, !loop.isWaiting {
+      return
+    }
+    loop.wakeUp()
+  }
+}
+
+// Under the lock.
+extension CommitPipeline {
+  /// Does what the state asks for; true if the loop is to be woken.
+  private func apply(_ action: CommitState.Action) -> Bool {
+    switch action {
+    case .nothing, .commit: return false
+    case .arm(let date, let wakes):
+      clock?.arm(at: date)
+      return wakes
+    case .disarm:
+      clock?.disarm()
+      return false
+    }
+  }
+
+  /// Makes a group of stages, with the observer that performs it.
+  private func observe(_ order: Int, _ stage: Stage? = nil) {
+    var group = StageGroup(order: order)
+    if let stage { group.insert(stage) }
+    groups.insert(group, at: groups.firstIndex { $0.order > order } ?? groups.endIndex)
+    let observer = RunLoop.Observer(activities: [.beforeWaiting, .exit], order: order) { [unowned self] _, activity in
+      if order == TurnOrder.afterCommit, activity == .beforeWaiting { arrival = (loop.runDepth, loop.waits) }
+      let isLast = order == TurnOrder.afterCommit || (order == TurnOrder.commit && !loop.isInCommonMode)
+      advance(to: isLast ? .max : order, activity == .exit ? .exit : .beforeWaiting)
+    }
+    loop.add(observer, forMode: .common)
+    // As in Apple's: the mode of an application's start knows the commit and nothing else.
+    if order == TurnOrder.commit { loop.add(observer, forMode: .initialization) }
+  }
+}
+
+// The loop's thread.
+extension CommitPipeline {
+  /// Begins a commit if one is due, and performs its stages up to an order.
+  private func advance(to order: Int, _ cause: CommitReport.Cause) {
+    guard !isPerforming else { return }
+    if progress == nil { begin(cause) }
+    guard var commit = progress, commit.runDepth == loop.runDepth else { return }
+    while commit.next < commit.groups.count, commit.groups[commit.next].order <= order {
+      let group = commit.groups[commit.next]
+      commit.next += 1
+      progress = commit
+      perform(group)
+    }
+    if commit.next == commit.groups.count { finish(commit) }
+  }
+
+  private func begin(_ cause: CommitReport.Cause) {
+    lock.lock()
+    let action =
+      switch cause {
+      case .deadline: state.fire(at: loop.clockNow)
+      case .flush: state.flush { loop.clockNow }
+      case .beforeWaiting, .exit, .loopEnded: state.arrive { loop.clockNow }
+      }
+    _ = apply(action)
+    if action == .commit {
+      progress = Progress(groups: groups, runDepth: loop.runDepth, cause: cause, began: loop.clockNow)
+    }
+    lock.unlock()
+  }
+
+  private func perform(_ group: StageGroup) {
+    if group.order >= TurnOrder.commit { lock.withLock { state.close() } }
+    isPerforming = true
+    for stage in group.stages { stage.perform() }
+    isPerforming = false
+  }
+
+  private func finish(_ commit: Progress) {
+    progress = nil
+    lastNumber += 1
+    let now = loop.clockNow
+    lock.lock()
+    let report = CommitReport(
+      number: lastNumber, marks: state.marks, cause: commit.cause, began: commit.began.instant,
+      duration: .nanoseconds(now.nanoseconds - commit.began.nanoseconds))
+    let wakes = apply(state.finish { now })
+    callbacks.finish(report)
+    lock.unlock()
+    if wakes { comeToWait() }
+    callBack()
+  }
+
+  /// Calls the closures whose commit was made.
+  ///
+  /// One leaves the list at a time: a closure may run the loop, which calls the others, or end the thread.
+  private func callBack() {
+    while let (body, report) = lock.withLock({ callbacks.takeFirst() }) { body(report) }
+  }
+
+  private var endReport: CommitReport {
+    CommitReport(number: 0, marks: 0, cause: .loopEnded, began: loop.clockNow.instant, duration: .zero)
+  }
+}
+
+extension CommitPipeline: LoopAttachment {
+  package func loopDidEnd() {
+    let report = endReport
+    lock.lock()
+    _ = apply(state.end())
+    let ended = clock
+    clock = nil
+    callbacks.finish(report)
+    callbacks.finish(report)
+    lock.unlock()
+    ended?.invalidate()
+    progress = nil
+    callBack()
+  }
+}

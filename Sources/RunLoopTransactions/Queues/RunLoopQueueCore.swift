@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+
+/// What a queue and the observer of its loop share, so that the loop does not hold the queue.
+final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Sendable {
+  // Sendable: the variables are guarded by the lock.
+
+  private let loop: RunLoop
+  private let limits: QueueLimits
+  private let unique: Bool
+  private let lock = Lock()
+  @exclusivity(unchecked) private var elements = WaitingElements<Element>()
+  /// Whether elements are accepted.
+  @exclusivity(unchecked) private var isOpen = true
+  @exclusivity(unchecked) private var observer: RunLoop.Observer?
+  @exclusivity(unchecked) private var body: Body?
+
+  /// In a structure of its own it is passed on without a thunk.
+  private struct Body {
+    let consume: @Sendable (Element, Bool) -> Void
+  }
+
+  init(
+    loop: RunLoop, limits: QueueLimits, unique: Bool, _ consume: @escaping @Sendable (Element, Bool) -> Void
+  ) {
+    self.loop = loop
+    self.limits = limits
+    self.unique = unique
+    body = Body(consume: consume)
+  }
+
+  func start(order: Int) {
+    guard loop.attach(self) else { return end() }
+    let observer = RunLoop.Observer(activities: .beforeWaiting, order: order) { [weak self] _, _ in self?.makeTurn() }
+    lock.withLock { self.observer = observer }
+    loop.add(observer, forMode: .common)
+  }
+
+  var count: Int { lock.withLock { elements.count } }
+
+  func enqueue(_ element: Element) -> Bool {
+    let key = unique ? ElementKey(element) : nil
+    while true {
+      lock.lock()
+      // Comparing may run a user's code, and is not done under the lock: elements that were added meanwhile are compared anew.
+      let candidates = elements.candidates(for: key)
+      let version = elements.version
+      lock.unlock()
+      if let key, candidates.contains(where: { $0.matches(key) }) { return false }
+      lock.lock()
+      guard isOpen else {
+        lock.unlock()
+        return false
+      }
+      guard key == nil || version == elements.version else {
+        lock.unlock()
+        continue
+      }
+      elements.append(element, key)
+      let isFirst = elements.count == 1
+      lock.unlock()
+      if isFirst { loop.wakeUp() }
+      return true
+    }
+  }
+
+  /// Consumes the elements of one turn.
+  ///
+  /// The loop's thread.
+  private func makeTurn() {
+    let begin = limits.budget == nil ? Tick.distantPast : loop.clockNow
+    var consumed = 0
+    while limits.allowsMore(after: consumed, { loop.clockNow.nanoseconds - begin.nanoseconds }) {
+      guard let next = takeFirst() else { return }
+      consumed += 1
+      next.body.consume(next.element, next.isDrained)
+    }
+    if count > 0 { loop.wakeUp() }
+  }
+
+  private func takeFirst() -> (element: Element, isDrained: Bool, body: Body)? {
+    lock.withLock {
+      guard let body, let element = elements.takeFirst() else { return nil }
+      return (element, elements.count == 0, body)
+    }
+  }
+
+  /// Rejects elements from now on, and releases those that are left.
+  func end() {
+    lock.lock()
+    isOpen = false
+    let left = (elements, body, observer)
+    elements = WaitingElements()
+    body = nil
+    observer = nil
+    lock.unlock()
+    left.2?.invalidate()
+    loop.detach(self)
+  }
+
+  func loopDidEnd() { end() }
+}
