@@ -37,14 +37,17 @@ struct LocalizedErrorTests {
   }
 
   // M21
-  @Test("the list has a value of every public error type of the package")
+  @Test("the list has a value of every public error type that the umbrella exports")
   func complete() throws {
     let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../Sources")
     var declared: Set<String> = []
     let declaration = try Regex(#"^public (?:enum|struct|final class) (\w+): .*\bError\b"#).anchorsMatchLineEndings()
+    // Nothing exports these; the umbrella does not link them.
+    let others = ["/RunLoopTransactions/", "/RunLoopTesting/"]
     let files = try #require(
       FileManager.default.enumerator(at: sources.standardizedFileURL, includingPropertiesForKeys: nil))
-    for case let file as URL in files where file.pathExtension == "swift" {
+    for case let file as URL in files where file.pathExtension == "swift" && !others.contains(where: file.path.contains)
+    {
       for match in try String(contentsOf: file, encoding: .utf8).matches(of: declaration) {
         declared.insert(String(try #require(match.output[1].substring)))
       }

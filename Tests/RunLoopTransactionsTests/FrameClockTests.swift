@@ -11,7 +11,7 @@ struct FrameClockTests {
   /// Runs a loop with a pipeline of a frame interval of 16 ms, and returns the times of the commits.
   private func commits(
     until end: Double = 0.500, interval: Duration = .milliseconds(16),
-    _ body: @escaping @Sendable (VirtualTime, RunLoop, CommitPipeline) -> Void
+    _ body: @escaping @Sendable (SteppedTime, RunLoop, CommitPipeline) -> Void
   ) -> [Int] {
     onVirtualTime { time, loop in
       let times = Box<[Int]>([])

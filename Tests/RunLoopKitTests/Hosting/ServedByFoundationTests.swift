@@ -227,15 +227,6 @@ struct ServedByFoundationTests {
     }
     #expect(log == "\(RunLoopError.hasHost) true")
   }
-
-  // M15
-  @Test("on a thread that is not the loop's it is a failed precondition")
-  func otherThread() async {
-    await #expect(processExitsWith: .failure) {
-      let loop = RunLoop.current
-      onNewThread { try? loop.servedByCoreFoundation {} }
-    }
-  }
 }
 
 /// Runs a body on a new thread whose loop Core Foundation's serves, and gives what was logged.
