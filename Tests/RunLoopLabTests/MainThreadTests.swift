@@ -37,8 +37,8 @@ final class MainThreadTests: XCTestCase {
       printed.hasSuffix(
         """
 
-        42 of 42 experiments hold.
-        The articles' claims about Apple's loop: 27 confirmed, 10 corrected, 5 refuted; otherwise here: 11.
+        43 of 43 experiments hold.
+        The articles' claims about Apple's loop: 28 confirmed, 10 corrected, 5 refuted; otherwise here: 11.
         """), printed)
   }
 
@@ -89,7 +89,7 @@ final class MainThreadTests: XCTestCase {
       for sabotage in ExperimentTests.sabotages {
         let broken = Report(of: experiment, on: Bench(sabotage: sabotage)).outcome
         XCTAssertEqual(broken.observations.map(\.subject), subjects)
-        XCTAssertEqual(broken.holds, !noticed.contains(sabotage.rawValue), "\(sabotage)")
+        XCTAssertEqual(broken.holds, !noticed.contains(sabotage.rawValue), "\(experiment.id) on \(sabotage)")
         XCTAssertTrue(Report(of: experiment).outcome.holds, "after \(sabotage)")
       }
     }

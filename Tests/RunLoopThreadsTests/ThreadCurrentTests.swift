@@ -43,6 +43,19 @@ struct ThreadCurrentTests {
     #expect(same == true)
   }
 
+  @Test("a foreign thread that gives its loop up gets a new one, which is its object's")
+  func givenUp() {
+    onNewThread {
+      let thread = Thread.current
+      let first = RunLoop.current
+      #expect(thread.runLoop === first)
+      RunLoop.giveUpCurrent()
+      let second = RunLoop.current
+      #expect(first.hasEnded && !second.hasEnded && second !== first)
+      #expect(thread.runLoop === second)
+    }
+  }
+
   @Test("a foreign thread takes work as any other")
   func foreignWork() throws {
     let box = Box<Thread?>(nil)

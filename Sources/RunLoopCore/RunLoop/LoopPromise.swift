@@ -43,6 +43,15 @@ package final class LoopPromise: @unchecked Sendable {
   /// The thread's loop if it has been made.
   package var loopIfMade: RunLoop? { lock.withLock { made } }
 
+  /// Forgets the loop, which has ended while its thread goes on: whoever asks next gets a new one.
+  func forgetLoop() {
+    let former = lock.withLock { () -> RunLoop? in
+      defer { made = nil }
+      return made
+    }
+    withExtendedLifetime(former) {}
+  }
+
   /// Makes this the promise that the calling thread keeps.
   ///
   /// The caller holds the promise until the thread has ended.

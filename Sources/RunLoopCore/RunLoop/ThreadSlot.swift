@@ -137,6 +137,8 @@ extension RunLoop {
   package static func giveUpCurrent() {
     detachCurrent()
     crl_thread_slot_set(nil)
+    // Somebody may have asked for the thread's object meanwhile, whose promise would give the loop that has ended.
+    LoopPromise.installed?.forgetLoop()
   }
 
   /// Sees to it that a thread that has no loop is given none any more.
