@@ -56,7 +56,7 @@ extension RunLoop {
   /// Runs the loop in the default mode until it has nothing left.
   ///
   /// ``stop()`` ends one turn of it, and the next begins; only the end of the thread's work ends it. On a thread that
-  /// is not the loop's it has no effect, and reports that once. The corresponding Foundation method is `run()`.
+  /// is not the loop's it has no effect, and reports that. The corresponding Foundation method is `run()`.
   public func run() {
     guard mayRun("run()") else { return }
     while run(.default, for: .max, returnsAfterSource: true) != .finished, !stopFlag.isEnding {}

@@ -73,7 +73,7 @@ public final class AsyncTransaction: Sendable {
 
   /// Hands the operations to the workers.
   ///
-  /// A transaction that is not open any more is left as it is, and this is reported once on the standard error; see
+  /// A transaction that is not open any more is left as it is, and this is reported on the standard error; see
   /// ``tryCommit()``. Can be called from any thread.
   public func commit() {
     do {

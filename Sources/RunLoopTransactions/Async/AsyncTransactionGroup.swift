@@ -19,9 +19,8 @@ public final class AsyncTransactionGroup: @unchecked Sendable {
   /// What is to be delivered, now or later.
   @exclusivity(unchecked) private var underWay: [ObjectIdentifier: (number: Int, item: any Deliverable)] = [:]
   @exclusivity(unchecked) private var lastNumber = 0
-  /// What is to be delivered now, in order; the first ones may have been taken.
-  @exclusivity(unchecked) private var ready: ContiguousArray<(any Deliverable)?> = []
-  @exclusivity(unchecked) private var taken = 0
+  /// What is to be delivered now, in order.
+  @exclusivity(unchecked) private var ready = TakeQueue<any Deliverable>()
   @exclusivity(unchecked) private var isSignalled = false
   @exclusivity(unchecked) private var hasEnded = false
   @exclusivity(unchecked) private var ofTurn: AsyncTransaction?
@@ -143,14 +142,14 @@ extension AsyncTransactionGroup: LoopAttachment {
   private func deliver() {
     var count = lock.withLock {
       isSignalled = false
-      return ready.count - taken
+      return ready.count
     }
     while count > 0, let item = takeFirst() {
       count -= 1
       item.deliver()
     }
     let isFirst = lock.withLock {
-      guard taken < ready.count, !isSignalled else { return false }
+      guard !ready.isEmpty, !isSignalled else { return false }
       isSignalled = true
       return true
     }
@@ -158,31 +157,24 @@ extension AsyncTransactionGroup: LoopAttachment {
   }
 
   private func takeFirst() -> (any Deliverable)? {
-    lock.withLock {
-      guard taken < ready.count, let item = ready[taken].take() else { return nil }
-      taken += 1
-      if taken == ready.count {
-        ready.removeAll(keepingCapacity: true)
-        taken = 0
-      }
-      return item
-    }
+    lock.withLock { ready.takeFirst() }
   }
 
   package func loopDidEnd() {
     lock.lock()
     hasEnded = true
     let left = underWay.values.sorted { $0.number < $1.number }
-    let (source, ofTurn) = (source, ofTurn)
+    // Each is held by its transaction as well, or ends with this function, outside the lock.
+    let (source, ofTurn, undelivered) = (source, ofTurn, ready)
     self.source = nil
     self.ofTurn = nil
     underWay = [:]
-    ready = []
-    taken = 0
+    ready = TakeQueue()
     lock.unlock()
     source?.invalidate()
     for (_, item) in left { item.loopDidEnd() }
     ofTurn?.loopDidEnd()
+    withExtendedLifetime(undelivered) {}
   }
 
   /// How many transactions, and operations that came too late, are under way.

@@ -13,8 +13,7 @@ struct WorkQueue<Item> {
   /// The entries of one priority.
   private struct Line {
     let priority: Int
-    var entries: ContiguousArray<Entry?> = []
-    var first = 0
+    var entries = TakeQueue<Entry>()
   }
 
   /// By falling priority; none is empty.
@@ -41,14 +40,13 @@ struct WorkQueue<Item> {
   ///
   /// - Complexity: O(1) amortised, and O(n) in the priorities when the last item of one is taken.
   mutating func takeFirst() -> (item: Item, piece: Int)? {
-    guard !lines.isEmpty, let entry = lines[0].entries[lines[0].first] else { return nil }
+    guard !lines.isEmpty, let entry = lines[0].entries.first else { return nil }
     count -= 1
     if entry.nextPiece + 1 < entry.pieceCount {
-      lines[0].entries[lines[0].first]?.nextPiece += 1
+      lines[0].entries.first?.nextPiece += 1
     } else {
-      lines[0].entries[lines[0].first] = nil
-      lines[0].first += 1
-      if lines[0].first == lines[0].entries.count { lines.removeFirst() }
+      _ = lines[0].entries.takeFirst()
+      if lines[0].entries.isEmpty { lines.removeFirst() }
     }
     return (entry.item, entry.nextPiece)
   }
@@ -56,6 +54,6 @@ struct WorkQueue<Item> {
   /// Takes every item, in order.
   mutating func takeAll() -> [Item] {
     defer { self = WorkQueue() }
-    return lines.flatMap { $0.entries.compactMap { $0?.item } }
+    return lines.indices.flatMap { lines[$0].entries.takeAll().map(\.item) }
   }
 }

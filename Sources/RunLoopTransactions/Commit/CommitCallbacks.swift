@@ -10,9 +10,7 @@ struct CommitCallbacks {
   private var waiting: ContiguousArray<Body> = []
   /// For the one after it.
   private var later: ContiguousArray<Body> = []
-  private var ready: ContiguousArray<(body: Body?, report: CommitReport)> = []
-  /// The first of the ready ones that was not taken yet.
-  private var next = 0
+  private var ready = TakeQueue<(Body, CommitReport)>()
 
   mutating func append(_ body: @escaping Body) { waiting.append(body) }
 
@@ -25,16 +23,5 @@ struct CommitCallbacks {
     swap(&waiting, &later)
   }
 
-  mutating func takeFirst() -> (Body, CommitReport)? {
-    guard next < ready.count else { return nil }
-    defer {
-      next += 1
-      if next == ready.count {
-        ready.removeAll(keepingCapacity: true)
-        next = 0
-      }
-    }
-    let report = ready[next].report
-    return ready[next].body.take().map { ($0, report) }
-  }
+  mutating func takeFirst() -> (Body, CommitReport)? { ready.takeFirst() }
 }

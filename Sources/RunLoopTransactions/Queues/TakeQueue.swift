@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A queue whose elements are taken from the front.
+///
+/// What was taken is released by whoever took it, and its room is used again, also where the queue never becomes empty.
+struct TakeQueue<Element> {
+  private var elements: ContiguousArray<Element?> = []
+  private var taken = 0
+
+  var count: Int { elements.count - taken }
+  var isEmpty: Bool { count == 0 }
+
+  /// The first element; nil if there is none. Only a queue that has one can be given another in its place.
+  var first: Element? {
+    get { isEmpty ? nil : elements[taken] }
+    set { if !isEmpty { elements[taken] = newValue } }
+  }
+
+  mutating func append(_ element: Element) { elements.append(element) }
+
+  /// Takes the first element.
+  ///
+  /// - Complexity: O(1) amortised.
+  mutating func takeFirst() -> Element? {
+    guard !isEmpty, let element = elements[taken].take() else { return nil }
+    taken += 1
+    if isEmpty {
+      elements.removeAll(keepingCapacity: true)
+      taken = 0
+    } else if taken >= 64, taken * 2 >= elements.count {
+      elements.removeFirst(taken)
+      taken = 0
+    }
+    return element
+  }
+
+  /// Takes all elements, in order.
+  mutating func takeAll() -> [Element] {
+    defer { self = TakeQueue() }
+    return elements[taken...].compactMap { $0 }
+  }
+
+  /// How many places there are, for tests: in proportion to the elements.
+  var placeCount: Int { elements.count }
+}
