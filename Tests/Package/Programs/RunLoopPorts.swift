@@ -20,7 +20,7 @@ import RunLoopPorts
       switch event {
       case .connected: _ = try? socket.write(Array("hello".utf8))
       case .received(let bytes):
-        print("RunLoopPorts: \(String(decoding: bytes, as: UTF8.self))")
+        print("RunLoopPorts: \(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })")
         loop.stop()
       default: exit(1)
       }
