@@ -24,7 +24,7 @@ struct LocalClientState {
   /// The bytes of the messages that are not finished, and of the replies that wait.
   var unfinishedBytes = 0
   var waitingBytes = 0
-  /// What could not be sent yet; bounded, since no more is read while this is long. Nil: taken out.
+  /// What could not be sent yet; bounded, since no more is read while this is long (nil: taken out).
   private var outgoing: [Outgoing?] = []
   private var firstOutgoing = 0
   /// How many messages were received and not finished.
