@@ -85,6 +85,46 @@ struct MessagePortClosingTests {
     #expect(thread.result())
   }
 
+  @Test("a connection ends at once when closing the descriptor of a reply that waits takes long")
+  func replyThatWaits() throws {
+    let directory = try PortDirectory()
+    let lingering = try LingeringSocket()
+    let held = Box<MessagePort.Descriptor?>(try MessagePort.Descriptor(duplicating: lingering.number))
+    lingering.letGo()
+    // The client reads nothing, and the socket has no room for so much.
+    let requests = 32
+    let handled = Box(0)
+    let server = try PortServer(directory) { request in
+      handled.update { $0 += 1 }
+      var descriptors: [MessagePort.Descriptor] = []
+      if handled.value == requests {
+        held.update {
+          descriptors = $0.map { [$0] } ?? []
+          $0 = nil
+        }
+      }
+      return MessagePort.Reply([UInt8](repeating: 1, count: 30_000), descriptors: descriptors)
+    }
+    let client = try RawClient(directory)
+    for token in 1...requests {
+      try #require(client.send(packet(MessageFrame(.request, token: UInt64(token)))) > 0)
+    }
+    waitUntil { handled.value == requests }
+    // The loop has done with the last reply.
+    let isDone = Box(false)
+    server.loop.perform { isDone.value = true }
+    waitUntil { isDone.value }
+    let thread = startThread { () -> Bool in
+      server.port.invalidate()
+      return true
+    }
+    // A hang-up is always reported.
+    var end = pollfd(fd: client.socket.number, events: 0, revents: 0)
+    #expect(poll(&end, 1, 10_000) == 1)
+    lingering.release()
+    #expect(thread.result())
+  }
+
   @Test("a sender goes on when a reply that it no longer awaits brings a descriptor", arguments: [true, false])
   func remote(isAwaited: Bool) throws {
     let directory = try PortDirectory()

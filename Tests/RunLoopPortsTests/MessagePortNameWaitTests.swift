@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
+import Glibc
 import Testing
 import TestSupport
 
@@ -63,5 +65,54 @@ struct MessagePortNameWaitTests {
     await #expect(throws: MessagePortError.invalidName("..")) {
       try await MessagePort.Remote.connection(to: "..", waitingFor: .seconds(1000), directory: place)
     }
+  }
+
+  /// A receiver with room for one connection more than it has accepted, and that one.
+  private func fullListener(_ directory: PortDirectory) throws -> (MessagePort.Descriptor, RawClient) {
+    _ = try directory.place.open(making: true)
+    let listener = MessagePort.Descriptor(owning: crl_message_socket())
+    try #require(crl_message_bind(listener.number, directory.place.path + "/a") == 0)
+    try #require(listen(listener.number, 0) == 0)
+    return (listener, try RawClient(directory))
+  }
+
+  @Test("a task waits for room for its connection, whose socket then blocks again")
+  func room() async throws {
+    let directory = try PortDirectory()
+    let place = directory.place
+    let (listener, first) = try fullListener(directory)
+    let begin = Tick.monotonicNow
+    await #expect(throws: MessagePortError.sendTimedOut) {
+      try await MessagePort.Remote.connection(
+        to: "a", waitingFor: .zero, directory: place, connectTimeout: .milliseconds(20))
+    }
+    #expect(Tick.monotonicNow >= begin + 20_000_000)
+    #expect(
+      portError { () throws(MessagePortError) in
+        try MessagePort.Remote(name: "a", directory: place, connectTimeout: .zero)
+      } == .sendTimedOut)
+    let client = Task {
+      try await MessagePort.Remote.connection(
+        to: "a", waitingFor: .zero, directory: place, connectTimeout: .seconds(1000))
+    }
+    await Task.yield()
+    let accepted = MessagePort.Descriptor(owning: crl_accept(listener.number))
+    let remote = try await client.value
+    #expect(fcntl(remote.socket.number, F_GETFL) & O_NONBLOCK == 0)
+    withExtendedLifetime((listener, first, accepted)) {}
+  }
+
+  @Test("a task that is cancelled waits no longer for room")
+  func cancelledWithoutRoom() async throws {
+    let directory = try PortDirectory()
+    let place = directory.place
+    let (listener, first) = try fullListener(directory)
+    let client = Task {
+      try await MessagePort.Remote.connection(
+        to: "a", waitingFor: .zero, directory: place, connectTimeout: .seconds(20))
+    }
+    client.cancel()
+    await #expect(throws: MessagePortError.cancelled) { try await client.value }
+    withExtendedLifetime((listener, first)) {}
   }
 }

@@ -138,15 +138,19 @@ extension LocalClient {
   }
 
   /// Sends what waits, as far as there is room; with the lock.
-  func sendWaiting() {
+  ///
+  /// - Returns: Who kept the descriptors of what was sent, to be released without the lock: closing one can take long.
+  func sendWaiting() -> [MessagePort.Descriptor] {
+    var sent: [MessagePort.Descriptor] = []
     while let next = state.next {
-      guard sendNow(next) else { return }
+      guard sendNow(next) else { return sent }
       // A charge that goes on is noted with what was sent.
       if next.frame.kind == .reply, !isCharged(next) { account.release(next.amount) }
-      _ = state.removeNext()
+      sent += state.removeNext()
     }
     state.isHeldBack = false
     sendConfirmation()
+    return sent
   }
 
   /// Confirms what was received; with the lock.
@@ -158,23 +162,20 @@ extension LocalClient {
   /// Ends the connection, with what can still be said; again: nothing.
   func close() {
     lock.lock()
-    defer { lock.unlock() }
-    guard !state.isClosed else { return }
-    sendWaiting()
+    guard !state.isClosed else { return lock.unlock() }
+    let sent = sendWaiting()
     sendConfirmation()
-    counters.change { $0.droppedReplies += state.waiting }
-    for content in state.outgoing[state.firstOutgoing...] where content.frame.kind == .reply {
-      account.release(content.amount)
-    }
+    let dropped = state.removeWaiting()
+    counters.change { $0.droppedReplies += dropped.count }
+    for (content, _) in dropped where content.frame.kind == .reply { account.release(content.amount) }
     account.noteReading(of: key)
     state.isClosed = true
     state.isHeldBack = false
-    state.waitingBytes = 0
-    state.outgoing = []
-    state.outgoingOwners = []
-    state.firstOutgoing = 0
     // The descriptor closes with the last who uses it, which may be a request that somebody keeps.
     _ = try? SystemCall.epollControl.make { crl_epoll_control(epoll.number, EPOLL_CTL_DEL, socket.number, 0, 0) }
     _ = try? SystemCall.shutDown.make { crl_message_shut_down(socket.number) }
+    lock.unlock()
+    // Closing a handler's descriptor can take long, and others may want the lock.
+    withExtendedLifetime((sent, dropped)) {}
   }
 }

@@ -39,19 +39,27 @@ extension LocalClient {
   ///
   /// A loop's thread. At most so many messages as are a turn's.
   func serve(_ events: UInt32, _ deliver: (MessagePort.Request) -> Void) -> Service {
+    guard beginServing(events) else { return .hadNothing }
+    return finishServing(deliver)
+  }
+
+  /// Becomes the serving thread and sends what waits; false, if the connection cannot be served now.
+  private func beginServing(_ events: UInt32) -> Bool {
     lock.lock()
     if let armed = state.armed, armed & Self.once != 0 { state.armed = nil }
     guard !state.isServing, !state.isClosed else {
       // Somebody else serves it, and arms it then.
       if state.isServing { disarm() }
       lock.unlock()
-      return .hadNothing
+      return false
     }
     state.isServing = true
     if events & EPOLLHUP.rawValue != 0 { state.isHungUp = true }
-    if events & EPOLLOUT.rawValue != 0 || state.isHeldBack { sendWaiting() }
+    let sent = events & EPOLLOUT.rawValue != 0 || state.isHeldBack ? sendWaiting() : []
     lock.unlock()
-    return finishServing(deliver)
+    // Closing a handler's descriptor can take long, and others may want the lock.
+    withExtendedLifetime(sent) {}
+    return true
   }
 
   /// The same, where the port's epoll set was not asked whether there is anything.

@@ -6,6 +6,9 @@ import CRunLoopSystem
 ///
 /// A value, guarded by the connection's lock.
 struct LocalClientState {
+  /// A message that waits, and who keeps its descriptors.
+  typealias Outgoing = (content: MessageContent, owners: [MessagePort.Descriptor])
+
   /// Whether nothing is sent any more.
   var isClosed = false
   /// Whether a thread reads; there is one at a time.
@@ -21,11 +24,9 @@ struct LocalClientState {
   /// The bytes of the messages that are not finished, and of the replies that wait.
   var unfinishedBytes = 0
   var waitingBytes = 0
-  /// What could not be sent yet; bounded, since no more is read while this is long.
-  var outgoing: [MessageContent] = []
-  var firstOutgoing = 0
-  /// Who keeps the descriptors of what could not be sent yet.
-  var outgoingOwners: [[MessagePort.Descriptor]] = []
+  /// What could not be sent yet; bounded, since no more is read while this is long (nil: taken out).
+  private var outgoing: [Outgoing?] = []
+  private var firstOutgoing = 0
   /// How many messages were received and not finished.
   var unfinished = 0
   /// The one-way message up to which all have been received, and up to which the sender knows it.
@@ -44,24 +45,35 @@ struct LocalClientState {
 
   mutating func append(_ content: MessageContent, _ owners: [MessagePort.Descriptor]) {
     waitingBytes += content.amount.outgoing
-    outgoing.append(content)
-    outgoingOwners.append(owners)
+    outgoing.append((content, owners))
   }
 
   /// The first that waits.
-  var next: MessageContent? { waiting > 0 ? outgoing[firstOutgoing] : nil }
+  var next: MessageContent? { waiting > 0 ? outgoing[firstOutgoing]?.content : nil }
 
-  /// Takes out the first that waits, and gives its descriptors' owners.
+  /// Takes out the first that waits, and returns its descriptors' owners, to be released without the lock.
+  ///
+  /// - Complexity: O(1) amortised.
   mutating func removeNext() -> [MessagePort.Descriptor] {
-    waitingBytes -= outgoing[firstOutgoing].amount.outgoing
-    let owners = outgoingOwners[firstOutgoing]
-    outgoingOwners[firstOutgoing] = []
+    guard waiting > 0, let taken = outgoing[firstOutgoing].take() else { return [] }
+    waitingBytes -= taken.content.amount.outgoing
     firstOutgoing += 1
     if waiting == 0 {
       outgoing.removeAll()
-      outgoingOwners.removeAll()
+      firstOutgoing = 0
+    } else if firstOutgoing >= 64, firstOutgoing * 2 >= outgoing.count {
+      outgoing.removeFirst(firstOutgoing)
       firstOutgoing = 0
     }
-    return owners
+    return taken.owners
+  }
+
+  /// Takes out all that waits, to be released without the lock.
+  mutating func removeWaiting() -> [Outgoing] {
+    let taken = outgoing[firstOutgoing...].compactMap { $0 }
+    outgoing = []
+    firstOutgoing = 0
+    waitingBytes = 0
+    return taken
   }
 }

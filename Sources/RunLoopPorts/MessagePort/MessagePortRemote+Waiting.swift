@@ -4,7 +4,8 @@ import RunLoopCore
 import Synchronization
 
 // Waiting for a name. Nothing tells a process that a name is there now, whose directory may not be there either: it is tried
-// again, first after a millisecond, then less and less often, at last every twentieth of a second.
+// again, first after a millisecond, then less and less often, at last every twentieth of a second. A task waits in the same way
+// for room for its connection, which only a thread that blocks could be told of.
 
 /// When to try again, until a time is over.
 private struct Retries {
@@ -54,13 +55,26 @@ extension MessagePort.Remote {
     undelivered: (@Sendable (MessagePort.Undelivered) -> Void)? = nil
   ) async throws(MessagePortError) -> MessagePort.Remote {
     var retries = Retries(for: limit)
+    // While there is the port, but no room.
+    var roomRetries: Retries?
     while true {
       do throws(MessagePortError) {
         return try MessagePort.Remote(
-          name: name, directory: directory, messageSizeLimit: messageSizeLimit, connectTimeout: connectTimeout,
+          name: name, directory: directory, messageSizeLimit: messageSizeLimit, connectTimeout: .zero,
           accepts: accepts, undelivered: undelivered)
       } catch {
-        guard case .noSuchPort = error, let delay = retries.next() else { throw error }
+        let delay: Duration?
+        switch error {
+        case .noSuchPort:
+          roomRetries = nil
+          delay = retries.next()
+        case .sendTimedOut:
+          var room = roomRetries ?? Retries(for: connectTimeout)
+          delay = room.next()
+          roomRetries = room
+        default: throw error
+        }
+        guard let delay else { throw error }
         do { try await Task.sleep(for: delay) } catch { throw .cancelled }
       }
     }

@@ -51,7 +51,8 @@ extension MessagePort {
     ///     ``connection(to:waitingFor:directory:messageSizeLimit:connectTimeout:accepts:undelivered:)``.
     ///   - directory: Where the names are.
     ///   - messageSizeLimit: The longest message to send and the longest reply to take, in bytes.
-    ///   - connectTimeout: How long to wait if the receiver has no room for one more connection now.
+    ///   - connectTimeout: How long to wait if the receiver has no room for one more connection now. Zero means not at
+    ///     all.
     ///   - accepts: Whether to talk to the process that has the name; only to the same user's by default.
     ///   - undelivered: Called on any thread, without a lock, for each one-way message that is not confirmed and will
     ///     not be.
@@ -148,7 +149,11 @@ extension MessagePort.Remote {
         owning: try SystemCall.socket.make { crl_message_socket() }, .connection)
       let limit = min(max(1000, Int64(saturating: timeout)), 1 << 60)
       _ = try SystemCall.socketOption.make { crl_message_set_timeout(socket.number, 1, limit) }
+      // The shortest time-out is a tick of the kernel's clock. Neither call fails with an open socket.
+      let blocks = timeout > .zero
+      if !blocks { _ = fcntl(socket.number, F_SETFL, O_NONBLOCK) }
       _ = try SystemCall.connect.makeUninterrupted { crl_message_connect_at(socket.number, place.number, name) }
+      if !blocks { _ = fcntl(socket.number, F_SETFL, 0) }
       return socket
     } catch {
       switch (error.call, error.number) {
