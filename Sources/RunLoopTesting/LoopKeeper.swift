@@ -44,9 +44,11 @@ final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
       case .due: return
       case .event(let action): runEvent(action)
       case .wait(let isLast):
-        let limit = isLast ? Tick.after(timeline.realTimeLimit) : .never
+        // The test waits only so long for other threads; they wait for the test as long as it computes.
+        let limit = isLast || sleeper.isTests ? Tick.after(timeline.realTimeLimit) : .never
+        let changes = timeline.changeCount
         sleep.wait(until: limit)
-        if isLast, Tick.monotonicNow >= limit, !sleep.isOver, !sleep.isReady, timeline.isStuck(sleeper) { giveUp() }
+        if Tick.monotonicNow >= limit, !sleep.isOver, !sleep.isReady { giveUp(isLast: isLast, since: changes) }
         timeline.awaken(sleeper)
       }
     }
@@ -61,9 +63,15 @@ final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
     isInEvent = false
   }
 
-  private func giveUp() {
+  /// Lets the time stand for ever if nothing has changed while the loop slept for the limit of real time.
+  private func giveUp(isLast: Bool, since changes: Int) {
     guard let time else { return }
-    time.fail(.sleepsIndefinitely(after: timeline.realTimeLimit, awaiting: time.awaited))
+    let busy = timeline.busy(since: changes)
+    if !busy.isEmpty {
+      time.fail(.busy(threads: busy, after: timeline.realTimeLimit))
+    } else if isLast, timeline.isStuck(sleeper) {
+      time.fail(.sleepsIndefinitely(after: timeline.realTimeLimit, awaiting: time.awaited))
+    }
   }
 
   /// Takes note of what the loop does.

@@ -36,6 +36,8 @@ final class Timeline: @unchecked Sendable {
   private var lastEvent: UInt64 = 0
   private var holds = 0
   private var moves = 0
+  /// How often anybody came, left, fell asleep or woke, or the time was let go on.
+  private var changes = 0
   private var whenNothingIsDue: (@Sendable () -> Void)?
   private var stored: VirtualTimeError?
 
@@ -48,6 +50,8 @@ final class Timeline: @unchecked Sendable {
   var wallOffset: Int64 { lock.withLock { wall } }
   /// How many times the time was moved.
   var moveCount: Int { lock.withLock { moves } }
+  /// How often anybody came, left, fell asleep or woke, or the time was let go on.
+  var changeCount: Int { lock.withLock { changes } }
   /// Why the time stands for ever.
   var failure: VirtualTimeError? { lock.withLock { stored } }
 
@@ -86,30 +90,39 @@ extension Timeline {
     let name: String
     /// Among those of one date, the least comes first.
     let order: Int
+    /// Whether it is the thread of the test's body, for which the others wait as long as it computes.
+    let isTests: Bool
     fileprivate var state: State = .awake
     /// Whether it is the thread that moves the time.
     var isOwner: Bool { order == .max }
 
-    init(name: String, order: Int) {
+    init(name: String, order: Int, isTests: Bool) {
       self.name = name
       self.order = order
+      self.isTests = isTests
     }
   }
 
   /// Takes part from now on, awake.
   ///
-  /// - Parameter isOwner: Whether it comes after all others of one date.
-  func join(name: String, isOwner: Bool = false) -> Sleeper {
+  /// - Parameters:
+  ///   - isOwner: Whether it comes after all others of one date. It is the test's then.
+  ///   - isTests: Whether it is the thread of the test's body.
+  func join(name: String, isOwner: Bool = false, isTests: Bool = false) -> Sleeper {
     lock.withLock {
-      let sleeper = Sleeper(name: name, order: isOwner ? .max : sleepers.count)
+      let sleeper = Sleeper(name: name, order: isOwner ? .max : sleepers.count, isTests: isOwner || isTests)
       sleepers.append(sleeper)
+      changes += 1
       return sleeper
     }
   }
 
   /// Takes part no more.
   func leave(_ sleeper: Sleeper) {
-    lock.withLock { sleeper.state = .gone }
+    lock.withLock {
+      sleeper.state = .gone
+      changes += 1
+    }
     wakeOne()
   }
 
@@ -117,7 +130,10 @@ extension Timeline {
   func hold() { lock.withLock { holds += 1 } }
 
   func release() {
-    lock.withLock { holds -= 1 }
+    lock.withLock {
+      holds -= 1
+      changes += 1
+    }
     wakeOne()
   }
 
@@ -185,11 +201,16 @@ extension Timeline {
 
   /// Notes that somebody sleeps no more.
   func awaken(_ sleeper: Sleeper) {
-    lock.withLock { if case .asleep = sleeper.state { sleeper.state = .awake } }
+    lock.withLock {
+      guard case .asleep = sleeper.state else { return }
+      sleeper.state = .awake
+      changes += 1
+    }
   }
 
   private func decide(_ sleeper: Sleeper, _ sleep: Sleeper.Sleep) -> (Decision, (@Sendable () -> Void)?) {
     sleeper.state = .asleep(sleep)
+    changes += 1
     guard stored == nil, holds == 0, let first = firstToWake(except: sleeper) else {
       return (.wait(isLast: false), nil)
     }
@@ -240,6 +261,17 @@ extension Timeline {
     lock.withLock {
       guard stored == nil, holds == 0, events.isEmpty, whenNothingIsDue == nil else { return false }
       return firstToWake(except: sleeper)?.sleep.deadline == .never
+    }
+  }
+
+  /// The names of those for whom alone the time has waited since a count of changes.
+  ///
+  /// Nobody is named while the time is to stand, or while the test itself computes.
+  func busy(since count: Int) -> [String] {
+    lock.withLock {
+      guard stored == nil, holds == 0, changes == count else { return [] }
+      let awake = sleepers.filter { if case .awake = $0.state { true } else { false } }
+      return awake.contains(where: \.isTests) ? [] : awake.map(\.name)
     }
   }
 

@@ -13,7 +13,8 @@ extension VirtualTime {
   /// the loop is `RunLoop.main` too, and serves the main dispatch queue, as with ``asMain(realTimeLimit:_:)``.
   ///
   /// - Parameters:
-  ///   - realTimeLimit: How long, in real time, the test may sleep while nothing is due, before that is an error.
+  ///   - realTimeLimit: How long, in real time, the test may sleep while nothing is due, or wait for another thread on this time
+  ///     that does not come to sleep, before that is an error.
   ///   - body: What the test does, with the time that it moves.
   /// - Throws: What the body throws, or a ``VirtualTimeError`` if the time could not go on.
   public static func onThisThread<Value>(
@@ -30,7 +31,8 @@ extension VirtualTime {
   /// XCTest runs its tests, and Swift Testing does not.
   ///
   /// - Parameters:
-  ///   - realTimeLimit: How long, in real time, the test may sleep while nothing is due, before that is an error.
+  ///   - realTimeLimit: How long, in real time, the test may sleep while nothing is due, or wait for another thread on this time
+  ///     that does not come to sleep, before that is an error.
   ///   - body: What the test does, with the time that it moves.
   /// - Throws: What the body throws, or a ``VirtualTimeError`` if the time could not go on.
   public static func asMain<Value>(
@@ -73,7 +75,8 @@ extension VirtualTime {
   /// - Parameters:
   ///   - asMain: Whether `RunLoop.main` is the thread's loop, `Thread.main` its object and `Thread.isMainThread` true for what runs
   ///     on the thread.
-  ///   - realTimeLimit: How long, in real time, the body may wait while nothing is due, before that is an error.
+  ///   - realTimeLimit: How long, in real time, the body may wait while nothing is due, or for another thread on this time that
+  ///     does not come to sleep, before that is an error.
   ///   - body: What the test does.
   /// - Throws: What the body throws, a ``VirtualTimeError`` if the time could not go on, in which case the body is cancelled
   ///   and left alone, or a `ThreadError` if there can be no thread.
