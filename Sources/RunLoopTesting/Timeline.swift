@@ -16,6 +16,8 @@ final class Timeline: @unchecked Sendable {
     let id: UInt64
     let name: String
     let action: @Sendable () -> Void
+    /// What is done instead if nobody moves the time any more; nil if nobody waits for the event.
+    let giveUp: (@Sendable () -> Void)?
   }
 
   /// What somebody who would sleep is to do.
@@ -129,6 +131,19 @@ extension Timeline {
   /// Lets the time stand until ``release()``.
   func hold() { lock.withLock { holds += 1 } }
 
+  /// Lets the time stand for good, and ends the sleeps on its clock.
+  ///
+  /// - Complexity: O(n) in the events that wait.
+  func end() {
+    let ended = lock.withLock {
+      holds += 1
+      let sleeps = events.filter { $0.giveUp != nil }
+      events.removeAll { $0.giveUp != nil }
+      return sleeps
+    }
+    for sleep in ended { sleep.giveUp?() }
+  }
+
   func release() {
     lock.withLock {
       holds -= 1
@@ -168,11 +183,15 @@ extension Timeline {
 // What happens from outside.
 extension Timeline {
   /// Adds an event, behind those of the same time, and returns its number.
+  ///
+  /// - Parameter giveUp: What is done instead if the time ends before.
   @discardableResult
-  func add(at tick: Tick, name: String, _ action: @escaping @Sendable () -> Void) -> UInt64 {
+  func add(
+    at tick: Tick, name: String, giveUp: (@Sendable () -> Void)? = nil, _ action: @escaping @Sendable () -> Void
+  ) -> UInt64 {
     let id = lock.withLock {
       lastEvent += 1
-      let event = Event(tick: tick, id: lastEvent, name: name, action: action)
+      let event = Event(tick: tick, id: lastEvent, name: name, action: action, giveUp: giveUp)
       events.insert(event, at: events.firstIndex { $0.tick > tick } ?? events.endIndex)
       return lastEvent
     }

@@ -52,7 +52,7 @@ extension VirtualTime {
     time.add(keeper) { [weak loop] in loop?.stopForGood() }
     return try Thread.withStandIn(loop, asMain: asMain) {
       // Nobody moves the time any more when the body has ended.
-      defer { time.timeline.hold() }
+      defer { time.timeline.end() }
       let result = Result { try body(time) }
       // It is the reason for whatever went wrong in the body.
       if let failure = time.timeline.failure { throw failure }
@@ -70,7 +70,8 @@ extension VirtualTime {
   ///
   /// A `Task { … }` that the body makes prefers no executor, as ever in Swift: make it with `Task(executorPreference: time.thread)`.
   ///
-  /// When the body has ended the thread is stopped after what it had accepted. Tasks that sleep on go on in real time.
+  /// When the body has ended the thread is stopped after what it had accepted. Tasks that sleep on go on in real time; sleeps
+  /// on ``clock`` end with `CancellationError`.
   ///
   /// - Parameters:
   ///   - asMain: Whether `RunLoop.main` is the thread's loop, `Thread.main` its object and `Thread.isMainThread` true for what runs
@@ -93,7 +94,7 @@ extension VirtualTime {
     let task = Task(executorPreference: thread) {
       time.timeline.leave(caller)
       // Nothing is moved any more for tasks that the body has left, and nobody waits for anything.
-      defer { time.timeline.hold() }
+      defer { time.timeline.end() }
       return try await body(time)
     }
     let outcome = FirstOutcome<Value>()
