@@ -96,7 +96,8 @@ extension LoopKeeper {
   ///
   /// A task that sleeps reads a real clock, and gives its executor the instant at which the sleep is to end: the moments between
   /// are missing. They are at most as many as have passed since the loop last slept. As long as that is less than a millisecond,
-  /// whole milliseconds are found again; if it is more, as on a machine that does much else, the rounder duration is meant.
+  /// whole milliseconds are found again; if it is more, as on a machine that does much else, or when the test computes, the
+  /// rounder duration is taken for the one that is meant.
   func duration(ofRealRest rest: Duration) -> Duration {
     let left = Int64(saturating: rest)
     guard left > 0, left < .max / 2 else { return rest }

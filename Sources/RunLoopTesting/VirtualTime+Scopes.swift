@@ -64,9 +64,11 @@ extension VirtualTime {
   ///
   /// The body's task and its children prefer the thread, and so do the actors that they use, if those have no executor of their own:
   /// all of them run there, and `Task.sleep` ends when the virtual time is reached. An instant of a real clock is rounded up to whole
-  /// milliseconds from now; ``clock`` is exact. The time moves to the next date that anything waits for; to wait for something
-  /// outside meanwhile, such as another process, use ``standStill(isolation:while:)``. Sleeps of the main actor, of actors with
-  /// other executors and of detached tasks are real.
+  /// milliseconds from now. If a millisecond or more of real time has passed since the loop last slept, as when the body itself
+  /// computes, it may be off by that real time; <doc:TestingCodeThatWaits> says how. ``clock`` is exact.
+  ///
+  /// The time moves to the next date that anything waits for; to wait for something outside meanwhile, such as another process,
+  /// use ``standStill(isolation:while:)``. Sleeps of the main actor, of actors with other executors and of detached tasks are real.
   ///
   /// A `Task { … }` that the body makes prefers no executor, as ever in Swift: make it with `Task(executorPreference: time.thread)`.
   ///

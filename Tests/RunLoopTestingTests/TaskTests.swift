@@ -198,6 +198,9 @@ struct TaskTests {
       (left: 6000, missing: 4500, meant: 10_000), (left: 29_960_000, missing: 45_000, meant: 30_000_000),
       (left: 29_300_000, missing: 800_000, meant: 30_000_000),
       (left: 27_000_000, missing: 3_500_000, meant: 30_000_000),
+      // As the page says: the test has computed for 5 ms, or the machine was busy for as long.
+      (left: 6980, missing: 5020, meant: 10_000), (left: 29_999_980, missing: 5020, meant: 30_000_000),
+      (left: 1980, missing: 5020, meant: 2000),
     ])
   func missing(left: Int64, missing: Int64, meant: Int64) {
     #expect(LoopKeeper.meant(left: left * 1000, missing: missing * 1000) == meant * 1000)
