@@ -44,9 +44,11 @@ final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
       case .due: return
       case .event(let action): runEvent(action)
       case .wait(let isLast):
-        let limit = isLast ? Tick.after(timeline.realTimeLimit) : .never
+        // The test waits only so long for other threads; they wait for the test as long as it computes.
+        let limit = isLast || sleeper.isTests ? Tick.after(timeline.realTimeLimit) : .never
+        let changes = timeline.changeCount
         sleep.wait(until: limit)
-        if isLast, Tick.monotonicNow >= limit, !sleep.isOver, !sleep.isReady, timeline.isStuck(sleeper) { giveUp() }
+        if Tick.monotonicNow >= limit, !sleep.isOver, !sleep.isReady { giveUp(isLast: isLast, since: changes) }
         timeline.awaken(sleeper)
       }
     }
@@ -61,9 +63,15 @@ final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
     isInEvent = false
   }
 
-  private func giveUp() {
+  /// Lets the time stand for ever if nothing has changed while the loop slept for the limit of real time.
+  private func giveUp(isLast: Bool, since changes: Int) {
     guard let time else { return }
-    time.fail(.sleepsIndefinitely(after: timeline.realTimeLimit, awaiting: time.awaited))
+    let busy = timeline.busy(since: changes)
+    if !busy.isEmpty {
+      time.fail(.busy(threads: busy, after: timeline.realTimeLimit))
+    } else if isLast, timeline.isStuck(sleeper) {
+      time.fail(.sleepsIndefinitely(after: timeline.realTimeLimit, awaiting: time.awaited))
+    }
   }
 
   /// Takes note of what the loop does.
@@ -88,7 +96,8 @@ extension LoopKeeper {
   ///
   /// A task that sleeps reads a real clock, and gives its executor the instant at which the sleep is to end: the moments between
   /// are missing. They are at most as many as have passed since the loop last slept. As long as that is less than a millisecond,
-  /// whole milliseconds are found again; if it is more, as on a machine that does much else, the rounder duration is meant.
+  /// whole milliseconds are found again; if it is more, as on a machine that does much else, or when the test computes, the
+  /// rounder duration is taken for the one that is meant.
   func duration(ofRealRest rest: Duration) -> Duration {
     let left = Int64(saturating: rest)
     guard left > 0, left < .max / 2 else { return rest }

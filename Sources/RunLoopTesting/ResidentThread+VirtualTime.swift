@@ -31,11 +31,11 @@ extension ResidentThread {
 }
 
 extension VirtualTime {
-  /// Starts a thread on this time that may stand in for the main one.
+  /// Starts the thread of a body, which may stand in for the main one.
   func makeThread(
     name: String, prefix: String, asMain: Bool, onStart: (@Sendable () -> Void)?, onStop: (@Sendable () -> Void)?
   ) throws(ThreadError) -> ResidentThread {
-    let (loop, keeper) = makeLoop(sleeper: timeline.join(name: "thread \"\(name)\""), prefix: prefix)
+    let (loop, keeper) = makeLoop(sleeper: timeline.join(name: "thread \"\(name)\"", isTests: true), prefix: prefix)
     let thread: ResidentThread
     do throws(ThreadError) {
       thread = try ResidentThread(

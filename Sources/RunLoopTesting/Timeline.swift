@@ -16,6 +16,8 @@ final class Timeline: @unchecked Sendable {
     let id: UInt64
     let name: String
     let action: @Sendable () -> Void
+    /// What is done instead if nobody moves the time any more; nil if nobody waits for the event.
+    let giveUp: (@Sendable () -> Void)?
   }
 
   /// What somebody who would sleep is to do.
@@ -36,6 +38,8 @@ final class Timeline: @unchecked Sendable {
   private var lastEvent: UInt64 = 0
   private var holds = 0
   private var moves = 0
+  /// How often anybody came, left, fell asleep or woke, or the time was let go on.
+  private var changes = 0
   private var whenNothingIsDue: (@Sendable () -> Void)?
   private var stored: VirtualTimeError?
 
@@ -48,6 +52,8 @@ final class Timeline: @unchecked Sendable {
   var wallOffset: Int64 { lock.withLock { wall } }
   /// How many times the time was moved.
   var moveCount: Int { lock.withLock { moves } }
+  /// How often anybody came, left, fell asleep or woke, or the time was let go on.
+  var changeCount: Int { lock.withLock { changes } }
   /// Why the time stands for ever.
   var failure: VirtualTimeError? { lock.withLock { stored } }
 
@@ -86,38 +92,63 @@ extension Timeline {
     let name: String
     /// Among those of one date, the least comes first.
     let order: Int
+    /// Whether it is the thread of the test's body, for which the others wait as long as it computes.
+    let isTests: Bool
     fileprivate var state: State = .awake
     /// Whether it is the thread that moves the time.
     var isOwner: Bool { order == .max }
 
-    init(name: String, order: Int) {
+    init(name: String, order: Int, isTests: Bool) {
       self.name = name
       self.order = order
+      self.isTests = isTests
     }
   }
 
   /// Takes part from now on, awake.
   ///
-  /// - Parameter isOwner: Whether it comes after all others of one date.
-  func join(name: String, isOwner: Bool = false) -> Sleeper {
+  /// - Parameters:
+  ///   - isOwner: Whether it comes after all others of one date. It is the test's then.
+  ///   - isTests: Whether it is the thread of the test's body.
+  func join(name: String, isOwner: Bool = false, isTests: Bool = false) -> Sleeper {
     lock.withLock {
-      let sleeper = Sleeper(name: name, order: isOwner ? .max : sleepers.count)
+      let sleeper = Sleeper(name: name, order: isOwner ? .max : sleepers.count, isTests: isOwner || isTests)
       sleepers.append(sleeper)
+      changes += 1
       return sleeper
     }
   }
 
   /// Takes part no more.
   func leave(_ sleeper: Sleeper) {
-    lock.withLock { sleeper.state = .gone }
+    lock.withLock {
+      sleeper.state = .gone
+      changes += 1
+    }
     wakeOne()
   }
 
   /// Lets the time stand until ``release()``.
   func hold() { lock.withLock { holds += 1 } }
 
+  /// Lets the time stand for good, and ends the sleeps on its clock.
+  ///
+  /// - Complexity: O(n) in the events that wait.
+  func end() {
+    let ended = lock.withLock {
+      holds += 1
+      let sleeps = events.filter { $0.giveUp != nil }
+      events.removeAll { $0.giveUp != nil }
+      return sleeps
+    }
+    for sleep in ended { sleep.giveUp?() }
+  }
+
   func release() {
-    lock.withLock { holds -= 1 }
+    lock.withLock {
+      holds -= 1
+      changes += 1
+    }
     wakeOne()
   }
 
@@ -152,11 +183,15 @@ extension Timeline {
 // What happens from outside.
 extension Timeline {
   /// Adds an event, behind those of the same time, and returns its number.
+  ///
+  /// - Parameter giveUp: What is done instead if the time ends before.
   @discardableResult
-  func add(at tick: Tick, name: String, _ action: @escaping @Sendable () -> Void) -> UInt64 {
+  func add(
+    at tick: Tick, name: String, giveUp: (@Sendable () -> Void)? = nil, _ action: @escaping @Sendable () -> Void
+  ) -> UInt64 {
     let id = lock.withLock {
       lastEvent += 1
-      let event = Event(tick: tick, id: lastEvent, name: name, action: action)
+      let event = Event(tick: tick, id: lastEvent, name: name, action: action, giveUp: giveUp)
       events.insert(event, at: events.firstIndex { $0.tick > tick } ?? events.endIndex)
       return lastEvent
     }
@@ -185,11 +220,16 @@ extension Timeline {
 
   /// Notes that somebody sleeps no more.
   func awaken(_ sleeper: Sleeper) {
-    lock.withLock { if case .asleep = sleeper.state { sleeper.state = .awake } }
+    lock.withLock {
+      guard case .asleep = sleeper.state else { return }
+      sleeper.state = .awake
+      changes += 1
+    }
   }
 
   private func decide(_ sleeper: Sleeper, _ sleep: Sleeper.Sleep) -> (Decision, (@Sendable () -> Void)?) {
     sleeper.state = .asleep(sleep)
+    changes += 1
     guard stored == nil, holds == 0, let first = firstToWake(except: sleeper) else {
       return (.wait(isLast: false), nil)
     }
@@ -240,6 +280,17 @@ extension Timeline {
     lock.withLock {
       guard stored == nil, holds == 0, events.isEmpty, whenNothingIsDue == nil else { return false }
       return firstToWake(except: sleeper)?.sleep.deadline == .never
+    }
+  }
+
+  /// The names of those for whom alone the time has waited since a count of changes.
+  ///
+  /// Nobody is named while the time is to stand, or while the test itself computes.
+  func busy(since count: Int) -> [String] {
+    lock.withLock {
+      guard stored == nil, holds == 0, changes == count else { return [] }
+      let awake = sleepers.filter { if case .awake = $0.state { true } else { false } }
+      return awake.contains(where: \.isTests) ? [] : awake.map(\.name)
     }
   }
 

@@ -7,6 +7,10 @@ extension VirtualTime {
   ///
   /// Its instants are those of the loops: `clock.now` is `RunLoop.now`. `Task.sleep(for:clock:)` on it is exact, on whatever executor
   /// the task runs, and ends with `CancellationError` when the task is cancelled.
+  ///
+  /// A sleep that still lasts when the body of ``onThisThread(realTimeLimit:_:)`` and its relatives has ended, ends then with
+  /// `CancellationError`, though the task is not cancelled. One that begins afterwards lasts until its task is cancelled: the
+  /// time stands.
   public struct Clock: _Concurrency.Clock {
     /// A point of the virtual time.
     public typealias Instant = SuspendingClock.Instant
@@ -56,7 +60,9 @@ private final class ClockSleep: @unchecked Sendable {
       return self.isCancelled
     }
     guard !isCancelled else { return continuation.resume(throwing: CancellationError()) }
-    let event = timeline.add(at: deadline, name: "a sleep on the clock") { [self] in take()?.resume() }
+    let event = timeline.add(
+      at: deadline, name: "a sleep on the clock",
+      giveUp: { [self] in take()?.resume(throwing: CancellationError()) }, { [self] in take()?.resume() })
     // It may have been cancelled meanwhile, or have happened.
     let isOver = lock.withLock {
       self.event = event

@@ -13,7 +13,8 @@ extension VirtualTime {
   /// the loop is `RunLoop.main` too, and serves the main dispatch queue, as with ``asMain(realTimeLimit:_:)``.
   ///
   /// - Parameters:
-  ///   - realTimeLimit: How long, in real time, the test may sleep while nothing is due, before that is an error.
+  ///   - realTimeLimit: How long, in real time, the test may sleep while nothing is due, or wait for another thread on this time
+  ///     that does not come to sleep, before that is an error.
   ///   - body: What the test does, with the time that it moves.
   /// - Throws: What the body throws, or a ``VirtualTimeError`` if the time could not go on.
   public static func onThisThread<Value>(
@@ -30,7 +31,8 @@ extension VirtualTime {
   /// XCTest runs its tests, and Swift Testing does not.
   ///
   /// - Parameters:
-  ///   - realTimeLimit: How long, in real time, the test may sleep while nothing is due, before that is an error.
+  ///   - realTimeLimit: How long, in real time, the test may sleep while nothing is due, or wait for another thread on this time
+  ///     that does not come to sleep, before that is an error.
   ///   - body: What the test does, with the time that it moves.
   /// - Throws: What the body throws, or a ``VirtualTimeError`` if the time could not go on.
   public static func asMain<Value>(
@@ -50,7 +52,7 @@ extension VirtualTime {
     time.add(keeper) { [weak loop] in loop?.stopForGood() }
     return try Thread.withStandIn(loop, asMain: asMain) {
       // Nobody moves the time any more when the body has ended.
-      defer { time.timeline.hold() }
+      defer { time.timeline.end() }
       let result = Result { try body(time) }
       // It is the reason for whatever went wrong in the body.
       if let failure = time.timeline.failure { throw failure }
@@ -62,18 +64,22 @@ extension VirtualTime {
   ///
   /// The body's task and its children prefer the thread, and so do the actors that they use, if those have no executor of their own:
   /// all of them run there, and `Task.sleep` ends when the virtual time is reached. An instant of a real clock is rounded up to whole
-  /// milliseconds from now; ``clock`` is exact. The time moves to the next date that anything waits for; to wait for something
-  /// outside meanwhile, such as another process, use ``standStill(isolation:while:)``. Sleeps of the main actor, of actors with
-  /// other executors and of detached tasks are real.
+  /// milliseconds from now. If a millisecond or more of real time has passed since the loop last slept, as when the body itself
+  /// computes, it may be off by that real time; <doc:TestingCodeThatWaits> says how. ``clock`` is exact.
+  ///
+  /// The time moves to the next date that anything waits for; to wait for something outside meanwhile, such as another process,
+  /// use ``standStill(isolation:while:)``. Sleeps of the main actor, of actors with other executors and of detached tasks are real.
   ///
   /// A `Task { … }` that the body makes prefers no executor, as ever in Swift: make it with `Task(executorPreference: time.thread)`.
   ///
-  /// When the body has ended the thread is stopped after what it had accepted. Tasks that sleep on go on in real time.
+  /// When the body has ended the thread is stopped after what it had accepted. Tasks that sleep on go on in real time; sleeps
+  /// on ``clock`` end with `CancellationError`.
   ///
   /// - Parameters:
   ///   - asMain: Whether `RunLoop.main` is the thread's loop, `Thread.main` its object and `Thread.isMainThread` true for what runs
   ///     on the thread.
-  ///   - realTimeLimit: How long, in real time, the body may wait while nothing is due, before that is an error.
+  ///   - realTimeLimit: How long, in real time, the body may wait while nothing is due, or for another thread on this time that
+  ///     does not come to sleep, before that is an error.
   ///   - body: What the test does.
   /// - Throws: What the body throws, a ``VirtualTimeError`` if the time could not go on, in which case the body is cancelled
   ///   and left alone, or a `ThreadError` if there can be no thread.
@@ -90,7 +96,7 @@ extension VirtualTime {
     let task = Task(executorPreference: thread) {
       time.timeline.leave(caller)
       // Nothing is moved any more for tasks that the body has left, and nobody waits for anything.
-      defer { time.timeline.hold() }
+      defer { time.timeline.end() }
       return try await body(time)
     }
     let outcome = FirstOutcome<Value>()

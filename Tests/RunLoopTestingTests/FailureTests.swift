@@ -104,6 +104,38 @@ struct FailureTests {
     try worker.join()
   }
 
+  @Test("a thread that is blocked keeps the test's own loop from going on, and the call says which")
+  func busyBesidesOwnLoop() throws {
+    let (held, worker) = (Thread.Gate(), Box<ResidentThread?>(nil))
+    let error = #expect(throws: VirtualTimeError.self) {
+      try VirtualTime.onThisThread(realTimeLimit: .milliseconds(20)) { time in
+        let thread = try ResidentThread(name: "worker", on: time)
+        worker.value = thread
+        try thread.perform { held.wait() }
+        try time.advance(by: .seconds(1))
+      }
+    }
+    held.open()
+    #expect(error == .busy(threads: ["thread \"worker\""], after: .milliseconds(20)))
+    try worker.value?.join()
+  }
+
+  @Test("a thread that is blocked keeps a body's tasks from going on, and the body is cancelled")
+  func busyBesidesTask() async throws {
+    let (held, worker) = (Thread.Gate(), Box<ResidentThread?>(nil))
+    let error = await #expect(throws: VirtualTimeError.self) {
+      try await VirtualTime.onResidentThread(realTimeLimit: .milliseconds(20)) { time in
+        let thread = try ResidentThread(name: "worker", on: time)
+        worker.value = thread
+        try thread.perform { held.wait() }
+        try await Task.sleep(for: .seconds(1))
+      }
+    }
+    held.open()
+    #expect(error == .busy(threads: ["thread \"worker\""], after: .milliseconds(20)))
+    _ = await worker.value?.finished()
+  }
+
   @Test("a thread that does not own the time cannot move it")
   func notOwner() throws {
     try VirtualTime.onThisThread { time in

@@ -77,6 +77,35 @@ struct TaskTests {
     }
   }
 
+  @Test("a sleep on the clock that the body leaves ends with the body, as a cancelled one")
+  func leftSleep() async throws {
+    let left = try await VirtualTime.onResidentThread { time in
+      let task = Task(executorPreference: time.thread) { [clock = time.clock] in try await clock.sleep(for: .seconds(9))
+      }
+      // The thread has work, so that the time stands.
+      while time.pending.isEmpty { await Task.yield() }
+      return task
+    }
+    await #expect(throws: CancellationError.self) { try await left.value }
+  }
+
+  @Test("so it does when the body has moved the time, and the script's actions do not happen")
+  func leftSleepOnThread() async throws {
+    let happened = Box(false)
+    let (worker, left) = try VirtualTime.onThisThread { time in
+      let worker = try ResidentThread(name: "worker", on: time)
+      time.at(.seconds(5)) { happened.value = true }
+      let task = Task(executorPreference: worker) { [clock = time.clock] in try await clock.sleep(for: .seconds(9)) }
+      while time.pending.count < 2 { try worker.performAndWait {} }
+      try time.advance(by: .seconds(1))
+      return (worker, task)
+    }
+    await #expect(throws: CancellationError.self) { try await left.value }
+    #expect(!happened.value)
+    worker.stop()
+    _ = await worker.finished()
+  }
+
   @Test("code that is given a clock, from a test that owns the time")
   func injectedClock() throws {
     let time = VirtualTime()
@@ -169,6 +198,9 @@ struct TaskTests {
       (left: 6000, missing: 4500, meant: 10_000), (left: 29_960_000, missing: 45_000, meant: 30_000_000),
       (left: 29_300_000, missing: 800_000, meant: 30_000_000),
       (left: 27_000_000, missing: 3_500_000, meant: 30_000_000),
+      // As the page says: the test has computed for 5 ms, or the machine was busy for as long.
+      (left: 6980, missing: 5020, meant: 10_000), (left: 29_999_980, missing: 5020, meant: 30_000_000),
+      (left: 1980, missing: 5020, meant: 2000),
     ])
   func missing(left: Int64, missing: Int64, meant: Int64) {
     #expect(LoopKeeper.meant(left: left * 1000, missing: missing * 1000) == meant * 1000)

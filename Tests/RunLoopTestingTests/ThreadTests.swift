@@ -80,6 +80,14 @@ struct ThreadTests {
     try worker.join()
   }
 
+  @Test("the report of a thread on virtual time counts the jobs of tasks")
+  func countsJobs() async throws {
+    let worker = try ResidentThread(name: "worker", on: VirtualTime())
+    for _ in 0..<3 { await Task(executorPreference: worker) {}.value }
+    worker.stop()
+    #expect(await worker.finished().jobs == 3)
+  }
+
   @Test("a thread that ends lets the time go on")
   func ends() throws {
     try VirtualTime.onThisThread { time in

@@ -28,11 +28,7 @@ public final class ResidentThread: Sendable, Hashable {
   ) throws(ThreadError) {
     core = try ResidentCore.start(
       name: name, configuration: configuration, drainLimits: drainLimits, onStart: onStart, onStop: onStop)
-    let (serial, task) = (core.asUnownedSerialExecutor(), UnownedTaskExecutor(ordinary: self))
-    taskRunner.runs { [jobCount = core.jobCount] job in
-      jobCount.add()
-      job.runSynchronously(isolatedTo: serial, taskExecutor: task)
-    }
+    setUpTaskRunner()
   }
 
   /// Starts a thread with a loop that was made for it.
@@ -43,8 +39,16 @@ public final class ResidentThread: Sendable, Hashable {
   ) throws(ThreadError) {
     core = try ResidentCore.start(
       name: name, configuration: .init(), drainLimits: .init(), loop: loop, onStart: onStart, onStop: onStop)
+    setUpTaskRunner()
+  }
+
+  /// Lets the jobs of tasks that prefer this executor be run and counted.
+  private func setUpTaskRunner() {
     let (serial, task) = (core.asUnownedSerialExecutor(), UnownedTaskExecutor(ordinary: self))
-    taskRunner.runs { job in job.runSynchronously(isolatedTo: serial, taskExecutor: task) }
+    taskRunner.runs { [jobCount = core.jobCount] job in
+      jobCount.add()
+      job.runSynchronously(isolatedTo: serial, taskExecutor: task)
+    }
   }
 
   deinit {
