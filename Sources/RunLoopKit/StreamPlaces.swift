@@ -119,7 +119,7 @@ extension StreamPlaces {
       } else {
         // The system has too few descriptors or too little memory, which may be over in the next pass.
         Diagnostic.coreFoundation.report(
-          "a scheduled stream counts as ready until its descriptor can be watched, which each pass tries again: \(error)")
+          "a scheduled stream counts as ready until a later pass can watch its descriptor: \(error)")
       }
       return false
     }

@@ -13,7 +13,8 @@ import TestSupport
 //   main-loops virtual | forked | alone | late | stopped
 //
 // virtual: the main thread's loop is on virtual time. forked: a child of a process in which the loops serve each other.
-// alone: nobody makes Core Foundation's main loop. late: it is made after many passes. stopped: by the call that stops it.
+// alone: nobody makes Core Foundation's main loop. late: it is made after many passes.
+// stopped: it is made by the argument of the call that stops it.
 
 typealias RunLoop = RunLoopCore.RunLoop
 typealias Timer = RunLoopCore.Timer
