@@ -113,8 +113,14 @@ extension StreamPlaces {
       return true
     } catch {
       invalidate()
-      // Asking the system in each pass would change nothing.
-      unwatchable = descriptor
+      if case .cannotWatch(_, let failure) = error, failure.number == EPERM || failure.number == EBADF {
+        // Asking the system in each pass would change nothing.
+        unwatchable = descriptor
+      } else {
+        // The system has too few descriptors or too little memory, which may be over in the next pass.
+        Diagnostic.coreFoundation.report(
+          "a scheduled stream counts as ready until a later pass can watch its descriptor: \(error)")
+      }
       return false
     }
   }

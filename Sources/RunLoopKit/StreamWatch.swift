@@ -60,15 +60,21 @@ extension StreamWatch {
   static func reportChange(of stream: Stream) { watch(of: stream, making: false)?.places.reportChange() }
 
   private static func watch(of stream: Stream, making: Bool) -> StreamWatch? {
+    // Both are released outside the lock: the last reference to a stream calls its deinit, which may remove it from a loop.
     var gone: [StreamWatch] = []
-    defer { withExtendedLifetime(gone) {} }
+    var present: [Stream] = []
+    defer { withExtendedLifetime((gone, present)) {} }
     return table.lock.withLock {
       let key = ObjectIdentifier(stream)
       if let watch = table.watches[key], watch.stream != nil { return watch }
       guard making else { return nil }
-      for (key, watch) in table.watches where watch.stream == nil {
-        table.watches[key] = nil
-        gone.append(watch)
+      for (key, watch) in table.watches {
+        if let stream = watch.stream {
+          present.append(stream)
+        } else {
+          table.watches[key] = nil
+          gone.append(watch)
+        }
       }
       let watch = StreamWatch(stream)
       table.watches[key] = watch

@@ -10,10 +10,11 @@ import TestSupport
 // What the main loop and Core Foundation's have to do with each other, in a process in which nobody has made either before.
 // It prints what was seen, and ends with status 0.
 //
-//   main-loops virtual | forked | alone
+//   main-loops virtual | forked | alone | late | stopped
 //
 // virtual: the main thread's loop is on virtual time. forked: a child of a process in which the loops serve each other.
-// alone: nobody makes Core Foundation's main loop.
+// alone: nobody makes Core Foundation's main loop. late: it is made after many passes.
+// stopped: it is made by the argument of the call that stops it.
 
 typealias RunLoop = RunLoopCore.RunLoop
 typealias Timer = RunLoopCore.Timer
@@ -22,7 +23,9 @@ switch CommandLine.arguments.dropFirst().first {
 case "virtual": onVirtualMainLoop()
 case "forked": inForkedProcess()
 case "alone": withoutCoreFoundation()
-default: fatalError("usage: main-loops virtual | forked | alone")
+case "late": withLateCoreFoundation()
+case "stopped": stoppedByCoreFoundation()
+default: fatalError("usage: main-loops virtual | forked | alone | late | stopped")
 }
 
 func say(_ text: String) {
@@ -135,4 +138,29 @@ func withoutCoreFoundation() {
   say("then serves \(loop.isServingCoreFoundation)")
   loop.stopServingCoreFoundation()
   say("then \(loop.isServingCoreFoundation)")
+}
+
+func withLateCoreFoundation() {
+  let loop = RunLoop.main
+  let keeper = loop.keepAlive()
+  for _ in 0..<1000 { loop.run(mode: .default, for: .zero) }
+  say("serves \(loop.isServingCoreFoundation)")
+  // By Core Foundation's own calls, of which Foundation learns nothing.
+  let timer = CFRunLoopTimerCreateWithHandler(nil, CFAbsoluteTimeGetCurrent(), 0, 0, 0) { _ in loop.stop() }
+  CFRunLoopAddTimer(CFRunLoopGetMain(), timer, kCFRunLoopDefaultMode)
+  say("\(loop.run(mode: .default, for: .seconds(10)))")
+  say("then serves \(loop.isServingCoreFoundation)")
+  keeper.invalidate()
+}
+
+func stoppedByCoreFoundation() {
+  let loop = RunLoop.main
+  let isLost = Box(false)
+  loop.after(.milliseconds(1)) { _ in CFRunLoopStop(CFRunLoopGetMain()) }
+  loop.after(.seconds(10)) { _ in
+    isLost.value = true
+    loop.stop()
+  }
+  say("\(loop.runUntilStopped())")
+  say("lost \(isLost.value)")
 }

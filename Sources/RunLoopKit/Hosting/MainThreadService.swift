@@ -11,7 +11,7 @@ import Synchronization
 /// serve ours, by observers in each mode that ours has; see `MainThreadService+Runs.swift`. Nobody asks Core Foundation to
 /// make its main loop: until somebody else does there is nothing to serve.
 final class MainThreadService: MainLoopService, @unchecked Sendable {
-  // Sendable: the lock guards the table of modes, and what Core Foundation's loop is; `looksLeft`, `runs` and what comes after
+  // Sendable: the lock guards the table of modes, and what Core Foundation's loop is; `runs` and what comes after
   // that belong to the main thread.
 
   private let lock = Lock()
@@ -20,8 +20,6 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   private let isOff = Atomic<Bool>(false)
   /// Whether Core Foundation's main loop has been made, or is being made.
   private let isThere = Atomic<Bool>(false)
-  /// How often more the main thread looks for that loop itself.
-  private var looksLeft = 100
   /// The runs of Core Foundation's loop that are known to be active, the outermost first.
   var runs: [HostRun] = []
   /// What our observers of a run's end call is no part of the run, and not served.
@@ -47,18 +45,20 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   func noteMaking() { isThere.store(true, ordering: .releasing) }
 
   /// Looks for Core Foundation's main loop, which may have been made before anybody could tell.
-  func lookForLoop() { if rlk_main_loop_if_made() != nil { noteMaking() } }
+  ///
+  /// Any thread. Once the loop is known this costs one load, and until then an uncontended lock of Core Foundation's.
+  func lookForLoop() {
+    if !isThere.load(ordering: .acquiring), rlk_main_loop_if_made() != nil { noteMaking() }
+  }
 }
 
 // What our loop tells.
 extension MainThreadService {
   func findHost(for loop: RunLoopCore.RunLoop) {
-    // One that another thread was making when we began to watch for it has not told us.
-    if looksLeft > 0 {
-      looksLeft -= 1
-      lookForLoop()
-    }
-    guard isOn, let runLoop, !loop.hasExplicitGuest else { return }
+    guard isOn else { return }
+    // One that is made by Core Foundation's own calls does not notify us, whenever that is.
+    lookForLoop()
+    guard let runLoop, !loop.hasExplicitGuest else { return }
     attach(to: runLoop, loop)
     do {
       try loop.setHost(isAutomatic: true) { CoreFoundationHost($0, service: self) }
@@ -77,9 +77,10 @@ extension MainThreadService {
   }
 
   func stopInnermost(of other: AnyObject) -> Bool {
-    guard isOn, let loop = RunLoopCore.RunLoop.mainIfMade, let found = lock.withLock({ found }), found === other else {
-      return false
-    }
+    guard isOn, let loop = RunLoopCore.RunLoop.mainIfMade else { return false }
+    // The caller may have made it just now, by asking for the loop that is to stop.
+    lookForLoop()
+    guard let runLoop, runLoop === other else { return false }
     guard loop.isInnermostItself else { return false }
     loop.stop()
     return true

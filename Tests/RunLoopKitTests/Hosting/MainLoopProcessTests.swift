@@ -36,4 +36,14 @@ struct MainLoopProcessTests {
         "stopped", "serves false", "descriptors its own", "stopped", "then serves true", "then false",
       ])
   }
+
+  @Test("Core Foundation's main loop is served even if Core Foundation's own calls make it after a thousand passes")
+  func late() throws {
+    #expect(try lines("late") == ["serves false", "stopped", "then serves true"])
+  }
+
+  @Test("a stop whose argument makes Core Foundation's main loop ends the run of the main loop")
+  func stopThatMakes() throws {
+    #expect(try lines("stopped") == ["stopped", "lost false"])
+  }
 }
