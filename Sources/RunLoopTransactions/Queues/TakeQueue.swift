@@ -10,7 +10,9 @@ struct TakeQueue<Element> {
   var count: Int { elements.count - taken }
   var isEmpty: Bool { count == 0 }
 
-  /// The first element; nil if there is none. Only a queue that has one can be given another in its place.
+  /// The first element; nil if there is none.
+  ///
+  /// Only a queue that has one takes another in its place.
   var first: Element? {
     get { isEmpty ? nil : elements[taken] }
     set { if !isEmpty { elements[taken] = newValue } }
