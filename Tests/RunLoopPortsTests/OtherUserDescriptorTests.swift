@@ -118,7 +118,13 @@ struct OtherUserDescriptorTests {
       waitUntil { port.connections == 2 }
       // The loop sees the first of it when the sender has let go.
       let isThere = Box(false)
-      serving.loop.perform { while !isThere.value { usleep(100) } }
+      // It is occupied before there is anything to see: what has woken it may be served before a block.
+      let isOccupied = Latch()
+      serving.loop.perform {
+        isOccupied.open()
+        while !isThere.value { usleep(100) }
+      }
+      isOccupied.wait()
       let sent = try RawPipe()
       let child = try asUser(hostile) {
         go.closeWriting()
