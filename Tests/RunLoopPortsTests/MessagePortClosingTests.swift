@@ -35,9 +35,14 @@ struct MessagePortClosingTests {
       accepts: { _ in way != .untrusted || isFirst.take(setting: false) })
     let remote = try MessagePort.Remote(name: "a", directory: directory.place)
     #expect(try remote.send(id: 1, bytes: [1], receiveTimeout: .unlimited)?.bytes == [1])
-    // The loop sees what comes when all of it is there.
+    // The loop sees what comes when all of it is there: it is occupied before any of it is.
+    let isOccupied = Box(false)
     let isThere = Box(false)
-    server.loop.perform { while !isThere.value { usleep(100) } }
+    server.loop.perform {
+      isOccupied.value = true
+      while !isThere.value { usleep(100) }
+    }
+    waitUntil { isOccupied.value }
     let client = try RawClient(directory)
     let request = packet(MessageFrame(.request, token: 1, descriptorCount: 1))
     switch way {
