@@ -105,7 +105,7 @@ struct LongDurationTests {
         name: "a", directory: place, limits: limits, accepts: { _ in true }, handler: { _ in MessagePort.Reply([7]) })
       let serving = SourceRig.startLoop()
       try serving.loop.add(port, forMode: .default)
-      let other = try asUser(friendly) {
+      let other = try asUser(friendly, beside: serving.loop) {
         let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
         guard try remote.send(id: 1, receiveTimeout: .unlimited)?.bytes == [7] else { _exit(3) }
       }

@@ -139,7 +139,7 @@ struct MessagePortLiveFuzzTests {
         let go = try RawPipe()
         // Of the port's own user, of three others, and of one whom it does not accept.
         let attackers = try [0, 54_322, 54_323, 54_324, 54_325].enumerated().map { index, user in
-          try asUser(user) {
+          try asUser(user, beside: serving.loop) {
             alarm(600)
             go.closeWriting()
             go.awaitEnd()

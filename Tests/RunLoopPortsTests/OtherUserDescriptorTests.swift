@@ -105,7 +105,7 @@ struct OtherUserDescriptorTests {
       let census = DescriptorCensus()
       let pipe = try RawPipe()
       let go = try RawPipe()
-      let other = try asUser(friendly) {
+      let other = try asUser(friendly, beside: serving.loop) {
         go.closeWriting()
         let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
         _ = try remote.send(id: 1, receiveTimeout: .unlimited)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import RunLoopCore
 import TestSupport
 import Testing
 
@@ -20,11 +21,22 @@ func sharedDirectory() throws -> (PortDirectory, MessagePort.Directory) {
 }
 
 /// Runs a body in a child that is another user, until the parent closes the pipe that this returns.
-func asUser(_ user: UInt32, _ body: () throws -> Void) throws -> (child: pid_t, done: RawPipe, end: RawPipe) {
+///
+/// - Parameter loop: A loop that runs on another thread, whose sleep is awaited: a fork copies the locks of the language's runtime
+///   as they are, and a child waits forever for one that another thread has at that time.
+func asUser(
+  _ user: UInt32, beside loop: RunLoop? = nil, _ body: () throws -> Void
+) throws -> (child: pid_t, done: RawPipe, end: RawPipe) {
   let done = try RawPipe()
   let end = try RawPipe()
+  if let loop { waitUntil { loop.isWaiting } }
   let child = forkProcess()
   if child == 0 {
+    // Dispatch blocks signals on its threads.
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, SIGALRM)
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     alarm(60)
     done.closeReading()
     end.closeWriting()

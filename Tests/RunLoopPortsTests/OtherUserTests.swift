@@ -29,7 +29,7 @@ struct OtherUserTests {
       waitUntil { made.value != nil }
       let census = DescriptorCensus()
       // More connections than it may have, each with requests whose replies it never reads.
-      let attack = try asUser(hostile) {
+      let attack = try asUser(hostile, beside: made.value) {
         var clients: [RawClient] = []
         for _ in 0..<100 {
           let client = try RawClient(directory)
@@ -48,7 +48,7 @@ struct OtherUserTests {
       // Connections that were refused are closed by another thread.
       waitUntil { DescriptorCensus().count("socket:") <= census.count("socket:") + 64 }
       // Meanwhile:
-      let other = try asUser(friendly) {
+      let other = try asUser(friendly, beside: made.value) {
         let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
         guard try remote.send(id: 4, receiveTimeout: .unlimited)?.bytes.count == 4 << 20 else { _exit(3) }
       }
@@ -96,7 +96,7 @@ struct OtherUserTests {
       waitUntil { made.value != nil }
       let own = try RawClient(directory)
       let go = try RawPipe()
-      let attack = try asUser(hostile) {
+      let attack = try asUser(hostile, beside: made.value) {
         go.closeWriting()
         let clients = try (0..<64).map { _ in try RawClient(directory) }
         go.awaitEnd()
@@ -144,7 +144,7 @@ struct OtherUserTests {
         let loop = RunLoop.current
         let asking = startThread { () -> Bool in
           defer { loop.perform { RunLoop.current.stop() } }
-          let child = try? asUser(hostile) {
+          let child = try? asUser(hostile, beside: loop) {
             let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
             // A long message comes as memory, whoever sends it.
             let long = try remote.send(id: 1, bytes: [UInt8](repeating: 5, count: 1 << 20), receiveTimeout: .unlimited)
@@ -182,7 +182,7 @@ struct OtherUserTests {
         let asking = startThread { () -> Bool in
           defer { loop.perform { RunLoop.current.stop() } }
           guard let own = try? RawClient(directory) else { return false }
-          let child = try? asUser(hostile) {
+          let child = try? asUser(hostile, beside: loop) {
             let speaking = try RawClient(directory)
             speaking.send(packet(MessageFrame(.request, token: 1)))
             _ = speaking.receive()
