@@ -390,7 +390,9 @@ struct AsyncTransactionEndTests {
     _ = await thread.finished()
   }
 
-  @Test("a forked child has shared workers of its own, and cannot use another pool of its parent's")
+  @Test(
+    "a forked child has shared workers of its own, and cannot use another pool of its parent's",
+    .disabled(if: isSanitizedForThreads))
   func fork() {
     @Sendable func sum(_ workers: WorkerPool) -> Int32 {
       onNewThread {
