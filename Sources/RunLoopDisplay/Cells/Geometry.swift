@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A cell of a screen, by its column and row, from the top left corner.
+public struct Point: Hashable, Sendable {
+  /// The column, from the left.
+  public var x: Int
+  /// The row, from the top.
+  public var y: Int
+
+  /// Makes a point.
+  public init(x: Int, y: Int) {
+    self.x = x
+    self.y = y
+  }
+
+  /// The cell in the first column of the first row.
+  public static let zero = Point(x: 0, y: 0)
+
+  /// The point that is farther by another's column and row.
+  public static func + (left: Point, right: Point) -> Point { Point(x: left.x + right.x, y: left.y + right.y) }
+  /// The point that is nearer by another's column and row.
+  public static func - (left: Point, right: Point) -> Point { Point(x: left.x - right.x, y: left.y - right.y) }
+}
+
+/// A width and a height in cells.
+public struct Size: Hashable, Sendable {
+  /// The number of columns.
+  public var width: Int
+  /// The number of rows.
+  public var height: Int
+
+  /// Makes a size.
+  public init(width: Int, height: Int) {
+    self.width = width
+    self.height = height
+  }
+
+  /// Nothing.
+  public static let zero = Size(width: 0, height: 0)
+
+  /// Whether there is no cell in it.
+  public var isEmpty: Bool { width <= 0 || height <= 0 }
+}
+
+/// A rectangle of cells.
+public struct Rect: Hashable, Sendable {
+  /// The cell in the top left corner.
+  public var origin: Point
+  /// The width and the height.
+  public var size: Size
+
+  /// Makes a rectangle of its corner and size.
+  public init(origin: Point, size: Size) {
+    self.origin = origin
+    self.size = size
+  }
+
+  /// Makes a rectangle of its corner's column and row, and its width and height.
+  public init(x: Int, y: Int, width: Int, height: Int) {
+    self.init(origin: Point(x: x, y: y), size: Size(width: width, height: height))
+  }
+
+  /// A rectangle without a cell, at the top left corner.
+  public static let zero = Rect(origin: .zero, size: .zero)
+
+  /// The first column.
+  public var minX: Int { origin.x }
+  /// The first row.
+  public var minY: Int { origin.y }
+  /// The column behind the last.
+  public var maxX: Int { origin.x + size.width }
+  /// The row below the last.
+  public var maxY: Int { origin.y + size.height }
+  /// Whether there is no cell in it.
+  public var isEmpty: Bool { size.isEmpty }
+
+  /// Whether a cell is in the rectangle.
+  public func contains(_ point: Point) -> Bool {
+    point.x >= minX && point.x < maxX && point.y >= minY && point.y < maxY
+  }
+
+  /// The cells that are in both rectangles; if there is none, an empty rectangle.
+  public func intersection(_ other: Rect) -> Rect {
+    let left = max(minX, other.minX)
+    let top = max(minY, other.minY)
+    let width = min(maxX, other.maxX) - left
+    let height = min(maxY, other.maxY) - top
+    guard width > 0, height > 0 else { return Rect(x: left, y: top, width: 0, height: 0) }
+    return Rect(x: left, y: top, width: width, height: height)
+  }
+
+  /// The smallest rectangle around both; an empty one adds nothing.
+  public func union(_ other: Rect) -> Rect {
+    if isEmpty { return other }
+    if other.isEmpty { return self }
+    let left = min(minX, other.minX)
+    let top = min(minY, other.minY)
+    return Rect(x: left, y: top, width: max(maxX, other.maxX) - left, height: max(maxY, other.maxY) - top)
+  }
+
+  /// The rectangle, moved.
+  public func offset(by delta: Point) -> Rect { Rect(origin: origin + delta, size: size) }
+}

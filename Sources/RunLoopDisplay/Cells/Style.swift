@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A colour of text or of its background.
+///
+/// A terminal that cannot show a colour shows the nearest one that it has.
+public struct Color: Hashable, Sendable {
+  /// The kind in the upper byte: 0 default, 1 of the palette, 2 red, green and blue.
+  let bits: UInt32
+
+  private init(bits: UInt32) { self.bits = bits }
+
+  /// The terminal's own.
+  public static let `default` = Color(bits: 0)
+
+  /// A colour of the terminal's palette: 0 to 7 as named below, 8 to 15 bright, then the cube and the greys.
+  public static func palette(_ index: UInt8) -> Color { Color(bits: 1 << 24 | UInt32(index)) }
+
+  /// A colour by its parts.
+  public static func rgb(_ red: UInt8, _ green: UInt8, _ blue: UInt8) -> Color {
+    Color(bits: 2 << 24 | UInt32(red) << 16 | UInt32(green) << 8 | UInt32(blue))
+  }
+
+  public static let black = palette(0)
+  public static let red = palette(1)
+  public static let green = palette(2)
+  public static let yellow = palette(3)
+  public static let blue = palette(4)
+  public static let magenta = palette(5)
+  public static let cyan = palette(6)
+  public static let white = palette(7)
+}
+
+/// How the characters of a cell look.
+public struct Style: Hashable, Sendable {
+  /// What can be added to a character.
+  public struct Attributes: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let bold = Attributes(rawValue: 1 << 0)
+    public static let dim = Attributes(rawValue: 1 << 1)
+    public static let italic = Attributes(rawValue: 1 << 2)
+    public static let underline = Attributes(rawValue: 1 << 3)
+    /// The colours of text and background are exchanged.
+    public static let reverse = Attributes(rawValue: 1 << 4)
+    public static let strikethrough = Attributes(rawValue: 1 << 5)
+  }
+
+  /// The text's colour.
+  public var foreground: Color
+  /// The background's colour.
+  public var background: Color
+  /// What is added.
+  public var attributes: Attributes
+
+  /// Makes a style.
+  public init(foreground: Color = .default, background: Color = .default, attributes: Attributes = []) {
+    self.foreground = foreground
+    self.background = background
+    self.attributes = attributes
+  }
+
+  /// The terminal's own colours, and nothing added.
+  public static let plain = Style()
+  /// The terminal's own colours, exchanged.
+  public static let reversed = Style(attributes: .reverse)
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A screen of cells with a keyboard and a mouse: a ``Terminal``, or an emulated one in tests.
+///
+/// A device is served by the main loop, in the common modes, through a source 1 of its own; it calls its client on the main
+/// thread. Frames are written without blocking, one at a time.
+@MainActor
+public protocol DisplayDevice: AnyObject {
+  /// The size in cells; at least 1 by 1.
+  var size: Size { get }
+
+  /// What the device calls; held weakly.
+  var client: (any DisplayDeviceClient)? { get set }
+
+  /// Takes the device: from now on frames can be presented, and its input reaches the client.
+  ///
+  /// - Throws: ``DisplayError``, which names what the device lacks.
+  func open() throws(DisplayError)
+
+  /// Gives the device back as it was found. Calling it again has no effect.
+  func close()
+
+  /// Gives the device back for a time and stops the process, as Ctrl-Z does in a shell; taken again when the process
+  /// continues.
+  func suspend()
+
+  /// Whether a frame can be presented: none is under way.
+  var isReadyForFrame: Bool { get }
+
+  /// Shows a frame.
+  ///
+  /// Only what differs from the frame before is written.
+  ///
+  /// - Parameters:
+  ///   - grid: What is to be seen, in the device's size.
+  ///   - scrolls: What has moved since the frame before: it saves bytes, and never changes what is seen.
+  /// - Precondition: ``isReadyForFrame``.
+  /// - Returns: The bytes that were, or will be, written; 0 if nothing differs.
+  @discardableResult
+  func present(_ grid: borrowing Grid, scrolls: [ScrollHint]) -> Int
+
+  /// Lets the next frame be written in full, whatever is on the screen.
+  func repaint()
+}
+
+/// Rows that have moved within a rectangle of the screen.
+public struct ScrollHint: Hashable, Sendable {
+  /// The part of the screen whose rows have moved.
+  public var area: Rect
+  /// By how many rows; positive: the contents went up, as when a list is read on.
+  public var rows: Int
+
+  /// Makes a hint.
+  public init(area: Rect, rows: Int) {
+    self.area = area
+    self.rows = rows
+  }
+}
+
+/// What a device calls, on the main thread.
+@MainActor
+public protocol DisplayDeviceClient: AnyObject {
+  /// The device has read its input once: called within its source 1, which is no place for the client's own work.
+  ///
+  /// - Parameters:
+  ///   - bytes: How many bytes were read; 0 if the events have another origin: a signal, or a time-out after an escape.
+  ///   - events: What they mean, in order; possibly nothing.
+  func device(_ device: any DisplayDevice, didRead bytes: Int, events: [InputEvent])
+
+  /// A frame can be presented again.
+  func deviceIsReadyForFrame(_ device: any DisplayDevice)
+
+  /// The process is about to be stopped: the device has been given back.
+  func deviceWillSuspend(_ device: any DisplayDevice)
+
+  /// The process continues: the device has been taken again, and its next frame is written in full.
+  func deviceDidResume(_ device: any DisplayDevice)
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What comes from a device, parsed.
+public enum InputEvent: Hashable, Sendable {
+  /// A key was pressed.
+  case key(KeyEvent)
+  /// The mouse was pressed, released, moved or turned.
+  case mouse(MouseEvent)
+  /// A text was pasted.
+  ///
+  /// `isTruncated`: it was longer than the limit, and its end is missing.
+  case paste(String, isTruncated: Bool)
+  /// The device has another size.
+  case resize(Size)
+  /// The terminal's window came to the front, or left it.
+  case focus(Bool)
+  /// The device has gone: what was shown on it is lost, and nothing comes from it any more.
+  case hangUp
+}
+
+/// The keys that were held down with another.
+public struct KeyModifiers: OptionSet, Hashable, Sendable {
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  public static let shift = KeyModifiers(rawValue: 1 << 0)
+  public static let alt = KeyModifiers(rawValue: 1 << 1)
+  public static let control = KeyModifiers(rawValue: 1 << 2)
+}
+
+/// A key that was pressed.
+public struct KeyEvent: Hashable, Sendable {
+  /// A key of the keyboard.
+  public enum Key: Hashable, Sendable {
+    /// A character as it was typed, with Shift taken into account; with Control, the letter in lower case.
+    case character(Character)
+    case enter, tab, backspace, escape
+    case left, right, up, down
+    case home, end, pageUp, pageDown, insert, delete
+    /// F1 to F24.
+    case function(Int)
+  }
+
+  /// The key.
+  public var key: Key
+  /// What was held down with it. Shift is told only where the key alone does not.
+  public var modifiers: KeyModifiers
+
+  /// Makes a key event.
+  public init(_ key: Key, modifiers: KeyModifiers = []) {
+    self.key = key
+    self.modifiers = modifiers
+  }
+}
+
+/// What was done with the mouse.
+public struct MouseEvent: Hashable, Sendable {
+  /// What happened.
+  public enum Action: Hashable, Sendable {
+    case press(Button)
+    case release(Button)
+    /// The mouse moved with a button held down.
+    case drag(Button)
+    /// The wheel was turned by one notch.
+    case wheel(Wheel)
+  }
+
+  /// A button of the mouse.
+  public enum Button: Hashable, Sendable { case left, middle, right }
+
+  /// Where the wheel was turned to.
+  public enum Wheel: Hashable, Sendable { case up, down, left, right }
+
+  /// What happened.
+  public var action: Action
+  /// The cell under the mouse; it may lie outside of the screen while a button is held down.
+  public var location: Point
+  /// The keys that were held down.
+  public var modifiers: KeyModifiers
+
+  /// Makes a mouse event.
+  public init(_ action: Action, at location: Point, modifiers: KeyModifiers = []) {
+    self.action = action
+    self.location = location
+    self.modifiers = modifiers
+  }
+}
