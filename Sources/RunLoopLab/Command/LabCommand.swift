@@ -9,10 +9,11 @@ struct LabCommand: Sendable {
   var sabotage: Sabotage = []
 
   static let usage = """
-    usage: runloop lab [--list] [--verbose | --json] [experiment ...]
+    usage: runloop lab [--list] [--verbose | --json] [experiment or group ...]
 
     Runs experiments that put the claims of five articles to the test on real run loops and
-    threads, many on virtual time: all of them, or the ones named, as in "runloop lab B7 D9".
+    threads, many on virtual time: all of them, or the ones named, as in "runloop lab B7 D9", or
+    whole groups, as in "runloop lab E".
 
       --list      names the experiments and runs none
       --verbose   prints what each experiment says while it runs
