@@ -144,10 +144,11 @@ struct CommitEndTests {
     let log = Log()
     onVirtualTime { _, loop in
       let pipeline = CommitPipeline(loop: loop)
-      pipeline.add(.init(name: "first", order: TurnOrder.updates) { [unowned pipeline] in
-        log.write("first")
-        pipeline.invalidate()
-      })
+      pipeline.add(
+        .init(name: "first", order: TurnOrder.updates) { [unowned pipeline] in
+          log.write("first")
+          pipeline.invalidate()
+        })
       pipeline.add(.init(name: "commit") { log.write("commit") })
       pipeline.whenCommitted { log.write("\($0.cause)") }
       pipeline.setNeedsCommit()

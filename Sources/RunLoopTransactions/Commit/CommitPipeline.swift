@@ -161,7 +161,8 @@ public final class CommitPipeline: @unchecked Sendable {
     if !hasEnded, loop !== RunLoop.currentIfMade {
       lock.unlock()
       fatalError(
-        "invalidate() of a commit pipeline of \(loop.threadDescription) was called by \(RunLoop.callingThreadDescription)")
+        "invalidate() of a commit pipeline of \(loop.threadDescription) was called by \(RunLoop.callingThreadDescription)"
+      )
     }
     isInvalidated = isInvalidated || !hasEnded
     lock.unlock()
