@@ -66,9 +66,9 @@ public final class Application: Responder {
   /// - Parameters:
   ///   - device: What the window is shown on.
   ///   - window: What is shown.
-  ///   - frameInterval: The shortest time between two frames. Zero or less: no limit.
+  ///   - frameInterval: The shortest time between two frames, a sixtieth of a second by default. Zero or less: no limit.
   /// - Precondition: The window is not another application's that runs.
-  public init(device: any DisplayDevice, window: Window, frameInterval: Duration = .milliseconds(16)) {
+  public init(device: any DisplayDevice, window: Window, frameInterval: Duration = .seconds(1) / 60) {
     self.device = device
     self.window = window
     loop = RunLoop.main
@@ -171,12 +171,16 @@ public final class Application: Responder {
 
   /// Gives the device back and takes what served the application out of the loop.
   package func finish() {
+    window.cancelTouches { _ in true }
     // What was changed last is to be seen.
     if end != .hungUp { pipeline.flush() }
     device.close()
     device.client = nil
     items?.invalidate()
     items = nil
+    gestures.stop()
+    events = EventQueue()
+    modes = ModeStack()
     callShown(all: true)
   }
 }

@@ -93,6 +93,9 @@ open class GestureRecognizer {
     set { environment?.request(newValue, of: self) }
   }
 
+  /// Whether the gesture was recognised, and is reported when others have failed.
+  final var isHeld: Bool { machine.isHeld }
+
   /// Where in the window the touch began.
   public final var startLocation: Point { report?.start ?? start }
 

@@ -25,7 +25,7 @@ open class View: Responder {
   /// The window that the view is in; nil if it is in none. Of a window, itself.
   public internal(set) final weak var window: Window?
 
-  var marks: Marks = .display
+  var marks: Marks = [.layout, .display]
   /// The recognisers in the order in which they were added, as their owner sees them.
   var recognizers = GestureList()
 

@@ -20,16 +20,19 @@ final class FakeDevice: DisplayDevice {
   private(set) var repaints = 0
   private(set) var suspensions = 0
   var failure: DisplayError?
-  private let pipe = RawPipe()
+  private let pipe: RawPipe
   private var source: RunLoop.DescriptorSource?
   private var reads: [[InputEvent]] = []
 
-  init(width: Int = 40, height: Int = 10) { size = Size(width: width, height: height) }
+  init(width: Int = 40, height: Int = 10) {
+    size = Size(width: width, height: height)
+    do { pipe = try RawPipe() } catch { fatalError("\(error)") }
+  }
 
   func open() throws(DisplayError) {
     if let failure { throw failure }
     isOpen = true
-    let source = RunLoop.DescriptorSource(descriptor: pipe.reader, events: .readable) { [weak self] _, _ in
+    let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { [weak self] _, _ in
       MainActor.assumeIsolated { self?.read() }
     }
     self.source = source
@@ -73,7 +76,7 @@ final class FakeDevice: DisplayDevice {
 
   func send(_ events: [InputEvent]) {
     reads.append(events)
-    pipe.write(1)
+    pipe.write()
   }
 
   /// A frame that was under way is over.
