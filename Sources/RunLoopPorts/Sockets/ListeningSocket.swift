@@ -66,8 +66,9 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     ///
     /// A peer that sends its request a byte at a time never reaches ``Socket/Options/idleTimeout``, and is ended by this.
     public var requestDeadline: Duration?
-    /// How accepted sockets behave. A connection whose options cannot be set is accepted, and then closed with
-    /// ``SocketError/option(_:_:)``.
+    /// How accepted sockets behave.
+    ///
+    /// A connection whose options cannot be set is accepted, and then closed with ``SocketError/option(_:_:)``.
     public var accepted = Socket.Options()
 
     /// The usual behaviour.
