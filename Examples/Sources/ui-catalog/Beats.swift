@@ -23,7 +23,7 @@ final class Beats {
     let timer = Timer(deadline: first, interval: Self.interval) { [weak self] timer in
       MainActor.assumeIsolated {
         guard let self else { return timer.invalidate() }
-        beat(for: timer.deadline)
+        self.beat(for: timer.deadline)
         whenBeating(self)
       }
     }

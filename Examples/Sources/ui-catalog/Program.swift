@@ -26,7 +26,8 @@ struct Program {
   }
 
   private static func fail(_ message: String, status: Int32) -> Never {
-    fputs("\(message)\n", stderr)
+    var line = message + "\n"
+    line.withUTF8 { _ = Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     exit(status)
   }
 }
