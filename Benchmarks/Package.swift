@@ -45,6 +45,7 @@ let package = Package(
         "CCounts", .product(name: "RunLoopCore", package: "swift-run-loop"),
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
         .product(name: "RunLoopTransactions", package: "swift-run-loop"),
+        .product(name: "RunLoopDisplay", package: "swift-run-loop"),
       ]),
     // One text, with the umbrella and without it.
     .executableTarget(

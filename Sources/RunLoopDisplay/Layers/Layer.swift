@@ -60,7 +60,7 @@ extension Layer {
       && size.width * size.height <= Self.largestWhole
     let part = isSmall ? Rect(origin: .zero, size: size) : visible
     if grid.size != part.size { grid = Grid(size: part.size) } 
-    grid.clear()
+    grid.erase()
     coverage = part
     // The canvas has the only reference to the cells while it is drawn on, so that they are not copied.
     var canvas = Canvas(grid: grid)
@@ -86,7 +86,7 @@ extension Cell {
 
 extension Grid {
   /// Makes every cell one that nothing was drawn in.
-  fileprivate mutating func clear() {
+  fileprivate mutating func erase() {
     for y in 0..<size.height { for x in 0..<size.width { self[x, y] = .clear } }
   }
 }

@@ -32,7 +32,8 @@ open class Window: View {
     background = .plain
   }
 
-  override open var drawsContents: Bool { type(of: self) != Window.self }
+  /// False, unless a subclass that draws says otherwise.
+  override open var drawsContents: Bool { false }
 
   override open var next: Responder? { application }
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopDisplay
+import RunLoopTransactions
+
+/// The application: its window, and what the timers and keys do.
+@MainActor
+final class Catalog {
+  let application: Application
+  private let window: CatalogWindow
+  private let log: EventLog?
+  private let isStill: Bool
+  private var beats: Beats?
+  private var storm: Storm?
+
+  init(_ options: Options, _ log: EventLog?) {
+    window = CatalogWindow()
+    application = Application(device: Terminal(), window: window)
+    self.log = log
+    isStill = options.isStill
+    application.trace = log
+  }
+
+  func run() throws(DisplayError) {
+    let (application, window) = (application, window)
+    application.modeDidChange = { window.mode.text = "mode \($0.shortName)" }
+    application.pipeline.add(
+      .init(name: "commits", order: TurnOrder.beforeCommit) {
+        MainActor.assumeIsolated { window.commits.text = "commits \(application.frameCount)" }
+      })
+    window.whenFunctionKey = { [unowned self] in press(function: $0) }
+    if !isStill { startTimers() }
+    try application.run()
+  }
+
+  private func startTimers() {
+    let window = window
+    var ticks = 0
+    Timer(after: .milliseconds(100), repeating: .milliseconds(100), on: .main) { _ in
+      MainActor.assumeIsolated {
+        ticks += 1
+        window.ticks.text = "ticks \(ticks)"
+      }
+    }
+    beats = Beats { beats in
+      window.beats.text = "beats \(beats.count) missed \(beats.missed)"
+      window.worst.text = "worst \(beats.worst) ms"
+    }
+  }
+
+  private func press(function: Int) {
+    switch function {
+    case 2: fatalError("F2 was pressed")
+    case 3:
+      guard storm?.isOver ?? true else { return }
+      let label = window.storm
+      storm = Storm(.milliseconds(500), of: application) { label.show("storm \($0) commits") }
+    case 6:
+      beats?.reset()
+      window.worst.text = "worst 0 ms"
+    default: break
+    }
+  }
+}
