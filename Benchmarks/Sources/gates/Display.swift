@@ -114,7 +114,9 @@ private final class Frames {
     if turn == Self.prepared { measure.begin() }
     if turn == Self.prepared + count {
       measure.end()
-      guard application.frameCount >= turn - 1 else { fail("there were \(application.frameCount) frames in \(turn) turns") }
+      guard application.frameCount >= turn - 1 else {
+        fail("there were \(application.frameCount) frames in \(turn) turns")
+      }
       return application.terminate()
     }
     turn += 1

@@ -12,7 +12,8 @@ struct ApplicationItems {
 
   init(_ application: Application) {
     let loop = application.loop
-    // It is a common mode from here on, and no descriptor can be lacking for it: it has none yet that the default mode has not.
+    // It is a common mode from here on, and no descriptor can be lacking for it: it has none yet that the default mode
+    // has not.
     try? loop.addCommonMode(.tracking)
     TurnPool.install(in: loop)
     _ = AsyncTransactionGroup.of(loop)
