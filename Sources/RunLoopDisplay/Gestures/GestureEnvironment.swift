@@ -25,9 +25,10 @@ final class GestureEnvironment {
 
   func start() {
     guard observer == nil else { return }
+    let update = MainActor.handler { [weak self] in self?.update() }
     let observer = RunLoop.Observer(activities: .beforeWaiting, order: TurnOrder.queues) { [weak self] _, _ in
-      guard let self, isDue.load(ordering: .relaxed) else { return }
-      MainActor.assumeIsolated { self.update() }
+      // In most passes there is nothing to do.
+      if let self, isDue.load(ordering: .relaxed) { update() }
     }
     self.observer = observer
     loop.add(observer, forMode: .common)

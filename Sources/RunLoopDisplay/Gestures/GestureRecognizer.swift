@@ -163,10 +163,12 @@ open class GestureRecognizer {
 
   private func makeTimer(_ loop: RunLoop) -> Timer {
     // One that fires once would end with its first date: this one's dates are all set by hand.
-    let timer = Timer(deadline: loop.now, interval: .seconds(1 << 28)) { [weak self] timer in
-      timer.park()
-      MainActor.assumeIsolated { self?.timeOut() }
-    }
+    let timer = Timer(
+      deadline: loop.now, interval: .seconds(1 << 28),
+      block: MainActor.handler { [weak self] timer in
+        timer.park()
+        self?.timeOut()
+      })
     timer.park()
     loop.add(timer, forMode: .common)
     return timer

@@ -2,8 +2,7 @@
 
 /// A list of any number of rows, of which only the visible ones exist.
 ///
-/// A row that is scrolled out of the list is shown again as another: the provider gets it, and fills it its new
-/// contents.
+/// A row that is scrolled out of the list is shown again as another: the provider gets it, and fills it anew.
 ///
 /// ```Swift
 /// let list = ListView { index, reused in
