@@ -53,7 +53,10 @@ final class CatalogWindow: Window {
 
   private func addTexts() {
     let lines: [[(Label, Int)]] = [
-      [(Label("UI catalog", style: Style(attributes: .bold)), 0), (commits, 14), (ticks, 30), (mode, 44), (focus, 60), (last, 76)],
+      [
+        (Label("UI catalog", style: Style(attributes: .bold)), 0), (commits, 14), (ticks, 30), (mode, 44), (focus, 60),
+        (last, 76),
+      ],
       [(layoutState, 0), (completions, 14), (beats, 50), (worst, 76)],
       [(storm, 0), (pressed, 20), (brokenOff, 34), (tap, 50), (pan, 60), (pasted, 85)],
     ]

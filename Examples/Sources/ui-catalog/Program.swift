@@ -7,7 +7,8 @@ import RunLoopDisplay
 ///
 ///     ui-catalog [--still] [--log FILE]
 ///
-/// `--still`: without timers, so that nothing changes by itself. `--log FILE`: what happened is written to a file at the end.
+/// `--still`: without timers, so that nothing changes by itself. `--log FILE`: what happened is written to a file at
+/// the end.
 @main
 struct Program {
   @MainActor
@@ -22,7 +23,9 @@ struct Program {
       fail("ui-catalog: \(error)", status: 1)
     }
     guard let log, let file = options.logFile else { return }
-    if !log.write(to: file) { fail("ui-catalog: \(file) cannot be written: \(String(cString: strerror(errno)))", status: 1) }
+    if !log.write(to: file) {
+      fail("ui-catalog: \(file) cannot be written: \(String(cString: strerror(errno)))", status: 1)
+    }
   }
 
   private static func fail(_ message: String, status: Int32) -> Never {

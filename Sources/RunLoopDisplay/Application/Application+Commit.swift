@@ -24,13 +24,13 @@ extension Application {
 
   func addStages() {
     pipeline.add(
-      .init(name: "layout, display, present", order: TurnOrder.commit) { [weak self] in
-        MainActor.assumeIsolated { self?.commitFrame() }
-      })
+      .init(
+        name: "layout, display, present", order: TurnOrder.commit,
+        perform: MainActor.handler { [weak self] in self?.commitFrame() }))
     pipeline.add(
-      .init(name: "completion blocks", order: TurnOrder.afterCommit) { [weak self] in
-        MainActor.assumeIsolated { self?.callShown(all: false) }
-      })
+      .init(
+        name: "completion blocks", order: TurnOrder.afterCommit,
+        perform: MainActor.handler { [weak self] in self?.callShown(all: false) }))
   }
 
   /// Lays out, lets draw, composes, and presents one frame.

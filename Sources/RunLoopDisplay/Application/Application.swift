@@ -15,12 +15,13 @@ public import RunLoopTransactions
 /// }
 /// ```
 ///
-/// ``run()`` takes the device and runs the main loop until ``terminate()``. The device's source 1 only reads: its events are
-/// queued, and handled by a source 0 of the order `TurnOrder.eventQueue`. The actions of gestures follow before the loop waits, and then
-/// the commit lays out, draws and writes one frame. <doc:FromKeyPressToCommit> follows a key through all of it.
+/// ``run()`` takes the device and runs the main loop until ``terminate()``. The device's source 1 only reads: its
+/// events are queued, and handled by a source 0 of the order `TurnOrder.eventQueue`. The actions of gestures follow
+/// before the loop waits, and then the commit lays out, draws and writes one frame. <doc:FromKeyPressToCommit> follows
+/// a key through all of it.
 ///
-/// The application is the last of the chain of responders. It ends with Ctrl-C, shows everything anew with Ctrl-L, and is
-/// suspended with Ctrl-Z, unless a responder before it handles these keys.
+/// The application is the last of the chain of responders. It ends with Ctrl-C, shows everything anew with Ctrl-L, and
+/// is suspended with Ctrl-Z, unless a responder before it handles these keys.
 ///
 /// The corresponding class of UIKit is `UIApplication`.
 @MainActor
@@ -42,7 +43,8 @@ public final class Application: Responder {
   public let window: Window
   /// The loop that serves the application: the main one.
   public let loop: RunLoop
-  /// The commits of the main loop, for stages of one's own: those of an order below `TurnOrder.commit` come before the layout.
+  /// The commits of the main loop, for stages of one's own: those of an order below `TurnOrder.commit` come before the
+  /// layout.
   public let pipeline: CommitPipeline
   /// What watches the application; set it before ``run()``.
   public weak var trace: (any ApplicationTrace)?
@@ -66,7 +68,8 @@ public final class Application: Responder {
   /// - Parameters:
   ///   - device: What the window is shown on.
   ///   - window: What is shown.
-  ///   - frameInterval: The shortest time between two frames, a sixtieth of a second by default. Zero or less: no limit.
+  ///   - frameInterval: The shortest time between two frames, a sixtieth of a second by default. Zero or less: no
+  ///     limit.
   /// - Precondition: The window is not another application's that runs.
   public init(device: any DisplayDevice, window: Window, frameInterval: Duration = .seconds(1) / 60) {
     self.device = device
@@ -84,10 +87,10 @@ public final class Application: Responder {
   /// The mode that the loop runs in, or is about to run in.
   public var mode: RunLoop.Mode { modes.current }
 
-  /// Takes the device, runs the main loop until the application ends, and gives the device back.
+  /// Takes the device, runs the main loop until the application ends, and releases the device.
   ///
-  /// The loop runs in the default mode or in the one that was pushed last. A push or a pop ends the run, and another in the other mode
-  /// follows: the runs are not nested.
+  /// The loop runs in the default mode or in the one that was pushed last. A push or a pop ends the run, and another in
+  /// the other mode follows: the runs are not nested.
   ///
   /// - Returns: Why it has ended.
   /// - Throws: A ``DisplayError`` if the device cannot be taken; then nothing has been changed.
@@ -103,7 +106,7 @@ public final class Application: Responder {
     }
   }
 
-  /// Ends the application: ``run()`` gives the device back and returns.
+  /// Ends the application: ``run()`` releases the device and returns.
   ///
   /// What was changed before is shown.
   public func terminate() { terminate(.terminated) }
@@ -116,8 +119,8 @@ public final class Application: Responder {
 
   /// Lets the loop run in another mode until its owner pops it.
   ///
-  /// An owner that has pushed a mode already keeps it. A mode that is not common, where nothing would serve the device, is not
-  /// pushed, and that is reported on the standard error.
+  /// An owner that has pushed a mode already keeps it. A mode that is not common, where nothing would serve the device,
+  /// is not pushed, and that is reported on the standard error.
   public func push(_ mode: RunLoop.Mode, for owner: AnyObject) {
     guard loop.commonModes.contains(mode) else {
       Diagnostic.noMode.report("the mode \(mode) was not pushed: an application runs in common modes only")

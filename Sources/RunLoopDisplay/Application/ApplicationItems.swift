@@ -12,24 +12,23 @@ struct ApplicationItems {
 
   init(_ application: Application) {
     let loop = application.loop
-    // It is a common mode from here on, and no descriptor can be lacking for it: it has none yet that the default mode has not.
+    // It is a common mode from here on, and no descriptor can be lacking for it: it has none yet that the default mode
+    // has not.
     try? loop.addCommonMode(.tracking)
     TurnPool.install(in: loop)
     _ = AsyncTransactionGroup.of(loop)
-    eventQueue = RunLoop.Source(order: TurnOrder.eventQueue) { [unowned application] in
-      MainActor.assumeIsolated { application.handleEvents() }
-    }
+    eventQueue = RunLoop.Source(
+      order: TurnOrder.eventQueue, perform: MainActor.handler { [unowned application] in application.handleEvents() })
     loop.add(eventQueue, forMode: .common)
     // As in UIKit: the mode for receiving events knows the input, and nothing else.
     loop.add(eventQueue, forMode: .eventReceive)
     observer = application.trace.map { _ in
-      RunLoop.Observer(activities: [.entry, .beforeWaiting, .afterWaiting, .exit], order: TurnOrder.poolPush + 1) {
-        [weak application] _, activity in
-        MainActor.assumeIsolated {
+      RunLoop.Observer(
+        activities: [.entry, .beforeWaiting, .afterWaiting, .exit], order: TurnOrder.poolPush + 1,
+        handler: MainActor.handler { [weak application] _, activity in
           guard let application, let mode = application.loop.currentMode else { return }
           application.trace?.applicationDid(.stage(activity, mode))
-        }
-      }
+        })
     }
     if let observer { loop.add(observer, forMode: .common) }
     application.gestures.start()

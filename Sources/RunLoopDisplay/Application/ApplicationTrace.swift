@@ -21,7 +21,7 @@ public enum ApplicationStep: Hashable, Sendable {
   case source0(events: Int)
   /// A view is called with a touch.
   case touches(Touch.Phase, view: String)
-  /// A recogniser has come to a state.
+  /// A recogniser is in another state.
   case gesture(GestureRecognizer.State)
   /// The action of a recogniser with a name is called for a state.
   case action(name: String, GestureRecognizer.State)

@@ -4,7 +4,8 @@ import RunLoopCore
 import RunLoopTransactions
 import Synchronization
 
-/// The recognisers of an application: which of them follow a touch, what they have recognised, and whose action is to be called.
+/// The recognisers of an application: which of them follow a touch, what they have recognised, and whose action is to
+/// be called.
 @MainActor
 final class GestureEnvironment {
   let loop: RunLoop
@@ -24,9 +25,10 @@ final class GestureEnvironment {
 
   func start() {
     guard observer == nil else { return }
+    let update = MainActor.handler { [weak self] in self?.update() }
     let observer = RunLoop.Observer(activities: .beforeWaiting, order: TurnOrder.queues) { [weak self] _, _ in
-      guard let self, isDue.load(ordering: .relaxed) else { return }
-      MainActor.assumeIsolated { self.update() }
+      // In most passes there is nothing to do.
+      if let self, isDue.load(ordering: .relaxed) { update() }
     }
     self.observer = observer
     loop.add(observer, forMode: .common)
@@ -62,7 +64,9 @@ extension GestureEnvironment {
     var view = touch.view
     while let current = view {
       for recognizer in current.recognizers.active
-      where recognizer.button == touch.button && recognizer.touch == nil && recognizer.machine.phase == .plain(.possible) {
+      where recognizer.button == touch.button && recognizer.touch == nil
+        && recognizer.machine.phase == .plain(.possible)
+      {
         recognizers.append(recognizer)
       }
       view = current.superview
@@ -158,7 +162,9 @@ extension GestureEnvironment {
 
   /// Whether a gesture that was recognised in the same touch rules this one out.
   private func isPrevented(_ recognizer: GestureRecognizer) -> Bool {
-    guard let touch = recognizer.touch, let session = sessions.first(where: { $0.touch === touch }) else { return false }
+    guard let touch = recognizer.touch, let session = sessions.first(where: { $0.touch === touch }) else {
+      return false
+    }
     return session.recognizers.contains { other in
       guard other !== recognizer, other.touch === touch, other.canPrevent(recognizer) else { return false }
       switch other.machine.state {
@@ -172,7 +178,9 @@ extension GestureEnvironment {
   private func preventOthers(_ recognizer: GestureRecognizer) {
     if let touch = recognizer.touch {
       forEach(of: touch) { other in
-        if other !== recognizer, other.machine.state == .possible, recognizer.canPrevent(other) { other.state = .failed }
+        if other !== recognizer, other.machine.state == .possible, recognizer.canPrevent(other) {
+          other.state = .failed
+        }
       }
     }
     for other in held where other.required.contains(where: { $0.recognizer === recognizer }) { other.state = .failed }
@@ -183,7 +191,11 @@ extension GestureEnvironment {
     for recognizer in held {
       guard !recognizer.required.contains(where: { $0.recognizer?.isUndecided ?? false }) else { continue }
       held.removeAll { $0 === recognizer }
-      if isPrevented(recognizer) { recognizer.state = .failed } else { perform(recognizer.machine.release(), of: recognizer) }
+      if isPrevented(recognizer) {
+        recognizer.state = .failed
+      } else {
+        perform(recognizer.machine.release(), of: recognizer)
+      }
     }
   }
 }

@@ -4,12 +4,13 @@ import RunLoopCore
 
 /// Finds a gesture in the touches on a view and on what is within it.
 ///
-/// A recogniser gets each touch before the view that was hit. When it recognises its gesture, the touch is taken from the view,
-/// and the recogniser's action is put on a list, together with the state that it is for. The actions are called when the loop is
-/// about to wait, in an observer of the order `TurnOrder.queues`, before the commit; never while an event is being handled.
+/// A recogniser gets each touch before the view that was hit. When it recognises its gesture, the touch is taken from
+/// the view, and the recogniser's action is put on a list, together with the state that it is for. The actions are
+/// called when the loop is about to wait, in an observer of the order `TurnOrder.queues`, before the commit; never
+/// while an event is being handled.
 ///
-/// A subclass overrides the functions for touches and sets ``state``: of a discrete gesture to `recognized`, of a continuous one to
-/// `began`, `changed` and `ended`. One that cannot be any more it sets to `failed`.
+/// A subclass overrides the functions for touches and sets ``state``: of a discrete gesture to `recognized`, of a
+/// continuous one to `began`, `changed` and `ended`. One that cannot be any more it sets to `failed`.
 ///
 /// The corresponding class of UIKit is `UIGestureRecognizer`.
 @MainActor
@@ -40,8 +41,9 @@ open class GestureRecognizer {
   public var button = MouseEvent.Button.left
   /// Whether the touch is taken from the view that was hit when the gesture is recognised.
   public var cancelsTouchesInView = true
-  /// Whether the recogniser gets touches. A change takes effect when the turn's actions are called; a gesture that is being
-  /// recognised is cancelled then.
+  /// Whether the recogniser gets touches.
+  ///
+  /// A change takes effect when the turn's actions are called; a gesture that is being recognised is cancelled then.
   public var isEnabled = true {
     didSet { if isEnabled != oldValue { view?.recognizersDidChange() } }
   }
@@ -75,7 +77,8 @@ open class GestureRecognizer {
 
   /// Makes a recogniser that is on no view.
   ///
-  /// - Parameter action: Called with the recogniser for each state but `failed` and `possible`. While it is called ``state`` and the
+  /// - Parameter action: Called with the recogniser for each state but `failed` and `possible`. While it is called
+  ///   ``state`` and the
   ///   places are those that the call is for; of several `changed` that follow each other only the last is reported.
   public init(_ action: @escaping @MainActor (GestureRecognizer) -> Void) {
     self.action = action
@@ -130,7 +133,9 @@ open class GestureRecognizer {
   /// The touch has moved.
   open func touchesMoved(_ touch: Touch) {}
 
-  /// The touch has ended. A gesture that is neither recognised then nor waits for another touch fails.
+  /// The touch has ended.
+  ///
+  /// A gesture that is neither recognised then nor waits for another touch fails.
   open func touchesEnded(_ touch: Touch) {}
 
   /// The touch was cancelled, and so is the gesture.
@@ -158,10 +163,12 @@ open class GestureRecognizer {
 
   private func makeTimer(_ loop: RunLoop) -> Timer {
     // One that fires once would end with its first date: this one's dates are all set by hand.
-    let timer = Timer(deadline: loop.now, interval: .seconds(1 << 28)) { [weak self] timer in
-      timer.park()
-      MainActor.assumeIsolated { self?.timeOut() }
-    }
+    let timer = Timer(
+      deadline: loop.now, interval: .seconds(1 << 28),
+      block: MainActor.handler { [weak self] timer in
+        timer.park()
+        self?.timeOut()
+      })
     timer.park()
     loop.add(timer, forMode: .common)
     return timer

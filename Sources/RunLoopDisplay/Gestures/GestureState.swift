@@ -6,7 +6,8 @@ struct GestureState: Hashable, Sendable {
 
   enum Phase: Hashable, Sendable {
     case plain(State)
-    /// It has recognised its gesture, and waits for others to fail: what it will report, and whether the gesture has ended.
+    /// It has recognised its gesture, and waits for others to fail: what it will report, and whether the gesture has
+    /// ended.
     case held(State, hasEnded: Bool)
   }
 

@@ -11,7 +11,8 @@ open class PanGestureRecognizer: GestureRecognizer {
   /// Makes a recogniser that is on no view.
   ///
   /// - Parameters:
-  ///   - minimumDistance: How many columns or rows the mouse has to move for the gesture to begin; less than one counts as one.
+  ///   - minimumDistance: How many columns or rows the mouse has to move for the gesture to begin; less than one counts
+  ///     as one.
   ///   - action: Called for each state of the gesture.
   public init(minimumDistance: Int = 2, _ action: @escaping @MainActor (PanGestureRecognizer) -> Void) {
     self.minimumDistance = max(1, minimumDistance)

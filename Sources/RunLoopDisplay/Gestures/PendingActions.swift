@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The actions that are to be called before the loop waits, in order: each recogniser with the state that it is called for.
+/// The actions that are to be called before the loop waits, in order: each recogniser with the state that it is called
+/// for.
 ///
 /// A `changed` that follows a `changed` of the same recogniser replaces it.
 @MainActor

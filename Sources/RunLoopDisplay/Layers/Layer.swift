@@ -56,10 +56,11 @@ extension Layer {
   func draw(visible: Rect) {
     guard !areContentsSet, let view else { return }
     let size = view.frame.size
-    let isSmall = size.width <= Self.largestWhole && size.height <= Self.largestWhole
+    let isSmall =
+      size.width <= Self.largestWhole && size.height <= Self.largestWhole
       && size.width * size.height <= Self.largestWhole
     let part = isSmall ? Rect(origin: .zero, size: size) : visible
-    if grid.size != part.size { grid = Grid(size: part.size) } 
+    if grid.size != part.size { grid = Grid(size: part.size) }
     grid.erase()
     coverage = part
     // The canvas has the only reference to the cells while it is drawn on, so that they are not copied.

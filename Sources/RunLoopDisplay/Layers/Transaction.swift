@@ -4,8 +4,9 @@ import RunLoopTransactions
 
 /// The changes of views that one commit shows.
 ///
-/// Changes belong to the transaction of the turn, which is committed by itself when the main loop is about to wait, or a run of it
-/// ends. A transaction of one's own, from ``begin()`` to ``commit()``, is for those who want to know when its changes can be seen:
+/// Changes belong to the transaction of the turn, which is committed by itself when the main loop is about to wait, or
+/// a run of it ends. A transaction of one's own, from ``begin()`` to ``commit()``, is for those who want to know when
+/// its changes can be seen:
 ///
 /// ```Swift
 /// Transaction.begin()
@@ -27,8 +28,8 @@ public enum Transaction {
 
   /// Ends the transaction that was begun last.
   ///
-  /// Its changes are shown by the turn's commit. Its completion block is called after that commit, and after those of the
-  /// transactions within it.
+  /// Its changes are shown by the turn's commit. Its completion block is called after that commit, and after those of
+  /// the transactions within it.
   ///
   /// - Precondition: A transaction was begun.
   public static func commit() {
@@ -42,8 +43,8 @@ public enum Transaction {
   /// Nothing is written while the device cannot take a frame; it is shown as soon as it can.
   public static func flush() { Application.shared?.pipeline.flush() }
 
-  /// Sets what is called when the changes of the transaction that was begun last can be seen, or at once by ``commit()`` if there
-  /// is no application.
+  /// Sets what is called when the changes of the transaction that was begun last can be seen, or at once by
+  /// ``commit()`` if there is no application.
   ///
   /// It is called exactly once, on the main actor; at the latest when the application ends.
   ///

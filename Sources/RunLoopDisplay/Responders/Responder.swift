@@ -2,9 +2,9 @@
 
 /// What events are sent to: a view, a window, or the application.
 ///
-/// A responder handles an event by overriding the function for it. An event that it does not handle goes to its ``next``
-/// responder, as the functions of this class do it: from the view that has the focus, or was hit, to its superview, and so on to
-/// the window and the application. An override that calls `super` passes the event on.
+/// A responder handles an event by overriding the function for it. An event that it does not handle goes to its
+/// ``next`` responder, as the functions of this class do it: from the view that has the focus, or was hit, to its
+/// superview, and so on to the window and the application. An override that calls `super` passes the event on.
 ///
 /// The corresponding class of UIKit is `UIResponder`.
 @MainActor
@@ -20,10 +20,10 @@ open class Responder {
 
   // MARK: Focus
 
-  /// Whether the responder can have the focus. False, unless a subclass says otherwise.
+  /// Whether the responder can have the focus: false, unless a subclass says otherwise.
   open var canBecomeFirstResponder: Bool { false }
 
-  /// Whether the responder gives the focus up when another asks for it. True, unless a subclass says otherwise.
+  /// Whether the responder leaves the focus when another asks for it: true, unless a subclass says otherwise.
   ///
   /// A view that leaves its window is not asked.
   open var canResignFirstResponder: Bool { true }
@@ -35,7 +35,8 @@ open class Responder {
   ///
   /// A subclass that overrides it calls `super`, and looks at the result.
   ///
-  /// - Returns: Whether the responder has the focus now. It has not if it cannot have it, is in no window, or the one that has it
+  /// - Returns: Whether the responder has the focus now. It has not if it cannot have it, is in no window, or the one
+  ///   that has it
   ///   does not give it up.
   @discardableResult
   open func becomeFirstResponder() -> Bool {
@@ -48,7 +49,7 @@ open class Responder {
     return true
   }
 
-  /// Gives the focus up.
+  /// Leaves the focus, so that no responder has it.
   ///
   /// A subclass that overrides it calls `super`, and looks at the result.
   ///
@@ -87,8 +88,8 @@ open class Responder {
   /// For each touch and view either this or ``touchesCancelled(_:)`` is called, once.
   open func touchesEnded(_ touch: Touch) { next?.touchesEnded(touch) }
 
-  /// A touch was taken from its view: a gesture was recognised, the view has left the window, the window has another size, or the
-  /// program was suspended.
+  /// A touch was taken from its view: a gesture was recognised, the view has left the window, the window has another
+  /// size, or the program was suspended.
   open func touchesCancelled(_ touch: Touch) { next?.touchesCancelled(touch) }
 }
 

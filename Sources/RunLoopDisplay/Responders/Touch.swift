@@ -9,6 +9,7 @@
 public final class Touch {
   /// How far a touch is.
   public enum Phase: Hashable, Sendable {
+    /// The button was pressed, has moved, was released, or the touch was taken from its view.
     case began, moved, ended, cancelled
   }
 
@@ -24,7 +25,9 @@ public final class Touch {
   public internal(set) var location: Point
   /// The keys that are held down.
   public internal(set) var modifiers: KeyModifiers
-  /// How far the touch is. For its view it may be cancelled while gestures go on.
+  /// How far the touch is.
+  ///
+  /// For its view it may be cancelled while gestures go on.
   public internal(set) var phase = Phase.began
 
   var delivery = TouchDelivery()

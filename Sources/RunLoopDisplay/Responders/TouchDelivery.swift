@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a view gets of a touch, as a value: after ``Action/began`` exactly one of ``Action/ended`` and ``Action/cancelled``.
+/// What a view gets of a touch, as a value: after ``Action/began`` exactly one of ``Action/ended`` and
+/// ``Action/cancelled``.
 struct TouchDelivery: Hashable, Sendable {
   enum Phase: Hashable, Sendable, CaseIterable {
     /// The button was pressed, and the view has not been called.

@@ -3,8 +3,8 @@
 extension View {
   /// The view that is hit at a point: the one that lies highest there and can be hit.
   ///
-  /// Later subviews come before earlier ones, and subviews before the view itself. A view that is hidden or disabled is passed
-  /// over, together with what is within it, and what lies outside of its superview is not there.
+  /// Later subviews come before earlier ones, and subviews before the view itself. A view that is hidden or disabled is
+  /// passed over, together with what is within it, and what lies outside of its superview is not there.
   ///
   /// - Parameter point: The point in coordinates of this view's bounds.
   /// - Returns: The view; nil if the point is outside of this one.

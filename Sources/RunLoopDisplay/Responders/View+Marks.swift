@@ -17,8 +17,8 @@ struct Marks: OptionSet {
 extension View {
   /// Asks for ``layoutSubviews()`` in the commit of this turn.
   ///
-  /// Calling it again before that has no further effect. Within ``layoutSubviews()`` it asks for another round in the same
-  /// commit; what is marked after ``Window/layoutRounds`` rounds is not laid out any more, and that is reported.
+  /// Calling it again before that has no further effect. Within ``layoutSubviews()`` it asks for another round in the
+  /// same commit; what is marked after ``Window/layoutRounds`` rounds is not laid out any more, and that is reported.
   public final func setNeedsLayout() {
     guard !marks.contains(.layout) else { return }
     marks.insert(.layout)
@@ -64,7 +64,8 @@ extension View {
       guard round < Window.layoutRounds else {
         let name = dropLayoutMarks() ?? displayName
         Diagnostic.layout.report(
-          "the layout of \(name) asked for another after \(Window.layoutRounds) rounds in one commit, and was not made again")
+          "the layout of \(name) asked for another after \(Window.layoutRounds) rounds, and was not made again"
+        )
         break
       }
       round += 1

@@ -32,8 +32,8 @@ extension View {
 
   /// Takes the view out of its superview.
   ///
-  /// Touches on it, or on a view within it, are cancelled, and so are the gestures that are being recognised there; and the
-  /// focus is lost if such a view has it.
+  /// Touches on it, or on a view within it, are cancelled, and so are the gestures that are being recognised there; and
+  /// the focus is lost if such a view has it.
   public final func removeFromSuperview() {
     guard let superview else { return }
     layer.setNeedsCompose()

@@ -2,10 +2,10 @@
 
 /// A rectangle of the screen that draws itself, has views within it, and handles events.
 ///
-/// A view's frame lies in the coordinates of its superview, and what of it lies outside of its superview is neither visible nor
-/// hit. Later subviews lie above earlier ones. Changes of views take effect at the end of the turn, in the commit: first
-/// ``layoutSubviews()`` of the views that were marked with ``setNeedsLayout()``, then ``draw(_:)`` of those that were marked with
-/// ``setNeedsDisplay()``.
+/// A view's frame lies in the coordinates of its superview, and what of it lies outside of its superview is neither
+/// visible nor hit. Later subviews lie above earlier ones. Changes of views take effect at the end of the turn, in the
+/// commit: first ``layoutSubviews()`` of the views that were marked with ``setNeedsLayout()``, then ``draw(_:)`` of
+/// those that were marked with ``setNeedsDisplay()``.
 ///
 /// The corresponding class of UIKit is `UIView`.
 @MainActor
@@ -22,7 +22,7 @@ open class View: Responder {
   public internal(set) final weak var superview: View?
   /// The views within this one, the lowest first.
   public internal(set) final var subviews: [View] = []
-  /// The window that the view is in; nil if it is in none. Of a window, itself.
+  /// The window that the view is in, of a window itself; nil if it is in none.
   public internal(set) final weak var window: Window?
 
   var marks: Marks = [.layout, .display]
@@ -105,7 +105,8 @@ open class View: Responder {
 
   /// Draws the view; called in the commit if the view was marked, is visible, or has another size.
   ///
-  /// - Parameter canvas: Blank cells, which let be seen what lies below. Cell (0, 0) is the view's top left corner, whatever the
+  /// - Parameter canvas: Blank cells, which let be seen what lies below. Cell (0, 0) is the view's top left corner,
+  ///   whatever the
   ///   origin of the bounds; ``Canvas/visibleRect`` is the part that is needed.
   ///
   /// The corresponding function of UIKit is `draw(_:)`.

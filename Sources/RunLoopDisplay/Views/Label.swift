@@ -6,9 +6,14 @@
 @MainActor
 open class Label: View {
   /// Where the text stands in a label that is wider.
-  public enum Alignment: Hashable, Sendable { case left, center, right }
+  public enum Alignment: Hashable, Sendable {
+    /// At the beginning, in the middle, at the end.
+    case left, center, right
+  }
 
-  /// The text; what does not fit is left out at the end. Setting the same text again changes nothing.
+  /// The text; what does not fit is left out at the end.
+  ///
+  /// Setting the same text again changes nothing.
   public var text: String {
     didSet { if text != oldValue { setNeedsDisplay() } }
   }

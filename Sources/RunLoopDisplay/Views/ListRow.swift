@@ -28,8 +28,11 @@ open class ListRow: View {
     isUserInteractionEnabled = false
   }
 
-  /// The row was selected, or is not selected any more. An override calls `super`.
-  open func selectionDidChange() { background = isSelected ? .reversed : nil; setNeedsDisplay() }
+  /// The row was selected, or is not selected any more; an override calls `super`.
+  open func selectionDidChange() {
+    background = isSelected ? .reversed : nil
+    setNeedsDisplay()
+  }
 
   override open func draw(_ canvas: inout Canvas) {
     var style = style

@@ -2,7 +2,7 @@
 
 /// A list of any number of rows, of which only the visible ones exist.
 ///
-/// A row that is scrolled out of the list is shown again as another: the provider gets it, and gives it its new contents.
+/// A row that is scrolled out of the list is shown again as another: the provider gets it, and fills it anew.
 ///
 /// ```Swift
 /// let list = ListView { index, reused in
@@ -18,7 +18,8 @@
 /// The corresponding class of UIKit is `UITableView`.
 @MainActor
 open class ListView: ScrollView {
-  /// Called in a layout for each row that has come into sight: the number of the row, and a row that is not needed any more.
+  /// Called in a layout for each row that comes into sight: the number of the row, and a row that is not needed any
+  /// more.
   ///
   /// It returns that one, or another of its own.
   public typealias Provider = @MainActor (_ index: Int, _ reused: ListRow?) -> ListRow

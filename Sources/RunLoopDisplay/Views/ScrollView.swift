@@ -2,8 +2,9 @@
 
 /// A view that shows a part of what is within it, and moves it with the wheel and with keys.
 ///
-/// A notch of the wheel moves three rows. While the wheel is turned, and 150 ms longer, the main loop runs in the tracking mode. The
-/// keys are Up, Down, PageUp, PageDown, Home and End, for the view that has the focus or has one within it that has.
+/// A notch of the wheel moves three rows. While the wheel is turned, and 150 ms longer, the main loop runs in the
+/// tracking mode. The keys are Up, Down, PageUp, PageDown, Home and End, for the view that has the focus or has one
+/// within it that has.
 ///
 /// The corresponding class of UIKit is `UIScrollView`.
 @MainActor
@@ -73,5 +74,6 @@ open class ScrollView: View {
   override open func touchesEnded(_ touch: Touch) {}
   override open func touchesCancelled(_ touch: Touch) {}
 
+  /// Ends the tracking of the wheel with the view's stay in its window; an override calls `super`.
   override open func didMoveToWindow() { if window == nil { tracking.end() } }
 }

@@ -2,8 +2,9 @@
 
 /// One line of text that is typed.
 ///
-/// Characters are put in at the cursor, which Left, Right, Home and End move; Backspace and Delete take one away. Keys that are held
-/// down with Control or Alt, and all others, go to the next responder. A text that is pasted has blanks in place of its line ends.
+/// Characters are put in at the cursor, which Left, Right, Home and End move; Backspace and Delete take one away. Keys
+/// that are held down with Control or Alt, and all others, go to the next responder. A text that is pasted has blanks
+/// in place of its line ends.
 ///
 /// The corresponding class of UIKit is `UITextField`.
 @MainActor
@@ -28,7 +29,9 @@ open class TextField: View {
     super.init(frame: frame)
   }
 
-  /// The text. Setting it puts the cursor at its end.
+  /// The text.
+  ///
+  /// Setting it puts the cursor at its end.
   public var text: String {
     get { line.text }
     set {

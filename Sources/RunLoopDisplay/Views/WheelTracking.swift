@@ -36,9 +36,8 @@ final class WheelTracking {
 
   private func makeTimer(_ loop: RunLoop) -> Timer {
     // One that fires once would end with its first date: this one's dates are all set by hand.
-    let timer = Timer(deadline: loop.now, interval: .seconds(1 << 28)) { [weak self] _ in
-      MainActor.assumeIsolated { self?.end() }
-    }
+    let timer = Timer(
+      deadline: loop.now, interval: .seconds(1 << 28), block: MainActor.handler { [weak self] _ in self?.end() })
     timer.park()
     loop.add(timer, forMode: .common)
     return timer

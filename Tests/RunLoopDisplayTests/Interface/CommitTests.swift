@@ -142,7 +142,9 @@ struct CommitTests {
     }
   }
 
-  @Test("while the device has a frame under way nothing is drawn, and what was changed meanwhile is one frame when it is ready")
+  @Test(
+    "while the device has a frame under way nothing is drawn, and one frame shows what was changed meanwhile"
+  )
   func notReady() throws {
     try perform { stage, probe in
       stage.at(100) {
@@ -159,7 +161,8 @@ struct CommitTests {
     }
   }
 
-  @Test("a completion block is called after the frame that shows its transaction's changes, an outer one after the inner")
+  @Test(
+    "a completion block is called after the frame that shows its transaction's changes, an outer one after the inner")
   func transaction() throws {
     try perform { stage, probe in
       let label = Label("a", frame: Rect(x: 0, y: 1, width: 8, height: 1))
@@ -235,7 +238,9 @@ struct CommitTests {
     }
   }
 
-  @Test("a source that signals itself in each of its call-outs, or a block that performs itself, lets 20 to 31 frames be made in 500 ms", arguments: [true, false])
+  @Test(
+    "a source that signals itself, or a block that performs itself, lets 20 to 31 frames be made in 500 ms",
+    arguments: [true, false])
   func storm(isSource: Bool) throws {
     try perform { stage, probe in
       let time = stage.time

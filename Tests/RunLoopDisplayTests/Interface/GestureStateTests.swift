@@ -67,7 +67,9 @@ struct GestureStateTests {
     #expect(down.press(at: .zero) == .nothing)
     var between = down
     #expect(between.release(at: Point(x: 1, y: -1)) == .wait && between.phase == .between)
-    for (state, expected) in [(idle, "nothing nothing nothing"), (down, "fail wait nothing"), (between, "nothing nothing fail")] {
+    for (state, expected) in [
+      (idle, "nothing nothing nothing"), (down, "fail wait nothing"), (between, "nothing nothing fail"),
+    ] {
       var released = state
       let answers = [state.move(to: Point(x: 2, y: 0)), released.release(at: .zero), state.timeOut()]
       #expect(answers.map { "\($0)" }.joined(separator: " ") == expected)

@@ -10,7 +10,7 @@ import Testing
 @Suite("Gestures", .timeLimit(.minutes(1)))
 @MainActor
 struct GestureTests {
-  /// A stage with one view at the whole window, whose log has touches, gestures and actions, with the milliseconds of actions.
+  /// A stage with one view, whose log has touches and gestures, and actions with their milliseconds.
   private func perform(_ body: (Stage, View) throws -> Void) throws {
     try Stage.perform { stage in
       let view = View(frame: Rect(x: 0, y: 0, width: 40, height: 10))
@@ -44,14 +44,17 @@ struct GestureTests {
       stage.send(.release(9, 7), at: 50)
       stage.send(.press(5, 5), .release(6, 5), at: 60)
       let log = try stage.record(until: 100)
-      #expect(log == """
+      #expect(
+        log == """
           began(view) moved(view) gesture:began cancelled(view) pan:began:2,1@30 gesture:changed pan:changed:4,1@40 \
           gesture:ended pan:ended:4,2@50 began(view) gesture:failed ended(view)
           """)
     }
   }
 
-  @Test("one read can have a whole gesture: each state is reported in order, with its place, and the next can be recognised")
+  @Test(
+    "one read can have a whole gesture: each state is reported in order, with its place, and the next can be recognised"
+  )
   func oneRead() throws {
     try perform { stage, view in
       view.addGestureRecognizer(PanGestureRecognizer(logger(stage, "pan")))
@@ -59,9 +62,11 @@ struct GestureTests {
         .press(0, 0), .drag(3, 0), .wheel(.up, 0, 0), .drag(4, 0), .wheel(.up, 0, 0), .drag(6, 0), .release(6, 1),
         .press(1, 1), .drag(1, 5), .release(1, 5), at: 10)
       let log = try stage.record(until: 100)
-      #expect(log == """
-          began(view) gesture:began cancelled(view) gesture:changed gesture:changed gesture:ended began(view) gesture:began \
-          cancelled(view) gesture:ended pan:began:3,0@10 pan:changed:6,0@10 pan:ended:6,1@10 pan:began:0,4@10 pan:ended:0,4@10
+      #expect(
+        log == """
+          began(view) gesture:began cancelled(view) gesture:changed gesture:changed gesture:ended began(view) \
+          gesture:began cancelled(view) gesture:ended pan:began:3,0@10 pan:changed:6,0@10 pan:ended:6,1@10 \
+          pan:began:0,4@10 pan:ended:0,4@10
           """)
     }
   }
@@ -96,9 +101,9 @@ struct GestureTests {
       let log = try stage.record(until: 3000)
       #expect(
         log == """
-          began(view) ended(view) gesture:failed gesture:recognized single:recognized:0,0@310 began(view) ended(view) began(view) \
-          gesture:recognized gesture:failed cancelled(view) double:recognized:0,0@1299 began(view) ended(view) gesture:failed \
-          gesture:recognized single:recognized:0,0@2300
+          began(view) ended(view) gesture:failed gesture:recognized single:recognized:0,0@310 began(view) ended(view) \
+          began(view) gesture:recognized gesture:failed cancelled(view) double:recognized:0,0@1299 \
+          began(view) ended(view) gesture:failed gesture:recognized single:recognized:0,0@2300
           """)
     }
   }
@@ -138,7 +143,8 @@ struct GestureTests {
       // The whole pan comes before the long press has failed.
       stage.send(.press(0, 0), .drag(3, 0), .release(3, 0), at: 2000)
       let log = try stage.record(until: 3000)
-      #expect(log == """
+      #expect(
+        log == """
           pan:began:4,0@40 pan:changed:4,0@40 pan:changed:5,0@50 pan:ended:5,0@60 press:began:2,0@1500 \
           press:changed:3,0@1600 press:ended:3,0@1700 pan:began:3,0@2000 pan:ended:3,0@2000
           """)
@@ -152,13 +158,17 @@ struct GestureTests {
         stage.logged = { _ in false }
         let inner = View(frame: view.bounds)
         view.addSubview(inner)
-        let (first, second) = (PanGestureRecognizer(logger(stage, "inner")), PanGestureRecognizer(logger(stage, "outer")))
+        let (first, second) = (
+          PanGestureRecognizer(logger(stage, "inner")), PanGestureRecognizer(logger(stage, "outer"))
+        )
         inner.addGestureRecognizer(first)
         view.addGestureRecognizer(second)
         if isPair { second.recognizeSimultaneously(with: first) }
         stage.send(.press(0, 0), .drag(3, 0), .release(3, 0), at: 10)
         let log = try stage.record(until: 100)
-      #expect(log == (isPair
+        #expect(
+          log
+            == (isPair
               ? "inner:began:3,0@10 outer:began:3,0@10 inner:ended:3,0@10 outer:ended:3,0@10"
               : "inner:began:3,0@10 inner:ended:3,0@10"))
       }
@@ -180,7 +190,9 @@ struct GestureTests {
     }
   }
 
-  @Test("a recogniser that is removed or disabled while it recognises reports in that observer that it was cancelled", arguments: 0..<3)
+  @Test(
+    "a recogniser that is removed or disabled while it recognises reports in that observer that it was cancelled",
+    arguments: 0..<3)
   func removed(how: Int) throws {
     try perform { stage, view in
       let pan = PanGestureRecognizer(logger(stage, "pan"))
@@ -203,7 +215,8 @@ struct GestureTests {
       stage.send(.drag(5, 0), .release(5, 0), at: 30)
       stage.send(.press(0, 0), .drag(3, 0), .release(3, 0), at: 40)
       let log = try stage.record(until: 100)
-      #expect(log == """
+      #expect(
+        log == """
           began(view) gesture:began cancelled(view) pan:began:3,0@10 remove gesture:changed gesture:cancelled \
           pan:changed:4,0@20 pan:cancelled:4,0@20 began(view) moved(view) ended(view)
           """)

@@ -23,7 +23,10 @@ struct HitTests {
     let above = view("above", 5, 0, 10, 5, in: window)
     let inner = view("inner", 3, 3, 10, 10, in: above)
     @MainActor func hit(_ x: Int, _ y: Int) -> String { window.hitTest(Point(x: x, y: y))?.name ?? "nothing" }
-    #expect([hit(0, 0), hit(5, 0), hit(8, 3), hit(8, 5), hit(15, 4), hit(19, 9)] == ["below", "above", "inner", "window", "window", "window"])
+    #expect(
+      [hit(0, 0), hit(5, 0), hit(8, 3), hit(8, 5), hit(15, 4), hit(19, 9)] == [
+        "below", "above", "inner", "window", "window", "window",
+      ])
     #expect([hit(20, 0), hit(-1, 0), hit(0, 10)] == ["nothing", "nothing", "nothing"])
     window.bringSubviewToFront(below)
     #expect(hit(5, 0) == "below")

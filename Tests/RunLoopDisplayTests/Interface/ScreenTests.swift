@@ -27,7 +27,9 @@ struct ScreenTests {
     }
   }
 
-  @Test("later views lie above earlier ones, clipped by their superviews, and moved, hidden and reordered ones leave nothing behind")
+  @Test(
+    "later views lie above earlier ones, clipped by their superviews, and leave nothing behind when they are changed"
+  )
   func order() throws {
     try Stage.perform(width: 8, height: 4) { stage in
       let low = Filled("a", Rect(x: 0, y: 0, width: 4, height: 3))
@@ -70,7 +72,8 @@ struct ScreenTests {
         let shown = stage.device.shown
         #expect((0..<6).map { shown[$0, 0].style.background } == [.default, .blue, .blue, .blue, .blue, .default])
         #expect(shown[2, 0].style == Style(foreground: .red, background: .blue))
-        #expect((0..<6).map { shown[$0, 1].style.background } == [.default, .blue, .default, .default, .blue, .default])
+        #expect(
+          (0..<6).map { shown[$0, 1].style.background } == [.default, .blue, .default, .default, .blue, .default])
       }
       stage.at(100) { blue.background = nil }
       try stage.run(until: 200)
@@ -78,7 +81,9 @@ struct ScreenTests {
     }
   }
 
-  @Test("a view that is far larger than the screen keeps the cells that are seen, and draws others when they come into sight")
+  @Test(
+    "a view that is far larger than the screen keeps the cells that are seen, and draws others when they are"
+  )
   func large() throws {
     try Stage.perform(width: 8, height: 2) { stage in
       let huge = Filled("x", Rect(x: 0, y: 0, width: 1 << 30, height: 1 << 30))

@@ -22,7 +22,9 @@ struct TurnTests {
     }
   }
 
-  @Test("a click is read by source 1, handled by source 0, and its action, layout and drawing are in the frame of the next wait")
+  @Test(
+    "a click is read by source 1, handled by source 0, and its action and drawing are in the frame of the next wait"
+  )
   func click() throws {
     try Stage.perform { stage in
       let button = Button("ok", frame: Rect(x: 0, y: 0, width: 4, height: 1))
@@ -71,12 +73,15 @@ struct TurnTests {
     }
   }
 
-  @Test("what turns of the wheel and drags of two reads that come before source 0 are merged with is what came just before")
+  @Test(
+    "what turns of the wheel and drags of two reads that come before source 0 are merged with is what came just before")
   func queue() {
     var queue = EventQueue()
     let events: [InputEvent] = [
-      .press(0, 0), .drag(1, 0), .drag(2, 0), .drag(3, 0, .right), .drag(4, 0, .right), .drag(5, 0), .type(.enter), .drag(6, 0),
-      .wheel(.up, 0, 0), .wheel(.up, 0, 0), .type(.enter), .type(.enter), .size(3, 3), .size(4, 4), .drag(7, 0), .drag(8, 0),
+      .press(0, 0), .drag(1, 0), .drag(2, 0), .drag(3, 0, .right), .drag(4, 0, .right), .drag(5, 0), .type(.enter),
+      .drag(6, 0),
+      .wheel(.up, 0, 0), .wheel(.up, 0, 0), .type(.enter), .type(.enter), .size(3, 3), .size(4, 4), .drag(7, 0),
+      .drag(8, 0),
     ]
     for event in events { queue.append(.input(event)) }
     queue.append(.interruption)

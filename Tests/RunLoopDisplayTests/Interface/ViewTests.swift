@@ -40,7 +40,8 @@ struct ViewTests {
     }
   }
 
-  @Test("a button is pressed with Enter and by a release above it, and not by one elsewhere or a touch that is cancelled")
+  @Test(
+    "a button is pressed with Enter and by a release above it, and not by one elsewhere or a touch that is cancelled")
   func button() throws {
     try Stage.perform { stage in
       stage.logged = { _ in false }
@@ -57,7 +58,8 @@ struct ViewTests {
       stage.send(.type(.enter), .type(.enter, .alt), .type(.character("x")), at: 60)
       try stage.run(until: 100)
       #expect(stage.log.text == "pressed pressed" && !button.isHighlighted)
-      #expect(stage.device.shown[2, 1].style == button.focusedStyle && stage.device.text == "\n  ok                other")
+      #expect(
+        stage.device.shown[2, 1].style == button.focusedStyle && stage.device.text == "\n  ok                other")
     }
   }
 
@@ -74,8 +76,10 @@ struct ViewTests {
     window.addSubview(field)
     field.becomeFirstResponder()
     let events: [InputEvent] = [
-      .type(.left), .type(.character("c")), .type(.home), .type(.backspace), .type(.character("a")), .type(.left), .type(.left),
-      .type(.end), .type(.right), .type(.delete), .type(.character("e"), .shift), .type(.character("x"), .control), .type(.enter),
+      .type(.left), .type(.character("c")), .type(.home), .type(.backspace), .type(.character("a")), .type(.left),
+      .type(.left),
+      .type(.end), .type(.right), .type(.delete), .type(.character("e"), .shift), .type(.character("x"), .control),
+      .type(.enter),
       .type(.tab), .type(.up), .type(.character("\u{E9}"), .alt),
     ]
     for event in events { window.sendEvent(event) }
@@ -99,7 +103,8 @@ struct ViewTests {
     #expect(try type(typed, into: TextField(prompt: "> "), width: 8, height: 1) == "> defgh")
     #expect(try type(typed + [.type(.home)], into: TextField(prompt: "> "), width: 8, height: 1) == "> abcdef")
     #expect(
-      try type(typed + [.type(.home), .type(.delete), .type(.delete)], into: TextField(), width: 8, height: 1) == "cdefgh")
+      try type(typed + [.type(.home), .type(.delete), .type(.delete)], into: TextField(), width: 8, height: 1)
+        == "cdefgh")
     #expect(try type(typed, into: TextField(prompt: "longer than the field"), width: 8, height: 1) == "longer t")
     #expect(try type(typed, into: TextField(), width: 1, height: 1) == "")
   }
@@ -123,7 +128,7 @@ struct ViewTests {
 
   private func makeList(_ count: Int, _ log: Log? = nil) -> ListView {
     let list = ListView { index, reused in
-      log?.write(reused == nil ? "new \(index)" : "\(reused!.index)->\(index)")
+      log?.write(reused.map { "\($0.index)->\(index)" } ?? "new \(index)")
       let row = reused ?? ListRow()
       row.text = "row \(index)"
       return row
@@ -141,8 +146,8 @@ struct ViewTests {
     #expect(text == "row 0\nrow 1\nrow 2")
     #expect(
       log.text == """
-        new 0 new 1 new 2 0->3 1->4 2->5 3->999997 4->999998 5->999999 999998->999996 999999->999995 999995->0 999996->1 \
-        999997->2
+        new 0 new 1 new 2 0->3 1->4 2->5 3->999997 4->999998 5->999999 999998->999996 999999->999995 \
+        999995->0 999996->1 999997->2
         """)
     #expect(list.subviews.count == 3 && list.visibleRows == 0..<3 && list.selectedRow == 0)
   }
@@ -153,8 +158,11 @@ struct ViewTests {
     var selections: [Int?] = []
     list.selectionDidChange = { selections.append($0) }
     #expect(
-      try type([.type(.up), .type(.down), .type(.down), .type(.down), .press(2, 0)], into: list) == "row 1\nrow 2\nrow 3")
-    #expect(selections == [0, 1, 2, 3, 1] && list.visibleRow(1)?.isSelected == true && list.visibleRow(3)?.isSelected == false)
+      try type([.type(.up), .type(.down), .type(.down), .type(.down), .press(2, 0)], into: list)
+        == "row 1\nrow 2\nrow 3")
+    #expect(
+      selections == [0, 1, 2, 3, 1] && list.visibleRow(1)?.isSelected == true && list.visibleRow(3)?.isSelected == false
+    )
     list.selectedRow = 99
     #expect(list.selectedRow == 1)
     list.rowCount = 1
@@ -192,7 +200,8 @@ struct ViewTests {
     }
   }
 
-  @Test("the wheel lets the loop run in the tracking mode, in runs that are not nested, until 150 ms after the last notch")
+  @Test(
+    "the wheel lets the loop run in the tracking mode, in runs that are not nested, until 150 ms after the last notch")
   func tracking() throws {
     try Stage.perform { stage in
       stage.logged = { step in

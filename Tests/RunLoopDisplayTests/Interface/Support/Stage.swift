@@ -80,7 +80,8 @@ extension ApplicationStep {
   /// The step in the logs of tests.
   var word: String {
     switch self {
-    case .stage(let activity, let mode): mode == .default ? activity.letter : "\(activity.letter)(\(mode == .tracking ? "tracking" : mode.rawValue))"
+    case .stage(let activity, let mode):
+      mode == .default ? activity.letter : "\(activity.letter)(\(mode == .tracking ? "tracking" : mode.rawValue))"
     case .source1: "S1"
     case .source0(let events): "S0:\(events)"
     case .touches(let phase, let view): "\(phase)(\(view))"
