@@ -79,7 +79,7 @@ public final class HeadlessTerminal: DisplayDevice {
   /// Whether the terminal is taken.
   public private(set) var isOpen = false
 
-  /// Whether the terminal was given back for a time, until ``resume()``.
+  /// Whether the terminal was restored for a time, until ``resume()``.
   public private(set) var isSuspended = false
 
   private var emulator: ScreenEmulator
@@ -139,7 +139,7 @@ public final class HeadlessTerminal: DisplayDevice {
     drain()
   }
 
-  /// Gives the terminal back.
+  /// Restores the terminal.
   public func close() {
     guard isOpen else { return }
     if !isSuspended { leave() }
@@ -147,7 +147,7 @@ public final class HeadlessTerminal: DisplayDevice {
     tearDown()
   }
 
-  /// Gives the terminal back until ``resume()``, as if the process were stopped.
+  /// Restores the terminal until ``resume()``, as if the process were stopped.
   public func suspend() {
     guard isOpen, !isSuspended, !isGone else { return }
     client?.deviceWillSuspend(self)
@@ -274,7 +274,7 @@ public final class HeadlessTerminal: DisplayDevice {
   private func leave() {
     session.leave(into: &output)
     let isReading = isReading
-    // What is given back is written while one waits.
+    // What is restored is written while one waits.
     emulator.write(output)
     output.removeAll(keepingCapacity: true)
     emulator.answers = []

@@ -68,7 +68,7 @@ func end(_ how: String) {
   case "return": RunLoop.main.stop()
   case "exit": exit(7)
   case "trap": preconditionFailure("the trap that the test wants")
-  case "segv": UnsafeMutablePointer<Int>(bitPattern: 8)!.pointee = 1
+  case "segv": UnsafeMutablePointer<Int>(bitPattern: 8)?.pointee = 1
   case "overflow": note("\(overflow(0))")
   case "abort": abort()
   case "errors":

@@ -7,7 +7,9 @@ enum CharacterWidth {
   static let textSelector: UInt32 = 0xFE0E
   static let emojiSelector: UInt32 = 0xFE0F
 
-  /// The cells of a scalar by itself: 0, 1 or 2. A control character takes none.
+  /// The cells of a scalar by itself: 0, 1 or 2.
+  ///
+  /// A control character takes none.
   static func of(_ scalar: Unicode.Scalar) -> Int {
     let value = scalar.value
     if value < 0x300 { return value < 0x20 || (value >= 0x7F && value < 0xA0) ? 0 : 1 }

@@ -11,13 +11,13 @@ import RunLoopPorts
 /// others, and serves it on the main loop, in the common modes. Nothing waits for the terminal: frames are written as far as
 /// there is room, one at a time, and what the terminal answers about itself is taken into account when it comes.
 ///
-/// The terminal is given back by ``close()``, when the process calls `exit`, when a signal ends it or a fault does, the
+/// The terminal is restored by ``close()``, when the process calls `exit`, when a signal ends it or a fault does, the
 /// toolchain's backtracer included, and while it is stopped. The end stays what it was: the process still ends by that signal.
 /// A stack that overflows is covered on the thread that has taken the terminal. Only `SIGKILL`, and `_exit`, leave the terminal as
 /// it is. What other code writes to the standard error meanwhile, if that is the terminal, is kept, up to a mebibyte, and
 /// shown afterwards.
 ///
-/// Signals for which the program has a handler of its own stay with it; for it to give the terminal back, it calls ``close()``.
+/// Signals for which the program has a handler of its own stay with it; to restore the terminal, they call ``close()``.
 @MainActor
 public final class Terminal: DisplayDevice {
   /// How the device and its terminal stand.
@@ -73,7 +73,7 @@ public final class Terminal: DisplayDevice {
     buffer.deallocate()
   }
 
-  // MARK: Taking and giving back
+  // MARK: Taking and restoring
 
   /// Takes the terminal: its other screen, every key as it comes, the mouse.
   ///
@@ -110,7 +110,7 @@ public final class Terminal: DisplayDevice {
     write()
   }
 
-  /// Gives the terminal back as it was found, and shows what others have written to the standard error meanwhile.
+  /// Restores the terminal as it was found, and shows what others have written to the standard error meanwhile.
   ///
   /// It waits up to a second for a terminal that does not read.
   public func close() {
@@ -121,7 +121,7 @@ public final class Terminal: DisplayDevice {
     crl_terminal_show_errors()
   }
 
-  /// Gives the terminal back for a time and stops the process, with those of its group, as the terminal's own key does.
+  /// Restores the terminal for a time and stops the process, with those of its group, as the terminal's own key does.
   ///
   /// When the process continues the terminal is taken again. If nobody could let it continue, as in a terminal without a shell,
   /// it is not stopped, and the terminal is taken again at once.
@@ -220,7 +220,7 @@ public final class Terminal: DisplayDevice {
     var hasGone = false
     while written < pending.count {
       let count = pending.withUnsafeBytes {
-        crl_terminal_write(connection.writer, $0.baseAddress! + written, $0.count - written)
+        crl_terminal_write(connection.writer, $0.baseAddress?.advanced(by: written), $0.count - written)
       }
       if count > 0 {
         written += Int(count)

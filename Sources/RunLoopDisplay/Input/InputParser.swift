@@ -153,7 +153,7 @@ package struct InputParser: Sendable {
   }
 
   private func character(_ value: UInt32, _ modifiers: KeyModifiers, _ emit: (ParsedInput) -> Void) {
-    key(.character(Character(Unicode.Scalar(value)!)), modifiers, emit)
+    key(.character(Character(Unicode.Scalar(value) ?? "\u{FFFD}")), modifiers, emit)
   }
 
   private mutating func takeScalar(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {

@@ -22,7 +22,7 @@ final class PseudoTerminal {
     var name = [CChar](repeating: 0, count: 64)
     window = crl_terminal_make(&name, name.count)
     guard window >= 0 else { throw POSIXError(.init(rawValue: -window) ?? .EIO) }
-    path = name.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
+    path = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     resize(columns: columns, rows: rows)
   }
 
