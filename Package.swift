@@ -100,8 +100,8 @@ let package = Package(
     .testTarget(
       name: "RunLoopDisplayTests",
       dependencies: [
-        "CRunLoopTerminal", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopCore", "RunLoopTesting", "RunLoopThreads",
-        "RunLoopTransactions", "TestSupport", "terminal-ends",
+        "CRunLoopTerminal", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopCore", "RunLoopTesting",
+        "RunLoopThreads", "RunLoopTransactions", "TestSupport", "terminal-ends",
       ],
       swiftSettings: swiftSettings),
     .testTarget(
