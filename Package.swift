@@ -47,8 +47,15 @@ let package = Package(
         "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopPorts", "RunLoopThreads",
       ],
       swiftSettings: swiftSettings),
+    // The example of this name without its main function: the laboratory shows what it has in the main loop.
     .target(
-      name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopTransactions"],
+      name: "UICatalog", dependencies: ["RunLoopCore", "RunLoopDisplay", "RunLoopTransactions"],
+      path: "Examples/Sources/ui-catalog", exclude: ["Program.swift"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopLab",
+      dependencies: [
+        "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "UICatalog",
+      ],
       swiftSettings: swiftSettings),
     .executableTarget(name: "RunLoopTool", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
     // What follows is in no product: who depends on this package neither builds it nor meets its names.

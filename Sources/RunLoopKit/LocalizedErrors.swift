@@ -38,6 +38,11 @@ extension SocketError: LocalizedError {
   public var errorDescription: String? { description }
 }
 
+extension SocketActivationError: LocalizedError {
+  /// Why the descriptors of a service manager cannot be taken.
+  public var errorDescription: String? { description }
+}
+
 extension SocketAddressError: LocalizedError {
   /// Why the text is not an address.
   public var errorDescription: String? { description }
@@ -45,6 +50,11 @@ extension SocketAddressError: LocalizedError {
 
 extension HostError: LocalizedError {
   /// Why the host's addresses were not found.
+  public var errorDescription: String? { description }
+}
+
+extension HostConnectionError: LocalizedError {
+  /// Why no connection to the host was made, with the reason of each address.
   public var errorDescription: String? { description }
 }
 

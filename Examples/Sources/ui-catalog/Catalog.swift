@@ -1,28 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
-import RunLoopDisplay
+package import RunLoopDisplay
 import RunLoopTransactions
 
 /// The application: its window, and what the timers and keys do.
 @MainActor
-final class Catalog {
-  let application: Application
+package final class Catalog {
+  package let application: Application
   private let window: CatalogWindow
-  private let log: EventLog?
   private let isStill: Bool
   private var beats: Beats?
   private var storm: Storm?
 
-  init(_ options: Options, _ log: EventLog?) {
+  /// Makes the application, which ``run()`` shows.
+  ///
+  /// - Parameters:
+  ///   - device: What it is shown on.
+  ///   - isStill: Whether there are no timers, so that nothing changes by itself.
+  ///   - trace: What is notified of all that happens.
+  package init(device: any DisplayDevice, isStill: Bool, trace: (any ApplicationTrace)?) {
     window = CatalogWindow()
-    application = Application(device: Terminal(), window: window)
-    self.log = log
-    isStill = options.isStill
-    application.trace = log
+    application = Application(device: device, window: window)
+    self.isStill = isStill
+    application.trace = trace
   }
 
+  /// Prepares and runs the application.
   func run() throws(DisplayError) {
+    prepare()
+    try application.run()
+  }
+
+  /// Puts what is the catalogue's own into the main loop, which the application joins when it runs.
+  package func prepare() {
     let (application, window) = (application, window)
     application.modeDidChange = { window.mode.text = "mode \($0.shortName)" }
     application.pipeline.add(
@@ -31,7 +42,6 @@ final class Catalog {
       })
     window.whenFunctionKey = { [unowned self] in press(function: $0) }
     if !isStill { startTimers() }
-    try application.run()
   }
 
   private func startTimers() {

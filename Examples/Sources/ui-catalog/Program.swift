@@ -18,7 +18,7 @@ struct Program {
     }
     let log = options.logFile.map { _ in EventLog() }
     do {
-      try Catalog(options, log).run()
+      try Catalog(device: Terminal(), isStill: options.isStill, trace: log).run()
     } catch {
       fail("ui-catalog: \(error)", status: 1)
     }

@@ -71,6 +71,22 @@ int crl_socket_reuse_address(int descriptor, int on);
 int crl_socket_ipv6_only(int descriptor, int on);
 int crl_socket_no_delay(int descriptor, int on);
 
+// Whether a socket listens: one or zero.
+int crl_socket_accepts(int descriptor);
+// Makes a descriptor that does not block and is closed on exec of one that was taken over.
+int crl_descriptor_set_flags(int descriptor);
+// Sets any option of a socket.
+int crl_socket_set_option(int descriptor, int level, int option, const void *value, uint32_t length);
+// Who was at the other end of a Unix socket when it was connected.
+int crl_socket_peer_credentials(int descriptor, int32_t *process, uint32_t *user, uint32_t *group);
+// A new descriptor of that process, closed on exec.
+int crl_socket_peer_process(int descriptor);
+
+// The numbers of the options that have names in Swift.
+extern const int crl_level_socket, crl_level_tcp, crl_option_reuse_port, crl_option_keep_alive, crl_option_keep_alive_idle,
+    crl_option_keep_alive_interval, crl_option_keep_alive_count, crl_option_user_timeout, crl_option_no_delay,
+    crl_option_receive_buffer, crl_option_send_buffer;
+
 // Makes, reads and prints addresses. An address is the bytes of a `sockaddr`; each gives its length, or zero if the text or
 // the address is none of its kind. `capacity` is that of what is written.
 int crl_address_make_ipv4(const char *host, uint16_t port, void *address, uint32_t capacity);

@@ -45,6 +45,11 @@ static inline int crl_process_open(int process) {
   return answer < 0 ? -errno : answer;
 }
 
+// Sends a signal to the process of a descriptor; zero asks whether it could be sent.
+static inline int crl_process_signal(int descriptor, int signal) {
+  return syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0) < 0 ? -errno : 0;
+}
+
 // Asks whether a child has ended, without waiting: 1 if it has, with `si_code` and `si_status`; then it is reaped, unless it
 // is to be kept.
 int crl_process_wait(int descriptor, int keeps, int32_t *code, int32_t *status);
