@@ -12,6 +12,7 @@ package final class Catalog {
   private let isStill: Bool
   private var beats: Beats?
   private var storm: Storm?
+  private var drawings: Drawings?
 
   /// Makes the application, which ``run()`` shows.
   ///
@@ -40,6 +41,9 @@ package final class Catalog {
       .init(name: "commits", order: TurnOrder.beforeCommit) {
         MainActor.assumeIsolated { window.commits.text = "commits \(application.frameCount)" }
       })
+    drawings = Drawings(application.trace as? EventLog) { drawings in
+      window.completions.text = "completions \(drawings.completions) cancelled \(drawings.cancelled)"
+    }
     window.whenFunctionKey = { [unowned self] in press(function: $0) }
     if !isStill { startTimers() }
   }
@@ -59,17 +63,23 @@ package final class Catalog {
     }
   }
 
-  private func press(function: Int) {
-    switch function {
+  private func press(function number: Int) {
+    switch number {
     case 2: fatalError("F2 was pressed")
     case 3:
       guard storm?.isOver ?? true else { return }
       let label = window.storm
       storm = Storm(.milliseconds(500), of: application) { label.show("storm \($0) commits") }
-    case 6:
-      beats?.reset()
-      window.worst.text = "worst 0 ms"
+    case 4, 5:
+      forgetWorst()
+      drawings?.begin(isCancelled: number == 5)
+    case 6: forgetWorst()
     default: break
     }
+  }
+
+  private func forgetWorst() {
+    beats?.reset()
+    window.worst.text = "worst 0 ms"
   }
 }

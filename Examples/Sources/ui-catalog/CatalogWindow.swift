@@ -24,7 +24,7 @@ final class CatalogWindow: Window {
   private let button = CatalogButton("[ Press ]", frame: Rect(x: 0, y: 4, width: 9, height: 1))
   private let panView = PanView(frame: Rect(x: 20, y: 4, width: 10, height: 1))
   private let field = TextField(prompt: "field: ", frame: Rect(x: 0, y: 6, width: 24, height: 1))
-  let list: ListView
+  let list: NodeListView
 
   private var pressCount = 0
   private var tapCount = 0
@@ -38,11 +38,10 @@ final class CatalogWindow: Window {
   private static let listRow = 8
 
   init() {
-    list = ListView { index, reused in
-      let row = reused ?? ListRow()
+    list = NodeListView { index in
       let digits = String(index)
-      row.text = "row \(String(repeating: "0", count: 7 - digits.count))\(digits) of the catalog's million rows"
-      return row
+      let zeros = String(repeating: "0", count: 7 - digits.count)
+      return TextContent("row \(zeros)\(digits) of the catalog's million rows")
     }
     super.init()
     addTexts()

@@ -22,6 +22,8 @@ open class Window: View {
   let screen = Screen()
   /// The buttons that are held down.
   var touches: [Touch] = []
+  /// What lives as long as a view that stands for it is in the window, by that view.
+  var keptObjects: [ObjectIdentifier: AnyObject] = [:]
 
   /// Makes a window.
   ///
