@@ -41,6 +41,8 @@ let package = Package(
       name: "turn-commit", dependencies: ["CStore", core, ports, transactions], swiftSettings: swiftSettings),
     .executableTarget(
       name: "ui-catalog", dependencies: [core, display, transactions], swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "log-viewer", dependencies: [core, display, ports, transactions], swiftSettings: swiftSettings),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(
