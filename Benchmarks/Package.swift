@@ -46,6 +46,14 @@ let package = Package(
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
         .product(name: "RunLoopTransactions", package: "swift-run-loop"),
         .product(name: "RunLoopDisplay", package: "swift-run-loop"),
+        .product(name: "RunLoopDisplayTesting", package: "swift-run-loop"),
+      ]),
+    .executableTarget(
+      name: "frame-bytes",
+      dependencies: [
+        .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopDisplay", package: "swift-run-loop"),
+        .product(name: "RunLoopDisplayTesting", package: "swift-run-loop"),
       ]),
     // One text, with the umbrella and without it.
     .executableTarget(

@@ -76,6 +76,9 @@ public final class HeadlessTerminal: DisplayDevice {
   /// The bytes of each frame that was presented, in order; 0 for one that changed nothing.
   public private(set) var frameBytes: [Int] = []
 
+  /// Whether what is written is neither shown nor recorded, so that only the cost of making it is left: for measurements.
+  public var discardsOutput = false
+
   /// Whether the terminal is taken.
   public private(set) var isOpen = false
 
@@ -172,7 +175,7 @@ public final class HeadlessTerminal: DisplayDevice {
   public func present(_ grid: borrowing Grid, scrolls: [ScrollHint] = []) -> Int {
     precondition(isReadyForFrame, "a frame was presented to a device that was not ready for it")
     let count = session.encoder.encode(grid, scrolls: scrolls, into: &output)
-    frameBytes.append(count)
+    if !discardsOutput { frameBytes.append(count) }
     drain()
     return count
   }
@@ -263,7 +266,7 @@ public final class HeadlessTerminal: DisplayDevice {
   /// Brings what was written to the screen, as far as the terminal reads.
   private func drain() {
     guard isReading else { return }
-    emulator.write(output)
+    if !discardsOutput { emulator.write(output) }
     output.removeAll(keepingCapacity: true)
     guard !emulator.answers.isEmpty else { return }
     inbox += emulator.answers

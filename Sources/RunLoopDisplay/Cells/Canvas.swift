@@ -75,10 +75,15 @@ public struct Canvas: Sendable {
       return true
     }
     if isASCII == true { return x - origin.x }
-    for character in text {
-      let cell = Cell(character, style: style)
+    // Not generic: the characters of any text would be boxed.
+    let characters = (text as? String)?[...] ?? (text as? Substring) ?? Substring(String(text))
+    var index = characters.startIndex
+    while index < characters.endIndex {
+      let next = characters.index(after: index)
+      let cell = Glyphs.cell(of: characters.unicodeScalars[index..<next], style: style)
       put(cell, x: x, y: y)
       x += Int(cell.width)
+      index = next
     }
     return x - origin.x
   }

@@ -21,7 +21,7 @@ public struct Cell: Hashable, Sendable {
   ///
   /// A control character, or one of no width, is shown as the replacement character.
   public init(_ character: Character, style: Style = .plain) {
-    self = Glyphs.cell(of: character, style: style)
+    self = Glyphs.cell(of: Substring(String(character)).unicodeScalars, style: style)
   }
 
   /// A space.

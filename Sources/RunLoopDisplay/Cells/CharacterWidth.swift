@@ -31,7 +31,7 @@ enum CharacterWidth {
   /// The cells of a character of several scalars.
   ///
   /// - Complexity: O(n) in the scalars.
-  static func of(_ scalars: some Sequence<Unicode.Scalar>) -> Cluster {
+  static func of(_ scalars: Substring.UnicodeScalarView) -> Cluster {
     var first = 0
     var sum = 0
     var count = 0

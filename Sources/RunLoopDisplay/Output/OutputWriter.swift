@@ -184,7 +184,7 @@ struct OutputWriter {
       put(scalar: cell.glyph)
       state.x = CharacterWidth.joinsNext(cell.glyph) ? -1 : state.x + width
     } else {
-      let taken = ClusterTable.shared.write(cell.glyph, whole: capabilities.knowsClusters, to: &bytes)
+      let taken = ClusterTable.shared.write(cell.glyph, whole: capabilities.knowsClusters, to: &self)
       if let taken, taken == width {
         state.x += width
       } else if let taken, taken < width {
@@ -199,7 +199,7 @@ struct OutputWriter {
     if state.x >= columns { state.x = -1 }
   }
 
-  private mutating func put(scalar value: UInt32) {
+  mutating func put(scalar value: UInt32) {
     if value < 0x80 {
       bytes.append(UInt8(value))
     } else if value < 0x800 {
