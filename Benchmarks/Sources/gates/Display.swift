@@ -56,7 +56,7 @@ private func onScreen(
     do throws(DisplayError) { try terminal.open() } catch { fail("\(error)") }
     terminal.discardsOutput = true
     var canvas = Canvas(size: terminal.size)
-    func show(_ frame: Int) {
+    @MainActor func show(_ frame: Int) {
       let hints = draw(&canvas, frame)
       terminal.present(canvas.grid, scrolls: hints)
     }
