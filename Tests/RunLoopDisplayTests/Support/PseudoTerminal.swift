@@ -136,9 +136,14 @@ final class PseudoTerminal {
   }
 
   /// Waits for a line that the program notes, and drops those before it.
+  ///
+  /// `reads`: whether the window reads meanwhile.
   @discardableResult
-  func note(_ wanted: String) -> String? {
-    wait({ self.noted.range(of: wanted) }) { self.read(from: self.notes, to: &self.noted, milliseconds: 100) }.map {
+  func note(_ wanted: String, reads: Bool = false) -> String? {
+    wait({ self.noted.range(of: wanted) }) {
+      if reads { self.read(from: self.window, to: &self.text, milliseconds: 1) }
+      self.read(from: self.notes, to: &self.noted, milliseconds: reads ? 0 : 100)
+    }.map {
       range in
       let end = noted[range.upperBound...].firstIndex(of: "\n") ?? noted.endIndex
       defer { noted = String(noted[end...]) }
