@@ -73,6 +73,11 @@ extension ChildProcessError: LocalizedError {
   public var errorDescription: String? { description }
 }
 
+extension SpawnError: LocalizedError {
+  /// Why the program was not started.
+  public var errorDescription: String? { description }
+}
+
 extension FileChangeError: LocalizedError {
   /// Why the file or directory cannot be watched.
   public var errorDescription: String? { description }

@@ -69,14 +69,15 @@ struct DatagramTests {
     let log = onSocketLoop { loop, log in
       let server = try DatagramSocket(boundTo: .loopback(port: 0), handler: echoTwice)
       let other = try DatagramSocket(boundTo: .loopback(port: 0))
+      let count = Box(0)
       let client = try DatagramSocket(boundTo: nil, connectedTo: server.localAddress()) { _, event in
         log.write(event.word)
-        loop.stop()
+        count.value += 1
+        if count.value == 2 { loop.stop() }
       }
       for socket in [server, client] { try loop.add(socket, forMode: .default) }
       try other.send([UInt8(ascii: "x")], to: client.localAddress())
       try client.send([UInt8(ascii: "a")])
-      loop.runUntilStopped()
       loop.runUntilStopped()
       log.write(failure { try other.send([1]) })
     }
@@ -140,9 +141,13 @@ struct DatagramTests {
       try client.send([1])
       loop.runUntilStopped()
       log.write("\(client.isValid)")
-      // Now somebody does.
-      close(descriptor)
-      let server = try DatagramSocket(boundTo: address, handler: echoTwice)
+      // Now somebody does: the port's holder, from this client. The port is never given back, as it might be taken then.
+      _ = try client.localAddress().withBytes {
+        connect(descriptor, $0?.assumingMemoryBound(to: sockaddr.self), $1)
+      }
+      let server = try DatagramSocket(takingOver: descriptor) { socket, event in
+        if case .received(let bytes, _) = event { _ = try? socket.send(bytes) }
+      }
       try loop.add(server, forMode: .default)
       try client.send([UInt8(ascii: "b")])
       loop.runUntilStopped()
@@ -155,7 +160,7 @@ struct DatagramTests {
     let holder = try DatagramSocket(boundTo: .loopback(port: 0))
     let address = try holder.localAddress()
     // Connected elsewhere it takes nothing of others, and keeps the port.
-    let descriptor = try #require(holder.withDescriptor { dup($0) })
+    let descriptor = try #require(holder.withDescriptor { fcntl($0, F_DUPFD_CLOEXEC, 3) })
     _ = SocketAddress.loopback(port: 9).withBytes {
       connect(descriptor, $0?.assumingMemoryBound(to: sockaddr.self), $1)
     }

@@ -44,9 +44,8 @@ extension DatagramSocket {
     let whole = size <= ReceiveBuffers.size ? buffers.take() : .allocate(byteCount: size, alignment: 64)
     defer { if size <= ReceiveBuffers.size { buffers.giveBack(whole) } else { whole.deallocate() } }
     let buffer = UnsafeMutableRawBufferPointer(rebasing: whole[..<size])
-    let limit = state.beginService()
     var taken = 0
-    while taken < limit, state.receives, let descriptor {
+    while taken < DatagramState.batch, state.receives, let descriptor {
       guard let next = take(buffer, from: descriptor) else { break }
       taken += 1
       let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<min(size, next.byteCount)])
@@ -61,7 +60,6 @@ extension DatagramSocket {
         tell(.received(bytes.bytes, next))
       }
     }
-    state.endService(taken: taken)
     updateInterest()
   }
 
@@ -88,7 +86,7 @@ extension DatagramSocket {
 
   /// The address of a sender, made anew if it is another than the last.
   private func address(_ bytes: UnsafeRawBufferPointer) -> SocketAddress? {
-    if let lastSender, lastSender.bytes.elementsEqual(bytes) { return lastSender }
+    if let lastSender, lastSender.isMade(of: bytes) { return lastSender }
     lastSender = bytes.isEmpty ? nil : SocketAddress(bytes: bytes)
     return lastSender
   }
@@ -114,6 +112,13 @@ extension DatagramSocket {
     // One that was replaced meanwhile goes here.
     body = nil
     lock.lock()
+  }
+}
+
+extension SocketAddress {
+  fileprivate func isMade(of other: UnsafeRawBufferPointer) -> Bool {
+    guard let start = other.baseAddress, bytes.count == other.count else { return false }
+    return bytes.withUnsafeBytes { own in own.baseAddress.map { memcmp($0, start, other.count) == 0 } ?? false }
   }
 }
 

@@ -28,14 +28,8 @@ struct DatagramState: Hashable {
   var hasHandler = false
   var hasWaiter = false
 
-  /// How many services have found one datagram each, and whether the last found several: looking for a further one costs a
-  /// system call, which is worth it only while they come in numbers.
-  private var services: UInt8 = 0
-  private var isBusy = false
-
   /// How many datagrams a service may take before the loop looks at something else.
   static let batch = 16
-  private static let probe: UInt8 = 8
 
   var isOver: Bool { phase != .open }
 
@@ -49,15 +43,6 @@ struct DatagramState: Hashable {
     if room == .byDescriptor { events.insert(.writable) }
     return events.isEmpty ? nil : events
   }
-
-  /// How many datagrams to take now.
-  mutating func beginService() -> Int {
-    guard !isBusy else { return Self.batch }
-    services &+= 1
-    return services % Self.probe == 0 ? Self.batch : 1
-  }
-
-  mutating func endService(taken: Int) { isBusy = taken > 1 }
 
   mutating func awaitRoom(byTime: Bool) { room = byTime ? .byTime : .byDescriptor }
 
