@@ -17,6 +17,8 @@ let package = Package(
     .library(name: "RunLoopPorts", targets: ["RunLoopPorts"]),
     .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
     .library(name: "RunLoopTransactions", targets: ["RunLoopTransactions"]),
+    .library(name: "RunLoopDisplay", targets: ["RunLoopDisplay"]),
+    .library(name: "RunLoopDisplayTesting", targets: ["RunLoopDisplayTesting"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
   ],
@@ -29,8 +31,13 @@ let package = Package(
     .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopTransactions", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+    .target(name: "CRunLoopTerminal", cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopDisplay", dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopPorts", "RunLoopTransactions"],
+      name: "RunLoopDisplay",
+      dependencies: ["CRunLoopTerminal", "RunLoopCore", "RunLoopThreads", "RunLoopPorts", "RunLoopTransactions"],
+      swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopDisplayTesting", dependencies: ["CRunLoopSystem", "RunLoopCore", "RunLoopDisplay"],
       swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
@@ -40,8 +47,15 @@ let package = Package(
         "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopPorts", "RunLoopThreads",
       ],
       swiftSettings: swiftSettings),
+    // The example of this name without its main function: the laboratory shows what it has in the main loop.
     .target(
-      name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopTransactions"],
+      name: "UICatalog", dependencies: ["RunLoopCore", "RunLoopDisplay", "RunLoopTransactions"],
+      path: "Examples/Sources/ui-catalog", exclude: ["Program.swift"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopLab",
+      dependencies: [
+        "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "UICatalog",
+      ],
       swiftSettings: swiftSettings),
     .executableTarget(name: "RunLoopTool", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
     // What follows is in no product: who depends on this package neither builds it nor meets its names.
@@ -59,6 +73,10 @@ let package = Package(
     // Uses the main loop and Core Foundation's in processes of its own, where nobody has made either.
     .executableTarget(
       name: "main-loops", dependencies: ["RunLoopKit", "RunLoopCore", "TestSupport"], path: "Tests/MainLoops",
+      swiftSettings: swiftSettings),
+    // A program that takes the terminal it runs in, and ends in every way that there is.
+    .executableTarget(
+      name: "terminal-ends", dependencies: ["RunLoopDisplay", "RunLoopCore"], path: "Tests/TerminalEnds",
       swiftSettings: swiftSettings),
     // A program whose first thread leaves.
     .executableTarget(
@@ -78,6 +96,13 @@ let package = Package(
     .testTarget(
       name: "RunLoopTransactionsTests",
       dependencies: ["RunLoopTransactions", "RunLoopCore", "RunLoopThreads", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopDisplayTests",
+      dependencies: [
+        "CRunLoopTerminal", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopCore", "RunLoopTesting",
+        "RunLoopThreads", "RunLoopTransactions", "TestSupport", "terminal-ends",
+      ],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopKitTests",

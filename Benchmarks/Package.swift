@@ -45,6 +45,15 @@ let package = Package(
         "CCounts", .product(name: "RunLoopCore", package: "swift-run-loop"),
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
         .product(name: "RunLoopTransactions", package: "swift-run-loop"),
+        .product(name: "RunLoopDisplay", package: "swift-run-loop"),
+        .product(name: "RunLoopDisplayTesting", package: "swift-run-loop"),
+      ]),
+    .executableTarget(
+      name: "frame-bytes",
+      dependencies: [
+        .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopDisplay", package: "swift-run-loop"),
+        .product(name: "RunLoopDisplayTesting", package: "swift-run-loop"),
       ]),
     // One text, with the umbrella and without it.
     .executableTarget(

@@ -19,6 +19,7 @@ let glib: [Target] =
 let core = Target.Dependency.product(name: "RunLoopCore", package: "swift-run-loop")
 let threads = Target.Dependency.product(name: "RunLoopThreads", package: "swift-run-loop")
 let transactions = Target.Dependency.product(name: "RunLoopTransactions", package: "swift-run-loop")
+let display = Target.Dependency.product(name: "RunLoopDisplay", package: "swift-run-loop")
 let ports = Target.Dependency.product(name: "RunLoopPorts", package: "swift-run-loop")
 
 let package = Package(
@@ -39,6 +40,8 @@ let package = Package(
       name: "pinned-database", dependencies: ["CStore", core, threads], swiftSettings: swiftSettings),
     .executableTarget(
       name: "turn-commit", dependencies: ["CStore", core, ports, transactions], swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "ui-catalog", dependencies: [core, display, transactions], swiftSettings: swiftSettings),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(

@@ -119,4 +119,4 @@ let all: [Gate] =
         }.value
       }
     },
-  ] + transactionGates
+  ] + transactionGates + displayGates + frameGates

@@ -38,53 +38,96 @@ public struct Canvas: Sendable {
   }
 
   /// Fills a rectangle with a character.
+  ///
+  /// A wide character fills pairs of columns; where only half of one has room there is a blank.
+  ///
+  /// - Complexity: O(n) in the visible cells.
   public mutating func fill(_ rect: Rect, _ character: Character = " ", style: Style = .plain) {
     let visible = rect.offset(by: origin).intersection(clip)
     guard !visible.isEmpty else { return }
     let cell = Cell(character, style: style)
-    for y in visible.minY..<visible.maxY { for x in visible.minX..<visible.maxX { put(cell, x: x, y: y) } }
+    let blank = Cell(glyph: Glyphs.space, width: 1, style: style)
+    for y in visible.minY..<visible.maxY {
+      var x = visible.minX
+      while x < visible.maxX {
+        if cell.width == 2, x + 1 == visible.maxX { put(blank, x: x, y: y) } else { put(cell, x: x, y: y) }
+        x += Int(cell.width)
+      }
+    }
   }
 
   /// Writes one line of text from a cell on.
   ///
-  /// - Returns: The column behind the text.
+  /// Control characters, line ends and tabs among them, are shown as replacement characters.
+  ///
+  /// - Returns: The column behind the text, whether it was visible or not.
+  /// - Complexity: O(n) in the text. ASCII text allocates nothing, nor does text whose characters were seen before.
   @discardableResult
   public mutating func draw(_ text: some StringProtocol, at point: Point, style: Style = .plain) -> Int {
     var x = point.x + origin.x
     let y = point.y + origin.y
-    for character in text {
-      let cell = Cell(character, style: style)
+    let isASCII = text.utf8.withContiguousStorageIfAvailable { bytes in
+      guard bytes.allSatisfy({ $0 < 0x80 && $0 != 0x0D }) else { return false }
+      for byte in bytes {
+        put(Glyphs.cell(of: Unicode.Scalar(byte), style: style), x: x, y: y)
+        x += 1
+      }
+      return true
+    }
+    if isASCII == true { return x - origin.x }
+    // Not generic: the characters of any text would be boxed.
+    let characters = (text as? String)?[...] ?? (text as? Substring) ?? Substring(String(text))
+    var index = characters.startIndex
+    while index < characters.endIndex {
+      let next = characters.index(after: index)
+      let cell = Glyphs.cell(of: characters.unicodeScalars[index..<next], style: style)
       put(cell, x: x, y: y)
       x += Int(cell.width)
+      index = next
     }
     return x - origin.x
   }
 
   /// Copies the cells of a grid to a rectangle of its size.
+  ///
+  /// - Complexity: O(n) in the cells that are visible.
   public mutating func draw(_ other: Grid, at point: Point) {
-    for y in 0..<other.size.height {
-      for x in 0..<other.size.width {
-        let cell = other[x, y]
-        if cell.width > 0 { put(cell, x: point.x + origin.x + x, y: point.y + origin.y + y) }
+    let corner = point + origin
+    let visible = Rect(origin: corner, size: other.size).intersection(clip)
+    guard !visible.isEmpty else { return }
+    for y in visible.minY..<visible.maxY {
+      // From one column further left: half of a wide character there is a blank here.
+      for x in max(corner.x, visible.minX - 1)..<visible.maxX {
+        let cell = other[x - corner.x, y - corner.y]
+        if cell.width > 0 { put(cell, x: x, y: y) }
       }
     }
   }
 
   /// Puts a cell, and sees to the halves of wide characters around it.
   private mutating func put(_ cell: Cell, x: Int, y: Int) {
-    let width = Int(cell.width)
-    guard width > 0, clip.contains(Point(x: x, y: y)) || (width == 2 && clip.contains(Point(x: x + 1, y: y))) else { return }
-    if width == 2, !(clip.contains(Point(x: x, y: y)) && clip.contains(Point(x: x + 1, y: y))) {
-      let visible = clip.contains(Point(x: x, y: y)) ? x : x + 1
-      put(Cell(glyph: 0x20, width: 1, style: cell.style), x: visible, y: y)
+    guard y >= clip.minY, y < clip.maxY else { return }
+    let last = x + Int(cell.width)
+    guard x >= clip.minX, last <= clip.maxX else {
+      if cell.width == 2 {
+        // Half of it is visible, or nothing.
+        let blank = Cell(glyph: Glyphs.space, width: 1, style: cell.style)
+        if x >= clip.minX, x < clip.maxX { put(blank, x: x, y: y) }
+        if x + 1 >= clip.minX, x + 1 < clip.maxX { put(blank, x: x + 1, y: y) }
+      }
       return
     }
-    let last = x + width
-    if grid[x, y].width == 0, x > 0 { grid[x - 1, y] = Cell(glyph: 0x20, width: 1, style: grid[x - 1, y].style) }
-    if last < grid.size.width, grid[last, y].width == 0 {
-      grid[last, y] = Cell(glyph: 0x20, width: 1, style: grid[last, y].style)
+    let width = grid.size.width
+    let row = y * width
+    grid.cells.withUnsafeMutableBufferPointer { cells in
+      if cells[row + x].width == 0, x > 0 {
+        cells[row + x - 1] = Cell(glyph: Glyphs.space, width: 1, style: cells[row + x - 1].style)
+      }
+      if last < width, cells[row + last].width == 0 {
+        cells[row + last] = Cell(glyph: Glyphs.space, width: 1, style: cells[row + last].style)
+      }
+      cells[row + x] = cell
+      if cell.width == 2 { cells[row + x + 1] = .continuation(style: cell.style) }
     }
-    grid[x, y] = cell
-    if width == 2 { grid[x + 1, y] = .continuation(style: cell.style) }
   }
 }

@@ -21,7 +21,7 @@ public struct Cell: Hashable, Sendable {
   ///
   /// A control character, or one of no width, is shown as the replacement character.
   public init(_ character: Character, style: Style = .plain) {
-    self = Glyphs.cell(of: character, style: style)
+    self = Glyphs.cell(of: Substring(String(character)).unicodeScalars, style: style)
   }
 
   /// A space.
@@ -32,4 +32,18 @@ public struct Cell: Hashable, Sendable {
 
   /// The character; nil for a continuation.
   public var character: Character? { Glyphs.character(of: glyph) }
+
+  /// Whether two cells look the same: an empty place has no text whose colour or weight could be seen.
+  static func looksSame(_ left: Cell, _ right: Cell) -> Bool { left.normalized == right.normalized }
+
+  /// The cell with what cannot be seen of its style taken away.
+  var normalized: Cell {
+    guard glyph == Glyphs.space, style.attributes.isDisjoint(with: .drawnOnSpaces) else { return self }
+    return Cell(glyph: glyph, width: 1, style: Style(background: style.background))
+  }
+}
+
+extension Style.Attributes {
+  /// What is seen without a character.
+  static let drawnOnSpaces: Self = [.underline, .reverse, .strikethrough]
 }

@@ -4,7 +4,7 @@
 public struct Grid: Hashable, Sendable {
   /// The number of columns and rows.
   public let size: Size
-  private(set) var cells: ContiguousArray<Cell>
+  var cells: ContiguousArray<Cell>
 
   /// Makes a grid of blanks; a negative width or height counts as 0.
   ///

@@ -20,13 +20,21 @@ public struct Color: Hashable, Sendable {
     Color(bits: 2 << 24 | UInt32(red) << 16 | UInt32(green) << 8 | UInt32(blue))
   }
 
+  /// The palette's black.
   public static let black = palette(0)
+  /// The palette's red.
   public static let red = palette(1)
+  /// The palette's green.
   public static let green = palette(2)
+  /// The palette's yellow.
   public static let yellow = palette(3)
+  /// The palette's blue.
   public static let blue = palette(4)
+  /// The palette's magenta.
   public static let magenta = palette(5)
+  /// The palette's cyan.
   public static let cyan = palette(6)
+  /// The palette's white.
   public static let white = palette(7)
 }
 
@@ -34,16 +42,23 @@ public struct Color: Hashable, Sendable {
 public struct Style: Hashable, Sendable {
   /// What can be added to a character.
   public struct Attributes: OptionSet, Hashable, Sendable {
+    /// The raw value.
     public let rawValue: UInt8
 
+    /// Makes a value from its raw value.
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// Heavier, or brighter.
     public static let bold = Attributes(rawValue: 1 << 0)
+    /// Fainter.
     public static let dim = Attributes(rawValue: 1 << 1)
+    /// Slanted.
     public static let italic = Attributes(rawValue: 1 << 2)
+    /// With a line below.
     public static let underline = Attributes(rawValue: 1 << 3)
     /// The colours of text and background are exchanged.
     public static let reverse = Attributes(rawValue: 1 << 4)
+    /// With a line through it.
     public static let strikethrough = Attributes(rawValue: 1 << 5)
   }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Glibc
+
 /// Why a device cannot be taken.
 public enum DisplayError: Error, Hashable, Sendable {
   /// A descriptor is no terminal.
@@ -8,4 +10,31 @@ public enum DisplayError: Error, Hashable, Sendable {
   case unusableTerminal(name: String?)
   /// A system call failed.
   case system(call: String, code: Int32)
+}
+
+extension DisplayError: CustomStringConvertible {
+  /// One sentence for a user of a program.
+  public var description: String {
+    switch self {
+    case .notATerminal(let descriptor):
+      let name =
+        switch descriptor {
+        case 0: "The standard input"
+        case 1: "The standard output"
+        default: "The file with descriptor \(descriptor)"
+        }
+      return "\(name) is not a terminal."
+    case .unusableTerminal(nil): return "The terminal cannot show a screen: the variable TERM is not set."
+    case .unusableTerminal(let name?): return "The terminal cannot show a screen: the variable TERM is \"\(name)\"."
+    case .system(let call, let code): return "The terminal cannot be used: \(call) failed (\(errorText(code)))."
+    }
+  }
+}
+
+/// What the system says about an error.
+private func errorText(_ code: Int32) -> String {
+  withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+    guard let text = buffer.baseAddress, strerror_r(code, text, buffer.count) == 0 else { return "error \(code)" }
+    return String(cString: text)
+  }
 }

@@ -20,12 +20,17 @@ public enum InputEvent: Hashable, Sendable {
 
 /// The keys that were held down with another.
 public struct KeyModifiers: OptionSet, Hashable, Sendable {
+  /// The raw value.
   public let rawValue: UInt8
 
+  /// Makes a value from its raw value.
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+  /// Shift.
   public static let shift = KeyModifiers(rawValue: 1 << 0)
+  /// Alt, also called Meta or Option.
   public static let alt = KeyModifiers(rawValue: 1 << 1)
+  /// Control.
   public static let control = KeyModifiers(rawValue: 1 << 2)
 }
 
@@ -34,9 +39,14 @@ public struct KeyEvent: Hashable, Sendable {
   /// A key of the keyboard.
   public enum Key: Hashable, Sendable {
     /// A character as it was typed, with Shift taken into account; with Control, the letter in lower case.
+    ///
+    /// It is one scalar: what is typed as several, such as a letter and a combining accent, comes as a key for each.
     case character(Character)
+    /// Enter, Tab, the key that deletes backwards, and Escape.
     case enter, tab, backspace, escape
+    /// The arrows.
     case left, right, up, down
+    /// The keys above the arrows.
     case home, end, pageUp, pageDown, insert, delete
     /// F1 to F24.
     case function(Int)
@@ -44,7 +54,9 @@ public struct KeyEvent: Hashable, Sendable {
 
   /// The key.
   public var key: Key
-  /// What was held down with it. Shift is told only where the key alone does not.
+  /// What was held down with it.
+  ///
+  /// Shift is reported only where the key alone does not say it.
   public var modifiers: KeyModifiers
 
   /// Makes a key event.
@@ -58,7 +70,9 @@ public struct KeyEvent: Hashable, Sendable {
 public struct MouseEvent: Hashable, Sendable {
   /// What happened.
   public enum Action: Hashable, Sendable {
+    /// A button was pressed.
     case press(Button)
+    /// A button was released.
     case release(Button)
     /// The mouse moved with a button held down.
     case drag(Button)
@@ -67,10 +81,16 @@ public struct MouseEvent: Hashable, Sendable {
   }
 
   /// A button of the mouse.
-  public enum Button: Hashable, Sendable { case left, middle, right }
+  public enum Button: Hashable, Sendable {
+    /// The buttons, from the left.
+    case left, middle, right
+  }
 
   /// Where the wheel was turned to.
-  public enum Wheel: Hashable, Sendable { case up, down, left, right }
+  public enum Wheel: Hashable, Sendable {
+    /// Away from the user, towards the user, and to the sides.
+    case up, down, left, right
+  }
 
   /// What happened.
   public var action: Action

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Gives terminals back however the process ends: by `exit`, by a signal, by a fault. What the handler of a signal uses is
+// prepared beforehand, and it calls nothing but what such a handler may call.
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "CRunLoopTerminal.h"
+
+enum { MOST_BYTES = 256, MOST_CAPTURED = 1 << 20, STACK = 64 << 10 };
+
+struct terminal {
+  atomic_int is_kept;
+  // Which of the two is valid; negative: nothing has to be given back.
+  atomic_int prepared;
+  int descriptor;
+  struct termios modes;
+  struct {
+    size_t count;
+    uint8_t bytes[MOST_BYTES];
+  } bytes[2];
+};
+
+static struct terminal terminals[CRL_TERMINALS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int kept;
+// A child of a fork has the terminal of its parent, which it must not give back.
+static atomic_int owner;
+static uint8_t stack[STACK] __attribute__((aligned(16)));
+
+// Memory for what is written to the standard error, and the standard error itself; negative: none.
+static atomic_int captured = -1, errors = -1;
+
+static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS};
+// What ends a process that does not handle it.
+static const int ends[] = {SIGTERM, SIGHUP,  SIGINT,  SIGQUIT,   SIGUSR1, SIGUSR2,
+                           SIGALRM, SIGPIPE, SIGXCPU, SIGVTALRM, SIGPROF, SIGXFSZ};
+static struct sigaction actions[NSIG];
+
+// From the background the terminal belongs to somebody else, who has set it as he likes.
+static int is_in_background(int descriptor) {
+  pid_t group = tcgetpgrp(descriptor);
+  return group > 0 && group != getpgrp();
+}
+
+int crl_terminal_put_back(int number) {
+  struct terminal *terminal = &terminals[number];
+  if (is_in_background(terminal->descriptor)) return 0;
+  return tcsetattr(terminal->descriptor, TCSANOW, &terminal->modes) < 0 ? -errno : 0;
+}
+
+static void give_back(void) {
+  if (getpid() != atomic_load(&owner)) return;
+  for (int number = 0; number < CRL_TERMINALS; number++) {
+    struct terminal *terminal = &terminals[number];
+    if (!atomic_load(&terminal->is_kept)) continue;
+    int prepared = atomic_exchange(&terminal->prepared, -1);
+    if (prepared < 0 || is_in_background(terminal->descriptor)) continue;
+    size_t count = terminal->bytes[prepared].count;
+    // A terminal that has not read for so long gets the end without what it has not read.
+    if (crl_terminal_write_all(terminal->descriptor, terminal->bytes[prepared].bytes, count, 300) == -EAGAIN) {
+      tcflush(terminal->descriptor, TCOFLUSH);
+      crl_terminal_write_all(terminal->descriptor, terminal->bytes[prepared].bytes, count, 300);
+    }
+    tcsetattr(terminal->descriptor, TCSANOW, &terminal->modes);
+  }
+  crl_terminal_show_errors();
+}
+
+static void handle(int signal, siginfo_t *info, void *context) {
+  (void)context;
+  int error = errno;
+  give_back();
+  sigaction(signal, &actions[signal], NULL);
+  // A fault happens again when the handler returns, and then to who was there before. On this machine's kind, not a trap:
+  // the program would go on behind it.
+  int is_fault = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
+#if !defined(__x86_64__) && !defined(__i386__)
+  is_fault = is_fault || signal == SIGTRAP;
+#endif
+  if (!(is_fault && info->si_code > 0)) {
+    raise(signal);
+    // Delivered here, not in whatever the thread would do next.
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, signal);
+    pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+  }
+  errno = error;
+}
+
+static void install(int signal, int only_if_usual) {
+  struct sigaction before;
+  sigaction(signal, NULL, &before);
+  if (before.sa_flags & SA_SIGINFO && before.sa_sigaction == handle) return;
+  if (only_if_usual && (before.sa_flags & SA_SIGINFO || before.sa_handler != SIG_DFL)) return;
+  // Somebody who ignores a fault of the kind that can be sent keeps doing so.
+  if (!(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_IGN) return;
+  actions[signal] = before;
+  struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  sigfillset(&action.sa_mask);
+  sigaction(signal, &action, NULL);
+}
+
+static void uninstall(int signal) {
+  struct sigaction now;
+  sigaction(signal, NULL, &now);
+  if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle) sigaction(signal, &actions[signal], NULL);
+}
+
+static void install_all(void) {
+  static int is_at_exit;
+  atomic_store(&owner, getpid());
+  if (!is_at_exit) atexit(give_back);
+  is_at_exit = 1;
+  // A stack that has overflowed has no room for a handler. The stack of the thread that takes the terminal, which is the
+  // main thread, is seen to; one that the program has set stays.
+  stack_t before;
+  if (sigaltstack(NULL, &before) == 0 && before.ss_flags & SS_DISABLE) {
+    stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+    sigaltstack(&own, NULL);
+  }
+  for (size_t index = 0; index < sizeof faults / sizeof *faults; index++) install(faults[index], 0);
+  for (size_t index = 0; index < sizeof ends / sizeof *ends; index++) install(ends[index], 1);
+}
+
+static void uninstall_all(void) {
+  for (size_t index = 0; index < sizeof faults / sizeof *faults; index++) uninstall(faults[index]);
+  for (size_t index = 0; index < sizeof ends / sizeof *ends; index++) uninstall(ends[index]);
+}
+
+int crl_terminal_keep(int descriptor) {
+  struct termios modes;
+  if (tcgetattr(descriptor, &modes) < 0) return -errno;
+  pthread_mutex_lock(&lock);
+  for (int number = 0; number < CRL_TERMINALS; number++) {
+    struct terminal *terminal = &terminals[number];
+    if (atomic_load(&terminal->is_kept)) continue;
+    terminal->descriptor = descriptor;
+    terminal->modes = modes;
+    atomic_store(&terminal->prepared, -1);
+    atomic_store(&terminal->is_kept, 1);
+    if (kept++ == 0) install_all();
+    pthread_mutex_unlock(&lock);
+    return number;
+  }
+  pthread_mutex_unlock(&lock);
+  return -EMFILE;
+}
+
+void crl_terminal_forget(int number) {
+  pthread_mutex_lock(&lock);
+  atomic_store(&terminals[number].prepared, -1);
+  atomic_store(&terminals[number].is_kept, 0);
+  if (--kept == 0) uninstall_all();
+  pthread_mutex_unlock(&lock);
+}
+
+void crl_terminal_prepare(int number, const uint8_t *bytes, size_t count) {
+  struct terminal *terminal = &terminals[number];
+  if (!bytes || count > MOST_BYTES) {
+    atomic_store(&terminal->prepared, -1);
+    return;
+  }
+  // Never the one that a handler may be writing.
+  int next = atomic_load(&terminal->prepared) == 0;
+  memcpy(terminal->bytes[next].bytes, bytes, count);
+  terminal->bytes[next].count = count;
+  atomic_store(&terminal->prepared, next);
+}
+
+int crl_terminal_set_raw(int number) {
+  struct termios raw = terminals[number].modes;
+  cfmakeraw(&raw);
+  raw.c_cc[VMIN] = 1;
+  raw.c_cc[VTIME] = 0;
+  for (;;) {
+    if (tcsetattr(terminals[number].descriptor, TCSANOW, &raw) == 0) return 0;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+int crl_terminal_capture_errors(int descriptor) {
+  if (!crl_terminal_is_same(STDERR_FILENO, descriptor) || atomic_load(&captured) >= 0) return 0;
+  int memory = memfd_create("standard error", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (memory < 0) return 0;
+  // It cannot grow: who writes more gets an error.
+  if (ftruncate(memory, MOST_CAPTURED) < 0 || fcntl(memory, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0) {
+    close(memory);
+    return 0;
+  }
+  int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (saved < 0) {
+    close(memory);
+    return 0;
+  }
+  atomic_store(&errors, saved);
+  atomic_store(&captured, memory);
+  dup2(memory, STDERR_FILENO);
+  return 1;
+}
+
+void crl_terminal_show_errors(void) {
+  int memory = atomic_exchange(&captured, -1);
+  int saved = atomic_exchange(&errors, -1);
+  if (memory < 0 || saved < 0) return;
+  // Unless the program has set another one meanwhile.
+  off_t end = lseek(memory, 0, SEEK_CUR);
+  dup2(saved, STDERR_FILENO);
+  char buffer[4096];
+  for (off_t start = 0; start < end;) {
+    size_t wanted = (size_t)(end - start) < sizeof buffer ? (size_t)(end - start) : sizeof buffer;
+    ssize_t count = pread(memory, buffer, wanted, start);
+    if (count <= 0 || crl_terminal_write_all(saved, buffer, (size_t)count, 1000) < 0) break;
+    start += count;
+  }
+  static const char cut[] = "\n(what followed on the standard error was too much to keep)\n";
+  if (end >= MOST_CAPTURED) crl_terminal_write_all(saved, cut, sizeof cut - 1, 1000);
+  close(memory);
+  close(saved);
+}

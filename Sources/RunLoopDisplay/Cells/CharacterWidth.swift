@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How many cells characters take.
+///
+/// Characters whose width is ambiguous in Unicode's table take one.
+enum CharacterWidth {
+  static let textSelector: UInt32 = 0xFE0E
+  static let emojiSelector: UInt32 = 0xFE0F
+
+  /// The cells of a scalar by itself: 0, 1 or 2.
+  ///
+  /// A control character takes none.
+  static func of(_ scalar: Unicode.Scalar) -> Int {
+    let value = scalar.value
+    if value < 0x300 { return value < 0x20 || (value >= 0x7F && value < 0xA0) ? 0 : 1 }
+    if value == 0x2028 || value == 0x2029 { return 0 }
+    if contains(none, value) { return 0 }
+    return contains(wide, value) ? 2 : 1
+  }
+
+  /// What is known of the scalars of one character.
+  struct Cluster {
+    /// The cells that it takes.
+    var width: Int
+    /// Whether a terminal that knows nothing of clusters takes as many for the scalars one by one.
+    var isSumOfScalars: Bool
+    /// Whether all terminals that know of clusters agree about the width, and none joins what follows.
+    var isCertain: Bool
+  }
+
+  /// The cells of a character of several scalars.
+  ///
+  /// - Complexity: O(n) in the scalars.
+  static func of(_ scalars: Substring.UnicodeScalarView) -> Cluster {
+    var first = 0
+    var sum = 0
+    var count = 0
+    var isNarrowEmoji = false
+    var hasEmojiSelector = false
+    var joinsNext = false
+    for scalar in scalars {
+      let width = of(scalar)
+      if count == 0 {
+        first = width
+        isNarrowEmoji = width == 1 && contains(emoji, scalar.value)
+      }
+      if scalar.value == emojiSelector { hasEmojiSelector = true }
+      joinsNext = scalar.value == 0x200D || scalar.properties.canonicalCombiningClass == .virama
+      sum += width
+      count += 1
+    }
+    guard first > 0 else { return Cluster(width: 0, isSumOfScalars: false, isCertain: false) }
+    if first == 2 || isNarrowEmoji && hasEmojiSelector {
+      return Cluster(width: 2, isSumOfScalars: sum == 2, isCertain: !joinsNext)
+    }
+    // Letters of several parts, as of Devanagari; two regional indicators, which are a flag.
+    let width = min(2, sum)
+    return Cluster(width: width, isSumOfScalars: width == sum, isCertain: sum == 1 && !joinsNext)
+  }
+
+  /// Whether a terminal that knows clusters could take a character of one scalar and the one after it for one character.
+  static func joinsNext(_ scalar: UInt32) -> Bool {
+    switch scalar {
+    case 0x1100...0x115F, 0xA960...0xA97C, 0x1F1E6...0x1F1FF: true
+    // Letters that are written before the one they belong to.
+    case 0xD4E, 0x111C2...0x111C3, 0x1193F, 0x11941, 0x11A3A, 0x11A84...0x11A89, 0x11D46, 0x11F02: true
+    default: false
+    }
+  }
+
+  /// Whether it could take such a character and the one before it for one: the colours of skin.
+  static func joinsPrevious(_ scalar: UInt32) -> Bool { (0x1F3FB...0x1F3FF).contains(scalar) }
+
+  /// Whether a value lies in one of the ranges.
+  ///
+  /// - Complexity: O(log n) in the ranges.
+  private static func contains(_ ranges: [UInt32], _ value: UInt32) -> Bool {
+    var low = 0
+    var high = ranges.count / 2
+    while low < high {
+      let middle = (low + high) / 2
+      if value > ranges[middle * 2 + 1] {
+        low = middle + 1
+      } else if value < ranges[middle * 2] {
+        high = middle
+      } else {
+        return true
+      }
+    }
+    return false
+  }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+
+/// The clusters of several scalars that have a number.
+final class ClusterTable: @unchecked Sendable {
+  // Sendable: all variables are guarded by the lock.
+  static let shared = ClusterTable(capacity: 32_768)
+
+  /// The longest cluster, in scalars: more cannot be seen in two cells.
+  static let longest = 16
+
+  struct Entry {
+    let cluster: CharacterWidth.Cluster
+    /// Where its scalars lie.
+    let scalars: Range<Int>
+  }
+
+  private let capacity: Int
+  private let lock = Lock()
+  /// Numbers by the hash of their scalars. Of two clusters of one hash the first has a number; that is as if the table were full.
+  private var numbers: [UInt64: UInt32] = [:]
+  private var entries: ContiguousArray<Entry> = []
+  private var scalars: ContiguousArray<Unicode.Scalar> = []
+
+  init(capacity: Int) { self.capacity = capacity }
+
+  /// The number of a cluster; nil if it is too long, or there are too many.
+  ///
+  /// - Complexity: O(n) in the scalars. It allocates nothing if the cluster has a number.
+  func glyph(of cluster: Substring.UnicodeScalarView, _ known: CharacterWidth.Cluster) -> UInt32? {
+    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    var count = 0
+    for scalar in cluster {
+      hash = (hash ^ UInt64(scalar.value)) &* 0x100_0000_01B3
+      count += 1
+      if count > Self.longest { return nil }
+    }
+    return lock.withLock {
+      if let number = numbers[hash] {
+        let entry = entries[Int(number - Glyphs.firstCluster)]
+        return scalars[entry.scalars].elementsEqual(cluster) ? number : nil
+      }
+      guard entries.count < capacity else { return nil }
+      let number = Glyphs.firstCluster + UInt32(entries.count)
+      let start = scalars.count
+      scalars.append(contentsOf: cluster)
+      entries.append(Entry(cluster: known, scalars: start..<scalars.count))
+      numbers[hash] = number
+      return number
+    }
+  }
+
+  func character(of glyph: UInt32) -> Character? {
+    lock.withLock {
+      let index = Int(glyph - Glyphs.firstCluster)
+      guard index < entries.count else { return nil }
+      var text = String.UnicodeScalarView()
+      text.append(contentsOf: scalars[entries[index].scalars])
+      return Character(String(text))
+    }
+  }
+
+  /// Writes what a terminal is to be sent for a cluster.
+  ///
+  /// - Parameter whole: Whether the terminal knows clusters; if not, one that would take other cells there is sent by its
+  ///   first scalar.
+  /// - Returns: How many cells the terminal takes for it; nil if terminals do not agree about that.
+  func write(_ glyph: UInt32, whole: Bool, to writer: inout OutputWriter) -> Int? {
+    lock.withLock {
+      let index = Int(glyph - Glyphs.firstCluster)
+      guard index < entries.count else {
+        writer.put(scalar: Glyphs.replacement)
+        return 1
+      }
+      let entry = entries[index]
+      guard whole || entry.cluster.isSumOfScalars else {
+        let base = scalars[entry.scalars.lowerBound]
+        writer.put(scalar: base.value)
+        return CharacterWidth.of(base)
+      }
+      for position in entry.scalars { writer.put(scalar: scalars[position].value) }
+      return entry.cluster.isCertain ? entry.cluster.width : nil
+    }
+  }
+}

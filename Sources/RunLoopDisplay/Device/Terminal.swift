@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRunLoopTerminal
+internal import Glibc
+import RunLoopCore
+import RunLoopPorts
+
+/// The terminal that a program runs in, as a screen of cells.
+///
+/// Taking it opens the terminal anew, so that neither the standard input nor the standard output becomes non-blocking for
+/// others, and serves it on the main loop, in the common modes. Nothing waits for the terminal: frames are written as far as
+/// there is room, one at a time, and what the terminal answers about itself is taken into account when it comes.
+///
+/// The terminal is restored by ``close()``, when the process calls `exit`, when a signal ends it or a fault does, the
+/// toolchain's backtracer included, and while it is stopped. The end stays what it was: the process still ends by that signal.
+/// A stack that overflows is covered on the thread that has taken the terminal. Only `SIGKILL`, and `_exit`, leave the terminal as
+/// it is. What other code writes to the standard error meanwhile, if that is the terminal, is kept, up to a mebibyte, and
+/// shown afterwards.
+///
+/// Signals for which the program has a handler of its own stay with it; to restore the terminal, they call ``close()``.
+@MainActor
+public final class Terminal: DisplayDevice {
+  /// How the device and its terminal stand.
+  enum State: Hashable {
+    /// Not taken.
+    case closed
+    /// Taken.
+    case open
+    /// Given back for a time: the process is stopped, or about to be.
+    case suspended
+    /// Gone for good.
+    case hungUp
+  }
+
+  /// What the device calls; held weakly.
+  public weak var client: (any DisplayDeviceClient)?
+
+  /// The size in cells; at least 1 by 1.
+  public private(set) var size = Size(width: 80, height: 24)
+
+  private let input: Int32
+  private let output: Int32
+  private let name: String?
+  private(set) var state = State.closed
+  private var session: TerminalSession
+  private var connection: TerminalConnection?
+  /// What is to be written, and how much of it has been.
+  private var pending: ContiguousArray<UInt8> = []
+  private var written = 0
+  private var events: [InputEvent] = []
+  private var escapeTimer: EscapeTimer?
+  /// Fires when the process was not stopped after all, as nobody could have let it continue.
+  private var resumeTimer: EscapeTimer?
+  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
+
+  /// Makes a device of the terminal that is both the standard input and the standard output; it is not taken yet.
+  public convenience init() { self.init(input: STDIN_FILENO, output: STDOUT_FILENO) }
+
+  /// Makes a device of the terminals behind two descriptors, as of a pseudo-terminal; it is not taken yet.
+  ///
+  /// - Parameters:
+  ///   - input: A descriptor of the terminal that is read.
+  ///   - output: A descriptor of the one that is written, usually the same.
+  ///   - name: What kind of terminal it is, as `TERM` says it; nil: as the environment says.
+  public init(input: Int32, output: Int32, name: String? = nil) {
+    self.input = input
+    self.output = output
+    self.name = name
+    session = TerminalSession(
+      size: size,
+      capabilities: TerminalCapabilities { variable in
+        if variable == "TERM", let name { return name }
+        return getenv(variable).map { String(cString: $0) }
+      })
+  }
+
+  isolated deinit {
+    close()
+    buffer.deallocate()
+  }
+
+  // MARK: Taking and restoring
+
+  /// Takes the terminal: its other screen, every key as it comes, the mouse.
+  ///
+  /// It has no effect if the terminal is taken already.
+  ///
+  /// - Throws: ``DisplayError/notATerminal(descriptor:)``, ``DisplayError/unusableTerminal(name:)``, or
+  ///   ``DisplayError/system(call:code:)`` if the system has no descriptor left or the terminal cannot be used.
+  public func open() throws(DisplayError) {
+    guard state == .closed else { return }
+    for descriptor in [input, output] where crl_terminal_is_one(descriptor) != 1 {
+      throw .notATerminal(descriptor: descriptor)
+    }
+    let name = name ?? getenv("TERM").map { String(cString: $0) }
+    guard let name, !name.isEmpty, name != "dumb" else { throw .unusableTerminal(name: name) }
+    let connection = try TerminalConnection(input: input, output: output)
+    self.connection = connection
+    do throws(DisplayError) {
+      try connection.serve(self)
+      let answer = connection.setRaw()
+      if answer < 0 { throw .system(call: "tcsetattr", code: -answer) }
+    } catch {
+      tearDown()
+      throw error
+    }
+    escapeTimer = EscapeTimer { [weak self] in self?.escapeIsOver() }
+    resumeTimer = EscapeTimer { [weak self] in self?.resume() }
+    state = .open
+    crl_terminal_capture_errors(connection.writer)
+    noteSize()
+    pending.removeAll(keepingCapacity: true)
+    written = 0
+    prepareForEnd()
+    session.enter(asks: true, into: &pending)
+    write()
+  }
+
+  /// Restores the terminal as it was found, and shows what others have written to the standard error meanwhile.
+  ///
+  /// It waits up to a second for a terminal that does not read.
+  public func close() {
+    guard state != .closed else { return }
+    if state == .open { leave() }
+    state = .closed
+    tearDown()
+    crl_terminal_show_errors()
+  }
+
+  /// Restores the terminal for a time and stops the process, with those of its group, as the terminal's own key does.
+  ///
+  /// When the process continues the terminal is taken again. If nobody could let it continue, as in a terminal without a shell,
+  /// it is not stopped, and the terminal is taken again at once.
+  public func suspend() { suspend(group: true) }
+
+  private func suspend(group: Bool) {
+    guard state == .open, let connection else { return }
+    client?.deviceWillSuspend(self)
+    guard state == .open else { return }
+    leave()
+    state = .suspended
+    crl_terminal_show_errors()
+    crl_terminal_stop(group ? connection.writer : -1)
+    // It continues: the signal that says so takes the terminal again; if it was not stopped, the timer does.
+    resumeTimer?.set(true)
+  }
+
+  /// Takes the terminal again.
+  private func resume() {
+    guard state == .suspended || state == .open, let connection else { return }
+    resumeTimer?.set(false)
+    guard connection.setRaw() == 0 else { return hangUp() }
+    crl_terminal_capture_errors(connection.writer)
+    state = .open
+    // What was under way is not finished: it is written in full again.
+    pending.removeAll(keepingCapacity: true)
+    written = 0
+    pending.append(0x18)
+    prepareForEnd()
+    session.enter(asks: false, into: &pending)
+    write()
+    let before = size
+    noteSize()
+    client?.deviceDidResume(self)
+    if size != before { client?.device(self, didRead: 0, events: [.resize(size)]) }
+    if isReadyForFrame { client?.deviceIsReadyForFrame(self) }
+  }
+
+  private func leave() {
+    guard let connection else { return }
+    // First, so that an end in the middle does not do it again.
+    connection.prepareForEnd(nil)
+    pending.removeAll(keepingCapacity: true)
+    written = 0
+    session.leave(into: &pending)
+    _ = pending.withUnsafeBytes {
+      crl_terminal_write_all(connection.writer, $0.baseAddress, $0.count, 1000)
+    }
+    pending.removeAll(keepingCapacity: true)
+    // Answers that come too late are nothing for who reads the terminal next.
+    if session.awaitsAnswers { crl_terminal_drop_input(connection.reader) }
+    connection.putBack()
+  }
+
+  /// Lets the terminal be given back if the process ends.
+  private func prepareForEnd() {
+    var bytes: ContiguousArray<UInt8> = []
+    session.leave(into: &bytes)
+    connection?.prepareForEnd(bytes)
+  }
+
+  private func tearDown() {
+    escapeTimer?.invalidate()
+    escapeTimer = nil
+    resumeTimer?.invalidate()
+    resumeTimer = nil
+    connection?.close()
+    connection = nil
+    pending = []
+    written = 0
+  }
+
+  // MARK: Frames
+
+  /// Whether a frame can be presented: the terminal is taken, and what was written before has gone to it.
+  public var isReadyForFrame: Bool { state == .open && written == pending.count }
+
+  /// Shows a frame.
+  @discardableResult
+  public func present(_ grid: borrowing Grid, scrolls: [ScrollHint] = []) -> Int {
+    precondition(isReadyForFrame, "a frame was presented to a terminal that was not ready for it")
+    pending.removeAll(keepingCapacity: true)
+    written = 0
+    let count = session.encoder.encode(grid, scrolls: scrolls, into: &pending)
+    if count > 0 { write() }
+    return count
+  }
+
+  /// Lets the next frame be written in full.
+  public func repaint() { session.encoder.repaint() }
+
+  /// Writes as far as there is room; false if the terminal has gone.
+  @discardableResult
+  private func write() -> Bool {
+    guard let connection else { return true }
+    var hasGone = false
+    while written < pending.count {
+      let count = pending.withUnsafeBytes {
+        crl_terminal_write(connection.writer, $0.baseAddress?.advanced(by: written), $0.count - written)
+      }
+      if count > 0 {
+        written += Int(count)
+      } else {
+        hasGone = count != 0 && count != -EAGAIN
+        break
+      }
+    }
+    // A terminal that has gone has room, and then the same error comes where the client can be called.
+    connection.waitsForRoom(written < pending.count)
+    return !hasGone
+  }
+
+  /// There is room again.
+  func terminalHasRoom() {
+    guard write() else { return hangUp() }
+    if isReadyForFrame { client?.deviceIsReadyForFrame(self) }
+  }
+
+  // MARK: Input
+
+  /// There is something to read, or the terminal has gone.
+  func terminalIsReadable() {
+    guard state == .open, let connection else { return }
+    let count = Int(crl_terminal_read(connection.reader, buffer.baseAddress, buffer.count))
+    if count == -Int(EAGAIN) { return }
+    guard count > 0 else { return hangUp() }
+    take(count) { session, events, replies in
+      session.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), events: &events, output: &replies)
+    }
+  }
+
+  private func escapeIsOver() {
+    guard state == .open, let connection else { return }
+    // What has come meanwhile belongs to the escape: the loop was late, not the terminal.
+    let count = Int(crl_terminal_read(connection.reader, buffer.baseAddress, buffer.count))
+    take(max(0, count)) { session, events, replies in
+      if count > 0 {
+        session.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), events: &events, output: &replies)
+      } else {
+        session.flush(events: &events, output: &replies)
+      }
+    }
+  }
+
+  private func take(
+    _ count: Int, _ parse: (inout TerminalSession, inout [InputEvent], inout ContiguousArray<UInt8>) -> Void
+  ) {
+    let capabilities = session.encoder.capabilities
+    var replies: ContiguousArray<UInt8> = []
+    var events = events
+    self.events = []
+    parse(&session, &events, &replies)
+    if !replies.isEmpty || capabilities != session.encoder.capabilities { prepareForEnd() }
+    if !replies.isEmpty {
+      pending.removeSubrange(..<written)
+      written = 0
+      pending.append(contentsOf: replies)
+      write()
+    }
+    escapeTimer?.set(session.awaitsMore)
+    client?.device(self, didRead: count, events: events)
+    events.removeAll(keepingCapacity: true)
+    if self.events.isEmpty { self.events = events }
+  }
+
+  private func hangUp() {
+    guard state == .open || state == .suspended else { return }
+    state = .hungUp
+    tearDown()
+    client?.device(self, didRead: 0, events: [.hangUp])
+  }
+
+  // MARK: Signals
+
+  /// The process got a signal that concerns the terminal.
+  func terminalGot(signal: Int32) {
+    switch signal {
+    case SIGWINCH:
+      guard state == .open else { return }
+      let before = size
+      noteSize()
+      if size != before { client?.device(self, didRead: 0, events: [.resize(size)]) }
+    case SIGTSTP: suspend(group: false)
+    default: resume()
+    }
+  }
+
+  private func noteSize() {
+    guard let connection else { return }
+    var columns: Int32 = 0
+    var rows: Int32 = 0
+    guard crl_terminal_size(connection.writer, &columns, &rows) == 0 else { return }
+    // A terminal that does not say its size has the usual one.
+    let found = Size(width: columns > 0 ? Int(columns) : 80, height: rows > 0 ? Int(rows) : 24)
+    guard found != size || state == .closed else { return }
+    size = found
+    session.encoder.resize(to: found)
+  }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a terminal can do, as far as it has said so.
+package struct TerminalCapabilities: Hashable, Sendable {
+  /// How many colours there are.
+  package enum Colors: Hashable, Sendable {
+    /// None: `NO_COLOR` is set, or the terminal has none.
+    case none
+    case ansi16
+    case palette256
+    case rgb
+  }
+
+  package var colors: Colors
+  /// Synchronised output: a frame is shown as a whole (private mode 2026).
+  package var synchronizes = false
+  /// A cluster of scalars is one character (private mode 2027).
+  package var knowsClusters = false
+  /// A character can be repeated by its number (REP).
+  package var repeats = false
+  /// What is erased gets the background's colour.
+  package var erasesWithColor = false
+
+  package init(
+    colors: Colors = .rgb, synchronizes: Bool = false, knowsClusters: Bool = false, repeats: Bool = false,
+    erasesWithColor: Bool = false
+  ) {
+    self.colors = colors
+    self.synchronizes = synchronizes
+    self.knowsClusters = knowsClusters
+    self.repeats = repeats
+    self.erasesWithColor = erasesWithColor
+  }
+
+  /// What the environment says: `TERM`, `COLORTERM` and `NO_COLOR`.
+  package init(environment value: (String) -> String?) {
+    let name = value("TERM") ?? ""
+    let color = value("COLORTERM") ?? ""
+    self.init(colors: .ansi16)
+    if let no = value("NO_COLOR"), !no.isEmpty {
+      colors = .none
+    } else if color == "truecolor" || color == "24bit" || name.contains("direct") {
+      colors = .rgb
+    } else if ["xterm-kitty", "xterm-ghostty", "alacritty", "foot", "foot-extra", "wezterm", "contour"].contains(name) {
+      colors = .rgb
+    } else if name.contains("256color") {
+      colors = .palette256
+    } else if name.hasPrefix("vt") {
+      colors = .none
+    }
+  }
+
+  /// Takes what a terminal has said about itself into account.
+  package mutating func note(version text: String) {
+    let known = ["xterm", "tmux", "kitty", "foot", "wezterm", "contour", "ghostty", "vte"]
+    let name = text.lowercased()
+    guard known.contains(where: { name.hasPrefix($0) }) else { return }
+    repeats = true
+    erasesWithColor = true
+  }
+}

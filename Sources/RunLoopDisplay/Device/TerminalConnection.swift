@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CRunLoopTerminal
+internal import Glibc
+import RunLoopCore
+import RunLoopPorts
+
+/// The descriptors of a terminal that is taken, and the sources that serve it.
+@MainActor
+final class TerminalConnection {
+  /// Descriptors of their own, which do not block.
+  let reader: Int32
+  let writer: Int32
+  /// By which the modes of the terminal that is written are kept.
+  let number: Int32
+  /// By which those of the one that is read are, if it is another.
+  private let inputNumber: Int32?
+  private var input: RunLoop.DescriptorSource?
+  private var output: RunLoop.DescriptorSource?
+  private var signals: [SignalSource] = []
+  private var isWaiting = false
+
+  /// Opens a terminal anew and keeps its modes.
+  init(input: Int32, output: Int32) throws(DisplayError) {
+    let reader = crl_terminal_open_again(input)
+    guard reader >= 0 else { throw .system(call: "open", code: -reader) }
+    let writer = crl_terminal_open_again(output)
+    guard writer >= 0 else {
+      crl_terminal_close(reader)
+      throw .system(call: "open", code: -writer)
+    }
+    let number = crl_terminal_keep(writer)
+    guard number >= 0 else {
+      crl_terminal_close(reader)
+      crl_terminal_close(writer)
+      throw .system(call: "tcgetattr", code: -number)
+    }
+    self.reader = reader
+    self.writer = writer
+    self.number = number
+    let other = crl_terminal_is_same(reader, writer) == 1 ? nil : crl_terminal_keep(reader)
+    inputNumber = other.flatMap { $0 < 0 ? nil : $0 }
+  }
+
+  /// Sets the modes of a screen; 0, or a negative error.
+  func setRaw() -> Int32 {
+    if let inputNumber { _ = crl_terminal_set_raw(inputNumber) }
+    return crl_terminal_set_raw(number)
+  }
+
+  /// Puts the modes back.
+  func putBack() {
+    crl_terminal_put_back(number)
+    if let inputNumber { crl_terminal_put_back(inputNumber) }
+  }
+
+  /// Sets what is written if the process ends; nil: the terminal is given back already.
+  func prepareForEnd(_ bytes: ContiguousArray<UInt8>?) {
+    guard let bytes else {
+      crl_terminal_prepare(number, nil, 0)
+      if let inputNumber { crl_terminal_prepare(inputNumber, nil, 0) }
+      return
+    }
+    bytes.withUnsafeBufferPointer {
+      crl_terminal_prepare(number, $0.baseAddress, $0.count)
+      if let inputNumber { crl_terminal_prepare(inputNumber, $0.baseAddress, 0) }
+    }
+  }
+
+  /// Serves the terminal on the main loop, also in the mode for receiving events.
+  func serve(_ terminal: Terminal) throws(DisplayError) {
+    let input = RunLoop.DescriptorSource(
+      descriptor: reader, events: .readable,
+      handler: MainActor.handler { [weak terminal] _, _ in terminal?.terminalIsReadable() })
+    let output = RunLoop.DescriptorSource(
+      descriptor: writer, events: .writable,
+      handler: MainActor.handler { [weak terminal] _, _ in terminal?.terminalHasRoom() })
+    output.pause()
+    do {
+      try RunLoop.main.add(input, forMode: .common)
+      try RunLoop.main.add(input, forMode: .eventReceive)
+      self.input = input
+      try RunLoop.main.add(output, forMode: .common)
+      self.output = output
+      for signal in [SIGWINCH, SIGTSTP, SIGCONT] {
+        let source = try SignalSource(
+          signal: signal,
+          handler: MainActor.handler { [weak terminal] source, _ in terminal?.terminalGot(signal: source.signal) })
+        signals.append(source)
+        try RunLoop.main.add(source, forMode: .common)
+        try RunLoop.main.add(source, forMode: .eventReceive)
+      }
+    } catch let error as SignalError {
+      if case .system(_, let error) = error { throw .system(call: error.call, code: error.number) }
+      throw .system(call: "sigaction", code: EINVAL)
+    } catch {
+      if case RunLoopError.cannotWatch(_, let error) = error { throw .system(call: error.call, code: error.number) }
+      throw .system(call: "epoll_ctl", code: EINVAL)
+    }
+  }
+
+  /// Whether something is to be written for which there was no room.
+  func waitsForRoom(_ isWaiting: Bool) {
+    guard isWaiting != self.isWaiting else { return }
+    self.isWaiting = isWaiting
+    if isWaiting { try? output?.resume() } else { output?.pause() }
+  }
+
+  func close() {
+    input?.invalidate()
+    output?.invalidate()
+    for signal in signals { signal.invalidate() }
+    crl_terminal_forget(number)
+    if let inputNumber { crl_terminal_forget(inputNumber) }
+    crl_terminal_close(reader)
+    crl_terminal_close(writer)
+  }
+}

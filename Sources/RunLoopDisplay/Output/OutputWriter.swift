@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Writes control sequences, and knows where the terminal's cursor is and which style it writes in.
+struct OutputWriter {
+  /// What a terminal knows beside its cells.
+  struct State {
+    /// The column; negative: unknown, as behind the last column.
+    var x = -1
+    /// The row; negative: unknown.
+    var y = -1
+    /// The style, with the colours that the terminal has.
+    var pen = Style.plain
+    var isPenKnown = false
+  }
+
+  var bytes: ContiguousArray<UInt8> = []
+  var state = State()
+  var capabilities: TerminalCapabilities
+
+  init(capabilities: TerminalCapabilities) { self.capabilities = capabilities }
+
+  // MARK: Parts of sequences
+
+  mutating func put(_ byte: UInt8) { bytes.append(byte) }
+
+  mutating func put(_ text: StaticString) {
+    for index in 0..<text.utf8CodeUnitCount { bytes.append(text.utf8Start[index]) }
+  }
+
+  mutating func put(number: Int) {
+    if number >= 10 { put(number: number / 10) }
+    bytes.append(0x30 + UInt8(number % 10))
+  }
+
+  /// A sequence with a count, which is left out if it is 1.
+  mutating func put(count: Int, _ final: UInt8) {
+    put("\u{1B}[")
+    if count != 1 { put(number: count) }
+    put(final)
+  }
+
+  static func digits(_ number: Int) -> Int { number < 10 ? 1 : 1 + digits(number / 10) }
+
+  /// The length of a sequence with a count.
+  private static func length(count: Int) -> Int { 3 + (count == 1 ? 0 : digits(count)) }
+
+  // MARK: The cursor
+
+  /// How the cursor gets to a column of its row.
+  private enum Across {
+    case none, back(Int), left(Int), right(Int), absolute, rewrite
+    case start, startThenRight, startThenRewrite
+  }
+
+  /// How the cursor gets to a row.
+  private enum Down { case none, feed(Int), down(Int), up(Int), reverse(Int), absolute }
+
+  /// Moves the cursor by the fewest bytes.
+  ///
+  /// `row` is what that row shows in the end: what lies on the way may be written again.
+  mutating func move(toX x: Int, y: Int, row: UnsafeBufferPointer<Cell>) {
+    if state.x == x, state.y == y { return }
+    let absolute = x > 0 ? 4 + Self.digits(y + 1) + Self.digits(x + 1) : y > 0 ? 3 + Self.digits(y + 1) : 3
+    var best = absolute
+    var across: Across?
+    var down = Down.none
+    if state.y >= 0 {
+      let (vertical, way) = costDown(y)
+      if vertical < best {
+        let (horizontal, other) = costAcross(x, row: row, limit: best - vertical)
+        if vertical + horizontal < best {
+          best = vertical + horizontal
+          across = other
+          down = way
+        }
+      }
+    }
+    if let across {
+      go(down, y)
+      go(across, x, row)
+    } else {
+      put("\u{1B}[")
+      if y > 0 || x > 0 { put(number: y + 1) }
+      if x > 0 {
+        put(0x3B)
+        put(number: x + 1)
+      }
+      put(0x48)
+    }
+    state.x = x
+    state.y = y
+  }
+
+  private func costDown(_ y: Int) -> (Int, Down) {
+    let distance = y - state.y
+    if distance == 0 { return (0, .none) }
+    var best = (3 + Self.digits(y + 1), Down.absolute)
+    if distance > 0 {
+      if distance < best.0 { best = (distance, .feed(distance)) }
+      if Self.length(count: distance) < best.0 { best = (Self.length(count: distance), .down(distance)) }
+    } else {
+      if 2 * -distance < best.0 { best = (2 * -distance, .reverse(-distance)) }
+      if Self.length(count: -distance) < best.0 { best = (Self.length(count: -distance), .up(-distance)) }
+    }
+    return best
+  }
+
+  private func costAcross(_ x: Int, row: UnsafeBufferPointer<Cell>, limit: Int) -> (Int, Across) {
+    if state.x == x { return (0, .none) }
+    if x == 0 { return (1, .start) }
+    var best = (3 + Self.digits(x + 1), Across.absolute)
+    func consider(_ cost: Int, _ way: Across) { if cost < best.0 { best = (cost, way) } }
+    if state.x >= 0, x < state.x {
+      consider(state.x - x, .back(state.x - x))
+      consider(Self.length(count: state.x - x), .left(state.x - x))
+    } else if state.x >= 0 {
+      consider(Self.length(count: x - state.x), .right(x - state.x))
+      consider(rewriting(row, state.x..<x, limit: best.0), .rewrite)
+    }
+    consider(1 + Self.length(count: x), .startThenRight)
+    consider(1 + rewriting(row, 0..<x, limit: best.0 - 1), .startThenRewrite)
+    return best
+  }
+
+  /// What it costs to write cells again that need no other style; a large number if that cannot be.
+  private func rewriting(_ row: UnsafeBufferPointer<Cell>, _ columns: Range<Int>, limit: Int) -> Int {
+    guard columns.count < limit, state.isPenKnown else { return .max / 2 }
+    var cost = 0
+    for x in columns {
+      let cell = row[x]
+      guard cell.isPlainText, isWritable(cell) else { return .max / 2 }
+      cost += cell.glyph < 0x80 ? 1 : cell.glyph < 0x800 ? 2 : cell.glyph < 0x1_0000 ? 3 : 4
+    }
+    return cost
+  }
+
+  private mutating func go(_ way: Down, _ y: Int) {
+    switch way {
+    case .none: break
+    case .feed(let count): for _ in 0..<count { put(0x0A) }
+    case .down(let count): put(count: count, 0x42)
+    case .up(let count): put(count: count, 0x41)
+    case .reverse(let count): for _ in 0..<count { put("\u{1B}M") }
+    case .absolute: put(count: y + 1, 0x64)
+    }
+  }
+
+  private mutating func go(_ way: Across, _ x: Int, _ row: UnsafeBufferPointer<Cell>) {
+    switch way {
+    case .none: break
+    case .back(let count): for _ in 0..<count { put(0x08) }
+    case .left(let count): put(count: count, 0x44)
+    case .right(let count): put(count: count, 0x43)
+    case .absolute: put(count: x + 1, 0x47)
+    case .rewrite: for column in state.x..<x { put(scalar: row[column].glyph) }
+    case .start: put(0x0D)
+    case .startThenRight:
+      put(0x0D)
+      put(count: x, 0x43)
+    case .startThenRewrite:
+      put(0x0D)
+      for column in 0..<x { put(scalar: row[column].glyph) }
+    }
+  }
+
+  // MARK: Cells
+
+  /// Whether a cell can be written in the style that is set.
+  func isWritable(_ cell: Cell) -> Bool {
+    let style = cell.style.reduced(to: capabilities.colors)
+    guard state.isPenKnown else { return false }
+    if style == state.pen { return true }
+    return cell.glyph == Glyphs.space && style.background == state.pen.background
+      && style.attributes.isDisjoint(with: .drawnOnSpaces)
+      && state.pen.attributes.isDisjoint(with: .drawnOnSpaces)
+  }
+
+  /// Writes a cell at the cursor, in its style.
+  mutating func put(_ cell: Cell, columns: Int) {
+    if !isWritable(cell) { setPen(cell.style.reduced(to: capabilities.colors)) }
+    let width = Int(cell.width)
+    if cell.glyph < Glyphs.firstCluster {
+      if CharacterWidth.joinsPrevious(cell.glyph) { put(count: state.x + 1, 0x47) }
+      put(scalar: cell.glyph)
+      state.x = CharacterWidth.joinsNext(cell.glyph) ? -1 : state.x + width
+    } else {
+      let taken = ClusterTable.shared.write(cell.glyph, whole: capabilities.knowsClusters, to: &self)
+      if let taken, taken == width {
+        state.x += width
+      } else if let taken, taken < width {
+        // The terminal shows a narrower character: the rest of its place is blank.
+        put(0x20)
+        state.x += width
+      } else {
+        state.x = -1
+      }
+    }
+    // The cursor waits behind the last column, which terminals count differently.
+    if state.x >= columns { state.x = -1 }
+  }
+
+  mutating func put(scalar value: UInt32) {
+    if value < 0x80 {
+      bytes.append(UInt8(value))
+    } else if value < 0x800 {
+      bytes.append(UInt8(0xC0 | value >> 6))
+      bytes.append(UInt8(0x80 | value & 0x3F))
+    } else if value < 0x1_0000 {
+      bytes.append(UInt8(0xE0 | value >> 12))
+      bytes.append(UInt8(0x80 | value >> 6 & 0x3F))
+      bytes.append(UInt8(0x80 | value & 0x3F))
+    } else {
+      bytes.append(UInt8(0xF0 | value >> 18))
+      bytes.append(UInt8(0x80 | value >> 12 & 0x3F))
+      bytes.append(UInt8(0x80 | value >> 6 & 0x3F))
+      bytes.append(UInt8(0x80 | value & 0x3F))
+    }
+  }
+}
+
+extension Cell {
+  /// Whether it is one column of one scalar that has nothing to do with what is beside it.
+  var isPlainText: Bool { width == 1 && glyph < Glyphs.firstCluster && !CharacterWidth.joinsNext(glyph) }
+}

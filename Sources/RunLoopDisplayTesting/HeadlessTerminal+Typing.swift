@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RunLoopDisplay
+
+// Scripted input, in the bytes that xterm sends.
+
+extension HeadlessTerminal {
+  /// Characters are typed, a key each.
+  public func type(_ text: String) { send(text.utf8) }
+
+  /// A key is pressed.
+  public func press(_ key: KeyEvent.Key, modifiers: KeyModifiers = []) { send(Self.bytes(of: key, modifiers)) }
+
+  /// A text is pasted.
+  public func paste(_ text: String) {
+    send(Array("\u{1B}[200~".utf8) + text.utf8 + Array("\u{1B}[201~".utf8))
+  }
+
+  /// The mouse is pressed, released, moved or turned.
+  public func mouse(_ action: MouseEvent.Action, at location: Point, modifiers: KeyModifiers = []) {
+    var number = 0
+    var final = "M"
+    switch action {
+    case .press(let button): number = Self.number(of: button)
+    case .drag(let button): number = Self.number(of: button) + 32
+    case .release(let button):
+      number = Self.number(of: button)
+      final = "m"
+    case .wheel(let wheel):
+      switch wheel {
+      case .up: number = 64
+      case .down: number = 65
+      case .left: number = 66
+      case .right: number = 67
+      }
+    }
+    if modifiers.contains(.shift) { number += 4 }
+    if modifiers.contains(.alt) { number += 8 }
+    if modifiers.contains(.control) { number += 16 }
+    send("\u{1B}[<\(number);\(location.x + 1);\(location.y + 1)\(final)".utf8)
+  }
+
+  /// A button is pressed and released at one place.
+  public func click(at location: Point, button: MouseEvent.Button = .left) {
+    mouse(.press(button), at: location)
+    mouse(.release(button), at: location)
+  }
+
+  /// A button is pressed at the first place, moved through the others, and released at the last.
+  public func drag(_ places: [Point], button: MouseEvent.Button = .left) {
+    guard let first = places.first, let last = places.last else { return }
+    mouse(.press(button), at: first)
+    for place in places.dropFirst() { mouse(.drag(button), at: place) }
+    mouse(.release(button), at: last)
+  }
+
+  /// The terminal's window comes to the front, or leaves it.
+  public func focus(_ isInFront: Bool) { send((isInFront ? "\u{1B}[I" : "\u{1B}[O").utf8) }
+
+  private static func number(of button: MouseEvent.Button) -> Int {
+    switch button {
+    case .left: 0
+    case .middle: 1
+    case .right: 2
+    }
+  }
+
+  private static func bytes(of key: KeyEvent.Key, _ modifiers: KeyModifiers) -> [UInt8] {
+    let bits =
+      (modifiers.contains(.shift) ? 1 : 0) + (modifiers.contains(.alt) ? 2 : 0) + (modifiers.contains(.control) ? 4 : 0)
+    let alt = modifiers.contains(.alt) ? "\u{1B}" : ""
+    func cursor(_ final: String) -> String { bits == 0 ? "\u{1B}[\(final)" : "\u{1B}[1;\(bits + 1)\(final)" }
+    func numbered(_ number: Int) -> String { bits == 0 ? "\u{1B}[\(number)~" : "\u{1B}[\(number);\(bits + 1)~" }
+    let text: String
+    switch key {
+    case .character(let character):
+      guard modifiers.contains(.control), let value = character.asciiValue else {
+        return Array((alt + String(character)).utf8)
+      }
+      return Array(alt.utf8) + [value & 0x1F]
+    case .enter: text = alt + "\r"
+    case .tab: text = modifiers.contains(.shift) ? "\u{1B}[Z" : alt + "\t"
+    case .backspace: text = alt + "\u{7F}"
+    case .escape: text = alt + "\u{1B}"
+    case .up: text = cursor("A")
+    case .down: text = cursor("B")
+    case .right: text = cursor("C")
+    case .left: text = cursor("D")
+    case .home: text = cursor("H")
+    case .end: text = cursor("F")
+    case .insert: text = numbered(2)
+    case .delete: text = numbered(3)
+    case .pageUp: text = numbered(5)
+    case .pageDown: text = numbered(6)
+    case .function(let number):
+      switch number {
+      case 1...4 where bits == 0: text = "\u{1B}O" + ["P", "Q", "R", "S"][number - 1]
+      case 1...4: text = cursor(["P", "Q", "R", "S"][number - 1])
+      case 5...20: text = numbered([15, 17, 18, 19, 20, 21, 23, 24, 25, 26, 28, 29, 31, 32, 33, 34][number - 5])
+      default: text = numbered(57376 + number - 13).dropLast() + "u"
+      }
+    }
+    return Array(text.utf8)
+  }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A control sequence that was written to a terminal.
+struct OutputSequence: CustomStringConvertible {
+  /// Its private mark, its intermediate and its last character.
+  var name: String
+  /// Its numbers; nil: left out.
+  var numbers: [Int?]
+
+  subscript(index: Int) -> Int? { index < numbers.count ? numbers[index] : nil }
+
+  var description: String { "CSI \(numbers.map { $0.map(String.init) ?? "" }.joined(separator: ";")) \(name)" }
+}
+
+/// Splits what is written to a terminal into characters and sequences.
+struct OutputParser {
+  enum Item {
+    case nothing
+    case scalar(Unicode.Scalar)
+    case control(UInt8)
+    case escape(UInt8)
+    case sequence(OutputSequence)
+    case error(String)
+  }
+
+  private enum State { case ground, escape, sequence }
+
+  private var state = State.ground
+  private var bytes: [UInt8] = []
+
+  mutating func take(_ byte: UInt8) -> Item {
+    if byte == 0x18 {
+      self = OutputParser()
+      return .control(byte)
+    }
+    switch state {
+    case .ground:
+      if byte == 0x1B {
+        state = .escape
+        return bytes.isEmpty ? .nothing : .error("a character was cut off")
+      }
+      if byte < 0x20 || byte == 0x7F { return .control(byte) }
+      return scalar(byte)
+    case .escape:
+      state = byte == 0x5B ? .sequence : .ground
+      bytes = []
+      return byte == 0x5B ? .nothing : .escape(byte)
+    case .sequence:
+      guard (0x20...0x7E).contains(byte), bytes.count < 64 else {
+        self = OutputParser()
+        return .error("byte \(byte) in a sequence")
+      }
+      bytes.append(byte)
+      guard byte >= 0x40 else { return .nothing }
+      state = .ground
+      defer { bytes = [] }
+      return .sequence(sequence)
+    }
+  }
+
+  private mutating func scalar(_ byte: UInt8) -> Item {
+    bytes.append(byte)
+    let first = bytes[0]
+    let length = first < 0x80 ? 1 : first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2
+    guard bytes.count == length else { return .nothing }
+    defer { bytes = [] }
+    guard let text = String(validating: bytes, as: UTF8.self), let scalar = text.unicodeScalars.first else {
+      return .error("bytes \(bytes) are no character")
+    }
+    return .scalar(scalar)
+  }
+
+  private var sequence: OutputSequence {
+    let isMark = { (byte: UInt8) in (0x3C...0x3F).contains(byte) }
+    let isNumber = { (byte: UInt8) in (0x30...0x3B).contains(byte) }
+    let name = bytes.filter { !isNumber($0) }
+    let numbers = bytes.drop(while: isMark).prefix(while: isNumber)
+    let parts = numbers.isEmpty ? [] : numbers.split(separator: 0x3B, omittingEmptySubsequences: false)
+    return OutputSequence(
+      name: String(decoding: name, as: UTF8.self), numbers: parts.map { Int(String(decoding: $0, as: UTF8.self)) })
+  }
+}

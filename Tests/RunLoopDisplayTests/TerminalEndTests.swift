@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Testing
+
+/// What gives the terminal back, whatever was granted.
+private let leaving =
+  "\u{1B}[r\u{1B}[m\u{1B}[?1004l\u{1B}[?2004l\u{1B}[?1006l\u{1B}[?1002l\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
+
+@Suite("A terminal is given back", .serialized)
+struct TerminalEndTests {
+  @Test(
+    "however the program ends, which keeps its end",
+    arguments: [
+      ("return", 0), ("exit", 7), ("trap", -SIGILL), ("segv", -SIGSEGV), ("overflow", -SIGSEGV), ("abort", -SIGABRT),
+    ])
+  func ends(_ how: String, _ status: Int32) throws {
+    let terminal = try PseudoTerminal()
+    let modes = terminal.modes
+    try terminal.start([how])
+    terminal.note("open 80x24")
+    #expect(terminal.expect("frame \(how)") != nil)
+    #expect(terminal.modes != modes)
+    terminal.type("e")
+    let ended = terminal.end()
+    // Elsewhere than on Intel's a trap is another signal.
+    #expect(ended == status || how == "trap" && ended == -SIGTRAP)
+    let count = terminal.text.components(separatedBy: leaving).count - 1
+    #expect(count == 1, "\(terminal.text.debugDescription)")
+    #expect(terminal.modes == modes)
+    if how == "return" { #expect(terminal.text.hasSuffix(leaving + "after\r\n")) }
+    if how == "trap" {
+      #expect(terminal.text.components(separatedBy: leaving).last!.contains("the trap that the test wants"))
+    }
+  }
+
+  @Test("by signals that end it", arguments: [SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGINT, SIGSEGV, SIGUSR1, SIGALRM])
+  func signals(_ signal: Int32) throws {
+    let terminal = try PseudoTerminal()
+    let modes = terminal.modes
+    try terminal.start(["return"])
+    #expect(terminal.expect("frame") != nil)
+    terminal.send(signal)
+    #expect(terminal.end() == -signal)
+    #expect(terminal.text.hasSuffix(leaving))
+    #expect(terminal.modes == modes)
+  }
+
+  @Test("before the toolchain's backtracer prints")
+  func backtracer() throws {
+    let terminal = try PseudoTerminal(columns: 200)
+    let modes = terminal.modes
+    try terminal.start(["trap"], environment: ["SWIFT_BACKTRACE": "enable=yes,interactive=no,color=no"])
+    #expect(terminal.expect("frame") != nil)
+    terminal.type("e")
+    #expect(terminal.end() < 0)
+    let after = try #require(terminal.text.components(separatedBy: leaving).last)
+    #expect(after.contains("the trap that the test wants"))
+    #expect(after.contains("Crash") || after.contains("crashed"), "\(after)")
+    #expect(!terminal.text.components(separatedBy: leaving)[0].contains("rash"))
+    #expect(terminal.modes == modes)
+  }
+
+  @Test("also when its window reads nothing")
+  func stalled() throws {
+    let terminal = try PseudoTerminal(columns: 500, rows: 200)
+    let modes = terminal.modes
+    try terminal.start(["flood"])
+    terminal.note("open")
+    // More than the system keeps.
+    terminal.resize(columns: 499, rows: 199)
+    terminal.note("resize")
+    terminal.send(SIGTERM)
+    var status: Int32 = 0
+    #expect(waitpid(terminal.process, &status, 0) == terminal.process)
+    #expect(status == SIGTERM)
+    #expect(terminal.modes == modes)
+  }
+
+  @Test("and what others wrote to the standard error meanwhile is shown after it")
+  func errors() throws {
+    let terminal = try PseudoTerminal()
+    try terminal.start(["errors"])
+    #expect(terminal.expect("frame") != nil)
+    terminal.type("eq")
+    #expect(terminal.end() == 0)
+    #expect(
+      terminal.text.hasSuffix(leaving + "written meanwhile\r\nand more\r\nafter\r\n"),
+      "\(terminal.text.debugDescription)")
+  }
+
+  @Test("while the process is stopped by Ctrl-Z, SIGTSTP or SIGSTOP, and is taken again when it continues")
+  func stops() throws {
+    let terminal = try PseudoTerminal()
+    let modes = terminal.modes
+    try terminal.start(["shell", "return"])
+    let process = try #require(terminal.note("process").flatMap { pid_t($0.dropFirst(8)) })
+    terminal.note("open")
+    #expect(terminal.expect("frame") != nil)
+    for way in ["key", "signal"] {
+      if way == "key" { terminal.type("\u{1A}") } else { kill(process, SIGTSTP) }
+      #expect(terminal.note("suspend") != nil)
+      #expect(terminal.note("stopped") == "stopped by \(SIGTSTP), cooked")
+      #expect(terminal.expect(leaving) != nil)
+      #expect(terminal.modes == modes)
+      terminal.proceed()
+      #expect(terminal.note("resume") != nil)
+      #expect(terminal.expect("\u{1B}[?1049h") != nil)
+      #expect(terminal.expect("frame return") != nil)
+      #expect(terminal.modes != modes)
+    }
+    kill(process, SIGSTOP)
+    #expect(terminal.note("stopped") == "stopped by \(SIGSTOP), raw")
+    terminal.proceed()
+    #expect(terminal.note("resume") != nil)
+    #expect(terminal.expect("\u{1B}[?1049h") != nil)
+    #expect(terminal.expect("frame return") != nil)
+    terminal.type("q")
+    #expect(terminal.note("status") == "status 0")
+    #expect(terminal.end() == 0)
+    #expect(terminal.modes == modes)
+  }
+
+  @Test("and taken again at once where nobody could let it continue")
+  func orphan() throws {
+    let terminal = try PseudoTerminal()
+    try terminal.start(["return"])
+    #expect(terminal.expect("frame") != nil)
+    terminal.type("\u{1A}")
+    #expect(terminal.note("suspend") != nil)
+    #expect(terminal.note("resume") != nil)
+    #expect(terminal.expect(leaving) != nil)
+    #expect(terminal.expect("frame return") != nil)
+    terminal.type("q")
+    #expect(terminal.end() == 0)
+  }
+
+  @Test("what is no terminal, or a dumb one, is an error in one sentence, without an escape")
+  func refusals() throws {
+    let dumb = try PseudoTerminal()
+    try dumb.start(["return"], environment: ["TERM": "dumb"])
+    #expect(dumb.end() == 2)
+    #expect(dumb.text == "The terminal cannot show a screen: the variable TERM is \"dumb\".\r\n")
+  }
+}

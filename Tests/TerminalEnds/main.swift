@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Takes the terminal that it runs in, shows a frame, and ends in one of many ways: `terminal-ends HOW`. What it notes for a
+// test goes to descriptor 3. `terminal-ends shell HOW` does that in a process group of its own, as a shell does.
+
+import Glibc
+import RunLoopCore
+import RunLoopDisplay
+
+func note(_ text: String) { write(text, to: 3) }
+
+func write(_ text: String, to descriptor: Int32) {
+  let line = Array((text + "\n").utf8)
+  _ = line.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+}
+
+@MainActor
+final class Client: DisplayDeviceClient {
+  let how: String
+  var frames = 0
+
+  init(how: String) { self.how = how }
+
+  func show(_ device: any DisplayDevice) {
+    guard device.isReadyForFrame else { return }
+    frames += 1
+    var canvas = Canvas(size: device.size)
+    if how == "flood" {
+      let letters: [Character] = ["a", "b", "c", "d"]
+      for y in 0..<device.size.height {
+        for x in 0..<device.size.width { canvas.fill(Rect(x: x, y: y, width: 1, height: 1), letters[(x + frames) % 4]) }
+      }
+    }
+    canvas.draw("frame \(how)", at: .zero)
+    device.present(canvas.grid, scrolls: [])
+  }
+
+  func device(_ device: any DisplayDevice, didRead bytes: Int, events: [InputEvent]) {
+    for event in events {
+      note("\(event), ready: \(device.isReadyForFrame)")
+      switch event {
+      case .key(KeyEvent(.character("q"))): end("return")
+      case .key(KeyEvent(.character("e"))): end(how)
+      case .key(KeyEvent(.character("z"), modifiers: .control)): device.suspend()
+      case .hangUp: RunLoop.main.stop()
+      case .resize: show(device)
+      default: break
+      }
+    }
+  }
+
+  func deviceIsReadyForFrame(_ device: any DisplayDevice) { show(device) }
+  func deviceWillSuspend(_ device: any DisplayDevice) { note("suspend") }
+  func deviceDidResume(_ device: any DisplayDevice) { note("resume") }
+}
+
+@inline(never)
+func overflow(_ depth: Int) -> Int {
+  withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { bytes in
+    bytes[depth % 4096] = 1
+    return overflow(depth + 1) + Int(bytes[(depth * 7) % 4096])
+  }
+}
+
+@MainActor
+func end(_ how: String) {
+  switch how {
+  case "return": RunLoop.main.stop()
+  case "exit": exit(7)
+  case "trap": preconditionFailure("the trap that the test wants")
+  case "segv": UnsafeMutablePointer<Int>(bitPattern: 8)?.pointee = 1
+  case "overflow": note("\(overflow(0))")
+  case "abort": abort()
+  case "errors":
+    write("written meanwhile", to: STDERR_FILENO)
+    write("and more", to: STDERR_FILENO)
+  default: break
+  }
+}
+
+/// As a shell: runs the program in a group of its own in the foreground, and lets it continue whenever it has stopped and
+/// something can be read from descriptor 4.
+@MainActor
+func runShell(_ how: String) -> Int32 {
+  signal(SIGTTOU, SIG_IGN)
+  var attributes = posix_spawnattr_t()
+  posix_spawnattr_init(&attributes)
+  posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF))
+  posix_spawnattr_setpgroup(&attributes, 0)
+  var usual = sigset_t()
+  sigemptyset(&usual)
+  sigaddset(&usual, SIGTTOU)
+  posix_spawnattr_setsigdefault(&attributes, &usual)
+  var process: pid_t = 0
+  let arguments: [UnsafeMutablePointer<CChar>?] = [strdup(CommandLine.arguments[0]), strdup(how), nil]
+  guard posix_spawn(&process, CommandLine.arguments[0], nil, &attributes, arguments, environ) == 0 else { return 99 }
+  tcsetpgrp(0, process)
+  note("process \(process)")
+  while true {
+    var status: Int32 = 0
+    guard waitpid(process, &status, WUNTRACED) == process else { continue }
+    if status & 0xFF == 0x7F {
+      tcsetpgrp(0, getpgrp())
+      var modes = termios()
+      tcgetattr(0, &modes)
+      note(
+        "stopped by \(status >> 8 & 0xFF), \(modes.c_lflag & tcflag_t(ICANON | ECHO) == tcflag_t(ICANON | ECHO) ? "cooked" : "raw")"
+      )
+      var byte: UInt8 = 0
+      read(4, &byte, 1)
+      tcsetpgrp(0, process)
+      kill(-process, SIGCONT)
+    } else {
+      note("status \(status)")
+      return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F
+    }
+  }
+}
+
+let arguments = CommandLine.arguments
+if arguments.count == 3, arguments[1] == "shell" { exit(runShell(arguments[2])) }
+if arguments.last == "nohup" { signal(SIGHUP, SIG_IGN) }
+let client = Client(how: arguments.last ?? "return")
+let terminal = Terminal()
+terminal.client = client
+do throws(DisplayError) {
+  try terminal.open()
+} catch {
+  write("\(error)", to: STDERR_FILENO)
+  exit(2)
+}
+client.show(terminal)
+note("open \(terminal.size.width)x\(terminal.size.height)")
+_ = RunLoop.main.runUntilStopped()
+terminal.close()
+note("frames \(client.frames)")
+write("after", to: STDOUT_FILENO)
