@@ -17,6 +17,7 @@ let package = Package(
     .library(name: "RunLoopPorts", targets: ["RunLoopPorts"]),
     .library(name: "RunLoopTesting", targets: ["RunLoopTesting"]),
     .library(name: "RunLoopTransactions", targets: ["RunLoopTransactions"]),
+    .library(name: "RunLoopNetworking", targets: ["RunLoopNetworking"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
   ],
@@ -29,6 +30,11 @@ let package = Package(
     .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopTransactions", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+    // Opens libcurl when it is first needed, with declarations of its own: neither is needed to build.
+    .target(name: "CLibCurl", cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopNetworking", dependencies: ["CLibCurl", "RunLoopCore", "RunLoopThreads", "RunLoopPorts"],
+      swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
@@ -75,6 +81,10 @@ let package = Package(
     .testTarget(
       name: "RunLoopTransactionsTests",
       dependencies: ["RunLoopTransactions", "RunLoopCore", "RunLoopThreads", "TestSupport"],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopNetworkingTests",
+      dependencies: ["RunLoopNetworking", "CLibCurl", "RunLoopCore", "RunLoopPorts", "RunLoopThreads", "TestSupport"],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopKitTests",

@@ -21,6 +21,8 @@ let threads = Target.Dependency.product(name: "RunLoopThreads", package: "swift-
 let transactions = Target.Dependency.product(name: "RunLoopTransactions", package: "swift-run-loop")
 let ports = Target.Dependency.product(name: "RunLoopPorts", package: "swift-run-loop")
 
+let networking = Target.Dependency.product(name: "RunLoopNetworking", package: "swift-run-loop")
+
 let package = Package(
   name: "swift-run-loop-examples",
   // The name holds whatever the folder of the clone is called.
@@ -38,6 +40,8 @@ let package = Package(
       name: "pinned-database", dependencies: ["CStore", core, threads], swiftSettings: swiftSettings),
     .executableTarget(
       name: "turn-commit", dependencies: ["CStore", core, ports, transactions], swiftSettings: swiftSettings),
+    .executableTarget(name: "http-get", dependencies: [core, networking], swiftSettings: swiftSettings),
+    .executableTarget(name: "http-scenario", dependencies: [core, networking], swiftSettings: swiftSettings),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(
