@@ -84,7 +84,9 @@ let package = Package(
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopNetworkingTests",
-      dependencies: ["RunLoopNetworking", "CLibCurl", "RunLoopCore", "RunLoopPorts", "RunLoopThreads", "TestSupport"],
+      dependencies: [
+        "RunLoopNetworking", "RunLoopCore", "RunLoopPorts", "RunLoopTesting", "RunLoopThreads", "TestSupport",
+      ],
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopKitTests",

@@ -13,6 +13,9 @@ typedef struct {
   int age;
   const char *version;
   unsigned number;
+  const char *host;
+  int features;
+  const char *encryption;
 } version_info;
 
 // CURLMsg.
@@ -128,6 +131,16 @@ int clc_try_open(const char *file, unsigned oldest, char *detail, size_t capacit
 }
 
 unsigned clc_version(void) { return atomic_load_explicit(&opened_version, memory_order_acquire); }
+
+int clc_uses_openssl(void) {
+  version_info *info = curl.curl_version_info(version_info_now);
+  return info->encryption != NULL && strncmp(info->encryption, "OpenSSL/3", 9) == 0;
+}
+
+int clc_set_encryption(clc_easy *easy, uintptr_t number) {
+  int code = curl.curl_easy_setopt(easy, clc_option_encryption_data, (void *)number);
+  return code != 0 ? code : curl.curl_easy_setopt(easy, clc_option_encryption_function, clc_prepare_encryption);
+}
 
 clc_easy *clc_easy_make(void) { return curl.curl_easy_init(); }
 void clc_easy_free(clc_easy *easy) { curl.curl_easy_cleanup(easy); }

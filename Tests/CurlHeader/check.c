@@ -39,6 +39,8 @@ SAME(clc_option_http_version, CURLOPT_HTTP_VERSION);
 SAME(clc_option_key, CURLOPT_SSLKEY);
 SAME(clc_option_no_signal, CURLOPT_NOSIGNAL);
 SAME(clc_option_proxy_authentication, CURLOPT_PROXYAUTH);
+SAME(clc_option_encryption_function, CURLOPT_SSL_CTX_FUNCTION);
+SAME(clc_option_encryption_data, CURLOPT_SSL_CTX_DATA);
 SAME(clc_option_upload_size, CURLOPT_INFILESIZE_LARGE);
 SAME(clc_option_connect_timeout, CURLOPT_CONNECTTIMEOUT_MS);
 SAME(clc_option_content_decoding, CURLOPT_HTTP_CONTENT_DECODING);
@@ -145,6 +147,9 @@ SAME(offsetof(clc_wanted_socket, type), offsetof(struct curl_sockaddr, socktype)
 SAME(offsetof(clc_wanted_socket, protocol), offsetof(struct curl_sockaddr, protocol));
 SAME(offsetof(curl_version_info_data, version), 8);
 SAME(offsetof(curl_version_info_data, version_num), 16);
+SAME(offsetof(curl_version_info_data, host), 24);
+SAME(offsetof(curl_version_info_data, features), 32);
+SAME(offsetof(curl_version_info_data, ssl_version), 40);
 SAME(CURLVERSION_FIRST, 0);
 SAME(CURL_GLOBAL_DEFAULT, 3);
 SAME(CURLMSG_DONE, 1);

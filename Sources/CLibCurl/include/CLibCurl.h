@@ -62,6 +62,8 @@ enum {
   clc_option_key = 10087,
   clc_option_no_signal = 99,
   clc_option_proxy_authentication = 111,
+  clc_option_encryption_function = 20108,
+  clc_option_encryption_data = 10109,
   clc_option_upload_size = 30115,
   clc_option_connect_timeout = 156,
   clc_option_content_decoding = 158,
@@ -183,6 +185,7 @@ typedef int (*clc_prerequest_function)(
   void *context, char *peer, char *own, int peer_port, int own_port);
 typedef int (*clc_open_socket_function)(void *context, int purpose, clc_wanted_socket *wanted);
 typedef int (*clc_close_socket_function)(void *context, int descriptor);
+typedef int (*clc_encryption_function)(clc_easy *easy, void *context, void *number);
 typedef int (*clc_socket_function)(clc_easy *easy, int descriptor, int what, void *context, void *of_socket);
 typedef int (*clc_timer_function)(clc_multi *multi, long milliseconds, void *context);
 
@@ -222,6 +225,15 @@ int clc_multi_act(clc_multi *multi, int descriptor, int events);
 const char *clc_multi_text(int code);
 // The next transfer that has ended, and why; null for none.
 clc_easy *clc_multi_next_ended(clc_multi *multi, int *code);
+
+// Whether libcurl encrypts by OpenSSL.
+int clc_uses_openssl(void);
+// Sets a transfer's encryption up, where that is OpenSSL's: it notes whether the server wants a certificate and there is none, and
+// takes an end without a farewell for an error. The number names the transfer, and is not zero.
+int clc_set_encryption(clc_easy *easy, uintptr_t number);
+int clc_prepare_encryption(clc_easy *easy, void *context, void *number);
+// Whether that was noted, on this thread.
+int clc_wanted_certificate(uintptr_t number);
 
 // Decoding by zlib, which libcurl itself needs.
 

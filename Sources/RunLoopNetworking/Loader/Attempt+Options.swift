@@ -83,6 +83,7 @@ extension Attempt {
       }
     }
 
+    if !isPlain, CurlLibrary.usesOpenSSL { check(clc_set_encryption(easy, number)) }
     setTrust(configuration.trust, set)
     setFunctions(set, check)
     if failed != 0 {

@@ -4,6 +4,7 @@ import CLibCurl
 import Glibc
 import RunLoopCore
 import RunLoopPorts
+import Synchronization
 
 /// What one exchange with a server is to be.
 struct Exchange {
@@ -49,13 +50,19 @@ final class Attempt {
   private(set) var hasBegun = false
   private(set) var requests = 0
   private(set) var sent: Int64 = 0
+  private(set) var hasSentAll = false
   private var opened: Set<Int32> = []
   /// Why a socket could not be made.
   private var socketFailure: String?
+  /// Whether the proxy has asked for its credential.
+  private(set) var isAskedByProxy = false
   private(set) var isReceivingPaused = false
   private(set) var isSendingPaused = false
 
   static let errorSize = 256
+  /// What names it, never again; not zero.
+  let number: UInt
+  private static let lastNumber = Atomic<UInt>(0)
 
   init(_ loader: Loader, _ transfer: Transfer, _ easy: OpaquePointer, _ exchange: Exchange, _ source: (any BodySource)?)
   {
@@ -64,6 +71,7 @@ final class Attempt {
     self.easy = easy
     self.exchange = exchange
     self.source = source
+    number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     reader = HeadReader(limit: transfer.configuration.maximumHead)
     errorBuffer = .allocate(capacity: Self.errorSize)
     errorBuffer.initialize(repeating: 0, count: Self.errorSize)
@@ -102,7 +110,8 @@ final class Attempt {
       code: code, text: String(cString: errorBuffer),
       systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
       connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxy != nil,
-      wasConnected: requests > 0)
+      wasConnected: requests > 0, isBeforeAnswer: !reader.hasBegun,
+      wantedCertificate: clc_wanted_certificate(number) != 0)
     return HTTP.Error(said.errorCode, socketFailure.map { "\(said.detail); \($0)" } ?? said.detail)
   }
 
@@ -152,10 +161,15 @@ extension Attempt {
   func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
     guard failure == nil else { return false }
     transfer.noteActivity()
+    if isAskedByProxy, reader.isComplete, line.prefix(5).elementsEqual("HTTP/".utf8) {
+      // The library has asked again, with the proxy's credential.
+      reader = HeadReader(limit: transfer.configuration.maximumHead)
+    }
     switch reader.take(line) {
     case .more: return true
     case .failed(let code, let detail): fail(HTTP.Error(code, detail))
     case .head(let head):
+      isAskedByProxy = head.status == 407 && exchange.proxy?.user != nil
       do throws(HTTP.Error) {
         try transfer.take(head, from: self)
         return true
@@ -196,9 +210,12 @@ extension Attempt {
     switch source.read(into: buffer) {
     case .bytes(let count):
       sent += Int64(count)
+      hasSentAll = source.length == sent
       transfer.noteSent(sent, of: source.length)
       return count
-    case .end: return 0
+    case .end:
+      hasSentAll = true
+      return 0
     case .wait:
       isSendingPaused = true
       return Int(clc_read_pause)
@@ -211,7 +228,7 @@ extension Attempt {
   /// The library wants to send the body again, on another connection.
   func rewind() -> Int32 {
     guard sent > 0 else { return Int32(clc_seek_ok) }
-    guard !isOnce, let source, source.rewind() else {
+    guard !isOnce || isAskedByProxy, let source, source.rewind() else {
       fail(HTTP.Error(.connectionLost, "the connection ended while the request was sent, which is not sent twice"))
       return Int32(clc_seek_fail)
     }
@@ -225,7 +242,7 @@ extension Attempt {
     requests += 1
     hasBegun = true
     transfer.noteActivity()
-    if requests > 1, isOnce {
+    if requests > 1, isOnce, !isAskedByProxy {
       fail(HTTP.Error(.connectionLost, "the kept connection ended under a request that is not sent twice"))
       return Int32(clc_prerequest_abort)
     }

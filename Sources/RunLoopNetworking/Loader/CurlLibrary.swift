@@ -24,6 +24,9 @@ enum CurlLibrary {
     guard answer.0 == Int32(clc_opened) else { throw HTTP.Error(.noLibrary, answer.1) }
   }
 
+  /// Whether connections are encrypted by OpenSSL, which says more than others; the library is open.
+  static let usesOpenSSL = clc_uses_openssl() != 0
+
   /// Whether a transfer asks before it sends a request on a connection; if not, plain connections are not used again.
   static var asksBeforeRequest: Bool { clc_version() >= UInt32(clc_asks_before_request) }
 }

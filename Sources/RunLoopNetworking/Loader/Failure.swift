@@ -15,6 +15,10 @@ struct CurlFailure {
   var usesProxy: Bool
   /// Whether the request was about to be sent.
   var wasConnected: Bool
+  /// Whether nothing of an answer has arrived.
+  var isBeforeAnswer: Bool
+  /// Whether the server has asked for a certificate and there was none.
+  var wantedCertificate: Bool
 
   /// The number, libcurl's words and the system's.
   var detail: String {
@@ -24,7 +28,8 @@ struct CurlFailure {
 
   /// Which error it is for the program.
   var errorCode: HTTP.Error.Code {
-    switch Int(code) {
+    if isBeforeAnswer, wantedCertificate, Self.refusals.contains(Int(code)) { return .clientCertificateRequired }
+    return switch Int(code) {
     case Int(clc_unsupported_protocol), Int(clc_weird_reply), Int(clc_write_error): .badServerResponse
     case Int(clc_bad_url): .unsupportedURL
     case Int(clc_not_built_in), Int(clc_upload_failed), Int(clc_read_error): .invalidRequest
@@ -48,6 +53,11 @@ struct CurlFailure {
     default: .connectionLost
     }
   }
+
+  /// How a server ends a connection without the certificate that it has asked for.
+  private static let refusals = [
+    Int(clc_tls_connect_error), Int(clc_receive_error), Int(clc_send_error), Int(clc_got_nothing),
+  ]
 
   /// What is said of a connection means three things: it is lost, its chunks are garbage, or the proxy has refused.
   private var connectionCode: HTTP.Error.Code {

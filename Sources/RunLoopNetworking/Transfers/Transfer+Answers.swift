@@ -27,6 +27,7 @@ extension Transfer {
       }
       return .follow(location)
     }
+    if head.status == 407, attempt.isAskedByProxy { return .leaveToLibrary }
     if head.status == 401, credential != nil, credentialOrigin == hop.address.origin,
       hop.headers["Authorization"] == nil, let asked = Challenge.best(of: head.headers)
     {
@@ -136,11 +137,16 @@ extension Transfer {
     }
     if hasBeenCancelled { return .stop }
     if updateHold() { return .pause }
+    wireCount += Int64(bytes.count)
     if let decoder {
       decoder.feed(bytes)
       try decode(decoder)
     } else {
       try deliver(bytes)
+    }
+    if hasWholeAnswer, let attempt, attempt.hasBody, !attempt.hasSentAll, lastHead?.version == "2" {
+      // The stream has ended on the server's side, and libcurl waits for room that never comes.
+      core.later { [self] in if attempt === self.attempt, !state.isHeld { endEarly() } }
     }
     return .taken
   }
@@ -207,6 +213,8 @@ extension Transfer {
     isFresh = false
     switch plan {
     case .deliver: break
+    case .leaveToLibrary:
+      apply(.fail(HTTP.Error(.proxyFailed, "the proxy has not accepted the credential")))
     case .complete:
       if response == nil, let lastHead {
         // What was kept came from an earlier client.

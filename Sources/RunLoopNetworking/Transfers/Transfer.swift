@@ -18,6 +18,8 @@ final class Transfer: @unchecked Sendable {
     case follow(String)
     case authenticate(Challenge)
     case again(after: Duration)
+    /// The library answers the proxy by itself.
+    case leaveToLibrary
     /// Everything had come before.
     case complete
   }
@@ -37,6 +39,8 @@ final class Transfer: @unchecked Sendable {
   var hop: HTTP.Hop?
   var plan: Plan?
   var lastHead: Head?
+  /// How many bytes of the body have arrived, as they are on the wire.
+  var wireCount: Int64 = 0
   var drained = 0
   var decoder: Decoder?
   /// Whether the body has ended while it was held with more to decode.
@@ -147,6 +151,7 @@ final class Transfer: @unchecked Sendable {
   private func begin(after delay: Duration) {
     plan = nil
     drained = 0
+    wireCount = 0
     decoder = nil
     hasEndedHeld = false
     lastActivity = core.now
@@ -232,7 +237,8 @@ extension Transfer {
       }
       handle(error ?? HTTP.Error(.connectionLost, "the connection ended before the answer"))
     case .deliver:
-      if let error { return handle(error) }
+      // A server may answer before it has read everything, and go.
+      if let error, !(hasWholeAnswer && error.code == .connectionLost) { return handle(error) }
       if state.isHeld, decoder != nil {
         hasEndedHeld = true
       } else {
@@ -253,6 +259,20 @@ extension Transfer {
   func nextDelay() -> Duration {
     retries += 1
     return configuration.retry.delay(before: retries, chance: Double.random(in: 0..<1))
+  }
+
+  /// Whether all that the head announces has arrived.
+  var hasWholeAnswer: Bool {
+    guard case .deliver? = plan, let length = lastHead?.length else { return false }
+    return wireCount == length
+  }
+
+  /// Does without sending the rest of a request whose answer is there.
+  func endEarly() {
+    guard let attempt else { return }
+    core.drop(attempt)
+    leaveAttempt()
+    endBody()
   }
 
   /// The whole body has come.
@@ -298,6 +318,7 @@ extension Transfer {
       leaveAttempt()
       return goOn(plan)
     }
+    if hasWholeAnswer, !state.isHeld { return endEarly() }
     apply(.fail(HTTP.Error(.timedOut, "nothing came or went for the idle timeout")))
   }
 }

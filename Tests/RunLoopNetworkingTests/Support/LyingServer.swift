@@ -178,4 +178,16 @@ func withClient<Value>(
 }
 
 /// Bytes of which each is its index, modulo 251.
-func pattern(_ count: Int, from start: Int = 0) -> [UInt8] { (start..<start + count).map { UInt8($0 % 251) } }
+func pattern(_ count: Int, from start: Int = 0) -> [UInt8] {
+  let block = (0..<251).map { UInt8(($0 + start) % 251) }
+  var bytes: [UInt8] = []
+  bytes.reserveCapacity(count + block.count)
+  while bytes.count < count { bytes += block }
+  bytes.removeLast(bytes.count - count)
+  return bytes
+}
+
+/// Waits until something is so, and leaves the pool's few threads to the tasks that make it so.
+func eventually(_ condition: @escaping @Sendable () -> Bool) async {
+  await elsewhere { waitUntil { condition() } }
+}
