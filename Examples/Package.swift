@@ -22,6 +22,8 @@ let transactions = Target.Dependency.product(name: "RunLoopTransactions", packag
 let display = Target.Dependency.product(name: "RunLoopDisplay", package: "swift-run-loop")
 let ports = Target.Dependency.product(name: "RunLoopPorts", package: "swift-run-loop")
 
+let networking = Target.Dependency.product(name: "RunLoopNetworking", package: "swift-run-loop")
+
 let package = Package(
   name: "swift-run-loop-examples",
   // The name holds whatever the folder of the clone is called.
@@ -44,6 +46,8 @@ let package = Package(
       name: "ui-catalog", dependencies: [core, display, transactions], swiftSettings: swiftSettings),
     .executableTarget(
       name: "log-viewer", dependencies: [core, display, ports, transactions], swiftSettings: swiftSettings),
+    .executableTarget(name: "http-get", dependencies: [core, networking], swiftSettings: swiftSettings),
+    .executableTarget(name: "http-scenario", dependencies: [core, networking], swiftSettings: swiftSettings),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(
