@@ -129,13 +129,19 @@ struct NodeListTests {
       list.rowCount = 10
       stage.window.addSubview(list)
       try stage.turns { stage.group.countUnderWay == 0 }
+      // So that rows are there that show another line when they are used again.
+      list.contentOffset.y = 1
+      try stage.turn()
       word.value = "new"
       list.reload()
-      try stage.turns { stage.text == "new 0\nnew 1" }
-      try stage.turns { stage.group.countUnderWay == 0 }
       list.contentOffset.y = 2
-      try stage.turn()
-      #expect(stage.text == "new 2\nnew 3")
+      try stage.turns { stage.text == "new 2\nnew 3" }
+      try stage.turns { stage.group.countUnderWay == 0 }
+      for row in [1, 0] {
+        list.contentOffset.y = row
+        try stage.turn()
+        #expect(stage.text == "new \(row)\nnew \(row + 1)")
+      }
       list.frame.size.width = 4
       try stage.turns { stage.text == "new…\nnew…" }
     }
