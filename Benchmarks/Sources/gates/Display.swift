@@ -87,7 +87,7 @@ private final class NoDevice: DisplayDevice {
 
 /// Lets an application make frames, with some change before each.
 @MainActor
-private func makeFrames(_ count: Int, _ measure: Measure, _ window: Window, _ change: @escaping @MainActor () -> Void) {
+func makeFrames(_ count: Int, _ measure: Measure, _ window: Window, _ change: @escaping @MainActor () -> Void) {
   let application = Application(device: NoDevice(), window: window, frameInterval: .zero)
   let frames = Frames(count, measure, application, change)
   let observer = RunLoop.Observer(activities: .beforeTimers, handler: MainActor.handler { _, _ in frames.next() })

@@ -119,4 +119,4 @@ let all: [Gate] =
         }.value
       }
     },
-  ] + transactionGates + displayGates + frameGates
+  ] + transactionGates + displayGates + frameGates + nodeGates
