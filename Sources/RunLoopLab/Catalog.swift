@@ -12,6 +12,7 @@ enum Catalog {
     SignalAndWake(), TimerDates(), ObserverOrder(), CallOutNames(), LoopDescribed(), MainDispatchQueue(),
     DelayedAndPosted(), Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
     AutoreleasePool(), EventPath(), Gestures(), InterfaceCommit(),
+    AsyncDisplay(),
   ]
 
   /// The ids of all experiments, in order.

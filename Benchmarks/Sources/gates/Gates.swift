@@ -119,4 +119,4 @@ let all: [Gate] =
         }.value
       }
     },
-  ] + transactionGates + displayGates + interfaceGates
+  ] + transactionGates + displayGates + interfaceGates + nodeGates

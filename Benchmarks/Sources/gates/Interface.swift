@@ -74,7 +74,7 @@ private final class Row: Window {
 
 /// Lets an application make frames, with some change before each.
 @MainActor
-private func makeFrames(_ count: Int, _ measure: Measure, _ window: Window, _ change: @escaping @MainActor () -> Void) {
+func makeFrames(_ count: Int, _ measure: Measure, _ window: Window, _ change: @escaping @MainActor () -> Void) {
   let terminal = HeadlessTerminal(size: Size(width: 80, height: 24), outputCapacity: .max)
   let application = Application(device: terminal, window: window, frameInterval: .zero)
   let frames = Frames(count, measure, application, change)

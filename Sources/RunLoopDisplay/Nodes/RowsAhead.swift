@@ -31,11 +31,12 @@ final class RowsAhead {
       drawings[row.index] = before
     }
     let drawing = drawings.removeValue(forKey: index)
-    row.node.reuse(for: content(index), drawing?.grid.size == size ? drawing : nil)
+    row.node.reuse(for: RowContent(index: index, content: content), drawing?.grid.size == size ? drawing : nil)
   }
 
   /// Forgets what was drawn: it is out of date.
   func forget() {
+    wanted = 0..<0
     drawings.removeAll(keepingCapacity: true)
     underWay?.transaction.cancel()
     underWay = nil
@@ -51,9 +52,11 @@ final class RowsAhead {
       forget()
     }
     let reach = max(visible.count, 8)
-    let wanted = max(0, visible.lowerBound - reach)..<min(count, visible.upperBound + reach)
-    guard wanted != self.wanted || self.visible != visible || drawings.isEmpty else { return }
-    (self.wanted, self.visible) = (wanted, visible)
+    // Not for every row that is scrolled, but when half of what was drawn ahead is used up, or the list has jumped.
+    let needed = max(0, visible.lowerBound - reach / 2)..<min(count, visible.upperBound + reach / 2)
+    self.visible = visible
+    guard needed.clamped(to: wanted) != needed || wanted.upperBound > count || drawings.isEmpty else { return }
+    wanted = max(0, visible.lowerBound - reach)..<min(count, visible.upperBound + reach)
     if let underWay, !underWay.rows.overlaps(wanted) {
       underWay.transaction.cancel()
       self.underWay = nil
@@ -68,7 +71,8 @@ final class RowsAhead {
     guard let first = missing.first, let last = missing.last else { return }
     let transaction = AsyncTransaction(group: group, workers: workers)
     transaction.add(count: missing.count) { [content, size] number, cancellation in
-      NodeDrawing.make(content(missing[number]), size: size, placesSubnodes: false, cancellation)
+      NodeDrawing.make(
+        RowContent(index: missing[number], content: content), size: size, placesSubnodes: false, cancellation)
     } completion: { [weak self] results in
       MainActor.assumeIsolated { self?.take(results, missing, transaction) }
     }
@@ -85,5 +89,17 @@ final class RowsAhead {
     }
     // A drawing without a result would be tried again and again.
     if results.contains(where: { $0 != nil }) { drawMissing() }
+  }
+}
+
+/// The content of a row, which is asked for when the row is drawn.
+private struct RowContent: NodeContent {
+  let index: Int
+  let content: @Sendable (Int) -> any NodeContent
+
+  func layout(_ size: SizeRange) -> Layout { content(index).layout(size) }
+
+  func draw(into canvas: inout Canvas, _ cancellation: Cancellation) {
+    content(index).draw(into: &canvas, cancellation)
   }
 }

@@ -40,6 +40,28 @@ struct MainActorCompletionTests {
     }
   }
 
+  @Test("a completion that is not bound to the main actor runs on its group's loop, whichever that is")
+  nonisolated func otherLoop() {
+    let log = Log()
+    onNewThread {
+      let thread = RunLoop.callingThreadID
+      let transaction = AsyncTransaction(workers: WorkerPool(threads: 1))
+      transaction.add { _ in
+        1
+      } completion: { result in
+        log.write("\((try? result.get()) ?? 0) \(RunLoop.callingThreadID == thread)")
+      }
+      transaction.add(count: 2) { index, _ in
+        index
+      } completion: { results in
+        log.write("\(results.count) \(RunLoop.callingThreadID == thread)")
+      }
+      transaction.commit()
+      while RunLoop.current.run(mode: .default, for: .seconds(10)) != .finished {}
+    }
+    #expect(log.text == "1 true 2 true")
+  }
+
   @Test("completions of a transaction that is cancelled say so, on the main actor too")
   func cancelled() throws {
     try NodeStage.perform { stage in
