@@ -228,8 +228,8 @@ clc_easy *clc_multi_next_ended(clc_multi *multi, int *code);
 
 // Whether libcurl encrypts by OpenSSL.
 int clc_uses_openssl(void);
-// Sets a transfer's encryption up, where that is OpenSSL's: it notes whether the server wants a certificate and there is none, and
-// takes an end without a farewell for an error. The number names the transfer, and is not zero.
+// Sets a transfer's encryption up, where that is OpenSSL's: it notes whether the server wants a certificate and there is none.
+// The number names the transfer, and is not zero.
 int clc_set_encryption(clc_easy *easy, uintptr_t number);
 int clc_prepare_encryption(clc_easy *easy, void *context, void *number);
 // Whether that was noted, on this thread.
