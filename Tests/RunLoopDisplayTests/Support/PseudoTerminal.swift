@@ -90,6 +90,9 @@ final class PseudoTerminal {
     values["TERM"] = "xterm-256color"
     values["SWIFT_BACKTRACE"] = "enable=no"
     values["NO_COLOR"] = nil
+    // Faults are the program's, not the sanitizer's.
+    let faults = "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigill=0:handle_sigfpe=0:handle_sigtrap=0"
+    values["TSAN_OPTIONS"] = (values["TSAN_OPTIONS"].map { $0 + ":" } ?? "") + faults
     values.merge(environment) { $1 }
     let words = ([program] + arguments).map { strdup($0) } + [nil]
     let variables = values.map { strdup("\($0)=\($1)") } + [nil]
