@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -269,6 +270,12 @@ int crl_file_type(int descriptor) {
 }
 
 int crl_reopen(int descriptor, int writes) {
+  struct stat status;
+  if (fstat(descriptor, &status) < 0) return -errno;
+  // Of other devices, and of the near end of a pseudo-terminal, whoever opens them gets something new.
+  unsigned int number;
+  int is_terminal = S_ISCHR(status.st_mode) && isatty(descriptor) && ioctl(descriptor, TIOCGPTN, &number) < 0;
+  if (!S_ISFIFO(status.st_mode) && !is_terminal) return -ENXIO;
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
   int answer = open(path, (writes ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);

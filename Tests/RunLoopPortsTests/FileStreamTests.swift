@@ -217,6 +217,30 @@ struct FileStreamTests {
     #expect(log == "open [line\n] 0 [] 0 end")
   }
 
+  @Test("the near end of a pseudo-terminal is a stream of that one, and not of a new one")
+  func nearEnd() throws {
+    let master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    var (number, lock): (Int32, Int32) = (0, 0)
+    try #require(master >= 0 && ioctl(master, 0x4004_5431, &lock) == 0 && ioctl(master, 0x8004_5430, &number) == 0)
+    let slave = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    defer { close(slave) }
+    let log = onSocketLoop { loop, log in
+      let stream = try InputByteStream(takingOver: master)
+      stream.handler = { stream, event in
+        guard case .hasBytesAvailable = event, let stream = stream as? InputByteStream else { return }
+        log.write(stream.readText())
+        loop.stop()
+      }
+      try stream.schedule(in: loop, forMode: .default)
+      stream.open()
+      send("shown", to: slave)
+      loop.runUntilStopped()
+      log.write(stream.readText())
+      stream.close()
+    }
+    #expect(log == "shown nil")
+  }
+
   @Test("a descriptor that is none is an error, and one that is given back stays its owner's")
   func none() throws {
     #expect(socketFailure { _ = try InputByteStream(takingOver: -1) } == "stat:\(EBADF)")

@@ -109,7 +109,8 @@ int crl_write(int descriptor, const void *bytes, size_t count);
 // The type of a file: the S_IFMT part of its mode.
 int crl_file_type(int descriptor);
 static const int crl_file_type_socket = 0140000;
-// Opens what a descriptor is open for once more, so that it does not block for whoever else has it.
+// Opens a pipe or terminal once more, so that it does not block here and goes on to block for whoever else has it; ENXIO for
+// anything else.
 int crl_reopen(int descriptor, int writes);
 // Whether the system can wait for a descriptor: one, zero for such as a file's that is always ready, or a negative errno.
 int crl_is_watchable(int descriptor);

@@ -55,7 +55,7 @@ final class ByteChannel: Sendable {
       do throws(SystemError) {
         opened = OwnedDescriptor(try SystemCall.fileReopen.make { crl_reopen(number, writes ? 1 : 0) })
       } catch {
-        // Another user's terminal, or a system without /proc: it is used as it is.
+        // Another user's terminal, a device, or a system without /proc: it is used as it is.
         guard error.number != EMFILE, error.number != ENFILE else { throw error }
       }
     }
