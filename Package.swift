@@ -19,6 +19,7 @@ let package = Package(
     .library(name: "RunLoopTransactions", targets: ["RunLoopTransactions"]),
     .library(name: "RunLoopDisplay", targets: ["RunLoopDisplay"]),
     .library(name: "RunLoopDisplayTesting", targets: ["RunLoopDisplayTesting"]),
+    .library(name: "RunLoopNetworking", targets: ["RunLoopNetworking"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
   ],
@@ -39,6 +40,11 @@ let package = Package(
     .target(
       name: "RunLoopDisplayTesting", dependencies: ["CRunLoopSystem", "RunLoopCore", "RunLoopDisplay"],
       swiftSettings: swiftSettings),
+    // Opens libcurl when it is first needed, with declarations of its own: neither is needed to build.
+    .target(name: "CLibCurl", cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopNetworking", dependencies: ["CLibCurl", "RunLoopCore", "RunLoopThreads", "RunLoopPorts"],
+      swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
@@ -47,8 +53,15 @@ let package = Package(
         "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopPorts", "RunLoopThreads",
       ],
       swiftSettings: swiftSettings),
+    // The example of this name without its main function: the laboratory shows what it has in the main loop.
     .target(
-      name: "RunLoopLab", dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopTransactions"],
+      name: "UICatalog", dependencies: ["RunLoopCore", "RunLoopDisplay", "RunLoopTransactions"],
+      path: "Examples/Sources/ui-catalog", exclude: ["Program.swift"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopLab",
+      dependencies: [
+        "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "UICatalog",
+      ],
       swiftSettings: swiftSettings),
     .executableTarget(name: "RunLoopTool", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
     // What follows is in no product: who depends on this package neither builds it nor meets its names.
@@ -93,8 +106,14 @@ let package = Package(
     .testTarget(
       name: "RunLoopDisplayTests",
       dependencies: [
-        "CRunLoopTerminal", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopCore", "RunLoopTesting", "TestSupport",
-        "terminal-ends",
+        "CRunLoopTerminal", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopCore", "RunLoopTesting",
+        "RunLoopThreads", "RunLoopTransactions", "TestSupport", "terminal-ends",
+      ],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopNetworkingTests",
+      dependencies: [
+        "RunLoopNetworking", "RunLoopCore", "RunLoopPorts", "RunLoopTesting", "RunLoopThreads", "TestSupport",
       ],
       swiftSettings: swiftSettings),
     .testTarget(

@@ -33,6 +33,13 @@ let package = Package(
         .product(name: "RunLoopPorts", package: "swift-run-loop"),
       ]),
     .executableTarget(
+      name: "racer-nodes",
+      dependencies: [
+        "CRace", "Race", .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopDisplay", package: "swift-run-loop"),
+        .product(name: "RunLoopTransactions", package: "swift-run-loop"),
+      ]),
+    .executableTarget(
       name: "racer-CoreFoundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),
     .executableTarget(
       name: "racer-Foundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),

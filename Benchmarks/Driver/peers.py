@@ -10,7 +10,7 @@ import sys
 HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
 # The racer, and, of those that make builds, a file that its Debian package brings.
-SWIFT = ["RunLoopKit", "CoreFoundation", "Foundation", "libdispatch", "concurrency", "ports"]
+SWIFT = ["RunLoopKit", "CoreFoundation", "Foundation", "libdispatch", "concurrency", "ports", "nodes"]
 MADE = {
     "libdispatch-c": (None, None),
     "libuv": ("/usr/include/uv.h", "libuv1-dev"),

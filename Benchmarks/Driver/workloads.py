@@ -20,6 +20,9 @@ WORKLOADS = {
     "W12": ("Memory", [PLAIN]),
     "M1": ("Messages between two processes", [PINNED, PLAIN]),
     "M2": ("Messages between two threads", [PINNED, PLAIN]),
+    "M3": ("UDP echo, 16 datagrams under way", [PINNED, PLAIN]),
+    "D1": ("100,000 small drawings off the loop's thread", [PLAIN]),
+    "D2": ("Handing drawings to workers, in the loop's thread's time", [PLAIN]),
     "E1": ("Two actors call each other on one thread", [PLAIN]),
     "E2": ("From the default executor to an actor and back", [PINNED, PLAIN]),
     "E3": ("Tasks that another thread resumes", [PLAIN]),
@@ -35,7 +38,9 @@ WORKLOADS = {
 # The metrics of which more is better; of all others, less.
 MORE_IS_BETTER = {"requests per second"}
 # Metrics that may be zero or negative, of which there is no ratio.
-WITHOUT_RATIO = {"the last is late", "drift per tick", "descriptors per loop"}
+WITHOUT_RATIO = {
+    "the last is late", "drift per tick", "descriptors per loop", "worst gap above the control's",
+    "worst gap where the loop's thread draws", "time, as a part of what the loop's thread needs"}
 
 BEST, BEST_C = "the best peer", "the best C peer"
 # libuv, libevent and libev leave the queue to their user, who writes it as lean as the floor's.
@@ -72,6 +77,8 @@ RATIOS = [
     ("M1", "message of 64 bytes, on one processor", "floor", 1.15),
     ("M2", "request and reply of 64 bytes, on one processor", "floor", 1.15),
     ("M2", "request and reply of 64 bytes", "floor", 1.15),
+    ("M3", "requests per second, on one processor", "floor", 0.95),
+    ("M3", "requests per second", "floor", 0.95),
     ("E2", "await there and back, on one processor", "libdispatch (Swift)", 1.0),
     ("E2", "await there and back, on one processor", "Swift concurrency", 1.0),
     ("E2", "await there and back", "libdispatch (Swift)", 1.0),
@@ -83,6 +90,8 @@ VALUES = [
     ("W10", "drift per tick", 0.1),
     ("W12", "bytes per timer", 128),
     ("W12", "descriptors per loop", 0),
+    ("D1", "worst gap above the control's", 2),
+    ("D1", "time, as a part of what the loop's thread needs", 1.5),
 ]
 
 

@@ -38,6 +38,11 @@ extension SocketError: LocalizedError {
   public var errorDescription: String? { description }
 }
 
+extension SocketActivationError: LocalizedError {
+  /// Why the descriptors of a service manager cannot be taken.
+  public var errorDescription: String? { description }
+}
+
 extension SocketAddressError: LocalizedError {
   /// Why the text is not an address.
   public var errorDescription: String? { description }
@@ -48,6 +53,16 @@ extension HostError: LocalizedError {
   public var errorDescription: String? { description }
 }
 
+extension DatagramError: LocalizedError {
+  /// Why the datagram socket failed, with the address.
+  public var errorDescription: String? { description }
+}
+
+extension HostConnectionError: LocalizedError {
+  /// Why no connection to the host was made, with the reason of each address.
+  public var errorDescription: String? { description }
+}
+
 extension SignalError: LocalizedError {
   /// Why the signal cannot be handled.
   public var errorDescription: String? { description }
@@ -55,6 +70,11 @@ extension SignalError: LocalizedError {
 
 extension ChildProcessError: LocalizedError {
   /// Why the child process cannot be waited for.
+  public var errorDescription: String? { description }
+}
+
+extension SpawnError: LocalizedError {
+  /// Why the program was not started.
   public var errorDescription: String? { description }
 }
 

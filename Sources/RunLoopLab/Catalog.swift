@@ -11,7 +11,8 @@ enum Catalog {
     TenSteps(), RunResults(), OneModeAtATime(), CommonModes(), DuplicateItems(), EmptyModes(), ModesOnlyGrow(),
     SignalAndWake(), TimerDates(), ObserverOrder(), CallOutNames(), LoopDescribed(), MainDispatchQueue(),
     DelayedAndPosted(), Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
-    AutoreleasePool(),
+    AutoreleasePool(), EventPath(), Gestures(), InterfaceCommit(),
+    AsyncDisplay(),
   ]
 
   /// The ids of all experiments, in order.

@@ -100,16 +100,24 @@ struct CommandTests {
     #expect(lab(sabotage: .stopIgnored, "--json", "D2").status == .failure)
   }
 
+  @Test("the letter of a group names all of its experiments, each once")
+  func group() {
+    let session = runloop("lab", "--list", "c", "C2", "D9")
+    #expect(session.status == .success)
+    let ids = session.printed.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
+    #expect(ids == Catalog.ids.filter { $0.hasPrefix("C") } + ["D9"])
+  }
+
   @Test("an unknown id names the nearest, and nothing runs")
   func unknownIDs() {
-    let session = runloop("lab", "D4", "D19", "d", "nothing")
+    let session = runloop("lab", "D4", "D19", "Q", "nothing")
     #expect(session.status == .usageError)
     #expect(session.printed.isEmpty)
     #expect(
       session.complaints.hasPrefix(
         """
         runloop lab: no experiment "D19"; did you mean D18 or D17 or D16?
-        runloop lab: no experiment "d"
+        runloop lab: no experiment "Q"
         runloop lab: no experiment "nothing"
         "runloop lab --list" names the experiments
         """))

@@ -71,6 +71,8 @@ struct ExperimentTests {
     ("D18", .commonModeRuns),
     ("E1", .observersReversed),
     ("E1", .commonItemsNotCopied),
+    ("E5", .observersReversed),
+    ("E5", .stopIgnored),
   ]
 
   /// All ways of breaking a loop.

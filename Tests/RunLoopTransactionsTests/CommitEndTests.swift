@@ -117,6 +117,47 @@ struct CommitEndTests {
     #expect(log.text == (inStage ? "1:loopEnded 2:loopEnded" : "1:beforeWaiting 2:beforeWaiting"))
   }
 
+  @Test("a pipeline that is taken out calls every closure, commits no more, and goes with what it holds")
+  func invalidated() {
+    let log = Log()
+    onVirtualTime { _, loop in
+      let token = Token(log)
+      var pipeline: CommitPipeline? = CommitPipeline(loop: loop)
+      pipeline?.add(.init(name: "commit") { withExtendedLifetime(token) { log.write("commit") } })
+      pipeline?.setNeedsCommit()
+      for number in 1...2 { pipeline?.whenCommitted { log.write("\(number):\($0.cause):\($0.isCommitted)") } }
+      pipeline?.invalidate()
+      pipeline?.invalidate()
+      pipeline?.setNeedsCommit()
+      pipeline?.flush()
+      pipeline?.whenCommitted { log.write("late:\($0.cause)") }
+      pipeline = nil
+      loop.keepAlive()
+      loop.run(mode: .default, for: 0.1)
+      log.write("ran")
+    }
+    #expect(log.text == "1:invalidated:false 2:invalidated:false late:invalidated ran released")
+  }
+
+  @Test("a pipeline that is taken out in a stage performs none of the others")
+  func invalidatedInStage() {
+    let log = Log()
+    onVirtualTime { _, loop in
+      let pipeline = CommitPipeline(loop: loop)
+      pipeline.add(
+        .init(name: "first", order: TurnOrder.updates) { [unowned pipeline] in
+          log.write("first")
+          pipeline.invalidate()
+        })
+      pipeline.add(.init(name: "commit") { log.write("commit") })
+      pipeline.whenCommitted { log.write("\($0.cause)") }
+      pipeline.setNeedsCommit()
+      loop.keepAlive()
+      loop.run(mode: .default, for: 0.1)
+    }
+    #expect(log.text == "first invalidated")
+  }
+
   @Test("a pipeline and what it holds go with the loop")
   func released() {
     let log = Log()

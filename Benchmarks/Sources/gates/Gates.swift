@@ -119,4 +119,4 @@ let all: [Gate] =
         }.value
       }
     },
-  ] + transactionGates + displayGates
+  ] + transactionGates + displayGates + interfaceGates + nodeGates

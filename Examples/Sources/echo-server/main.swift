@@ -4,7 +4,11 @@
 //
 //     swift run --package-path Examples echo-server [--port N] [--host H]
 //
-// The port is 0 if it is not given, which lets the system choose; the host is 127.0.0.1.
+// The port is 0 if it is not given, which lets the system choose; the host is 127.0.0.1. Started by a service manager
+// with a socket that listens already, it serves that one:
+//
+//     systemd-socket-activate -l /tmp/echo echo-server
+//
 // It prints where it listens, and ends with 0 when it is interrupted or told to terminate.
 
 import Glibc
@@ -59,7 +63,7 @@ do {
   let address = try SocketAddress(host: host, port: port)
   let thread = try ResidentThread(name: "echo")
   let loop = thread.runLoop
-  let listener = try ListeningSocket(at: address) { _, event in
+  let handler: ListeningSocket.Handler = { _, event in
     switch event {
     case .accepted(let connection):
       connection.handler = echo
@@ -67,6 +71,19 @@ do {
     case .exhausted(let error): say("echo-server: no connection can be accepted now: \(error)")
     case .closed(let error): fail("\(error)", status: 1)
     }
+  }
+  var options = ListeningSocket.Options()
+  // A thousand clients at a time; the others wait.
+  options.connectionLimit = 1000
+  options.accepted.socketOptions = [.keepAlive(idle: .seconds(60), interval: .seconds(10), count: 6)]
+  let listener: ListeningSocket
+  if let activated = try SocketActivation.take().first {
+    // The file of a Unix address is the service manager's; its connections know no TCP.
+    options.removesFile = false
+    options.accepted.socketOptions = []
+    listener = try ListeningSocket(takingOver: activated.number, options: options, handler: handler)
+  } else {
+    listener = try ListeningSocket(at: address, options: options, handler: handler)
   }
   try loop.add(listener, forMode: .default)
   for signal in [SIGINT, SIGTERM] {

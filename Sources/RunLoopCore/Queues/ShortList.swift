@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A list of which most have one element or none: the first lies inline, so that a short one allocates nothing.
+/// A list of which most have one element or none: the first two lie inline, so that a short one allocates nothing.
+///
+/// Two are as many as an application has common modes.
 struct ShortList<Element> {
   private(set) var first: Element?
+  private var second: Element?
   private var others: ContiguousArray<Element> = []
 
   init() {}
@@ -14,20 +17,28 @@ struct ShortList<Element> {
   var isEmpty: Bool { first == nil }
 
   mutating func append(_ element: Element) {
-    if first == nil { first = element } else { others.append(element) }
+    if first == nil {
+      first = element
+    } else if second == nil {
+      second = element
+    } else {
+      others.append(element)
+    }
   }
 }
 
 extension ShortList: Sequence {
-  func makeIterator() -> Iterator { Iterator(first: first, others: others.makeIterator()) }
+  func makeIterator() -> Iterator { Iterator(first: first, second: second, others: others.makeIterator()) }
 
   struct Iterator: IteratorProtocol {
     fileprivate var first: Element?
+    fileprivate var second: Element?
     fileprivate var others: IndexingIterator<ContiguousArray<Element>>
 
     mutating func next() -> Element? {
       guard let element = first else { return others.next() }
-      first = nil
+      first = second
+      second = nil
       return element
     }
   }

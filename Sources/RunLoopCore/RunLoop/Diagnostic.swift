@@ -23,6 +23,7 @@ package enum Diagnostic {
   package static let sleepless = Kind()
   package static let unservedItems = Kind()
   package static let transaction = Kind()
+  package static let layout = Kind()
 
   /// The reports of all kinds together, with those that were counted and not written.
   static let total = Atomic<Int>(0)

@@ -16,7 +16,12 @@ extension SteppedTime {
   /// Gives the calling thread, which must have no loop yet, a loop on this time.
   package func makeLoop(sabotage: Sabotage = []) -> RunLoop {
     precondition(RunLoop.currentIfMade == nil, "the thread has a loop")
-    return RunLoop.attach(RunLoop(threadID: RunLoop.callingThreadID, waiter: self, sabotage: sabotage))
+    return RunLoop.attach(makeStandIn(sabotage: sabotage))
+  }
+
+  /// Makes a loop on this time that can take the place of the calling thread's own.
+  package func makeStandIn(sabotage: Sabotage = []) -> RunLoop {
+    RunLoop(threadID: RunLoop.callingThreadID, waiter: self, sabotage: sabotage)
   }
 }
 

@@ -40,6 +40,7 @@ public final class Terminal: DisplayDevice {
 
   private let input: Int32
   private let output: Int32
+  private let name: String?
   private(set) var state = State.closed
   private var session: TerminalSession
   private var connection: TerminalConnection?
@@ -60,12 +61,17 @@ public final class Terminal: DisplayDevice {
   /// - Parameters:
   ///   - input: A descriptor of the terminal that is read.
   ///   - output: A descriptor of the one that is written, usually the same.
-  public init(input: Int32, output: Int32) {
+  ///   - name: What kind of terminal it is, as `TERM` says it; nil: as the environment says.
+  public init(input: Int32, output: Int32, name: String? = nil) {
     self.input = input
     self.output = output
+    self.name = name
     session = TerminalSession(
       size: size,
-      capabilities: TerminalCapabilities { name in getenv(name).map { String(cString: $0) } })
+      capabilities: TerminalCapabilities { variable in
+        if variable == "TERM", let name { return name }
+        return getenv(variable).map { String(cString: $0) }
+      })
   }
 
   isolated deinit {
@@ -86,7 +92,7 @@ public final class Terminal: DisplayDevice {
     for descriptor in [input, output] where crl_terminal_is_one(descriptor) != 1 {
       throw .notATerminal(descriptor: descriptor)
     }
-    let name = getenv("TERM").map { String(cString: $0) }
+    let name = name ?? getenv("TERM").map { String(cString: $0) }
     guard let name, !name.isEmpty, name != "dumb" else { throw .unusableTerminal(name: name) }
     let connection = try TerminalConnection(input: input, output: output)
     self.connection = connection

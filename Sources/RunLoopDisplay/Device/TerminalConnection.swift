@@ -67,7 +67,7 @@ final class TerminalConnection {
     }
   }
 
-  /// Serves the terminal on the main loop.
+  /// Serves the terminal on the main loop, also in the mode for receiving events.
   func serve(_ terminal: Terminal) throws(DisplayError) {
     let input = RunLoop.DescriptorSource(
       descriptor: reader, events: .readable,
@@ -78,6 +78,7 @@ final class TerminalConnection {
     output.pause()
     do {
       try RunLoop.main.add(input, forMode: .common)
+      try RunLoop.main.add(input, forMode: .eventReceive)
       self.input = input
       try RunLoop.main.add(output, forMode: .common)
       self.output = output
@@ -87,6 +88,7 @@ final class TerminalConnection {
           handler: MainActor.handler { [weak terminal] source, _ in terminal?.terminalGot(signal: source.signal) })
         signals.append(source)
         try RunLoop.main.add(source, forMode: .common)
+        try RunLoop.main.add(source, forMode: .eventReceive)
       }
     } catch let error as SignalError {
       if case .system(_, let error) = error { throw .system(call: error.call, code: error.number) }

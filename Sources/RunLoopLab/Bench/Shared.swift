@@ -31,7 +31,7 @@ final class Tally: Sendable {
 
 /// What one thread finds and another looks at.
 final class Found<Value: Sendable>: Sendable {
-  private let found: Mutex<Value>
+  fileprivate let found: Mutex<Value>
 
   init(_ value: Value) {
     found = Mutex(value)
@@ -39,6 +39,18 @@ final class Found<Value: Sendable>: Sendable {
 
   var value: Value {
     get { found.withLock { $0 } }
-    set { found.withLock { $0 = newValue } }
+    set {
+      // What was there is released outside the lock.
+      let before = found.withLock { value in
+        defer { value = newValue }
+        return value
+      }
+      withExtendedLifetime(before) {}
+    }
   }
+}
+
+extension Found where Value: RangeReplaceableCollection, Value.Element: Sendable {
+  /// Adds an element, also if several threads do at the same time.
+  func append(_ element: Value.Element) { found.withLock { $0.append(element) } }
 }

@@ -4,6 +4,8 @@
 struct LabArguments: Sendable, Hashable {
   /// The ids of experiments, each once, in the order given; none: all.
   var ids: [String] = []
+  /// The groups that were asked for as a whole, by their letters.
+  var groups: [String] = []
   var lists = false
   var isVerbose = false
   var isJSON = false
@@ -22,7 +24,7 @@ extension LabArguments {
   /// Reads the arguments that follow `lab`.
   ///
   /// - Parameters:
-  ///   - arguments: Options, and ids of experiments in upper or lower case.
+  ///   - arguments: Options, ids of experiments, and letters of groups, in upper or lower case.
   ///   - known: The ids that there are.
   /// - Throws: A ``UsageError`` that names all mistakes at once.
   init(_ arguments: [String], known: [String]) throws(UsageError) {
@@ -37,11 +39,12 @@ extension LabArguments {
         mistakes.append("unknown option \(argument)\(suggestion(for: argument, among: Self.options))")
       default:
         let id = argument.uppercased()
-        if !known.contains(id) {
+        let group = known.filter { $0.first.map(String.init) == id }
+        if !group.isEmpty { groups.append(id) }
+        if group.isEmpty, !known.contains(id) {
           mistakes.append("no experiment \"\(argument)\"\(suggestion(for: id, among: known))")
-        } else if !ids.contains(id) {
-          ids.append(id)
         }
+        for id in group.isEmpty ? [id] : group where known.contains(id) && !ids.contains(id) { ids.append(id) }
       }
     }
     if lists, isJSON || isVerbose { mistakes.append("--list goes with neither --json nor --verbose") }

@@ -9,10 +9,12 @@ struct LabCommand: Sendable {
   var sabotage: Sabotage = []
 
   static let usage = """
-    usage: runloop lab [--list] [--verbose | --json] [experiment ...]
+    usage: runloop lab [--list] [--verbose | --json] [experiment or group ...]
 
     Runs experiments that put the claims of five articles to the test on real run loops and
-    threads, many on virtual time: all of them, or the ones named, as in "runloop lab B7 D9".
+    threads, many on virtual time: all of them, or the ones named, as in "runloop lab B7 D9", or
+    whole groups, as in "runloop lab E", which also prints the main loop of an application beside
+    one that an article prints.
 
       --list      names the experiments and runs none
       --verbose   prints what each experiment says while it runs
@@ -61,7 +63,13 @@ struct LabCommand: Sendable {
       }
     }
     output.print(request.isJSON ? json(of: reports) : summary(of: reports))
-    return reports.allSatisfy(\.outcome.holds) ? .success : .failure
+    var holds = reports.allSatisfy(\.outcome.holds)
+    if request.groups.contains("E"), !request.isJSON, Bench.isOnMainThread {
+      let loop = WholeLoop(on: Bench(sabotage: sabotage))
+      output.print("\n" + loop.text)
+      holds = holds && loop.holds
+    }
+    return holds ? .success : .failure
   }
 
   private func listing(_ experiment: any Experiment) -> String {

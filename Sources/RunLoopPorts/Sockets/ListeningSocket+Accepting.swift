@@ -70,7 +70,10 @@ extension ListeningSocket {
     return loop.contains(source, forMode: mode)
   }
 
-  private var accepts: Bool { !isPaused && places.timer == nil && (acceptor != nil || body != nil) }
+  private var accepts: Bool {
+    !isPaused && places.timer == nil && (acceptor != nil || body != nil)
+      && connectionCount < options.connectionLimit ?? .max
+  }
 
   /// Under the lock.
   func updateInterest() {
@@ -99,7 +102,7 @@ extension ListeningSocket {
       let waiting = acceptor
       let body = body
       acceptor = nil
-      if waiting != nil { updateInterest() }
+      if waiting != nil || options.connectionLimit != nil { updateInterest() }
       lock.unlock()
       if let waiting { waiting.resume(returning: connection) } else { body?.handler(self, .accepted(connection)) }
     }
@@ -110,7 +113,29 @@ extension ListeningSocket {
   private func connection(with accepted: OwnedDescriptor) -> Socket {
     // Only a socket that has been reset meanwhile refuses the option, and says so itself.
     if options.accepted.isWithoutDelay { try? accepted.setNoDelay(address.family) }
-    return Socket(accepted: accepted, options: options.accepted)
+    var failure: SocketError?
+    do throws(SocketError) {
+      try accepted.set(options.accepted.socketOptions)
+    } catch {
+      failure = error
+    }
+    var place: ConnectionPlace?
+    if options.connectionLimit != nil {
+      connectionCount += 1
+      place = ConnectionPlace(self)
+    }
+    let connection = Socket(accepted: accepted, options: options.accepted, place: place, error: failure)
+    if let limit = options.requestDeadline { connection.setDeadline(after: limit, on: .current) }
+    return connection
+  }
+
+  /// A connection that was accepted is closed.
+  func connectionEnded() {
+    guard !lock.isParents else { return }
+    lock.lock()
+    connectionCount -= 1
+    updateInterest()
+    lock.unlock()
   }
 
   /// Responds to an error of accepting, and unlocks; true if the next connection is to be looked for.
@@ -187,10 +212,10 @@ extension ListeningSocket {
     let body: Body?
     let acceptor: CheckedContinuation<Socket?, any Error>?
 
-    func release(_ error: SocketError?) {
+    func release(_ error: SocketError?, keepsFile: Bool = false) {
       source?.invalidate()
       timer?.invalidate()
-      file?.remove()
+      if !keepsFile { file?.remove() }
       if let error { acceptor?.resume(throwing: error) } else { acceptor?.resume(returning: nil) }
     }
   }

@@ -51,7 +51,24 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     public var replacesStaleFile = false
     /// After how long to try again when the system has too little for a connection.
     public var retryInterval: Duration = .milliseconds(100)
+    /// The mode of the file of a Unix address, such as 0o660; nil: what the process's `umask` leaves of 0o777.
+    ///
+    /// The file never has more permissions than these, not even before the socket listens.
+    public var fileMode: UInt16?
+    /// Options of the system, set in this order before the socket is bound.
+    public var socketOptions: [SocketOption] = []
+    /// How many accepted connections may be there at a time; nil: any number.
+    ///
+    /// At the limit accepting stops, and what comes waits in the system until a connection is closed.
+    public var connectionLimit: Int?
+    /// How long after it was accepted a connection is closed with ``SocketError/deadlinePassed(after:)``, unless
+    /// ``Socket/setDeadline(after:)`` was called meanwhile; nil: never.
+    ///
+    /// A peer that sends its request a byte at a time never reaches ``Socket/Options/idleTimeout``, and is ended by this.
+    public var requestDeadline: Duration?
     /// How accepted sockets behave.
+    ///
+    /// A connection whose options cannot be set is accepted, and then closed with ``SocketError/option(_:_:)``.
     public var accepted = Socket.Options()
 
     /// The usual behaviour.
@@ -79,6 +96,8 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   let awaited = Atomic<Bool>(false)
   var lastWait: UInt64 = 0
   var isPaused = false
+  /// How many connections that were accepted are there.
+  var connectionCount = 0
 
   struct Body {
     let handler: Handler
@@ -97,12 +116,19 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   ///   - options: How to listen.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
   /// - Throws: ``SocketError/system(_:)``: `socket`, `setsockopt`, `bind` (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`),
-  ///   `listen` or `getsockname`; with ``Options/replacesStaleFile`` also `open` and `flock` of the directory, and
-  ///   `unlink`.
+  ///   `listen` or `getsockname`; with ``Options/fileMode`` also `fchmod` and `chmod`; with
+  ///   ``Options/replacesStaleFile`` also `open` and `flock` of the directory, and `unlink`.
+  ///   ``SocketError/option(_:_:)``.
   public init(at address: SocketAddress, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
+    let descriptor: OwnedDescriptor
     do throws(SystemError) {
-      let descriptor = try OwnedDescriptor.makeStream(address)
+      descriptor = try OwnedDescriptor.makeStream(address)
       try descriptor.prepareToListen(address.family, options)
+    } catch {
+      throw .system(error)
+    }
+    try descriptor.set(options.socketOptions)
+    do throws(SystemError) {
       var made: SocketFile?
       do throws(SystemError) {
         if options.replacesStaleFile, let path = address.path {
@@ -122,6 +148,18 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     } catch {
       throw .system(error)
     }
+    self.options = options
+    body = handler.map(Body.init)
+  }
+
+  /// Listens with a descriptor that listens already.
+  init(
+    listening descriptor: OwnedDescriptor, at address: SocketAddress, file: SocketFile?, options: Options,
+    handler: Handler?
+  ) {
+    self.descriptor = descriptor
+    self.address = address
+    self.file = file
     self.options = options
     body = handler.map(Body.init)
   }
@@ -203,7 +241,8 @@ extension ListeningSocket: CustomDebugStringConvertible {
     guard !lock.isParents else { return "<ListeningSocket>{of the parent process}" }
     return lock.withLock {
       "<ListeningSocket \(Unmanaged.passUnretained(self).toOpaque())>{descriptor = \(descriptor?.number ?? -1), "
-        + "address = \(address), paused = \(isPaused), exhausted = \(places.timer != nil)}"
+        + "address = \(address), paused = \(isPaused), exhausted = \(places.timer != nil), "
+        + "connections = \(connectionCount)}"
     }
   }
 }
@@ -213,9 +252,18 @@ extension OwnedDescriptor {
   fileprivate func begin(
     at address: SocketAddress, _ options: ListeningSocket.Options, _ file: inout SocketFile?
   ) throws(SystemError) {
+    try bind(address, fileMode: options.fileMode, &file)
+    try listen(options.backlog)
+  }
+
+  /// Binds a socket and notes the file that this has made, which never has more permissions than its mode.
+  func bind(_ address: SocketAddress, fileMode: UInt16?, _ file: inout SocketFile?) throws(SystemError) {
+    let mode = address.path == nil ? nil : fileMode
+    if let mode { _ = try SystemCall.descriptorMode.make { fchmod(number, mode_t(mode)) < 0 ? -errno : 0 } }
     try bind(address)
     file = SocketFile(address)
-    try listen(options.backlog)
+    // What the process's mask has taken away.
+    if let mode { try file?.setMode(mode) }
   }
 
   func prepareToListen(_ family: SocketAddress.Family, _ options: ListeningSocket.Options) throws(SystemError) {

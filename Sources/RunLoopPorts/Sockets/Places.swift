@@ -15,6 +15,8 @@ struct Places {
   private(set) weak var source: RunLoop.DescriptorSource?
   private(set) var all: [(loop: RunLoop, mode: RunLoop.Mode)] = []
   private(set) var timer: PlacedTimer?
+  /// Counts beside the other, and independently of it.
+  private(set) var secondTimer: PlacedTimer?
 
   /// Enters a mode of a loop with the source that is in loops, or with a new one.
   ///
@@ -34,7 +36,9 @@ struct Places {
   mutating func leave(_ loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
     let present = source
     all.removeAll { $0.loop === loop && $0.mode == mode }
-    timer?.leave(loop, mode, isLast: !all.contains { $0.loop === loop })
+    let isLast = !all.contains { $0.loop === loop }
+    timer?.leave(loop, mode, isLast: isLast)
+    secondTimer?.leave(loop, mode, isLast: isLast)
     if let present { loop.remove(present, forMode: mode) }
     return present
   }
@@ -44,6 +48,7 @@ struct Places {
     guard !contains(loop, mode) else { return }
     all.append((loop, mode))
     timer?.enter(loop, mode)
+    secondTimer?.enter(loop, mode)
   }
 
   func contains(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
@@ -77,6 +82,19 @@ struct Places {
     timer = next
     for place in all { timer?.enter(place.loop, place.mode) }
     return before
+  }
+
+  /// The same for the second timer.
+  mutating func replaceSecondTimer(_ next: PlacedTimer?) -> PlacedTimer? {
+    let before = secondTimer
+    secondTimer = next
+    for place in all { secondTimer?.enter(place.loop, place.mode) }
+    return before
+  }
+
+  /// The instant after a time, on the clock of the loop that the item entered first.
+  func instant(after time: Duration) -> SuspendingClock.Instant {
+    all.first?.loop.instant(after: time) ?? Tick.after(time).instant
   }
 }
 

@@ -89,26 +89,29 @@ extension Socket {
       body = nil
       reader = nil
       writer = nil
+      place = nil
       queue.removeAll()
     }
     return Remains(
-      timer: places.replaceTimer(nil), source: places.removeAll(), descriptor: descriptor, body: body, reader: reader,
-      writer: writer)
+      timers: [places.replaceTimer(nil), places.replaceSecondTimer(nil)], source: places.removeAll(),
+      descriptor: descriptor, body: body, reader: reader, writer: writer, place: place)
   }
 
   /// What a socket that is over had.
   struct Remains {
-    let timer: PlacedTimer?
+    let timers: [PlacedTimer?]
     let source: RunLoop.DescriptorSource?
     let descriptor: OwnedDescriptor?
     let body: Body?
     let reader: CheckedContinuation<[UInt8]?, any Error>?
     let writer: CheckedContinuation<Void, any Error>?
+    /// Goes with this, after the descriptor was given up.
+    let place: ConnectionPlace?
 
     /// Leaves the loops, before the descriptor is closed, and tells the tasks that wait.
     func release(_ error: SocketError?) {
       source?.invalidate()
-      timer?.invalidate()
+      for timer in timers { timer?.invalidate() }
       if let error { reader?.resume(throwing: error) } else { reader?.resume(returning: nil) }
       writer?.resume(throwing: error ?? .closedForWriting)
     }

@@ -63,6 +63,8 @@ public final class Socket: @unchecked Sendable, Hashable {
     public var lowWater = 64 * 1024
     /// Whether TCP sends small amounts at once.
     public var isWithoutDelay = true
+    /// Further options of the system, set in this order before the socket connects, or after it was accepted.
+    public var socketOptions: [SocketOption] = []
 
     /// The usual behaviour.
     public init() {}
@@ -92,6 +94,8 @@ public final class Socket: @unchecked Sendable, Hashable {
   let awaited = Atomic<Bool>(false)
   var writerWait: UInt64 = 0
   var lastWait: UInt64 = 0
+  /// The place that the socket has among the connections of the listening socket that accepted it.
+  var place: ConnectionPlace?
   /// The thread that responds to an event and calls the handler, or zero.
   var responder: pthread_t = 0
 
@@ -110,19 +114,25 @@ public final class Socket: @unchecked Sendable, Hashable {
   ///   - options: How the socket behaves.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
   /// - Throws: ``SocketError/system(_:)`` if the system says no at once: it has no descriptor left (`EMFILE`), there is
-  ///   no way to the address (`ENETUNREACH`), or nobody listens on a Unix address (`ENOENT`, `ECONNREFUSED`). What
-  ///   comes later is an event.
+  ///   no way to the address (`ENETUNREACH`), or nobody listens on a Unix address (`ENOENT`, `ECONNREFUSED`);
+  ///   ``SocketError/option(_:_:)``. What comes later is an event.
   public init(connectingTo address: SocketAddress, options: Options = Options(), handler: Handler? = nil)
     throws(SocketError)
   {
+    let descriptor: OwnedDescriptor
     do throws(SystemError) {
-      let descriptor = try OwnedDescriptor.makeStream(address)
+      descriptor = try OwnedDescriptor.makeStream(address)
       if options.isWithoutDelay { try descriptor.setNoDelay(address.family) }
-      if try !descriptor.connect(address) { awaitedAddress = address }
-      self.descriptor = descriptor
     } catch {
       throw .system(error)
     }
+    try descriptor.set(options.socketOptions)
+    do throws(SystemError) {
+      if try !descriptor.connect(address) { awaitedAddress = address }
+    } catch {
+      throw .system(error)
+    }
+    self.descriptor = descriptor
     self.options = options
     state = SocketState(isConnecting: true)
     state.awaitsRoom = awaitedAddress != nil
@@ -130,13 +140,18 @@ public final class Socket: @unchecked Sendable, Hashable {
     state.taker = handlerTaker
   }
 
-  init(accepted descriptor: OwnedDescriptor, options: Options) {
+  /// A connection that was accepted; with an error it is over, which its handler is yet to be told.
+  init(accepted descriptor: OwnedDescriptor, options: Options, place: ConnectionPlace?, error: SocketError?) {
     self.descriptor = descriptor
     self.options = options
+    self.place = place
     state = SocketState(isConnecting: false)
+    if let error { _ = state.close(error) }
   }
 
   /// Takes over a connected stream socket, which it closes from now on.
+  ///
+  /// ``Options/isWithoutDelay`` and ``Options/socketOptions`` are not applied; use ``set(_:)``.
   ///
   /// - Throws: ``SocketError/system(_:)`` if the descriptor is none that can be used so: `getpeername` with `EBADF`,
   ///   `ENOTCONN` or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram socket. It
@@ -177,7 +192,7 @@ extension Socket {
       guard !lock.isParents else { return }
       lock.lock()
       let old = body
-      if !state.isOver {
+      if state.phase != .closed {
         body = newValue.map(Body.init)
         if reader == nil { state.taker = handlerTaker }
         updateInterest()

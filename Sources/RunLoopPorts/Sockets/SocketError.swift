@@ -9,6 +9,10 @@ public enum SocketError: Error, Hashable, Sendable {
   case system(SystemError)
   /// The time for connecting, or without anything received or sent, is over.
   case timedOut(after: Duration)
+  /// The deadline of the socket has passed, whatever was received or sent meanwhile.
+  case deadlinePassed(after: Duration)
+  /// An option could not be set.
+  case option(SocketOption, SystemError)
   /// So many bytes wait to be sent already; none of the new ones was taken.
   case bufferFull(limit: Int)
   /// The socket's writing side has been shut down.
@@ -27,6 +31,8 @@ extension SocketError: CustomStringConvertible {
     switch self {
     case .system(let error): "\(error)"
     case .timedOut(let time): "nothing arrived within \(time)"
+    case .deadlinePassed(let time): "the deadline of the socket, after \(time), has passed"
+    case .option(let option, let error): "the option \(option) cannot be set: \(error)"
     case .bufferFull(let limit): "the send buffer is full: \(limit) bytes or more wait to be sent"
     case .closedForWriting: "the socket has been shut down for writing"
     case .invalid: "the socket has been closed"

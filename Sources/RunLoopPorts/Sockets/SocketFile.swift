@@ -39,6 +39,13 @@ struct SocketFile: Sendable {
     return "\(String(cString: directory))/\(path)"
   }
 
+  /// Sets the file's mode; another that is in its place is not touched.
+  func setMode(_ mode: UInt16) throws(SystemError) {
+    let found = OwnedDescriptor(try SystemCall.openFile.make { crl_file_find(AT_FDCWD, path, 0, 0) })
+    guard Identity(path) == identity else { return }
+    _ = try SystemCall.changeMode.make { chmod("/proc/self/fd/\(found.number)", mode_t(mode)) < 0 ? -errno : 0 }
+  }
+
   /// Removes the file, unless another is in its place.
   func remove() {
     guard Identity(path) == identity else { return }

@@ -4,14 +4,18 @@
 ///
 /// Work that takes long looks at it now and then, and returns early when it is set: its result is not used.
 public struct Cancellation: Sendable {
-  private let core: AsyncTransactionCore
+  /// Nil: nobody cancels.
+  private let core: AsyncTransactionCore?
 
   init(_ core: AsyncTransactionCore) { self.core = core }
+
+  /// Makes one that is never set, to call work that asks for it without a transaction.
+  public init() { core = nil }
 
   /// Whether the transaction was cancelled, or nobody can receive its results any more.
   ///
   /// Can be read from any thread, and costs a load.
-  public var isCancelled: Bool { core.isCancelled }
+  public var isCancelled: Bool { core?.isCancelled ?? false }
 
   /// Throws if the result is not wanted.
   ///

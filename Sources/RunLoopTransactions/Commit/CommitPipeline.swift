@@ -22,8 +22,8 @@ public import RunLoopCore
 /// clock, a timer of the common modes that the first mark sets, commits an interval after the commit before, or after the
 /// mark. The timer keeps the modes alive while a commit is due, and has no date otherwise: a loop at rest is not woken.
 ///
-/// A pipeline belongs to its loop, which keeps it until its thread ends. A second pipeline of the same loop is possible and
-/// commits by itself.
+/// A pipeline belongs to its loop, which keeps it until its thread ends, unless it is taken out with ``invalidate()``. A second
+/// pipeline of the same loop is possible and commits by itself.
 ///
 /// The corresponding part of Apple's systems is the implicit transaction of Core Animation, with the same order,
 /// ``TurnOrder/commit``, and the same stages: before waiting and at the exit of a run, in the common modes and in
@@ -43,9 +43,12 @@ public final class CommitPipeline: @unchecked Sendable {
 
   /// The commit that is under way.
   @exclusivity(unchecked) private var progress: Progress?
+  /// What performs the groups.
+  @exclusivity(unchecked) private var observers: ContiguousArray<RunLoop.Observer> = []
   /// Whether a stage is being performed.
   @exclusivity(unchecked) private var isPerforming = false
   @exclusivity(unchecked) private var lastNumber = 0
+  @exclusivity(unchecked) private var isInvalidated = false
   /// In which run the loop last came to its wait, and how many waits there had been.
   @exclusivity(unchecked) private var arrival = (runDepth: -1, waits: -1)
 
@@ -128,20 +131,44 @@ public final class CommitPipeline: @unchecked Sendable {
   /// Calls a closure after the commit that covers what has been marked so far; if nothing is marked, after the next.
   ///
   /// The closure is called exactly once, on the loop's thread, in the order of these calls, after the last stage. If the loop's
-  /// thread ends first, it is called there with the cause ``CommitReport/Cause/loopEnded``, and if it has ended already, at
-  /// once by the calling thread. Can be called from any thread.
+  /// thread ends first, or the pipeline is taken out, it is called there with the cause ``CommitReport/Cause/loopEnded`` or
+  /// ``CommitReport/Cause/invalidated``, and if that has happened already, at once by the calling thread. Can be called from any
+  /// thread.
   ///
   /// - Parameter body: Called with what the commit covered. It may run the loop, and mark the pipeline.
   public func whenCommitted(_ body: @escaping @Sendable (CommitReport) -> Void) {
-    let hasEnded = lock.withLock {
+    let end: CommitReport.Cause? = lock.withLock {
       switch state.phase {
-      case .ended: return true
+      case .ended: return isInvalidated ? .invalidated : .loopEnded
       case .remarked: callbacks.appendLater(body)
       case .resting, .marked, .due, .collecting, .committing: callbacks.append(body)
       }
-      return false
+      return nil
     }
-    if hasEnded { body(endReport) }
+    if let end { body(endReport(end)) }
+  }
+
+  /// Takes the pipeline out of its loop: it commits no more.
+  ///
+  /// What is marked is not committed; ``flush()`` before it if it is to be. Stages that have not been performed are not performed
+  /// any more, and are released. Closures that wait for a commit are called before this returns, with the cause
+  /// ``CommitReport/Cause/invalidated``. Calling it again has no effect.
+  ///
+  /// - Precondition: The calling thread is the loop's, or the loop's thread has ended.
+  public func invalidate() {
+    lock.lock()
+    let hasEnded = state.phase == .ended
+    if !hasEnded, loop !== RunLoop.currentIfMade {
+      lock.unlock()
+      fatalError(
+        "invalidate() of a commit pipeline of \(loop.threadDescription) was called by \(RunLoop.callingThreadDescription)"
+      )
+    }
+    isInvalidated = isInvalidated || !hasEnded
+    lock.unlock()
+    guard !hasEnded else { return }
+    loop.detach(self)
+    end(.invalidated)
   }
 
   /// How many commits there have been.
@@ -188,6 +215,7 @@ extension CommitPipeline {
       let isLast = order == TurnOrder.afterCommit || (order == TurnOrder.commit && !loop.isInCommonMode)
       advance(to: isLast ? .max : order, activity == .exit ? .exit : .beforeWaiting)
     }
+    observers.append(observer)
     loop.add(observer, forMode: .common)
     // As in Apple's: the mode of an application's start knows the commit and nothing else.
     if order == TurnOrder.commit { loop.add(observer, forMode: .initialization) }
@@ -206,6 +234,8 @@ extension CommitPipeline {
       commit.next += 1
       progress = commit
       perform(group)
+      // A stage may have taken the pipeline out.
+      guard progress != nil else { return }
     }
     if commit.next == commit.groups.count { finish(commit) }
   }
@@ -216,7 +246,7 @@ extension CommitPipeline {
       switch cause {
       case .deadline: state.fire(at: loop.clockNow)
       case .flush: state.flush { loop.clockNow }
-      case .beforeWaiting, .exit, .loopEnded: state.arrive { loop.clockNow }
+      case .beforeWaiting, .exit, .loopEnded, .invalidated: state.arrive { loop.clockNow }
       }
     _ = apply(action)
     if action == .commit {
@@ -228,7 +258,7 @@ extension CommitPipeline {
   private func perform(_ group: StageGroup) {
     if group.order >= TurnOrder.commit { lock.withLock { state.close() } }
     isPerforming = true
-    for stage in group.stages { stage.perform() }
+    for stage in group.stages where progress != nil { stage.perform() }
     isPerforming = false
   }
 
@@ -254,23 +284,29 @@ extension CommitPipeline {
     while let (body, report) = lock.withLock({ callbacks.takeFirst() }) { body(report) }
   }
 
-  private var endReport: CommitReport {
-    CommitReport(number: 0, marks: 0, cause: .loopEnded, began: loop.clockNow.instant, duration: .zero)
+  private func endReport(_ cause: CommitReport.Cause) -> CommitReport {
+    CommitReport(number: 0, marks: 0, cause: cause, began: loop.clockNow.instant, duration: .zero)
+  }
+
+  /// Ends the pipeline, and calls the closures that wait.
+  private func end(_ cause: CommitReport.Cause) {
+    let report = endReport(cause)
+    lock.lock()
+    _ = apply(state.end())
+    let ended = (clock, observers, groups)
+    clock = nil
+    observers = []
+    groups = []
+    callbacks.finish(report)
+    callbacks.finish(report)
+    lock.unlock()
+    ended.0?.invalidate()
+    for observer in ended.1 { observer.invalidate() }
+    progress = nil
+    callBack()
   }
 }
 
 extension CommitPipeline: LoopAttachment {
-  package func loopDidEnd() {
-    let report = endReport
-    lock.lock()
-    _ = apply(state.end())
-    let ended = clock
-    clock = nil
-    callbacks.finish(report)
-    callbacks.finish(report)
-    lock.unlock()
-    ended?.invalidate()
-    progress = nil
-    callBack()
-  }
+  package func loopDidEnd() { end(.loopEnded) }
 }

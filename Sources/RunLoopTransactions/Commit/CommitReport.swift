@@ -16,6 +16,8 @@ public struct CommitReport: Sendable, Hashable {
     case flush
     /// None was made: the loop's thread has ended.
     case loopEnded
+    /// None was made: the pipeline was taken out with ``CommitPipeline/invalidate()``.
+    case invalidated
   }
 
   /// The number of the commit, counted from one; zero if none was made.
@@ -30,5 +32,5 @@ public struct CommitReport: Sendable, Hashable {
   public let duration: Duration
 
   /// Whether a commit was made.
-  public var isCommitted: Bool { cause != .loopEnded }
+  public var isCommitted: Bool { cause != .loopEnded && cause != .invalidated }
 }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopTransactions
+
+/// What is known of the frame that is next.
+struct FrameState: Hashable {
+  /// The device has another frame under way, and the application waits for it.
+  var isWaitingForDevice = false
+  /// The device was given back for a time.
+  var isSuspended = false
+  /// The frame is presented even if no cell has changed.
+  var isPresentationForced = false
+  /// Views are being laid out: what they mark is part of this frame.
+  var isLayingOut = false
+}
+
+extension Application {
+  /// Asks for a commit at the end of this turn.
+  func setNeedsCommit() {
+    guard !frame.isLayingOut else { return }
+    pipeline.setNeedsCommit()
+  }
+
+  func addStages() {
+    pipeline.add(
+      .init(
+        name: "layout, display, present", order: TurnOrder.commit,
+        perform: MainActor.handler { [weak self] in self?.commitFrame() }))
+    pipeline.add(
+      .init(
+        name: "completion blocks", order: TurnOrder.afterCommit,
+        perform: MainActor.handler { [weak self] in self?.callShown(all: false) }))
+  }
+
+  /// Lays out, lets draw, composes, and presents one frame.
+  ///
+  /// While the device cannot take it nothing is done: the marks stay where they are.
+  private func commitFrame() {
+    guard items != nil, !frame.isSuspended, window.screen.grid.size == device.size else { return }
+    frame.isWaitingForDevice = !device.isReadyForFrame
+    guard !frame.isWaitingForDevice else { return }
+    frame.isLayingOut = true
+    let laidOut = window.layoutRounds()
+    frame.isLayingOut = false
+    if laidOut > 0 { trace?.applicationDid(.layout(views: laidOut)) }
+    var drawn = window.display(corner: .zero, clip: Rect(origin: .zero, size: window.screen.grid.size))
+    let isChanged = window.screen.isDamaged || frame.isPresentationForced
+    drawn += window.screen.compose(window)
+    if drawn > 0 { trace?.applicationDid(.draw(views: drawn)) }
+    frame.isPresentationForced = false
+    let bytes = isChanged ? device.present(window.screen.grid, scrolls: window.screen.takeScrolls()) : 0
+    if bytes > 0 { frameCount += 1 }
+    if shown.isEmpty { swap(&shown, &completions) } else { shown += completions; completions.removeAll() }
+    trace?.applicationDid(.commit(bytes: bytes))
+  }
+
+  /// Calls a block after the frame that shows what has been changed so far.
+  func whenShown(_ block: @escaping @MainActor @Sendable () -> Void) {
+    guard items != nil else { return block() }
+    completions.append(block)
+    setNeedsCommit()
+  }
+
+  /// Calls the completion blocks whose frame was presented; at the end of the application, all.
+  func callShown(all: Bool) {
+    if all {
+      shown += completions
+      completions.removeAll()
+    }
+    while !shown.isEmpty {
+      let blocks = shown
+      shown.removeAll()
+      for block in blocks { block() }
+    }
+  }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RunLoopCore
+public import RunLoopTransactions
+
+/// A window on a device, and the main run loop that serves both.
+///
+/// ```Swift
+/// @main struct Program {
+///   static func main() throws {
+///     let window = Window()
+///     window.addSubview(Label("hello", frame: Rect(x: 0, y: 0, width: 5, height: 1)))
+///     try Application(device: Terminal(), window: window).run()
+///   }
+/// }
+/// ```
+///
+/// ``run()`` takes the device and runs the main loop until ``terminate()``. The device's source 1 only reads: its
+/// events are queued, and handled by a source 0 of the order `TurnOrder.eventQueue`. The actions of gestures follow
+/// before the loop waits, and then the commit lays out, draws and writes one frame. <doc:FromKeyPressToCommit> follows
+/// a key through all of it.
+///
+/// The application is the last of the chain of responders. It ends with Ctrl-C, shows everything anew with Ctrl-L, and
+/// is suspended with Ctrl-Z, unless a responder before it handles these keys.
+///
+/// The corresponding class of UIKit is `UIApplication`.
+@MainActor
+public final class Application: Responder {
+  /// Why ``run()`` has returned.
+  public enum End: Hashable, Sendable {
+    /// Somebody called ``Application/terminate()``.
+    case terminated
+    /// The device has gone.
+    case hungUp
+  }
+
+  /// The application that was made last; nil if there is none.
+  public private(set) static weak var shared: Application?
+
+  /// The device that the window is shown on.
+  public let device: any DisplayDevice
+  /// The window, in the size of the device.
+  public let window: Window
+  /// The loop that serves the application: the main one.
+  public let loop: RunLoop
+  /// The commits of the main loop, for stages of one's own: those of an order below `TurnOrder.commit` come before the
+  /// layout.
+  public let pipeline: CommitPipeline
+  /// What watches the application; set it before ``run()``.
+  public weak var trace: (any ApplicationTrace)?
+  /// Called when the loop has begun to run in another mode than before.
+  public var modeDidChange: ((RunLoop.Mode) -> Void)?
+  /// How many frames have been presented that changed anything on the device.
+  public internal(set) var frameCount = 0
+
+  let gestures: GestureEnvironment
+  var items: ApplicationItems?
+  var events = EventQueue()
+  var modes = ModeStack()
+  var frame = FrameState()
+  /// The completion blocks that wait for a frame, and those whose frame was presented.
+  var completions: [@MainActor @Sendable () -> Void] = []
+  var shown: [@MainActor @Sendable () -> Void] = []
+  private(set) var end: End?
+
+  /// Makes an application, which does nothing until it runs.
+  ///
+  /// - Parameters:
+  ///   - device: What the window is shown on.
+  ///   - window: What is shown.
+  ///   - frameInterval: The shortest time between two frames, a sixtieth of a second by default. Zero or less: no
+  ///     limit.
+  /// - Precondition: The window is not another application's that runs.
+  public init(device: any DisplayDevice, window: Window, frameInterval: Duration = .seconds(1) / 60) {
+    self.device = device
+    self.window = window
+    loop = RunLoop.main
+    pipeline = CommitPipeline(loop: loop, frameInterval: frameInterval)
+    gestures = GestureEnvironment(loop: loop)
+    super.init()
+    Self.shared = self
+    gestures.application = self
+    window.application = self
+    addStages()
+  }
+
+  /// The mode that the loop runs in, or is about to run in.
+  public var mode: RunLoop.Mode { modes.current }
+
+  /// Takes the device, runs the main loop until the application ends, and releases the device.
+  ///
+  /// The loop runs in the default mode or in the one that was pushed last. A push or a pop ends the run, and another in
+  /// the other mode follows: the runs are not nested.
+  ///
+  /// - Returns: Why it has ended.
+  /// - Throws: A ``DisplayError`` if the device cannot be taken; then nothing has been changed.
+  /// - Precondition: The calling thread is the main thread, and the application is not running.
+  @discardableResult
+  public func run() throws(DisplayError) -> End {
+    try start()
+    defer { finish() }
+    while true {
+      if let end { return end }
+      // A stop by somebody else ends one run.
+      loop.run(mode: modes.current, for: .infinity)
+    }
+  }
+
+  /// Ends the application: ``run()`` releases the device and returns.
+  ///
+  /// What was changed before is shown.
+  public func terminate() { terminate(.terminated) }
+
+  func terminate(_ end: End) {
+    guard self.end == nil else { return }
+    self.end = end
+    loop.stop()
+  }
+
+  /// Lets the loop run in another mode until its owner pops it.
+  ///
+  /// An owner that has pushed a mode already keeps it. A mode that is not common, where nothing would serve the device,
+  /// is not pushed, and that is reported on the standard error.
+  public func push(_ mode: RunLoop.Mode, for owner: AnyObject) {
+    guard loop.commonModes.contains(mode) else {
+      Diagnostic.noMode.report("the mode \(mode) was not pushed: an application runs in common modes only")
+      return
+    }
+    if modes.push(mode, for: ObjectIdentifier(owner)) { changeMode() }
+  }
+
+  /// Takes an owner's mode away, if it has one.
+  public func popMode(for owner: AnyObject) {
+    if modes.pop(ObjectIdentifier(owner)) { changeMode() }
+  }
+
+  private func changeMode() {
+    loop.stop()
+    modeDidChange?(modes.current)
+  }
+
+  /// Handles the keys that no responder before has handled.
+  override public func keyPressed(_ key: KeyEvent) {
+    switch (key.key, key.modifiers) {
+    case (.character("c"), .control): terminate()
+    case (.character("l"), .control): repaint()
+    case (.character("z"), .control): device.suspend()
+    default: break
+    }
+  }
+
+  /// Shows everything anew, whatever is on the device.
+  public func repaint() {
+    device.repaint()
+    frame.isPresentationForced = true
+    setNeedsCommit()
+  }
+
+  /// Takes the device and puts what serves the application into the loop.
+  package func start() throws(DisplayError) {
+    precondition(items == nil, "the application is running")
+    device.client = self
+    do {
+      try device.open()
+    } catch {
+      device.client = nil
+      throw error
+    }
+    end = nil
+    items = ApplicationItems(self)
+    resize(to: device.size)
+    setNeedsCommit()
+  }
+
+  /// Gives the device back and takes what served the application out of the loop.
+  package func finish() {
+    window.cancelTouches { _ in true }
+    // What was changed last is to be seen.
+    if end != .hungUp { pipeline.flush() }
+    device.close()
+    device.client = nil
+    items?.invalidate()
+    items = nil
+    gestures.stop()
+    events = EventQueue()
+    modes = ModeStack()
+    callShown(all: true)
+  }
+}

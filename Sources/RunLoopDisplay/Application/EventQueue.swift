@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The events that were read and are still to be handled, in order.
+///
+/// A drag that follows a drag of the same button replaces it; nothing else is dropped or reordered.
+struct EventQueue {
+  /// What is handled in its turn.
+  enum Entry: Hashable {
+    case input(InputEvent)
+    /// The program was suspended: what is held down may have been released since.
+    case interruption
+  }
+
+  private var entries = ContiguousArray<Entry>()
+  private var first = 0
+
+  init() {}
+
+  /// How many entries are waiting.
+  var count: Int { entries.count - first }
+
+  /// Adds an entry at the end, or lets it replace the last.
+  mutating func append(_ entry: Entry) {
+    if count > 0, entry.replaces(entries[entries.count - 1]) {
+      entries[entries.count - 1] = entry
+    } else {
+      entries.append(entry)
+    }
+  }
+
+  /// Takes the first entry out; nil if there is none.
+  mutating func takeFirst() -> Entry? {
+    guard first < entries.count else { return nil }
+    defer {
+      first += 1
+      if first == entries.count {
+        entries.removeAll(keepingCapacity: true)
+        first = 0
+      }
+    }
+    return entries[first]
+  }
+}
+
+extension EventQueue.Entry {
+  fileprivate func replaces(_ other: Self) -> Bool {
+    guard case .input(.mouse(let event)) = self, case .drag(let button) = event.action,
+      case .input(.mouse(let before)) = other, case .drag(button) = before.action
+    else { return false }
+    return true
+  }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopTransactions
+import Synchronization
+
+/// The recognisers of an application: which of them follow a touch, what they have recognised, and whose action is to
+/// be called.
+@MainActor
+final class GestureEnvironment {
+  let loop: RunLoop
+  weak var application: Application?
+  /// The recognisers that follow each touch: those of the view that was hit first, then its superview's.
+  private var sessions: [(touch: Touch, recognizers: [GestureRecognizer])] = []
+  /// Those that wait for others to fail.
+  private var held: [GestureRecognizer] = []
+  private var pending = PendingActions()
+  /// The views whose recognisers have changed in this turn.
+  private var unsettled: [View] = []
+  private var observer: RunLoop.Observer?
+  /// Whether the observer has anything to do.
+  private nonisolated let isDue = Atomic<Bool>(false)
+
+  init(loop: RunLoop) { self.loop = loop }
+
+  func start() {
+    guard observer == nil else { return }
+    let update = MainActor.handler { [weak self] in self?.update() }
+    let observer = RunLoop.Observer(activities: .beforeWaiting, order: TurnOrder.queues) { [weak self] _, _ in
+      // In most passes there is nothing to do.
+      if let self, isDue.load(ordering: .relaxed) { update() }
+    }
+    self.observer = observer
+    loop.add(observer, forMode: .common)
+  }
+
+  func stop() {
+    observer?.invalidate()
+    observer = nil
+  }
+
+  func setNeedsSettling(_ view: View) {
+    if !unsettled.contains(where: { $0 === view }) { unsettled.append(view) }
+    isDue.store(true, ordering: .relaxed)
+  }
+
+  /// What the observer does before the loop waits: lets changes of recognisers take effect, and calls the actions.
+  func update() {
+    repeat {
+      isDue.store(false, ordering: .relaxed)
+      while let view = unsettled.popLast() { for recognizer in view.recognizers.settle() { leave(recognizer) } }
+      while let (recognizer, report) = pending.takeFirst() {
+        application?.trace?.applicationDid(.action(name: recognizer.displayName, report.state))
+        recognizer.callAction(report)
+      }
+    } while isDue.load(ordering: .relaxed)
+  }
+}
+
+// Touches, in the order of the window's calls.
+extension GestureEnvironment {
+  func began(_ touch: Touch) {
+    var recognizers: [GestureRecognizer] = []
+    var view = touch.view
+    while let current = view {
+      for recognizer in current.recognizers.active
+      where recognizer.button == touch.button && recognizer.touch == nil
+        && recognizer.machine.phase == .plain(.possible)
+      {
+        recognizers.append(recognizer)
+      }
+      view = current.superview
+    }
+    guard !recognizers.isEmpty else { return }
+    sessions.append((touch, recognizers))
+    for recognizer in recognizers {
+      recognizer.environment = self
+      recognizer.follow(touch)
+    }
+    forEach(of: touch) { $0.touchesBegan(touch) }
+  }
+
+  func moved(_ touch: Touch) { forEach(of: touch) { $0.touchesMoved(touch) } }
+
+  func ended(_ touch: Touch) { forEach(of: touch) { $0.touchesEnded(touch) } }
+
+  func cancelled(_ touch: Touch) { forEach(of: touch) { $0.touchesCancelled(touch) } }
+
+  /// The touch and its view are done: whoever does not wait for more is reset.
+  func finish(_ touch: Touch) {
+    guard let index = sessions.firstIndex(where: { $0.touch === touch }) else { return }
+    let recognizers = sessions.remove(at: index).recognizers
+    for recognizer in recognizers where recognizer.touch === touch {
+      if !recognizer.machine.isHeld, !(recognizer.machine.state == .possible && recognizer.isWaitingForTouch) {
+        recognizer.abandon()
+      }
+      recognizer.leaveTouch()
+      switch recognizer.machine.state {
+      case .possible: break
+      case .began, .changed, .ended, .cancelled, .failed, .recognized: recognizer.forget()
+      }
+    }
+  }
+
+  private func forEach(of touch: Touch, _ body: (GestureRecognizer) -> Void) {
+    guard let session = sessions.first(where: { $0.touch === touch }) else { return }
+    for recognizer in session.recognizers where recognizer.touch === touch { body(recognizer) }
+  }
+
+  /// A recogniser gets no touches any more.
+  func leave(_ recognizer: GestureRecognizer) {
+    guard recognizer.touch != nil || recognizer.isUndecided else { return }
+    recognizer.abandon()
+    // While the others follow the touch on, it is not part of it.
+    recognizer.leaveTouch()
+    recognizer.forget()
+  }
+}
+
+// States.
+extension GestureEnvironment {
+  /// A recogniser asks for a state.
+  func request(_ state: GestureRecognizer.State, of recognizer: GestureRecognizer) {
+    let recognizes = recognizer.machine.phase == .plain(.possible) && (state == .began || state == .recognized)
+    if recognizes, isPrevented(recognizer) { return request(.failed, of: recognizer) }
+    let waits = recognizes && recognizer.required.contains { $0.recognizer?.isUndecided ?? false }
+    perform(recognizer.machine.request(state, waits: waits), of: recognizer)
+  }
+
+  private func perform(_ action: GestureState.Action, of recognizer: GestureRecognizer) {
+    switch action {
+    case .nothing: break
+    case .hold: held.append(recognizer)
+    case .report(let state): report(state, of: recognizer)
+    case .reportBoth(let first, let second):
+      report(first, of: recognizer)
+      report(second, of: recognizer)
+    }
+  }
+
+  private func report(_ state: GestureRecognizer.State, of recognizer: GestureRecognizer) {
+    application?.trace?.applicationDid(.gesture(state))
+    held.removeAll { $0 === recognizer }
+    if state != .failed {
+      pending.append(recognizer, recognizer.makeReport(state))
+      isDue.store(true, ordering: .relaxed)
+    }
+    switch state {
+    case .began, .recognized:
+      preventOthers(recognizer)
+      if recognizer.cancelsTouchesInView, let touch = recognizer.touch { touch.window?.cancelDelivery(touch) }
+    case .failed: releaseHeld()
+    case .possible, .changed, .ended, .cancelled: break
+    }
+    // Without a touch nobody else resets it.
+    switch state {
+    case .ended, .cancelled, .failed, .recognized:
+      if recognizer.touch == nil { recognizer.forget() }
+    case .possible, .began, .changed: break
+    }
+  }
+
+  /// Whether a gesture that was recognised in the same touch rules this one out.
+  private func isPrevented(_ recognizer: GestureRecognizer) -> Bool {
+    guard let touch = recognizer.touch, let session = sessions.first(where: { $0.touch === touch }) else {
+      return false
+    }
+    return session.recognizers.contains { other in
+      guard other !== recognizer, other.touch === touch, other.canPrevent(recognizer) else { return false }
+      switch other.machine.state {
+      case .began, .changed, .ended, .recognized: return true
+      case .possible, .cancelled, .failed: return false
+      }
+    }
+  }
+
+  /// Lets fail what a gesture that was recognised rules out.
+  private func preventOthers(_ recognizer: GestureRecognizer) {
+    if let touch = recognizer.touch {
+      forEach(of: touch) { other in
+        if other !== recognizer, other.machine.state == .possible, recognizer.canPrevent(other) {
+          other.state = .failed
+        }
+      }
+    }
+    for other in held where other.required.contains(where: { $0.recognizer === recognizer }) { other.state = .failed }
+  }
+
+  /// Lets those recognise their gestures whose obstacles have failed.
+  private func releaseHeld() {
+    for recognizer in held {
+      guard !recognizer.required.contains(where: { $0.recognizer?.isUndecided ?? false }) else { continue }
+      held.removeAll { $0 === recognizer }
+      if isPrevented(recognizer) {
+        recognizer.state = .failed
+      } else {
+        perform(recognizer.machine.release(), of: recognizer)
+      }
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The actions that are to be called before the loop waits, in order: each recogniser with the state that it is called
+/// for.
+///
+/// A `changed` that follows a `changed` of the same recogniser replaces it.
+@MainActor
+struct PendingActions {
+  private var entries: [(recognizer: GestureRecognizer, report: GestureRecognizer.Report)] = []
+  private var first = 0
+
+  init() {}
+
+  mutating func append(_ recognizer: GestureRecognizer, _ report: GestureRecognizer.Report) {
+    if first < entries.count, let last = entries.last, last.recognizer === recognizer, last.report.state == .changed,
+      report.state == .changed
+    {
+      entries[entries.count - 1].report = report
+    } else {
+      entries.append((recognizer, report))
+    }
+  }
+
+  mutating func takeFirst() -> (GestureRecognizer, GestureRecognizer.Report)? {
+    guard first < entries.count else { return nil }
+    defer {
+      first += 1
+      if first == entries.count {
+        entries.removeAll(keepingCapacity: true)
+        first = 0
+      }
+    }
+    return entries[first]
+  }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How far a tap is, as a value: so many presses and releases in one place, each soon after the one before.
+struct TapState: Hashable, Sendable {
+  enum Phase: Hashable, Sendable, CaseIterable {
+    case idle
+    /// The button is held down.
+    case down
+    /// The button was released, and is to be pressed again.
+    case between
+  }
+
+  enum Action: Hashable, Sendable {
+    case nothing
+    case recognize
+    case fail
+    /// Another press has to come in time.
+    case wait
+  }
+
+  private(set) var phase = Phase.idle
+  /// How many presses and releases make the tap; at least one.
+  let required: Int
+  /// How far the mouse may move.
+  let slack: Int
+  private(set) var count = 0
+  private var start = Point.zero
+
+  init(required: Int, slack: Int) {
+    self.required = max(1, required)
+    self.slack = max(0, slack)
+  }
+
+  mutating func press(at point: Point) -> Action {
+    switch phase {
+    case .idle:
+      start = point
+      phase = .down
+      return .nothing
+    case .between:
+      guard point.distance(to: start) <= slack else { return .fail }
+      phase = .down
+      return .nothing
+    case .down: return .nothing
+    }
+  }
+
+  func move(to point: Point) -> Action {
+    phase == .down && point.distance(to: start) > slack ? .fail : .nothing
+  }
+
+  mutating func release(at point: Point) -> Action {
+    guard phase == .down else { return .nothing }
+    guard point.distance(to: start) <= slack else { return .fail }
+    count += 1
+    guard count < required else { return .recognize }
+    phase = .between
+    return .wait
+  }
+
+  /// No other press has come in time.
+  func timeOut() -> Action { phase == .between ? .fail : .nothing }
+
+  mutating func reset() { self = TapState(required: required, slack: slack) }
+}
+
+extension Point {
+  /// How many columns or rows are between two cells, whichever is more.
+  func distance(to other: Point) -> Int { max(abs(x - other.x), abs(y - other.y)) }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What a view shows: the cells that it has drawn, which the screen is composed of.
+///
+/// Most views draw their cells in ``View/draw(_:)``. A view that has them from elsewhere, such as another thread, sets
+/// ``contents``, and does not draw.
+///
+/// The corresponding class of Core Animation is `CALayer`.
+@MainActor
+public final class Layer {
+  weak var view: View?
+  /// The cells of a part of the view.
+  private(set) var grid = Grid(size: .zero)
+  /// The part of the view that the grid covers, from the view's top left corner.
+  private(set) var coverage = Rect.zero
+  private var areContentsSet = false
+
+  init() {}
+
+  /// Cells that were set instead of being drawn, from the view's top left corner; nil: the view draws.
+  ///
+  /// Setting them asks for a commit. Cells beyond the view are not seen.
+  public var contents: Grid? {
+    get { areContentsSet ? grid : nil }
+    set {
+      areContentsSet = newValue != nil
+      grid = newValue ?? Grid(size: .zero)
+      coverage = Rect(origin: .zero, size: grid.size)
+      setNeedsCompose()
+      if newValue == nil { view?.setNeedsDisplay() }
+    }
+  }
+
+  /// Asks for a commit that composes the screen anew where the view is seen.
+  func setNeedsCompose() {
+    guard let view, let window = view.window else { return }
+    let rect = view.visibleRect
+    guard !rect.isEmpty else { return }
+    window.screen.damage(rect)
+    window.setNeedsCommit()
+  }
+}
+
+// Drawing.
+extension Layer {
+  /// As many cells are kept of a view, whatever part of it is visible.
+  private static let largestWhole = 16_384
+
+  /// Whether the view has to draw before a part of it can be composed.
+  func needsDrawing(of part: Rect) -> Bool {
+    guard !areContentsSet, let view, view.drawsContents else { return false }
+    return coverage.intersection(part) != part
+  }
+
+  /// Lets the view draw: the whole of it, or of a large one what is visible.
+  func draw(visible: Rect) {
+    guard !areContentsSet, let view else { return }
+    let size = view.frame.size
+    let isSmall =
+      size.width <= Self.largestWhole && size.height <= Self.largestWhole
+      && size.width * size.height <= Self.largestWhole
+    let part = isSmall ? Rect(origin: .zero, size: size) : visible
+    if grid.size != part.size { grid = Grid(size: part.size) }
+    grid.erase()
+    coverage = part
+    // The canvas has the only reference to the cells while it is drawn on, so that they are not copied.
+    var canvas = Canvas(grid: grid)
+    grid = Grid(size: .zero)
+    canvas.within(Rect(origin: .zero - part.origin, size: size)) { view.draw(&$0) }
+    grid = canvas.grid
+  }
+
+  /// Forgets what was drawn: it is drawn again when it becomes visible.
+  func discard() {
+    guard !areContentsSet else { return }
+    coverage = .zero
+    grid = Grid(size: .zero)
+  }
+}
+
+extension Cell {
+  /// A cell that nothing was drawn in: what lies below is seen.
+  static let clear = Cell(glyph: 0, width: 1, style: .plain)
+
+  var isClear: Bool { glyph == 0 && width == 1 }
+}
+
+extension Grid {
+  /// Makes every cell one that nothing was drawn in.
+  fileprivate mutating func erase() {
+    for y in 0..<size.height { for x in 0..<size.width { self[x, y] = .clear } }
+  }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// By how many rows the contents of views have moved since the last frame.
+@MainActor
+struct ScrollList {
+  private var moved: [(view: ObjectIdentifier, area: Rect, rows: Int)] = []
+  private var hints: [ScrollHint] = []
+
+  init() {}
+
+  mutating func note(_ view: View, _ rows: Int) {
+    let area = view.visibleRect
+    guard rows != 0, !area.isEmpty else { return }
+    let id = ObjectIdentifier(view)
+    if let index = moved.firstIndex(where: { $0.view == id }) {
+      // A view that was moved meanwhile gives no hint.
+      if moved[index].area == area { moved[index].rows += rows } else { moved.remove(at: index) }
+    } else {
+      moved.append((id, area, rows))
+    }
+  }
+
+  mutating func removeAll() { moved.removeAll(keepingCapacity: true) }
+
+  /// The hints since they were last taken.
+  mutating func take() -> [ScrollHint] {
+    hints.removeAll(keepingCapacity: true)
+    for (_, area, rows) in moved where rows != 0 && abs(rows) < area.size.height {
+      hints.append(ScrollHint(area: area, rows: rows))
+    }
+    removeAll()
+    return hints
+  }
+}

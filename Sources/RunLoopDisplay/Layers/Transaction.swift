@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopTransactions
+
+/// The changes of views that one commit shows.
+///
+/// Changes belong to the transaction of the turn, which is committed by itself when the main loop is about to wait, or
+/// a run of it ends. A transaction of one's own, from ``begin()`` to ``commit()``, is for those who want to know when
+/// its changes can be seen:
+///
+/// ```Swift
+/// Transaction.begin()
+/// Transaction.setCompletionBlock { print("it is on the screen") }
+/// label.text = "saved"
+/// Transaction.commit()
+/// ```
+///
+/// The changes of transactions of a turn are shown together, in one frame. ``flush()`` shows them now.
+///
+/// The corresponding class of Core Animation is `CATransaction`.
+@MainActor
+public enum Transaction {
+  /// The transactions that were begun: the completion block of each.
+  private static var open: [(@MainActor @Sendable () -> Void)?] = []
+
+  /// Begins a transaction, within the one that is open.
+  public static func begin() { open.append(nil) }
+
+  /// Ends the transaction that was begun last.
+  ///
+  /// Its changes are shown by the turn's commit. Its completion block is called after that commit, and after those of
+  /// the transactions within it.
+  ///
+  /// - Precondition: A transaction was begun.
+  public static func commit() {
+    guard let last = open.popLast() else { fatalError("Transaction.commit() was called without Transaction.begin()") }
+    guard let completion = last else { return }
+    if let application = Application.shared { application.whenShown(completion) } else { completion() }
+  }
+
+  /// Shows what has been changed so far, without waiting for the end of the turn.
+  ///
+  /// Nothing is written while the device cannot take a frame; it is shown as soon as it can.
+  public static func flush() { Application.shared?.pipeline.flush() }
+
+  /// Sets what is called when the changes of the transaction that was begun last can be seen, or at once by
+  /// ``commit()`` if there is no application.
+  ///
+  /// It is called exactly once, on the main actor; at the latest when the application ends.
+  ///
+  /// - Precondition: A transaction was begun.
+  public static func setCompletionBlock(_ block: (@MainActor @Sendable () -> Void)?) {
+    guard !open.isEmpty else { fatalError("Transaction.setCompletionBlock(_:) was called without Transaction.begin()") }
+    open[open.count - 1] = block
+  }
+}

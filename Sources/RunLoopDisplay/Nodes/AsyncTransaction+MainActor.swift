@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RunLoopTransactions
+
+extension AsyncTransaction {
+  /// Adds an operation whose completion runs on the main actor.
+  ///
+  /// Otherwise it is as the one of RunLoopTransactions.
+  ///
+  /// A closure that is marked with `@MainActor`, as in `completion: { @MainActor result in show(result) }`, chooses it; any other
+  /// is called as RunLoopTransactions says.
+  ///
+  /// - Precondition: The transaction's group is that of the main loop.
+  public func add<T: Sendable>(
+    priority: Int = 0, _ work: @escaping @Sendable (Cancellation) throws -> T,
+    completion: @escaping @MainActor @Sendable (Result<T, any Error>) -> Void
+  ) {
+    let call: @Sendable (Result<T, any Error>) -> Void = { result in
+      MainActor.assumeIsolated { completion(result) }
+    }
+    add(priority: priority, work, completion: call)
+  }
+
+  /// Adds many small operations that have one completion, which runs on the main actor.
+  ///
+  /// Otherwise it is as the one of RunLoopTransactions.
+  ///
+  /// - Precondition: The transaction's group is that of the main loop.
+  public func add<T: Sendable>(
+    count: Int, priority: Int = 0, _ work: @escaping @Sendable (Int, Cancellation) -> T,
+    completion: @escaping @MainActor @Sendable (ContiguousArray<T?>) -> Void
+  ) {
+    let call: @Sendable (ContiguousArray<T?>) -> Void = { results in
+      MainActor.assumeIsolated { completion(results) }
+    }
+    add(count: count, priority: priority, work, completion: call)
+  }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RunLoopTransactions
+
+/// Nothing: the content of a node that has only subnodes, or a background.
+public struct EmptyContent: NodeContent, Hashable {
+  /// Makes an empty content.
+  public init() {}
+}
+
+/// A character in every cell.
+public struct FillContent: NodeContent, Hashable {
+  /// The character.
+  public var character: Character
+  /// How it looks.
+  public var style: Style
+
+  /// Makes a content that fills its area.
+  public init(_ character: Character = " ", style: Style = .plain) {
+    self.character = character
+    self.style = style
+  }
+
+  /// Fills the area.
+  public func draw(into canvas: inout Canvas, _ cancellation: Cancellation) {
+    canvas.fill(canvas.visibleRect, character, style: style)
+  }
+}
+
+/// A content that a closure draws.
+public struct DrawnContent: NodeContent {
+  private let size: Size?
+  private let body: @Sendable (inout Canvas, Cancellation) -> Void
+
+  /// Makes a content.
+  ///
+  /// - Parameters:
+  ///   - size: How large the content is where there is a choice; nil: as large as it may be.
+  ///   - draw: Draws it, on any thread; see ``NodeContent/draw(into:_:)``.
+  public init(size: Size? = nil, draw: @escaping @Sendable (inout Canvas, Cancellation) -> Void) {
+    self.size = size
+    body = draw
+  }
+
+  /// Chooses the size.
+  public func layout(_ size: SizeRange) -> Layout {
+    self.size.map { Layout(size: size.clamp($0)) } ?? EmptyContent().layout(size)
+  }
+
+  /// Calls the closure.
+  public func draw(into canvas: inout Canvas, _ cancellation: Cancellation) { body(&canvas, cancellation) }
+}

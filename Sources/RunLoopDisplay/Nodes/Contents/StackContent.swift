@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RunLoopTransactions
+
+/// Contents beside each other, or below each other.
+///
+/// Each child gets the room along the axis that those before it have left; those that are ``FlexibleContent`` share what is left
+/// by all others, in equal parts.
+///
+/// The corresponding class of Texture (AsyncDisplayKit) is `ASStackLayoutSpec`.
+public struct StackContent: NodeContent {
+  /// The direction in which the children follow each other.
+  public enum Axis: Hashable, Sendable { case horizontal, vertical }
+
+  /// Where children stand across the axis.
+  public enum Alignment: Hashable, Sendable {
+    case start, center, end
+    /// They are as large as the stack.
+    case fill
+  }
+
+  /// The direction in which the children follow each other.
+  public var axis: Axis
+  /// The cells between two children.
+  public var spacing: Int
+  /// Where children stand across the axis.
+  public var alignment: Alignment
+  /// The children, in order.
+  public var children: [any NodeContent]
+
+  /// Makes a stack.
+  ///
+  /// - Parameters:
+  ///   - axis: The direction in which the children follow each other.
+  ///   - spacing: The cells between two children; less than zero counts as zero.
+  ///   - alignment: Where children stand across the axis.
+  ///   - children: The children, in order.
+  public init(_ axis: Axis, spacing: Int = 0, alignment: Alignment = .fill, _ children: [any NodeContent]) {
+    self.axis = axis
+    self.spacing = spacing
+    self.alignment = alignment
+    self.children = children
+  }
+
+  /// Chooses the size that the children need together.
+  public func layout(_ size: SizeRange) -> Layout {
+    let placed = place(size)
+    return Layout(
+      size: placed.size, frames: placed.children.flatMap { $0.layout.frames(at: $0.frame.origin) })
+  }
+
+  /// Draws each child in its place.
+  public func draw(into canvas: inout Canvas, _ cancellation: Cancellation) {
+    let placed = place(SizeRange(exactly: canvas.visibleRect.size))
+    for (child, place) in zip(children, placed.children) { child.draw(in: place.frame, of: &canvas, cancellation) }
+  }
+}
+
+// The layout, with the axis as the length and what is across it as the breadth.
+extension StackContent {
+  private typealias Placed = (frame: Rect, layout: Layout)
+
+  private func place(_ range: SizeRange) -> (size: Size, children: [Placed]) {
+    let spacing = Swift.min(Swift.max(0, spacing), SizeRange.unlimited)
+    let limit = length(range.max)
+    var used = spacing * Swift.max(0, children.count - 1)
+    var layouts = [Layout?](repeating: nil, count: children.count)
+    var flexible = 0
+    for (index, child) in children.enumerated() {
+      if child is FlexibleContent {
+        flexible += 1
+        continue
+      }
+      let layout = child.layoutWithin(childRange(range, 0...Swift.max(0, limit - used)))
+      used += length(layout.size)
+      layouts[index] = layout
+    }
+    // Without a limit there is nothing to share.
+    var free = limit == SizeRange.unlimited ? Swift.max(0, length(range.min) - used) : Swift.max(0, limit - used)
+    for (index, child) in children.enumerated() where layouts[index] == nil {
+      let part = free / flexible
+      layouts[index] = child.layoutWithin(childRange(range, part...part))
+      used += part
+      free -= part
+      flexible -= 1
+    }
+    let widest = layouts.reduce(0) { Swift.max($0, breadth($1?.size ?? .zero)) }
+    let size = range.clamp(self.size(length: Swift.min(used, SizeRange.unlimited), breadth: widest))
+    var position = 0
+    var placed: [Placed] = []
+    for (child, layout) in zip(children, layouts) {
+      guard var layout else { continue }
+      if alignment == .fill, breadth(layout.size) != breadth(size) {
+        layout = child.layoutWithin(SizeRange(exactly: self.size(length: length(layout.size), breadth: breadth(size))))
+      }
+      placed.append(
+        (Rect(origin: origin(position, breadth(layout.size), in: breadth(size)), size: layout.size), layout))
+      position += length(layout.size) + spacing
+    }
+    return (size, placed)
+  }
+
+  private func childRange(_ range: SizeRange, _ lengths: ClosedRange<Int>) -> SizeRange {
+    SizeRange(
+      min: size(length: lengths.lowerBound, breadth: alignment == .fill ? breadth(range.min) : 0),
+      max: size(length: lengths.upperBound, breadth: breadth(range.max)))
+  }
+
+  private func origin(_ position: Int, _ breadth: Int, in available: Int) -> Point {
+    let across =
+      switch alignment {
+      case .start, .fill: 0
+      case .center: (available - breadth) / 2
+      case .end: available - breadth
+      }
+    return axis == .horizontal ? Point(x: position, y: across) : Point(x: across, y: position)
+  }
+
+  private func length(_ size: Size) -> Int { axis == .horizontal ? size.width : size.height }
+  private func breadth(_ size: Size) -> Int { axis == .horizontal ? size.height : size.width }
+
+  private func size(length: Int, breadth: Int) -> Size {
+    axis == .horizontal ? Size(width: length, height: breadth) : Size(width: breadth, height: length)
+  }
+}
+
+/// What takes the room in a ``StackContent`` that the other children leave; without a content, empty room.
+public struct FlexibleContent: NodeContent {
+  /// What is shown.
+  public var child: any NodeContent
+
+  /// Makes a content that takes the room that is left.
+  public init(_ child: any NodeContent = EmptyContent()) { self.child = child }
+
+  /// The child's layout.
+  public func layout(_ size: SizeRange) -> Layout { child.layout(size) }
+
+  /// Draws the child.
+  public func draw(into canvas: inout Canvas, _ cancellation: Cancellation) { child.draw(into: &canvas, cancellation) }
+}

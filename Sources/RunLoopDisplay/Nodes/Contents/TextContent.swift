@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RunLoopTransactions
+
+/// A text, in as many lines as its width needs.
+///
+/// Lines are broken at line ends of the text, at spaces, and beside wide characters; a longer word is broken where the line is
+/// full.
+public struct TextContent: NodeContent, Hashable {
+  /// Where the lines stand in a width that is larger.
+  public enum Alignment: Hashable, Sendable { case left, center, right }
+
+  /// The text.
+  public var text: String
+  /// How the text looks; a background of its own fills the whole area.
+  public var style: Style
+  /// Where the lines stand.
+  public var alignment: Alignment
+  /// The most lines; nil: as many as there is room for.
+  ///
+  /// An ellipsis stands for what is left out.
+  public var lineLimit: Int?
+
+  /// Makes a content.
+  ///
+  /// - Parameters:
+  ///   - text: The text.
+  ///   - style: How it looks.
+  ///   - alignment: Where the lines stand.
+  ///   - lineLimit: The most lines; nil: as many as there is room for.
+  public init(_ text: String, style: Style = .plain, alignment: Alignment = .left, lineLimit: Int? = nil) {
+    self.text = text
+    self.style = style
+    self.alignment = alignment
+    self.lineLimit = lineLimit
+  }
+
+  /// Chooses the widest line's width, and the height of all lines.
+  ///
+  /// - Complexity: O(n) in the text.
+  public func layout(_ size: SizeRange) -> Layout {
+    let lines = lines(in: size.max)
+    return Layout(size: size.clamp(Size(width: lines.width, height: lines.lines.count)))
+  }
+
+  /// Draws the lines; where there is no room for all, the last one that is seen ends with an ellipsis.
+  public func draw(into canvas: inout Canvas, _ cancellation: Cancellation) {
+    let area = canvas.visibleRect
+    if style.background != .default { canvas.fill(area, style: style) }
+    let lines = lines(in: area.size)
+    for (row, line) in lines.lines.enumerated() {
+      guard !cancellation.isCancelled else { return }
+      if lines.isTruncated, row == lines.lines.count - 1 {
+        drawTruncated(line, row, area.size.width, &canvas)
+      } else {
+        canvas.draw(line.text, at: Point(x: indent(line.width, in: area.size.width), y: row), style: style)
+      }
+    }
+  }
+
+  private func lines(in size: Size) -> TextLines {
+    TextLines(text, width: size.width, limit: min(size.height, lineLimit ?? .max))
+  }
+
+  private func indent(_ width: Int, in available: Int) -> Int {
+    switch alignment {
+    case .left: 0
+    case .center: max(0, available - width) / 2
+    case .right: max(0, available - width)
+    }
+  }
+
+  /// Draws a line with an ellipsis at its end, in the place of characters for which there is no room then.
+  private func drawTruncated(_ line: TextLines.Line, _ row: Int, _ available: Int, _ canvas: inout Canvas) {
+    var text = line.text
+    var width = line.width
+    while width + 1 > available, let last = text.popLast() { width -= TextLines.width(of: last) }
+    let x = canvas.draw(text, at: Point(x: indent(width + 1, in: available), y: row), style: style)
+    canvas.draw("…", at: Point(x: x, y: row), style: style)
+  }
+}

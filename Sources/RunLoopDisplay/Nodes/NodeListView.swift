@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RunLoopTransactions
+
+/// A list whose rows are drawn by nodes, off the main thread.
+///
+/// As many rows as are visible are drawn ahead on either side, in one transaction, so that rows which scroll into sight are there
+/// already. Where one is not, after a jump, it is drawn as any node: by the main thread while it has time, and else by a
+/// worker while its ``DisplayNode/placeholder`` is seen.
+///
+/// ```Swift
+/// let list = NodeListView { index in TextContent("row \(index)") }
+/// list.rowCount = 1_000_000
+/// ```
+@MainActor
+open class NodeListView: ListView {
+  private let rowsAhead: RowsAhead
+
+  /// Makes an empty list.
+  ///
+  /// - Parameters:
+  ///   - frame: Where it lies in its superview.
+  ///   - group: The group of the main loop.
+  ///   - workers: The threads that draw the rows.
+  ///   - placeholder: What is seen of a row before it is drawn.
+  ///   - content: Returns the content of a row; called on any thread, for rows that are visible and those near them.
+  public init(
+    frame: Rect = .zero, group: AsyncTransactionGroup = .main, workers: WorkerPool = .shared,
+    placeholder: NodePlaceholder? = nil, content: @escaping @Sendable (Int) -> any NodeContent
+  ) {
+    let rowsAhead = RowsAhead(group, workers, content)
+    self.rowsAhead = rowsAhead
+    super.init(frame: frame) { index, reused in
+      let row = reused as? NodeListRow ?? NodeListRow(group, workers, placeholder)
+      rowsAhead.show(index, in: row)
+      return row
+    }
+  }
+
+  /// Lets every row have its content anew, in the layout of this turn.
+  override public func reload() {
+    rowsAhead.forget()
+    super.reload()
+  }
+
+  /// Makes the rows that have come into sight, and has those near them drawn.
+  override open func layoutSubviews() {
+    super.layoutSubviews()
+    rowsAhead.draw(around: visibleRows, of: rowCount, width: bounds.size.width + contentOffset.x)
+  }
+
+  override open func didMoveToWindow() {
+    super.didMoveToWindow()
+    if window == nil { rowsAhead.forget() }
+  }
+}
+
+/// A row that a ``NodeListView`` shows: its contents are those of a node.
+@MainActor
+public final class NodeListRow: ListRow {
+  /// What draws the row.
+  public let node: DisplayNode
+
+  init(_ group: AsyncTransactionGroup, _ workers: WorkerPool, _ placeholder: NodePlaceholder?) {
+    node = DisplayNode(group: group, workers: workers)
+    node.placeholder = placeholder
+    super.init()
+    addSubview(node.view)
+  }
+
+  override public var drawsContents: Bool { false }
+
+  override public func layoutSubviews() { node.view.frame = bounds }
+
+  override public func selectionDidChange() {
+    super.selectionDidChange()
+    node.view.isReversed = isSelected
+  }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What events are sent to: a view, a window, or the application.
+///
+/// A responder handles an event by overriding the function for it. An event that it does not handle goes to its
+/// ``next`` responder, as the functions of this class do it: from the view that has the focus, or was hit, to its
+/// superview, and so on to the window and the application. An override that calls `super` passes the event on.
+///
+/// The corresponding class of UIKit is `UIResponder`.
+@MainActor
+open class Responder {
+  /// Makes a responder.
+  public init() {}
+
+  /// Who gets the events that this responder does not handle; nil: nobody.
+  open var next: Responder? { nil }
+
+  /// The window whose focus the responder can have; nil if it is in none.
+  var focusWindow: Window? { nil }
+
+  // MARK: Focus
+
+  /// Whether the responder can have the focus: false, unless a subclass says otherwise.
+  open var canBecomeFirstResponder: Bool { false }
+
+  /// Whether the responder leaves the focus when another asks for it: true, unless a subclass says otherwise.
+  ///
+  /// A view that leaves its window is not asked.
+  open var canResignFirstResponder: Bool { true }
+
+  /// Whether the responder has the focus: keys are sent to it first.
+  public var isFirstResponder: Bool { focusWindow?.firstResponder === self }
+
+  /// Asks for the focus.
+  ///
+  /// A subclass that overrides it calls `super`, and looks at the result.
+  ///
+  /// - Returns: Whether the responder has the focus now. It has not if it cannot have it, is in no window, or the one
+  ///   that has it
+  ///   does not give it up.
+  @discardableResult
+  open func becomeFirstResponder() -> Bool {
+    guard let window = focusWindow, canBecomeFirstResponder else { return false }
+    guard !isFirstResponder else { return true }
+    if let current = window.firstResponder, !current.resignFirstResponder() { return false }
+    // What the other did may have changed everything.
+    guard focusWindow === window, window.firstResponder == nil else { return false }
+    window.firstResponder = self
+    return true
+  }
+
+  /// Leaves the focus, so that no responder has it.
+  ///
+  /// A subclass that overrides it calls `super`, and looks at the result.
+  ///
+  /// - Returns: Whether the responder is without the focus now.
+  @discardableResult
+  open func resignFirstResponder() -> Bool {
+    guard isFirstResponder else { return true }
+    guard canResignFirstResponder else { return false }
+    focusWindow?.firstResponder = nil
+    return true
+  }
+
+  // MARK: Events
+
+  /// A key was pressed, and the responder has the focus, or those before it have passed the key on.
+  open func keyPressed(_ key: KeyEvent) { next?.keyPressed(key) }
+
+  /// A text was pasted, and the responder has the focus, or those before it have passed the text on.
+  ///
+  /// - Parameters:
+  ///   - text: The text, with the line ends that it came with.
+  ///   - isTruncated: Whether the text was longer than the device takes, and its end is missing.
+  open func pasted(_ text: String, isTruncated: Bool) { next?.pasted(text, isTruncated: isTruncated) }
+
+  /// The wheel was turned above the responder.
+  open func wheelTurned(_ wheel: MouseEvent.Wheel, at event: MouseEvent) { next?.wheelTurned(wheel, at: event) }
+
+  /// A touch began on a view.
+  open func touchesBegan(_ touch: Touch) { next?.touchesBegan(touch) }
+
+  /// A touch has moved.
+  open func touchesMoved(_ touch: Touch) { next?.touchesMoved(touch) }
+
+  /// A touch has ended: the button was released.
+  ///
+  /// For each touch and view either this or ``touchesCancelled(_:)`` is called, once.
+  open func touchesEnded(_ touch: Touch) { next?.touchesEnded(touch) }
+
+  /// A touch was taken from its view: a gesture was recognised, the view has left the window, the window has another
+  /// size, or the program was suspended.
+  open func touchesCancelled(_ touch: Touch) { next?.touchesCancelled(touch) }
+}
+
+extension Responder: Hashable {
+  /// Whether both are the same.
+  public nonisolated static func == (left: Responder, right: Responder) -> Bool { left === right }
+
+  /// Hashes the identity.
+  public nonisolated func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

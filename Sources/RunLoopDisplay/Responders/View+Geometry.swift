@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension View {
+  /// The view that is hit at a point: the one that lies highest there and can be hit.
+  ///
+  /// Later subviews come before earlier ones, and subviews before the view itself. A view that is hidden or disabled is
+  /// passed over, together with what is within it, and what lies outside of its superview is not there.
+  ///
+  /// - Parameter point: The point in coordinates of this view's bounds.
+  /// - Returns: The view; nil if the point is outside of this one.
+  public final func hitTest(_ point: Point) -> View? {
+    guard !isHidden, isUserInteractionEnabled, bounds.contains(point) else { return nil }
+    for view in subviews.reversed() {
+      if let hit = view.hitTest(point - view.frame.origin + view.bounds.origin) { return hit }
+    }
+    return self
+  }
+
+  /// A point of this view's coordinates in those of another view of the same window, or of the window if it is nil.
+  public final func convert(_ point: Point, to view: View?) -> Point {
+    let corner = view.map(\.cornerInRoot) ?? .zero
+    let origin = view?.bounds.origin ?? .zero
+    return point - bounds.origin + cornerInRoot - corner + origin
+  }
+
+  /// A point of another view's coordinates, or of the window's if it is nil, in those of this view.
+  public final func convert(_ point: Point, from view: View?) -> Point {
+    guard let view else { return point - cornerInRoot + bounds.origin }
+    return view.convert(point, to: self)
+  }
+
+  /// Where the top left corner lies in the window, or in the topmost view.
+  final var cornerInRoot: Point {
+    var corner = Point.zero
+    var view = self
+    while let superview = view.superview {
+      corner = corner + view.frame.origin - superview.bounds.origin
+      view = superview
+    }
+    return corner
+  }
+
+  /// The cells of the screen at which the view is seen, if nothing lies above it; empty if it is in no window.
+  final var visibleRect: Rect {
+    guard window != nil else { return .zero }
+    var rect = Rect(origin: .zero, size: frame.size)
+    var view = self
+    while true {
+      guard !view.isHidden, !rect.isEmpty else { return .zero }
+      guard let superview = view.superview else { return rect }
+      rect = rect.offset(by: view.frame.origin - superview.bounds.origin)
+        .intersection(Rect(origin: .zero, size: superview.frame.size))
+      view = superview
+    }
+  }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A rectangle of the screen that draws itself, has views within it, and handles events.
+///
+/// A view's frame lies in the coordinates of its superview, and what of it lies outside of its superview is neither
+/// visible nor hit. Later subviews lie above earlier ones. Changes of views take effect at the end of the turn, in the
+/// commit: first ``layoutSubviews()`` of the views that were marked with ``setNeedsLayout()``, then ``draw(_:)`` of
+/// those that were marked with ``setNeedsDisplay()``.
+///
+/// The corresponding class of UIKit is `UIView`.
+@MainActor
+open class View: Responder {
+  /// The view's name in logs; nil: that of its type.
+  public var name: String?
+
+  /// What the view has drawn.
+  public let layer: Layer
+
+  private var storedFrame: Rect
+  private var storedOrigin = Point.zero
+  /// The view that this one is in; nil if it is in none.
+  public internal(set) final weak var superview: View?
+  /// The views within this one, the lowest first.
+  public internal(set) final var subviews: [View] = []
+  /// The window that the view is in, of a window itself; nil if it is in none.
+  public internal(set) final weak var window: Window?
+
+  var marks: Marks = [.layout, .display]
+  /// The recognisers in the order in which they were added, as their owner sees them.
+  var recognizers = GestureList()
+
+  /// Makes a view.
+  ///
+  /// - Parameter frame: Where it lies in its superview.
+  public init(frame: Rect = .zero) {
+    storedFrame = frame.clamped
+    layer = Layer()
+    super.init()
+    layer.view = self
+  }
+
+  override open var next: Responder? { superview }
+
+  final override var focusWindow: Window? { window }
+
+  // MARK: Geometry
+
+  /// Where the view lies, in the coordinates of its superview's bounds.
+  ///
+  /// A width or height below 0 counts as 0, and what lies beyond 2^30 cells is brought nearer.
+  public var frame: Rect {
+    get { storedFrame }
+    set { setFrame(newValue.clamped) }
+  }
+
+  /// The view's rectangle in its own coordinates: subviews lie in these.
+  ///
+  /// Its origin is zero unless it is set, which scrolls the subviews; its size is that of the frame.
+  public var bounds: Rect {
+    get { Rect(origin: storedOrigin, size: storedFrame.size) }
+    set {
+      let bounds = newValue.clamped
+      if bounds.origin != storedOrigin {
+        storedOrigin = bounds.origin
+        layer.setNeedsCompose()
+        setNeedsLayout()
+      }
+      frame.size = bounds.size
+    }
+  }
+
+  private func setFrame(_ frame: Rect) {
+    guard frame != storedFrame else { return }
+    let before = storedFrame.size
+    layer.setNeedsCompose()
+    storedFrame = frame
+    layer.setNeedsCompose()
+    guard frame.size != before else { return }
+    setNeedsLayout()
+    setNeedsDisplay()
+  }
+
+  // MARK: Looks
+
+  /// Whether the view and what is within it are left out of the screen, and of the search for a view that was hit.
+  public var isHidden = false {
+    willSet { if newValue != isHidden, newValue { layer.setNeedsCompose() } }
+    didSet { if oldValue != isHidden, !isHidden { layer.setNeedsCompose() } }
+  }
+
+  /// Whether the view and what is within it get touches and the wheel's turns.
+  public var isUserInteractionEnabled = true
+
+  /// How the cells look that the view does not draw; nil: what lies below is seen there.
+  ///
+  /// Text whose background is the default one has the background of what lies below it.
+  public var background: Style? {
+    didSet { if oldValue != background { layer.setNeedsCompose() } }
+  }
+
+  /// Whether ``View/draw(_:)`` is to be called: a view without contents of its own takes no memory for them.
+  ///
+  /// False of a plain view, and true of its subclasses, unless they say otherwise.
+  open var drawsContents: Bool { type(of: self) != View.self }
+
+  /// Draws the view; called in the commit if the view was marked, is visible, or has another size.
+  ///
+  /// - Parameter canvas: Blank cells, which let be seen what lies below. Cell (0, 0) is the view's top left corner,
+  ///   whatever the
+  ///   origin of the bounds; ``Canvas/visibleRect`` is the part that is needed.
+  ///
+  /// The corresponding function of UIKit is `draw(_:)`.
+  open func draw(_ canvas: inout Canvas) {}
+
+  /// Sets the frames of subviews; called in the commit if the view was marked, or its bounds have changed.
+  ///
+  /// What is marked meanwhile is laid out and drawn in the same commit.
+  open func layoutSubviews() {}
+
+  // MARK: Being in a window
+
+  /// The view has entered a window, or left one.
+  open func didMoveToWindow() {}
+}
+
+extension View {
+  /// The name in logs.
+  final var displayName: String { name ?? "\(type(of: self))" }
+}
+
+extension Rect {
+  /// The rectangle with coordinates that can be added without overflowing.
+  var clamped: Rect {
+    let limit = 1 << 30
+    func clamp(_ value: Int) -> Int { min(max(value, -limit), limit) }
+    return Rect(
+      x: clamp(origin.x), y: clamp(origin.y), width: max(0, clamp(size.width)), height: max(0, clamp(size.height)))
+  }
+}

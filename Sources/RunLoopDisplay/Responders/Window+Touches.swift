@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+
+extension Window {
+  /// Sends what was done with the mouse to the view that is, or was, below it.
+  final func sendMouse(_ event: MouseEvent) {
+    switch event.action {
+    case .press(let button):
+      // A release may have been lost.
+      cancelTouches { $0.button == button }
+      begin(button, event)
+    case .drag(let button):
+      guard let touch = update(button, event) else { return }
+      application?.gestures.moved(touch)
+      send(touch, touch.delivery.move())
+    case .release(let button):
+      guard let touch = update(button, event) else { return }
+      touches.removeAll { $0 === touch }
+      application?.gestures.ended(touch)
+      send(touch, touch.delivery.end())
+      application?.gestures.finish(touch)
+    case .wheel(let wheel):
+      (hitTest(event.location) ?? self).wheelTurned(wheel, at: event)
+    }
+  }
+
+  private func begin(_ button: MouseEvent.Button, _ event: MouseEvent) {
+    let view = hitTest(event.location) ?? self
+    let touch = Touch(button, event.modifiers, at: event.location, on: view, in: self)
+    touches.append(touch)
+    application?.gestures.began(touch)
+    send(touch, touch.delivery.begin())
+  }
+
+  private func update(_ button: MouseEvent.Button, _ event: MouseEvent) -> Touch? {
+    guard let touch = touches.first(where: { $0.button == button }) else { return nil }
+    touch.location = event.location
+    touch.modifiers = event.modifiers
+    return touch
+  }
+
+  /// Takes the touches that fulfil a condition from their views and gestures; what follows of them is ignored.
+  final func cancelTouches(where condition: (Touch) -> Bool) {
+    for touch in touches where condition(touch) {
+      // A view that is called here may cancel others.
+      guard let index = touches.firstIndex(where: { $0 === touch }) else { continue }
+      touches.remove(at: index)
+      application?.gestures.cancelled(touch)
+      cancelDelivery(touch)
+      application?.gestures.finish(touch)
+    }
+  }
+
+  /// Takes a touch from its view; gestures may go on.
+  final func cancelDelivery(_ touch: Touch) { send(touch, touch.delivery.cancel()) }
+
+  private func send(_ touch: Touch, _ action: TouchDelivery.Action) {
+    switch action {
+    case .nothing: return
+    case .began: touch.phase = .began
+    case .moved: touch.phase = .moved
+    case .ended: touch.phase = .ended
+    case .cancelled: touch.phase = .cancelled
+    }
+    guard let view = touch.view else { return }
+    application?.trace?.applicationDid(.touches(touch.phase, view: view.displayName))
+    switch touch.phase {
+    case .began: view.touchesBegan(touch)
+    case .moved: view.touchesMoved(touch)
+    case .ended: view.touchesEnded(touch)
+    case .cancelled: view.touchesCancelled(touch)
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The topmost view: it fills the device, has the focus to give, and dispatches events.
+///
+/// The corresponding class of UIKit is `UIWindow`.
+@MainActor
+open class Window: View {
+  /// How many times what is marked within ``View/layoutSubviews()`` is laid out in one commit.
+  ///
+  /// Views that mark each other forever do not keep a program busy: what is still marked then is dropped, and a
+  /// line on the standard error names a view that was.
+  public static let layoutRounds = 16
+
+  /// The application that shows the window; nil if there is none.
+  public internal(set) final weak var application: Application?
+
+  /// The responder that has the focus; nil if none has.
+  public internal(set) final var firstResponder: Responder? {
+    didSet { if firstResponder !== oldValue { focusDidChange() } }
+  }
+
+  let screen = Screen()
+  /// The buttons that are held down.
+  var touches: [Touch] = []
+  /// What lives as long as a view that stands for it is in the window, by that view.
+  var keptObjects: [ObjectIdentifier: AnyObject] = [:]
+
+  /// Makes a window.
+  ///
+  /// - Parameter frame: Its size, until an application shows it in the size of its device.
+  override public init(frame: Rect = .zero) {
+    super.init(frame: frame)
+    window = self
+    background = .plain
+  }
+
+  /// False, unless a subclass that draws says otherwise.
+  override open var drawsContents: Bool { false }
+
+  override open var next: Responder? { application }
+
+  /// Dispatches an event: keys and texts to the responder that has the focus, the mouse's to the views below it.
+  ///
+  /// A subclass that overrides it sees all events of the window before anybody else; it calls `super`.
+  open func sendEvent(_ event: InputEvent) {
+    switch event {
+    case .key(let key): (firstResponder ?? self).keyPressed(key)
+    case .paste(let text, let isTruncated): (firstResponder ?? self).pasted(text, isTruncated: isTruncated)
+    case .mouse(let event): sendMouse(event)
+    case .resize, .focus, .hangUp: break
+    }
+  }
+
+  /// The focus is another responder's, or nobody's.
+  open func focusDidChange() {}
+
+  /// Moves the focus with Tab and, backwards, with Shift-Tab; passes other keys on.
+  override open func keyPressed(_ key: KeyEvent) {
+    switch (key.key, key.modifiers) {
+    case (.tab, []): moveFocus(forward: true)
+    case (.tab, .shift): moveFocus(forward: false)
+    default: super.keyPressed(key)
+    }
+  }
+
+  /// A change is to be shown.
+  final func setNeedsCommit() { application?.setNeedsCommit() }
+
+  /// A view is about to leave, with what is within it.
+  final func viewWillLeave(_ view: View) {
+    cancelTouches { $0.view?.isDescendant(of: view) ?? true }
+    guard let responder = firstResponder as? View, responder.isDescendant(of: view) else { return }
+    responder.resignFirstResponder()
+    if firstResponder === responder { firstResponder = nil }
+  }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A word that does something when it is pressed: with the mouse, or with Enter when it has the focus.
+///
+/// The corresponding class of UIKit is `UIButton`.
+@MainActor
+open class Button: View {
+  /// The text.
+  public var title: String {
+    didSet { if title != oldValue { setNeedsDisplay() } }
+  }
+  /// How the button looks.
+  public var style = Style.plain {
+    didSet { if style != oldValue { setNeedsDisplay() } }
+  }
+  /// How the button looks when it has the focus.
+  public var focusedStyle = Style.reversed {
+    didSet { if focusedStyle != oldValue { setNeedsDisplay() } }
+  }
+  /// How the button looks while it is held down.
+  public var highlightedStyle = Style(attributes: [.reverse, .bold]) {
+    didSet { if highlightedStyle != oldValue { setNeedsDisplay() } }
+  }
+  /// Called when the button is pressed: on a release of the mouse above it, and on Enter.
+  public var action: (() -> Void)?
+
+  /// Whether the mouse holds the button down.
+  public private(set) var isHighlighted = false {
+    didSet { if isHighlighted != oldValue { setNeedsDisplay() } }
+  }
+
+  /// Makes a button.
+  public init(_ title: String, frame: Rect = .zero, action: (() -> Void)? = nil) {
+    self.title = title
+    self.action = action
+    super.init(frame: frame)
+  }
+
+  override open var canBecomeFirstResponder: Bool { true }
+
+  @discardableResult
+  override open func becomeFirstResponder() -> Bool {
+    setNeedsDisplay()
+    return super.becomeFirstResponder()
+  }
+
+  @discardableResult
+  override open func resignFirstResponder() -> Bool {
+    setNeedsDisplay()
+    return super.resignFirstResponder()
+  }
+
+  override open func draw(_ canvas: inout Canvas) {
+    let style = isHighlighted ? highlightedStyle : isFirstResponder ? focusedStyle : style
+    canvas.draw(title, at: .zero, style: style)
+  }
+
+  override open func keyPressed(_ key: KeyEvent) {
+    if key == KeyEvent(.enter) { action?() } else { super.keyPressed(key) }
+  }
+
+  override open func touchesBegan(_ touch: Touch) {
+    becomeFirstResponder()
+    isHighlighted = true
+  }
+
+  override open func touchesMoved(_ touch: Touch) { isHighlighted = bounds.contains(touch.location(in: self)) }
+
+  override open func touchesEnded(_ touch: Touch) {
+    isHighlighted = false
+    if bounds.contains(touch.location(in: self)) { action?() }
+  }
+
+  override open func touchesCancelled(_ touch: Touch) { isHighlighted = false }
+}

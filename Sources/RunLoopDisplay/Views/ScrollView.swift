@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A view that shows a part of what is within it, and moves it with the wheel and with keys.
+///
+/// A notch of the wheel moves three rows. While the wheel is turned, and 150 ms longer, the main loop runs in the
+/// tracking mode. The keys are Up, Down, PageUp, PageDown, Home and End, for the view that has the focus or has one
+/// within it that has.
+///
+/// The corresponding class of UIKit is `UIScrollView`.
+@MainActor
+open class ScrollView: View {
+  /// By how many rows or columns a notch of the wheel moves.
+  public static let rowsForNotch = 3
+
+  /// The size of what is within the view.
+  public var contentSize = Size.zero {
+    didSet { if contentSize != oldValue { setNeedsLayout() } }
+  }
+  private let tracking = WheelTracking()
+
+  override open var drawsContents: Bool { false }
+  override open var canBecomeFirstResponder: Bool { true }
+
+  /// What of the contents is in the top left corner: at least zero, and at most so that the contents' end is seen.
+  public final var contentOffset: Point {
+    get { bounds.origin }
+    set { scroll(to: newValue) }
+  }
+
+  /// The largest offset.
+  private var limit: Point {
+    Point(x: max(0, contentSize.width - bounds.size.width), y: max(0, contentSize.height - bounds.size.height))
+  }
+
+  private func scroll(to offset: Point) {
+    let limit = limit
+    let offset = Point(x: min(max(0, offset.x), limit.x), y: min(max(0, offset.y), limit.y))
+    let before = bounds.origin
+    guard offset != before else { return }
+    if offset.x == before.x { window?.screen.noteScroll(of: self, by: offset.y - before.y) }
+    bounds.origin = offset
+  }
+
+  /// Keeps the offset within what is there; an override calls `super`.
+  override open func layoutSubviews() { scroll(to: contentOffset) }
+
+  override open func wheelTurned(_ wheel: MouseEvent.Wheel, at event: MouseEvent) {
+    let step = Self.rowsForNotch
+    switch wheel {
+    case .up: contentOffset.y -= step
+    case .down: contentOffset.y += step
+    case .left: contentOffset.x -= step
+    case .right: contentOffset.x += step
+    }
+    tracking.noteWheel(window?.application)
+  }
+
+  override open func keyPressed(_ key: KeyEvent) {
+    guard key.modifiers.isEmpty else { return super.keyPressed(key) }
+    let page = max(1, bounds.size.height)
+    switch key.key {
+    case .up: contentOffset.y -= 1
+    case .down: contentOffset.y += 1
+    case .pageUp: contentOffset.y -= page
+    case .pageDown: contentOffset.y += page
+    case .home: contentOffset.y = 0
+    case .end: contentOffset.y = contentSize.height
+    default: super.keyPressed(key)
+    }
+  }
+
+  override open func touchesBegan(_ touch: Touch) { becomeFirstResponder() }
+  override open func touchesMoved(_ touch: Touch) {}
+  override open func touchesEnded(_ touch: Touch) {}
+  override open func touchesCancelled(_ touch: Touch) {}
+
+  /// Ends the tracking of the wheel with the view's stay in its window; an override calls `super`.
+  override open func didMoveToWindow() { if window == nil { tracking.end() } }
+}

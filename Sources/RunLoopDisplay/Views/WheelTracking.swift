@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+
+/// Lets the loop run in the tracking mode from a notch of the wheel until some time after the last.
+@MainActor
+final class WheelTracking {
+  /// How long after the last notch.
+  static let duration = Duration.milliseconds(150)
+
+  private weak var application: Application?
+  private var timer: Timer?
+
+  init() {}
+
+  deinit { timer?.invalidate() }
+
+  /// The wheel was turned above a view of an application.
+  func noteWheel(_ application: Application?) {
+    guard let application else { return }
+    if self.application !== application {
+      end()
+      self.application = application
+      timer?.invalidate()
+      timer = makeTimer(application.loop)
+    }
+    timer?.move(after: Self.duration)
+    application.push(.tracking, for: self)
+  }
+
+  /// Ends it before its time.
+  func end() {
+    timer?.park()
+    application?.popMode(for: self)
+  }
+
+  private func makeTimer(_ loop: RunLoop) -> Timer {
+    // One that fires once would end with its first date: this one's dates are all set by hand.
+    let timer = Timer(
+      deadline: loop.now, interval: .seconds(1 << 28), block: MainActor.handler { [weak self] _ in self?.end() })
+    timer.park()
+    loop.add(timer, forMode: .common)
+    return timer
+  }
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopTesting
+import RunLoopTransactions
+import TestSupport
+import Testing
+
+@testable import RunLoopDisplay
+
+/// A view that counts what is done with it.
+@MainActor
+private final class Probe: View {
+  var layouts = 0
+  var draws = 0
+  var whenLaidOut: ((Probe) -> Void)?
+  var whenDrawn: ((Probe) -> Void)?
+
+  override func layoutSubviews() {
+    layouts += 1
+    whenLaidOut?(self)
+  }
+
+  override func draw(_ canvas: inout Canvas) {
+    draws += 1
+    canvas.draw("\(draws)", at: .zero)
+    whenDrawn?(self)
+  }
+}
+
+@Suite("Layout, display and commit", .timeLimit(.minutes(1)))
+@MainActor
+struct CommitTests {
+  private func perform(_ body: (Stage, Probe) throws -> Void) throws {
+    try Stage.perform { stage in
+      let probe = Probe(frame: Rect(x: 0, y: 0, width: 8, height: 1))
+      stage.window.addSubview(probe)
+      stage.logged = { step in if case .commit = step { true } else { false } }
+      try body(stage, probe)
+    }
+  }
+
+  @Test("marked any number of times, a view is laid out once, drawn once and committed once for a turn")
+  func once() throws {
+    try perform { stage, probe in
+      stage.at(100) {
+        for _ in 0..<10 {
+          probe.setNeedsLayout()
+          probe.setNeedsDisplay()
+        }
+        RunLoop.main.wakeUp()
+      }
+      try stage.run(until: 200)
+      #expect(probe.layouts == 2 && probe.draws == 2 && stage.log.text == "commit commit")
+      #expect(stage.device.text == "2")
+    }
+  }
+
+  @Test("only what was marked is drawn")
+  func onlyMarked() throws {
+    try perform { stage, probe in
+      let other = Probe(frame: Rect(x: 2, y: 0, width: 8, height: 1))
+      let above = Probe(frame: Rect(x: 4, y: 0, width: 8, height: 3))
+      stage.window.addSubview(other)
+      probe.addSubview(above)
+      stage.at(100) { other.setNeedsDisplay() }
+      stage.at(200) { probe.frame.origin.x = 1 }
+      try stage.run(until: 300)
+      #expect([probe, other, above].map(\.draws) == [1, 2, 1] && stage.device.text == " 12  1")
+    }
+  }
+
+  @Test("what a layout marks is laid out and drawn in the same commit")
+  func markedInLayout() throws {
+    try perform { stage, probe in
+      let inner = Probe(frame: Rect(x: 3, y: 0, width: 2, height: 1))
+      probe.addSubview(inner)
+      let label = Label("a", frame: Rect(x: 0, y: 1, width: 8, height: 1))
+      stage.window.addSubview(label)
+      probe.whenLaidOut = { probe in
+        label.text = "b"
+        inner.frame.size.width = 3
+        if probe.layouts < 4 { inner.setNeedsLayout() }
+      }
+      inner.whenLaidOut = { _ in if probe.layouts < 4 { probe.setNeedsLayout() } }
+      try stage.run(until: 100)
+      #expect(probe.layouts == 4 && stage.log.text == "commit" && stage.device.text == "1  1\nb")
+    }
+  }
+
+  @Test("a layout that marks itself for ever is made for so many rounds, reported once a commit, and keeps nobody busy")
+  func endlessLayout() throws {
+    try perform { stage, probe in
+      probe.name = "endless"
+      probe.whenLaidOut = { $0.setNeedsLayout() }
+      let before = RunLoop.diagnosticCount
+      stage.at(100) { probe.setNeedsDisplay() }
+      stage.at(200) { probe.setNeedsLayout() }
+      try stage.run(until: 1000)
+      #expect(probe.layouts == 2 * Window.layoutRounds && RunLoop.diagnosticCount - before == 2)
+      #expect(stage.log.text == "commit commit commit:0" && probe.draws == 2)
+    }
+  }
+
+  @Test("two views that mark each other for ever are stopped too")
+  func mutualLayout() throws {
+    try perform { stage, probe in
+      let other = Probe(frame: Rect(x: 0, y: 1, width: 8, height: 1))
+      probe.addSubview(other)
+      probe.whenLaidOut = { _ in other.setNeedsLayout() }
+      other.whenLaidOut = { _ in probe.setNeedsLayout() }
+      let before = RunLoop.diagnosticCount
+      try stage.run(until: 1000)
+      #expect(RunLoop.diagnosticCount - before == 1 && stage.log.text == "commit")
+      #expect(probe.layouts == Window.layoutRounds)
+    }
+  }
+
+  @Test("what is marked while a view draws is drawn in the next commit")
+  func markedInDraw() throws {
+    try perform { stage, probe in
+      probe.whenDrawn = { if $0.draws < 3 { $0.setNeedsDisplay() } }
+      try stage.run(until: 100)
+      #expect(probe.draws == 3 && stage.log.text == "commit commit commit" && stage.device.text == "3")
+    }
+  }
+
+  @Test("a commit that changes no cell writes nothing, and without a mark there is none")
+  func nothingChanged() throws {
+    try perform { stage, probe in
+      let label = Label("same", frame: Rect(x: 0, y: 1, width: 8, height: 1))
+      stage.window.addSubview(label)
+      stage.at(100) {
+        label.text = "same"
+        label.style = .plain
+        probe.frame = probe.frame
+      }
+      stage.at(200) { label.setNeedsDisplay() }
+      stage.at(300) { probe.setNeedsLayout() }
+      try stage.run(until: 400)
+      #expect(stage.log.text == "commit commit:0 commit:0" && stage.application.frameCount == 1)
+    }
+  }
+
+  @Test(
+    "while the device has a frame under way nothing is drawn, and one frame shows what was changed meanwhile"
+  )
+  func notReady() throws {
+    try perform { stage, probe in
+      stage.at(100) {
+        stage.device.isReadyForFrame = false
+        probe.setNeedsDisplay()
+      }
+      stage.at(150) { probe.setNeedsDisplay() }
+      stage.at(199) { #expect(probe.draws == 1) }
+      stage.at(200) { stage.device.becomeReady() }
+      // Ready although nobody waits.
+      stage.at(300) { stage.device.becomeReady() }
+      try stage.run(until: 400)
+      #expect(probe.draws == 2 && stage.log.text == "commit commit" && stage.device.text == "2")
+    }
+  }
+
+  @Test(
+    "a completion block is called after the frame that shows its transaction's changes, an outer one after the inner")
+  func transaction() throws {
+    try perform { stage, probe in
+      let label = Label("a", frame: Rect(x: 0, y: 1, width: 8, height: 1))
+      stage.window.addSubview(label)
+      stage.at(100) {
+        stage.device.isReadyForFrame = false
+        Transaction.begin()
+        Transaction.setCompletionBlock { stage.log.write("outer:\(stage.device.text)") }
+        Transaction.begin()
+        Transaction.setCompletionBlock { stage.log.write("inner") }
+        label.text = "b"
+        Transaction.commit()
+        stage.log.write("between")
+        Transaction.commit()
+      }
+      stage.at(200) { stage.device.becomeReady() }
+      try stage.run(until: 300)
+      #expect(stage.log.text == "commit between commit inner outer:1\nb")
+    }
+  }
+
+  @Test("a transaction without changes completes in its turn; one whose frame never comes, at the application's end")
+  func completions() throws {
+    try perform { stage, probe in
+      @MainActor func transaction(_ word: String) {
+        Transaction.begin()
+        Transaction.setCompletionBlock { stage.log.write(word) }
+        Transaction.commit()
+      }
+      transaction("before")
+      stage.at(100) { transaction("empty") }
+      stage.at(200) {
+        stage.device.isReadyForFrame = false
+        transaction("late")
+      }
+      try stage.run(until: 300)
+      #expect(stage.log.text == "before commit commit:0 empty late")
+    }
+  }
+
+  @Test("a flush shows at once what was changed")
+  func flush() throws {
+    try perform { stage, probe in
+      stage.at(100) {
+        probe.setNeedsDisplay()
+        Transaction.flush()
+        stage.log.write("flushed:\(stage.device.text)")
+      }
+      try stage.run(until: 300)
+      #expect(stage.log.text == "commit commit flushed:2")
+    }
+  }
+
+  @Test("a mark comes with a view that enters the window, and what is not visible is drawn when it becomes so")
+  func entering() throws {
+    try perform { stage, probe in
+      let inner = Probe(frame: Rect(x: 0, y: 0, width: 3, height: 1))
+      let box = View(frame: Rect(x: 0, y: 2, width: 5, height: 1))
+      box.addSubview(inner)
+      inner.setNeedsLayout()
+      stage.at(100) { stage.window.addSubview(box) }
+      stage.at(200) {
+        box.isHidden = true
+        inner.setNeedsDisplay()
+      }
+      stage.at(250) { #expect(stage.device.text == "1" && inner.draws == 1) }
+      stage.at(300) { box.isHidden = false }
+      stage.at(400) { inner.frame.origin.x = 30 }
+      stage.at(450) { inner.setNeedsDisplay() }
+      stage.at(500) { inner.frame.origin.x = 2 }
+      try stage.run(until: 600)
+      #expect(inner.draws == 3 && inner.layouts == 1 && stage.device.text == "1\n\n  3")
+    }
+  }
+
+  @Test(
+    "a source that signals itself, or a block that performs itself, lets 20 to 31 frames be made in 500 ms",
+    arguments: [true, false])
+  func storm(isSource: Bool) throws {
+    try perform { stage, probe in
+      let time = stage.time
+      let source = RunLoop.Source { source in
+        time.spend(.microseconds(100))
+        MainActor.assumeIsolated { probe.setNeedsDisplay() }
+        if time.elapsed < .milliseconds(1500) { source.signal() }
+      }
+      @Sendable func block() {
+        time.spend(.microseconds(100))
+        MainActor.assumeIsolated { probe.setNeedsDisplay() }
+        if time.elapsed < .milliseconds(1500) { RunLoop.main.perform(block) }
+      }
+      RunLoop.main.add(source, forMode: .common)
+      stage.at(1000) {
+        if isSource { source.signal() } else { RunLoop.main.perform(block) }
+        RunLoop.main.wakeUp()
+      }
+      // The first frame was made before, and that of the last change may come after.
+      try stage.run(until: 2000)
+      let count = stage.device.presentations - 2
+      #expect((20...31).contains(count), "\(count)")
+    }
+  }
+
+  @Test("with nothing to do an open application lets the loop sleep")
+  func rest() throws {
+    try Stage.perform { stage in
+      let list = ListView { _, row in row ?? ListRow() }
+      list.frame = Rect(x: 0, y: 0, width: 10, height: 5)
+      list.rowCount = 100
+      list.addGestureRecognizer(TapGestureRecognizer { _ in })
+      stage.window.addSubview(list)
+      // All that has a timer has used it once.
+      stage.send(.press(0, 0), .release(0, 0), .wheel(.down, 0, 0), at: 10)
+      stage.at(1000) { stage.log.clear() }
+      stage.at(3_600_000) { stage.log.write("END") }
+      try stage.run(until: 3_600_000)
+      #expect(stage.log.text.hasPrefix("AW END") || stage.log.text.hasPrefix("END"), "\(stage.log.text)")
+    }
+  }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopTransactions
+import TestSupport
+import Testing
+
+@testable import RunLoopDisplay
+
+@Suite("From the device to the frame", .timeLimit(.minutes(1)))
+@MainActor
+struct TurnTests {
+  @Test("the first frame shows the window without any input")
+  func firstFrame() throws {
+    try Stage.perform { stage in
+      stage.window.addSubview(Label("hello", frame: Rect(x: 3, y: 1, width: 8, height: 1)))
+      let end = try stage.run(until: 1)
+      #expect(end == .terminated)
+      #expect(stage.device.text == "\n   hello")
+      #expect(stage.device.presentations == 1 && !stage.device.isOpen)
+      #expect(stage.log.text == "E BW layout draw commit AW X")
+    }
+  }
+
+  @Test(
+    "a click is read by source 1, handled by source 0, and its action and drawing are in the frame of the next wait"
+  )
+  func click() throws {
+    try Stage.perform { stage in
+      let button = Button("ok", frame: Rect(x: 0, y: 0, width: 4, height: 1))
+      let label = Label(frame: Rect(x: 0, y: 1, width: 10, height: 1))
+      button.name = "button"
+      let tap = TapGestureRecognizer { _ in label.text = "tapped" }
+      tap.name = "tap"
+      button.addGestureRecognizer(tap)
+      stage.window.addSubview(button)
+      stage.window.addSubview(label)
+      stage.application.pipeline.add(.init(name: "async", order: TurnOrder.afterCommit) { stage.log.write("after") })
+      stage.send(.press(1, 0), .release(1, 0), at: 100)
+      let log = try stage.record(until: 200)
+      #expect(
+        log == """
+          AW S1 S0:2 began(button) gesture:recognized cancelled(button) BW action:tap:recognized draw:2 commit after
+          """)
+      #expect(stage.device.text == "ok\ntapped")
+    }
+  }
+
+  @Test("no more than two passes from the read to the frame")
+  func twoPasses() throws {
+    try Stage.perform { stage in
+      let field = TextField(frame: Rect(x: 0, y: 0, width: 8, height: 1))
+      stage.window.addSubview(field)
+      field.becomeFirstResponder()
+      stage.send(.type(.character("x")), at: 100)
+      let observer = RunLoop.Observer(activities: .beforeTimers) { _, _ in stage.log.write("pass") }
+      stage.at(0) { RunLoop.main.add(observer, forMode: .default) }
+      // A pass in which a source was performed does not wait: the second pass does.
+      let log = try stage.record(until: 200)
+      #expect(log == "AW S1 pass S0:1 pass BW draw commit")
+    }
+  }
+
+  @Test("events that were read together are handled in one call of source 0, and the drags of a button are merged")
+  func merging() throws {
+    try Stage.perform { stage in
+      let view = View(frame: Rect(x: 0, y: 0, width: 40, height: 10))
+      view.name = "view"
+      stage.window.addSubview(view)
+      stage.send(.press(1, 1), .drag(2, 1), .drag(3, 1), .drag(4, 1), .release(4, 1), at: 100)
+      let log = try stage.record(until: 200)
+      #expect(log == "AW S1 S0:3 began(view) moved(view) ended(view) BW")
+    }
+  }
+
+  @Test(
+    "what turns of the wheel and drags of two reads that come before source 0 are merged with is what came just before")
+  func queue() {
+    var queue = EventQueue()
+    let events: [InputEvent] = [
+      .press(0, 0), .drag(1, 0), .drag(2, 0), .drag(3, 0, .right), .drag(4, 0, .right), .drag(5, 0), .type(.enter),
+      .drag(6, 0),
+      .wheel(.up, 0, 0), .wheel(.up, 0, 0), .type(.enter), .type(.enter), .size(3, 3), .size(4, 4), .drag(7, 0),
+      .drag(8, 0),
+    ]
+    for event in events { queue.append(.input(event)) }
+    queue.append(.interruption)
+    queue.append(.input(.drag(9, 0)))
+    var left: [EventQueue.Entry] = []
+    while let entry = queue.takeFirst() { left.append(entry) }
+    let merged: [InputEvent] = [
+      .press(0, 0), .drag(2, 0), .drag(4, 0, .right), .drag(5, 0), .type(.enter), .drag(6, 0), .wheel(.up, 0, 0),
+      .wheel(.up, 0, 0), .type(.enter), .type(.enter), .size(3, 3), .size(4, 4), .drag(8, 0),
+    ]
+    #expect(left == merged.map { .input($0) } + [.interruption, .input(.drag(9, 0))])
+    #expect(queue.count == 0)
+  }
+
+  @Test("a drag does not replace one that was taken out already")
+  func takenOut() {
+    var queue = EventQueue()
+    queue.append(.input(.drag(1, 0)))
+    #expect(queue.takeFirst() == .input(.drag(1, 0)))
+    queue.append(.input(.drag(2, 0)))
+    #expect(queue.count == 1 && queue.takeFirst() == .input(.drag(2, 0)) && queue.takeFirst() == nil)
+  }
+
+  @Test("input is handled in the mode for events too, and no commit is made there")
+  func eventMode() throws {
+    try Stage.perform { stage in
+      let label = Label("a", frame: Rect(x: 0, y: 0, width: 8, height: 1))
+      stage.window.addSubview(label)
+      try stage.application.start()
+      RunLoop.main.run(mode: .default, for: 0.001)
+      stage.log.clear()
+      stage.device.send([.press(0, 0)])
+      label.text = "b"
+      RunLoop.main.run(mode: .eventReceive, for: 0.001)
+      #expect(stage.log.text == "S1 S0:1 began(Label)" && stage.device.text == "a")
+      RunLoop.main.run(mode: .default, for: 0.1)
+      #expect(stage.device.text == "b")
+      stage.application.finish()
+    }
+  }
+
+  @Test("the mode of an application's start knows the commit and no input")
+  func initializationMode() throws {
+    try Stage.perform { stage in
+      stage.window.addSubview(Label("a", frame: Rect(x: 0, y: 0, width: 8, height: 1)))
+      try stage.application.start()
+      stage.device.send([.press(0, 0)])
+      RunLoop.main.keepAlive(.initialization)
+      RunLoop.main.run(mode: .initialization, for: 0.001)
+      #expect(stage.log.text == "layout draw commit" && stage.device.text == "a")
+      stage.application.finish()
+    }
+  }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopDisplayTesting
+import RunLoopTesting
+import Testing
+
+@testable import RunLoopDisplay
+
+@Suite("An application on an emulated terminal", .timeLimit(.minutes(1)))
+@MainActor
+struct TypingTests {
+  /// Runs an application that shows a window on a terminal, whose answers have come.
+  private func perform(
+    _ window: Window, width: Int = 20, height: Int = 5,
+    _ body: (HeadlessTerminal, @MainActor () throws -> Void) throws -> Void
+  ) throws {
+    try VirtualTime.asMain { time in
+      let terminal = HeadlessTerminal(size: Size(width: width, height: height))
+      let application = Application(device: terminal, window: window)
+      try application.start()
+      let settle: @MainActor () throws -> Void = { try time.advance(by: .milliseconds(40), inMode: application.mode) }
+      try settle()
+      try body(terminal, settle)
+      #expect(terminal.errors == [])
+      application.finish()
+    }
+  }
+
+  @Test("wide characters are typed, cut at the edge of their field, and erased")
+  func wide() throws {
+    let window = Window()
+    let field = TextField(prompt: ">", frame: Rect(x: 0, y: 0, width: 8, height: 1))
+    window.addSubview(field)
+    window.addSubview(Label("|", frame: Rect(x: 8, y: 0, width: 1, height: 1)))
+    field.becomeFirstResponder()
+    try perform(window) { terminal, settle in
+      terminal.type("a漢字")
+      try settle()
+      #expect(terminal.line(0) == ">a漢字  |")
+      terminal.type("é世")
+      try settle()
+      #expect(terminal.line(0) == "> 字é世 |" && field.text == "a漢字é世")
+      for _ in 0..<4 { terminal.press(.backspace) }
+      try settle()
+      #expect(terminal.line(0) == ">a      |")
+    }
+  }
+
+  @Test("half of a wide character that another view covers, or an edge cuts off, is a blank")
+  func halves() throws {
+    let window = Window()
+    window.addSubview(Label("漢字漢字", frame: Rect(x: 0, y: 0, width: 8, height: 1)))
+    let cover = Label("x", frame: Rect(x: 3, y: 0, width: 1, height: 1))
+    window.addSubview(cover)
+    let box = View(frame: Rect(x: 1, y: 1, width: 4, height: 1))
+    let inner = Label("漢字漢", frame: Rect(x: -1, y: 0, width: 6, height: 1))
+    box.addSubview(inner)
+    window.addSubview(box)
+    try perform(window) { terminal, settle in
+      #expect(terminal.line(0) == "漢 x漢字" && terminal.line(1) == "  字")
+      cover.frame.origin.x = 4
+      inner.frame.origin.x = 0
+      try settle()
+      #expect(terminal.line(0) == "漢字x 字" && terminal.line(1) == " 漢字")
+      cover.isHidden = true
+      try settle()
+      #expect(terminal.line(0) == "漢字漢字")
+    }
+  }
+
+  @Test("of a list that the wheel scrolls the rows that come in are sent, and not those that move")
+  func bytes() throws {
+    let window = Window()
+    let list = ListView { index, reused in
+      let row = reused ?? ListRow()
+      row.text = "row \(index) " + String(repeating: "abcdefgh", count: 10)
+      return row
+    }
+    list.rowCount = 1_000_000
+    list.frame = Rect(x: 0, y: 0, width: 100, height: 40)
+    window.addSubview(list)
+    list.becomeFirstResponder()
+    try perform(window, width: 100, height: 40) { terminal, settle in
+      let whole = try #require(terminal.frameBytes.last)
+      // What the terminal has said of itself may let the second frame be written in full too.
+      for _ in 0..<2 {
+        terminal.mouse(.wheel(.down), at: Point(x: 5, y: 5))
+        try settle()
+      }
+      let scrolled = try #require(terminal.frameBytes.last)
+      #expect(scrolled > 0 && scrolled * 8 < whole, "\(scrolled) of \(whole)")
+      #expect(terminal.line(0).hasPrefix("row 6 ") && terminal.line(39).hasPrefix("row 45 "))
+    }
+  }
+
+  @Test("a click and a lone escape reach the views, and a terminal that goes ends the application")
+  func clickAndEnd() throws {
+    final class Root: Window {
+      var keys: [KeyEvent.Key] = []
+      override func keyPressed(_ key: KeyEvent) { keys.append(key.key) }
+    }
+    try VirtualTime.asMain { time in
+      let terminal = HeadlessTerminal(size: Size(width: 20, height: 5))
+      let window = Root()
+      var presses = 0
+      window.addSubview(Button("ok", frame: Rect(x: 4, y: 2, width: 2, height: 1)) { presses += 1 })
+      let application = Application(device: terminal, window: window)
+      time.at(.milliseconds(100)) { MainActor.assumeIsolated { terminal.click(at: Point(x: 5, y: 2)) } }
+      time.at(.milliseconds(200)) { MainActor.assumeIsolated { terminal.send([0x1B]) } }
+      time.at(.milliseconds(300)) { MainActor.assumeIsolated { terminal.hangUp() } }
+      let end = try application.run()
+      #expect(end == .hungUp && presses == 1 && window.keys == [.escape] && !terminal.isOpen)
+      #expect(time.elapsed == .milliseconds(300))
+    }
+  }
+}

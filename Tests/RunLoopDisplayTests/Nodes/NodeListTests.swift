@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopTesting
+import RunLoopTransactions
+import TestSupport
+import Testing
+
+@testable import RunLoopDisplay
+
+@Suite("A list whose rows are drawn by nodes", .timeLimit(.minutes(5)))
+@MainActor
+struct NodeListTests {
+  /// Notes which rows are drawn by the main thread, and which by workers.
+  private final class Painter: Sendable {
+    let thread = RunLoop.callingThreadID
+    let onMain = Box<[Int]>([])
+    let onWorkers = Box<[Int]>([])
+
+    func content(_ index: Int) -> any NodeContent {
+      DrawnContent { canvas, _ in
+        canvas.draw("row \(index)", at: .zero)
+        let rows = RunLoop.callingThreadID == self.thread ? self.onMain : self.onWorkers
+        rows.update { $0.append(index) }
+      }
+    }
+  }
+
+  private func makeList(_ stage: NodeStage, _ painter: Painter, count: Int = 1_000_000) -> NodeListView {
+    let list = NodeListView(
+      frame: Rect(x: 0, y: 0, width: 12, height: 4), group: stage.group, workers: stage.workers,
+      placeholder: NodePlaceholder("-"), content: painter.content)
+    list.rowCount = count
+    stage.window.addSubview(list)
+    return list
+  }
+
+  @Test("rows that are scrolled into sight were drawn before by workers, and the first page by the main thread")
+  func ahead() throws {
+    try NodeStage.perform { stage in
+      let painter = Painter()
+      let list = makeList(stage, painter)
+      try stage.turn()
+      #expect(stage.text == "row 0\nrow 1\nrow 2\nrow 3")
+      for step in 1...10 {
+        try stage.turns { stage.group.countUnderWay == 0 }
+        list.contentOffset.y += 3
+        try stage.turn()
+        #expect(stage.text == (0..<4).map { "row \(step * 3 + $0)" }.joined(separator: "\n"))
+      }
+      #expect(painter.onMain.value == [0, 1, 2, 3])
+      // What was visible is not drawn again on the way back.
+      try stage.turns { stage.group.countUnderWay == 0 }
+      list.contentOffset.y -= 3
+      try stage.turns { stage.group.countUnderWay == 0 }
+      #expect(painter.onWorkers.value.count { (27..<31).contains($0) } == 4 && painter.onMain.value.count == 4)
+      #expect(Set(painter.onWorkers.value).isDisjoint(with: painter.onMain.value))
+    }
+  }
+
+  @Test("after a jump the main thread draws what is visible, and nothing of the rows before is seen")
+  func jump() throws {
+    try NodeStage.perform { stage in
+      let painter = Painter()
+      let list = makeList(stage, painter)
+      try stage.turn()
+      list.contentOffset.y = 500_000
+      try stage.turn()
+      #expect(stage.text == (0..<4).map { "row \(500_000 + $0)" }.joined(separator: "\n"))
+      #expect(painter.onMain.value == [0, 1, 2, 3] + (500_000..<500_004))
+      list.contentOffset.y = .max
+      try stage.turns { stage.text == (0..<4).map { "row \(999_996 + $0)" }.joined(separator: "\n") }
+    }
+  }
+
+  @Test("rows that take too long have a placeholder, and show no other row's text")
+  func placeholders() throws {
+    try NodeStage.perform { stage in
+      let (time, thread) = (stage.time, stage.thread)
+      let hold = Hold()
+      let list = NodeListView(
+        frame: Rect(x: 0, y: 0, width: 6, height: 4), group: stage.group, workers: stage.workers,
+        placeholder: NodePlaceholder("-")
+      ) { index in
+        DrawnContent { canvas, _ in
+          if RunLoop.callingThreadID == thread { time.spend(.milliseconds(4)) } else if index >= 100 { hold.occupy() }
+          canvas.draw("row \(index)", at: .zero)
+        }
+      }
+      list.rowCount = 1000
+      stage.window.addSubview(list)
+      try stage.turns { stage.text == "row 0\nrow 1\nrow 2\nrow 3" }
+      list.contentOffset.y = 100
+      try stage.turn()
+      #expect(stage.text == "row 10\n------\n------\n------")
+      hold.released.open()
+      try stage.turns {
+        list.visibleRows.allSatisfy { (list.visibleRow($0) as? NodeListRow)?.node.isUpToDate ?? false }
+      }
+    }
+  }
+
+  @Test("the selected row is reversed, also when it is drawn later, and another that is made of it is not")
+  func selection() throws {
+    try NodeStage.perform { stage in
+      let list = makeList(stage, Painter())
+      try stage.turn()
+      list.selectedRow = 1
+      try stage.turn()
+      let reversed = { (0..<4).filter { stage.device.shown[0, $0].style.attributes.contains(.reverse) } }
+      #expect(reversed() == [1])
+      list.contentOffset.y = 1
+      try stage.turn()
+      #expect(reversed() == [0])
+      list.contentOffset.y = 2
+      try stage.turn()
+      #expect(reversed() == [])
+    }
+  }
+
+  @Test("rows that are reloaded, and a list of another width, are drawn anew")
+  func reload() throws {
+    try NodeStage.perform { stage in
+      let word = Box("old")
+      let list = NodeListView(frame: Rect(x: 0, y: 0, width: 12, height: 2), group: stage.group, workers: stage.workers)
+      {
+        TextContent("\(word.value) \($0)")
+      }
+      list.rowCount = 10
+      stage.window.addSubview(list)
+      try stage.turns { stage.group.countUnderWay == 0 }
+      // So that rows are there that show another line when they are used again.
+      list.contentOffset.y = 1
+      try stage.turn()
+      word.value = "new"
+      list.reload()
+      list.contentOffset.y = 2
+      try stage.turns { stage.text == "new 2\nnew 3" }
+      try stage.turns { stage.group.countUnderWay == 0 }
+      for row in [1, 0] {
+        list.contentOffset.y = row
+        try stage.turn()
+        #expect(stage.text == "new \(row)\nnew \(row + 1)")
+      }
+      list.frame.size.width = 4
+      try stage.turns { stage.text == "new…\nnew…" }
+    }
+  }
+
+  @Test("a list that leaves its window cancels what is drawn ahead")
+  func leaves() throws {
+    try NodeStage.perform { stage in
+      let hold = Hold()
+      let thread = stage.thread
+      let list = NodeListView(frame: Rect(x: 0, y: 0, width: 6, height: 2), group: stage.group, workers: stage.workers)
+      { _ in
+        DrawnContent { _, _ in if RunLoop.callingThreadID != thread { hold.occupy() } }
+      }
+      list.rowCount = 100
+      stage.window.addSubview(list)
+      try stage.turn()
+      hold.begun.wait()
+      list.removeFromSuperview()
+      try stage.turns { stage.group.countUnderWay == 0 }
+      #expect(!hold.released.isOpen)
+      hold.released.open()
+    }
+  }
+}
