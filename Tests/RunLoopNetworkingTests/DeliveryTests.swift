@@ -260,6 +260,29 @@ import Testing
     #expect(await client.finished() == HTTP.StopReport())
   }
 
+  @Test("a child of a fork gets a typed error from its parent's client", .disabled(if: isSanitizedForThreads))
+  func forked() async throws {
+    let server = try LyingServer { $0.answer("ok") }
+    try await withClient { client in
+      #expect(await end(client, HTTP.Request(server.url())) == "200 ok")
+      let url = server.url()
+      let ending = await elsewhere {
+        inForkedChild {
+          let code = Box("")
+          let operation = client.operation(HTTP.Request(url))
+          operation.onCompletionByLoader { result in
+            if case .failure(let error) = result { code.value = error.code.name }
+          }
+          operation.start()
+          return code.value == "stopped" && client.stop() == .finished ? 0 : 1
+        }
+      }
+      #expect(ending == .exited(0))
+      #expect(await end(client, HTTP.Request(url)) == "200 ok")
+      try Task.checkCancellation()
+    }
+  }
+
   @Test("the shared client cannot be stopped")
   func shared() { #expect(HTTP.Client.shared.stop(.immediately) == .running) }
 

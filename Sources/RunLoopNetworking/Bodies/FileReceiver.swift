@@ -44,8 +44,9 @@ final class FileReceiver: Receiver, @unchecked Sendable {
     isPutAway = true
     // A disk may take its time, and other transfers do not wait for it.
     DispatchQueue.global().async { [self] in
-      if hasEnded.load(ordering: .acquiring) { return done(nil) }
-      done(file.putAway())
+      let error = hasEnded.load(ordering: .acquiring) ? nil : file.putAway()
+      file.letGo()
+      done(error)
     }
     return false
   }
@@ -54,7 +55,11 @@ final class FileReceiver: Receiver, @unchecked Sendable {
 
   func finish(_ result: Result<HTTP.Response, HTTP.Error>) {
     hasEnded.store(true, ordering: .releasing)
-    if !isPutAway { file.leave() }
+    // Before the end is reported: whoever hears of it may begin another download.
+    if !isPutAway {
+      file.leave()
+      file.letGo()
+    }
     done(result)
   }
 }

@@ -36,7 +36,16 @@ final class PartFile: @unchecked Sendable {
     kept.total = note.total
   }
 
-  deinit { if descriptor >= 0 { close(descriptor) } }
+  deinit { letGo() }
+
+  /// Lets another download have the file.
+  ///
+  /// What comes after it has no effect.
+  func letGo() {
+    guard descriptor >= 0 else { return }
+    close(descriptor)
+    descriptor = -1
+  }
 
   /// Begins to write at an offset; zero: afresh.
   func begin(_ response: HTTP.Response, at offset: Int64) throws(HTTP.Error) {

@@ -49,7 +49,7 @@ final class ClientCore: @unchecked Sendable {
 
   // Any thread.
 
-  var state: HTTP.State { lock.withLock { life.state } }
+  var state: HTTP.State { generation.isPast ? .finished : lock.withLock { life.state } }
   var report: HTTP.StopReport { lock.withLock { life.report } }
 
   /// Begins a transfer; the reason if that is impossible, and then nothing was done.
@@ -121,7 +121,15 @@ final class ClientCore: @unchecked Sendable {
     guard loop.add(intake, forMode: .common) else {
       throw HTTP.Error(.stopped, "the client's run loop has ended")
     }
-    lock.withLock { home = Home(loop: loop, intake: intake, thread: thread) }
+    // It may have been stopped meanwhile, and then nobody would end what was made here.
+    let isLate = lock.withLock {
+      guard life.state == .running else { return true }
+      home = Home(loop: loop, intake: intake, thread: thread)
+      return false
+    }
+    guard isLate else { return }
+    intake.invalidate()
+    thread?.stop(.afterPendingWork)
   }
 
   @discardableResult
@@ -153,6 +161,8 @@ final class ClientCore: @unchecked Sendable {
 
   /// Waits until everything is closed and the thread has ended.
   func finished() async -> HTTP.StopReport {
+    // A thread that is not there may hold the lock.
+    guard !generation.isPast else { return HTTP.StopReport() }
     await withCheckedContinuation { continuation in
       lock.lock()
       let isOver = life.state == .finished
@@ -167,7 +177,8 @@ final class ClientCore: @unchecked Sendable {
 
   /// What brings call-outs to a loop in some modes; one for all operations of it.
   func multiplexer(_ loop: RunLoop, _ modes: [RunLoop.Mode]) -> MultiplexerSource {
-    lock.withLock {
+    guard !generation.isPast else { return MultiplexerSource(loop: loop, modes: modes) }
+    return lock.withLock {
       let key = MultiplexerKey(loop: ObjectIdentifier(loop), modes: modes)
       if let known = multiplexers[key]?.source { return known }
       if multiplexers.count > 64 { multiplexers = multiplexers.filter { $0.value.source != nil } }

@@ -142,7 +142,8 @@ struct OperationState: Sendable, Hashable {
     }
   }
 
-  private var isFinishing: Bool { if case .finishing = phase { true } else { false } }
+  /// Whether the body is being put away.
+  var isFinishing: Bool { if case .finishing = phase { true } else { false } }
 
   private mutating func start() -> [Action] {
     guard phase == .ready else { return [] }

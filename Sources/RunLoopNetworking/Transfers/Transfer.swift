@@ -288,6 +288,8 @@ extension Transfer {
 extension Transfer {
   /// When something is to be done unless something happens before.
   var deadline: Tick {
+    // What is paused is looked at when it is resumed.
+    guard state.isRunning || state.isFinishing else { return .never }
     let due = min(totalDue, beginDue)
     guard let idle = configuration.idleTimeout, state.isRunning, beginDue == .never, !isWaitingForUs else { return due }
     return min(due, lastActivity + Int64(saturating: idle))

@@ -17,6 +17,7 @@ final class LyingServer: Sendable {
     /// How many requests came on this connection before.
     let number: Int
     let socket: Socket
+    fileprivate let ended: Counter
 
     /// "GET /path".
     var line: String { String(head.prefix { $0 != "\r\n" }.dropLast(9)) }
@@ -41,7 +42,11 @@ final class LyingServer: Sendable {
       send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body)
     }
     func end() { socket.shutDown(.write) }
-    func close() { socket.invalidate() }
+    func close() {
+      // A socket that is invalidated reports nothing more.
+      if socket.isValid { ended.add() }
+      socket.invalidate()
+    }
   }
 
   private let thread: ResidentThread
@@ -68,7 +73,8 @@ final class LyingServer: Sendable {
         case .received(let bytes):
           let bytes = bytes.withUnsafeBytes { Array($0) }
           for request in input.update({ $0.take(bytes) }) {
-            let exchange = Exchange(head: request.head, body: request.body, number: request.number, socket: socket)
+            let exchange = Exchange(
+              head: request.head, body: request.body, number: request.number, socket: socket, ended: ended)
             requests.update { $0.append(exchange.line) }
             respond(exchange)
           }
