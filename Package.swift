@@ -19,6 +19,7 @@ let package = Package(
     .library(name: "RunLoopTransactions", targets: ["RunLoopTransactions"]),
     .library(name: "RunLoopDisplay", targets: ["RunLoopDisplay"]),
     .library(name: "RunLoopDisplayTesting", targets: ["RunLoopDisplayTesting"]),
+    .library(name: "RunLoopNetworking", targets: ["RunLoopNetworking"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
   ],
@@ -38,6 +39,11 @@ let package = Package(
       swiftSettings: swiftSettings),
     .target(
       name: "RunLoopDisplayTesting", dependencies: ["CRunLoopSystem", "RunLoopCore", "RunLoopDisplay"],
+      swiftSettings: swiftSettings),
+    // Opens libcurl when it is first needed, with declarations of its own: neither is needed to build.
+    .target(name: "CLibCurl", cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopNetworking", dependencies: ["CLibCurl", "RunLoopCore", "RunLoopThreads", "RunLoopPorts"],
       swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
@@ -102,6 +108,12 @@ let package = Package(
       dependencies: [
         "CRunLoopTerminal", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopCore", "RunLoopTesting",
         "RunLoopThreads", "RunLoopTransactions", "TestSupport", "terminal-ends",
+      ],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopNetworkingTests",
+      dependencies: [
+        "RunLoopNetworking", "RunLoopCore", "RunLoopPorts", "RunLoopTesting", "RunLoopThreads", "TestSupport",
       ],
       swiftSettings: swiftSettings),
     .testTarget(

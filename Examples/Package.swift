@@ -22,6 +22,8 @@ let transactions = Target.Dependency.product(name: "RunLoopTransactions", packag
 let display = Target.Dependency.product(name: "RunLoopDisplay", package: "swift-run-loop")
 let ports = Target.Dependency.product(name: "RunLoopPorts", package: "swift-run-loop")
 
+let networking = Target.Dependency.product(name: "RunLoopNetworking", package: "swift-run-loop")
+
 let package = Package(
   name: "swift-run-loop-examples",
   // The name holds whatever the folder of the clone is called.
@@ -30,6 +32,7 @@ let package = Package(
     .executableTarget(name: "network-thread", dependencies: [core, threads], swiftSettings: swiftSettings),
     .executableTarget(name: "echo-server", dependencies: [core, ports, threads], swiftSettings: swiftSettings),
     .executableTarget(name: "echo-client", dependencies: [core, ports], swiftSettings: swiftSettings),
+    .executableTarget(name: "dns-responder", dependencies: [core, ports], swiftSettings: swiftSettings),
     .executableTarget(name: "file-watcher", dependencies: [core, ports], swiftSettings: swiftSettings),
     .executableTarget(name: "supervisor", dependencies: [core, ports], swiftSettings: swiftSettings),
     .target(
@@ -41,6 +44,10 @@ let package = Package(
       name: "turn-commit", dependencies: ["CStore", core, ports, transactions], swiftSettings: swiftSettings),
     .executableTarget(
       name: "ui-catalog", dependencies: [core, display, transactions], swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "log-viewer", dependencies: [core, display, ports, transactions], swiftSettings: swiftSettings),
+    .executableTarget(name: "http-get", dependencies: [core, networking], swiftSettings: swiftSettings),
+    .executableTarget(name: "http-scenario", dependencies: [core, networking], swiftSettings: swiftSettings),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(

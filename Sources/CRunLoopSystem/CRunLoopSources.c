@@ -2,14 +2,19 @@
 
 #include "CRunLoopSources.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 // The listeners of each signal are a list that handlers walk without a lock, on any thread and at any time. Writers hold the
 // mutex; whoever takes a listener out waits until each handler that may have seen it has left.
@@ -237,4 +242,57 @@ int crl_file_identity(int file, uint64_t *device, uint64_t *number) {
   *device = status.st_dev;
   *number = status.st_ino;
   return 0;
+}
+
+int crl_pipe(int *ends) { return pipe2(ends, O_CLOEXEC) < 0 ? -errno : 0; }
+
+int crl_write(int descriptor, const void *bytes, size_t count) {
+  // A signal for the thread that writes: it is held back, and taken away unless it was there before.
+  sigset_t pipe_signal, before, pending;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  sigpending(&pending);
+  int was_pending = sigismember(&pending, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  ssize_t answer = write(descriptor, bytes, count > INT32_MAX ? INT32_MAX : count);
+  int error = errno;
+  if (answer < 0 && error == EPIPE && !was_pending) {
+    struct timespec none = {0};
+    while (sigtimedwait(&pipe_signal, NULL, &none) < 0 && errno == EINTR) continue;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return answer < 0 ? -error : (int)answer;
+}
+
+int crl_file_type(int descriptor) {
+  struct stat status;
+  return fstat(descriptor, &status) < 0 ? -errno : (int)(status.st_mode & S_IFMT);
+}
+
+int crl_reopen(int descriptor, int writes) {
+  struct stat status;
+  if (fstat(descriptor, &status) < 0) return -errno;
+  // Of other devices, and of the near end of a pseudo-terminal, whoever opens them gets something new.
+  unsigned int number;
+  int is_terminal = S_ISCHR(status.st_mode) && isatty(descriptor) && ioctl(descriptor, TIOCGPTN, &number) < 0;
+  if (!S_ISFIFO(status.st_mode) && !is_terminal) return -ENXIO;
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+  int answer = open(path, (writes ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  return answer < 0 ? -errno : answer;
+}
+
+int crl_is_watchable(int descriptor) {
+  int set = epoll_create1(EPOLL_CLOEXEC);
+  if (set < 0) return -errno;
+  struct epoll_event event = {.events = EPOLLIN};
+  int answer = epoll_ctl(set, EPOLL_CTL_ADD, descriptor, &event) == 0 ? 1 : errno == EPERM ? 0 : -errno;
+  close(set);
+  return answer;
+}
+
+int crl_is_ready(int descriptor, int writes) {
+  struct pollfd entry = {.fd = descriptor, .events = writes ? POLLOUT : POLLIN};
+  int answer = poll(&entry, 1, 0);
+  return answer < 0 ? -errno : answer;
 }

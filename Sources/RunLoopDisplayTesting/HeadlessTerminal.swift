@@ -33,6 +33,8 @@ public final class HeadlessTerminal: DisplayDevice {
     public var erasesWithColor: Bool
     /// The keyboard protocol of kitty.
     public var keyboard: Bool
+    /// Rows can be scrolled by their number, by the name of the terminal.
+    var scrolls: Bool { environment["TERM"]?.hasPrefix("linux") != true }
     /// The name that the terminal says when asked; nil: it does not understand the question.
     public var version: String? { repeats || erasesWithColor ? "XTerm(380)" : nil }
     /// The environment in which it runs: `TERM`, `COLORTERM`, `NO_COLOR`.
@@ -118,7 +120,7 @@ public final class HeadlessTerminal: DisplayDevice {
 
   /// Takes the terminal.
   ///
-  /// - Throws: ``DisplayError`` as a real terminal does: if `TERM` is missing or `dumb`, or the system has no descriptor left.
+  /// - Throws: `DisplayError` as a real terminal does: if `TERM` is missing or `dumb`, or the system has no descriptor left.
   public func open() throws(DisplayError) {
     guard !isOpen else { return }
     let name = features.environment["TERM"]

@@ -173,8 +173,8 @@ struct ScreenEmulator {
         return fail("\(sequence) without a character")
       }
       for _ in 0..<count { put(Cell(character, style: pen)) }
-    case "S": scroll(by: count)
-    case "T": scroll(by: -count)
+    case "S" where features.scrolls: scroll(by: count)
+    case "T" where features.scrolls: scroll(by: -count)
     case "r":
       let top = (sequence[0] ?? 1) - 1
       let end = sequence[1] ?? grid.size.height

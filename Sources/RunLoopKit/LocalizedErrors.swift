@@ -53,6 +53,11 @@ extension HostError: LocalizedError {
   public var errorDescription: String? { description }
 }
 
+extension DatagramError: LocalizedError {
+  /// Why the datagram socket failed, with the address.
+  public var errorDescription: String? { description }
+}
+
 extension HostConnectionError: LocalizedError {
   /// Why no connection to the host was made, with the reason of each address.
   public var errorDescription: String? { description }
@@ -65,6 +70,11 @@ extension SignalError: LocalizedError {
 
 extension ChildProcessError: LocalizedError {
   /// Why the child process cannot be waited for.
+  public var errorDescription: String? { description }
+}
+
+extension SpawnError: LocalizedError {
+  /// Why the program was not started.
   public var errorDescription: String? { description }
 }
 

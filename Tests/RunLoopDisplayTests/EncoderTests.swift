@@ -197,7 +197,8 @@ struct EncoderTests {
       synchronizes: random.oneIn(2), clusters: random.oneIn(2), repeats: random.oneIn(2),
       erasesWithColor: random.oneIn(2), keyboard: false,
       environment: [
-        "TERM": ["xterm", "xterm-256color", "vt220"][random.below(3)], "COLORTERM": ["", "truecolor"][random.below(2)],
+        "TERM": ["xterm", "xterm-256color", "vt220", "linux"][random.below(4)],
+        "COLORTERM": ["", "truecolor"][random.below(2)],
       ])
     let size = Size(width: 1 + random.below(seed < 8 ? 3 : 60), height: 1 + random.below(seed < 8 ? 3 : 20))
     var screen = EncodedScreen(size, features)

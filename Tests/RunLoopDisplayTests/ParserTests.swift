@@ -200,6 +200,41 @@ struct ParserTests {
     #expect(found == ["escape", "[", "A", "A-[", "up"])
   }
 
+  @Test(
+    "an answer that is cut in two by a flush is no text, if one is awaited",
+    arguments: ["\u{1B}[?62;22c", "\u{1B}P>|xterm\u{1B}\\", "\u{1B}[?2026;2$y"])
+  func lateAnswers(_ answer: String) {
+    let bytes = Array(answer.utf8)
+    for place in 1..<bytes.count {
+      var parser = InputParser()
+      var found: [String] = []
+      func take(_ bytes: some Sequence<UInt8>) {
+        Array(bytes).withUnsafeBytes { parser.parse($0) { found.append(describe($0)) } }
+      }
+      take(bytes[..<place])
+      parser.flush(awaitsAnswers: true) { found.append(describe($0)) }
+      take(bytes[place...])
+      take("x".utf8)
+      let keys = place == 1 ? ["escape"] : place == 2 ? [bytes[1] == 0x50 ? "A-P" : "A-["] : []
+      #expect(found.count == keys.count + 2 && Array(found.prefix(keys.count)) == keys, "\(place): \(found)")
+      #expect(found[found.count - 2].hasPrefix("?") && found.last == "x", "\(place): \(found)")
+    }
+  }
+
+  @Test("keys after a flush are keys, even if an answer is awaited")
+  func keysAfterFlush() {
+    var parser = InputParser()
+    var found: [String] = []
+    func take(_ text: String) {
+      Array(text.utf8).withUnsafeBytes { parser.parse($0) { found.append(describe($0)) } }
+    }
+    for text in ["\u{1B}", "[", "\u{1B}", "x", "\u{1B}", "[A", "\u{1B}", "\u{1B}[A", "\u{1B}", "P", "q"] {
+      take(text)
+      parser.flush(awaitsAnswers: true) { found.append(describe($0)) }
+    }
+    #expect(found.joined(separator: " ") == "escape [ escape x escape [ A escape up escape P q")
+  }
+
   @Test("the events are the same however the bytes are split", arguments: 0..<200)
   func splits(_ seed: Int) {
     var random = SplitMix64(seed: UInt64(seed))

@@ -61,7 +61,7 @@ struct TerminalTests {
       terminal.type("x")
       #expect(terminal.note("key")?.hasSuffix("ready: false") == true)
     }
-    #expect(terminal.expect("frame flood") != nil)
+    #expect(terminal.note("shown 3", reads: true) != nil)
     terminal.type("q")
     #expect(terminal.end() == 0)
     #expect(terminal.text.contains("after"))

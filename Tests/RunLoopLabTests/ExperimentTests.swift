@@ -71,6 +71,13 @@ struct ExperimentTests {
     ("D18", .commonModeRuns),
     ("E1", .observersReversed),
     ("E1", .commonItemsNotCopied),
+    ("E2", .observersReversed),
+    ("E2", .duplicatesAdded),
+    ("E3", .observersReversed),
+    ("E3", .duplicatesAdded),
+    ("E4", .observersReversed),
+    ("E4", .stopIgnored),
+    ("E4", .duplicatesAdded),
     ("E5", .observersReversed),
     ("E5", .stopIgnored),
   ]
@@ -124,7 +131,7 @@ struct ExperimentTests {
 
   @Test("the ids are unique and in order")
   func ids() {
-    let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18), ("E", 1)]
+    let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18), ("E", 5)]
     #expect(Catalog.ids == groups.flatMap { group, count in (1...count).map { "\(group)\($0)" } })
   }
 

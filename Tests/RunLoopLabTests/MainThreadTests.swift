@@ -37,9 +37,27 @@ final class MainThreadTests: XCTestCase {
       printed.hasSuffix(
         """
 
-        43 of 43 experiments hold.
-        The articles' claims about Apple's loop: 28 confirmed, 10 corrected, 5 refuted; otherwise here: 11.
+        47 of 47 experiments hold.
+        The articles' claims about Apple's loop: 30 confirmed, 12 corrected, 5 refuted; otherwise here: 11.
         """), printed)
+  }
+
+  func testTheGroupOfTheInterfacePrintsTheWholeLoopOfAnApplication() {
+    let printed = lab("e")
+    XCTAssertTrue(printed.contains("\n5 of 5 experiments hold.\n"), printed)
+    XCTAssertTrue(
+      printed.hasSuffix(
+        "\n18 of 38 rows are the same in mode, kind, order and activities; the others are missing, as said."),
+      printed)
+    for line in printed.split(separator: "\n") { XCTAssertLessThanOrEqual(line.count, 100, String(line)) }
+  }
+
+  func testAnApplicationWhoseLoopLacksARowDoesNotHold() throws {
+    try XCTSkipUnless(Sabotage.isPossible)
+    let loop = WholeLoop(on: Bench(sabotage: .commonItemsNotCopied))
+    XCTAssertFalse(loop.holds)
+    XCTAssertTrue(loop.text.contains("(it is not so)"), loop.text)
+    XCTAssertFalse(WholeLoop.items(in: "no description").contains { $0.kind == .observer })
   }
 
   func testNoLineOfAReportIsWiderThanAHundredColumns() {

@@ -290,12 +290,12 @@ struct HostConnectionTests {
       timeout: nil, loop: loop, modes: [.default])
     let given = system
     let first = Task { try await Socket.connect(request, system: given) }
-    waitUntil { made.value == 1 }
+    await yieldUntil { made.value == 1 }
     first.cancel()
     await #expect(throws: HostConnectionError.cancelled(host: "127.0.0.1")) { _ = try await first.value }
-    waitUntil { last.value.object == nil }
+    await yieldUntil { last.value.object == nil }
     let second = Task { try await Socket.connect(request, system: given) }
-    waitUntil { made.value == 2 }
+    await yieldUntil { made.value == 2 }
     loop.perform { loop.stop() }
     thread.join()
     await #expect(throws: HostConnectionError.loopHasEnded(host: "127.0.0.1")) { _ = try await second.value }

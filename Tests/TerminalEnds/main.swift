@@ -33,6 +33,7 @@ final class Client: DisplayDeviceClient {
     }
     canvas.draw("frame \(how)", at: .zero)
     device.present(canvas.grid, scrolls: [])
+    if frames <= 3 { note("shown \(frames)") }
   }
 
   func device(_ device: any DisplayDevice, didRead bytes: Int, events: [InputEvent]) {

@@ -1,129 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopCore
 import RunLoopDisplay
+import RunLoopDisplayTesting
 
-/// What a frame costs between the change of a view and the device, when the screen is as large as it was before.
-///
-/// The system calls are those of the main loop's pass, which is woken and looks at its descriptors.
+/// What a frame costs that is drawn and shown, when frames of its kind were shown before: on the canvas, in the encoder, and
+/// in the terminal of the tests, which keeps their bytes instead of showing them.
 let displayGates: [Gate] = [
-  Gate(name: "frame in which ten labels change", count: 1000, allocations: 0, systemCalls: 2) { count, measure in
-    MainActor.assumeIsolated {
-      let window = Window()
-      let labels = (0..<10).map { Label("text", frame: Rect(x: 0, y: 2 * $0, width: 40, height: 1)) }
-      for label in labels { window.addSubview(label) }
-      var isOdd = false
-      makeFrames(count, measure, window) {
-        isOdd.toggle()
-        for label in labels { label.text = isOdd ? "odd" : "even" }
+  Gate(name: "frame of text, drawn and shown", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    onScreen(count, measure) { canvas, frame in
+      canvas.fill(canvas.visibleRect)
+      for y in 0..<24 {
+        canvas.draw(texts[(y + frame) % texts.count], at: Point(x: frame % 3, y: y), style: styles[y % 3])
       }
+      return []
     }
   },
-  Gate(name: "frame in which a list scrolls by three rows", count: 1000, allocations: 0, systemCalls: 2) {
-    count, measure in
-    MainActor.assumeIsolated {
-      let window = Window()
-      let list = ListView { _, reused in
-        if let reused {
-          reused.setNeedsDisplay()
-          return reused
-        }
-        return NumberRow()
-      }
-      list.rowCount = 1_000_000
-      list.frame = Rect(x: 0, y: 0, width: 80, height: 24)
-      window.addSubview(list)
-      makeFrames(count, measure, window) { list.contentOffset.y += 3 }
+  Gate(name: "frame of text in any script", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    onScreen(count, measure) { canvas, frame in
+      canvas.fill(canvas.visibleRect, ".")
+      for y in 0..<24 { canvas.draw(scripts[(y + frame) % scripts.count], at: Point(x: frame % 3, y: y)) }
+      return []
     }
   },
-  Gate(name: "frame in which the layout of ten views changes", count: 1000, allocations: 0, systemCalls: 2) {
-    count, measure in
-    MainActor.assumeIsolated {
-      let window = Row()
-      for _ in 0..<10 { window.addSubview(Label("text")) }
-      makeFrames(count, measure, window) {
-        window.shift = 1 - window.shift
-        window.setNeedsLayout()
-      }
+  Gate(name: "frame that scrolls", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    let area = Rect(x: 0, y: 0, width: 80, height: 24)
+    let hints = [ScrollHint(area: area, rows: 1)]
+    onScreen(count, measure) { canvas, frame in
+      canvas.fill(canvas.visibleRect)
+      for y in 0..<24 { canvas.draw(texts[(y + frame) % texts.count], at: Point(x: 0, y: y)) }
+      return hints
+    }
+  },
+  Gate(name: "frame without a difference", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+    onScreen(count, measure) { canvas, _ in
+      canvas.fill(canvas.visibleRect, "x")
+      return []
     }
   },
 ]
 
-/// A row that shows its number without making a text of it.
-private final class NumberRow: ListRow {
-  private static let digits: [Character] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+private let texts = [
+  "a row of text that is as long as rows are", "another one", "   12345   67890   of numbers", "",
+  "------------------------",
+  "the sixth of seven rows", "the last of them, with a bit more of text than the others",
+]
+private let scripts = ["运行循环等待直到有事件到达", "Größe e\u{301}t\u{302}", "👨‍👩‍👧 family", "한글 텍스트", "plain"]
+private let styles: [Style] = [.plain, .reversed, Style(foreground: .rgb(10, 20, 30), attributes: .bold)]
 
-  override func draw(_ canvas: inout Canvas) {
-    var rest = index
-    for column in (0..<7).reversed() {
-      canvas.fill(Rect(x: column, y: 0, width: 1, height: 1), Self.digits[rest % 10])
-      rest /= 10
+/// Shows frames on a terminal, some before they count.
+private func onScreen(
+  _ count: Int, _ measure: Measure, _ draw: @Sendable (inout Canvas, _ frame: Int) -> [ScrollHint]
+) {
+  MainActor.assumeIsolated {
+    let terminal = HeadlessTerminal(size: Size(width: 80, height: 24), outputCapacity: .max)
+    do throws(DisplayError) { try terminal.open() } catch { fail("\(error)") }
+    terminal.discardsOutput = true
+    var canvas = Canvas(size: terminal.size)
+    @MainActor func show(_ frame: Int) {
+      let hints = draw(&canvas, frame)
+      terminal.present(canvas.grid, scrolls: hints)
     }
-  }
-}
-
-/// A window that has its views below each other.
-private final class Row: Window {
-  var shift = 0
-
-  override func layoutSubviews() {
-    for (index, view) in subviews.enumerated() { view.frame = Rect(x: shift, y: index, width: 10, height: 1) }
-  }
-}
-
-/// A device that takes every frame and shows none.
-@MainActor
-private final class NoDevice: DisplayDevice {
-  let size = Size(width: 80, height: 24)
-  weak var client: (any DisplayDeviceClient)?
-  let isReadyForFrame = true
-
-  func open() throws(DisplayError) {}
-  func close() {}
-  func suspend() {}
-  func present(_ grid: borrowing Grid, scrolls: [ScrollHint]) -> Int { 1 }
-  func repaint() {}
-}
-
-/// Lets an application make frames, with some change before each.
-@MainActor
-func makeFrames(_ count: Int, _ measure: Measure, _ window: Window, _ change: @escaping @MainActor () -> Void) {
-  let application = Application(device: NoDevice(), window: window, frameInterval: .zero)
-  let frames = Frames(count, measure, application, change)
-  let observer = RunLoop.Observer(activities: .beforeTimers, handler: MainActor.handler { _, _ in frames.next() })
-  application.loop.add(observer, forMode: .default)
-  do { try application.run() } catch { fail("\(error)") }
-}
-
-/// Counts frames: the first have prepared what the others use.
-@MainActor
-private final class Frames {
-  private static let prepared = 100
-  private let count: Int
-  private let measure: Measure
-  private let application: Application
-  private let change: @MainActor () -> Void
-  private var turn = 0
-
-  init(_ count: Int, _ measure: Measure, _ application: Application, _ change: @escaping @MainActor () -> Void) {
-    self.count = count
-    self.measure = measure
-    self.application = application
-    self.change = change
-  }
-
-  func next() {
-    if turn == Self.prepared { measure.begin() }
-    if turn == Self.prepared + count {
-      measure.end()
-      guard application.frameCount >= turn - 1 else {
-        fail("there were \(application.frameCount) frames in \(turn) turns")
-      }
-      return application.terminate()
-    }
-    turn += 1
-    change()
-    // The wait that follows does not sleep.
-    application.loop.wakeUp()
+    for frame in 0..<100 { show(frame) }
+    measure { for frame in 100..<100 + count { show(frame) } }
+    terminal.close()
   }
 }

@@ -119,4 +119,4 @@ let all: [Gate] =
         }.value
       }
     },
-  ] + transactionGates + displayGates + frameGates + nodeGates
+  ] + transactionGates + displayGates + interfaceGates + nodeGates

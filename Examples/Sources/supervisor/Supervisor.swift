@@ -8,7 +8,7 @@ import RunLoopPorts
 ///
 /// All of it runs on one loop, in its default mode.
 final class Supervisor: @unchecked Sendable {
-  // Sendable: used by the loop's thread alone; the call-outs are made there.
+  // Sendable: used by the loop's thread alone; the call-outs are made there, those of `terminate` too.
 
   /// What a supervisor says.
   enum Event: Equatable {
@@ -42,7 +42,7 @@ final class Supervisor: @unchecked Sendable {
 
   private final class Child {
     let program: Program
-    var process: pid_t?
+    var running: SpawnedProcess?
     var wait: Int
     var failures = 0
     var started = SuspendingClock().now
@@ -74,56 +74,53 @@ final class Supervisor: @unchecked Sendable {
   }
 
   /// The processes that run now.
-  var processes: [pid_t] { children.compactMap(\.process) }
+  var processes: [pid_t] { children.compactMap(\.running?.process) }
 
   /// Ends all children, and the run of the loop when the last has ended.
   func stop() {
     guard !isStopping else { return }
     isStopping = true
     report(.stopping)
-    for process in processes { kill(process, SIGTERM) }
-    finishIfDone()
-    guard !processes.isEmpty else { return }
-    let deadline = loop.now + .milliseconds(policy.grace)
-    loop.add(Timer(deadline: deadline) { [weak self] _ in self?.killRest() }, forMode: .default)
-  }
-
-  /// Kills the children that have not ended.
-  ///
-  /// A number is used again only when its child has been reaped, and then it is none of `children` any more.
-  private func killRest() {
     for child in children {
-      guard let process = child.process else { continue }
-      report(.killed(name: child.program.name))
-      kill(process, SIGKILL)
+      let name = child.program.name
+      do {
+        // Asked to end now, and killed when its time is over.
+        try child.running?.terminate(within: .milliseconds(policy.grace), on: loop, inModes: [.default]) {
+          [unowned self] _ in report(.killed(name: name))
+        }
+      } catch { report(.lost(name: name, "\(error)")) }
     }
+    finishIfDone()
   }
 
   private func start(_ child: Child) {
     guard !isStopping else { return }
     child.started = SuspendingClock().now
-    guard let process = spawn(child.program.arguments) else {
-      report(.lost(name: child.program.name, "cannot be started"))
-      return again(child)
-    }
-    child.process = process
-    report(.started(name: child.program.name))
     do {
-      let source = try ChildProcessSource(process: process) { [unowned self, child = Held(child)] _, end in
+      guard let program = child.program.arguments.first else { throw SpawnError.notFound(program: "") }
+      let running = try SpawnedProcess(program, Array(child.program.arguments.dropFirst()))
+      child.running = running
+      report(.started(name: child.program.name))
+      let source = ChildProcessSource(running) { [unowned self, child = Held(child)] _, end in
         ended(child.value, end)
       }
-      try loop.add(source, forMode: .default)
+      do {
+        try loop.add(source, forMode: .default)
+      } catch {
+        // Nobody would hear of its end.
+        try? running.send(signal: SIGKILL)
+        var status: Int32 = 0
+        waitpid(running.process, &status, 0)
+        ended(child, .failure(.reapedElsewhere(running.process)))
+      }
     } catch {
-      // Nobody would hear of its end.
-      kill(process, SIGKILL)
-      var status: Int32 = 0
-      waitpid(process, &status, 0)
-      ended(child, .failure(.reapedElsewhere(process)))
+      report(.lost(name: child.program.name, "\(error)"))
+      again(child)
     }
   }
 
   private func ended(_ child: Child, _ end: ChildProcessSource.End) {
-    child.process = nil
+    child.running = nil
     switch end {
     case .success(let status): report(.ended(name: child.program.name, status))
     case .failure(let error): report(.lost(name: child.program.name, "\(error)"))
@@ -153,15 +150,6 @@ final class Supervisor: @unchecked Sendable {
     guard processes.isEmpty, isStopping || children.isEmpty else { return }
     for signal in signals { signal.invalidate() }
     loop.stop()
-  }
-
-  private func spawn(_ arguments: [String]) -> pid_t? {
-    guard let program = arguments.first else { return nil }
-    var texts: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
-    texts.append(nil)
-    defer { for text in texts { free(text) } }
-    var process: pid_t = 0
-    return posix_spawnp(&process, program, nil, nil, texts, environ) == 0 ? process : nil
   }
 
   /// Takes a child into a call-out.

@@ -8,14 +8,20 @@ import RunLoopDisplay
 @MainActor
 final class EventLog: ApplicationTrace {
   private var lines: [String] = []
+  private let file: UnsafeMutablePointer<FILE>
+
+  /// Nil, with the reason in `errno`, if the file cannot be written.
+  init?(path: String) {
+    guard let file = fopen(path, "we") else { return nil }
+    self.file = file
+  }
 
   func applicationDid(_ step: ApplicationStep) { lines.append(line(step)) }
 
   func write(_ line: String) { lines.append(line) }
 
-  /// False, with the reason in `errno`, if the file cannot be written.
-  func write(to path: String) -> Bool {
-    guard let file = fopen(path, "we") else { return false }
+  /// Writes the file; false, with the reason in `errno`, if that cannot be done.
+  func close() -> Bool {
     for line in lines { fputs("\(line)\n", file) }
     return fclose(file) == 0
   }

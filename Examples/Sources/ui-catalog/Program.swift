@@ -16,16 +16,21 @@ struct Program {
     guard let options = Options(CommandLine.arguments.dropFirst()) else {
       fail("usage: ui-catalog [--still] [--log FILE]", status: 2)
     }
-    let log = options.logFile.map { _ in EventLog() }
+    var log: EventLog?
+    if let path = options.logFile {
+      log = EventLog(path: path)
+      if log == nil { fail(path, errno) }
+    }
     do {
       try Catalog(device: Terminal(), isStill: options.isStill, trace: log).run()
     } catch {
       fail("ui-catalog: \(error)", status: 1)
     }
-    guard let log, let file = options.logFile else { return }
-    if !log.write(to: file) {
-      fail("ui-catalog: \(file) cannot be written: \(String(cString: strerror(errno)))", status: 1)
-    }
+    if let log, let path = options.logFile, !log.close() { fail(path, errno) }
+  }
+
+  private static func fail(_ path: String, _ error: Int32) -> Never {
+    fail("ui-catalog: \(path) cannot be written: \(String(cString: strerror(error)))", status: 1)
   }
 
   private static func fail(_ message: String, status: Int32) -> Never {

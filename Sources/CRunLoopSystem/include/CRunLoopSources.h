@@ -54,6 +54,29 @@ static inline int crl_process_signal(int descriptor, int signal) {
 // is to be kept.
 int crl_process_wait(int descriptor, int keeps, int32_t *code, int32_t *status);
 
+// What a program is started with. The strings and arrays are the caller's; the arrays of strings end with NULL.
+typedef struct crl_spawn_request {
+  // The paths to try in turn.
+  const char *const *paths;
+  char *const *arguments;
+  char *const *environment;
+  // Where the program starts; NULL: where this process is.
+  const char *directory;
+  // Descriptors of this process, and the numbers that they get there; all others are closed.
+  const int32_t *from, *to;
+  int32_t count;
+  // Whether it leads a process group, or a session, of its own.
+  int8_t leads_group, leads_session;
+} crl_spawn_request;
+
+// What failed in the child.
+enum { CRL_SPAWN_CLONE, CRL_SPAWN_DESCRIPTORS, CRL_SPAWN_DIRECTORY, CRL_SPAWN_GROUP, CRL_SPAWN_SESSION, CRL_SPAWN_EXECUTE };
+
+// Starts a program: its number, with a descriptor of the process that is made with it and closed on exec; or a negative errno
+// with what has failed. Signals have their defaults there, but for those that this process ignores (SIGPIPE not), and none is
+// blocked.
+int crl_spawn(const crl_spawn_request *request, int *process, int32_t *failed);
+
 // Makes a queue of file changes; it is closed on exec and does not block.
 static inline int crl_watch_create(void) {
   int answer = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -77,6 +100,22 @@ static inline int crl_file_find_path(const char *path, int is_directory) {
 int crl_directory_open(int directory);
 // Returns what distinguishes a file from every other that exists at the same time.
 int crl_file_identity(int file, uint64_t *device, uint64_t *number);
+
+// Makes a pipe: the end that is read, and the one that is written; both are closed on exec.
+int crl_pipe(int *ends);
+
+// Writes bytes, of which a pipe that nobody reads makes no signal; gives their number.
+int crl_write(int descriptor, const void *bytes, size_t count);
+// The type of a file: the S_IFMT part of its mode.
+int crl_file_type(int descriptor);
+static const int crl_file_type_socket = 0140000;
+// Opens a pipe or terminal once more, so that it does not block here and goes on to block for whoever else has it; ENXIO for
+// anything else.
+int crl_reopen(int descriptor, int writes);
+// Whether the system can wait for a descriptor: one, zero for such as a file's that is always ready, or a negative errno.
+int crl_is_watchable(int descriptor);
+// Whether a descriptor can be read, or written, without waiting: one, zero, or a negative errno.
+int crl_is_ready(int descriptor, int writes);
 
 // Reads bytes; gives their number.
 static inline int crl_read(int descriptor, void *bytes, size_t count) {

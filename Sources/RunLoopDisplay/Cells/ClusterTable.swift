@@ -18,7 +18,9 @@ final class ClusterTable: @unchecked Sendable {
 
   private let capacity: Int
   private let lock = Lock()
-  /// Numbers by the hash of their scalars. Of two clusters of one hash the first has a number; that is as if the table were full.
+  /// Numbers by the hash of their scalars.
+  ///
+  /// Of two clusters of one hash the first has a number; for the other it is as if the table were full.
   private var numbers: [UInt64: UInt32] = [:]
   private var entries: ContiguousArray<Entry> = []
   private var scalars: ContiguousArray<Unicode.Scalar> = []

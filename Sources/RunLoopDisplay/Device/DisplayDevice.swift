@@ -63,6 +63,7 @@ public protocol DisplayDeviceClient: AnyObject {
   /// The device has read its input once: called within its source 1, which is no place for the client's own work.
   ///
   /// - Parameters:
+  ///   - device: The device.
   ///   - bytes: How many bytes were read; 0 if the events have another origin: a signal, or a time-out after an escape.
   ///   - events: What they mean, in order; possibly nothing.
   func device(_ device: any DisplayDevice, didRead bytes: Int, events: [InputEvent])

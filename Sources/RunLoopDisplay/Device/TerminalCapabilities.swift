@@ -20,6 +20,8 @@ package struct TerminalCapabilities: Hashable, Sendable {
   package var repeats = false
   /// What is erased gets the background's colour.
   package var erasesWithColor = false
+  /// Rows can be scrolled by their number (SU and SD), which the Linux console and terminals of the first kind cannot.
+  package var scrolls = true
 
   package init(
     colors: Colors = .rgb, synchronizes: Bool = false, knowsClusters: Bool = false, repeats: Bool = false,
@@ -37,6 +39,7 @@ package struct TerminalCapabilities: Hashable, Sendable {
     let name = value("TERM") ?? ""
     let color = value("COLORTERM") ?? ""
     self.init(colors: .ansi16)
+    scrolls = !["linux", "vt", "ansi", "cons"].contains { name.hasPrefix($0) }
     if let no = value("NO_COLOR"), !no.isEmpty {
       colors = .none
     } else if color == "truecolor" || color == "24bit" || name.contains("direct") {

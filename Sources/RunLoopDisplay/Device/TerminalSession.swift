@@ -71,7 +71,7 @@ package struct TerminalSession: Sendable {
   /// Nothing has followed what was a part of something: it is a key.
   package mutating func flush(events: inout [InputEvent], output: inout ContiguousArray<UInt8>) {
     var parser = parser
-    parser.flush { take($0, &events, &output) }
+    parser.flush(awaitsAnswers: awaitsAnswers) { take($0, &events, &output) }
     self.parser = parser
   }
 

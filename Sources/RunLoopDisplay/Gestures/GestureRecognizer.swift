@@ -144,7 +144,7 @@ open class GestureRecognizer {
   /// Whether the gesture takes more than one touch, and waits for the next.
   open var isWaitingForTouch: Bool { false }
 
-  /// A time that ``startTimer(_:)`` was given has passed.
+  /// A time that ``GestureRecognizer/startTimer(_:)`` was given has passed.
   open func timeOut() {}
 
   /// The gesture and the touch are over: what is known of them is to be forgotten.

@@ -21,6 +21,10 @@ package struct InputParser: Sendable {
     case csi
     /// After ESC [ [, the function keys of the Linux console.
     case console
+    /// After an ESC that was a key, though the terminal has been asked: an answer may go on here.
+    case late
+    /// After what could go on with an answer, of which nothing has been a key; or it has.
+    case lateStart(UInt8, isKey: Bool)
     /// In the three bytes of a mouse report of the old kind.
     case mouse
     /// In a string, up to ST.
@@ -63,16 +67,31 @@ package struct InputParser: Sendable {
     case .escape, .escapeEscape: true
     case .csi, .ss3: parameters.isUntouched
     case .string: text.isEmpty
+    case .lateStart(_, let isKey): !isKey
     default: false
     }
   }
 
   /// Nothing has followed: what has come is a key.
-  package mutating func flush(_ emit: (ParsedInput) -> Void) {
+  ///
+  /// - Parameter awaitsAnswers: Whether it may have been the beginning of an answer, whose end is no key then either.
+  package mutating func flush(awaitsAnswers: Bool = false, _ emit: (ParsedInput) -> Void) {
     guard awaitsMore else { return }
     if hasAlt { key(.escape, [], emit) }
+    let before = state
+    defer {
+      if awaitsAnswers {
+        switch before {
+        case .escape: state = .late
+        case .csi: state = .lateStart(0x5B, isKey: true)
+        case .string where stringKind == 0x50: state = .lateStart(0x50, isKey: true)
+        default: break
+        }
+      }
+    }
     switch state {
     case .escape: key(.escape, [], emit)
+    case .lateStart(let byte, _): character(UInt32(byte), [], emit)
     case .escapeEscape: key(.escape, [.alt], emit)
     case .csi: key(.character("["), [.alt], emit)
     case .ss3: key(.character("O"), [.alt], emit)
@@ -96,6 +115,7 @@ package struct InputParser: Sendable {
     case .ground: return takeGround(byte, [], emit)
     case .escape: return takeEscape(byte, emit)
     case .escapeEscape: return takeEscapeEscape(byte, emit)
+    case .late, .lateStart: return takeLate(byte, emit)
     default: break
     }
     // CAN and SUB end any sequence.
@@ -191,6 +211,21 @@ package struct InputParser: Sendable {
     default:
       key(.escape, [], emit)
       begin(byte, emit)
+    }
+  }
+
+  /// A byte after what was a key, because nothing followed it for so long.
+  private mutating func takeLate(_ byte: UInt8, _ emit: (ParsedInput) -> Void) {
+    switch (state, byte) {
+    case (.late, 0x5B), (.late, 0x50): state = .lateStart(byte, isKey: false)
+    // No key that follows looks like that: `ESC [ ?` and `ESC P >` begin answers.
+    case (.lateStart(0x5B, _), 0x3F), (.lateStart(0x50, _), 0x3E):
+      begin(byte == 0x3F ? 0x5B : 0x50, emit)
+      take(byte, emit)
+    case (.lateStart(let first, isKey: false), _):
+      character(UInt32(first), [], emit)
+      restart(byte, emit)
+    default: restart(byte, emit)
     }
   }
 

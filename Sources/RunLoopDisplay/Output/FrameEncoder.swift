@@ -70,7 +70,7 @@ package struct FrameEncoder: Sendable {
     let state = writer.state
     putDifferences(from: shown)
     // A scroll costs about as much as this by itself.
-    if !scrolls.isEmpty, writer.bytes.count - body > 6, state.isPenKnown {
+    if !scrolls.isEmpty, writer.capabilities.scrolls, writer.bytes.count - body > 6, state.isPenKnown {
       tryScrolls(scrolls, from: body, state)
     }
     swap(&shown, &next)

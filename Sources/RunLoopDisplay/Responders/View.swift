@@ -98,7 +98,7 @@ open class View: Responder {
     didSet { if oldValue != background { layer.setNeedsCompose() } }
   }
 
-  /// Whether ``draw(_:)`` is to be called: a view without contents of its own takes no memory for them.
+  /// Whether ``View/draw(_:)`` is to be called: a view without contents of its own takes no memory for them.
   ///
   /// False of a plain view, and true of its subclasses, unless they say otherwise.
   open var drawsContents: Bool { type(of: self) != View.self }

@@ -17,6 +17,8 @@ final class ChildProcess: @unchecked Sendable {
   private var end: End?
   /// Nobody can wait for the child any more.
   private var isReaped = false
+  /// What is to be done if it does not end in time.
+  private var escalations: [Timer] = []
 
   private init(_ process: Int32, _ descriptor: OwnedDescriptor) {
     self.process = process
@@ -27,8 +29,27 @@ final class ChildProcess: @unchecked Sendable {
   ///
   /// It is then reaped, unless its status is to be left to somebody else.
   func awaitEnd(leavesStatus: Bool) -> End? {
-    lock.lock()
-    defer { lock.unlock() }
+    let (end, over) = lock.withLock { () -> (End?, [Timer]) in
+      let end = lookForEnd(leavesStatus: leavesStatus)
+      guard end != nil else { return (nil, []) }
+      defer { escalations = [] }
+      return (end, escalations)
+    }
+    for timer in over { timer.invalidate() }
+    return end
+  }
+
+  /// Keeps a timer until the child has ended; false if it has been seen to.
+  func escalate(by timer: Timer) -> Bool {
+    lock.withLock {
+      guard end == nil else { return false }
+      escalations.append(timer)
+      return true
+    }
+  }
+
+  /// Under the lock.
+  private func lookForEnd(leavesStatus: Bool) -> End? {
     guard end == nil || !(isReaped || leavesStatus) else { return end }
     let answer = Self.wait(descriptor, process, leavesStatus: leavesStatus)
     switch answer {
@@ -81,6 +102,15 @@ extension ChildProcess {
     var entries: [Int32: Entry] = [:]
     /// How many entries there may be until those of children that are gone are looked for.
     var limit = 16
+
+    /// Under the lock.
+    func enter(_ child: ChildProcess) {
+      if entries.count >= limit {
+        entries = entries.filter { $0.value.child != nil }
+        limit = max(16, 2 * entries.count)
+      }
+      entries[child.process] = Entry(child: child)
+    }
   }
 
   private static let ours = PerProcess { Table() }
@@ -95,12 +125,16 @@ extension ChildProcess {
     defer { table.lock.unlock() }
     if let known = table.entries[process]?.child, known.isUnreaped { return known }
     let opened = try open(process)
-    if table.entries.count >= table.limit {
-      table.entries = table.entries.filter { $0.value.child != nil }
-      table.limit = max(16, 2 * table.entries.count)
-    }
-    table.entries[process] = Table.Entry(child: opened)
+    table.enter(opened)
     return opened
+  }
+
+  /// A child that was just made, with its descriptor.
+  static func adopt(_ process: Int32, _ descriptor: OwnedDescriptor) -> ChildProcess {
+    let child = ChildProcess(process, descriptor)
+    let table = ours.value
+    table.lock.withLock { table.enter(child) }
+    return child
   }
 
   private static func open(_ process: Int32) throws(ChildProcessError) -> ChildProcess {

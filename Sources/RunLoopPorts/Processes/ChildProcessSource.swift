@@ -50,13 +50,19 @@ public final class ChildProcessSource: Sendable, Hashable {
     try self.init(process, leavesStatus: leavesStatus, endsWithLoop: false, handler)
   }
 
-  init(
+  convenience init(
     _ process: Int32, leavesStatus: Bool, endsWithLoop: Bool,
     _ handler: @escaping @Sendable (ChildProcessSource, End) -> Void
   ) throws(ChildProcessError) {
-    let child = try ChildProcess.find(process)
+    self.init(try ChildProcess.find(process), leavesStatus: leavesStatus, endsWithLoop: endsWithLoop, handler)
+  }
+
+  init(
+    _ child: ChildProcess, leavesStatus: Bool, endsWithLoop: Bool,
+    _ handler: @escaping @Sendable (ChildProcessSource, End) -> Void
+  ) {
     seat = Seat(child.descriptor)
-    self.process = process
+    process = child.process
     self.leavesStatus = leavesStatus
     waiting = HandlerBox(Waiting(child: child, handler: handler))
     self.endsWithLoop = endsWithLoop

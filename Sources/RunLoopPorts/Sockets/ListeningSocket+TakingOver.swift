@@ -45,7 +45,7 @@ extension ListeningSocket {
       options: options, handler: handler)
   }
 
-  /// Gives the descriptor up without closing it, for another program to go on with: connections that wait stay.
+  /// Ends the socket without closing its descriptor, with which another program can go on: connections that wait stay.
   ///
   /// The socket is over as by ``invalidate()``, but its file stays.
   ///

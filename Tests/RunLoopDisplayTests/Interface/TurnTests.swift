@@ -46,6 +46,38 @@ struct TurnTests {
     }
   }
 
+  @Test(
+    "the whole turn in its order: action, layout, drawing and commit, then the asynchronous commit, and the pool last")
+  func wholeTurn() throws {
+    final class Box: View {
+      var log: Log?
+      override func layoutSubviews() { log?.write("layoutSubviews") }
+      override func draw(_ canvas: inout Canvas) { log?.write("drawing") }
+    }
+    try Stage.perform { stage in
+      let box = Box(frame: Rect(x: 0, y: 0, width: 4, height: 1))
+      box.name = "box"
+      box.log = stage.log
+      let tap = TapGestureRecognizer { _ in
+        let transaction = AsyncTransactionGroup.main.transaction
+        TurnPool.current?.onEndOfTurn { stage.log.write(transaction.state == .open ? "pop before async" : "async pop") }
+        box.setNeedsDisplay()
+        box.setNeedsLayout()
+      }
+      tap.name = "tap"
+      box.addGestureRecognizer(tap)
+      stage.window.addSubview(box)
+      stage.send(.press(1, 0), .release(1, 0), at: 100)
+      let log = try stage.record(until: 200)
+      // The turn's transaction has woken the loop when it was made: hence the pass behind.
+      #expect(
+        log == """
+          AW S1 S0:2 began(box) gesture:recognized cancelled(box) BW action:tap:recognized layoutSubviews layout \
+          drawing draw commit:0 async pop AW BW
+          """)
+    }
+  }
+
   @Test("no more than two passes from the read to the frame")
   func twoPasses() throws {
     try Stage.perform { stage in

@@ -90,6 +90,9 @@ final class PseudoTerminal {
     values["TERM"] = "xterm-256color"
     values["SWIFT_BACKTRACE"] = "enable=no"
     values["NO_COLOR"] = nil
+    // Faults are the program's, not the sanitizer's.
+    let faults = "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigill=0:handle_sigfpe=0:handle_sigtrap=0"
+    values["TSAN_OPTIONS"] = (values["TSAN_OPTIONS"].map { $0 + ":" } ?? "") + faults
     values.merge(environment) { $1 }
     let words = ([program] + arguments).map { strdup($0) } + [nil]
     let variables = values.map { strdup("\($0)=\($1)") } + [nil]
@@ -136,9 +139,14 @@ final class PseudoTerminal {
   }
 
   /// Waits for a line that the program notes, and drops those before it.
+  ///
+  /// `reads`: whether the window reads meanwhile.
   @discardableResult
-  func note(_ wanted: String) -> String? {
-    wait({ self.noted.range(of: wanted) }) { self.read(from: self.notes, to: &self.noted, milliseconds: 100) }.map {
+  func note(_ wanted: String, reads: Bool = false) -> String? {
+    wait({ self.noted.range(of: wanted) }) {
+      if reads { self.read(from: self.window, to: &self.text, milliseconds: 1) }
+      self.read(from: self.notes, to: &self.noted, milliseconds: reads ? 0 : 100)
+    }.map {
       range in
       let end = noted[range.upperBound...].firstIndex(of: "\n") ?? noted.endIndex
       defer { noted = String(noted[end...]) }

@@ -52,13 +52,15 @@ public class ByteStream: @unchecked Sendable, Hashable {
   // Guarded by the lock.
 
   var state = Status.notOpen
-  var descriptor: OwnedDescriptor?
+  var channel: ByteChannel?
   var body: Body?
   var places = Places()
   /// Told that there is something to do; nothing is watched after that call-out until it is done.
   var isTold = false
-  /// Whether the last state was told of.
+  /// Whether the last state is yet to be told of.
   var owesNews = false
+  /// Whether the opening is.
+  var owesOpening = false
 
   struct Body {
     let handler: Handler
@@ -89,7 +91,7 @@ public class ByteStream: @unchecked Sendable, Hashable {
     } catch {
       throw .system(error)
     }
-    return pair(ByteStreamCore(.connected(OwnedDescriptor(descriptor))))
+    return pair(ByteStreamCore(.connected(ByteChannel(OwnedDescriptor(descriptor), .socket))))
   }
 
   private static func pair(_ core: ByteStreamCore) -> (input: InputByteStream, output: OutputByteStream) {
@@ -130,10 +132,17 @@ extension ByteStream {
     guard state == .notOpen else { return lock.unlock() }
     var source: RunLoop.DescriptorSource?
     do throws(SystemError) {
-      let opened = try core.open().descriptor
-      descriptor = opened
-      state = .opening
+      let (opened, isConnected) = try core.open()
+      channel = opened
+      if isConnected, opened.kind != .socket {
+        // A pipe that is read never becomes writable, as a socket does that is connected.
+        state = .open
+        owesOpening = true
+      } else {
+        state = .opening
+      }
       source = enterPlaces(opened)
+      postNews()
     } catch {
       note(.failed(.system(error)))
     }
@@ -153,17 +162,17 @@ extension ByteStream {
     guard state != .closed else { return lock.unlock() }
     state = .closed
     let source = places.removeAll()
-    let (descriptor, body) = (descriptor, body)
-    self.descriptor = nil
+    let (channel, body) = (channel, body)
+    self.channel = nil
     self.body = nil
     lock.unlock()
     source?.invalidate()
-    if let descriptor { core.close(descriptor, isOutput: direction == .writable) }
+    core.close(channel, isOutput: direction == .writable)
     withExtendedLifetime(body) {}
   }
 }
 
-/// Bytes that come from a connection; one of a pair.
+/// Bytes that come from a connection, a pipe, a terminal or a file.
 public final class InputByteStream: ByteStream, @unchecked Sendable {
   /// Reads what is there, without waiting.
   ///
@@ -171,14 +180,14 @@ public final class InputByteStream: ByteStream, @unchecked Sendable {
   /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
   public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }
-    return try transfer { descriptor throws(SystemError) in
-      guard let count = try descriptor.receive(bytes) else { return .nothing }
+    return try transfer { channel throws(SystemError) in
+      guard let count = try channel.receive(bytes) else { return .nothing }
       return count == 0 ? .end : .some(count)
     }
   }
 }
 
-/// Bytes that go to a connection; one of a pair.
+/// Bytes that go to a connection, a pipe, a terminal or a file.
 public final class OutputByteStream: ByteStream, @unchecked Sendable {
   /// Writes as much as there is room for, without waiting.
   ///
@@ -187,8 +196,8 @@ public final class OutputByteStream: ByteStream, @unchecked Sendable {
   /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }
-    return try transfer { descriptor throws(SystemError) in
-      let count = try descriptor.send(bytes)
+    return try transfer { channel throws(SystemError) in
+      let count = try channel.send(bytes)
       return count == 0 ? .nothing : .some(count)
     }
   }

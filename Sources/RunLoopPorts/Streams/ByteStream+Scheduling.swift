@@ -35,8 +35,8 @@ extension ByteStream {
     }
     var source: RunLoop.DescriptorSource?
     do throws(RunLoopError) {
-      if let descriptor {
-        let entering = places.source ?? makeSource(descriptor)
+      if let channel {
+        let entering = places.source ?? makeSource(channel)
         source = entering
         try places.enter(loop, mode, entering)
       } else {
@@ -54,9 +54,9 @@ extension ByteStream {
   /// Enters the places in which the stream was scheduled before it was opened, and notes it if that is refused.
   ///
   /// Under the lock; the source is to be released outside it.
-  func enterPlaces(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource? {
+  func enterPlaces(_ channel: ByteChannel) -> RunLoop.DescriptorSource? {
     guard !places.all.isEmpty else { return nil }
-    let source = makeSource(descriptor)
+    let source = makeSource(channel)
     for place in places.all {
       do throws(RunLoopError) {
         try places.enter(place.loop, place.mode, source)
@@ -68,8 +68,9 @@ extension ByteStream {
     return source
   }
 
-  private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
-    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: interest ?? []) { [self] _, events in
+  private func makeSource(_ channel: ByteChannel) -> RunLoop.DescriptorSource {
+    let source = RunLoop.DescriptorSource(descriptor: channel.watched.number, events: interest ?? []) {
+      [self] _, events in
       ready(events)
     }
     if interest == nil { source.pause() }
@@ -107,12 +108,13 @@ extension ByteStream {
 
   /// Under the lock.
   func postNews() {
-    if owesNews { _ = places.perform { [self] in tellNews() } }
+    if owesNews || owesOpening { _ = places.perform { [self] in tellNews() } }
   }
 
   /// Tells the end or the error, once.
   private func tellNews() {
     lock.lock()
+    tellOpening()
     guard owesNews else { return lock.unlock() }
     owesNews = false
     switch state {
@@ -121,6 +123,13 @@ extension ByteStream {
     case .notOpen, .opening, .open, .closed: break
     }
     lock.unlock()
+  }
+
+  /// Under the lock.
+  private func tellOpening() {
+    guard owesOpening else { return }
+    owesOpening = false
+    if state != .closed { tell(.openCompleted) }
   }
 
   /// Responds to what the descriptor is ready for, on a loop's thread.
@@ -138,7 +147,8 @@ extension ByteStream {
         updateInterest()
       }
     case .open:
-      if !isTold {
+      tellOpening()
+      if state == .open, !isTold {
         isTold = true
         tell(direction == .readable ? .hasBytesAvailable : .canAcceptBytes)
       }
@@ -166,7 +176,7 @@ extension ByteStream {
   }
 
   /// Reads or writes once, and notes what came of it.
-  func transfer(_ body: (OwnedDescriptor) throws(SystemError) -> Transfer) throws(SocketError) -> Int? {
+  func transfer(_ body: (ByteChannel) throws(SystemError) -> Transfer) throws(SocketError) -> Int? {
     guard !lock.isParents else { throw .invalid }
     lock.lock()
     defer { lock.unlock() }
@@ -176,9 +186,9 @@ extension ByteStream {
     case .open: break
     case .notOpen, .opening, .closed: throw .invalid
     }
-    guard let descriptor else { throw .invalid }
+    guard let channel else { throw .invalid }
     do throws(SystemError) {
-      let transferred = try body(descriptor)
+      let transferred = try body(channel)
       isTold = false
       switch transferred {
       case .some(let count):
@@ -206,7 +216,7 @@ extension ByteStream: CustomDebugStringConvertible {
     guard !lock.isParents else { return "<ByteStream>{of the parent process}" }
     return lock.withLock {
       "<\(direction == .readable ? "InputByteStream" : "OutputByteStream") "
-        + "\(Unmanaged.passUnretained(self).toOpaque())>{status = \(state), descriptor = \(descriptor?.number ?? -1)}"
+        + "\(Unmanaged.passUnretained(self).toOpaque())>{status = \(state), descriptor = \(channel?.descriptor.number ?? -1)}"
     }
   }
 }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Gets addresses, into files or to the standard output.
+//
+//     swift run --package-path Examples http-get [--parallel N] [--resume] [--output FILE] URL…
+//
+// One address goes to the standard output, unless --output names a file; several go to files that are named like the last
+// part of their paths. With --resume, files go on where an earlier run was interrupted. It ends with 1 if one has failed.
+
+import Glibc
+import RunLoopCore
+import RunLoopNetworking
+
+func say(_ text: String) {
+  var line = "http-get: \(text)\n"
+  line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}
+
+func usage() -> Never {
+  say("usage: http-get [--parallel N] [--resume] [--output FILE] URL…")
+  exit(2)
+}
+
+var parallel = 4
+var resumes = false
+var output: String?
+var urls: [String] = []
+var words = CommandLine.arguments.dropFirst()
+while let word = words.popFirst() {
+  switch word {
+  case "--parallel":
+    guard let number = words.popFirst().flatMap({ Int($0) }), number > 0 else { usage() }
+    parallel = number
+  case "--resume": resumes = true
+  case "--output":
+    guard let name = words.popFirst() else { usage() }
+    output = name
+  case _ where word.hasPrefix("--"): usage()
+  default: urls.append(word)
+  }
+}
+guard !urls.isEmpty, output == nil || urls.count == 1 else { usage() }
+
+/// Writes to the standard output as bytes arrive.
+final class StandardOutput: HTTP.Sink {
+  struct Failure: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  func begin(_ response: HTTP.Response, at offset: Int64) throws {}
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = Glibc.write(STDOUT_FILENO, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+      guard count > 0 else { throw Failure(description: "the standard output: \(String(cString: strerror(errno)))") }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  func end() throws {}
+}
+
+/// The file's name for an address: the last part of its path.
+func fileName(of url: String) -> String {
+  let path = url.split(separator: "?")[0].split(separator: "#")[0]
+  let parts = path.split(separator: "/")
+  let name = parts.count > 2 ? String(parts[parts.count - 1]) : "index.html"
+  return name == "." || name == ".." ? "index.html" : name
+}
+
+/// The downloads, as many at a time as were asked for; everything on the main thread's loop.
+@MainActor final class Downloads {
+  private let client: HTTP.Client
+  private let display: Display
+  private var next = 0
+  private var running = 0
+  private var failures = 0
+
+  init() {
+    var configuration = HTTP.Configuration()
+    configuration.connectionsPerHost = parallel
+    configuration.retry.limit = 3
+    client = HTTP.Client(configuration)
+    display = Display(urls)
+  }
+
+  func goOn() {
+    while running < parallel, next < urls.count {
+      start(next)
+      next += 1
+      running += 1
+    }
+    guard running == 0 else { return }
+    client.stop()
+    exit(failures == 0 ? 0 : 1)
+  }
+
+  private func start(_ number: Int) {
+    let target: HTTP.Output
+    var path: String?
+    if urls.count == 1, output == nil, !resumes {
+      target = .sink(StandardOutput())
+    } else {
+      let name = output ?? fileName(of: urls[number])
+      if !resumes {
+        unlink(name + ".part")
+        unlink(name + ".part.json")
+      }
+      (target, path) = (.file(name), name)
+    }
+    let operation = client.operation(HTTP.Request(urls[number]), output: target)
+    let name = path ?? urls[number]
+    operation.onProgress { progress in
+      MainActor.assumeIsolated { self.display.show(number, "\(bar(progress))  \(name)") }
+    }
+    operation.onCompletion { result in
+      MainActor.assumeIsolated { self.end(number, name, operation.progress, result.map { $0.1 }) }
+    }
+    operation.start()
+  }
+
+  private func end(
+    _ number: Int, _ name: String, _ progress: HTTP.Progress, _ result: Result<HTTP.Response, HTTP.Error>
+  ) {
+    running -= 1
+    switch result {
+    case .success(let response) where (200...299).contains(response.status):
+      display.end(number, "\(size(progress.received))  \(name)")
+    case .success(let response):
+      failures += 1
+      display.end(number, "status \(response.status) \(response.reason)  \(name)")
+    case .failure(let error):
+      failures += 1
+      display.end(number, "\(error)")
+    }
+    goOn()
+  }
+}
+
+signal(SIGPIPE, SIG_IGN)
+let downloads = Downloads()
+downloads.goOn()
+RunLoop.main.runUntilStopped()

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RunLoopCore
+import RunLoopNetworking
+import Synchronization
+
+/// Takes the body of one request: counts it, digests it, and keeps what the result shows; and does what the rules say.
+final class ScenarioSink: HTTP.Sink {
+  private struct State {
+    var digest = SHA256()
+    var count: Int64 = 0
+    var text: [UInt8] = []
+    var file: FileHandle?
+    var rules: [(moment: Moment, deed: Deed)]
+    var noted: Int64?
+  }
+
+  private let state: Mutex<State>
+  private let path: String?
+  /// The operation; set before it starts.
+  let operation = Mutex<HTTP.Operation?>(nil)
+
+  init(rules: [(moment: Moment, deed: Deed)], path: String?) {
+    state = Mutex(State(rules: rules))
+    self.path = path
+  }
+
+  var noted: Int64? { state.withLock { $0.noted } }
+  var length: Int64 { state.withLock { $0.count } }
+  var digest: String { state.withLock { $0.digest.finished() } }
+  var text: String { state.withLock { String(decoding: $0.text, as: UTF8.self) } }
+
+  func begin(_ response: HTTP.Response, at offset: Int64) throws {
+    try state.withLock { state in
+      if offset == 0 {
+        state.digest = SHA256()
+        state.count = 0
+        state.text = []
+      }
+      guard let path else { return }
+      if state.file == nil {
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
+        state.file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+      }
+      try state.file?.truncate(atOffset: UInt64(offset))
+    }
+    apply { $0 == .head }
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer) throws {
+    let count = try state.withLock { state in
+      state.digest.update(bytes)
+      state.count += Int64(bytes.count)
+      if state.text.count < 20_000 { state.text += bytes.prefix(20_000 - state.text.count) }
+      try state.file?.write(contentsOf: Data(bytes))
+      return state.count
+    }
+    apply { if case .bytes(let limit) = $0 { count >= limit } else { false } }
+  }
+
+  func end() throws { try state.withLock { try $0.file?.synchronize() } }
+
+  /// Does what is due, once.
+  func apply(_ isDue: (Moment) -> Bool) {
+    let due = state.withLock { state in
+      let due = state.rules.filter { isDue($0.moment) }
+      state.rules.removeAll { isDue($0.moment) }
+      return due.map(\.deed)
+    }
+    for deed in due { perform(deed) }
+  }
+
+  func perform(_ deed: Deed) {
+    guard let operation = operation.withLock({ $0 }) else { return }
+    switch deed {
+    case .cancel: operation.cancel()
+    case .hold: operation.hold()
+    case .release: operation.release()
+    case .pause: operation.pause()
+    case .resume: operation.resume()
+    case .pauseResume:
+      operation.pause()
+      operation.resume()
+    case .note: state.withLock { $0.noted = $0.count }
+    }
+  }
+}
+
+/// The results, which come in any order.
+final class Results: Sendable {
+  private let results = Mutex<[String: [String: any Sendable]]>([:])
+
+  func set(_ id: String, _ result: [String: any Sendable]) {
+    results.withLock {
+      var result = result
+      result["completions"] = ($0[id]?["completions"] as? Int ?? 0) + 1
+      $0[id] = result
+    }
+  }
+
+  var all: [String: [String: any Sendable]] { results.withLock { $0 } }
+}
+
+/// Runs the requests of a document.
+struct Runner {
+  let settings: ClientSettings
+  let results = Results()
+  let directory: String
+
+  func configuration() throws -> HTTP.Configuration {
+    var configuration = HTTP.Configuration()
+    configuration.trust.roots = settings.ca
+    if let timeout = settings.timeout { configuration.idleTimeout = .seconds(timeout) }
+    if let total = settings.total { configuration.totalTimeout = .seconds(total) }
+    if let redirects = settings.maxRedirects { configuration.maximumRedirects = redirects }
+    if let connections = settings.connections { configuration.connectionsPerHost = connections }
+    configuration.maximumBody = settings.maxBody
+    configuration.retry.limit = settings.retries ?? 0
+    if let credential = settings.credential {
+      guard credential.count == 2 else { throw Unsupported(reason: "a credential without a user and a password") }
+      configuration.credential = HTTP.Credential(user: credential[0], password: credential[1])
+    }
+    configuration.storesCookies = settings.cookies ?? false
+    if let proxy = settings.proxy { configuration.proxy = .url(proxy) }
+    configuration.trust.pins = settings.pins ?? []
+    if let certificate = settings.certificate {
+      guard certificate.count == 2 else { throw Unsupported(reason: "a certificate without a chain and a key") }
+      configuration.trust.certificate = .init(chain: certificate[0], key: certificate[1])
+    }
+    configuration.trust.allowsInvalidCertificates = settings.allowInvalidCertificates ?? false
+    return configuration
+  }
+
+  func makeClient() throws -> HTTP.Client { HTTP.Client(try configuration()) }
+
+  /// Starts a request, and returns what waits for its end.
+  func start(_ request: ScenarioRequest, _ client: HTTP.Client) throws -> Task<Void, Never> {
+    var rules: [(moment: Moment, deed: Deed)] = []
+    for rule in request.on ?? [] {
+      guard let deed = Deed(rawValue: rule.do) else { throw Unsupported(reason: "the deed \"\(rule.do)\"") }
+      rules.append((try Moment(rule.when), deed))
+    }
+    var asked = HTTP.Request(request.url, method: request.method ?? "GET")
+    for (name, value) in request.headers ?? [:] { asked.headers.add(name, value) }
+    asked.body = try body(request.body)
+
+    let path: String?
+    switch request.sink ?? "memory" {
+    case "memory": (path, asked.maximumBody) = (nil, settings.maxBody ?? 64 << 20)
+    case "discard": path = nil
+    case "file": path = "\(directory)/\(UUID().uuidString)"
+    case let sink: throw Unsupported(reason: "the sink \"\(sink)\"")
+    }
+    let sink = ScenarioSink(rules: rules, path: path)
+    let operation = client.operation(asked, output: .sink(sink), on: .main)
+    sink.operation.withLock { $0 = operation }
+    let begin = ContinuousClock.now
+    let outcome = AsyncStream<Result<(HTTP.Body, HTTP.Response), HTTP.Error>>.makeStream()
+    operation.onCompletionByLoader { result in
+      outcome.continuation.yield(result)
+      report(request.id, result, sink, begin.duration(to: .now))
+    }
+    let starting = rules.contains { $0.moment == .start }
+    if starting, rules.contains(where: { $0.moment == .start && $0.deed == .hold || $0.deed == .note }) {
+      // What holds it must hold from the beginning.
+      sink.apply { $0 == .start }
+      operation.start()
+    } else {
+      operation.start()
+      sink.apply { $0 == .start }
+    }
+    for rule in rules {
+      guard case .after(let seconds) = rule.moment else { continue }
+      Task {
+        try? await Task.sleep(for: .seconds(seconds))
+        sink.apply { $0 == .after(seconds) }
+      }
+    }
+    return Task {
+      for await _ in outcome.stream.prefix(1) {}
+      sink.operation.withLock { $0 = nil }
+      if let path { try? FileManager.default.removeItem(atPath: path) }
+    }
+  }
+
+  private func report(
+    _ id: String, _ outcome: Result<(HTTP.Body, HTTP.Response), HTTP.Error>, _ sink: ScenarioSink, _ time: Duration
+  ) {
+    sink.apply { $0 == .end }
+    var result: [String: any Sendable] = [
+      "seconds": Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18,
+      "length": sink.length, "sha256": sink.digest, "text": sink.text,
+    ]
+    if let noted = sink.noted { result["notedBytes"] = noted }
+    switch outcome {
+    case .success((_, let response)):
+      result["end"] = "response"
+      result["status"] = response.status
+      result["version"] = response.version
+      result["redirects"] = response.redirects
+    case .failure(let error):
+      result["end"] = error.code.name
+      result["detail"] = error.description
+    }
+    results.set(id, result)
+  }
+
+  private func body(_ body: ScenarioRequest.Body?) throws -> HTTP.Content? {
+    guard let body else { return nil }
+    if let count = body.pattern { return .bytes((0..<count).map { UInt8($0 % 251) }) }
+    guard let count = body.stream else { throw Unsupported(reason: "a body that is neither a pattern nor a stream") }
+    return .stream(length: body.known ?? false ? Int64(count) : nil) { Pattern(count: count) }
+  }
+}
+
+/// Bytes of which each is its index, modulo 251, in chunks.
+struct Pattern: AsyncSequence, AsyncIteratorProtocol, Sendable {
+  let count: Int
+  private var position = 0
+
+  init(count: Int) { self.count = count }
+
+  mutating func next() async -> [UInt8]? {
+    guard position < count else { return nil }
+    let end = Swift.min(position + 16_384, count)
+    defer { position = end }
+    return (position..<end).map { UInt8($0 % 251) }
+  }
+
+  func makeAsyncIterator() -> Pattern { self }
+}

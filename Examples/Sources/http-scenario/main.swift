@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Makes the requests that a document describes, and prints what came of them as its last line.
+//
+//     swift run --package-path Examples http-scenario FILE
+//
+// The document is JSON: {"client": {…}, "steps": […]}; its parts are in Document.swift. The last line is
+// {"results": {ID: {…}}, "after": {"fdsBefore": n, "fds": n}}, or {"unsupported": "why"}.
+
+import Foundation
+import Glibc
+import RunLoopNetworking
+
+func descriptorCount() -> Int {
+  guard let directory = opendir("/proc/self/fd") else { return -1 }
+  defer { closedir(directory) }
+  var count = 0
+  while let entry = readdir(directory) {
+    let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    if let number = Int32(name), number != dirfd(directory) { count += 1 }
+  }
+  return count
+}
+
+func print(_ object: [String: Any]) {
+  do {
+    let data = try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys])
+    Swift.print(String(decoding: data, as: UTF8.self))
+  } catch {
+    Swift.print("{\"unsupported\": \"the results are no JSON\"}")
+  }
+  fflush(nil)
+}
+
+func run(_ document: Document) async throws -> [String: Any] {
+  let settings = document.client ?? ClientSettings()
+  if let limit = settings.descriptors {
+    var limits = rlimit(rlim_cur: rlim_t(limit), rlim_max: rlim_t(limit))
+    guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits) == 0 else {
+      throw Unsupported(reason: "a limit of \(limit) descriptors")
+    }
+  }
+  let directory = NSTemporaryDirectory() + "http-scenario-\(getpid())"
+  try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+  defer { try? FileManager.default.removeItem(atPath: directory) }
+
+  // What Foundation and the tasks open by themselves is open now.
+  try await Task.sleep(for: .milliseconds(1))
+  let before = descriptorCount()
+  let runner = Runner(settings: settings, directory: directory)
+  var client = try runner.makeClient()
+  var running: [Task<Void, Never>] = []
+  var isFirst = true
+  for step in document.steps {
+    if settings.each == true, step.requests != nil, !isFirst {
+      client.stop(.afterPendingWork)
+      for task in running { await task.value }
+      running = []
+      _ = await client.finished()
+      client = try runner.makeClient()
+    }
+    if let requests = step.requests {
+      isFirst = false
+      let tasks = try requests.map { try runner.start($0, client) }
+      if step.wait ?? true { for task in tasks { await task.value } } else { running += tasks }
+    }
+    if let seconds = step.sleep { try await Task.sleep(for: .seconds(seconds)) }
+    switch step.stop {
+    case nil: break
+    case "cancel"?: client.stop(.immediately)
+    case "drain"?: client.stop(.afterPendingWork)
+    case let stop?: throw Unsupported(reason: "the stop \"\(stop)\"")
+    }
+  }
+  for task in running { await task.value }
+  client.stop(.afterPendingWork)
+  _ = await client.finished()
+  return ["results": runner.results.all, "after": ["fdsBefore": before, "fds": descriptorCount()]]
+}
+
+guard CommandLine.arguments.count == 2 else {
+  FileHandle.standardError.write(Data("usage: http-scenario FILE\n".utf8))
+  exit(2)
+}
+signal(SIGPIPE, SIG_IGN)
+do {
+  let document = try JSONDecoder().decode(
+    Document.self, from: Data(contentsOf: URL(fileURLWithPath: CommandLine.arguments[1])))
+  print(try await run(document))
+} catch let error as Unsupported {
+  print(["unsupported": error.reason])
+} catch {
+  print(["unsupported": "\(error)"])
+}
+exit(0)

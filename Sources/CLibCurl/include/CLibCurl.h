@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// libcurl and zlib, opened when they are first needed. These are declarations of our own: neither the headers nor the
+// libraries are needed to build. `Tests/CurlHeader/check.c` compares every number with the headers where they are.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+// One transfer (CURL), and what drives many of them (CURLM).
+typedef struct clc_easy clc_easy;
+typedef struct clc_multi clc_multi;
+// A list of texts (struct curl_slist).
+typedef struct clc_list clc_list;
+
+// What opening a library has come to.
+enum {
+  clc_opened = 0,
+  clc_missing = 1,
+  clc_symbol_missing = 2,
+  clc_too_old = 3,
+  clc_cannot_start = 4,
+};
+
+// The oldest version that will do, as libcurl numbers it: 7.76.0.
+enum { clc_oldest = 0x074c00 };
+// From this version on, a transfer asks before it sends a request on a connection: 7.80.0.
+enum { clc_asks_before_request = 0x075000 };
+
+// Opens libcurl.so.4 once for the process, and starts it. One of the answers above; one that is none of success is not kept.
+// `detail` gets a text for a person, of less than `capacity` bytes.
+int clc_open(char *detail, size_t capacity);
+// The same with another file and another oldest version, for tests; what it finds is closed again.
+int clc_try_open(const char *file, unsigned oldest, char *detail, size_t capacity);
+// The version of the library that is open, 0 for none.
+unsigned clc_version(void);
+
+// The numbers of options: a long, a pointer, a function, or an offset (64 bits) each.
+enum {
+  clc_option_write_data = 10001,
+  clc_option_url = 10002,
+  clc_option_proxy = 10004,
+  clc_option_read_data = 10009,
+  clc_option_error_buffer = 10010,
+  clc_option_write_function = 20011,
+  clc_option_read_function = 20012,
+  clc_option_http_header = 10023,
+  clc_option_certificate = 10025,
+  clc_option_key_password = 10026,
+  clc_option_header_data = 10029,
+  clc_option_custom_request = 10036,
+  clc_option_no_body = 44,
+  clc_option_upload = 46,
+  clc_option_verify_peer = 64,
+  clc_option_ca_file = 10065,
+  clc_option_fresh_connect = 74,
+  clc_option_forbid_reuse = 75,
+  clc_option_header_function = 20079,
+  clc_option_http_get = 80,
+  clc_option_verify_host = 81,
+  clc_option_http_version = 84,
+  clc_option_key = 10087,
+  clc_option_no_signal = 99,
+  clc_option_proxy_authentication = 111,
+  clc_option_encryption_function = 20108,
+  clc_option_encryption_data = 10109,
+  clc_option_upload_size = 30115,
+  clc_option_connect_timeout = 156,
+  clc_option_content_decoding = 158,
+  clc_option_open_socket_function = 20163,
+  clc_option_open_socket_data = 10164,
+  clc_option_seek_function = 20167,
+  clc_option_seek_data = 10168,
+  clc_option_proxy_user = 10175,
+  clc_option_proxy_password = 10176,
+  clc_option_no_proxy = 10177,
+  clc_option_protocols = 181,
+  clc_option_resolve = 10203,
+  clc_option_close_socket_function = 20208,
+  clc_option_close_socket_data = 10209,
+  clc_option_pinned_key = 10230,
+  clc_option_unix_path = 10231,
+  clc_option_path_as_is = 234,
+  clc_option_wait_for_multiplexing = 237,
+  clc_option_proxy_ca_file = 10246,
+  clc_option_unix_abstract = 10264,
+  clc_option_suppress_connect_headers = 265,
+  clc_option_prerequest_function = 20312,
+  clc_option_prerequest_data = 10313,
+};
+
+enum {
+  clc_multi_option_socket_function = 20001,
+  clc_multi_option_socket_data = 10002,
+  clc_multi_option_timer_function = 20004,
+  clc_multi_option_timer_data = 10005,
+  clc_multi_option_most_connections = 6,
+  clc_multi_option_most_of_a_host = 7,
+};
+
+enum {
+  clc_info_connect_code = 0x200000 + 22,
+  clc_info_system_error = 0x200000 + 25,
+  clc_info_new_connections = 0x200000 + 26,
+  clc_info_time_connected = 0x600000 + 52,
+  clc_info_time_shaken = 0x600000 + 56,
+  clc_info_time_sent = 0x600000 + 53,
+  clc_info_time_first_byte = 0x600000 + 54,
+};
+
+enum {
+  clc_poll_in = 1,
+  clc_poll_out = 2,
+  clc_poll_both = 3,
+  clc_poll_remove = 4,
+  clc_select_in = 1,
+  clc_select_out = 2,
+  clc_select_error = 4,
+  clc_socket_timeout = -1,
+  clc_write_pause = 0x10000001,
+  clc_read_abort = 0x10000000,
+  clc_read_pause = 0x10000001,
+  clc_seek_ok = 0,
+  clc_seek_fail = 1,
+  clc_prerequest_ok = 0,
+  clc_prerequest_abort = 1,
+  clc_pause_receiving = 1,
+  clc_pause_sending = 4,
+  clc_http_1_1 = 2,
+  clc_http_2_by_tls = 4,
+  clc_http_2_at_once = 5,
+  clc_protocols_web = 3,
+  clc_basic = 1,
+  clc_digest = 2,
+};
+
+// Why a transfer has ended (CURLcode), as far as the numbers are told apart.
+enum {
+  clc_ok = 0,
+  clc_unsupported_protocol = 1,
+  clc_failed_init = 2,
+  clc_bad_url = 3,
+  clc_not_built_in = 4,
+  clc_cannot_resolve_proxy = 5,
+  clc_cannot_resolve_host = 6,
+  clc_cannot_connect = 7,
+  clc_weird_reply = 8,
+  clc_http2 = 16,
+  clc_partial_file = 18,
+  clc_write_error = 23,
+  clc_upload_failed = 25,
+  clc_read_error = 26,
+  clc_out_of_memory = 27,
+  clc_timed_out = 28,
+  clc_tls_connect_error = 35,
+  clc_aborted_by_callback = 42,
+  clc_got_nothing = 52,
+  clc_send_error = 55,
+  clc_receive_error = 56,
+  clc_certificate_problem = 58,
+  clc_cipher_problem = 59,
+  clc_peer_failed_verification = 60,
+  clc_bad_content_encoding = 61,
+  clc_send_fail_rewind = 65,
+  clc_bad_ca_file = 77,
+  clc_tls_shutdown_failed = 80,
+  clc_tls_issuer_error = 83,
+  clc_pinned_key_mismatch = 90,
+  clc_bad_certificate_status = 91,
+  clc_http2_stream = 92,
+  clc_proxy_failed = 97,
+  clc_client_certificate_required = 98,
+};
+
+// What libcurl says of a socket that it wants (struct curl_sockaddr begins so).
+typedef struct {
+  int family;
+  int type;
+  int protocol;
+} clc_wanted_socket;
+
+typedef size_t (*clc_data_function)(char *bytes, size_t size, size_t count, void *context);
+typedef int (*clc_seek_function)(void *context, int64_t offset, int origin);
+typedef int (*clc_prerequest_function)(
+  void *context, char *peer, char *own, int peer_port, int own_port);
+typedef int (*clc_open_socket_function)(void *context, int purpose, clc_wanted_socket *wanted);
+typedef int (*clc_close_socket_function)(void *context, int descriptor);
+typedef int (*clc_encryption_function)(clc_easy *easy, void *context, void *number);
+typedef int (*clc_socket_function)(clc_easy *easy, int descriptor, int what, void *context, void *of_socket);
+typedef int (*clc_timer_function)(clc_multi *multi, long milliseconds, void *context);
+
+// What follows needs a library that is open. Each is libcurl's function of a like name.
+
+clc_easy *clc_easy_make(void);
+void clc_easy_free(clc_easy *easy);
+void clc_easy_reset(clc_easy *easy);
+int clc_easy_pause(clc_easy *easy, int what);
+const char *clc_easy_text(int code);
+
+int clc_set_long(clc_easy *easy, int option, long value);
+int clc_set_offset(clc_easy *easy, int option, int64_t value);
+int clc_set_text(clc_easy *easy, int option, const char *text);
+int clc_set_pointer(clc_easy *easy, int option, void *pointer);
+int clc_set_list(clc_easy *easy, int option, clc_list *list);
+int clc_set_data_function(clc_easy *easy, int option, clc_data_function function);
+int clc_set_seek_function(clc_easy *easy, clc_seek_function function);
+int clc_set_prerequest_function(clc_easy *easy, clc_prerequest_function function);
+int clc_set_open_socket_function(clc_easy *easy, clc_open_socket_function function);
+int clc_set_close_socket_function(clc_easy *easy, clc_close_socket_function function);
+long clc_get_long(clc_easy *easy, int info);
+int64_t clc_get_offset(clc_easy *easy, int info);
+
+// Gives null, and frees the list, if there is no memory.
+clc_list *clc_list_append(clc_list *list, const char *text);
+void clc_list_free(clc_list *list);
+
+clc_multi *clc_multi_make(void);
+int clc_multi_free(clc_multi *multi);
+int clc_multi_set_long(clc_multi *multi, int option, long value);
+int clc_multi_set_socket_function(clc_multi *multi, clc_socket_function function, void *context);
+int clc_multi_set_timer_function(clc_multi *multi, clc_timer_function function, void *context);
+int clc_multi_add(clc_multi *multi, clc_easy *easy);
+int clc_multi_remove(clc_multi *multi, clc_easy *easy);
+int clc_multi_act(clc_multi *multi, int descriptor, int events);
+const char *clc_multi_text(int code);
+// The next transfer that has ended, and why; null for none.
+clc_easy *clc_multi_next_ended(clc_multi *multi, int *code);
+
+// Whether libcurl encrypts by OpenSSL.
+int clc_uses_openssl(void);
+// Sets a transfer's encryption up, where that is OpenSSL's: it notes whether the server wants a certificate and there is none.
+// The number names the transfer, and is not zero.
+int clc_set_encryption(clc_easy *easy, uintptr_t number);
+int clc_prepare_encryption(clc_easy *easy, void *context, void *number);
+// Whether that was noted, on this thread.
+int clc_wanted_certificate(uintptr_t number);
+
+// Decoding by zlib, which libcurl itself needs.
+
+typedef struct clc_inflater clc_inflater;
+
+// Which format: 15 + 16 is gzip, 15 zlib, -15 deflate without a head.
+enum { clc_gzip = 31, clc_zlib = 15, clc_raw_deflate = -15 };
+enum { clc_inflate_more = 0, clc_inflate_end = 1, clc_inflate_broken = 2, clc_inflate_no_memory = 3 };
+
+// Whether zlib can be opened.
+int clc_can_inflate(void);
+clc_inflater *clc_inflater_make(int format);
+void clc_inflater_free(clc_inflater *inflater);
+// Begins anew, for the next member of a gzip file.
+int clc_inflater_reset(clc_inflater *inflater);
+// Takes what it can of `input`, and writes what it can to `output`; both counts become what was used.
+int clc_inflate(
+  clc_inflater *inflater, const uint8_t *input, size_t *input_count, uint8_t *output, size_t *output_count);

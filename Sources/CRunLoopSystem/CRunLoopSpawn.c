@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "CRunLoopSources.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#ifndef CLONE_PIDFD
+#define CLONE_PIDFD 0x00001000
+#endif
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1U << 2)
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+// The library's own name of `clone`, which the thread sanitizer does not take for a fork: the child shares the memory.
+extern int __clone(int (*body)(void *), void *stack, int flags, void *argument, ...);
+
+// What the child is to do, and what it says. It shares the memory of its parent, which waits meanwhile.
+typedef struct {
+  const crl_spawn_request *request;
+  volatile int32_t failed;
+  volatile int error;
+} spawn_state;
+
+enum { STACK_SIZE = 64 * 1024 };
+
+// The kernel's form of a signal's action, which is larger than this on no machine.
+typedef struct {
+  void (*handler)(int);
+  unsigned long words[7];
+} kernel_action;
+
+static void fail(spawn_state *state, int32_t what, int error) {
+  state->failed = what;
+  state->error = error;
+  syscall(SYS_exit_group, 127);
+}
+
+// In the child. It has the handlers and the memory of its parent: so all signals are blocked, and it calls the kernel alone.
+__attribute__((no_sanitize("thread", "address"))) static int run_child(void *argument) {
+  spawn_state *state = argument;
+  const crl_spawn_request *request = state->request;
+  for (int signal = 1; signal < 65; signal++) {
+    kernel_action action = {0};
+    if (syscall(SYS_rt_sigaction, signal, NULL, &action, 8) != 0) continue;
+    if (action.handler == SIG_DFL || (action.handler == SIG_IGN && signal != SIGPIPE)) continue;
+    memset(&action, 0, sizeof action);
+    syscall(SYS_rt_sigaction, signal, &action, NULL, 8);
+  }
+  if (request->leads_session && syscall(SYS_setsid) < 0) fail(state, CRL_SPAWN_SESSION, errno);
+  if (request->leads_group && syscall(SYS_setpgid, 0, 0) < 0) fail(state, CRL_SPAWN_GROUP, errno);
+  // Out of the way of the numbers that they get, then to their places.
+  int highest = 2;
+  for (int32_t i = 0; i < request->count; i++)
+    if (request->to[i] > highest) highest = request->to[i];
+  int first = highest + 1;
+  int32_t moved[256];
+  for (int32_t i = 0; i < request->count; i++) {
+    moved[i] = (int32_t)syscall(SYS_fcntl, request->from[i], F_DUPFD_CLOEXEC, first);
+    if (moved[i] < 0) fail(state, CRL_SPAWN_DESCRIPTORS, errno);
+  }
+  // A kernel that does not know this leaves open what is not closed on exec.
+  syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+  for (int32_t i = 0; i < request->count; i++)
+    if (syscall(SYS_dup3, moved[i], request->to[i], 0) < 0) fail(state, CRL_SPAWN_DESCRIPTORS, errno);
+  if (request->directory && syscall(SYS_chdir, request->directory) < 0) fail(state, CRL_SPAWN_DIRECTORY, errno);
+  uint64_t none = 0;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);
+  // As a shell does: the most telling error of all places.
+  int error = ENOENT;
+  for (const char *const *path = request->paths; *path; path++) {
+    syscall(SYS_execve, *path, request->arguments, request->environment);
+    if (errno != ENOENT && errno != ENOTDIR && error != EACCES) error = errno;
+    if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) break;
+  }
+  fail(state, CRL_SPAWN_EXECUTE, error);
+  return 127;
+}
+
+int crl_spawn(const crl_spawn_request *request, int *process, int32_t *failed) {
+  *failed = CRL_SPAWN_CLONE;
+  if (request->count > 256) return -EINVAL;
+  spawn_state state = {.request = request};
+  char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  if (stack == MAP_FAILED) return -errno;
+  sigset_t all, before;
+  sigfillset(&all);
+  int cancel;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // The C library keeps two signals for itself out of the mask; their handlers are harmless in a child for the moment.
+  int descriptor = -1;
+  int answer = __clone(run_child, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &state, &descriptor);
+  int error = errno;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_setcancelstate(cancel, NULL);
+  munmap(stack, STACK_SIZE);
+  if (answer < 0) return -error;
+  if (state.error != 0) {
+    // It has ended, and was nobody's to know of.
+    siginfo_t info;
+    while (waitid((idtype_t)3, (id_t)descriptor, &info, WEXITED) < 0 && errno == EINTR) continue;
+    close(descriptor);
+    *failed = state.failed;
+    return -state.error;
+  }
+  *process = descriptor;
+  return answer;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// What reading a body for sending has come to.
+enum BodyRead: Equatable {
+  case bytes(Int)
+  case end
+  /// There is nothing yet; the source says when there is.
+  case wait
+  case failed(String)
+}
+
+/// A body that is being sent, once.
+///
+/// The loader's thread.
+protocol BodySource: AnyObject {
+  /// How many bytes there are; nil if that is unknown.
+  var length: Int64? { get }
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> BodyRead
+  /// Begins anew; false if it cannot.
+  func rewind() -> Bool
+  func close()
+}
+
+extension HTTP.Content {
+  /// Opens the body for sending it once.
+  ///
+  /// - Parameter onBytes: Called by any thread when there is something to read after ``BodyRead/wait``, or an end.
+  func open(onBytes: @escaping @Sendable () -> Void) throws(HTTP.Error) -> any BodySource {
+    switch kind {
+    case .bytes(let bytes): return MemorySource(bytes)
+    case .file(let path): return try FileSource(path)
+    case .stream(let length, let feed):
+      let pipe = UploadPipe(length: length, onBytes: onBytes)
+      pipe.start(feed)
+      return PipeSource(pipe)
+    }
+  }
+}
+
+final class MemorySource: BodySource {
+  private let bytes: [UInt8]
+  private var position = 0
+
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  var length: Int64? { Int64(bytes.count) }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> BodyRead {
+    let count = min(buffer.count, bytes.count - position)
+    guard count > 0 else { return .end }
+    bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[position..<position + count])) }
+    position += count
+    return .bytes(count)
+  }
+
+  func rewind() -> Bool {
+    position = 0
+    return true
+  }
+
+  func close() {}
+}
+
+final class FileSource: BodySource {
+  private let path: String
+  private let size: Int64
+  private var descriptor: Int32
+  private var position: Int64 = 0
+
+  init(_ path: String) throws(HTTP.Error) {
+    self.path = path
+    descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      throw .init(.invalidRequest, "the body \(path) cannot be opened: \(systemText(errno))")
+    }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      _ = Glibc.close(descriptor)
+      throw .init(.invalidRequest, "the body \(path) is not a file")
+    }
+    size = Int64(status.st_size)
+  }
+
+  deinit { close() }
+
+  var length: Int64? { size }
+
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> BodyRead {
+    let wanted = min(Int64(buffer.count), size - position)
+    guard wanted > 0 else { return .end }
+    let count = pread(descriptor, buffer.baseAddress, Int(wanted), Int(position))
+    if count < 0 { return .failed("the body \(path) cannot be read: \(systemText(errno))") }
+    if count == 0 { return .failed("the body \(path) has become shorter than \(size) bytes") }
+    position += Int64(count)
+    return .bytes(count)
+  }
+
+  func rewind() -> Bool {
+    position = 0
+    return true
+  }
+
+  func close() {
+    guard descriptor >= 0 else { return }
+    _ = Glibc.close(descriptor)
+    descriptor = -1
+  }
+}
+
+final class PipeSource: BodySource {
+  private let pipe: UploadPipe
+
+  init(_ pipe: UploadPipe) { self.pipe = pipe }
+
+  var length: Int64? { pipe.length }
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> BodyRead { pipe.read(into: buffer) }
+  func rewind() -> Bool { false }
+  func close() { pipe.close() }
+}
+
+/// The system's text for an error number.
+func systemText(_ number: Int32) -> String { String(cString: strerror(number)) }

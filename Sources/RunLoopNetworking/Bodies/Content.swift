@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension HTTP {
+  /// What is sent with a request.
+  ///
+  /// It is read again, from its beginning, when the request is sent again: after a redirect that keeps it, for a
+  /// credential, or for a retry.
+  public struct Content: Sendable {
+    enum Kind: Sendable {
+      case bytes([UInt8])
+      case file(String)
+      case stream(length: Int64?, @Sendable (UploadPipe) async throws -> Void)
+    }
+
+    let kind: Kind
+
+    /// Bytes in memory.
+    public static func bytes(_ bytes: [UInt8]) -> Content { Content(kind: .bytes(bytes)) }
+
+    /// A text in UTF-8.
+    public static func text(_ text: String) -> Content { .bytes(Array(text.utf8)) }
+
+    /// A file, as long as it is when it is opened.
+    ///
+    /// It is read by the loader's thread, as far as there is room on the connection.
+    public static func file(_ path: String) -> Content { Content(kind: .file(path)) }
+
+    /// Chunks as a sequence brings them, as far as there is room on the connection.
+    ///
+    /// - Parameters:
+    ///   - length: How many bytes there are in all. If the sequence has fewer or more, the request ends with
+    ///     ``HTTP/Error/Code/invalidRequest``. With nil the length is not announced.
+    ///   - make: Called for the sequence each time the body is sent.
+    public static func stream<Chunks: AsyncSequence & SendableMetatype>(
+      length: Int64? = nil, _ make: @escaping @Sendable () -> Chunks
+    ) -> Content where Chunks.Element == [UInt8], Chunks.AsyncIterator: SendableMetatype {
+      Content(
+        kind: .stream(length: length) { pipe in
+          for try await chunk in make() { try await pipe.send(chunk) }
+        })
+    }
+
+    /// How many bytes there are, where that is known without a look at the file system.
+    var length: Int64? {
+      switch kind {
+      case .bytes(let bytes): Int64(bytes.count)
+      case .file: nil
+      case .stream(let length, _): length
+      }
+    }
+  }
+
+  /// What has arrived with an answer.
+  public struct Body: Sendable, Hashable {
+    /// The decoded bytes.
+    public let bytes: [UInt8]
+
+    /// Makes a body, as an interceptor does.
+    public init(_ bytes: [UInt8] = []) { self.bytes = bytes }
+
+    /// Makes a body of a text in UTF-8, as an interceptor does.
+    public init(_ text: String) { bytes = Array(text.utf8) }
+
+    /// How many bytes there are.
+    public var count: Int { bytes.count }
+
+    /// The bytes as UTF-8; nil if they are not.
+    public var text: String? { String(validating: bytes, as: UTF8.self) }
+  }
+}

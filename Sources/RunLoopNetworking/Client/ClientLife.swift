@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What becomes of a client, as a value.
+struct ClientLife: Sendable, Hashable {
+  private(set) var state = HTTP.State.running
+  /// How many requests have begun and not ended.
+  private(set) var pending = 0
+  private(set) var report = HTTP.StopReport()
+
+  enum StopAction: Sendable, Hashable {
+    case nothing
+    /// Requests that wait for the program end; the others come to their end.
+    case drain
+    /// Every request ends.
+    case cut
+  }
+
+  /// A request wants to begin; false if it is too late for it.
+  mutating func begin() -> Bool {
+    guard state == .running else {
+      report.refused += 1
+      return false
+    }
+    pending += 1
+    return true
+  }
+
+  mutating func end(_ error: HTTP.Error?) {
+    pending -= 1
+    switch error?.code {
+    case nil: report.completed += 1
+    case .stopped?: report.stopped += 1
+    case .cancelled?: report.cancelled += 1
+    default: report.failed += 1
+    }
+  }
+
+  mutating func stop(_ policy: HTTP.StopPolicy) -> StopAction {
+    switch (state, policy) {
+    case (.running, .afterPendingWork):
+      state = .draining
+      return .drain
+    case (.running, .immediately), (.draining, .immediately):
+      state = .stopping
+      return .cut
+    case (.draining, .afterPendingWork), (.stopping, _), (.finished, _): return .nothing
+    }
+  }
+
+  /// Whether nothing is left to do.
+  var isOver: Bool { (state == .draining || state == .stopping) && pending == 0 }
+
+  mutating func finish() { state = .finished }
+}
+
+extension HTTP {
+  /// What a client does with requests.
+  public enum State: Sendable, Hashable {
+    /// It takes them.
+    case running
+    /// It takes no more, and what has begun comes to its end.
+    case draining
+    /// It takes no more, and what has begun ends with ``HTTP/Error/Code/stopped``.
+    case stopping
+    /// Its connections are closed.
+    case finished
+  }
+
+  /// What becomes of requests that have begun when their client is stopped.
+  public enum StopPolicy: Sendable, Hashable {
+    /// They come to their end; those that are paused end with ``HTTP/Error/Code/stopped``.
+    case afterPendingWork
+    /// They end with ``HTTP/Error/Code/stopped``.
+    case immediately
+  }
+
+  /// What has become of a client's requests.
+  public struct StopReport: Sendable, Hashable {
+    /// Requests that have an answer.
+    public var completed = 0
+    /// Requests that ended with an error of theirs.
+    public var failed = 0
+    /// Requests that were cancelled.
+    public var cancelled = 0
+    /// Requests that the stop has ended.
+    public var stopped = 0
+    /// Requests that came after the stop.
+    public var refused = 0
+
+    /// Makes a report in which everything is zero.
+    public init() {}
+  }
+}

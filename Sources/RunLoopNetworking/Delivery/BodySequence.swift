@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+
+extension HTTP {
+  /// The body of an answer, chunk by chunk as it comes.
+  ///
+  /// What was received and not taken is at most 256 KiB and what was on its way; then nothing more is read from the
+  /// connection until the program has taken most of it. The sequence is for one loop of one task. When nobody holds it
+  /// any more, the request is cancelled unless it has ended.
+  public struct BodySequence: AsyncSequence, Sendable {
+    /// A chunk, which is never empty.
+    public typealias Element = [UInt8]
+
+    let owner: BodyOwner
+
+    /// Takes the chunks.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+      let owner: BodyOwner
+
+      /// The next chunk; nil at the end of the body.
+      ///
+      /// - Throws: Always ``HTTP/Error``.
+      public mutating func next() async throws -> [UInt8]? { try await owner.next() }
+    }
+
+    /// An iterator; the chunks go to whichever asks first.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(owner: owner) }
+  }
+}
+
+/// Cancels the request when nobody wants its body any more.
+final class BodyOwner: Sendable {
+  private let buffer: BodyBuffer
+  private let transfer: Transfer
+
+  init(_ buffer: BodyBuffer, _ transfer: Transfer) {
+    self.buffer = buffer
+    self.transfer = transfer
+  }
+
+  deinit { if !buffer.hasEnded { transfer.cancel() } }
+
+  func next() async throws -> [UInt8]? {
+    let transfer = transfer
+    return try await withTaskCancellationHandler {
+      try await buffer.next { transfer.receiverHasRoom() }
+    } onCancel: {
+      transfer.cancel()
+    }
+  }
+}
+
+/// What has come of a body and was not taken yet.
+final class BodyBuffer: Receiver, @unchecked Sendable {
+  // Sendable: all that changes is guarded by the lock.
+
+  /// From how many bytes on the connection waits, and at how many it goes on.
+  static let (highWater, lowWater) = (256 * 1024, 64 * 1024)
+
+  private let lock = Lock()
+  private var chunks: [[UInt8]] = []
+  private var first = 0
+  private var count = 0
+  private var isFull = false
+  private var end: Result<Void, HTTP.Error>?
+  private var consumer: CheckedContinuation<[UInt8]?, any Swift.Error>?
+  /// Resumed once, by the head or by the end.
+  private var onHead: (@Sendable (Result<HTTP.Response, HTTP.Error>) -> Void)?
+
+  init(onHead: @escaping @Sendable (Result<HTTP.Response, HTTP.Error>) -> Void) { self.onHead = onHead }
+
+  var hasEnded: Bool { lock.withLock { end != nil } }
+
+  // The loader's thread.
+
+  // What was taken cannot be taken back; before the first chunk there is nothing to take back.
+  var canRestart: Bool { lock.withLock { onHead != nil } }
+  var defaultLimit: Int64? { nil }
+
+  func begin(_ response: HTTP.Response, at offset: Int64) throws(HTTP.Error) { takeOnHead()?(.success(response)) }
+
+  private func takeOnHead() -> (@Sendable (Result<HTTP.Response, HTTP.Error>) -> Void)? {
+    lock.withLock {
+      defer { onHead = nil }
+      return onHead
+    }
+  }
+
+  func take(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) -> Bool {
+    guard !bytes.isEmpty else { return true }
+    let chunk = Array(bytes)
+    lock.lock()
+    let waiting = consumer
+    consumer = nil
+    if waiting == nil {
+      chunks.append(chunk)
+      count += chunk.count
+      isFull = isFull || count >= Self.highWater
+    }
+    let isFull = isFull
+    lock.unlock()
+    waiting?.resume(returning: chunk)
+    return !isFull
+  }
+
+  func finish(_ result: Result<HTTP.Response, HTTP.Error>) {
+    takeOnHead()?(result)
+    lock.lock()
+    end = result.map { _ in }
+    // After a cancellation nothing is delivered.
+    if case .failure(let error) = result, error.code == .cancelled {
+      chunks = []
+      (first, count) = (0, 0)
+    }
+    let waiting = consumer
+    consumer = nil
+    lock.unlock()
+    waiting?.resume(with: result.map { _ in nil }.mapError { $0 })
+  }
+
+  // The consumer's task.
+
+  func next(_ hasRoom: () -> Void) async throws -> [UInt8]? {
+    if let found = lock.withLock({ takeFirst() }) {
+      if found.goesOn { hasRoom() }
+      return try found.result.get()
+    }
+    defer { lock.noteResumption() }
+    return try await withCheckedThrowingContinuation { continuation in
+      lock.lock()
+      let found = takeFirst()
+      let isSecond = found == nil && consumer != nil
+      if found == nil, !isSecond { consumer = continuation }
+      lock.unlock()
+      if isSecond {
+        continuation.resume(throwing: HTTP.Error(.invalidRequest, "two tasks wait for the chunks of one body"))
+      } else if let found {
+        // It has come meanwhile.
+        if found.goesOn { hasRoom() }
+        continuation.resume(with: found.result.mapError { $0 })
+      }
+    }
+  }
+
+  /// The first chunk or the end, and whether the connection is to go on; nil if there is neither.
+  ///
+  /// Under the lock.
+  private func takeFirst() -> (result: Result<[UInt8]?, HTTP.Error>, goesOn: Bool)? {
+    guard first < chunks.count else { return end.map { ($0.map { nil }, false) } }
+    let chunk = chunks[first]
+    chunks[first] = []
+    first += 1
+    count -= chunk.count
+    if first == chunks.count {
+      chunks.removeAll(keepingCapacity: true)
+      first = 0
+    }
+    let goesOn = isFull && count <= Self.lowWater
+    if goesOn { isFull = false }
+    return (.success(chunk), goesOn)
+  }
+}

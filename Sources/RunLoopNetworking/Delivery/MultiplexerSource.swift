@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+
+/// Brings what a client has for one of its users' loops there: a source of version 0, signalled once for a batch.
+///
+/// It is in the loop as long as an operation may have something to report.
+final class MultiplexerSource: @unchecked Sendable {
+  // Sendable: the lock guards what changes.
+
+  let loop: RunLoop
+  let modes: [RunLoop.Mode]
+  private let lock = Lock()
+  private var waiting: [@Sendable () -> Void] = []
+  private var source: RunLoop.Source?
+  private var users = 0
+  private var hasEnded = false
+
+  init(loop: RunLoop, modes: [RunLoop.Mode]) {
+    self.loop = loop
+    self.modes = modes
+  }
+
+  /// An operation may report something from now on.
+  func enter() {
+    lock.lock()
+    users += 1
+    var made: RunLoop.Source?
+    if users == 1, !hasEnded {
+      made = RunLoop.Source(cancel: { [weak self] _, _ in self?.loopMayHaveEnded() }) { [weak self] in self?.deliver() }
+      source = made
+    }
+    lock.unlock()
+    guard let made else { return }
+    for mode in modes where !loop.add(made, forMode: mode) { end() }
+  }
+
+  /// An operation has reported its last.
+  func leave() {
+    lock.lock()
+    users -= 1
+    let left = users == 0 ? source : nil
+    if users == 0 { source = nil }
+    lock.unlock()
+    left?.invalidate()
+  }
+
+  /// Calls a block on the loop.
+  ///
+  /// - Returns: False if the loop has ended; the block was called here.
+  @discardableResult
+  func post(_ body: @escaping @Sendable () -> Void) -> Bool {
+    lock.lock()
+    guard !hasEnded, let source else {
+      lock.unlock()
+      body()
+      return false
+    }
+    waiting.append(body)
+    let isFirst = waiting.count == 1
+    lock.unlock()
+    if isFirst {
+      source.signal()
+      loop.wakeUp()
+    }
+    return true
+  }
+
+  private func deliver() {
+    lock.lock()
+    let bodies = waiting
+    waiting = []
+    lock.unlock()
+    for body in bodies { body() }
+  }
+
+  /// The source has left a mode: because the loop's thread ends, or because nobody uses it.
+  private func loopMayHaveEnded() {
+    guard lock.withLock({ source != nil }) else { return }
+    end()
+  }
+
+  /// Delivers what is left here, and everything later where it comes from.
+  private func end() {
+    lock.lock()
+    hasEnded = true
+    let left = source
+    source = nil
+    lock.unlock()
+    deliver()
+    left?.invalidate()
+  }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLibCurl
+import Glibc
+
+/// What libcurl says of a transfer that has ended without success.
+struct CurlFailure {
+  var code: Int32
+  /// The text that it has written for this transfer, or none.
+  var text: String
+  /// The error number of the system call that failed last, or zero.
+  var systemError: Int32
+  /// The status with which a proxy has answered CONNECT, or zero.
+  var connectStatus: Int
+  var usesProxy: Bool
+  /// Whether the request was about to be sent.
+  var wasConnected: Bool
+  /// Whether nothing of an answer has arrived.
+  var isBeforeAnswer: Bool
+  /// Whether the server has asked for a certificate and there was none.
+  var wantedCertificate: Bool
+
+  /// The number, libcurl's words and the system's.
+  var detail: String {
+    let words = text.isEmpty ? String(cString: clc_easy_text(code)) : text
+    return "\(words) (libcurl \(code)\(systemError == 0 ? "" : ", " + systemText(systemError)))"
+  }
+
+  /// Which error it is for the program.
+  var errorCode: HTTP.Error.Code {
+    if isBeforeAnswer, wantedCertificate, Self.refusals.contains(Int(code)) { return .clientCertificateRequired }
+    return switch Int(code) {
+    case Int(clc_unsupported_protocol), Int(clc_weird_reply), Int(clc_write_error): .badServerResponse
+    case Int(clc_bad_url): .unsupportedURL
+    case Int(clc_not_built_in), Int(clc_upload_failed), Int(clc_read_error): .invalidRequest
+    case Int(clc_cannot_resolve_proxy), Int(clc_proxy_failed): .proxyFailed
+    case Int(clc_cannot_resolve_host): .cannotFindHost
+    case Int(clc_cannot_connect), Int(clc_failed_init): usesProxy ? .proxyFailed : .cannotConnect
+    // A line that is longer than the library takes is a lack of memory to it.
+    case Int(clc_out_of_memory): wasConnected ? .tooLarge : .cannotConnect
+    case Int(clc_http2): systemError == 0 ? .badServerResponse : .connectionLost
+    case Int(clc_http2_stream): text.contains("PROTOCOL_ERROR") ? .badServerResponse : .connectionLost
+    case Int(clc_timed_out): .timedOut
+    case Int(clc_tls_connect_error): isAboutOwnCertificate ? .clientCertificateRequired : tlsCode
+    case Int(clc_certificate_problem), Int(clc_cipher_problem): .tlsFailed
+    case Int(clc_peer_failed_verification), Int(clc_bad_ca_file), Int(clc_tls_issuer_error),
+      Int(clc_bad_certificate_status):
+      .untrusted
+    case Int(clc_pinned_key_mismatch): .pinMismatch
+    case Int(clc_client_certificate_required): .clientCertificateRequired
+    case Int(clc_bad_content_encoding): .cannotDecode
+    case Int(clc_receive_error), Int(clc_send_error): connectionCode
+    default: .connectionLost
+    }
+  }
+
+  /// How a server ends a connection without the certificate that it has asked for.
+  private static let refusals = [
+    Int(clc_tls_connect_error), Int(clc_receive_error), Int(clc_send_error), Int(clc_got_nothing),
+  ]
+
+  /// What is said of a connection means three things: it is lost, its chunks are garbage, or the proxy has refused.
+  private var connectionCode: HTTP.Error.Code {
+    if connectStatus != 0, !(200...299).contains(connectStatus) { return .proxyFailed }
+    if isAboutOwnCertificate { return .clientCertificateRequired }
+    if text.contains("chunked-encoding") { return .badServerResponse }
+    return usesProxy && !wasConnected ? .proxyFailed : .connectionLost
+  }
+
+  private var tlsCode: HTTP.Error.Code { usesProxy && connectStatus == 0 ? .proxyFailed : .tlsFailed }
+
+  private var isAboutOwnCertificate: Bool {
+    text.contains("certificate required") || text.contains("peer did not return a certificate")
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension HTTP {
+  /// Whom a client trusts, and how it shows who it is.
+  public struct Trust: Sendable, Hashable {
+    /// A file of certificates (PEM) that are trusted instead of the system's.
+    public var roots: String?
+    /// The digests (SHA-256, in base 64) of the public keys that a server may have; with none, every key of a trusted
+    /// certificate.
+    ///
+    /// Pins are looked at even where ``allowsInvalidCertificates`` lets a certificate pass.
+    public var pins: [String] = []
+    /// The certificate (PEM, with those that it needs) and the key that the client shows.
+    public var certificate: Certificate?
+    /// Whether certificates that are not trusted, or are another host's, are accepted: for tests only.
+    public var allowsInvalidCertificates = false
+
+    /// The files of a client certificate.
+    public struct Certificate: Sendable, Hashable {
+      /// The file of the certificate and those that it needs.
+      public var chain: String
+      /// The file of its key.
+      public var key: String
+      /// The password of the key, if it has one.
+      public var password: String?
+
+      /// Names the files of a client certificate.
+      public init(chain: String, key: String, password: String? = nil) {
+        self.chain = chain
+        self.key = key
+        self.password = password
+      }
+    }
+
+    /// Trusts what the system trusts.
+    public init() {}
+  }
+
+  /// The proxy that a client asks.
+  public enum Proxy: Sendable, Hashable {
+    /// None, whatever the environment says.
+    case none
+    /// An address such as `http://user:password@proxy.example:3128`.
+    case url(String)
+    /// What the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say when the client is made.
+    case environment
+  }
+}

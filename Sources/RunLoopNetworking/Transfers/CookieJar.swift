@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+
+/// The cookies of a client.
+final class CookieJar: @unchecked Sendable {
+  // Sendable: the cookies are guarded by the lock.
+  private let lock = Lock()
+  private var cookies: [HTTP.Cookie] = []
+
+  /// How many cookies are kept in all and of a domain; the oldest go first.
+  static let (limit, domainLimit) = (3000, 50)
+
+  /// Takes what an answer sets.
+  func take(_ headers: HTTP.Headers, from address: WebAddress, now: Int64 = WebDate.now) {
+    let texts = headers.values(of: "Set-Cookie")
+    guard !texts.isEmpty else { return }
+    lock.withLock {
+      for text in texts {
+        guard let cookie = HTTP.Cookie(text, from: address, now: now) else { continue }
+        cookies.removeAll { $0.name == cookie.name && $0.domain == cookie.domain && $0.path == cookie.path }
+        guard cookie.expires.map({ $0 > now }) ?? true else { continue }
+        let ofDomain = cookies.indices.filter { cookies[$0].domain == cookie.domain }
+        if ofDomain.count >= Self.domainLimit { cookies.remove(at: ofDomain[0]) }
+        if cookies.count >= Self.limit { cookies.removeFirst() }
+        cookies.append(cookie)
+      }
+    }
+  }
+
+  /// What is sent to an address; nil for nothing.
+  func header(for address: WebAddress, now: Int64 = WebDate.now) -> String? {
+    let meant = lock.withLock { cookies.filter { $0.isMeant(for: address, now: now) } }
+    guard !meant.isEmpty else { return nil }
+    // Those of longer paths first; the sort is stable.
+    return meant.sorted { $0.path.utf8.count > $1.path.utf8.count }.map { "\($0.name)=\($0.value)" }
+      .joined(separator: "; ")
+  }
+
+  var all: [HTTP.Cookie] { lock.withLock { cookies } }
+  func removeAll() { lock.withLock { cookies = [] } }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The head of an answer, as it stands on the wire.
+struct Head: Hashable, Sendable {
+  var version: String
+  var status: Int
+  var reason: String
+  var headers = HTTP.Headers()
+  /// What the head says of the length; a body that is cut into chunks has none.
+  var length: Int64?
+  /// The content codings, in the order in which they were applied.
+  var codings: [String] = []
+}
+
+/// Reads the lines of heads and trailers, and rejects what libcurl lets pass: heads that are cut, lengths that contradict
+/// each other, codings that it does not know, an answer that changes the protocol unasked.
+struct HeadReader {
+  enum Step: Equatable {
+    /// The line belongs to a head that goes on, to an interim answer, or to a trailer.
+    case more
+    /// The head is complete.
+    case head(Head)
+    case failed(HTTP.Error.Code, String)
+  }
+
+  private enum Phase {
+    case status
+    case fields(Head)
+    case body
+  }
+
+  private var phase = Phase.status
+  private var fields: [(name: String, value: String)] = []
+  private var count = 0
+  private let limit: Int
+
+  /// - Parameter limit: How many bytes all heads and trailers of an answer may have together.
+  init(limit: Int) { self.limit = limit }
+
+  /// Whether the head of the answer is complete.
+  var isComplete: Bool { if case .body = phase { true } else { false } }
+  /// Whether a line has come.
+  var hasBegun: Bool { count > 0 }
+
+  /// Takes a line with its end.
+  mutating func take(_ line: UnsafeRawBufferPointer) -> Step {
+    count += line.count
+    guard count <= limit else { return .failed(.tooLarge, "the head has more than \(limit) bytes") }
+    var text = line[...]
+    if text.last == 10 { text = text.dropLast() }
+    if text.last == 13 { text = text.dropLast() }
+    guard !text.contains(where: { $0 == 0 || $0 == 13 }) else {
+      return bad("a line of the head has a control character")
+    }
+    switch phase {
+    case .status:
+      // Empty lines before an answer are passed over.
+      if text.isEmpty { return .more }
+      guard let head = Self.readStatus(text) else { return bad("the first line is not a status of HTTP") }
+      fields = []
+      phase = .fields(head)
+      return .more
+    case .fields(let head):
+      return text.isEmpty ? finish(head) : takeField(text)
+    case .body:
+      guard !text.isEmpty else { return .more }
+      let colon = text.firstIndex(of: 58) ?? text.startIndex
+      return HTTP.Headers.isToken(text[text.startIndex..<colon]) ? .more : bad("a line of the trailer is not a field")
+    }
+  }
+
+  private func bad(_ detail: String) -> Step { .failed(.badServerResponse, detail) }
+
+  private mutating func takeField(_ line: Slice<UnsafeRawBufferPointer>) -> Step {
+    if line.first == 32 || line.first == 9 {
+      guard let last = fields.last else { return bad("the first field of the head continues another") }
+      guard !["content-length", "transfer-encoding"].contains(last.name.lowercased()) else {
+        return bad("\(last.name) goes on in a second line")
+      }
+      fields[fields.count - 1].value += " " + trimmed(Self.decode(line))
+      return .more
+    }
+    guard let colon = line.firstIndex(of: 58), HTTP.Headers.isToken(line[line.startIndex..<colon]) else {
+      return bad("a line of the head is not a field")
+    }
+    let name = String(decoding: line[line.startIndex..<colon], as: UTF8.self)
+    fields.append((name, trimmed(Self.decode(line[(colon + 1)...]))))
+    return .more
+  }
+
+  private mutating func finish(_ begun: Head) -> Step {
+    var head = begun
+    head.headers = HTTP.Headers(fields.map { .init($0.name, $0.value) })
+    if head.status == 101 { return bad("the answer changes the protocol, which was not asked for") }
+    if head.status < 200 {
+      phase = .status
+      return .more
+    }
+    let codings = head.headers.list(of: "Transfer-Encoding").map { $0.lowercased() }
+    guard codings.isEmpty || codings == ["chunked"] else {
+      return bad("the transfer coding \(codings.joined(separator: ", ")) is not known")
+    }
+    for text in head.headers.values(of: "Content-Length").flatMap({
+      $0.split(separator: ",", omittingEmptySubsequences: false)
+    }) {
+      let digits = trimmed(text)
+      guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(digits) else {
+        return bad("Content-Length is not a number that can be counted")
+      }
+      guard head.length == nil || head.length == length else { return bad("the answer has two lengths") }
+      head.length = length
+    }
+    guard codings.isEmpty || head.length == nil else { return bad("the answer has a length and is cut into chunks") }
+    head.codings = head.headers.list(of: "Content-Encoding").map { $0.lowercased() }.filter { $0 != "identity" }
+    phase = .body
+    return .head(head)
+  }
+
+  /// "HTTP/1.1 200 OK", with or without a reason.
+  private static func readStatus(_ line: Slice<UnsafeRawBufferPointer>) -> Head? {
+    let text = decode(line)
+    guard text.hasPrefix("HTTP/") else { return nil }
+    let parts = text.dropFirst(5).split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count >= 2, ["1.0", "1.1", "2", "2.0", "3"].contains(parts[0]) else { return nil }
+    guard parts[1].utf8.count == 3, parts[1].utf8.allSatisfy({ (48...57).contains($0) }),
+      let status = Int(parts[1]), status >= 100
+    else { return nil }
+    return Head(
+      version: parts[0] == "2.0" ? "2" : String(parts[0]), status: status,
+      reason: parts.count > 2 ? trimmed(parts[2]) : "")
+  }
+
+  /// UTF-8, and where it is not, Latin-1.
+  private static func decode(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+    if let text = String(validating: bytes, as: UTF8.self) { return text }
+    var text = ""
+    for byte in bytes { text.unicodeScalars.append(Unicode.Scalar(byte)) }
+    return text
+  }
+}

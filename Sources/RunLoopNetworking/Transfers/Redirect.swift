@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension HTTP {
+  /// A request as it is on its way: its address is read, and it changes with each redirect.
+  struct Hop: Sendable {
+    var address: WebAddress
+    var method: String
+    var headers: Headers
+    var body: Content?
+    var redirects = 0
+  }
+}
+
+extension HTTP.Hop {
+  /// Statuses that say where to go on.
+  static let redirects: Set<Int> = [301, 302, 303, 307, 308]
+
+  /// The request that an answer sends us to, as RFC 9110 has it in section 15.4.
+  ///
+  /// What is secret stays with the origin that it was meant for.
+  func following(_ status: Int, to location: String) throws(HTTP.Error) -> HTTP.Hop {
+    var next = self
+    next.redirects += 1
+    do throws(WebAddress.Failure) {
+      next.address = try address.following(location)
+    } catch {
+      let detail =
+        switch error {
+        case .scheme(let scheme): "the redirect leads to the scheme \(scheme)"
+        case .malformed(let reason): "the redirect leads to an address that cannot be read: \(reason)"
+        }
+      throw HTTP.Error(.redirectRefused, url: address.safeText, detail)
+    }
+    let losesBody =
+      status == 303 ? method != "HEAD" && method != "GET" : (status == 301 || status == 302) && method == "POST"
+    if losesBody {
+      next.method = "GET"
+      next.body = nil
+      next.headers.removeAll(
+        of: "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location")
+    }
+    if next.address.origin != address.origin {
+      next.headers.removeAll(of: "Authorization", "Cookie", "Proxy-Authorization", "Host")
+    }
+    return next
+  }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension HTTP {
+  /// What is asked of a server.
+  public struct Request: Sendable {
+    /// The method, such as `GET`; it is sent as it is written.
+    public var method: String
+    /// The address: http or https, with an optional user and password, which are sent only if the server asks.
+    public var url: String
+    /// The fields of the head.
+    ///
+    /// `Host`, `User-Agent`, `Accept` and `Accept-Encoding` are added unless they are here. `Content-Length` and
+    /// `Transfer-Encoding` come from the body.
+    public var headers: Headers
+    /// What is sent with it.
+    public var body: Content?
+    /// How many decoded bytes the answer's body may have, instead of what the client's configuration says.
+    public var maximumBody: Int64?
+
+    /// Makes a request.
+    public init(_ url: String, method: String = "GET", headers: Headers = [:], body: Content? = nil) {
+      self.url = url
+      self.method = method
+      self.headers = headers
+      self.body = body
+    }
+  }
+
+  /// What a server has answered, without its body.
+  public struct Response: Sendable, Hashable {
+    /// The status, from 100 to 999.
+    public let status: Int
+    /// The version of the protocol: `1.0`, `1.1` or `2`.
+    public let version: String
+    /// The reason phrase, which may be empty.
+    public let reason: String
+    /// The fields of the head.
+    public let headers: Headers
+    /// The address that has answered, after redirects; without user and password.
+    public let url: String
+    /// How many redirects were followed.
+    public let redirects: Int
+    /// How long the parts of the request took, as far as they are known.
+    public var timings = Timings()
+    /// Whether the program's interceptor has answered.
+    public var isIntercepted = false
+
+    /// Makes an answer, as an interceptor does.
+    public init(
+      status: Int, headers: Headers = [:], url: String = "", reason: String = "", version: String = "1.1",
+      redirects: Int = 0
+    ) {
+      self.status = status
+      self.version = version
+      self.reason = reason
+      self.headers = headers
+      self.url = url
+      self.redirects = redirects
+    }
+
+    /// How long the body is that the head announces, before it is decoded; nil if it does not say.
+    public var contentLength: Int64? { headers["Content-Length"].flatMap { Int64($0) } }
+  }
+
+  /// How long the parts of a request took, counted from when the last connection was asked for.
+  public struct Timings: Sendable, Hashable {
+    /// Until the connection was made; zero if one was kept.
+    public var connected: Duration = .zero
+    /// Until the encryption was agreed on; zero if there is none.
+    public var secured: Duration = .zero
+    /// Until the request was about to be sent.
+    public var sent: Duration = .zero
+    /// Until the first byte of the answer.
+    public var firstByte: Duration = .zero
+  }
+}
+
+extension HTTP.Request {
+  /// Whether sending it twice is as good as sending it once.
+  var isIdempotent: Bool { Self.isIdempotent(method) }
+
+  static func isIdempotent(_ method: String) -> Bool {
+    ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"].contains(method)
+  }
+
+  /// Why it cannot be sent; nil if it can.
+  var fault: String? {
+    guard HTTP.Headers.isToken(method.utf8), method.utf8.count <= 64 else { return "the method is not a token" }
+    guard method != "CONNECT" else { return "CONNECT is for proxies" }
+    for field in headers.fields {
+      guard HTTP.Headers.isToken(field.name.utf8) else { return "the name of a header field is not a token" }
+      guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 9 }) else {
+        return "the value of \(field.name) has a control character"
+      }
+    }
+    guard headers["Transfer-Encoding"] == nil else { return "Transfer-Encoding comes from the body" }
+    for length in headers.values(of: "Content-Length") {
+      guard let body, let known = body.length, length == String(known) else {
+        return "Content-Length is not the length of the body"
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension HTTP {
+  /// When a request that failed is made again.
+  ///
+  /// Only idempotent methods are, after an error of the connection or one of the statuses 429, 502, 503 and 504.
+  public struct Retry: Sendable, Hashable {
+    /// How many times a request is made again; zero unless asked for.
+    public var limit: Int
+    /// The first time to wait, which doubles with each retry.
+    public var delay: Duration = .milliseconds(100)
+    /// The longest time to wait.
+    public var longestDelay: Duration = .seconds(2)
+    /// The longest `Retry-After` that is waited for; an answer that asks for more is the answer.
+    public var longestRetryAfter: Duration = .seconds(60)
+
+    /// Makes a policy.
+    public init(limit: Int = 0) { self.limit = limit }
+
+    static let statuses: Set<Int> = [429, 502, 503, 504]
+    static let codes: Set<Error.Code> = [.cannotConnect, .connectionLost]
+
+    /// How long to wait before a retry: the time doubles, and up to half of it is left to chance.
+    func delay(before number: Int, chance: Double) -> Duration {
+      var time = delay
+      for _ in 1..<max(1, min(number, 32)) where time < longestDelay { time *= 2 }
+      return min(time, longestDelay) * (1 - 0.5 * chance)
+    }
+
+    /// How long a head asks to wait; nil if it does not.
+    static func retryAfter(_ headers: Headers, now: Int64) -> Duration? {
+      guard let text = headers["Retry-After"] else { return nil }
+      if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {
+        return .seconds(min(Int64(text) ?? .max, 1 << 30))
+      }
+      return WebDate.read(text).map { .seconds(max(0, min($0 - now, 1 << 30))) }
+    }
+  }
+}

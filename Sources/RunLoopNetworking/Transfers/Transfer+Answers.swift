@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CLibCurl
+import RunLoopCore
+
+// What is answered. Within the library, but for going on after an answer that is not the last.
+extension Transfer {
+  /// How much of an answer's body is read that is not the last, to keep the connection.
+  static let drainLimit = 64 * 1024
+
+  /// The head of an answer has come.
+  func take(_ head: Head, from attempt: Attempt) throws(HTTP.Error) {
+    guard let hop else { return }
+    if configuration.storesCookies { core.jar.take(head.headers, from: hop.address) }
+    let plan = try decide(head, hop, attempt)
+    self.plan = plan
+    lastHead = head
+    if case .deliver = plan { try begin(head, hop, attempt) }
+  }
+
+  private func decide(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) -> Plan {
+    if HTTP.Hop.redirects.contains(head.status), configuration.maximumRedirects > 0,
+      let location = head.headers["Location"]
+    {
+      guard hop.redirects < configuration.maximumRedirects else {
+        throw HTTP.Error(.tooManyRedirects, "there are more than \(configuration.maximumRedirects) redirects")
+      }
+      return .follow(location)
+    }
+    if head.status == 407, attempt.isAskedByProxy { return .leaveToLibrary }
+    if head.status == 401, credential != nil, credentialOrigin == hop.address.origin,
+      hop.headers["Authorization"] == nil, let asked = Challenge.best(of: head.headers)
+    {
+      if let challenge, !asked.isStale || challenge.isStale {
+        throw HTTP.Error(.authenticationFailed, "the server has not accepted the credential")
+      }
+      return .authenticate(asked)
+    }
+    if HTTP.Retry.statuses.contains(head.status), HTTP.Request.isIdempotent(hop.method),
+      retries < configuration.retry.limit
+    {
+      let asked = HTTP.Retry.retryAfter(head.headers, now: WebDate.now)
+      if asked.map({ $0 <= configuration.retry.longestRetryAfter }) ?? true {
+        return .again(after: asked.map { max($0, .zero) } ?? .zero)
+      }
+    }
+    if let range = attempt.exchange.range { return try check(head, range) }
+    if head.status == 206, hop.headers["Range"] == nil {
+      throw HTTP.Error(.badServerResponse, "a part has arrived that nobody has asked for")
+    }
+    return .deliver
+  }
+
+  /// Whether an answer goes on where the last one ended.
+  private func check(_ head: Head, _ range: Int64) throws(HTTP.Error) -> Plan {
+    func mismatch(_ detail: String) -> HTTP.Error { HTTP.Error(.resumeMismatch, detail) }
+    let kept = state.kept
+    let content = head.headers["Content-Range"].flatMap(ContentRange.init)
+    switch head.status {
+    case 206:
+      guard let content, let bounds = content.bounds else { throw mismatch("the part does not say which one it is") }
+      guard bounds.lowerBound == range else {
+        throw mismatch("the part begins at \(bounds.lowerBound), not at \(range)")
+      }
+      guard content.total == nil || content.total == kept.total else { throw mismatch("the whole has another length") }
+      guard bounds.upperBound + 1 == kept.total else { throw mismatch("the part does not reach the end") }
+      guard head.length == nil || head.length == bounds.upperBound - range + 1 else {
+        throw HTTP.Error(.badServerResponse, "the length is not that of the part")
+      }
+      guard head.codings.isEmpty else { throw mismatch("the part is coded") }
+      guard kept.validator?.isContradicted(by: head.headers) != true else { throw mismatch("the body has changed") }
+      return .deliver
+    case 416:
+      guard kept.total == range, content?.total == nil || content?.total == range else {
+        throw mismatch("the server has no such part")
+      }
+      return .complete
+    default:
+      guard receiver.canRestart else { throw mismatch("the server does not go on with the body") }
+      return .deliver
+    }
+  }
+
+  private func begin(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) {
+    let hasBody = hop.method != "HEAD" && head.status != 204 && head.status != 304
+    var codings = hasBody ? head.codings : []
+    if let unknown = codings.first(where: { !Inflater.decodes($0) }) {
+      // Who asks for a coding gets it.
+      guard hop.headers["Accept-Encoding"] != nil else {
+        throw HTTP.Error(.cannotDecode, "the content coding \(unknown) is not known")
+      }
+      codings = []
+    }
+    if !codings.isEmpty {
+      guard codings.count <= Decoder.mostStages else { throw HTTP.Error(.cannotDecode, "the body is coded too often") }
+      guard clc_can_inflate() != 0 else {
+        throw HTTP.Error(.cannotDecode, "zlib is missing; Debian's package is zlib1g")
+      }
+    }
+    decoder = codings.isEmpty ? nil : Decoder(codings)
+    let isContinued = attempt.exchange.range != nil && head.status == 206
+    var part = OperationState.Part()
+    if isContinued {
+      part = state.kept
+      part.base = part.received
+    } else {
+      part.isCoded = !codings.isEmpty
+      if head.status == 200, hop.method == "GET" {
+        part.validator = Validator(head.headers)
+        part.total = hasBody ? head.length : nil
+      } else if hasBody, codings.isEmpty {
+        part.total = head.length
+      }
+      if !codings.isEmpty { part.total = nil }
+    }
+    if let limit, hasBody, codings.isEmpty, let length = head.length, part.base + length > limit {
+      throw HTTP.Error(.tooLarge, "the body has \(part.base + length) bytes, and \(limit) are allowed")
+    }
+    // What is reported is the first answer, of which this is the rest.
+    if !isContinued || response == nil {
+      response = HTTP.Response(
+        status: head.status, headers: head.headers, url: hop.address.text, reason: head.reason, version: head.version,
+        redirects: hop.redirects)
+    }
+    apply(.connected)
+    apply(.head(part))
+    guard let response, !hasBeenCancelled else { return }
+    try receiver.begin(response, at: part.base)
+  }
+
+  /// Bytes of the body have come, as they are on the wire.
+  func take(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) -> Take {
+    noteActivity()
+    guard case .deliver? = plan else {
+      drained += bytes.count
+      return drained > Self.drainLimit ? .stop : .taken
+    }
+    if hasBeenCancelled { return .stop }
+    if updateHold() { return .pause }
+    wireCount += Int64(bytes.count)
+    if let decoder {
+      decoder.feed(bytes)
+      try decode(decoder)
+    } else {
+      try deliver(bytes)
+    }
+    if hasWholeAnswer, let attempt, attempt.hasBody, !attempt.hasSentAll, lastHead?.version == "2" {
+      // The stream has ended on the server's side, and libcurl waits for room that never comes.
+      core.later { [self] in if attempt === self.attempt, !state.isHeld { endEarly() } }
+    }
+    return .taken
+  }
+
+  /// Delivers what can be decoded, until the request is held.
+  private func decode(_ decoder: Decoder) throws(HTTP.Error) {
+    while !updateHold(), !hasBeenCancelled {
+      do {
+        guard let bytes = try decoder.next() else { return }
+        try deliver(bytes)
+      } catch let error as HTTP.Error {
+        throw error
+      } catch {
+        throw HTTP.Error(.cannotDecode, "the coded body is broken")
+      }
+    }
+  }
+
+  private func deliver(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) {
+    if let limit, state.part.received + Int64(bytes.count) > limit {
+      throw HTTP.Error(.tooLarge, "the body has more than \(limit) bytes")
+    }
+    // Counted before, so that what the receiver asks from within is right.
+    apply(.bytes(bytes.count))
+    if try !receiver.take(bytes) { isHeldByReceiver = true }
+    updateHold()
+  }
+
+  /// Lets the state follow what user and receiver want; whether it is held.
+  @discardableResult
+  func updateHold() -> Bool {
+    let isWanted = isHeldByReceiver || isWantedHeld
+    if isWanted != state.isHeld { apply(isWanted ? .hold : .release) }
+    return isWanted
+  }
+
+  /// Takes bytes again.
+  ///
+  /// Outside of the library.
+  func release() {
+    guard case .receiving = state.phase else { return }
+    noteActivity()
+    if let decoder {
+      do throws(HTTP.Error) {
+        try decode(decoder)
+      } catch {
+        return apply(.fail(error))
+      }
+      guard case .receiving = state.phase else { return }
+    }
+    if hasEndedHeld {
+      hasEndedHeld = false
+      return endBody()
+    }
+    attempt?.resumeReceiving()
+    core.settle()
+  }
+
+  /// Goes on after an answer that is not the last.
+  ///
+  /// Outside of the library.
+  func goOn(_ plan: Plan) {
+    guard let hop else { return }
+    isFresh = false
+    switch plan {
+    case .deliver: break
+    case .leaveToLibrary:
+      apply(.fail(HTTP.Error(.proxyFailed, "the proxy has not accepted the credential")))
+    case .complete:
+      if response == nil, let lastHead {
+        // What was kept came from an earlier client.
+        response = HTTP.Response(
+          status: 200, headers: lastHead.headers, url: hop.address.text, version: lastHead.version,
+          redirects: hop.redirects)
+      }
+      apply(.head(state.kept))
+      apply(.end)
+    case .again(let delay):
+      let usual = nextDelay()
+      apply(.retry(after: max(delay, usual)))
+    case .authenticate(let asked):
+      challenge = asked
+      apply(.retry(after: .zero))
+    case .follow(let location):
+      do throws(HTTP.Error) {
+        self.hop = try followed(hop, location)
+        challenge = nil
+        apply(.retry(after: .zero))
+      } catch {
+        apply(.fail(error))
+      }
+    }
+  }
+
+  private func followed(_ hop: HTTP.Hop, _ location: String) throws(HTTP.Error) -> HTTP.Hop {
+    guard let head = lastHead else { return hop }
+    let status = head.status
+    var next = try hop.following(status, to: location)
+    var request = HTTP.Request(next.address.text, method: next.method, headers: next.headers, body: next.body)
+    request.maximumBody = self.request.maximumBody
+    let response = HTTP.Response(status: status, headers: head.headers, url: hop.address.text, redirects: hop.redirects)
+    guard let wanted = receiver.redirect(request, after: response) else {
+      throw HTTP.Error(.redirectRefused, "the program rejected the redirect")
+    }
+    guard wanted.url != request.url else {
+      (next.method, next.headers, next.body) = (wanted.method, wanted.headers, wanted.body)
+      return next
+    }
+    do throws(WebAddress.Failure) {
+      next.address = try WebAddress(wanted.url)
+    } catch {
+      throw HTTP.Error(.redirectRefused, "the program's redirect leads to no address of http or https")
+    }
+    (next.method, next.headers, next.body) = (wanted.method, wanted.headers, wanted.body)
+    return next
+  }
+}

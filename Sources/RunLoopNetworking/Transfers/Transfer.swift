@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopPorts
+import Synchronization
+
+/// One request from its start to its end, through redirects, retries and pauses.
+///
+/// What it does belongs to the loader's thread. What any thread asks of it is posted there; that it was cancelled or is held is
+/// noted at once, so that nothing is delivered afterwards.
+final class Transfer: @unchecked Sendable {
+  // Sendable: what changes is used by the loader's thread alone, but for the two atomic marks.
+
+  /// What is done with the answer of an attempt.
+  enum Plan {
+    /// It is the answer.
+    case deliver
+    case follow(String)
+    case authenticate(Challenge)
+    case again(after: Duration)
+    /// The library answers the proxy by itself.
+    case leaveToLibrary
+    /// Everything had come before.
+    case complete
+  }
+
+  let core: ClientCore
+  let request: HTTP.Request
+  let receiver: any Receiver
+  private(set) var state = OperationState()
+  private(set) var attempt: Attempt?
+
+  let isCancelled = Atomic<Bool>(false)
+  /// Whether the user holds it; the receiver's own holding is beside it.
+  let isHeldByUser = Atomic<Bool>(false)
+  var isHeldByReceiver = false
+
+  // How it goes on.
+  var hop: HTTP.Hop?
+  var plan: Plan?
+  var lastHead: Head?
+  /// How many bytes of the body have arrived, as they are on the wire.
+  var wireCount: Int64 = 0
+  var drained = 0
+  var decoder: Decoder?
+  /// Whether the body has ended while it was held with more to decode.
+  var hasEndedHeld = false
+  var response: HTTP.Response?
+  var limit: Int64?
+  var retries = 0
+  var isFresh = false
+  var challenge: Challenge?
+  var credential: HTTP.Credential?
+  var credentialOrigin: String?
+  var lookup: HostLookup?
+  var sent: (count: Int64, of: Int64?) = (0, nil)
+
+  // When it goes on or ends.
+  var lastActivity = Tick.never
+  var totalDue = Tick.never
+  var beginDue = Tick.never
+
+  init(_ core: ClientCore, _ request: HTTP.Request, _ receiver: any Receiver) {
+    self.core = core
+    self.request = request
+    self.receiver = receiver
+  }
+
+  var configuration: HTTP.Configuration { core.configuration }
+  var hasBeenCancelled: Bool { isCancelled.load(ordering: .acquiring) }
+  var isWantedHeld: Bool { isHeldByUser.load(ordering: .acquiring) }
+
+  // Events.
+
+  /// Applies an event and does what follows.
+  func apply(_ event: OperationState.Event) {
+    var event = event
+    switch event {
+    // Whatever its end would be: it was cancelled before.
+    case .end, .closed, .fail: if hasBeenCancelled { event = .cancel }
+    default: break
+    }
+    let wasFinished = state.isFinished
+    for action in state.apply(event) { perform(action) }
+    guard !state.isFinished else { return }
+    if !wasFinished { receiver.note(state, sent: sent.count, ofSent: sent.of) }
+    core.note(deadline: deadline)
+  }
+
+  private func perform(_ action: OperationState.Action) {
+    switch action {
+    case .begin(let delay): begin(after: delay)
+    case .drop: drop()
+    // The library asks with the next bytes.
+    case .hold: break
+    case .release: core.later { [self] in release() }
+    case .close: close()
+    case .finish(let error): finish(error)
+    }
+  }
+
+  /// Begins its life with an event: a start, a pause or a cancellation.
+  func begin(with event: OperationState.Event) {
+    let configuration = configuration
+    lastActivity = core.now
+    if let total = configuration.totalTimeout { totalDue = core.now + Int64(saturating: total) }
+    limit = request.maximumBody ?? configuration.maximumBody ?? receiver.defaultLimit
+    if isCancelled.load(ordering: .acquiring) { return apply(.cancel) }
+    do throws(HTTP.Error) {
+      if let kept = try receiver.prepare() { state = OperationState(kept: kept) }
+      apply(event)
+    } catch {
+      apply(.start)
+      apply(.fail(error))
+    }
+  }
+
+  // Any thread.
+
+  /// Ends it; from now on nothing but its end is reported.
+  func cancel() {
+    isCancelled.store(true, ordering: .releasing)
+    core.post { [self] in apply(.cancel) }
+  }
+
+  func setHeld(_ isHeld: Bool) {
+    isHeldByUser.store(isHeld, ordering: .releasing)
+    core.post { [self] in updateHold() }
+  }
+
+  /// The receiver takes bytes again.
+  func receiverHasRoom() {
+    core.post { [self] in
+      isHeldByReceiver = false
+      updateHold()
+    }
+  }
+
+  func pause() {
+    core.post { [self] in
+      apply(.pause)
+      // Nobody would resume it.
+      if case .paused = state.phase, core.isDraining() { apply(.clientStopped) }
+    }
+  }
+
+  func resume() { core.post { [self] in apply(.resume) } }
+
+  // The loader's thread.
+
+  private func begin(after delay: Duration) {
+    plan = nil
+    drained = 0
+    wireCount = 0
+    decoder = nil
+    hasEndedHeld = false
+    lastActivity = core.now
+    if delay > .zero {
+      beginDue = core.now + Int64(saturating: delay)
+    } else {
+      // Behind what is being done: this may be called within the library.
+      core.later { [self] in
+        guard state.phase == .resolving, attempt == nil, lookup == nil else { return }
+        tryNow()
+      }
+    }
+  }
+
+  private func drop() {
+    beginDue = .never
+    lookup?.cancel()
+    lookup = nil
+    if let attempt { core.drop(attempt) }
+    attempt = nil
+  }
+
+  func start(_ attempt: Attempt) {
+    self.attempt = attempt
+    core.start(attempt)
+  }
+
+  /// The library has let go of an attempt that is ours.
+  func leaveAttempt() { attempt = nil }
+
+  private func close() {
+    do throws(HTTP.Error) {
+      let isDone = try receiver.close { [weak self] error in
+        self?.core.post { [weak self] in self?.apply(error.map { .fail($0) } ?? .closed) }
+      }
+      if isDone { apply(.closed) }
+    } catch {
+      apply(.fail(error))
+    }
+  }
+
+  private func finish(_ error: HTTP.Error?) {
+    core.unregister(self)
+    let received = state.part.received
+    let url = hop?.address.safeText ?? WebAddress.safeText(of: request.url)
+    receiver.note(state, sent: sent.count, ofSent: sent.of)
+    if let error {
+      receiver.finish(.failure(error.of(url: url, bytesReceived: received)))
+    } else if let response {
+      receiver.finish(.success(response))
+    } else {
+      receiver.finish(.failure(HTTP.Error(.badServerResponse, url: url, "there is no answer")))
+    }
+    core.hasEnded(self, error)
+  }
+
+  func forgetKept() { state.forget() }
+}
+
+// What happens to an attempt. Within the library, but for the last.
+extension Transfer {
+  func noteActivity() { lastActivity = core.now }
+
+  func noteSent(_ count: Int64, of total: Int64?) {
+    sent = (count, total)
+    receiver.note(state, sent: count, ofSent: total)
+  }
+
+  func hasConnected() { apply(.connected) }
+
+  /// An attempt has ended; nothing of it comes any more.
+  func hasEnded(_ ended: Attempt, _ error: HTTP.Error?, timings: HTTP.Timings) {
+    guard ended === attempt else { return }
+    attempt = nil
+    noteActivity()
+    response?.timings = timings
+    switch plan {
+    case nil:
+      if ended.needsFresh, !isFresh {
+        // The connection was no good, and nothing was sent on it.
+        isFresh = true
+        return apply(.retry(after: .zero))
+      }
+      handle(error ?? HTTP.Error(.connectionLost, "the connection ended before the answer"))
+    case .deliver:
+      // A server may answer before it has read everything, and go.
+      if let error, !(hasWholeAnswer && error.code == .connectionLost) { return handle(error) }
+      if state.isHeld, decoder != nil {
+        hasEndedHeld = true
+      } else {
+        endBody()
+      }
+    case .some(let plan): goOn(plan)
+    }
+  }
+
+  /// Ends, or tries again where that may help.
+  private func handle(_ error: HTTP.Error) {
+    guard let hop, HTTP.Retry.codes.contains(error.code), HTTP.Request.isIdempotent(hop.method),
+      retries < configuration.retry.limit, state.part.received == 0 || receiver.canRestart || state.part.canGoOn
+    else { return apply(.fail(error)) }
+    apply(.retry(after: nextDelay()))
+  }
+
+  func nextDelay() -> Duration {
+    retries += 1
+    return configuration.retry.delay(before: retries, chance: Double.random(in: 0..<1))
+  }
+
+  /// Whether all that the head announces has arrived.
+  var hasWholeAnswer: Bool {
+    guard case .deliver? = plan, let length = lastHead?.length else { return false }
+    return wireCount == length
+  }
+
+  /// Does without sending the rest of a request whose answer is there.
+  func endEarly() {
+    guard let attempt else { return }
+    core.drop(attempt)
+    leaveAttempt()
+    endBody()
+  }
+
+  /// The whole body has come.
+  func endBody() {
+    if let decoder, !decoder.isComplete {
+      return apply(.fail(HTTP.Error(.cannotDecode, "the coded body has no end")))
+    }
+    apply(.end)
+  }
+}
+
+// Time.
+extension Transfer {
+  /// When something is to be done unless something happens before.
+  var deadline: Tick {
+    let due = min(totalDue, beginDue)
+    guard let idle = configuration.idleTimeout, state.isRunning, beginDue == .never, !isWaitingForUs else { return due }
+    return min(due, lastActivity + Int64(saturating: idle))
+  }
+
+  /// Whether the other side is not to blame that nothing comes or goes.
+  private var isWaitingForUs: Bool {
+    if case .held = state.phase { return true }
+    guard let attempt else { return false }
+    return attempt.isSendingPaused || !attempt.hasBegun
+  }
+
+  func timeHasCome(_ now: Tick) {
+    if totalDue <= now {
+      return apply(.fail(HTTP.Error(.timedOut, "the request took longer than it may in all")))
+    }
+    if beginDue <= now {
+      beginDue = .never
+      lastActivity = now
+      tryNow()
+      return core.note(deadline: deadline)
+    }
+    guard deadline <= now else { return }
+    // An answer that is only waited for to leave the connection whole.
+    if let plan, case .deliver = plan {
+    } else if let plan {
+      if let attempt { core.drop(attempt) }
+      leaveAttempt()
+      return goOn(plan)
+    }
+    if hasWholeAnswer, !state.isHeld { return endEarly() }
+    apply(.fail(HTTP.Error(.timedOut, "nothing came or went for the idle timeout")))
+  }
+}

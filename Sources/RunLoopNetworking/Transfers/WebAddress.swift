@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopPorts
+
+/// The parts of an http or https address, in the form in which it is sent.
+struct WebAddress: Hashable, Sendable {
+  /// "http" or "https".
+  var scheme: String
+  /// What stood before the `@`, decoded.
+  var user: String?
+  var password: String?
+  /// In lower case and ASCII; a numeric address of IPv6 is without its brackets.
+  var host: String
+  var isIPv6: Bool
+  var port: UInt16
+  /// Begins with a slash, without dot segments.
+  var path: String
+  /// What follows the question mark.
+  var query: String?
+  var fragment: String?
+
+  enum Failure: Swift.Error, Equatable {
+    case scheme(String)
+    case malformed(String)
+  }
+
+  /// Reads an absolute address.
+  init(_ text: String) throws(Failure) {
+    let parts = try Parts(text)
+    guard let scheme = parts.scheme else { throw .malformed("it has no scheme") }
+    guard scheme == "http" || scheme == "https" else { throw .scheme(scheme) }
+    guard let authority = parts.authority else { throw .malformed("it has no host") }
+    self.scheme = scheme
+    (user, password, host, isIPv6, port) = try Self.readAuthority(authority, isTLS: scheme == "https")
+    path = Self.normalPath(parts.path)
+    query = parts.query
+    fragment = parts.fragment
+  }
+
+  /// The address that a reference leads to from here, as RFC 3986 has it in section 5.2.
+  func following(_ reference: String) throws(Failure) -> WebAddress {
+    let parts = try Parts(reference)
+    if let scheme = parts.scheme {
+      guard scheme == "http" || scheme == "https" else { throw .scheme(scheme) }
+      guard parts.authority != nil else { throw .malformed("it has no host") }
+      var next = try WebAddress(reference)
+      next.fragment = parts.fragment ?? fragment
+      return next
+    }
+    var next = self
+    next.fragment = parts.fragment ?? fragment
+    if let authority = parts.authority {
+      (next.user, next.password, next.host, next.isIPv6, next.port) =
+        try Self.readAuthority(authority, isTLS: scheme == "https")
+      next.path = Self.normalPath(parts.path)
+      next.query = parts.query
+    } else if parts.path.isEmpty {
+      next.query = parts.query ?? query
+    } else {
+      let base = parts.path.hasPrefix("/") ? "" : String(path[...(path.lastIndex(of: "/") ?? path.startIndex)])
+      next.path = Self.normalPath(base + parts.path)
+      next.query = parts.query
+    }
+    return next
+  }
+
+  var isTLS: Bool { scheme == "https" }
+  var isDefaultPort: Bool { port == (isTLS ? 443 : 80) }
+  /// The host as it stands in an address.
+  var hostText: String { isIPv6 ? "[\(host)]" : host }
+  /// Scheme, host and port: what secrets are bound to.
+  var origin: String { "\(scheme)://\(hostText):\(port)" }
+  /// What is put after the method.
+  var target: String { path + (query.map { "?" + $0 } ?? "") }
+  /// What the library is given.
+  var requestText: String { "\(scheme)://\(hostText)\(isDefaultPort ? "" : ":\(port)")\(target)" }
+  /// What may stand in an error or a log: without user, password, query and fragment.
+  var safeText: String { "\(scheme)://\(hostText)\(isDefaultPort ? "" : ":\(port)")\(path)" }
+  /// What the program sees: without user and password.
+  var text: String { requestText + (fragment.map { "#" + $0 } ?? "") }
+  /// Whether the host is a number.
+  var isNumeric: Bool { isIPv6 || (try? SocketAddress(host: host, port: port)) != nil }
+
+  /// The text of an address that could not be read, without what may be secret.
+  static func safeText(of text: String) -> String {
+    var rest = text[...]
+    for mark in ["#", "?"] { if let end = rest.firstIndex(of: Character(mark)) { rest = rest[..<end] } }
+    if let at = rest.lastIndex(of: "@") {
+      let scheme = rest.range(of: "://").map { String(rest[..<$0.upperBound]) } ?? ""
+      return scheme + rest[rest.index(after: at)...]
+    }
+    return String(rest)
+  }
+}
+
+extension WebAddress {
+  /// The five parts of a reference; what cannot stand there as it is, is written with percent signs.
+  private struct Parts {
+    var scheme: String?
+    var authority: String?
+    var path = ""
+    var query: String?
+    var fragment: String?
+
+    init(_ text: String) throws(Failure) {
+      var rest = text[...]
+      guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { throw .malformed("it has a control character") }
+      if let mark = rest.firstIndex(of: "#") {
+        fragment = WebAddress.escape(rest[rest.index(after: mark)...])
+        rest = rest[..<mark]
+      }
+      if let mark = rest.firstIndex(of: "?") {
+        query = WebAddress.escape(rest[rest.index(after: mark)...])
+        rest = rest[..<mark]
+      }
+      if let colon = rest.firstIndex(of: ":"), Self.isScheme(rest[..<colon]) {
+        scheme = rest[..<colon].lowercased()
+        rest = rest[rest.index(after: colon)...]
+      }
+      if rest.hasPrefix("//") {
+        rest = rest.dropFirst(2)
+        let end = rest.firstIndex(of: "/") ?? rest.endIndex
+        authority = String(rest[..<end])
+        rest = rest[end...]
+      }
+      path = WebAddress.escape(rest)
+    }
+
+    private static func isScheme(_ text: Substring) -> Bool {
+      guard let first = text.utf8.first, WebAddress.isLetter(first) else { return false }
+      return text.utf8.allSatisfy { WebAddress.isLetter($0) || (48...57).contains($0) || [43, 45, 46].contains($0) }
+    }
+  }
+
+  private static func isLetter(_ byte: UInt8) -> Bool { (65...90).contains(byte) || (97...122).contains(byte) }
+
+  private static func readAuthority(
+    _ text: String, isTLS: Bool
+  ) throws(Failure) -> (user: String?, password: String?, host: String, isIPv6: Bool, port: UInt16) {
+    var rest = text[...]
+    var user: String?
+    var password: String?
+    if let at = rest.lastIndex(of: "@") {
+      let parts = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+      user = unescape(parts[0])
+      password = parts.count > 1 ? unescape(parts[1]) : nil
+      rest = rest[rest.index(after: at)...]
+    }
+    var host: String
+    var isIPv6 = false
+    if rest.hasPrefix("[") {
+      guard let end = rest.firstIndex(of: "]") else { throw .malformed("a bracket is missing") }
+      host = String(rest[rest.index(after: rest.startIndex)..<end])
+      guard (try? SocketAddress(host: host, port: 0))?.family == .ipv6 else {
+        throw .malformed("the host in brackets is no address of IPv6")
+      }
+      isIPv6 = true
+      rest = rest[rest.index(after: end)...]
+    } else {
+      let end = rest.firstIndex(of: ":") ?? rest.endIndex
+      host = try asciiHost(String(rest[..<end]))
+      rest = rest[end...]
+    }
+    var port: UInt16 = isTLS ? 443 : 80
+    if rest.hasPrefix(":") {
+      let digits = rest.dropFirst()
+      if !digits.isEmpty {
+        guard digits.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt16(digits), number != 0 else {
+          throw .malformed("the port is not a number from 1 to 65535")
+        }
+        port = number
+      }
+    } else if !rest.isEmpty {
+      throw .malformed("something follows the host")
+    }
+    return (user, password, host, isIPv6, port)
+  }
+
+  /// A name in lower case, each part that is not ASCII in Punycode.
+  private static func asciiHost(_ host: String) throws(Failure) -> String {
+    guard !host.isEmpty else { throw .malformed("the host is empty") }
+    var labels: [String] = []
+    for label in host.lowercased().split(separator: ".", omittingEmptySubsequences: false) {
+      if label.utf8.allSatisfy({ $0 < 0x80 }) {
+        guard label.utf8.allSatisfy({ isLetter($0) || (48...57).contains($0) || $0 == 45 || $0 == 95 }) else {
+          throw .malformed("the host has a character that no name has")
+        }
+        labels.append(String(label))
+      } else {
+        guard let code = Punycode.encode(String(label)) else { throw .malformed("the host cannot be written in ASCII") }
+        labels.append("xn--" + code)
+      }
+    }
+    let text = labels.joined(separator: ".")
+    guard text.utf8.count <= 253, text != "." else { throw .malformed("the host is no name") }
+    return text
+  }
+
+  /// Writes bytes that cannot stand in an address with percent signs, and leaves those that are.
+  static func escape(_ text: Substring) -> String {
+    if text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != 34 && $0 != 60 && $0 != 62 }) { return String(text) }
+    var result = ""
+    for byte in text.utf8 {
+      if byte > 0x20, byte < 0x7f, byte != 34, byte != 60, byte != 62 {
+        result.unicodeScalars.append(Unicode.Scalar(byte))
+      } else {
+        let digits = String(byte, radix: 16, uppercase: true)
+        result += digits.count == 1 ? "%0" + digits : "%" + digits
+      }
+    }
+    return result
+  }
+
+  static func unescape(_ text: Substring) -> String {
+    var bytes: [UInt8] = []
+    var rest = text.utf8[...]
+    while let byte = rest.popFirst() {
+      if byte == 37, rest.count >= 2, let value = UInt8(Substring(rest.prefix(2)), radix: 16) {
+        bytes.append(value)
+        rest = rest.dropFirst(2)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// A path without dot segments, as RFC 3986 has it in section 5.2.4.
+  static func normalPath(_ path: String) -> String {
+    guard !path.isEmpty else { return "/" }
+    guard path.contains("/.") || !path.hasPrefix("/") else { return path }
+    var kept: [Substring] = []
+    let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(path.hasPrefix("/") ? 1 : 0)
+    for (number, segment) in segments.enumerated() {
+      let isLast = number == segments.count - 1
+      switch segment {
+      case ".": if isLast { kept.append("") }
+      case "..":
+        _ = kept.popLast()
+        if isLast { kept.append("") }
+      default: kept.append(segment)
+      }
+    }
+    return "/" + kept.joined(separator: "/")
+  }
+}
+
+extension Substring {
+  /// Where a text stands in this one.
+  fileprivate func range(of text: String) -> Range<Index>? {
+    var start = startIndex
+    while start < endIndex {
+      if self[start...].hasPrefix(text) { return start..<index(start, offsetBy: text.count) }
+      start = index(after: start)
+    }
+    return nil
+  }
+}

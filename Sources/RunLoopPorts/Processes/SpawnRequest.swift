@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+/// The descriptors of a program that is started, and the other ends of its pipes.
+struct SpawnPlumbing {
+  /// The ends that stay here.
+  private(set) var input: OwnedDescriptor?
+  private(set) var output: OwnedDescriptor?
+  private(set) var error: OwnedDescriptor?
+  private(set) var from: [Int32] = []
+  private(set) var to: [Int32] = []
+  /// The child's ends, open until it is started.
+  private var held: [OwnedDescriptor] = []
+
+  mutating func pass(_ descriptor: Int32, as number: Int32) {
+    from.append(descriptor)
+    to.append(number)
+  }
+
+  mutating func connect(_ options: SpawnedProcess.Options) throws(SystemError) {
+    input = try connect(STDIN_FILENO, options.standardInput, options)
+    output = try connect(STDOUT_FILENO, options.standardOutput, options)
+    error = try connect(STDERR_FILENO, options.standardError, options)
+  }
+
+  /// Connects a standard stream, and gives the end that stays here.
+  private mutating func connect(
+    _ number: Int32, _ redirection: SpawnedProcess.Redirection, _ options: SpawnedProcess.Options
+  ) throws(SystemError) -> OwnedDescriptor? {
+    switch redirection {
+    case .inherited:
+      // One that is closed here is closed there.
+      if fcntl(number, F_GETFD) >= 0 { pass(number, as: number) }
+    case .descriptor(let descriptor): pass(descriptor, as: number)
+    case .standardOutput:
+      if let place = to.firstIndex(of: STDOUT_FILENO) { pass(from[place], as: number) }
+    case .null:
+      let null = OwnedDescriptor(
+        try SystemCall.openFile.make {
+          let answer = open("/dev/null", O_RDWR | O_CLOEXEC)
+          return answer < 0 ? -errno : answer
+        })
+      held.append(null)
+      pass(null.number, as: number)
+    case .pipe:
+      var ends: [Int32] = [-1, -1]
+      _ = try SystemCall.pipe.make { crl_pipe(&ends) }
+      let (reading, writing) = (OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1]))
+      let (ours, theirs) = number == STDIN_FILENO ? (writing, reading) : (reading, writing)
+      // Each end is opened by itself: the child's blocks, as programs expect.
+      _ = try SystemCall.descriptorFlags.make { fcntl(ours.number, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0 }
+      held.append(theirs)
+      pass(theirs.number, as: number)
+      return ours
+    }
+    return nil
+  }
+}
+
+/// The words of a program that is started.
+struct SpawnRequest {
+  private let program: String
+  private let paths: [String]
+  private let arguments: [String]
+  private let environment: [String]?
+  private let options: SpawnedProcess.Options
+
+  init(_ program: String, _ arguments: [String], _ options: SpawnedProcess.Options) throws(SpawnError) {
+    let environment = options.environment?.map { "\($0.key)=\($0.value)" }
+    for word in [program, options.directory ?? ""] + arguments + (environment ?? []) where word.utf8.contains(0) {
+      throw .zeroByte(word)
+    }
+    guard !program.isEmpty else { throw .notFound(program: program) }
+    self.program = program
+    self.arguments = [program] + arguments
+    self.environment = environment
+    self.options = options
+    if program.utf8.contains(UInt8(ascii: "/")) {
+      paths = [program]
+    } else {
+      let directories = getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
+      // An empty one is the working directory.
+      paths = directories.split(separator: ":", omittingEmptySubsequences: false).map { directory in
+        directory.isEmpty ? "./\(program)" : "\(directory)/\(program)"
+      }
+    }
+  }
+
+  /// Starts it.
+  func start(_ plumbing: SpawnPlumbing) throws(SpawnError) -> (process: Int32, descriptor: OwnedDescriptor) {
+    var descriptor: Int32 = -1
+    var failed: Int32 = 0
+    do throws(SystemError) {
+      let process = try SystemCall.processSpawn.make { call(plumbing, &descriptor, &failed) }
+      return (process, OwnedDescriptor(descriptor))
+    } catch {
+      let calls = ["clone", "dup3", "chdir", "setpgid", "setsid", "execve"]
+      let call = calls.indices.contains(Int(failed)) ? calls[Int(failed)] : error.call
+      if call == "execve", error.number == ENOENT { throw .notFound(program: program) }
+      throw .system(program: program, SystemError(call: call, number: error.number))
+    }
+  }
+
+  private func call(_ plumbing: SpawnPlumbing, _ descriptor: inout Int32, _ failed: inout Int32) -> Int32 {
+    let (paths, arguments) = (CStrings(paths), CStrings(arguments))
+    let environment = environment.map(CStrings.init)
+    let directory = options.directory.map { CStrings([$0]) }
+    defer { withExtendedLifetime((paths, arguments, environment, directory, plumbing)) {} }
+    return plumbing.from.withUnsafeBufferPointer { from in
+      plumbing.to.withUnsafeBufferPointer { to in
+        var request = crl_spawn_request()
+        request.paths = UnsafePointer(OpaquePointer(paths.pointers))
+        request.arguments = UnsafePointer(arguments.pointers)
+        request.environment = UnsafePointer(environment?.pointers ?? environ)
+        request.directory = UnsafePointer(directory?.pointers[0])
+        request.from = from.baseAddress
+        request.to = to.baseAddress
+        request.count = Int32(from.count)
+        request.leads_group = options.leadsProcessGroup ? 1 : 0
+        request.leads_session = options.leadsSession ? 1 : 0
+        return crl_spawn(&request, &descriptor, &failed)
+      }
+    }
+  }
+
+  /// Strings as C has them: an array that ends with a null pointer.
+  private final class CStrings {
+    let pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+    private let count: Int
+
+    init(_ strings: [String]) {
+      count = strings.count
+      pointers = .allocate(capacity: count + 1)
+      for (index, string) in strings.enumerated() { (pointers + index).initialize(to: strdup(string)) }
+      (pointers + count).initialize(to: nil)
+    }
+
+    deinit {
+      for index in 0..<count { free(pointers[index]) }
+      pointers.deallocate()
+    }
+  }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+public import RunLoopCore
+
+/// A program that was started as a child of this process.
+///
+/// Its descriptor (`pidfd`) is made with it, so that a signal never reaches another process that has its number later,
+/// whoever reaps it. Its standard streams may be pipes, whose other ends are ``ByteStream``s.
+///
+/// The child inherits nothing but what it is given: all other descriptors are closed. Signals have their defaults there,
+/// but for those that this process ignores; `SIGPIPE` has its default always. None is blocked.
+///
+/// Somebody has to reap the child when it has ended: a ``ChildProcessSource``, made with
+/// ``ChildProcessSource/init(_:leavesStatus:handler:)``, or other code that waits for ``process``. The child goes on when
+/// this object goes. Can be used from any thread.
+public final class SpawnedProcess: Sendable {
+  /// What a standard stream of the child is.
+  public enum Redirection: Hashable, Sendable {
+    /// This process's own.
+    case inherited
+    /// `/dev/null`.
+    case null
+    /// A pipe, whose other end is a stream of this object.
+    case pipe
+    /// A descriptor of this process, which stays the caller's.
+    case descriptor(Int32)
+    /// For the standard error: the same as the standard output.
+    case standardOutput
+  }
+
+  /// How a program is started.
+  public struct Options: Sendable {
+    /// The child's environment; nil: this process's.
+    public var environment: [String: String]?
+    /// The directory where it starts; nil: this process's.
+    public var directory: String?
+    /// What it reads by default.
+    public var standardInput = Redirection.inherited
+    /// What it writes by default.
+    public var standardOutput = Redirection.inherited
+    /// Where it writes errors.
+    public var standardError = Redirection.inherited
+    /// Further descriptors, by the numbers that they get there.
+    ///
+    /// The numbers are from 3 to 65535, and there are at most 200. The descriptors stay the caller's.
+    public var descriptors: [Int32: Int32] = [:]
+    /// Whether it leads a process group of its own, so that a terminal's interrupts do not reach it.
+    public var leadsProcessGroup = false
+    /// Whether it leads a session of its own, without a terminal.
+    public var leadsSession = false
+
+    /// The usual behaviour.
+    public init() {}
+  }
+
+  /// The program's number, which may be another's when it has been reaped.
+  public var process: Int32 { child.process }
+  /// The process itself.
+  public let reference: ProcessReference
+  /// Writes to the child's standard input, if that is a pipe; not open yet.
+  public let standardInput: OutputByteStream?
+  /// Reads the child's standard output, if that is a pipe; not open yet.
+  public let standardOutput: InputByteStream?
+  /// Reads the child's standard error, if that is a pipe of its own; not open yet.
+  public let standardError: InputByteStream?
+
+  let child: ChildProcess
+
+  /// Starts a program.
+  ///
+  /// It returns when the program runs, or cannot.
+  ///
+  /// - Parameters:
+  ///   - program: A path, or a name without a slash, which is looked for in the directories of this process's `PATH`.
+  ///   - arguments: The words after the program's name.
+  ///   - options: How it is started.
+  /// - Throws: ``SpawnError``; then nothing was started, and no descriptor stays open.
+  public init(_ program: String, _ arguments: [String] = [], options: Options = Options()) throws(SpawnError) {
+    var plumbing = SpawnPlumbing()
+    do throws(SystemError) {
+      try plumbing.connect(options)
+    } catch {
+      throw .system(program: program, error)
+    }
+    for (number, descriptor) in options.descriptors.sorted(by: { $0.key < $1.key }) {
+      guard (3...65535).contains(number), descriptor >= 0, options.descriptors.count <= 200 else {
+        throw .badNumber(number)
+      }
+      plumbing.pass(descriptor, as: number)
+    }
+    let started = try SpawnRequest(program, arguments, options).start(plumbing)
+    child = .adopt(started.process, started.descriptor)
+    reference = ProcessReference(started.descriptor)
+    standardInput = plumbing.input.map {
+      OutputByteStream(ByteStreamCore(.connected(ByteChannel($0, .nonBlocking)), sides: 1), .writable)
+    }
+    standardOutput = plumbing.output.map(Self.reader)
+    standardError = plumbing.error.map(Self.reader)
+  }
+
+  private static func reader(_ descriptor: OwnedDescriptor) -> InputByteStream {
+    InputByteStream(ByteStreamCore(.connected(ByteChannel(descriptor, .nonBlocking)), sides: 1), .readable)
+  }
+
+  /// Whether the child has ended, reaped or not.
+  public var hasEnded: Bool { reference.hasEnded }
+
+  /// Sends a signal.
+  ///
+  /// - Throws: `pidfd_send_signal` with `ESRCH` if the child has been reaped, `EINVAL` if there is no such signal.
+  public func send(signal: Int32) throws(SystemError) { try reference.send(signal: signal) }
+
+  /// Asks the child to end, and kills it if it has not done so in time.
+  ///
+  /// The loop counts the time; it does not have to be the one that waits for the child. Once a source has seen the end,
+  /// nothing more happens.
+  ///
+  /// - Parameters:
+  ///   - grace: How long the child has from now on.
+  ///   - loop: The loop on whose clock the time is counted.
+  ///   - modes: In which of its modes.
+  ///   - signal: What asks it to end; `SIGTERM` if it is not given.
+  ///   - onKill: Called on the loop when the child is killed.
+  /// - Returns: Whether there was somebody to ask; false if the child has ended.
+  /// - Throws: `pidfd_send_signal` with `EINVAL` if there is no such signal, with `EPERM` if the child has become another
+  ///   user's.
+  @discardableResult
+  public func terminate(
+    within grace: Duration, on loop: RunLoop, inModes modes: [RunLoop.Mode] = [.common], signal: Int32 = 15,
+    onKill: (@Sendable (SpawnedProcess) -> Void)? = nil
+  ) throws(SystemError) -> Bool {
+    guard !hasEnded else { return false }
+    do throws(SystemError) {
+      try send(signal: signal)
+    } catch {
+      guard error.number == ESRCH else { throw error }
+      return false
+    }
+    let timer = Timer(deadline: loop.instant(after: grace)) { [self] _ in
+      guard !hasEnded else { return }
+      // It may end, and be reaped, just now.
+      guard (try? send(signal: SIGKILL)) != nil else { return }
+      onKill?(self)
+    }
+    guard child.escalate(by: timer) else { return true }
+    for mode in modes { loop.add(timer, forMode: mode) }
+    return true
+  }
+}
+
+extension SpawnedProcess: CustomDebugStringConvertible {
+  /// The process's number, and whether it has ended.
+  public var debugDescription: String { "<SpawnedProcess>{process = \(process), ended = \(hasEnded)}" }
+}
+
+extension ChildProcessSource {
+  /// Makes a source that waits for a program that was started, and is in no mode yet.
+  ///
+  /// It never waits for another process, even if other code has reaped the child: how it ended is reported if a source
+  /// has seen it, and is ``ChildProcessError/reapedElsewhere(_:)`` otherwise.
+  ///
+  /// - Parameters:
+  ///   - spawned: The program.
+  ///   - leavesStatus: Whether the child is left to be reaped by somebody else, who has to do so.
+  ///   - handler: Called on a loop's thread, once. It is released when it has returned, or when the source is invalid.
+  public convenience init(
+    _ spawned: SpawnedProcess, leavesStatus: Bool = false,
+    handler: @escaping @Sendable (ChildProcessSource, End) -> Void
+  ) {
+    self.init(spawned.child, leavesStatus: leavesStatus, endsWithLoop: false, handler)
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+
+/// What the two streams of a pair share: the channel, and the connecting of it.
+final class ByteStreamCore: @unchecked Sendable {
+  // Sendable: guarded by the lock, which is taken after a stream's.
+
+  enum Link {
+    /// The first stream that opens begins to connect.
+    case address(SocketAddress)
+    case connecting(ByteChannel)
+    case connected(ByteChannel)
+    case failed(SystemError)
+    /// All streams are closed.
+    case closed
+  }
+
+  private let lock = Lock()
+  private var link: Link
+  private var openSides: Int
+
+  init(_ link: Link, sides: Int = 2) {
+    self.link = link
+    openSides = sides
+  }
+
+  /// The channel, if there is one; begins to connect if need be.
+  func open() throws(SystemError) -> (channel: ByteChannel, isConnected: Bool) {
+    lock.lock()
+    defer { lock.unlock() }
+    switch link {
+    case .address(let address):
+      do throws(SystemError) {
+        let descriptor = try OwnedDescriptor.makeStream(address)
+        try descriptor.setNoDelay(address.family)
+        guard try descriptor.connect(address) else {
+          throw SystemError(call: SystemCall.connect.rawValue, number: EAGAIN)
+        }
+        let channel = ByteChannel(descriptor, .socket)
+        link = .connecting(channel)
+        return (channel, false)
+      } catch {
+        link = .failed(error)
+        throw error
+      }
+    case .connecting(let channel): return (channel, false)
+    case .connected(let channel): return (channel, true)
+    case .failed(let error): throw error
+    case .closed: throw SystemError(call: SystemCall.connect.rawValue, number: EBADF)
+    }
+  }
+
+  /// Sees whether the connection is made, now that the descriptor is ready.
+  ///
+  /// The kernel tells an error once; the second stream gets it from here.
+  func finishConnecting() throws(SystemError) {
+    lock.lock()
+    defer { lock.unlock() }
+    switch link {
+    case .connecting(let channel):
+      do throws(SystemError) {
+        try channel.descriptor.takeError(of: .connect)
+        link = .connected(channel)
+      } catch {
+        link = .failed(error)
+        throw error
+      }
+    case .failed(let error): throw error
+    case .address, .connected, .closed: break
+    }
+  }
+
+  /// One of the streams is closed: the other end sees it if the other stream goes on, and all is closed with the last.
+  ///
+  /// - Parameters:
+  ///   - channel: What the stream has, if it was opened.
+  ///   - isOutput: Whether it was the one that writes.
+  func close(_ channel: ByteChannel?, isOutput: Bool) {
+    lock.lock()
+    openSides -= 1
+    let before = link
+    if openSides == 0 {
+      link = .closed
+    } else if isOutput, let channel, case .connected = link {
+      // A connection that is lost cannot be shut down, and need not be.
+      try? channel.descriptor.shutDown(Int32(SHUT_WR))
+    }
+    lock.unlock()
+    withExtendedLifetime(before) {}
+  }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Compares what CLibCurl declares by itself with the headers of libcurl and zlib. It is compiled, and never linked or run:
+//
+//     clang -fsyntax-only -I Sources/CLibCurl/include -I Sources/CLibCurl Tests/CurlHeader/check.c
+
+#define CURL_DISABLE_DEPRECATION
+#include <curl/curl.h>
+#include <stddef.h>
+#include <zlib.h>
+
+#include "CLibCurl.h"
+#include "zlib_layout.h"
+
+#define SAME(ours, theirs) _Static_assert((long long)(ours) == (long long)(theirs), #ours " is not " #theirs)
+
+SAME(clc_option_write_data, CURLOPT_WRITEDATA);
+SAME(clc_option_url, CURLOPT_URL);
+SAME(clc_option_proxy, CURLOPT_PROXY);
+SAME(clc_option_read_data, CURLOPT_READDATA);
+SAME(clc_option_error_buffer, CURLOPT_ERRORBUFFER);
+SAME(clc_option_write_function, CURLOPT_WRITEFUNCTION);
+SAME(clc_option_read_function, CURLOPT_READFUNCTION);
+SAME(clc_option_http_header, CURLOPT_HTTPHEADER);
+SAME(clc_option_certificate, CURLOPT_SSLCERT);
+SAME(clc_option_key_password, CURLOPT_KEYPASSWD);
+SAME(clc_option_header_data, CURLOPT_HEADERDATA);
+SAME(clc_option_custom_request, CURLOPT_CUSTOMREQUEST);
+SAME(clc_option_no_body, CURLOPT_NOBODY);
+SAME(clc_option_upload, CURLOPT_UPLOAD);
+SAME(clc_option_verify_peer, CURLOPT_SSL_VERIFYPEER);
+SAME(clc_option_ca_file, CURLOPT_CAINFO);
+SAME(clc_option_fresh_connect, CURLOPT_FRESH_CONNECT);
+SAME(clc_option_forbid_reuse, CURLOPT_FORBID_REUSE);
+SAME(clc_option_header_function, CURLOPT_HEADERFUNCTION);
+SAME(clc_option_http_get, CURLOPT_HTTPGET);
+SAME(clc_option_verify_host, CURLOPT_SSL_VERIFYHOST);
+SAME(clc_option_http_version, CURLOPT_HTTP_VERSION);
+SAME(clc_option_key, CURLOPT_SSLKEY);
+SAME(clc_option_no_signal, CURLOPT_NOSIGNAL);
+SAME(clc_option_proxy_authentication, CURLOPT_PROXYAUTH);
+SAME(clc_option_encryption_function, CURLOPT_SSL_CTX_FUNCTION);
+SAME(clc_option_encryption_data, CURLOPT_SSL_CTX_DATA);
+SAME(clc_option_upload_size, CURLOPT_INFILESIZE_LARGE);
+SAME(clc_option_connect_timeout, CURLOPT_CONNECTTIMEOUT_MS);
+SAME(clc_option_content_decoding, CURLOPT_HTTP_CONTENT_DECODING);
+SAME(clc_option_open_socket_function, CURLOPT_OPENSOCKETFUNCTION);
+SAME(clc_option_open_socket_data, CURLOPT_OPENSOCKETDATA);
+SAME(clc_option_seek_function, CURLOPT_SEEKFUNCTION);
+SAME(clc_option_seek_data, CURLOPT_SEEKDATA);
+SAME(clc_option_proxy_user, CURLOPT_PROXYUSERNAME);
+SAME(clc_option_proxy_password, CURLOPT_PROXYPASSWORD);
+SAME(clc_option_no_proxy, CURLOPT_NOPROXY);
+SAME(clc_option_protocols, CURLOPT_PROTOCOLS);
+SAME(clc_option_resolve, CURLOPT_RESOLVE);
+SAME(clc_option_close_socket_function, CURLOPT_CLOSESOCKETFUNCTION);
+SAME(clc_option_close_socket_data, CURLOPT_CLOSESOCKETDATA);
+SAME(clc_option_pinned_key, CURLOPT_PINNEDPUBLICKEY);
+SAME(clc_option_unix_path, CURLOPT_UNIX_SOCKET_PATH);
+SAME(clc_option_path_as_is, CURLOPT_PATH_AS_IS);
+SAME(clc_option_wait_for_multiplexing, CURLOPT_PIPEWAIT);
+SAME(clc_option_proxy_ca_file, CURLOPT_PROXY_CAINFO);
+SAME(clc_option_unix_abstract, CURLOPT_ABSTRACT_UNIX_SOCKET);
+SAME(clc_option_suppress_connect_headers, CURLOPT_SUPPRESS_CONNECT_HEADERS);
+SAME(clc_option_prerequest_function, CURLOPT_PREREQFUNCTION);
+SAME(clc_option_prerequest_data, CURLOPT_PREREQDATA);
+SAME(clc_multi_option_socket_function, CURLMOPT_SOCKETFUNCTION);
+SAME(clc_multi_option_socket_data, CURLMOPT_SOCKETDATA);
+SAME(clc_multi_option_timer_function, CURLMOPT_TIMERFUNCTION);
+SAME(clc_multi_option_timer_data, CURLMOPT_TIMERDATA);
+SAME(clc_multi_option_most_connections, CURLMOPT_MAXCONNECTS);
+SAME(clc_multi_option_most_of_a_host, CURLMOPT_MAX_HOST_CONNECTIONS);
+SAME(clc_info_connect_code, CURLINFO_HTTP_CONNECTCODE);
+SAME(clc_info_system_error, CURLINFO_OS_ERRNO);
+SAME(clc_info_new_connections, CURLINFO_NUM_CONNECTS);
+SAME(clc_info_time_connected, CURLINFO_CONNECT_TIME_T);
+SAME(clc_info_time_shaken, CURLINFO_APPCONNECT_TIME_T);
+SAME(clc_info_time_sent, CURLINFO_PRETRANSFER_TIME_T);
+SAME(clc_info_time_first_byte, CURLINFO_STARTTRANSFER_TIME_T);
+SAME(clc_poll_in, CURL_POLL_IN);
+SAME(clc_poll_out, CURL_POLL_OUT);
+SAME(clc_poll_both, CURL_POLL_INOUT);
+SAME(clc_poll_remove, CURL_POLL_REMOVE);
+SAME(clc_select_in, CURL_CSELECT_IN);
+SAME(clc_select_out, CURL_CSELECT_OUT);
+SAME(clc_select_error, CURL_CSELECT_ERR);
+SAME(clc_socket_timeout, CURL_SOCKET_TIMEOUT);
+SAME(clc_write_pause, CURL_WRITEFUNC_PAUSE);
+SAME(clc_read_abort, CURL_READFUNC_ABORT);
+SAME(clc_read_pause, CURL_READFUNC_PAUSE);
+SAME(clc_seek_ok, CURL_SEEKFUNC_OK);
+SAME(clc_seek_fail, CURL_SEEKFUNC_FAIL);
+SAME(clc_prerequest_ok, CURL_PREREQFUNC_OK);
+SAME(clc_prerequest_abort, CURL_PREREQFUNC_ABORT);
+SAME(clc_pause_receiving, CURLPAUSE_RECV);
+SAME(clc_pause_sending, CURLPAUSE_SEND);
+SAME(clc_http_1_1, CURL_HTTP_VERSION_1_1);
+SAME(clc_http_2_by_tls, CURL_HTTP_VERSION_2TLS);
+SAME(clc_http_2_at_once, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+SAME(clc_protocols_web, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+SAME(clc_basic, CURLAUTH_BASIC);
+SAME(clc_digest, CURLAUTH_DIGEST);
+SAME(clc_ok, CURLE_OK);
+SAME(clc_unsupported_protocol, CURLE_UNSUPPORTED_PROTOCOL);
+SAME(clc_failed_init, CURLE_FAILED_INIT);
+SAME(clc_bad_url, CURLE_URL_MALFORMAT);
+SAME(clc_not_built_in, CURLE_NOT_BUILT_IN);
+SAME(clc_cannot_resolve_proxy, CURLE_COULDNT_RESOLVE_PROXY);
+SAME(clc_cannot_resolve_host, CURLE_COULDNT_RESOLVE_HOST);
+SAME(clc_cannot_connect, CURLE_COULDNT_CONNECT);
+SAME(clc_weird_reply, CURLE_WEIRD_SERVER_REPLY);
+SAME(clc_http2, CURLE_HTTP2);
+SAME(clc_partial_file, CURLE_PARTIAL_FILE);
+SAME(clc_write_error, CURLE_WRITE_ERROR);
+SAME(clc_upload_failed, CURLE_UPLOAD_FAILED);
+SAME(clc_read_error, CURLE_READ_ERROR);
+SAME(clc_out_of_memory, CURLE_OUT_OF_MEMORY);
+SAME(clc_timed_out, CURLE_OPERATION_TIMEDOUT);
+SAME(clc_tls_connect_error, CURLE_SSL_CONNECT_ERROR);
+SAME(clc_aborted_by_callback, CURLE_ABORTED_BY_CALLBACK);
+SAME(clc_got_nothing, CURLE_GOT_NOTHING);
+SAME(clc_send_error, CURLE_SEND_ERROR);
+SAME(clc_receive_error, CURLE_RECV_ERROR);
+SAME(clc_certificate_problem, CURLE_SSL_CERTPROBLEM);
+SAME(clc_cipher_problem, CURLE_SSL_CIPHER);
+SAME(clc_peer_failed_verification, CURLE_PEER_FAILED_VERIFICATION);
+SAME(clc_bad_content_encoding, CURLE_BAD_CONTENT_ENCODING);
+SAME(clc_send_fail_rewind, CURLE_SEND_FAIL_REWIND);
+SAME(clc_bad_ca_file, CURLE_SSL_CACERT_BADFILE);
+SAME(clc_tls_shutdown_failed, CURLE_SSL_SHUTDOWN_FAILED);
+SAME(clc_tls_issuer_error, CURLE_SSL_ISSUER_ERROR);
+SAME(clc_pinned_key_mismatch, CURLE_SSL_PINNEDPUBKEYNOTMATCH);
+SAME(clc_bad_certificate_status, CURLE_SSL_INVALIDCERTSTATUS);
+SAME(clc_http2_stream, CURLE_HTTP2_STREAM);
+SAME(clc_proxy_failed, CURLE_PROXY);
+SAME(clc_client_certificate_required, CURLE_SSL_CLIENTCERT);
+
+// Versions are numbered alike.
+SAME(clc_oldest, CURL_VERSION_BITS(7, 76, 0));
+SAME(clc_asks_before_request, CURL_VERSION_BITS(7, 80, 0));
+
+// What is read of libcurl's structures.
+SAME(sizeof(curl_off_t), sizeof(int64_t));
+SAME(sizeof(curl_socket_t), sizeof(int));
+SAME(offsetof(clc_wanted_socket, family), offsetof(struct curl_sockaddr, family));
+SAME(offsetof(clc_wanted_socket, type), offsetof(struct curl_sockaddr, socktype));
+SAME(offsetof(clc_wanted_socket, protocol), offsetof(struct curl_sockaddr, protocol));
+SAME(offsetof(curl_version_info_data, version), 8);
+SAME(offsetof(curl_version_info_data, version_num), 16);
+SAME(offsetof(curl_version_info_data, host), 24);
+SAME(offsetof(curl_version_info_data, features), 32);
+SAME(offsetof(curl_version_info_data, ssl_version), 40);
+SAME(CURLVERSION_FIRST, 0);
+SAME(CURL_GLOBAL_DEFAULT, 3);
+SAME(CURLMSG_DONE, 1);
+SAME(offsetof(CURLMsg, easy_handle), 8);
+SAME(offsetof(CURLMsg, data), 16);
+
+SAME(sizeof(clc_z_stream), sizeof(z_stream));
+SAME(offsetof(clc_z_stream, avail_in), offsetof(z_stream, avail_in));
+SAME(offsetof(clc_z_stream, next_out), offsetof(z_stream, next_out));
+SAME(offsetof(clc_z_stream, avail_out), offsetof(z_stream, avail_out));
+SAME(clc_z_ok, Z_OK);
+SAME(clc_z_stream_end, Z_STREAM_END);
+SAME(clc_z_memory_error, Z_MEM_ERROR);
+SAME(clc_z_buffer_error, Z_BUF_ERROR);
+SAME(clc_z_no_flush, Z_NO_FLUSH);

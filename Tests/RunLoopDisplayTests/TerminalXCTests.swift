@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopTerminal
+import Glibc
+import RunLoopCore
+import RunLoopDisplay
+import TestSupport
+import XCTest
+
+import class RunLoopCore.RunLoop
+
+/// Notes what a terminal says.
+@MainActor
+private final class Client: DisplayDeviceClient {
+  var events: [InputEvent] = []
+  var reads: [Int] = []
+  var readies = 0
+
+  func device(_ device: any DisplayDevice, didRead bytes: Int, events: [InputEvent]) {
+    self.events += events
+    reads.append(bytes)
+  }
+
+  func deviceIsReadyForFrame(_ device: any DisplayDevice) { readies += 1 }
+  func deviceWillSuspend(_ device: any DisplayDevice) {}
+  func deviceDidResume(_ device: any DisplayDevice) {}
+
+  /// Runs the main loop until something has happened.
+  func run(until condition: () -> Bool) {
+    for _ in 0..<60_000 where !condition() {
+      _ = RunLoop.main.run(mode: .default, for: .milliseconds(1), returnAfterSourceHandled: true)
+    }
+    XCTAssertTrue(condition())
+  }
+}
+
+/// Opens a terminal on a pseudo-terminal of the test's own process.
+@MainActor
+private func onTerminal(_ body: (Terminal, Client, PseudoTerminal) throws -> Void) throws {
+  setenv("TERM", "xterm-256color", 1)
+  let window = try PseudoTerminal(columns: 20, rows: 4)
+  let descriptor = open(window.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+  defer { close(descriptor) }
+  let client = Client()
+  let terminal = Terminal(input: descriptor, output: descriptor)
+  terminal.client = client
+  let flags = fcntl(descriptor, F_GETFL)
+  try terminal.open()
+  // What others share does not change.
+  XCTAssertEqual(fcntl(descriptor, F_GETFL), flags)
+  try body(terminal, client, window)
+  terminal.close()
+}
+
+final class TerminalXCTests: XCTestCase {
+  func testATerminalInItsOwnProcessTakesFramesAndGivesEvents() throws {
+    try MainActor.assumeIsolated {
+      try onTerminal { terminal, client, window in
+        XCTAssertEqual(terminal.size, Size(width: 20, height: 4))
+        var canvas = Canvas(size: terminal.size)
+        canvas.draw("hello", at: .zero)
+        XCTAssertGreaterThan(terminal.present(canvas.grid), 0)
+        XCTAssertEqual(terminal.present(canvas.grid), 0)
+        XCTAssertNotNil(window.expect("\u{1B}[2Jhello"))
+        window.type("a\u{1B}[<0;3;2M")
+        client.run { client.events.count == 2 }
+        XCTAssertEqual(client.events[0], .key(KeyEvent(.character("a"))))
+        XCTAssertEqual(client.events[1], .mouse(MouseEvent(.press(.left), at: Point(x: 2, y: 1))))
+        // An escape that comes in two halves while the loop is late is one key.
+        client.events = []
+        window.type("\u{1B}")
+        client.run { client.reads.count == 2 }
+        usleep(80_000)
+        window.type("[A")
+        client.run { !client.events.isEmpty }
+        XCTAssertEqual(client.events, [.key(KeyEvent(.up))])
+        // The terminal is taken once.
+        try terminal.open()
+      }
+    }
+  }
+
+  func testTerminalsLeaveNoDescriptorOpen() throws {
+    try MainActor.assumeIsolated {
+      try onTerminal { _, client, window in
+        window.type("x")
+        client.run { !client.events.isEmpty }
+      }
+      let before = DescriptorCensus()
+      for _ in 0..<8 { try onTerminal { _, _, _ in } }
+      for _ in 0..<8 {
+        try onTerminal { _, client, window in
+          window.hangUp()
+          client.run { !client.events.isEmpty }
+        }
+      }
+      let after = DescriptorCensus()
+      XCTAssertTrue(before.isFollowed(by: after), "\(before) \(after)")
+    }
+  }
+
+  func testATerminalThatGoesAwayIsOneEventAndNothingSpins() throws {
+    try MainActor.assumeIsolated {
+      try onTerminal { terminal, client, window in
+        window.hangUp()
+        client.run { !client.events.isEmpty }
+        XCTAssertEqual(client.events, [.hangUp])
+        XCTAssertFalse(terminal.isReadyForFrame)
+        let passes = client.reads.count
+        for _ in 0..<10 { _ = RunLoop.main.run(mode: .default, for: .milliseconds(1)) }
+        XCTAssertEqual(client.reads.count, passes)
+        terminal.suspend()
+        terminal.repaint()
+      }
+    }
+  }
+
+  func testAFrameOnATerminalThatHasGoneIsNoTrap() throws {
+    try MainActor.assumeIsolated {
+      try onTerminal { terminal, client, window in
+        window.hangUp()
+        XCTAssertTrue(terminal.isReadyForFrame)
+        terminal.present(Grid(size: terminal.size))
+        client.run { !client.events.isEmpty }
+        XCTAssertEqual(client.events, [.hangUp])
+      }
+    }
+  }
+
+  func testATerminalThatIsReleasedIsRestored() throws {
+    try MainActor.assumeIsolated {
+      setenv("TERM", "xterm-256color", 1)
+      let window = try PseudoTerminal()
+      let modes = window.modes
+      let descriptor = open(window.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
+      defer { close(descriptor) }
+      var terminal: Terminal? = Terminal(input: descriptor, output: descriptor)
+      try terminal?.open()
+      XCTAssertNotEqual(window.modes, modes)
+      terminal = nil
+      XCTAssertEqual(window.modes, modes)
+      XCTAssertNotNil(window.expect("\u{1B}[?1049l"))
+    }
+  }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopNetworking
+import Testing
+
+/// What a client makes of answers that no honest server sends.
+@Suite struct HostileAnswerTests {
+  /// Sends some bytes and ends the connection.
+  private func end(after bytes: [UInt8]) async throws -> String {
+    let server = try LyingServer { exchange in
+      exchange.send(bytes)
+      exchange.end()
+    }
+    defer { server.stop() }
+    return try await withClient { await RunLoopNetworkingTests.end($0, HTTP.Request(server.url())) }
+  }
+
+  private func end(after text: String) async throws -> String { try await end(after: Array(text.utf8)) }
+
+  @Test(
+    "a head that is cut anywhere is a lost connection",
+    arguments: [
+      "", "HTTP/1.1 20", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nA: b\r\n",
+    ])
+  func halfHead(_ text: String) async throws { #expect(try await end(after: text) == "connectionLost") }
+
+  @Test(
+    "a body that is cut is a lost connection",
+    arguments: [
+      "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+    ])
+  func halfBody(_ text: String) async throws { #expect(try await end(after: text) == "connectionLost") }
+
+  @Test(
+    "lengths that contradict each other, overflow or are no numbers are no answer",
+    arguments: [
+      "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 6", "Content-Length: -5", "Content-Length: +5",
+      "Content-Length: 99999999999999999999", "Content-Length: 0x5", "Content-Length:",
+      "Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked",
+      "Content-Length: 5\r\n 5", "Content-Length : 5",
+    ])
+  func lengths(_ fields: String) async throws {
+    #expect(try await end(after: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nhello") == "badServerResponse")
+  }
+
+  @Test(
+    "what is no status line is no answer",
+    arguments: [
+      "hello", "HTTP/1.1 abc OK", "HTTP/1.1 20 OK", "HTTP/1.1 2000 OK", "HTTP/7.3 200 OK", "HTTP/1.1 099 Low",
+      "HTTP/1.1 101 Switching Protocols",
+    ])
+  func statusLines(_ line: String) async throws {
+    #expect(try await end(after: "\(line)\r\nContent-Length: 5\r\n\r\nhello") == "badServerResponse")
+  }
+
+  @Test(
+    "chunks that are garbage are no answer",
+    arguments: ["zz\r\nhello\r\n", "fffffffffffffffffffff\r\nhello\r\n", "-5\r\nhello\r\n", "5\r\nhelloX\r\n0\r\n\r\n"])
+  func chunks(_ text: String) async throws {
+    #expect(try await end(after: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + text) == "badServerResponse")
+  }
+
+  @Test("a reason may be missing, lengths may be repeated, and trailers are passed over")
+  func oddities() async throws {
+    #expect(try await end(after: "HTTP/1.1 200\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello") == "200 hello")
+    let chunked = "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n"
+    #expect(try await end(after: chunked.replacing("1.0", with: "1.1")) == "200 hello")
+    #expect(try await end(after: "HTTP/1.0 200 OK\r\n\r\nuntil the end") == "200 until the end")
+    let early = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+    #expect(try await end(after: early) == "200 hi")
+  }
+
+  @Test("a field in Latin-1 is read")
+  func latin() async throws {
+    let server = try LyingServer { exchange in
+      exchange.send(Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: caf".utf8) + [0xe9] + Array("\r\n\r\n".utf8))
+    }
+    try await withClient { client in
+      let (_, response) = try await client.data(for: HTTP.Request(server.url()))
+      #expect(response.headers["x"] == "café")
+    }
+  }
+
+  @Test("heads, interim answers and trailers that never end are too large")
+  func endless() async throws {
+    let field = "X: " + String(repeating: "a", count: 1000) + "\r\n"
+    let many = String(repeating: field, count: 300)
+    #expect(try await end(after: "HTTP/1.1 200 OK\r\n" + many) == "tooLarge")
+    #expect(try await end(after: String(repeating: "HTTP/1.1 100 Continue\r\n\(field)\r\n", count: 300)) == "tooLarge")
+    let trailer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n" + many
+    #expect(try await end(after: trailer) == "tooLarge")
+    #expect(try await end(after: "HTTP/1.1 200 OK\r\nX: " + String(repeating: "a", count: 300_000)) == "tooLarge")
+  }
+
+  @Test("a body that is larger than allowed ends the request, announced or not")
+  func largeBodies() async throws {
+    for framing in ["Content-Length: 100", "Connection: close"] {
+      let server = try LyingServer { exchange in
+        exchange.send("HTTP/1.1 200 OK\r\n\(framing)\r\n\r\n" + String(repeating: "a", count: 100))
+        exchange.end()
+      }
+      try await withClient {
+        $0.maximumBody = 99
+      } _: { client in
+        #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url())) == "tooLarge")
+      }
+    }
+  }
+
+  @Test("bytes after the end of an answer are not the next answer")
+  func strayBytes() async throws {
+    let server = try LyingServer { exchange in
+      exchange.answer("hello")
+      if exchange.path == "/stray" { exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil") }
+    }
+    try await withClient { client in
+      #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url("/stray"))) == "200 hello")
+      #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url("/next"))) == "200 hello")
+    }
+  }
+
+  @Test("a part that nobody has asked for is no answer")
+  func unaskedPart() async throws {
+    let part = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/10\r\nContent-Length: 5\r\n\r\nhello"
+    #expect(try await end(after: part) == "badServerResponse")
+  }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopNetworking
+import RunLoopTesting
+import TestSupport
+import Testing
+
+/// Timeouts, on a time that passes when nothing happens.
+@Suite struct TimeTests {
+  /// Asks a silent server on virtual time, and returns the end and the seconds that have passed.
+  private func wait(_ change: (inout HTTP.Configuration) -> Void) throws -> String {
+    let server = try LyingServer { _ in }
+    defer { server.stop() }
+    var configuration = HTTP.Configuration()
+    configuration.idleTimeout = nil
+    change(&configuration)
+    return try VirtualTime.onThisThread { time in
+      let loop = RunLoop.current
+      let client = HTTP.Client(configuration, on: loop)
+      let log = Box("")
+      let operation = client.operation(HTTP.Request(server.url()))
+      operation.onCompletion { result in
+        if case .failure(let error) = result { log.value = error.code.name }
+        loop.stop()
+      }
+      operation.start()
+      loop.runUntilStopped()
+      let elapsed = time.elapsed
+      client.stop()
+      loop.run(mode: .default, for: .zero)
+      return "\(log.value) \(elapsed.components.seconds)"
+    }
+  }
+
+  @Test("a server that is silent for the idle timeout has timed out")
+  func idle() throws { #expect(try wait { $0.idleTimeout = .seconds(60) } == "timedOut 60") }
+
+  @Test("a request that takes longer than it may in all has timed out")
+  func total() throws { #expect(try wait { $0.totalTimeout = .seconds(3600) } == "timedOut 3600") }
+
+  @Test("the shorter of both counts")
+  func both() throws {
+    #expect(
+      try wait {
+        $0.idleTimeout = .seconds(60)
+        $0.totalTimeout = .seconds(7)
+      } == "timedOut 7")
+  }
+}
