@@ -6,17 +6,27 @@ import RunLoopCore
 import RunLoopDisplay
 import RunLoopTransactions
 
-/// A small drawing: a line of text in a canvas of its own.
-@inline(never)
-private func draw(_ number: Int) -> Grid {
-  var canvas = Canvas(size: Size(width: 12, height: 1))
-  canvas.draw("drawing", at: .zero, style: Style(attributes: number % 2 == 0 ? [] : .bold))
-  return canvas.grid
-}
+/// What is drawn: a line of text in a canvas of its own.
+private struct Line: Sendable {
+  let width: Int
+  let text: String
 
-/// Draws so many, here; the number is used so that nothing is left out.
-@inline(never)
-private func drawHere(_ numbers: Range<Int>) -> Int { numbers.reduce(0) { $0 &+ draw($1).size.width } }
+  /// A row of a list, as wide as a terminal.
+  static let row = Line(width: 80, text: "a row of a list that is as wide as most terminals are, in two styles")
+  /// As little as is ever drawn.
+  static let word = Line(width: 12, text: "drawing")
+
+  @inline(never)
+  func draw(_ number: Int) -> Grid {
+    var canvas = Canvas(size: Size(width: width, height: 1))
+    canvas.draw(text, at: .zero, style: Style(attributes: number % 2 == 0 ? [] : .bold))
+    return canvas.grid
+  }
+
+  /// Draws so many, here; the number is used so that nothing is left out.
+  @inline(never)
+  func drawHere(_ numbers: Range<Int>) -> Int { numbers.reduce(0) { $0 &+ draw($1).size.width } }
+}
 
 /// The time that the calling thread has used, in nanoseconds.
 private func threadTime() -> Int64 {
@@ -69,13 +79,13 @@ private final class Beat: @unchecked Sendable {
 }
 
 /// Adds `count` drawings to the loop's thread, a hundred transactions of a thousand each, and waits for them.
-private func drawByWorkers(_ count: Int) {
+private func drawByWorkers(_ count: Int, _ line: Line) {
   let completions = Completions(count)
   let each = count / 100
   for _ in 0..<100 {
     let transaction = AsyncTransaction()
     transaction.add(count: each) { index, _ in
-      draw(index)
+      line.draw(index)
     } completion: { results in
       completions.take(results.count)
     }
@@ -90,15 +100,15 @@ private func drawByWorkers(_ count: Int) {
 let d1: @Sendable () -> Void = {
   let count = Int(race_scaled(100_000, 1000))
   // Workers are started, and pages are there.
-  drawByWorkers(count)
+  drawByWorkers(count, .row)
   var begin = race_now()
   var beat = Beat()
-  race_check(drawHere(0..<count) > 0, "nothing was drawn")
+  race_check(Line.row.drawHere(0..<count) > 0, "nothing was drawn")
   let work = race_now() - begin
   let here = beat.end()
   begin = race_now()
   beat = Beat()
-  drawByWorkers(count)
+  drawByWorkers(count, .row)
   let total = race_now() - begin
   let away = beat.end()
   beat = Beat()
@@ -113,20 +123,21 @@ let d1: @Sendable () -> Void = {
 /// D2: what it costs the loop's thread to hand drawings to workers, and to take the results.
 let d2: @Sendable () -> Void = {
   let count = Int(race_scaled(100_000, 6400)) / 6400 * 6400
-  drawByWorkers(count)
+  let line = Line.word
+  drawByWorkers(count, line)
   func measure(_ metric: String, _ handOver: () -> Void) {
     let before = threadTime()
     handOver()
     race_report(metric, Double(threadTime() - before) / Double(count), "ns")
   }
-  measure("drawn by the loop's thread") { race_check(drawHere(0..<count) > 0, "nothing was drawn") }
+  measure("drawn by the loop's thread") { race_check(line.drawHere(0..<count) > 0, "nothing was drawn") }
   measure("handed over one by one") {
     let completions = Completions(count)
     for _ in 0..<100 {
       let transaction = AsyncTransaction()
       for number in 0..<count / 100 {
         transaction.add { _ in
-          draw(number)
+          line.draw(number)
         } completion: { _ in
           completions.take(1)
         }
@@ -141,7 +152,7 @@ let d2: @Sendable () -> Void = {
       let transaction = AsyncTransaction()
       for block in 0..<count / 6400 {
         transaction.add { _ in
-          (0..<64).map { draw(block * 64 + $0) }
+          (0..<64).map { line.draw(block * 64 + $0) }
         } completion: { result in
           completions.take((try? result.get())?.count ?? 0)
         }
@@ -150,5 +161,5 @@ let d2: @Sendable () -> Void = {
     }
     completions.wait()
   }
-  measure("handed over by add(count:)") { drawByWorkers(count) }
+  measure("handed over by add(count:)") { drawByWorkers(count, line) }
 }
