@@ -96,7 +96,9 @@ struct DeadlineHeapTests {
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
     let members = (0..<100).map { Member(UInt64($0 + 1)) }
     for turn in 0..<3 {
-      for (index, member) in members.enumerated() { heap.insert(member, at: Tick(nanoseconds: Int64(index * 37 % 100))) }
+      for (index, member) in members.enumerated() {
+        heap.insert(member, at: Tick(nanoseconds: Int64(index * 37 % 100)))
+      }
       #expect(Set(members.map(\.place)) == Set(0..<100))
       for index in members.indices where index % 3 == turn { heap.remove(members[index].place) }
       heap.checkInvariants { $0.place }

@@ -38,7 +38,11 @@ struct TimerSlotsTests {
         default:
           var turn: UInt64 = 1000
           var renewed: [Int: UInt64] = [:]
-          slots.renew(turn: { turn += 1; return turn }) { mode, slot in
+          func next() -> UInt64 {
+            turn += 1
+            return turn
+          }
+          slots.renew(turn: next) { mode, slot in
             #expect(slot.mode === mode)
             renewed[modes.firstIndex { $0 === mode } ?? -1] = slot.insertion
           }
