@@ -64,6 +64,15 @@ int crl_thread_get_affinity(int thread, int *processors, int capacity) {
   return count;
 }
 
+int crl_shared_processors(void) {
+  int policy = sched_getscheduler(0);
+  if (policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE) return 0;
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) < 0 ? 0 : CPU_COUNT(&set);
+}
+
+void crl_yield(void) { sched_yield(); }
+
 int crl_thread_set_niceness(int thread, int niceness) {
   return setpriority(PRIO_PROCESS, (id_t)thread, niceness) < 0 ? -errno : 0;
 }

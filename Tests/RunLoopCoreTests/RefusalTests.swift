@@ -114,7 +114,7 @@ struct RefusalTests {
     }
     #expect(
       loop.statistics
-        == RunLoop.Statistics(savedWakeUps: 0, droppedBlocks: 1, droppedNotifications: 0, refusals: 1))
+        == RunLoop.Statistics(savedWakeUps: 0, droppedBlocks: 1, droppedNotifications: 0, refusals: 1, looks: 0))
   }
 
   // R99c, M21

@@ -37,8 +37,7 @@ struct TimerQueueTests {
         timers.removeAll { $0 == timer }
       case (6..<8, let timer?) where !timer.isFiring:
         timer.tick = tick
-        timer.slots.setInsertion(insertion, in: mode)
-        mode.timers.move(timer)
+        timer.slots.renew(turn: { insertion }) { mode, slot in mode.timers.move(timer, by: slot) }
         insertions[timer] = insertion
       case (8..<10, let timer?):
         setTolerance(of: timer, to: random.oneIn(2) ? 0 : Int64(random.below(40) - 5), in: mode)
@@ -48,7 +47,7 @@ struct TimerQueueTests {
       case (11, let timer?) where timer.isFiring:
         timer.isFiring = false
         timer.tick = tick
-        timer.slots.setInsertion(insertion, in: mode)
+        timer.slots.renew(turn: { insertion }) { _, _ in }
         mode.timers.endFiring(timer)
         insertions[timer] = insertion
       default: break

@@ -8,21 +8,37 @@ import TestSupport
 
 @Suite("Timers: the slack of their thread", .timeLimit(.minutes(5)))
 struct TimerSlackTests {
-  @Test("a loop that sleeps until a date has its thread woken in time; one that does not leaves its thread alone")
+  @Test("a loop that sleeps until a date leaves its thread's slack as it is, unless it is asked for another")
   func slack() throws {
-    let (before, idle, timed) = onNewThread {
-      let before = timerSlack()
+    let slacks = onNewThread {
       let loop = RunLoop.current
-      loop.perform { loop.stop() }
-      loop.runUntilStopped()
-      let idle = timerSlack()
-      loop.add(Timer(deadline: loop.now.advanced(by: .milliseconds(1))) { _ in }, forMode: .default)
-      loop.run(mode: .default, for: .unlimited)
-      return (before, idle, timerSlack())
+      /// The thread's slack after a sleep until a date.
+      func slackAfterSleep() -> Int? {
+        loop.add(Timer(deadline: loop.now.advanced(by: .milliseconds(1))) { _ in }, forMode: .default)
+        loop.run(mode: .default, for: .unlimited)
+        return timerSlack()
+      }
+      var slacks = [timerSlack(), slackAfterSleep()]
+      for slack: Duration? in [.nanoseconds(1), .microseconds(200), .seconds(-1), nil] {
+        loop.timerSlack = slack
+        slacks.append(slackAfterSleep())
+      }
+      return slacks
     }
-    let system = try #require(before)
-    #expect(idle == system)
-    #expect(timed == 1)
+    let system = try #require(slacks[0])
+    #expect(slacks == [system, system, 1, 200_000, 1, system])
+  }
+
+  @Test("a slack reads back as it is used")
+  func readBack() {
+    let loop = RunLoop.current
+    #expect(loop.timerSlack == nil)
+    loop.timerSlack = .microseconds(7)
+    #expect(loop.timerSlack == .microseconds(7))
+    loop.timerSlack = .zero
+    #expect(loop.timerSlack == .nanoseconds(1))
+    loop.timerSlack = nil
+    #expect(loop.timerSlack == nil)
   }
 }
 

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("The places of a timer")
+@Suite("The modes and places of a timer")
 struct TimerSlotsTests {
   // R99b
   @Test("against a dictionary: random modes come and go, and have their places", arguments: 1...6)
@@ -36,8 +36,18 @@ struct TimerSlotsTests {
           slots.setPlace(place, in: ObjectIdentifier(mode), kind: .latest)
           model[index]?.latest = place
         default:
-          slots.setInsertion(UInt64(place), in: mode)
-          model[index]?.insertion = UInt64(place)
+          var turn: UInt64 = 1000
+          var renewed: [Int: UInt64] = [:]
+          func next() -> UInt64 {
+            turn += 1
+            return turn
+          }
+          slots.renew(turn: next) { mode, slot in
+            #expect(slot.mode === mode)
+            renewed[modes.firstIndex { $0 === mode } ?? -1] = slot.insertion
+          }
+          #expect(Set(renewed.values) == Set((0..<UInt64(model.count)).map { 1001 + $0 }))
+          for (index, insertion) in renewed { model[index]?.insertion = insertion }
         }
       default: break
       }

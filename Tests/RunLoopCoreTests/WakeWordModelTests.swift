@@ -22,7 +22,8 @@ struct WakeWordModelTests {
       case 2...3 where plain.isAwake && !plain.runs.isEmpty:
         event = random.oneIn(2) ? .beginPass : .beginPassAfterLook
       case 4...5 where plain.isAwake && plain.listens:
-        event = .announceSleep([.futex, .virtual, .epoll][random.below(3)])
+        event = .announceSleep([.futex, .virtual, .epoll, .looking][random.below(4)])
+      case 6 where plain.sleeper == .looking && random.oneIn(2): event = .fallAsleep(.epoll)
       case 6: event = .awaken
       case 7 where plain.isAwake && !plain.runs.isEmpty: event = .endWait
       case 8, 9: event = .post
@@ -98,6 +99,7 @@ private struct PlainWord {
       runs[runs.count - 1].isLate = false
     case .beginPassAfterLook: runs[runs.count - 1] = Run()
     case .announceSleep(let sleeper): self.sleeper = sleeper
+    case .fallAsleep(let sleeper): if self.sleeper == .looking { self.sleeper = sleeper }
     case .awaken: sleeper = .nobody
     case .endWait:
       runs[runs.count - 1].listens = false

@@ -25,10 +25,14 @@ struct WakeWordTests {
       if state.sleeper == .nobody {
         expected.formUnion([.beginRun, .beginPass, .beginPassAfterLook, .endWait, .endRun(before: idle)])
         if state.isListening {
-          expected.formUnion([.announceSleep(.futex), .announceSleep(.virtual), .announceSleep(.hosted)])
+          expected.formUnion([
+            .announceSleep(.futex), .announceSleep(.virtual), .announceSleep(.hosted), .announceSleep(.looking),
+            .fallAsleep(.futex),
+          ])
         }
         if state.isRunning { expected.formUnion([.endRun(before: listening), .endRun(before: answered)]) }
       }
+      if state == looking { expected.insert(.fallAsleep(.futex)) }
       // Outside every run no pass, wait or sleep comes, and no run ends.
       if !state.isRunning { expected.subtract([.beginPass, .beginPassAfterLook, .endWait, .endRun(before: idle)]) }
       #expect(events == expected, "\(state)")
@@ -137,6 +141,30 @@ struct WakeInterleavingTests {
     #expect(verdict.states > 100)
   }
 
+  // R33, R44, R45, M2, M3, M20
+  @Test("the same for a loop that looks before it sleeps", arguments: scripts, [WakeState.Sleeper.futex, .epoll])
+  func correctLooking(script: [InterleavingChecker.Operation], sleeper: WakeState.Sleeper) {
+    for second in WakeInterleavingTests.scripts {
+      let verdict = InterleavingChecker(variant: .correct, sleeper: sleeper, looks: true, posters: [script, second])
+        .run()
+      #expect(verdict.lost == nil)
+      #expect(verdict.needless == nil)
+      #expect(verdict.ends > 0)
+      #expect(verdict.states > 100)
+    }
+  }
+
+  // M2
+  @Test("a loop that has looked and sleeps without asking the word loses a wake-up")
+  func brokenLooking() throws {
+    for sleeper in [WakeState.Sleeper.futex, .epoll] {
+      let verdict = InterleavingChecker(
+        variant: .sleepAfterLookUnasked, sleeper: sleeper, looks: true, posters: [[.post]]
+      ).run()
+      #expect(try #require(verdict.lost).contains("loop: has looked in vain"))
+    }
+  }
+
   // M2
   @Test(
     "the checker finds what a hosted loop loses by a protocol that is wrong",
@@ -198,7 +226,7 @@ struct WakeInterleavingTests {
   }
 }
 
-// The eleven states that a word can have.
+// The thirteen states that a word can have.
 private let idle = WakeState.idle
 private let listening = WakeState(bits: 0b001_1000)
 private let answered = WakeState(bits: 0b000_1000)
@@ -210,6 +238,8 @@ private let hosted = WakeState(bits: 0b001_1100)
 private let futexWoken = WakeState(bits: 0b011_1001)
 private let virtualWoken = WakeState(bits: 0b011_1010)
 private let hostedWoken = WakeState(bits: 0b011_1100)
+private let looking = WakeState(bits: 0b001_1101)
+private let lookingWoken = WakeState(bits: 0b011_1101)
 
 private struct Transition {
   let before: WakeState
@@ -243,6 +273,8 @@ private let transitions: [Transition] = [
   .init(listening, .announceSleep(.futex), futex),
   .init(listening, .announceSleep(.virtual), virtual),
   .init(listening, .announceSleep(.hosted), hosted),
+  .init(listening, .announceSleep(.looking), looking),
+  .init(listening, .fallAsleep(.futex), listening),
   .init(listening, .awaken, listening),
   .init(listening, .endWait, answered),
   .init(listening, .post, listening),
@@ -270,6 +302,8 @@ private let transitions: [Transition] = [
   .init(woken, .announceSleep(.futex), futexWoken),
   .init(woken, .announceSleep(.virtual), virtualWoken),
   .init(woken, .announceSleep(.hosted), hostedWoken),
+  .init(woken, .announceSleep(.looking), lookingWoken),
+  .init(woken, .fallAsleep(.futex), woken),
   .init(woken, .awaken, woken),
   .init(woken, .endWait, answered),
   .init(woken, .post, woken),
@@ -308,4 +342,13 @@ private let transitions: [Transition] = [
   .init(hostedWoken, .awaken, woken),
   .init(hostedWoken, .post, woken, .wake(.hosted)),
   .init(hostedWoken, .wakeUp, woken, .wake(.hosted)),
+
+  // It looks: who takes it out of the word has woken it by that. Nobody did: it sleeps.
+  .init(looking, .awaken, listening),
+  .init(looking, .fallAsleep(.futex), futex),
+  .init(looking, .post, listening, .wake(.looking)),
+  .init(looking, .wakeUp, woken, .wake(.looking)),
+  .init(lookingWoken, .awaken, woken),
+  .init(lookingWoken, .post, woken, .wake(.looking)),
+  .init(lookingWoken, .wakeUp, woken, .wake(.looking)),
 ]

@@ -112,9 +112,9 @@ static inline int64_t crl_monotonic_nanoseconds(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Lets the calling thread's sleeps end when their time is over. By default the kernel may let them go on for 50 microseconds.
-static inline void crl_use_least_timer_slack(void) {
-  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+// Sets by how many nanoseconds the kernel may let the calling thread's sleeps go on; 0: by as many as when the thread began.
+static inline void crl_set_timer_slack(unsigned long nanoseconds) {
+  prctl(PR_SET_TIMERSLACK, nanoseconds, 0UL, 0UL, 0UL);
 }
 
 // The monotonic clock as it was at the system's last clock tick, which is some milliseconds ago.
@@ -139,6 +139,12 @@ static inline void crl_spin_hint(void) {
   __asm__ volatile("yield" ::: "memory");
 #endif
 }
+
+// On how many processors the calling thread may run; zero under a real-time policy, under which nobody else might run there.
+int crl_shared_processors(void);
+
+// Lets other threads run on the calling thread's processor.
+void crl_yield(void);
 
 // Keeps the frame of a call-out's function on the stack: without something after it, the call would be a jump. Each function
 // passes a number of its own: the optimizer merges functions that do the same, and one name would stand for both.

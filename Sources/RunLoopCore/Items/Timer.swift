@@ -291,10 +291,7 @@ extension Timer: DeadlineHeapMember {
     slots.setPlace(place, in: mode, kind: kind)
   }
 
-  @inline(__always)
-  func key(in mode: ObjectIdentifier, kind: DeadlineHeapKind) -> DeadlineKey {
-    DeadlineKey(tick: kind == .due ? tick : latestTick, insertion: slots[mode]?.insertion ?? 0)
-  }
+  func turn(in mode: ObjectIdentifier) -> UInt64 { slots[mode]?.insertion ?? 0 }
 }
 
 extension Timer: CustomDebugStringConvertible {

@@ -128,9 +128,19 @@ struct TimerSlots {
     }
   }
 
+  /// Gives each slot another turn, and does something with the mode and the slot, whose places may change meanwhile.
   @inline(__always)
-  mutating func setInsertion(_ insertion: UInt64, in mode: ModeState) {
-    change(ObjectIdentifier(mode)) { $0.insertion = insertion }
+  mutating func renew(turn next: () -> UInt64, _ body: (ModeState, Slot) -> Void) {
+    guard !isEmpty else { return }
+    first.insertion = next()
+    let slot = first
+    slot.withMode { body($0, slot) }
+    guard let rare else { return }
+    for index in rare.others.indices {
+      rare.others[index].insertion = next()
+      let slot = rare.others[index]
+      slot.withMode { body($0, slot) }
+    }
   }
 
   @inline(__always)

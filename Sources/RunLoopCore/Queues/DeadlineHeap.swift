@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a ``DeadlineHeap`` holds: it keeps for each heap by which place that knows it, and what its key is now.
+/// An element of a ``DeadlineHeap``, which stores the number by which the heap knows it.
 protocol DeadlineHeapMember: AnyObject {
-  /// Notes that the heap `kind` of `owner` knows this member by `place`, or not at all (−1).
+  /// Stores the member's place in the heap `kind` of `owner`; −1: it has left the heap.
   func setPlace(_ place: Int32, in owner: ObjectIdentifier, kind: DeadlineHeapKind)
-  /// The key by which the heap `kind` of `owner` is to have this member.
-  func key(in owner: ObjectIdentifier, kind: DeadlineHeapKind) -> DeadlineKey
+  /// The order among members with equal ticks in the heaps of `owner`: one that is inserted or moved later has a greater turn.
+  func turn(in owner: ObjectIdentifier) -> UInt64
 }
 
 enum DeadlineHeapKind: Sendable {
@@ -15,47 +15,30 @@ enum DeadlineHeapKind: Sendable {
   case latest
 }
 
-/// A date, and the turn among those of the same date.
-struct DeadlineKey: Comparable {
-  var tick: Tick
-  /// At least one; who was inserted or moved later has a greater one.
-  var insertion: UInt64
-
-  @inline(__always)
-  static func < (left: DeadlineKey, right: DeadlineKey) -> Bool {
-    left.tick != right.tick ? left.tick < right.tick : left.insertion < right.insertion
-  }
-}
-
-/// A four-ary heap by deadline and, among equals, by insertion.
+/// A four-ary heap by tick and, among equals, by turn.
 ///
-/// What moves when an entry sifts lies close together: its tick and, in a table beside, its position. The members, which are
-/// as many cache lines all over memory, are not touched: each knows its place in that table, which it keeps. Only where two
-/// ticks are the same are the members asked for their turns.
-///
-/// A member whose key has become later need not be moved at once: its entry stays under its old tick, before all of the same,
-/// and sinks when it comes to the top, before anybody sees it there. So no entry's tick is later than its member's. Insertion,
-/// removal and moving are O(log n), the top is O(1) but for the entries that sink, each once for all the times that it was
-/// moved, and nothing allocates but growth.
+/// What a sift moves lies close together: the ticks, and in a table beside them the position of each place. The members, which
+/// are as many cache lines all over memory, are not touched; only where two ticks are the same are they asked for their turns.
+/// Insertion, removal and moving are O(log n), the first is O(1), and nothing allocates but growth.
 struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
-  struct Entry {
-    var tick: Tick
+  fileprivate struct Entry {
+    let tick: Tick
     let place: Int32
   }
 
-  /// A due member and its key.
+  /// A due member, with a reference of its own.
   struct Due {
-    let key: DeadlineKey
+    let tick: Tick
     /// Nil once it was taken.
     private(set) var member: Member?
     /// Whether it is being called.
     var isCalled = false
     fileprivate let position: Int32
 
-    fileprivate init(key: DeadlineKey, member: Member, position: Int32) {
-      self.key = key
-      self.member = member
-      self.position = position
+    fileprivate init(tick: Tick, member: Unmanaged<Member>, position: Int) {
+      self.tick = tick
+      self.member = member.takeUnretainedValue()
+      self.position = Int32(truncatingIfNeeded: position)
     }
 
     /// Hands the reference over.
@@ -71,9 +54,9 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   private(set) var count = 0
   private var capacity = 0
   private var entries = DeadlineHeap.memory(of: Entry.self, 0)
-  /// By place: where the entry stands; of a free place, the next free one.
+  /// By place: where the entry is; of a free place, the next free one.
   private var positions = DeadlineHeap.memory(of: Int32.self, 0)
-  /// By place: the member, to which the heap owns one reference from ``insert(_:)`` to ``remove(_:)``.
+  /// By place: the member, to which the heap owns one reference.
   private var members = DeadlineHeap.memory(of: Unmanaged<Member>.self, 0)
   private var freePlace: Int32 = -1
   /// How many places have been in use.
@@ -85,7 +68,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   }
 
   deinit {
-    for position in 0..<count { members[Int(entries[position].place)].release() }
+    for position in 0..<count { member(entries[position]).release() }
     guard capacity > 0 else { return }
     entries.deallocate()
     positions.deallocate()
@@ -94,31 +77,20 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
 
   var isEmpty: Bool { count == 0 }
   /// The earliest tick, or ``Tick/never``.
-  var firstTick: Tick {
-    mutating get {
-      settle()
-      return count == 0 ? .never : entries[0].tick
-    }
-  }
-  /// The member with the earliest key.
-  var first: Unmanaged<Member>? {
-    mutating get {
-      settle()
-      return count == 0 ? nil : member(entries[0])
-    }
-  }
+  var firstTick: Tick { count == 0 ? .never : entries[0].tick }
+  /// The first member.
+  var first: Member? { count == 0 ? nil : member(entries[0]).takeUnretainedValue() }
 
-  mutating func insert(_ member: Member) {
+  mutating func insert(_ member: Member, at tick: Tick) {
     if count == capacity { grow() }
     let place = takePlace()
     members[Int(place)] = .passRetained(member)
     member.setPlace(place, in: owner, kind: kind)
-    entries[count] = Entry(tick: member.key(in: owner, kind: kind).tick, place: place)
     count += 1
-    siftUp(from: count - 1)
+    siftUp(Entry(tick: tick, place: place), from: count - 1)
   }
 
-  /// Removes the member that has a place.
+  /// Removes the member of a place.
   ///
   /// The caller holds a reference of its own to it.
   mutating func remove(_ place: Int32) {
@@ -129,24 +101,32 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     freePlace = place
     count -= 1
     if position < count {
-      entries[position] = entries[count]
-      restore(at: position)
+      let last = entries[count]
+      if position > 0, isBefore(last, entries[(position - 1) / 4]) {
+        siftUp(last, from: position)
+      } else {
+        siftDown(last, from: position)
+      }
     }
     removed.release()
   }
 
-  /// Takes notice of the key that the member of a place has now.
+  /// Gives the member of a place another tick, and takes notice of its turn, which is greater than before or the same.
   @inline(__always)
-  mutating func move(_ place: Int32) {
+  mutating func move(_ place: Int32, to tick: Tick) {
     let position = position(of: place)
-    let tick = keyNow(entries[position]).tick
-    if tick == entries[position].tick { return restore(at: position) }
-    // Later: it sinks when it comes to the top, and is now the first of its old tick.
-    if tick < entries[position].tick { entries[position].tick = tick }
-    if position > 0, entries[position].tick <= entries[(position - 1) / 4].tick { siftUp(from: position) }
+    let entry = Entry(tick: tick, place: place)
+    if tick < entries[position].tick {
+      siftUp(entry, from: position)
+    } else if 4 &* position &+ 1 < count {
+      siftDown(entry, from: position)
+    } else {
+      // As most do, it has nothing below it.
+      entries[position] = entry
+    }
   }
 
-  /// Removes every member and gives the memory back.
+  /// Removes every member and releases the memory.
   ///
   /// The caller holds references of its own to them.
   mutating func removeAll() {
@@ -158,62 +138,35 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
 
   /// Appends to `due` every member whose tick is at most `now`, in order.
   ///
-  /// O(due · log due), and O(m) in the members whose former tick is.
-  mutating func collect(dueAt now: Tick, into due: inout ContiguousArray<Due>) {
+  /// O(due · log due).
+  func collect(dueAt now: Tick, into due: inout ContiguousArray<Due>) {
     guard firstTick <= now, count > 0 else { return }
     let start = due.count
-    // The entries with due ticks are a subtree at the top, which is gone through level by level: so they come nearly in
-    // order. Whose children are yet to be looked at stands in the list itself, but for what has moved to a later date.
     var isOrdered = true
+    due.append(Due(tick: entries[0].tick, member: member(entries[0]), position: 0))
+    // What is due is a subtree at the top. Level by level, it comes nearly in order; the list says whose children are next.
     var index = start
-    var later = ContiguousArray<Int32>()
-    take(0)
-    while true {
-      if index < due.count {
-        visit(below: due[index].position)
-        index += 1
-      } else if let position = later.popLast() {
-        visit(below: position)
-      } else {
-        break
+    while index < due.count {
+      let children = 4 * Int(due[index].position) + 1
+      for child in children..<max(children, min(children + 4, count)) where entries[child].tick <= now {
+        if entries[child].tick <= due[due.count - 1].tick { isOrdered = false }
+        due.append(Due(tick: entries[child].tick, member: member(entries[child]), position: child))
       }
+      index += 1
     }
-
-    func take(_ position: Int) {
-      let found = self.due(position)
-      guard found.key.tick <= now else { return later.append(found.position) }
-      if due.count > start, found.key < due[due.count - 1].key { isOrdered = false }
-      due.append(found)
-    }
-    func visit(below position: Int32) {
-      let children = 4 * Int(position) + 1
-      for child in children..<max(children, min(children + 4, count)) where entries[child].tick <= now { take(child) }
-    }
-
     guard !isOrdered else { return }
+    let (entries, members, owner) = (entries, members, owner)
     due.withUnsafeMutableBufferPointer { buffer in
       var tail = UnsafeMutableBufferPointer(rebasing: buffer[start...])
-      tail.sort { $0.key < $1.key }
+      tail.sort { Self.isBefore(entries[Int($0.position)], entries[Int($1.position)], members, owner) }
     }
-  }
-
-  private func due(_ position: Int) -> Due {
-    let entry = entries[position]
-    return Due(
-      key: keyNow(entry), member: member(entry).takeUnretainedValue(),
-      position: Int32(truncatingIfNeeded: position))
   }
 
   @inline(__always)
   private func member(_ entry: Entry) -> Unmanaged<Member> { members[Int(entry.place)] }
 
   @inline(__always)
-  private func keyNow(_ entry: Entry) -> DeadlineKey {
-    member(entry)._withUnsafeGuaranteedRef { $0.key(in: owner, kind: kind) }
-  }
-
-  /// Where the entry of a place stands.
-  func position(of place: Int32) -> Int {
+  private func position(of place: Int32) -> Int {
     precondition(place >= 0 && place < placeCount, "there is no place \(place)")
     let position = Int(positions[Int(place)])
     precondition(
@@ -224,36 +177,22 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
 
 // The order.
 extension DeadlineHeap {
-  /// Whether an entry comes before another.
   @inline(__always)
-  private func isBefore(_ left: Entry, _ right: Entry) -> Bool {
-    left.tick != right.tick ? left.tick < right.tick : turn(left) < turn(right)
+  private func isBefore(_ left: Entry, _ right: Entry) -> Bool { Self.isBefore(left, right, members, owner) }
+
+  @inline(__always)
+  private static func isBefore(
+    _ left: Entry, _ right: Entry, _ members: UnsafeMutablePointer<Unmanaged<Member>>, _ owner: ObjectIdentifier
+  ) -> Bool {
+    left.tick != right.tick
+      ? left.tick < right.tick : isBeforeByTurn(members[Int(left.place)], members[Int(right.place)], owner)
   }
 
-  /// The turn among those of the same tick: first what only waits to sink.
   @inline(never)
-  private func turn(_ entry: Entry) -> UInt64 {
-    let key = keyNow(entry)
-    return key.tick == entry.tick ? key.insertion : 0
-  }
-
-  /// Lets what stands at the top under a former tick sink, until what stands there is the first.
-  @inline(__always)
-  private mutating func settle() {
-    while count > 0 {
-      let tick = keyNow(entries[0]).tick
-      guard entries[0].tick != tick else { return }
-      entries[0].tick = tick
-      siftDown(from: 0)
-    }
-  }
-
-  private mutating func restore(at position: Int) {
-    if position > 0, isBefore(entries[position], entries[(position - 1) / 4]) {
-      siftUp(from: position)
-    } else {
-      siftDown(from: position)
-    }
+  private static func isBeforeByTurn(
+    _ left: Unmanaged<Member>, _ right: Unmanaged<Member>, _ owner: ObjectIdentifier
+  ) -> Bool {
+    left._withUnsafeGuaranteedRef { $0.turn(in: owner) } < right._withUnsafeGuaranteedRef { $0.turn(in: owner) }
   }
 
   @inline(__always)
@@ -262,11 +201,10 @@ extension DeadlineHeap {
     positions[Int(entry.place)] = Int32(truncatingIfNeeded: position)
   }
 
-  private mutating func siftUp(from start: Int) {
+  private mutating func siftUp(_ entry: Entry, from start: Int) {
     var position = start
-    let entry = entries[position]
     while position > 0 {
-      let parent = (position - 1) / 4
+      let parent = (position &- 1) / 4
       guard isBefore(entry, entries[parent]) else { break }
       put(entries[parent], at: position)
       position = parent
@@ -274,19 +212,21 @@ extension DeadlineHeap {
     put(entry, at: position)
   }
 
-  private mutating func siftDown(from start: Int) {
+  private mutating func siftDown(_ entry: Entry, from start: Int) {
     var position = start
-    let entry = entries[position]
     while true {
-      let children = 4 * position + 1
-      guard children < count else { break }
-      var least = children
-      for child in children + 1..<max(children + 1, min(children + 4, count))
-      where isBefore(entries[child], entries[least]) {
-        least = child
+      var child = 4 &* position &+ 1
+      guard child < count else { break }
+      let end = min(child &+ 4, count)
+      var (least, first) = (child, entries[child])
+      child &+= 1
+      while child < end {
+        let other = entries[child]
+        if isBefore(other, first) { (least, first) = (child, other) }
+        child &+= 1
       }
-      guard isBefore(entries[least], entry) else { break }
-      put(entries[least], at: position)
+      guard isBefore(first, entry) else { break }
+      put(first, at: position)
       position = least
     }
     put(entry, at: position)
@@ -305,7 +245,7 @@ extension DeadlineHeap {
   }
 
   private mutating func grow() {
-    let grown = max(4, capacity + capacity / 2)
+    let grown = capacity + max(4, capacity / 4)
     precondition(grown <= Int(Int32.max), "\(grown) timers in one mode")
     DeadlineHeap.grow(&entries, from: capacity, to: grown)
     DeadlineHeap.grow(&positions, from: capacity, to: grown)
@@ -333,25 +273,24 @@ extension DeadlineHeap {
   /// The members in no order.
   var unordered: [Member] { (0..<count).map { member(entries[$0]).takeUnretainedValue() } }
 
-  /// The members by their keys.
+  /// The members in order.
   ///
   /// O(n log n).
   var sorted: [Member] {
-    (0..<count).map { due($0) }.sorted { $0.key < $1.key }.compactMap(\.member)
+    var all: ContiguousArray<Due> = []
+    collect(dueAt: .never, into: &all)
+    return all.compactMap(\.member)
   }
 
-  /// The heap's rules, for tests: no child before its parent, no entry later than its member, and every member knows its
-  /// place.
+  /// The heap's rules, for tests: no child before its parent, and every member knows its place.
   func checkInvariants(place: (Member) -> Int32) {
     for position in 0..<count {
       let entry = entries[position]
       let known = place(member(entry).takeUnretainedValue())
-      precondition(known == entry.place, "a member of the place \(entry.place) believes that it has \(known)")
+      precondition(known == entry.place, "the member of the place \(entry.place) believes that it has \(known)")
       precondition(positions[Int(known)] == Int32(position), "the place \(known) is not at \(position)")
-      precondition(entry.tick <= keyNow(entry).tick, "entry \(position) is later than its member")
-      if position > 0 {
-        precondition(!isBefore(entry, entries[(position - 1) / 4]), "entry \(position) stands below a later one")
-      }
+      precondition(
+        position == 0 || isBefore(entries[(position - 1) / 4], entry), "entry \(position) is below a later one")
     }
   }
 }

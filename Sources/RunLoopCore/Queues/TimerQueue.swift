@@ -25,34 +25,26 @@ struct TimerQueue: ~Copyable {
   /// Whether the second heap is in use.
   var hasTolerance: Bool { tolerantCount > 0 }
   /// When the first timer is due.
-  var firstTick: Tick {
-    mutating get { due.firstTick }
-  }
+  var firstTick: Tick { due.firstTick }
   /// The first timer, also one that is being called.
   var first: Timer? {
-    mutating get {
-      var first = due.first?.takeUnretainedValue()
-      for timer in firing {
-        if let first, first.key(in: mode, kind: .due) < timer.key(in: mode, kind: .due) { continue }
-        first = timer
-      }
-      return first
+    var first = due.first
+    for timer in firing {
+      if let first, (first.tick, first.turn(in: mode)) < (timer.tick, timer.turn(in: mode)) { continue }
+      first = timer
     }
+    return first
   }
   /// The date, as it was set, of the first timer.
-  var firstDeadline: Tick? {
-    mutating get { first?.setTick }
-  }
+  var firstDeadline: Tick? { first?.setTick }
   /// How long the loop may sleep.
-  var wakeTick: Tick {
-    mutating get { hasTolerance ? latest.firstTick : due.firstTick }
-  }
+  var wakeTick: Tick { hasTolerance ? latest.firstTick : due.firstTick }
 
   /// Takes a timer in, whose slot has its turn.
   mutating func insert(_ timer: Timer) {
     guard !timer.isFiring else { return firing.append(timer) }
-    due.insert(timer)
-    if hasTolerance { latest.insert(timer) }
+    due.insert(timer, at: timer.tick)
+    if hasTolerance { latest.insert(timer, at: timer.latestTick) }
   }
 
   mutating func remove(_ timer: Timer) {
@@ -76,12 +68,11 @@ struct TimerQueue: ~Copyable {
     insert(timer)
   }
 
-  /// Gives a timer the place of its present date and turn.
+  /// Gives a timer, which stands in the heap, the position of its present date and turn.
   @inline(__always)
-  mutating func move(_ timer: Timer) {
-    guard let slot = timer.slots[mode] else { return }
-    if slot.duePlace >= 0 { due.move(slot.duePlace) }
-    if slot.latestPlace >= 0 { latest.move(slot.latestPlace) }
+  mutating func move(_ timer: Timer, by slot: TimerSlots.Slot) {
+    due.move(slot.duePlace, to: timer.tick)
+    if slot.latestPlace >= 0 { latest.move(slot.latestPlace, to: timer.latestTick) }
   }
 
   private mutating func removeFiring(_ timer: Timer) {
@@ -91,7 +82,7 @@ struct TimerQueue: ~Copyable {
   /// Gives a timer whose tolerance has changed its place in the second heap.
   mutating func moveLatest(_ timer: Timer) {
     guard let slot = timer.slots[mode], slot.latestPlace >= 0 else { return }
-    latest.move(slot.latestPlace)
+    latest.move(slot.latestPlace, to: timer.latestTick)
   }
 
   /// Appends the timers that are due to a list, in order, with references of its own.
@@ -106,7 +97,7 @@ struct TimerQueue: ~Copyable {
     if tolerantCount == 0, !latest.isEmpty {
       latest.removeAll()
     } else if tolerantCount > 0, latest.isEmpty {
-      for timer in due.unordered { latest.insert(timer) }
+      for timer in due.unordered { latest.insert(timer, at: timer.latestTick) }
     }
   }
 

@@ -4,27 +4,28 @@ import CRunLoopSystem
 import Synchronization
 
 extension RunLoop {
-  /// The passes of one run: the ten steps of the documents, in their order.
+  /// The passes of one run; the numbers are those of the phases in the article about the pass.
   func makePasses(_ mode: ModeState) -> RunResult {
     while true {
-      beginPass()
-      notify(.beforeTimers, mode)
-      notify(.beforeSources, mode)
-      performBlocks(mode)
-      var handledSource = performSources(mode)
-      if handledSource { performBlocks(mode) }
+      beginPass()  // 1
+      notify(.beforeTimers, mode)  // 2
+      notify(.beforeSources, mode)  // 3
+      performBlocks(mode)  // 4
+      var handledSource = performSources(mode)  // 5
+      if handledSource { performBlocks(mode) }  // 6
 
-      if !isMainQueueReady(mode) {
+      if !isMainQueueReady(mode) {  // 7
         let polls =
           innermost.polls || handledSource || (sabotage.contains(.stagesSkipped) && isRunnable(mode))
-        if !polls { notifyBeforeWaiting(mode) }
-        wait(mode, polls: polls)
-        if !polls { notify(.afterWaiting, mode) }
+        if !polls { notifyBeforeWaiting(mode) }  // 8
+        wait(mode, polls: polls)  // 9
+        if !polls { notify(.afterWaiting, mode) }  // 10
       }
 
-      if serveOneClass(mode) { handledSource = true }
-      performBlocks(mode)
+      if serveOneClass(mode) { handledSource = true }  // 11
+      performBlocks(mode)  // 12
 
+      // 13
       if innermost.returnsAfterSource && handledSource { return .handledSource }
       if isTimeOver { return .timedOut }
       if consumeStop(mode) { return .stopped }
@@ -101,7 +102,7 @@ extension RunLoop {
   }
 }
 
-// Steps 7 and 8 of the pass: the sleep.
+// Phase 9 of the pass: the wait.
 extension RunLoop {
   /// Waits until something is ready, somebody wakes the loop, or the run's time is over.
   ///
@@ -140,15 +141,17 @@ extension RunLoop {
     var hasWaited = false
     while !isOver {
       let isWatching = mode.isWatching.load(ordering: .relaxed)
-      let asleep = word.apply(.announceSleep(waiter.sleeper(watching: isWatching))).after
+      let sleeper = waiter.sleeper(watching: isWatching)
+      let looks = isOnSystemTime && looker.isDue(RunLoop.waiting)
+      let asleep = word.apply(.announceSleep(looks ? .looking : sleeper)).after
       switch asleep.isWoken ? .never : lastLook(mode, asleep, isWatching: isWatching) {
       case .never: isOver = true
       case .again: break
       case .until(let deadline, let set):
         trace(.sleep(until: deadline), mode)
         hasWaited = true
-        if deadline != .never, !isPunctual { becomePunctual() }
-        waiter.sleep(on: word, while: asleep, until: deadline, in: set)
+        if deadline != .never, slack.load(ordering: .relaxed) != appliedSlack { applySlack() }
+        lookOrSleep(asleep, as: sleeper, until: deadline, in: set)
         if let set {
           hasFoundDescriptors = set.hasFound
           table.withLock { $0.waitingIn = nil }
@@ -160,11 +163,28 @@ extension RunLoop {
     if !hasWaited { lookAtDescriptors(mode) }
   }
 
-  /// Lets the thread's sleeps end in time: before its first sleep until a date.
-  @inline(never)
-  private func becomePunctual() {
-    isPunctual = true
-    if isOnSystemTime { crl_use_least_timer_slack() }
+  /// Looks, if that was announced, and sleeps unless somebody has woken the loop meanwhile.
+  private func lookOrSleep(
+    _ announced: WakeState, as sleeper: WakeState.Sleeper, until deadline: Tick, in set: PollSet?
+  ) {
+    let waiting = RunLoop.waiting
+    guard isOnSystemTime, announced.sleeper == .looking || looker.measures(waiting) else {
+      return waiter.sleep(on: word, while: announced, until: deadline, in: set)
+    }
+    let began = tickNow
+    var asleep = announced
+    if announced.sleeper == .looking {
+      let outcome = looker.look(
+        from: began, until: deadline, limit: waiting.limit, isOver: { word.state != announced },
+        poll: { set?.poll() ?? false }, willLook: { counters.looks.wrappingAdd(1, ordering: .relaxed) })
+      if outcome == .found { return }
+      asleep = word.apply(.fallAsleep(sleeper)).after
+      guard asleep.sleeper == sleeper else { return }
+    }
+    waiter.sleep(on: word, while: asleep, until: deadline, in: set)
+    looker.noteSleep(
+      from: began, wokenAt: Tick(nanoseconds: wakeTime.load(ordering: .relaxed)), isEvent: set?.hasFound ?? false,
+      limit: waiting.limit)
   }
 
   enum Sleep {

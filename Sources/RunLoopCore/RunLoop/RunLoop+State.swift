@@ -13,6 +13,8 @@ extension RunLoop {
 
   /// Makes the call that wakes the loop's thread, in the way in which it sleeps.
   private func wake(_ sleeper: WakeState.Sleeper) {
+    // Whoever is woken asks himself whether a look would have been enough.
+    if sleeper == .futex || sleeper == .epoll { wakeTime.store(SystemWaiter.now.nanoseconds, ordering: .relaxed) }
     if sleeper == .futex || sleeper == .virtual { word.wakeSleeper() }
     // The set or gate that the loop waits at cannot be closed under this: it is held here and by the loop.
     if sleeper == .epoll || sleeper == .virtual { table.withLock { $0.waitingIn }?.wakeDescriptor.wake() }
@@ -124,6 +126,8 @@ extension RunLoop {
     public let droppedNotifications: Int
     /// The items and blocks that the loop has rejected.
     public let refusals: Int
+    /// How many waits have begun with a look for what might come, as ``RunLoop/waiting`` allows, instead of a sleep.
+    public let looks: Int
   }
 
   /// What the loop has counted so far.
@@ -134,7 +138,7 @@ extension RunLoop {
       savedWakeUps: counters.savedWakeUps.load(ordering: .relaxed),
       droppedBlocks: counters.droppedBlocks.load(ordering: .relaxed),
       droppedNotifications: counters.droppedNotifications.load(ordering: .relaxed),
-      refusals: counters.refusals.load(ordering: .relaxed))
+      refusals: counters.refusals.load(ordering: .relaxed), looks: counters.looks.load(ordering: .relaxed))
   }
 }
 
@@ -144,4 +148,5 @@ struct Counters: ~Copyable {
   let droppedBlocks = Atomic<Int>(0)
   let droppedNotifications = Atomic<Int>(0)
   let refusals = Atomic<Int>(0)
+  let looks = Atomic<Int>(0)
 }

@@ -73,9 +73,9 @@ extension RunLoop {
     guard lastSleepBegan != .never else { return }
     var dates = 0
     var last = lastSleepBegan
-    for timer in due where timer.key.tick > last {
+    for timer in due where timer.tick > last {
       dates += 1
-      last = timer.key.tick
+      last = timer.tick
     }
     if dates > 1 { counters.savedWakeUps.wrappingAdd(dates - 1, ordering: .relaxed) }
   }
@@ -96,10 +96,9 @@ extension RunLoop {
   @inline(__always)
   func rekey(_ timer: Timer) -> Bool {
     var rearms = false
-    timer.slots.forEachMode { mode in
-      timer.slots.setInsertion(nextInsertion(), in: mode)
+    timer.slots.renew(turn: { nextInsertion() }) { mode, slot in
       guard !timer.isFiring else { return }
-      mode.timers.move(timer)
+      mode.timers.move(timer, by: slot)
       if table.sleepsTooLong(for: timer, in: mode) { rearms = true }
     }
     return rearms
@@ -109,8 +108,8 @@ extension RunLoop {
   /// one; true if the loop sleeps too long for it.
   func takeBack(_ timer: Timer, keepsTurn: Bool) -> Bool {
     var rearms = false
+    if !keepsTurn { timer.slots.renew(turn: { nextInsertion() }) { _, _ in } }
     timer.slots.forEachMode { mode in
-      if !keepsTurn { timer.slots.setInsertion(nextInsertion(), in: mode) }
       mode.timers.endFiring(timer)
       if table.sleepsTooLong(for: timer, in: mode) { rearms = true }
     }

@@ -31,6 +31,10 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// Whether the innermost run is a guest's that stands for somebody else's run of another loop.
   let isServedElsewhere = Atomic<Bool>(false)
   let tracer = Tracer()
+  /// The timer slack that the thread is to have, in nanoseconds; zero: what it had before.
+  let slack = Atomic<Int64>(0)
+  /// When somebody last woke the loop's thread, in nanoseconds of the monotonic clock.
+  let wakeTime = Atomic<Int64>(.min)
   /// The last number in the order in which timers were inserted or moved.
   ///
   /// Guarded by the table's lock.
@@ -63,14 +67,15 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   ///
   /// It is set before anybody knows the loop.
   @exclusivity(unchecked) package var mainService: (any MainLoopService)?
+  @exclusivity(unchecked) var looker = Looker()
   /// Whether the loop has slept by itself before.
   @exclusivity(unchecked) var hasSlept = false
   /// The innermost guest of another loop that the loop is.
   @exclusivity(unchecked) var guest: Guest?
   /// The sleep that the loop has announced and that another loop sleeps for it, whose call-outs may run this one.
   @exclusivity(unchecked) var hostedSleep: HostedSleep?
-  /// Whether the kernel has been asked to end the thread's sleeps in time.
-  var isPunctual = false
+  /// The timer slack that the thread was given; zero: what it had before.
+  @exclusivity(unchecked) var appliedSlack: Int64 = 0
   /// Which class of ready things is looked at first after the next wait.
   @exclusivity(unchecked) var rotation = 0
   /// What a floor above has put off to a later stage, if it ever has.

@@ -54,9 +54,7 @@ package struct LoopSleep: Sendable {
   ///
   /// The loop's thread.
   package func look() -> Bool {
-    guard let set = watched else { return false }
-    set.wait(0)
-    return set.hasFound || set.isMainQueueReady
+    watched?.poll() ?? false
   }
 
   /// Waits until the loop is woken or a descriptor is ready, in real time until a date of the system's monotonic clock.
@@ -141,10 +139,8 @@ extension RunLoop {
     let now = tickNow
     return table.withLock { _ in
       if mustGoOn(mode) || (mode.timerCount > 0 && mode.timers.firstTick <= now) { return true }
-      guard let set = mode.pollSet else { return false }
       // What is found is asked for again by the pass that comes.
-      set.wait(0)
-      return set.hasFound || set.isMainQueueReady
+      return mode.pollSet?.poll() ?? false
     }
   }
 

@@ -279,6 +279,12 @@ extension PollSet {
     start = 0
   }
 
+  /// Asks what is ready, without waiting; whether there is anything.
+  func poll() -> Bool {
+    wait(0)
+    return hasFound || isMainQueueReady
+  }
+
   private func waitUnlessInterrupted(_ nanoseconds: Int64?) -> Int32 {
     do {
       return try waitForEvents(nanoseconds)

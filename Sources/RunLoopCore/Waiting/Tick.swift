@@ -59,25 +59,21 @@ extension Int64 {
   /// The nanoseconds of a duration, the nearest that there are.
   package init(saturating duration: Duration) {
     let whole = duration.attoseconds
-    // From none to half of what fits: one division of twice the width, whose quotient does fit.
-    if whole >= 0, whole >> 64 < 500_000_000 {
-      let halves = (high: UInt64(truncatingIfNeeded: whole >> 64), low: UInt64.Magnitude(truncatingIfNeeded: whole))
-      self = Int64(truncatingIfNeeded: UInt64(1_000_000_000).dividingFullWidth(halves).quotient)
+    // From none to half of what fits: a multiplication instead of a division of twice the width. The 64 bits from the 29th
+    // times 2⁹³ / 10⁹ are less than two below the quotient, and what is left of it says whether one is missing.
+    let (high, low) = (UInt64(truncatingIfNeeded: whole &>> 64), UInt64(truncatingIfNeeded: whole))
+    if high < 500_000_000 {
+      let reciprocal: UInt64 = 9_903_520_314_283_042_199
+      let quotient = (high &<< 35 | low &>> 29).multipliedFullWidth(by: reciprocal).high
+      let rest = low &- quotient &* 1_000_000_000
+      self = Int64(truncatingIfNeeded: rest < 1_000_000_000 ? quotient : quotient &+ 1)
       return
     }
-    guard duration < .nanoseconds(Int64.max), duration > .nanoseconds(Int64.min) else {
-      self = duration > .zero ? .max : .min
-      return
-    }
-    let (seconds, attoseconds) = duration.components
-    let (nanoseconds, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    guard !overflow else {
-      self = seconds > 0 ? .max : .min
-      return
-    }
-    let (sum, sumOverflow) = nanoseconds.addingReportingOverflow(attoseconds / 1_000_000_000)
-    self = sumOverflow ? (seconds > 0 ? .max : .min) : sum
+    self.init(dividing: whole)
   }
+
+  @inline(never)
+  private init(dividing attoseconds: Int128) { self.init(clamping: attoseconds / 1_000_000_000) }
 
   /// The nanoseconds of so many seconds, the nearest that there are; what is not a number is without end.
   package init(saturatingSeconds seconds: Double) {

@@ -17,6 +17,8 @@ struct WakeState: Hashable, Sendable {
     case epoll = 3
     /// Another loop waits for this one, and has a gate among its descriptors.
     case hosted = 4
+    /// The loop's thread looks at the word itself, so that nobody need make a call to wake it.
+    case looking = 5
   }
 
   var bits: UInt32
@@ -60,6 +62,8 @@ extension WakeState {
     case beginPassAfterLook
     /// The loop is about to sleep and will look for work once more.
     case announceSleep(Sleeper)
+    /// A look is over: the loop that nobody has woken meanwhile sleeps from now on.
+    case fallAsleep(Sleeper)
     /// The loop sleeps no more, whatever the cause.
     case awaken
     /// The wait of this pass is over; wake-ups are answered by the next pass.
@@ -105,6 +109,9 @@ extension WakeState {
       requireAwake(event)
       precondition(sleeper != .nobody && isListening, "\(event) in \(self)")
       next.bits |= sleeper.rawValue
+    case .fallAsleep(let sleeper):
+      precondition(sleeper != .nobody && sleeper != .looking, "\(event) in \(self)")
+      if self.sleeper == .looking { next.bits = bits & ~Self.sleeperMask | sleeper.rawValue }
     case .awaken:
       next.bits &= ~Self.sleeperMask
     case .endWait:
@@ -133,7 +140,8 @@ extension WakeState {
 
 extension WakeState: CustomStringConvertible {
   var description: String {
-    var words = ["\(Sleeper(rawValue: bits & Self.sleeperMask).map { "\($0)" } ?? "?") sleeps"]
+    let sleeper = Sleeper(rawValue: bits & Self.sleeperMask)
+    var words = [sleeper == .looking ? "looking" : "\(sleeper.map { "\($0)" } ?? "?") sleeps"]
     if isRunning { words.append("running") }
     if isListening { words.append("listening") }
     if isWoken { words.append("woken") }

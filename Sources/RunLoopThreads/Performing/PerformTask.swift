@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
-import Synchronization
 
 /// One piece of work on its way to a thread: it runs, or is cancelled, or is dropped because the thread ended first.
 final class PerformTask: @unchecked Sendable {
@@ -17,7 +16,7 @@ final class PerformTask: @unchecked Sendable {
     var isOver: Bool { self != .pending && self != .running }
   }
 
-  private let word = Atomic<UInt32>(State.pending.rawValue)
+  private let word = AwaitedWord(State.pending.rawValue)
   private var body: BareBlock?
   /// Whether the owner has accepted the work, so that it counts.
   ///
@@ -38,7 +37,9 @@ final class PerformTask: @unchecked Sendable {
     self.owner = owner
   }
 
-  var state: State { State(rawValue: word.load(ordering: .acquiring)) ?? .dropped }
+  var state: State { PerformTask.state(word.value) }
+
+  private static func state(_ value: UInt32) -> State { State(rawValue: value) ?? .dropped }
 
   /// Runs the work, unless it is over.
   func run() {
@@ -70,9 +71,7 @@ final class PerformTask: @unchecked Sendable {
 
   /// Under the owner's lock, if there is one.
   func leavePending(for state: State) -> Bool {
-    word.compareExchange(
-      expected: State.pending.rawValue, desired: state.rawValue, ordering: .acquiringAndReleasing
-    ).exchanged
+    word.exchange(State.pending.rawValue, for: state.rawValue)
   }
 
   private func finish(_ state: State) {
@@ -83,8 +82,7 @@ final class PerformTask: @unchecked Sendable {
   /// Tells everybody, when the work is over and counted.
   func settle(_ state: State) {
     body = nil
-    word.store(state.rawValue, ordering: .releasing)
-    word.futexWake(.max)
+    word.finish(state.rawValue)
     let (listener, owner) = lock.withLock {
       defer {
         self.listener = nil
@@ -104,9 +102,11 @@ final class PerformTask: @unchecked Sendable {
     if state.isOver { body(state) }
   }
 
-  /// Sleeps until the state may have changed from `state`.
-  func sleep(while state: State, until deadline: Tick) {
-    word.futexWait(while: state.rawValue, until: deadline)
+  /// Waits until the work is over, or the deadline; it may return early.
+  ///
+  /// - Parameter looker: The calling thread's own.
+  func wait(until deadline: Tick, by looker: inout Looker) {
+    word.wait(until: deadline, by: &looker) { PerformTask.state($0).isOver }
   }
 
   /// A closure that runs the task once, and drops it if it is released without having been run.

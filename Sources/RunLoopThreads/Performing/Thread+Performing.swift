@@ -90,13 +90,13 @@ extension Thread {
   ) throws(ThreadError) {
     let deadline = timeout.map { Tick.after($0) } ?? .never
     do throws(ThreadError) {
-      try Thread.current.wait(for: self, until: deadline) {
+      let caller = Thread.current
+      try caller.wait(for: self, until: deadline) {
         task.state.isOver
       } begin: { () throws(ThreadError) in
         try post()
       } sleep: { deadline in
-        let state = task.state
-        if !state.isOver { task.sleep(while: state, until: deadline) }
+        task.wait(until: deadline, by: &caller.waiting.looker)
       }
     } catch {
       // Nobody waits for it any more: it does not begin.

@@ -12,11 +12,13 @@ import Synchronization
 /// A walk reads one record after the other, and what it has seen first may be over when it sees the last. So who finds a circle
 /// walks it again: when every wait is still the same and not over, all of them were there at once, between the two walks.
 final class WaitRecord: @unchecked Sendable {
-  // Sendable: guarded by the lock.
+  // Sendable: guarded by the lock, but for the looker, which is the waiting thread's own.
   private let lock = Lock()
   private var target: Thread?
   private var isOver: (() -> Bool)?
   private var generation: UInt64 = 0
+  /// Whether the thread looks before it sleeps for another's work.
+  @exclusivity(unchecked) var looker = Looker()
 
   func publish(_ target: Thread, isOver: @escaping () -> Bool) {
     lock.lock()

@@ -263,18 +263,21 @@ extension ResidentCore {
 
   /// Tells the thread to stop and returns at once.
   func stop(_ policy: ResidentThread.StopPolicy) -> ResidentThread.State {
+    // By their dates, outside the lock; what is accepted between comes behind them.
+    let dated = lock.withLock { Array(delayed.values) }.map { ($0, $0.timer.deadline) }.sorted { $0.1 < $1.1 }
+    let now = runLoop.now
     lock.lock()
     let action = lifecycle.stop(policy)
     let state = lifecycle.state
-    var waiting: [Delayed] = []
+    var waiting: [(Delayed, deadline: SuspendingClock.Instant)] = []
     var cancelled: [PerformTask] = []
     if action != .nothing {
-      waiting = delayed.values.sorted { $0.timer.deadline < $1.timer.deadline }
+      waiting = dated.filter { delayed.removeValue(forKey: ObjectIdentifier($0.0.task)) != nil }
+      for entry in delayed.values { waiting.append((entry, entry.timer.deadline)) }
       delayed = [:]
     }
-    let now = runLoop.now
-    for entry in waiting {
-      if policy == .afterPendingWork, entry.timer.deadline <= now {
+    for (entry, deadline) in waiting {
+      if policy == .afterPendingWork, deadline <= now {
         // What is due by now was to run before this.
         _ = runLoop.handOff(inModes: [.common], block: entry.ticket)
       } else if entry.task.leavePending(for: .cancelled) {
@@ -286,7 +289,7 @@ extension ResidentCore {
     lock.unlock()
     guard action != .nothing else { return state }
     for task in cancelled { task.settle(.cancelled) }
-    for entry in waiting { entry.timer.invalidate() }
+    for (entry, _) in waiting { entry.timer.invalidate() }
     runLoop.stopForGood()
     return state
   }

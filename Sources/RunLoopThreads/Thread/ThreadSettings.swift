@@ -2,6 +2,7 @@
 
 import CRunLoopSystem
 import Glibc
+import RunLoopCore
 
 /// What a thread is to be like, and what of it the system has refused: a value behind the thread's lock.
 ///
@@ -39,6 +40,7 @@ struct ThreadSettings {
     runningThread = thread
     applyName()
     apply()
+    if let slack = configuration.timerSlack { crl_set_timer_slack(UInt(max(1, Int64(saturating: slack)))) }
   }
 
   /// The thread that has been set up runs already, and is left as it is.

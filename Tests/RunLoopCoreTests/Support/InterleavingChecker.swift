@@ -24,6 +24,8 @@ struct InterleavingChecker {
     case waitWithoutComparison
     /// A hosted loop closes its gate when it has looked for work for the last time, and has said where it waits.
     case closeAfterLook
+    /// A loop that has looked goes to sleep whoever has taken it out of the word meanwhile.
+    case sleepAfterLookUnasked
     /// An opened gate is only seen if the host waits at that moment, as `CFRunLoopWakeUp` is.
     case openUnlatched
 
@@ -58,6 +60,8 @@ struct InterleavingChecker {
   let variant: Variant
   /// How the loop sleeps.
   var sleeper = WakeState.Sleeper.futex
+  /// Whether the loop looks at the word before it sleeps.
+  var looks = false
   let posters: [[Operation]]
 
   func run() -> Verdict {
@@ -99,7 +103,7 @@ struct InterleavingChecker {
 /// Where all programs are, and all that they share.
 private struct Situation: Hashable {
   enum LoopStep: Hashable {
-    case beginPass, takeWork, announce, lookAgain, name, sleep, blocked, forget, awaken, endAnnouncement, endWait
+    case beginPass, takeWork, announce, lookAgain, name, look, sleep, blocked, forget, awaken, endAnnouncement, endWait
     /// Those of a hosted loop.
     case settle, open, close, closeLate, discard
   }
@@ -154,7 +158,7 @@ extension InterleavingChecker {
       next.loop = sleeper == .hosted ? .endWait : variant == .recheckBeforeAnnounce ? .lookAgain : .announce
       return (next, "takes \(here.work) pieces of work")
     case .announce:
-      next.word = here.word.applying(.announceSleep(sleeper)).state
+      next.word = here.word.applying(.announceSleep(looks ? .looking : sleeper)).state
       next.announced = next.word
       let goesOn: Situation.LoopStep = variant == .recheckBeforeAnnounce ? .sleep : .lookAgain
       next.loop = next.word.isWoken ? .endAnnouncement : goesOn
@@ -162,14 +166,22 @@ extension InterleavingChecker {
     case .lookAgain:
       let goesOn: Situation.LoopStep =
         variant == .recheckBeforeAnnounce
-        ? .announce : sleeper == .futex ? .sleep : .name
+        ? .announce : sleeper != .futex ? .name : looks ? .look : .sleep
       next.loop = here.work > 0 ? .endAnnouncement : goesOn
       return (next, "looks again and finds \(here.work)")
     case .name:
       let waits = variant == .waitWithoutComparison || here.word == here.announced
       next.isNamed = waits
-      next.loop = !waits ? .awaken : variant == .closeAfterLook ? .closeLate : .sleep
+      next.loop = !waits ? .awaken : variant == .closeAfterLook ? .closeLate : looks ? .look : .sleep
       return (next, waits ? "names what it waits at" : "finds the word changed")
+    case .look:
+      // At any time: what comes while it looks comes before this step.
+      next.word = here.word.applying(.fallAsleep(sleeper)).state
+      if variant == .sleepAfterLookUnasked { next.word = here.announced.applying(.fallAsleep(sleeper)).state }
+      next.announced = next.word
+      let sleeps = next.word.sleeper == sleeper
+      next.loop = sleeps ? .sleep : sleeper == .epoll ? .forget : .awaken
+      return (next, sleeps ? "has looked in vain" : "sees the word change")
     case .sleep where sleeper == .epoll:
       next.isCounted = false
       next.loop = here.isCounted ? .forget : .blocked
@@ -268,7 +280,7 @@ extension InterleavingChecker {
       let (after, action) = expected.applying(operation == .post ? .post : .wakeUp)
       next.word = after
       if operation == .wakeUp { next.isUnanswered = true }
-      poster.step = action == .none || variant == .noWake ? .done : .wake
+      poster.step = action.sleeper == .nobody || action.sleeper == .looking || variant == .noWake ? .done : .wake
       step = "changes the word to: \(after)"
     case .wake where sleeper == .epoll:
       // The loop's thread returns for the write, or will when it waits.

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// A word that some thread changes for the last time and that others wait for, which look before they sleep as a loop does.
+///
+/// **Why no wake-up is lost.** Who sleeps counts itself first and then reads the word once more; who stores the last value stores
+/// it first and then reads the count. All four accesses are sequentially consistent, so at least one of both sees the other.
+package struct AwaitedWord: ~Copyable {
+  private let word: Atomic<UInt32>
+  /// How many threads sleep, or are about to.
+  private let sleepers = Atomic<Int32>(0)
+  /// When the sleepers were woken, in nanoseconds of the monotonic clock.
+  private let wakeTime = Atomic<Int64>(.min)
+
+  package init(_ value: UInt32) { word = Atomic(value) }
+
+  package var value: UInt32 { word.load(ordering: .acquiring) }
+
+  /// Changes the word from a value, and wakes nobody; false if it has another.
+  package borrowing func exchange(_ expected: UInt32, for desired: UInt32) -> Bool {
+    word.compareExchange(expected: expected, desired: desired, ordering: .acquiringAndReleasing).exchanged
+  }
+
+  /// Stores the last value and lets everybody who waits go on; without a system call if nobody sleeps.
+  package borrowing func finish(_ value: UInt32) {
+    word.store(value, ordering: .sequentiallyConsistent)
+    guard sleepers.load(ordering: .sequentiallyConsistent) > 0 else { return }
+    wakeTime.store(SystemWaiter.now.nanoseconds, ordering: .relaxed)
+    word.futexWake(.max)
+  }
+
+  /// Waits until the word is said to be over, or a deadline of the monotonic clock; it may return early.
+  ///
+  /// - Parameter looker: The calling thread's own.
+  package borrowing func wait(until deadline: Tick, by looker: inout Looker, isOver: (UInt32) -> Bool) {
+    let waiting = RunLoop.waiting
+    let looks = looker.isDue(waiting)
+    guard looks || looker.measures(waiting) else { return sleep(until: deadline, isOver: isOver) }
+    let began = SystemWaiter.now
+    if looks {
+      let outcome = looker.look(from: began, until: deadline, limit: waiting.limit, isOver: { isOver(value) })
+      if outcome == .found { return }
+    }
+    sleep(until: deadline, isOver: isOver)
+    looker.noteSleep(
+      from: began, wokenAt: Tick(nanoseconds: wakeTime.load(ordering: .relaxed)), isEvent: false, limit: waiting.limit)
+  }
+
+  private borrowing func sleep(until deadline: Tick, isOver: (UInt32) -> Bool) {
+    sleepers.wrappingAdd(1, ordering: .sequentiallyConsistent)
+    let value = word.load(ordering: .sequentiallyConsistent)
+    if !isOver(value) { word.futexWait(while: value, until: deadline) }
+    sleepers.wrappingSubtract(1, ordering: .relaxed)
+  }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+import Synchronization
+
+/// How the calling thread may look, by where it runs.
+enum LookPlace: Sendable {
+  /// Not at all: on one processor, under a real-time policy, or with less time than its processors have.
+  case none
+  /// On a processor of its own, while others run on other processors.
+  case spins
+  /// On the only processor, which it yields.
+  case yields
+
+  /// Asks the system.
+  static func ask(yields: Bool) -> LookPlace {
+    let processors = crl_shared_processors()
+    guard processors > 0, processors > 1 || yields else { return .none }
+    guard !ProcessorQuota.isBelow(Double(processors)) else { return .none }
+    return processors > 1 ? .spins : .yields
+  }
+}
+
+/// How much of the processors' time the process's control groups allow it.
+enum ProcessorQuota {
+  /// When the quota is read again; negative: nobody has read it.
+  private static let nextReading = Atomic<Int64>(-1)
+  /// In thousandths of a processor; the largest number without a limit.
+  private static let quota = Atomic<Int64>(.max)
+  /// It may be changed while the process runs.
+  private static let period: Int64 = 10_000_000_000
+
+  /// Whether the process is allowed less time than so many processors have.
+  ///
+  /// Any thread. Reads some files of the system's, every ten seconds at most.
+  static func isBelow(_ processors: Double) -> Bool {
+    let now = crl_coarse_nanoseconds()
+    let next = nextReading.load(ordering: .relaxed)
+    if now >= next,
+      nextReading.compareExchange(expected: next, desired: now + period, ordering: .relaxed).exchanged
+    {
+      quota.store(processorsAllowed(by: text).map { Int64($0 * 1000) } ?? .max, ordering: .relaxed)
+    }
+    return Double(quota.load(ordering: .relaxed)) < processors * 1000
+  }
+
+  /// The least that the process's control groups and those around them allow, in processors; nil: there is no limit.
+  ///
+  /// - Parameter read: Gives the text of a file, or nil.
+  static func processorsAllowed(by read: (String) -> String?) -> Double? {
+    var least: Double?
+    func consider(_ quota: Double?) { if let quota { least = min(quota, least ?? quota) } }
+    for line in (read("/proc/self/cgroup") ?? "0::/").split(separator: "\n") {
+      let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+      guard fields.count == 3 else { continue }
+      let isUnified = fields[1].isEmpty
+      guard isUnified || fields[1].split(separator: ",").contains("cpu") else { continue }
+      let root = isUnified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu"
+      // From the group up to the root: every one of them may have a limit.
+      var path = fields[2].split(separator: "/")
+      while true {
+        let folder = ([Substring(root)] + path).joined(separator: "/")
+        if isUnified {
+          consider(ratio((read(folder + "/cpu.max") ?? "").split { $0 == " " || $0 == "\n" }))
+        } else {
+          let files = ["cpu.cfs_quota_us", "cpu.cfs_period_us"].map { read(folder + "/" + $0) ?? "" }
+          consider(ratio(files.compactMap { $0.split(separator: "\n").first }))
+        }
+        if path.popLast() == nil { break }
+      }
+    }
+    return least
+  }
+
+  /// Microseconds of time in microseconds; nil without a limit, which is a word or negative.
+  private static func ratio(_ words: [Substring]) -> Double? {
+    guard words.count == 2, let time = Double(words[0]), let period = Double(words[1]), time > 0, period > 0 else {
+      return nil
+    }
+    return time / period
+  }
+
+  /// The beginning of a small file.
+  private static func text(_ path: String) -> String? {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    return withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
+      let count = read(file, buffer.baseAddress, buffer.count)
+      return count > 0 ? String(decoding: buffer[0..<count], as: UTF8.self) : nil
+    }
+  }
+}

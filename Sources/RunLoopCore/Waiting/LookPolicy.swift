@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Decides whether to look for a moment at what would end a wait, before sleeping.
+///
+/// To be woken costs a thread some microseconds, on a virtual processor some tens of them. A look costs the processor for as
+/// long as it lasts. So there is a look only while waits have lately been ended by somebody within what a sleep and a wake cost,
+/// and it lasts no longer than that: whoever looks in vain has spent at most as much again. The value holds what was seen, and
+/// has no effects; all times are nanoseconds.
+struct LookPolicy: Sendable, Hashable {
+  /// What a sleep and a wake cost here, as seen lately; zero: not known yet.
+  private(set) var cost: Int64 = 0
+  /// A bit for each of the last eight waits, the last one lowest: whether somebody has ended it within the bound.
+  private(set) var history: UInt8 = 0
+  /// For how many more waits there is no look, as the last looks were in vain.
+  private(set) var pause = 0
+  /// How many looks were in vain, less those that were not.
+  private var failures = 0
+  /// Until when there is no look, as one has lost its processor.
+  private var restEnd = Tick.distantPast
+
+  /// How many of the last eight waits must have ended within the bound, the last two among them.
+  static let quorum = 6
+  /// For how long there is no look after one that has lost its processor to another thread.
+  static let rest: Int64 = 1_000_000_000
+
+  /// Whether the coming wait is to begin with a look, if the time allows.
+  var isDue: Bool {
+    history & 0b11 == 0b11 && history.nonzeroBitCount >= LookPolicy.quorum && pause == 0
+  }
+
+  /// How long a look may last, of `limit` at most; zero: there is none now.
+  func length(at now: Tick, until deadline: Tick, limit: Int64) -> Int64 {
+    guard isDue, now >= restEnd else { return 0 }
+    let bound = min(cost, limit)
+    return deadline == .never ? bound : max(0, min(bound, (deadline + -now.nanoseconds).nanoseconds))
+  }
+
+  /// Notes a sleep.
+  ///
+  /// - Parameters:
+  ///   - idle: How long after the wait had begun somebody has ended it; nil: its time was over, or nobody knows.
+  ///   - latency: How long after that the thread was awake; nil: nobody knows.
+  ///   - limit: The longest look that is allowed.
+  mutating func noteSleep(idle: Int64?, latency: Int64?, limit: Int64) {
+    if let latency {
+      // The way into the sleep and the call that ends it cost half as much as the way out.
+      let sample = min(max(0, latency) * 3 / 2, 4 * limit)
+      cost = cost == 0 ? sample : cost + (sample - cost) / 8
+    }
+    note(idle.map { $0 <= min(cost, limit) } ?? false)
+  }
+
+  /// Notes a look that somebody has ended.
+  mutating func noteSuccess() {
+    failures = max(0, failures - 1)
+    note(true)
+  }
+
+  /// Notes a look in vain, which the sleep follows.
+  ///
+  /// - Parameters:
+  ///   - duration: How long it was.
+  ///   - length: How long it was to be.
+  mutating func noteFailure(duration: Int64, length: Int64, at now: Tick) {
+    if duration > 2 * length + 10_000 { restEnd = now + LookPolicy.rest }
+    failures = min(failures + 1, 10)
+    pause = 1 + 1 << failures
+  }
+
+  /// Looks no more for a while: a yield took longer than a sleep and a wake would have.
+  mutating func takeRest(at now: Tick) { restEnd = now + LookPolicy.rest }
+
+  private mutating func note(_ isWithinBound: Bool) {
+    history = history << 1 | (isWithinBound ? 1 : 0)
+    pause = max(0, pause - 1)
+  }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+
+/// Looks before a thread sleeps, and measures its sleeps; for one loop, or for a thread that waits for others.
+package struct Looker: Sendable {
+  private(set) var policy: LookPolicy
+  private var place = LookPlace.none
+  /// For how many more waits the place stays as it was.
+  private var waitsUntilAsked = 0
+
+  package init() { policy = LookPolicy() }
+
+  /// Makes one that knows already whether it is to look, and where.
+  init(_ policy: LookPolicy, _ place: LookPlace) {
+    self.policy = policy
+    self.place = place
+    waitsUntilAsked = Looker.waitsBetweenQuestions
+  }
+
+  /// After how many waits the system is asked again where the thread may run.
+  private static let waitsBetweenQuestions = 1024
+
+  /// Whether the coming wait is worth the two readings of the clock, which are for nothing where there can be no look.
+  @inline(__always)
+  mutating func measures(_ waiting: RunLoop.Waiting) -> Bool {
+    guard waiting.limit > 0 else { return false }
+    guard waitsUntilAsked > 0 else { return true }
+    waitsUntilAsked -= 1
+    return place != .none
+  }
+
+  /// Whether the coming wait begins with a look, if the time allows.
+  @inline(__always)
+  mutating func isDue(_ waiting: RunLoop.Waiting) -> Bool {
+    guard waiting.limit > 0, policy.isDue else { return false }
+    if waitsUntilAsked == 0 {
+      place = LookPlace.ask(yields: waiting.yields)
+      waitsUntilAsked = Looker.waitsBetweenQuestions
+    }
+    guard place != .none else { return false }
+    waitsUntilAsked -= 1
+    return true
+  }
+
+  /// What has become of a look.
+  enum Outcome {
+    /// There was none: its time was over before it began.
+    case none
+    case found
+    case inVain
+  }
+
+  /// Looks until `isOver` says so, for as long as the policy allows.
+  ///
+  /// - Parameters:
+  ///   - poll: Called every few microseconds, as it is a system call; true: the wait is over.
+  ///   - willLook: Called if there is a look.
+  mutating func look(
+    from began: Tick, until deadline: Tick, limit: Int64, isOver: () -> Bool, poll: () -> Bool = { false },
+    willLook: () -> Void = {}
+  ) -> Outcome {
+    let length = policy.length(at: began, until: deadline, limit: limit)
+    guard length > 0 else { return .none }
+    willLook()
+    var now = began
+    var nextPoll = began + Looker.pollInterval
+    while true {
+      for _ in 0..<Looker.glances {
+        guard !isOver() else {
+          policy.noteSuccess()
+          return .found
+        }
+        if place == .yields { break }
+        crl_spin_hint()
+      }
+      if place == .yields { crl_yield() }
+      let before = now
+      now = SystemWaiter.now
+      if place == .yields, (now + -before.nanoseconds).nanoseconds > policy.cost { policy.takeRest(at: now) }
+      if now >= nextPoll {
+        if poll() {
+          policy.noteSuccess()
+          return .found
+        }
+        nextPoll = now + Looker.pollInterval
+      }
+      let duration = (now + -began.nanoseconds).nanoseconds
+      guard duration < length else {
+        // A look that ends because a timer is due was not in vain.
+        if length == min(policy.cost, limit) { policy.noteFailure(duration: duration, length: length, at: now) }
+        return .inVain
+      }
+    }
+  }
+
+  private static let pollInterval: Int64 = 4_000
+  /// How often the word is read between two readings of the clock.
+  private static let glances = 8
+
+  /// Notes a sleep that began as a wait at `began` and that somebody has ended at `wakeTick`, if somebody has.
+  ///
+  /// - Parameter isEvent: Whether something has come of which nobody knows when, as a descriptor became ready.
+  mutating func noteSleep(from began: Tick, wokenAt wakeTick: Tick, isEvent: Bool, limit: Int64) {
+    let now = SystemWaiter.now
+    if wakeTick >= began, wakeTick <= now {
+      policy.noteSleep(
+        idle: (wakeTick + -began.nanoseconds).nanoseconds, latency: (now + -wakeTick.nanoseconds).nanoseconds,
+        limit: limit)
+    } else {
+      let idle = (now + -began.nanoseconds).nanoseconds - policy.cost
+      policy.noteSleep(idle: isEvent ? max(0, idle) : nil, latency: nil, limit: limit)
+    }
+  }
+}

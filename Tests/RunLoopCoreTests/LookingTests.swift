@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import Testing
+import TestSupport
+
+@testable import RunLoopCore
+
+@Suite("A loop that looks before it sleeps", .timeLimit(.minutes(5)))
+struct LookingTests {
+  /// One that looks for 50 microseconds in its next wait, wherever it runs.
+  private static let eager: Looker = {
+    var policy = LookPolicy()
+    for _ in 0..<8 { policy.noteSleep(idle: 0, latency: 100_000, limit: 50_000) }
+    return Looker(policy, .spins)
+  }()
+
+  /// Runs a loop that looks in each of its waits, until it is stopped.
+  private static func startEagerLoop(with pipe: RawPipe? = nil, _ log: @escaping @Sendable () -> Void = {}) -> (
+    loop: RunLoop, thread: StartedThread<Int>
+  ) {
+    let loop = Box<RunLoop?>(nil)
+    let latch = Latch()
+    let thread = startThread {
+      let own = RunLoop.current
+      own.keepAlive()
+      if let pipe {
+        let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { _, _ in
+          _ = pipe.read()
+          log()
+        }
+        do { try own.add(source, forMode: .default) } catch { Issue.record(error) }
+      }
+      own.add(
+        RunLoop.Observer(activities: .beforeWaiting) { _, _ in own.looker = LookingTests.eager }, forMode: .default)
+      loop.value = own
+      own.perform { latch.open() }
+      own.runUntilStopped()
+      return own.statistics.looks
+    }
+    latch.wait()
+    return (loop.value.unsafelyUnwrapped, thread)
+  }
+
+  // R33, R44, R45, M2
+  @Test("two loops that post to each other and look lose nothing")
+  func roundTrips() {
+    let (here, hereThread) = LookingTests.startEagerLoop()
+    let (there, thereThread) = LookingTests.startEagerLoop()
+    let over = Latch()
+    let left = Counter()
+    @Sendable func hit(_ count: Int) {
+      there.perform {
+        here.perform {
+          left.add()
+          if count > 1 { hit(count - 1) } else { over.open() }
+        }
+      }
+    }
+    here.perform { hit(2000) }
+    over.wait()
+    #expect(left.value == 2000)
+    here.stop()
+    there.stop()
+    #expect(hereThread.result() > 0)
+    #expect(thereThread.result() > 0)
+  }
+
+  // R44, R45, R46, M2
+  @Test("wake-ups, timers that are moved, signals and stops reach a loop that looks")
+  func everything() {
+    let (loop, thread) = LookingTests.startEagerLoop()
+    let performed = Counter()
+    let fired = Counter()
+    let source = RunLoop.Source { performed.add() }
+    loop.add(source, forMode: .default)
+    let timer = Timer(deadline: loop.instant(after: .seconds(3600)), interval: .seconds(3600)) { _ in fired.add() }
+    loop.add(timer, forMode: .default)
+    for turn in 1...300 {
+      source.signal()
+      loop.wakeUp()
+      waitUntil { performed.value == turn }
+      timer.deadline = loop.now
+      waitUntil { fired.value == turn }
+    }
+    loop.stop()
+    #expect(thread.result() > 0)
+  }
+
+  // R33
+  @Test("a loop that looks is waiting, and one that has looked in vain sleeps")
+  func isWaiting() {
+    let (loop, thread) = LookingTests.startEagerLoop()
+    waitUntil { loop.isWaiting && loop.statistics.looks > 0 }
+    waitUntil { System.isAsleep(thread: loop.threadID) }
+    #expect(loop.isWaiting)
+    loop.stop()
+    #expect(thread.result() > 0)
+  }
+
+  // M6
+  @Test("a descriptor that becomes ready reaches a loop that looks, and one that sleeps behind its look")
+  func descriptors() throws {
+    let pipe = try RawPipe()
+    let reads = Counter()
+    let (loop, thread) = LookingTests.startEagerLoop(with: pipe) { reads.add() }
+    for turn in 1...500 {
+      pipe.write()
+      waitUntil { reads.value == turn }
+    }
+    loop.stop()
+    #expect(thread.result() > 0)
+  }
+
+  @Test("a loop on virtual time never looks")
+  func virtual() {
+    onVirtualTime { _, loop in
+      loop.looker = LookingTests.eager
+      loop.keepAlive()
+      loop.run(mode: .default, for: .seconds(10))
+      #expect(loop.statistics.looks == 0)
+    }
+  }
+
+  @Test("of many threads that wait for one word, each is let go, whether it looks or sleeps")
+  func awaitedWord() {
+    final class Shared: Sendable { let word = AwaitedWord(0) }
+    for turn in 0..<200 {
+      let shared = Shared()
+      let waiters = (0..<4).map { index in
+        startThread {
+          var looker = (index + turn).isMultiple(of: 2) ? LookingTests.eager : Looker()
+          while shared.word.value != 7 { shared.word.wait(until: .never, by: &looker) { $0 == 7 } }
+        }
+      }
+      // A change that is not the last wakes nobody, and nobody goes on for it.
+      let (first, second) = (shared.word.exchange(0, for: 1), shared.word.exchange(0, for: 2))
+      #expect(first && !second)
+      shared.word.finish(7)
+      for waiter in waiters { waiter.result() }
+    }
+  }
+
+  @Test("a wait for a word ends at its deadline")
+  func awaitedDeadline() {
+    for looker in [LookingTests.eager, Looker()] {
+      let word = AwaitedWord(0)
+      var looker = looker
+      let deadline = Tick.monotonicNow + 2_000_000
+      while Tick.monotonicNow < deadline { word.wait(until: deadline, by: &looker) { $0 == 1 } }
+      let value = word.value
+      #expect(value == 0)
+    }
+  }
+}
