@@ -13,6 +13,7 @@ extension RunLoop {
 
   /// Makes the call that wakes the loop's thread, in the way in which it sleeps.
   private func wake(_ sleeper: WakeState.Sleeper) {
+    if sleeper != .nobody { noteWaking() }
     if sleeper == .futex || sleeper == .virtual { word.wakeSleeper() }
     // The set or gate that the loop waits at cannot be closed under this: it is held here and by the loop.
     if sleeper == .epoll || sleeper == .virtual { table.withLock { $0.waitingIn }?.wakeDescriptor.wake() }
