@@ -24,7 +24,8 @@ func endlessWork() {
 }
 
 func idle(loops: Int) {
-  let threads = (0..<loops).map { sure(try ResidentThread(name: "idle \($0)")) }
+  var threads: [ResidentThread] = []
+  for number in 0..<loops { threads.append(sure(try ResidentThread(name: "idle \(number)"))) }
   for thread in threads {
     while !thread.runLoop.isWaiting { usleep(100) }
   }
