@@ -20,6 +20,7 @@ let package = Package(
     .library(name: "RunLoopDisplay", targets: ["RunLoopDisplay"]),
     .library(name: "RunLoopDisplayTesting", targets: ["RunLoopDisplayTesting"]),
     .library(name: "RunLoopNetworking", targets: ["RunLoopNetworking"]),
+    .library(name: "RunLoopInstruments", targets: ["RunLoopInstruments"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
   ],
@@ -63,7 +64,20 @@ let package = Package(
         "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "UICatalog",
       ],
       swiftSettings: swiftSettings),
-    .executableTarget(name: "RunLoopTool", dependencies: ["RunLoopLab"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopInstruments", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+    // What only the tool links: it reads what other processes leave, and names their code.
+    .target(name: "CRunLoopTools", cSettings: [.define("_GNU_SOURCE")]),
+    .target(
+      name: "RunLoopTimeline", dependencies: ["CRunLoopSystem", "CRunLoopTools"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopSymbols", dependencies: ["RunLoopTimeline", "CRunLoopTools"], swiftSettings: swiftSettings),
+    .target(
+      name: "RunLoopCommands",
+      dependencies: ["RunLoopLab", "RunLoopTimeline", "RunLoopSymbols", "CRunLoopSystem", "CRunLoopTools"],
+      swiftSettings: swiftSettings),
+    .executableTarget(
+      name: "RunLoopTool", dependencies: ["RunLoopLab", "RunLoopCommands"], swiftSettings: swiftSettings),
     // What follows is in no product: who depends on this package neither builds it nor meets its names.
     //
     // What the test targets have in common.
@@ -87,6 +101,18 @@ let package = Package(
     // A program whose first thread leaves.
     .executableTarget(
       name: "async-main", dependencies: ["RunLoopCore", "RunLoopThreads"], path: "Tests/AsyncMain",
+      swiftSettings: swiftSettings),
+    // Does what is to be seen in its records, and is killed.
+    .executableTarget(
+      name: "recorded-victim", dependencies: ["RunLoopCore", "RunLoopThreads", "TestSupport"],
+      path: "Tests/RecordedVictim",
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopInstrumentsTests",
+      dependencies: [
+        "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopLab", "RunLoopSymbols", "RunLoopTimeline",
+        "CRunLoopSystem", "TestSupport", "recorded-victim",
+      ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),
     .testTarget(

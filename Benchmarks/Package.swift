@@ -68,6 +68,8 @@ let package = Package(
       swiftSettings: [.define("UMBRELLA")]),
     .executableTarget(
       name: "main-gates-core", dependencies: ["CCounts", .product(name: "RunLoopCore", package: "swift-run-loop")]),
+    .executableTarget(
+      name: "instrument-gates", dependencies: ["CCounts", .product(name: "RunLoopCore", package: "swift-run-loop")]),
     .executableTarget(name: "costs", dependencies: [.product(name: "RunLoopCore", package: "swift-run-loop")]),
     .target(
       name: "CHostLoopForBenchmarks", dependencies: hasGLib ? ["CGLibForBenchmarks"] : [],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
+import RunLoopCommands
 import RunLoopLab
 
-exit(RunLoopCommand.run(Array(CommandLine.arguments.dropFirst())).rawValue)
+exit(RunLoopCommand.status(of: Array(CommandLine.arguments.dropFirst()), others: ObservingCommands.all))

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "CRunLoopInstruments.h"
 #include "CRunLoopSockets.h"
 #include "CRunLoopMessages.h"
 #include "CRunLoopSources.h"

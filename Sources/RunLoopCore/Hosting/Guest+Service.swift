@@ -126,6 +126,7 @@ extension RunLoop.Guest {
     state = .servicing
     if hasEntered { loop.notify(.exit, table) }
     loop.innermost = outerRun
+    loop.noteRun()
     loop.isServedElsewhere.store(wasServedElsewhere, ordering: .releasing)
     loop.word.apply(.endRun(before: outerWord))
     loop.stopFlag.end(before: outerStop)

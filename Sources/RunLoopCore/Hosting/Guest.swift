@@ -118,6 +118,7 @@ extension RunLoop {
       wasServedElsewhere = loop.isServedElsewhere.exchange(isAutomatic, ordering: .acquiringAndReleasing)
       loop.innermost = Run(
         mode: table, polls: true, returnsAfterSource: true, isServedByHost: isAutomatic, depth: outerRun.depth + 1)
+      loop.noteRun()
       loop.guest = self
       gate.open()
     }

@@ -35,6 +35,7 @@ extension RunLoop {
           return false
         }
         trace(.sleep(until: deadline), mode)
+        noteSleep(until: deadline, isHosted: true)
         hostedSleep = HostedSleep(mode: mode, gate: gate, deadline: deadline)
         waiting.store(true, ordering: .relaxed)
         return true
@@ -53,6 +54,7 @@ extension RunLoop {
   /// Ends a hosted sleep; true if a wake-up waits for an answer.
   @discardableResult
   func awaken() -> Bool {
+    if hostedSleep != nil { noteAwake() }
     hostedSleep = nil
     waiting.store(false, ordering: .relaxed)
     table.withLock { table in

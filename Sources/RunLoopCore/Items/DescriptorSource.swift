@@ -120,6 +120,19 @@ extension RunLoop.DescriptorSource {
     return true
   }
 
+  /// Wrapped as ``Block`` is.
+  private struct Call {
+    let body: @Sendable (RunLoop.DescriptorSource, Events) -> Void
+  }
+
+  /// The user's function; the loop's thread, which is about to call it.
+  ///
+  /// Not by `map`, whose closure would be called through a thunk.
+  var code: UInt64 {
+    guard let handler else { return 0 }
+    return ClosureCode.first(of: Call(body: handler))
+  }
+
   private func releaseHandler() {
     let released = handler
     handler = nil

@@ -103,13 +103,23 @@ extension RunLoop {
 }
 
 extension RunLoop.Observer {
+  /// Wrapped as ``Block`` is.
+  private struct Call {
+    let body: @Sendable (RunLoop.Observer, RunLoop.Activity) -> Void
+  }
+
   /// Calls the observer unless it is invalid or being called.
   ///
   /// The loop's thread.
   func call(_ activity: RunLoop.Activity) {
     // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
     guard isReentrant ? lease.enter() : lease.enterMarking() else { return }
-    handler?._withUnsafeGuaranteedRef { runLoopIsCallingOutToAnObserver($0.call, self, activity) }
+    handler?._withUnsafeGuaranteedRef { handler in
+      let call = Call(body: handler.call)
+      callingOnThisThread(RecordKind.observer, code: ClosureCode.first(of: call), item: itemAddress(self)) {
+        runLoopIsCallingOutToAnObserver(handler.call, self, activity)
+      }
+    }
     if !repeats { invalidate() }
     leave()
   }

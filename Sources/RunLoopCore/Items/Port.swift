@@ -288,6 +288,19 @@ extension Port {
     return true
   }
 
+  /// Wrapped as ``Block`` is.
+  private struct Call {
+    let body: @Sendable (Port, Message) -> Void
+  }
+
+  /// The user's function; the loop's thread, which is about to call it.
+  ///
+  /// Not by `map`, whose closure would be called through a thunk.
+  final var code: UInt64 {
+    guard let handler else { return 0 }
+    return ClosureCode.first(of: Call(body: handler))
+  }
+
   private func noteDropped() { lock.withLock { queue.noteDropped() } }
 
   private func releaseHandler() {

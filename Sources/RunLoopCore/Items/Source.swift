@@ -189,6 +189,11 @@ extension RunLoop.Source {
     letGo()
   }
 
+  /// The user's function.
+  ///
+  /// The loop's thread, which has claimed the signal: the closures stay until the source was performed.
+  var code: UInt64 { body.unsafelyUnwrapped._withUnsafeGuaranteedRef { Block(body: $0.perform).code } }
+
   /// Makes the `schedule` and `cancel` call-outs that are due for modes of a loop, unless a thread is making them.
   ///
   /// Under no lock. Whoever made the source enter or leave the modes holds the source.
@@ -212,11 +217,23 @@ extension RunLoop.Source {
     body?._withUnsafeGuaranteedRef { body in
       switch call {
       case .schedule:
-        if let schedule = body.schedule { runLoopIsCallingOutToASourceSchedule(schedule, loop, mode) }
+        guard let schedule = body.schedule else { return }
+        callingOnThisThread(RecordKind.schedule, code: ModeCall(body: schedule).code, item: itemAddress(self)) {
+          runLoopIsCallingOutToASourceSchedule(schedule, loop, mode)
+        }
       case .cancel:
-        if let cancel = body.cancel { runLoopIsCallingOutToASourceCancel(cancel, loop, mode) }
+        guard let cancel = body.cancel else { return }
+        callingOnThisThread(RecordKind.cancel, code: ModeCall(body: cancel).code, item: itemAddress(self)) {
+          runLoopIsCallingOutToASourceCancel(cancel, loop, mode)
+        }
       }
     }
+  }
+
+  /// Wrapped as ``Block`` is.
+  private struct ModeCall {
+    let body: @Sendable (RunLoop, RunLoop.Mode) -> Void
+    var code: UInt64 { ClosureCode.first(of: self) }
   }
 
   /// Takes the closures out before they go, so that what their release runs finds the source without them.

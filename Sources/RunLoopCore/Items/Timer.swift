@@ -39,6 +39,9 @@ public final class Timer: @unchecked Sendable, Hashable {
     let call: @Sendable (Timer) -> Void
   }
 
+  /// The user's function; the loop's thread, which is about to call it.
+  var code: UInt64 { body.map { ClosureCode.first(of: $0) } ?? 0 }
+
   init(
     tick: Tick, wallDate: Double? = nil, interval: Int64, timeInterval: Double? = nil, tolerance: Int64,
     block: @escaping @Sendable (Timer) -> Void

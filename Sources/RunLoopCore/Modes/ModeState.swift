@@ -53,7 +53,9 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) var handOffs = BlockQueue()
   @exclusivity(unchecked) var handOffSignal: UInt64 = 0
   @exclusivity(unchecked) var hasTakenHandOffs = false
-  @exclusivity(unchecked) private var listedVersion = 0
+  @exclusivity(unchecked) private var listedVersion = -1
+  /// Where the name stands in the records, if it does.
+  @exclusivity(unchecked) var knownFaceIndex: Int32 = -1
   @exclusivity(unchecked) private var listedActivities: RunLoop.Activity = []
   /// The mode is a holder.
   @exclusivity(unchecked) private var lists: Unmanaged<ObserverLists>?
@@ -192,12 +194,19 @@ extension ModeState {
     return listedActivities.contains(activity) ? lists : nil
   }
 
+  /// Lets every stage be looked at again, as there is a trace hook now, or none any more.
+  ///
+  /// Under the table's lock.
+  func noteHook() { observerVersion.wrappingAdd(1, ordering: .releasing) }
+
   @inline(never)
   private func listObservers(of loop: RunLoop) {
-    let entries = loop.table.withLock { _ in
+    let (entries, isHooked) = loop.table.withLock { _ in
       listedVersion = observerVersion.load(ordering: .relaxed)
-      return observerTable.entries
+      return (observerTable.entries, loop.isHooked)
     }
+    defer { if isHooked { listedActivities = RunLoop.Activity(RunLoop.Activity.stages) } }
+    guard !entries.isEmpty else { return replaceLists(with: nil) }
     // Put in order outside the lock, for which other threads may wait.
     var observers = ObserverTable.ordered(entries)
     if loop.sabotage.contains(.observersReversed) { observers.reverse() }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 /// Where any thread leaves blocks for a loop: many producers, one consumer.
@@ -14,6 +15,14 @@ final class Inbox: @unchecked Sendable {
   ///
   /// The loop never sleeps on it: see ``drain(into:)``.
   private let hasEntries = Atomic<Bool>(false)
+  /// Where posts are noted, under the lock.
+  private let recorder: UnsafeMutablePointer<crl_recorder>
+  private let face: UnsafeMutablePointer<crl_face>
+
+  init(_ recorder: UnsafeMutablePointer<crl_recorder> = RunLoop.takeRecorder()) {
+    self.recorder = recorder
+    face = recorder.face
+  }
 
   /// Whether there may be entries.
   ///
@@ -24,26 +33,29 @@ final class Inbox: @unchecked Sendable {
 
   /// Appends a block for the default mode; false once the inbox is closed.
   @inline(__always)
-  func append(inDefaultMode block: consuming Block) -> Bool {
+  func append(inDefaultMode block: consuming Block, site: @autoclosure () -> UInt64 = 0) -> Bool {
     guard open() else { return false }
     arrivals.lastSequence += 1
     arrivals.own.append(.init(sequence: arrivals.lastSequence, work: .own(block)))
+    note(site: site())
     return close()
   }
 
   /// Appends a block for the common modes; false once the inbox is closed.
-  func append(inCommonModes block: consuming Block) -> Bool {
+  func append(inCommonModes block: consuming Block, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
     arrivals.lastSequence += 1
     arrivals.common.append(.init(sequence: arrivals.lastSequence, work: .own(block)))
+    note(site: site)
     return close()
   }
 
   /// Appends a block for a list of modes; false once the inbox is closed.
-  func append(_ shared: SharedBlock) -> Bool {
+  func append(_ shared: SharedBlock, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
     arrivals.lastSequence += 1
     arrivals.shared.append(.init(sequence: arrivals.lastSequence, block: shared))
+    note(site: site)
     return close()
   }
 
@@ -53,16 +65,30 @@ final class Inbox: @unchecked Sendable {
     guard open() else { return false }
     arrivals.lastSequence += 1
     arrivals.jobs.append(.init(sequence: arrivals.lastSequence, work: .job(job)))
+    note(site: 0)
     return close()
   }
 
   /// Appends work that is handed over; false once the inbox is closed.
-  func append(_ handOff: consuming HandOff) -> Bool {
+  func append(_ handOff: consuming HandOff, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
     arrivals.lastSequence += 1
     if arrivals.handOffs.isEmpty { arrivals.handOffSignal = SignalOrder.next() }
     arrivals.handOffs.append(.init(sequence: arrivals.lastSequence, handOff: handOff))
+    note(site: site)
     return close()
+  }
+
+  /// Notes the last entry in the face, and while the loop records among its posts.
+  ///
+  /// Under the lock.
+  @inline(__always)
+  private func note(site: @autoclosure () -> UInt64) {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      if _slowPath(crl_face_note_post(face, arrivals.lastSequence) != 0) {
+        crl_post_record(recorder, arrivals.lastSequence, site())
+      }
+    #endif
   }
 
   @inline(__always)

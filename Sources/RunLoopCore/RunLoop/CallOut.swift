@@ -50,7 +50,11 @@ func runLoopIsCallingOutToABlock(_ block: Block) {
 /// The perform of the source of the hand-offs: each piece of work is called out to as a block, below this frame.
 @inline(never)
 func runLoopIsPerformingHandOffs(_ loop: RunLoop, _ mode: ModeState, upTo end: UInt64) {
-  while !loop.stopFlag.isEnding, let block = loop.takeHandOff(mode, upTo: end) { runLoopIsCallingOutToABlock(block) }
+  while !loop.stopFlag.isEnding, let (block, sequence) = loop.takeHandOff(mode, upTo: end) {
+    loop.calling(RecordKind.perform, mode, hook: nil, code: block.code, item: sequence) {
+      runLoopIsCallingOutToABlock(block)
+    }
+  }
   crl_keep_frame(11)
 }
 

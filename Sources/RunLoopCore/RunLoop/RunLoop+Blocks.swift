@@ -100,7 +100,8 @@ extension RunLoop {
     blocks.running.append(batch)
     while !stopFlag.isEnding, let entry = takeNext(of: batch, jobsUpTo: isCommon ? last : 0) {
       let sequence = entry.sequence
-      call(entry.work, mode)
+      noteServed()
+      call(entry.work, mode, sequence)
       // A block may make its mode common: those behind it that have waited for that are of this batch.
       if !isCommon, mode.isCommon.load(ordering: .relaxed) {
         isCommon = true
@@ -122,31 +123,31 @@ extension RunLoop {
   }
 
   @inline(__always)
-  private func call(_ work: consuming BlockQueue.Work, _ mode: ModeState) {
+  private func call(_ work: consuming BlockQueue.Work, _ mode: ModeState, _ sequence: UInt64) {
     switch consume work {
     case .own(let block):
-      trace(.callOut(.block), mode)
-      runLoopIsCallingOutToABlock(block)
-      trace(.callOutEnded(.block), mode)
-    case .shared(let shared): call(shared, mode)
-    case .job(let job): call(job, mode)
+      calling(RecordKind.block, mode, hook: .block, code: block.code, item: sequence) {
+        runLoopIsCallingOutToABlock(block)
+      }
+    case .shared(let shared): call(shared, mode, sequence)
+    case .job(let job): call(job, mode, sequence)
     }
   }
 
-  private func call(_ shared: SharedBlock, _ mode: ModeState) {
+  private func call(_ shared: SharedBlock, _ mode: ModeState, _ sequence: UInt64) {
     guard let block = shared.take() else { return }
-    trace(.callOut(.block), mode)
-    runLoopIsCallingOutToABlock(block)
-    trace(.callOutEnded(.block), mode)
+    calling(RecordKind.block, mode, hook: .block, code: block.code, item: sequence) {
+      runLoopIsCallingOutToABlock(block)
+    }
   }
 
-  private func call(_ job: LoopJob, _ mode: ModeState) {
-    trace(.callOut(.block), mode)
+  private func call(_ job: LoopJob, _ mode: ModeState, _ sequence: UInt64) {
     let wasRunningJob = blocks.isRunningJob
     blocks.isRunningJob = true
-    runLoopIsCallingOutToAnExecutorJob(job)
+    calling(RecordKind.job, mode, hook: .block, code: job.code, item: sequence) {
+      runLoopIsCallingOutToAnExecutorJob(job)
+    }
     blocks.isRunningJob = wasRunningJob
-    trace(.callOutEnded(.block), mode)
   }
 
   private func takeSpare() -> BlockState.Batch {

@@ -15,7 +15,9 @@ extension RunLoop {
   /// woken. Can be called from any thread.
   ///
   /// - Returns: False if the work was rejected and released: the list is empty, or the loop's thread has ended.
-  package func handOff(inModes modes: [Mode], block: @escaping @Sendable () -> Void) -> Bool {
+  package func handOff(
+    inModes modes: [Mode], from origin: Origin = .unknown, block: @escaping @Sendable () -> Void
+  ) -> Bool {
     if sabotage.contains(.handOffsAreBlocks) { return perform(inModes: modes, block: block) }
     table.checkFork()
     let handOff: HandOff
@@ -27,7 +29,7 @@ extension RunLoop {
       guard let shared = sharedBlock(Block(body: block), modes) else { return refuse(.endedLoop) }
       handOff = .inModes(shared)
     }
-    guard inbox.append(handOff) else { return refuse(.endedLoop) }
+    guard inbox.append(handOff, site: origin.site) else { return refuse(.endedLoop) }
     post()
     return true
   }
@@ -74,13 +76,16 @@ extension RunLoop {
   }
 
   /// Takes the first piece of work for a mode that was handed over no later than the entry of a number.
-  func takeHandOff(_ mode: ModeState, upTo end: UInt64) -> Block? {
+  func takeHandOff(_ mode: ModeState, upTo end: UInt64) -> (block: Block, sequence: UInt64)? {
     while true {
       let own = mode.handOffs.firstSequence
       let common = mode.isCommon.load(ordering: .relaxed) ? blocks.commonHandOffs.firstSequence : .max
       guard min(own, common) <= end else { return nil }
       let entry = own < common ? mode.handOffs.takeFirst() : blocks.commonHandOffs.takeFirst()
-      if case .own(let block)? = entry.work.take() { return block }
+      if case .own(let block)? = entry.work.take() {
+        noteServed()
+        return (block, entry.sequence)
+      }
     }
   }
 

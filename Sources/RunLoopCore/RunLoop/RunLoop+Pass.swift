@@ -40,6 +40,7 @@ extension RunLoop {
   @inline(__always)
   @discardableResult
   func beginPass() -> Bool {
+    takeUpLevel()
     let afterLook = innermost.endsWaitLater
     innermost.endsWaitLater = false
     // Mostly there is nothing to change after a wait that only looked.
@@ -74,7 +75,7 @@ extension RunLoop {
   /// Calls the observers of the stage before the wait, and notes whether one of them gives the loop more to do each time.
   @inline(__always)
   func notifyBeforeWaiting(_ mode: ModeState) {
-    guard tracer.isOn || mode.mayHaveObservers(of: .beforeWaiting) else { return }
+    guard mode.mayHaveObservers(of: .beforeWaiting) else { return }
     let wasRunnable = isRunnable(mode)
     notify(.beforeWaiting, mode)
     let isSpinning = !wasRunnable && isRunnable(mode)
@@ -151,7 +152,9 @@ extension RunLoop {
         trace(.sleep(until: deadline), mode)
         hasWaited = true
         if deadline != .never, slack.load(ordering: .relaxed) != appliedSlack { applySlack() }
+        noteSleep(until: deadline)
         lookOrSleep(asleep, as: sleeper, until: deadline, in: set)
+        noteAwake(by: set?.firstFound ?? -1)
         if let set {
           hasFoundDescriptors = set.hasFound
           table.withLock { $0.waitingIn = nil }

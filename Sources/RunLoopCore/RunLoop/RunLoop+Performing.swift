@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
+
 extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in the default mode.
   ///
@@ -12,12 +14,19 @@ extension RunLoop {
   ///
   /// - Complexity: O(1) amortised.
   @discardableResult
+  @inline(never)
   public func perform(_ block: @escaping @Sendable () -> Void) -> Bool {
     if sabotage.contains(.postsMakeTimers) {
       return add(Timer(tick: waiter.now, interval: 0, tolerance: 0) { _ in block() }, forMode: .default)
     }
     table.checkFork()
-    guard inbox.append(inDefaultMode: Block(body: block)) else { return refuse(.endedLoop) }
+    #if DEBUG
+      // Without optimisation nothing is inlined that could ask when it is known that the loop records.
+      let site = crl_call_site()
+    #else
+      var site: UInt64 { @inline(__always) get { crl_return_address() } }
+    #endif
+    guard inbox.append(inDefaultMode: Block(body: block), site: site) else { return refuse(.endedLoop) }
     post()
     return true
   }
@@ -32,17 +41,19 @@ extension RunLoop {
   /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method
   /// `perform(inModes:block:)`.
   @discardableResult
+  @inline(never)
   public func perform(inModes modes: [Mode], block: @escaping @Sendable () -> Void) -> Bool {
     table.checkFork()
+    let site = crl_call_site()
     let block = Block(body: block)
     let isTaken: Bool
     switch modes {
     case []: return refuse(.noMode)
     case [.default]: isTaken = inbox.append(inDefaultMode: block)
-    case [.common]: isTaken = inbox.append(inCommonModes: block)
+    case [.common]: isTaken = inbox.append(inCommonModes: block, site: site)
     default:
       guard let shared = sharedBlock(block, modes) else { return refuse(.endedLoop) }
-      isTaken = inbox.append(shared)
+      isTaken = inbox.append(shared, site: site)
       for mode in modes { tellOfItem(mode) }
     }
     guard isTaken else { return refuse(.endedLoop) }

@@ -89,10 +89,12 @@ extension RunLoop {
     let outerMode = current.exchange(mode.address, ordering: .acquiringAndReleasing)
     let outerStop = stopFlag.begin()
     let outerWord = word.apply(.beginRun).before
+    let outerCallOut = nestCallOut()
     innermost = Run(
       mode: mode, deadline: timeout == .max || polls ? .never : tickNow + timeout, polls: polls,
       returnsAfterSource: returnsAfterSource, staysWhenEmpty: staysWhenEmpty, depth: outer.depth + 1)
 
+    noteRun()
     // What an outer run has found it asks for again, as this one may read it.
     hasFoundDescriptors = false
 
@@ -101,6 +103,8 @@ extension RunLoop {
     notify(.exit, mode)
 
     innermost = outer
+    noteRun()
+    unnestCallOut(outerCallOut)
     if isNestedElsewhere { isServedElsewhere.store(true, ordering: .releasing) }
     word.apply(.endRun(before: outerWord))
     stopFlag.end(before: outerStop)

@@ -8,7 +8,7 @@ extension RunLoop {
   /// Calls the observers of one stage, as the mode has them when the stage begins.
   @inline(__always)
   func notify(_ activity: Activity, _ mode: ModeState) {
-    if tracer.isOn || mode.mayHaveObservers(of: activity) { notifyObservers(activity, mode) }
+    if mode.mayHaveObservers(of: activity) { notifyObservers(activity, mode) }
   }
 
   @inline(never)
@@ -57,9 +57,7 @@ extension RunLoop {
 
   @inline(__always)
   private func perform(_ source: Source, _ mode: ModeState) {
-    trace(.callOut(.source0), mode)
-    source.perform()
-    trace(.callOutEnded(.source0), mode)
+    calling(RecordKind.source0, mode, hook: .source0, code: source.code, item: itemAddress(source)) { source.perform() }
   }
 
   /// Serves one class of ready things: the descriptors that the wait has found, or else the class whose turn it is; true if a
@@ -142,9 +140,9 @@ extension RunLoop {
     let wait = waitCount
     var served: Served?
     while hasFoundDescriptors, let (source, events) = takeNextDescriptor(mode) {
-      trace(.callOut(.source1), mode)
-      let isHandled = source.call(events)
-      trace(.callOutEnded(.source1), mode)
+      let isHandled = calling(
+        RecordKind.source1, mode, hook: .source1, code: source.code, item: itemAddress(source)
+      ) { source.call(events) }
       if isHandled || served == nil { served = isHandled ? .source : .other }
       guard wait == waitCount, !(isHandled && innermost.returnsAfterSource), !isStopped(mode) else { break }
     }
@@ -161,9 +159,7 @@ extension RunLoop {
     requeue(port, mode)
     // Another loop may have been faster.
     guard let message else { return nil }
-    trace(.callOut(.source1), mode)
-    runLoopIsCallingOutToASource1(port, message)
-    trace(.callOutEnded(.source1), mode)
+    callOut(to: port, message, mode)
     return .source
   }
 }
@@ -204,9 +200,7 @@ extension RunLoop {
       guard MainQueue.takeNotice() else { return nil }
     }
     isDrainingMainQueue = true
-    trace(.callOut(.mainQueue), mode)
-    runLoopIsServicingTheMainDispatchQueue()
-    trace(.callOutEnded(.mainQueue), mode)
+    callOutToMainQueue(mode)
     isDrainingMainQueue = false
     innermost.mayAskMainQueue = false
     return .source

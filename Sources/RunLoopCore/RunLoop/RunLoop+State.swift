@@ -15,6 +15,7 @@ extension RunLoop {
   private func wake(_ sleeper: WakeState.Sleeper) {
     // Whoever is woken asks himself whether a look would have been enough.
     if sleeper == .futex || sleeper == .epoll { wakeTime.store(SystemWaiter.now.nanoseconds, ordering: .relaxed) }
+    if sleeper != .nobody { noteWaking() }
     if sleeper == .futex || sleeper == .virtual { word.wakeSleeper() }
     // The set or gate that the loop waits at cannot be closed under this: it is held here and by the loop.
     if sleeper == .epoll || sleeper == .virtual { table.withLock { $0.waitingIn }?.wakeDescriptor.wake() }

@@ -22,9 +22,9 @@ extension RunLoop {
       // The list holds it, until its call is over: if the thread ends in the call, the list says so.
       dueTimers[fired].isCalled = true
       dueTimers[fired].member.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef { timer in
-        trace(.callOut(.timer), mode)
-        timer.callOut()
-        trace(.callOutEnded(.timer), mode)
+        calling(RecordKind.timer, mode, hook: .timer, code: timer.code, item: itemAddress(timer)) {
+          _ = timer.callOut()
+        }
         endFiring(timer)
       }
       let called = dueTimers[fired].take()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 /// The loop of a thread: it waits for sources, timers, ports and blocks, and calls them on its thread.
@@ -15,7 +16,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   // Any thread.
 
   let word = WakeWord()
-  let inbox = Inbox()
+  let inbox: Inbox
   let table: GuardedModeTable
   let waiter: any Waiter
   /// Whether the waiter is the system's, which most are: then nobody need ask it for the time.
@@ -35,6 +36,13 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   let slack = Atomic<Int64>(0)
   /// When somebody last woke the loop's thread, in nanoseconds of the monotonic clock.
   let wakeTime = Atomic<Int64>(.min)
+  /// What a call-out does beside the call: ``Tracing``.
+  let tracing = Atomic<UInt8>(Tracing.off)
+  /// What is left for those who look from outside.
+  ///
+  /// The loop's thread writes it; a poster, what is under the inbox's lock.
+  let recorder: UnsafeMutablePointer<crl_recorder>
+  let face: UnsafeMutablePointer<crl_face>
   /// The last number in the order in which timers were inserted or moved.
   ///
   /// Guarded by the table's lock.
@@ -47,6 +55,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   // The loop's thread only.
 
   @exclusivity(unchecked) var innermost = Run()
+  /// The level of the instruments that the loop has taken up.
+  @exclusivity(unchecked) var takenLevel: UInt32 = 0
   @exclusivity(unchecked) var blocks = BlockState()
   @exclusivity(unchecked) var sources = ContiguousArray<Source>()
   @exclusivity(unchecked) var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
@@ -94,10 +104,18 @@ public final class RunLoop: @unchecked Sendable, Hashable {
     self.table = GuardedModeTable(mainQueueHandle: mainQueueHandle)
     self.waiter = waiter
     self.isOnSystemTime = waiter is SystemWaiter
+    recorder = RunLoop.takeRecorder()
+    face = recorder.face
+    inbox = Inbox(recorder)
     #if DEBUG
       self.sabotage = sabotage
     #endif
+    face.pointee.loop = itemAddress(self)
+    // Posts may come before the first pass.
+    takeUpLevel()
   }
+
+  deinit { crl_recorder_give_back(recorder) }
 
   /// Whether both are the same.
   public static func == (left: RunLoop, right: RunLoop) -> Bool { left === right }

@@ -112,6 +112,7 @@ extension RunLoop {
     loop.threadNumber.store(callingThreadID, ordering: .relaxed)
     crl_thread_slot_set(Unmanaged.passRetained(loop).toOpaque())
     RunLoopRegistry.shared.insert(loop)
+    loop.noteThread()
     // The key's value is the round of destructors, beginning at 1: a null value would call none.
     pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: 1))
     return loop
@@ -125,6 +126,7 @@ extension RunLoop {
     loop._withUnsafeGuaranteedRef { $0.endWithThread() }
     if crl_main_slot_get() == slot { crl_main_slot_set(nil) }
     RunLoopRegistry.shared.remove(loop.takeUnretainedValue())
+    loop._withUnsafeGuaranteedRef { $0.noteEnd() }
     crl_thread_slot_set(endedMark)
     // Nothing is left to do in a later round.
     pthread_setspecific(endKey, nil)

@@ -58,6 +58,7 @@ package struct ForkGeneration: Sendable {
       {
         crl_fork_generation_advance()
         crl_main_thread_watch()
+        crl_instruments_forked()
         RunLoopRegistry.shared.finishForkInChild()
         RunLoop.forgetParentsLoops()
       })

@@ -34,11 +34,23 @@ extension RunLoop {
   /// Any thread.
   package func setTraceHook(_ hook: (@Sendable (TraceEvent) -> Void)?) {
     tracer.set(hook)
+    if hook == nil {
+      tracing.bitwiseAnd(Tracing.levels, ordering: .relaxed)
+    } else {
+      tracing.bitwiseOr(Tracing.hook, ordering: .relaxed)
+    }
+    // Every stage is one to be noted now, or no more.
+    table.withLock { for mode in $0.modes.values { mode.noteHook() } }
+  }
+
+  /// Whether there is a hook.
+  var isHooked: Bool {
+    @inline(__always) get { tracing.load(ordering: .relaxed) & Tracing.hook != 0 }
   }
 
   @inline(__always)
   func trace(_ kind: @autoclosure () -> TraceEvent.Kind, _ mode: ModeState) {
-    if tracer.isOn {
+    if isHooked {
       tracer.send(TraceEvent(kind: kind(), mode: mode.name, depth: innermost.depth, time: waiter.now))
     }
   }
@@ -46,23 +58,17 @@ extension RunLoop {
 
 /// The trace hook of a loop.
 ///
-/// While there is none, asking costs one load and one branch.
+/// Whether there is one stands in the loop, beside the level of the instruments.
 final class Tracer: @unchecked Sendable {
   // Sendable: the hook is guarded by the lock.
-  private let enabled = Atomic<Bool>(false)
   private let lock = Lock()
   private var hook: (@Sendable (RunLoop.TraceEvent) -> Void)?
-
-  var isOn: Bool {
-    @inline(__always) get { enabled.load(ordering: .relaxed) }
-  }
 
   func set(_ hook: (@Sendable (RunLoop.TraceEvent) -> Void)?) {
     // The hook before it is released outside the lock.
     _ = lock.withLock {
       let before = self.hook
       self.hook = hook
-      enabled.store(hook != nil, ordering: .relaxed)
       return before
     }
   }

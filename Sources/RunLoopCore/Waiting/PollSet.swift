@@ -254,6 +254,9 @@ extension PollSet {
 
 // The wait. The loop's thread.
 extension PollSet {
+  /// The first descriptor that the last wait has found, if it has.
+  var firstFound: Int32? { hasFound ? Ready(buffer[(start + takenCount) % foundCount]).descriptor : nil }
+
   /// Whether the batch of the last wait has a descriptor that was not taken yet.
   var hasFound: Bool {
     @inline(__always) get { takenCount < foundCount }

@@ -31,7 +31,7 @@ func nearestNames(to word: String, among names: [String]) -> [String] {
 }
 
 /// A question whether one of the nearest names was meant, or nothing.
-func suggestion(for word: String, among names: [String]) -> String {
+package func suggestion(for word: String, among names: [String]) -> String {
   let nearest = nearestNames(to: word, among: names)
   return nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: " or "))?"
 }

@@ -5,11 +5,11 @@ import Glibc
 /// Where a command writes.
 package struct Output: Sendable {
   /// Takes a line of the command's results.
-  let print: @Sendable (String) -> Void
+  package let print: @Sendable (String) -> Void
   /// Takes a line about what went wrong.
-  let complain: @Sendable (String) -> Void
+  package let complain: @Sendable (String) -> Void
 
-  init(print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void) {
+  package init(print: @escaping @Sendable (String) -> Void, complain: @escaping @Sendable (String) -> Void) {
     self.print = print
     self.complain = complain
   }

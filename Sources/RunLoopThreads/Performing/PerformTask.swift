@@ -32,7 +32,11 @@ final class PerformTask: @unchecked Sendable {
   /// Guarded by the lock.
   private var listener: (@Sendable (State) -> Void)?
 
-  init(owner: ResidentCore? = nil, _ body: @escaping @Sendable () -> Void) {
+  /// Where the work was posted from.
+  let origin: Origin
+
+  init(owner: ResidentCore? = nil, from origin: Origin = .unknown, _ body: @escaping @Sendable () -> Void) {
+    self.origin = origin
     self.body = BareBlock(body)
     self.owner = owner
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 public import RunLoopCore
 
 extension Thread {
@@ -16,10 +17,11 @@ extension Thread {
   /// - Throws: ``ThreadError/notStarted(thread:)``, ``ThreadError/finished(thread:)``, ``ThreadError/noModes``, or, for
   ///   the main thread of a program with an `async` main, ``ThreadError/mainThreadHasLeft``.
   @discardableResult
+  @inline(never)
   public func perform(
     inModes modes: [RunLoop.Mode] = [.common], _ block: @escaping @Sendable () -> Void
   ) throws(ThreadError) -> PerformToken {
-    let task = PerformTask(owner: keeper, block)
+    let task = PerformTask(owner: keeper, from: Origin(site: crl_call_site()), block)
     try post(task, inModes: modes)
     return PerformToken(task: task, timer: nil)
   }
@@ -37,13 +39,15 @@ extension Thread {
   /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, and
   ///   ``ThreadError/dropped(thread:)`` if the thread ends first, ``ThreadError/timedOut``,
   ///   ``ThreadError/wouldDeadlock(cycle:)``.
+  @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
     if Thread.current === self { return try body() }
     let outcome = Outcome<Value, Failure>()
-    let task = PerformTask(owner: keeper) { outcome.set { () throws(Failure) in try body() } }
+    let origin = Origin(site: crl_call_site())
+    let task = PerformTask(owner: keeper, from: origin) { outcome.set { () throws(Failure) in try body() } }
     try wait(for: task, timeout: timeout) { () throws(ThreadError) in try post(task, inModes: modes) }
     return try outcome.get()
   }
@@ -54,10 +58,11 @@ extension Thread {
   ///
   /// - Throws: As ``perform(inModes:_:)``.
   @discardableResult
+  @inline(never)
   public func perform(
     afterDelay delay: Duration, inModes modes: [RunLoop.Mode] = [.default], _ block: @escaping @Sendable () -> Void
   ) throws(ThreadError) -> PerformToken {
-    let task = PerformTask(owner: keeper, block)
+    let task = PerformTask(owner: keeper, from: Origin(site: crl_call_site()), block)
     return PerformToken(task: task, timer: try post(task, afterDelay: delay, inModes: modes))
   }
 
@@ -81,7 +86,7 @@ extension Thread {
   private func post(_ task: PerformTask, inModes modes: [RunLoop.Mode]) throws(ThreadError) {
     guard !modes.isEmpty else { throw .noModes }
     if let keeper { return try keeper.post(task, inModes: modes) }
-    guard try loopForWork().handOff(inModes: modes, block: task.ticket) else { throw endedError }
+    guard try loopForWork().handOff(inModes: modes, from: task.origin, block: task.ticket) else { throw endedError }
   }
 
   /// Posts a task and waits until it is over, on the calling thread.

@@ -221,7 +221,7 @@ extension ResidentCore {
     let ticket = task.ticket
     lock.lock()
     // Under the lock, so that a stop that comes later finds the work in the loop.
-    task.isAccepted = mayAccept(task) && runLoop.handOff(inModes: modes, block: ticket)
+    task.isAccepted = mayAccept(task) && runLoop.handOff(inModes: modes, from: task.origin, block: ticket)
     if task.isAccepted { accepted += 1 }
     let error = task.isAccepted ? nil : refuse(task)
     lock.unlock()
@@ -279,7 +279,7 @@ extension ResidentCore {
     for (entry, deadline) in waiting {
       if policy == .afterPendingWork, deadline <= now {
         // What is due by now was to run before this.
-        _ = runLoop.handOff(inModes: [.common], block: entry.ticket)
+        _ = runLoop.handOff(inModes: [.common], from: entry.task.origin, block: entry.ticket)
       } else if entry.task.leavePending(for: .cancelled) {
         report.cancelled += 1
         cancelled.append(entry.task)

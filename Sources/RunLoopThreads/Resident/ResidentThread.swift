@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 public import RunLoopCore
 
 /// A thread that stays and takes work until it is stopped.
@@ -89,10 +90,11 @@ extension ResidentThread {
   /// - Throws: ``ThreadError/stopping(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``; the
   ///   block is released and does not run.
   @discardableResult
+  @inline(never)
   public func perform(
     inModes modes: [RunLoop.Mode] = [.common], _ work: @escaping @Sendable () -> Void
   ) throws(ThreadError) -> PerformToken {
-    let task = PerformTask(owner: core, work)
+    let task = PerformTask(owner: core, from: Origin(site: crl_call_site()), work)
     try core.post(task, inModes: modes)
     return PerformToken(task: task, timer: nil)
   }
@@ -102,13 +104,15 @@ extension ResidentThread {
   /// - Returns: What the block returns.
   /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, ``ThreadError/cancelled`` if
   ///   the thread is stopped immediately, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
+  @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ work: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
     if Thread.current === core.thread { return try work() }
     let outcome = Outcome<Value, Failure>()
-    let task = PerformTask(owner: core) { outcome.set { () throws(Failure) in try work() } }
+    let origin = Origin(site: crl_call_site())
+    let task = PerformTask(owner: core, from: origin) { outcome.set { () throws(Failure) in try work() } }
     try core.thread.wait(for: task, timeout: timeout) { () throws(ThreadError) in
       try core.post(task, inModes: modes)
     }
@@ -121,10 +125,11 @@ extension ResidentThread {
   ///
   /// - Throws: As ``perform(inModes:_:)``.
   @discardableResult
+  @inline(never)
   public func perform(
     afterDelay delay: Duration, inModes modes: [RunLoop.Mode] = [.default], _ work: @escaping @Sendable () -> Void
   ) throws(ThreadError) -> PerformToken {
-    let task = PerformTask(owner: core, work)
+    let task = PerformTask(owner: core, from: Origin(site: crl_call_site()), work)
     return PerformToken(task: task, timer: try core.post(task, afterDelay: delay, inModes: modes))
   }
 
@@ -136,7 +141,8 @@ extension ResidentThread {
   ///   ``performAndWait(inModes:timeout:_:)``.
   public func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     let outcome = Outcome<Value, any Error>()
-    let task = PerformTask(owner: core) { outcome.set(work) }
+    let origin = Origin(site: crl_call_site())
+    let task = PerformTask(owner: core, from: origin) { outcome.set(work) }
     let state: PerformTask.State = try await withTaskCancellationHandler {
       try Task.checkCancellation()
       return try await withCheckedThrowingContinuation { continuation in

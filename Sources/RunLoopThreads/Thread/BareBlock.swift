@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
+import RunLoopCore
 
 /// A block that can be called without holding it.
 ///
@@ -22,7 +23,10 @@ struct BareBlock: Sendable {
     fileprivate let function: UnsafeMutableRawPointer?
     fileprivate let context: UnsafeMutableRawPointer?
 
-    func call() { crl_closure_call(function, context) }
+    func call() {
+      ClosureCode.isCalled(function)
+      crl_closure_call(function, context)
+    }
   }
 
   var words: Words {

@@ -47,10 +47,14 @@ struct ThreadSettings {
   mutating func adopt(_ thread: Int32) { runningThread = thread }
 
   /// The thread has ended: its id may become another's.
-  mutating func end() { runningThread = nil }
+  mutating func end() {
+    runningThread = nil
+    ThreadFace.forgetName()
+  }
 
   private mutating func applyName() {
     guard let runningThread, let name else { return }
+    ThreadFace.setName(name, ofThread: runningThread)
     // A character is kept whole or not at all.
     var bytes: [UInt8] = []
     for character in name {

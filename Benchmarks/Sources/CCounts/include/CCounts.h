@@ -19,3 +19,8 @@ long counts_trace(char *const arguments[], char *output, size_t size, int *statu
 bool counts_is_asleep(int thread);
 /// The kernel's number of the calling thread.
 int counts_thread(void);
+/// From now on, or from now on not, the calling thread's instructions count, if a parent steps through them.
+void counts_step(bool counts);
+/// Runs this program with other arguments, and steps through it wherever its instructions count. Gives their number, or a
+/// negative error number.
+long counts_instructions(char *const arguments[], int *status);

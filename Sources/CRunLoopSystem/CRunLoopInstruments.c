@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Where the records are: the file of the process, the faces and rings that loops take, and the level.
+
+#include "CRunLoopSystem.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+// Populates pages for writing; told in this way, a full tmpfs is an error and not a signal.
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum { PAGE = 4096, KEPT_DEAD = 8 };
+static const uint64_t KEPT_BYTES = 64ull << 20;
+
+crl_header crl_instruments __attribute__((section("runloop_instruments"), aligned(PAGE), used)) = {
+  .magic = CRL_MAGIC, .version = CRL_LAYOUT_VERSION, .header_size = sizeof(crl_header)};
+
+// Guards everything below. No loop takes it while it runs, but to take up another level.
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static crl_board *board;  // where it is mapped; a forked child's is its own
+static int has_board;
+static crl_recorder recorders[CRL_FACES];
+static uint16_t free_slots[CRL_FACES];  // a queue: what was given back last is taken last
+static uint32_t free_head, free_count, untaken;
+static uint64_t generation;
+static uint32_t holds[3];
+static char directory[4096];
+static int has_directory, has_images;
+
+static _Thread_local char *thread_name;
+
+static void complain(const char *what, const char *detail) {
+  char line[4400];
+  int length = snprintf(line, sizeof line, "RunLoopKit: %s%s\n", what, detail);
+  if (length > 0 && write(2, line, length < (int)sizeof line ? (size_t)length : sizeof line - 1) < 0) return;
+}
+
+// The time at which a process began, as its `stat` has it, in clock ticks since the system began; 0: there is none.
+static uint64_t start_time(const char *process) {
+  char path[64], text[1024];
+  snprintf(path, sizeof path, "/proc/%.20s/stat", process);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  ssize_t length = read(file, text, sizeof text - 1);
+  close(file);
+  if (length <= 0) return 0;
+  text[length] = 0;
+  // The name stands in parentheses and may hold anything.
+  char *place = strrchr(text, ')');
+  for (int field = 2; place && field < 22; field++) place = strchr(place + 1, ' ');
+  return place ? strtoull(place + 1, NULL, 10) : 0;
+}
+
+static uint64_t pid_namespace(void) {
+  struct stat status;
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+// Where to put the file
+
+// Opens a directory that is the user's own, without following a link; makes it if it is not there. -1: cannot be used.
+static int open_directory(const char *path) {
+  if (mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
+  int file = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) return -1;
+  struct stat status;
+  if (fstat(file, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & 022) == 0) return file;
+  close(file);
+  return -1;
+}
+
+static int is_on_tmpfs(const char *path) {
+  char word[64];
+  // The type without <sys/vfs.h>: a name of a mount is in no other place.
+  struct stat status;
+  if (stat(path, &status) != 0) return 0;
+  FILE *mounts = fopen("/proc/self/mountinfo", "re");
+  if (!mounts) return 0;
+  char line[4096];
+  int is_one = 0;
+  snprintf(word, sizeof word, " %u:%u ", (unsigned)(status.st_dev >> 8 & 0xfff),
+           (unsigned)((status.st_dev & 0xff) | (status.st_dev >> 12 & 0xfff00)));
+  while (fgets(line, sizeof line, mounts))
+    if (strstr(line, word) && strstr(line, " - tmpfs ")) is_one = 1;
+  fclose(mounts);
+  return is_one;
+}
+
+// The first of the directories that can be used, whose path is stored; -1 if there is none.
+static int find_directory(char *path, size_t size) {
+  const char *given = secure_getenv("RUNLOOP_DIR");
+  if (given && *given) {
+    char place[3000] = "";
+    if (*given != '/' && !getcwd(place, sizeof place - 1)) return -1;
+    snprintf(path, size, "%s%s%s", place, *place ? "/" : "", given);
+    int file = open_directory(path);
+    if (file < 0) complain("RUNLOOP_DIR cannot be used, so that the records have no file: it must be a directory of "
+                           "your own that others cannot write to, and no link: ", given);
+    return file;
+  }
+  const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+  if (runtime && *runtime == '/' && is_on_tmpfs(runtime)) {
+    snprintf(path, size, "%s/runloop-instruments", runtime);
+    int file = open_directory(path);
+    if (file >= 0) return file;
+  }
+  snprintf(path, size, "/dev/shm/runloop-%u", (unsigned)geteuid());
+  int file = open_directory(path);
+  if (file < 0 && access("/dev/shm", W_OK) == 0)
+    complain("the records have no file, as this directory is not your own: ", path);
+  return file;
+}
+
+typedef struct dead_process {
+  char name[64];
+  uint64_t bytes;
+  struct timespec time;
+} dead_process;
+
+static int later_first(const void *left, const void *right) {
+  const struct timespec *a = &((const dead_process *)left)->time, *b = &((const dead_process *)right)->time;
+  if (a->tv_sec != b->tv_sec) return a->tv_sec > b->tv_sec ? -1 : 1;
+  return a->tv_nsec == b->tv_nsec ? 0 : a->tv_nsec > b->tv_nsec ? -1 : 1;
+}
+
+// What is left of a process that has ended, if `name` is that.
+static int find_dead(int parent, const char *name, uint64_t spaces, dead_process *dead) {
+  char process[24], path[80];
+  const char *dot = strchr(name, '.');
+  size_t length = dot ? (size_t)(dot - name) : 0;
+  if (length == 0 || length >= sizeof process || strspn(name, "0123456789") != length) return 0;
+  memcpy(process, name, length);
+  process[length] = 0;
+  if (strlen(name) >= sizeof dead->name || start_time(process) == strtoull(dot + 1, NULL, 10)) return 0;
+  snprintf(path, sizeof path, "%s/rings", name);
+  int file = openat(parent, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0) return 0;
+  struct stat status;
+  crl_header header;
+  // Nothing is known of the processes of another namespace.
+  int is_ours = fstat(file, &status) == 0 && status.st_uid == geteuid() &&
+                pread(file, &header, sizeof header, 0) == sizeof header && header.magic == CRL_MAGIC &&
+                header.pid_namespace == spaces;
+  close(file);
+  if (!is_ours) return 0;
+  strcpy(dead->name, name);
+  dead->bytes = (uint64_t)status.st_blocks * 512;
+  dead->time = status.st_mtim;
+  return 1;
+}
+
+static void remove_files(int parent, const char *name) {
+  char path[80];
+  snprintf(path, sizeof path, "%.60s/rings", name);
+  unlinkat(parent, path, 0);
+  unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+// Keeps what killed processes have left to the newest.
+static void clean(int parent) {
+  int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR *list = copy < 0 ? NULL : fdopendir(copy);
+  if (!list) {
+    if (copy >= 0) close(copy);
+    return;
+  }
+  dead_process *dead = NULL;
+  size_t count = 0, room = 0;
+  uint64_t spaces = pid_namespace();
+  for (struct dirent *entry; (entry = readdir(list));) {
+    if (count == room) {
+      dead_process *more = realloc(dead, (room = room ? 2 * room : 16) * sizeof *dead);
+      if (!more) break;
+      dead = more;
+    }
+    count += (size_t)find_dead(parent, entry->d_name, spaces, &dead[count]);
+  }
+  closedir(list);
+  if (count > 0) qsort(dead, count, sizeof *dead, later_first);
+  uint64_t bytes = 0;
+  for (size_t index = 0; index < count; index++) {
+    bytes += dead[index].bytes;
+    if (index >= KEPT_DEAD || bytes > KEPT_BYTES) remove_files(parent, dead[index].name);
+  }
+  free(dead);
+}
+
+// Opens the file of this process; -1 if it cannot have one.
+static int open_file(void) {
+  char path[3600];
+  int parent = find_directory(path, sizeof path);
+  if (parent < 0) return -1;
+  clean(parent);
+  char name[64];
+  snprintf(name, sizeof name, "%d.%llu", getpid(), (unsigned long long)crl_instruments.start);
+  int file = -1, place = -1;
+  if (mkdirat(parent, name, 0700) == 0 || errno == EEXIST)
+    place = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat status;
+  if (place >= 0 && fstat(place, &status) == 0 && status.st_uid == geteuid()) {
+    // An empty file was made for this process by who started it; another is of the program that it was before.
+    if (fstatat(place, "rings", &status, AT_SYMLINK_NOFOLLOW) == 0 && (status.st_size > 0 || !S_ISREG(status.st_mode)))
+      unlinkat(place, "rings", 0);
+    file = openat(place, "rings", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file >= 0 && (fstat(file, &status) != 0 || status.st_uid != geteuid() || !S_ISREG(status.st_mode))) {
+      close(file);
+      file = -1;
+    }
+  }
+  if (file >= 0) {
+    snprintf(directory, sizeof directory, "%s/%s", path, name);
+    has_directory = 1;
+  }
+  if (place >= 0) close(place);
+  close(parent);
+  return file;
+}
+
+static int populate(void *memory, size_t size) { return madvise(memory, size, MADV_POPULATE_WRITE) == 0; }
+
+// Maps the file, or memory that nobody else has.
+static int map_file(int file) {
+  int flags = board ? MAP_FIXED : 0;
+  size_t size = sizeof(crl_board);
+  if (file >= 0 && ftruncate(file, (off_t)size) != 0) return 0;
+  int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+  void *memory = mmap(board, size, PROT_READ | PROT_WRITE, kind | flags, file, 0);
+  if (memory == MAP_FAILED) return 0;
+  // The names of modes, and what the process begins with.
+  crl_board *made = memory;
+  int is_good = file < 0 || (populate(&made->header, 2 * PAGE) && populate(made->modes, sizeof made->modes));
+  if (!is_good) {
+    mmap(memory, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    board = made;
+    return 0;
+  }
+  board = made;
+  board->header = crl_instruments;
+  // The page of the section becomes the page of the file: who has the file can change the level.
+  if (file >= 0 && sysconf(_SC_PAGESIZE) == PAGE)
+    mmap(&crl_instruments, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+  return 1;
+}
+
+static void fill_header(void) {
+  crl_header *header = &crl_instruments;
+  const uint64_t *random = (const uint64_t *)getauxval(AT_RANDOM);
+  header->process = getpid();
+  header->start = start_time("self");
+  header->pid_namespace = pid_namespace();
+  header->image_random = random ? *random : 0;
+  header->face_count = CRL_FACES;
+  header->ring_count = CRL_RINGS;
+  header->record_count = CRL_RECORDS;
+  header->post_count = CRL_POSTS;
+  header->face_offset = offsetof(crl_board, faces);
+  header->details_offset = offsetof(crl_board, details);
+  header->mode_offset = offsetof(crl_board, modes);
+  header->image_offset = offsetof(crl_board, images);
+  header->ring_offset = offsetof(crl_board, rings);
+  header->ring_size = sizeof(crl_ring);
+  header->used_modes = header->used_images = 0;
+  header->lost_loops = 0;
+  memset(header->holders, 0, sizeof header->holders);
+}
+
+static void make_board(void) {
+  has_board = 1;
+  fill_header();
+  int file = open_file();
+  int is_made = file >= 0 && map_file(file);
+  if (file >= 0) close(file);
+  if (!is_made) {
+    if (file >= 0) complain("the file of the records cannot be made, as there is no room: ", directory);
+    int memory = memfd_create("runloop-rings", MFD_CLOEXEC);
+    is_made = memory >= 0 && map_file(memory);
+    if (memory >= 0) close(memory);
+  }
+  if (!is_made && !map_file(-1)) abort();
+  free_head = free_count = untaken = 0;
+}
+
+// The clock, and what is loaded, before the first record
+
+static void choose_clock(void) {
+#if defined(__x86_64__)
+  char name[16] = "";
+  int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    if (read(file, name, sizeof name - 1) > 0) __atomic_store_n(&crl_clock_is_tsc, !strncmp(name, "tsc", 3), __ATOMIC_RELAXED);
+    close(file);
+  }
+#endif
+  struct timespec wall;
+  clock_gettime(CLOCK_REALTIME, &wall);
+  uint64_t before = crl_ticks();
+  int64_t monotonic = crl_monotonic_nanoseconds();
+  uint64_t after = crl_ticks();
+  crl_instruments.clock = crl_clock_is_tsc ? CRL_CLOCK_TSC : CRL_CLOCK_MONOTONIC;
+  crl_instruments.calibration[0].ticks = before + (after - before) / 2;
+  crl_instruments.calibration[0].monotonic = monotonic;
+  crl_instruments.calibration[0].wall = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec;
+}
+
+static void note_build_id(crl_image *image, const struct dl_phdr_info *info, const ElfW(Phdr) *segment) {
+  const char *place = (const char *)(info->dlpi_addr + segment->p_vaddr), *end = place + segment->p_memsz;
+  while (place + sizeof(ElfW(Nhdr)) <= end) {
+    const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)place;
+    const char *name = place + sizeof *note, *data = name + ((note->n_namesz + 3) & ~3u);
+    if (data + note->n_descsz > end) return;
+    if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(name, "GNU", 4)) {
+      uint32_t length = note->n_descsz < sizeof image->build_id ? note->n_descsz : sizeof image->build_id;
+      image->build_id_length = length;
+      memcpy(image->build_id, data, length);
+      return;
+    }
+    place = data + ((note->n_descsz + 3) & ~3u);
+  }
+}
+
+static int note_image(struct dl_phdr_info *info, size_t size, void *context) {
+  (void)size, (void)context;
+  uint32_t index = crl_instruments.used_images;
+  if (index >= CRL_IMAGES) return 1;
+  crl_image image = {.base = info->dlpi_addr};
+  if (info->dlpi_name && *info->dlpi_name) {
+    snprintf(image.path, sizeof image.path, "%s", info->dlpi_name);
+  } else {
+    ssize_t length = readlink("/proc/self/exe", image.path, sizeof image.path - 1);
+    image.path[length > 0 ? length : 0] = 0;
+  }
+  for (int part = 0; part < info->dlpi_phnum; part++) {
+    const ElfW(Phdr) *segment = &info->dlpi_phdr[part];
+    if (segment->p_type == PT_LOAD && info->dlpi_addr + segment->p_vaddr + segment->p_memsz > image.end)
+      image.end = info->dlpi_addr + segment->p_vaddr + segment->p_memsz;
+    if (segment->p_type == PT_NOTE && !image.build_id_length) note_build_id(&image, info, segment);
+  }
+  board->images[index] = image;
+  crl_instruments.used_images = index + 1;
+  return 0;
+}
+
+static int prepare_to_record(void) {
+  if (has_images) return 1;
+  if (!populate(board->images, sizeof board->images) && has_directory) return 0;
+  choose_clock();
+  dl_iterate_phdr(note_image, NULL);
+  has_images = 1;
+  return 1;
+}
+
+// Faces and rings
+
+static crl_recorder *private_recorder(void) {
+  // More loops than faces: one that nobody sees.
+  struct hidden {
+    crl_recorder recorder;
+    crl_face face;
+    crl_details details;
+  } *hidden = calloc(1, sizeof *hidden);
+  if (!hidden) abort();
+  hidden->recorder.face = &hidden->face;
+  hidden->recorder.details = &hidden->details;
+  hidden->recorder.slot = CRL_FACES;
+  return &hidden->recorder;
+}
+
+crl_recorder *crl_recorder_take(const void *loop) {
+  pthread_mutex_lock(&mutex);
+  if (!has_board) make_board();
+  uint32_t slot = CRL_FACES;
+  if (untaken < CRL_FACES) {
+    slot = untaken++;
+    // A page of faces and one of details at a time.
+    if ((slot % 32 == 0 && !populate(&board->faces[slot], PAGE) && has_directory) ||
+        (slot % 8 == 0 && !populate(&board->details[slot], PAGE) && has_directory)) {
+      untaken--;
+      slot = CRL_FACES;
+    }
+  } else if (free_count > 0) {
+    slot = free_slots[free_head];
+    free_head = (free_head + 1) % CRL_FACES;
+    free_count--;
+  }
+  crl_recorder *recorder;
+  if (slot < CRL_FACES) {
+    recorder = &recorders[slot];
+    crl_face *face = &board->faces[slot];
+    uint32_t earlier = face->generation;
+    memset(recorder, 0, sizeof *recorder);
+    memset(face, 0, sizeof *face);
+    memset(&board->details[slot], 0, sizeof board->details[slot]);
+    face->generation = earlier + 1;
+    recorder->face = face;
+    recorder->details = &board->details[slot];
+    recorder->slot = slot;
+    recorder->cause = (uint64_t)slot << CRL_CAUSE_SLOT_SHIFT;
+  } else {
+    crl_instruments.lost_loops++;
+    recorder = private_recorder();
+  }
+  recorder->generation = (uint32_t)generation;
+  recorder->face->mode = 255;
+  recorder->face->loop = (uint64_t)(uintptr_t)loop;
+  pthread_mutex_unlock(&mutex);
+  return recorder;
+}
+
+void crl_recorder_give_back(crl_recorder *recorder) {
+  if (recorder->slot >= CRL_FACES) return free(recorder);
+  pthread_mutex_lock(&mutex);
+  // A forked child has given all of its parent's back.
+  if (recorder->generation == (uint32_t)generation) {
+    recorder->face->loop = 0;
+    recorder->face->flags |= CRL_FACE_ENDED;
+    free_slots[(free_head + free_count++) % CRL_FACES] = (uint16_t)recorder->slot;
+  }
+  pthread_mutex_unlock(&mutex);
+}
+
+static void copy_name(crl_recorder *recorder) {
+  snprintf(recorder->details->name, sizeof recorder->details->name, "%s", thread_name ? thread_name : "");
+}
+
+void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags) {
+  crl_face *face = recorder->face;
+  if (thread == 0) {
+    face->flags |= CRL_FACE_ENDED;
+    __atomic_store_n(&face->level, CRL_OFF, __ATOMIC_RELAXED);
+    if (crl_thread_recorder_get() == recorder) crl_thread_recorder_set(NULL);
+    return;
+  }
+  face->flags = (uint8_t)flags;
+  face->thread = thread;
+  crl_thread_recorder_set(recorder);
+  copy_name(recorder);
+}
+
+void crl_thread_name_set(int thread, const char *name) {
+  if (thread == crl_thread_id()) {
+    free(thread_name);
+    thread_name = name ? strdup(name) : NULL;
+    crl_recorder *recorder = crl_thread_recorder_get();
+    if (recorder) copy_name(recorder);
+    return;
+  }
+  pthread_mutex_lock(&mutex);
+  for (uint32_t slot = 0; slot < untaken; slot++) {
+    const crl_face *face = recorders[slot].face;
+    if (face && face->loop && face->thread == thread && !(face->flags & CRL_FACE_ENDED))
+      snprintf(recorders[slot].details->name, sizeof recorders[slot].details->name, "%s", name ? name : "");
+  }
+  pthread_mutex_unlock(&mutex);
+}
+
+// The thread's own copy goes with it.
+void crl_thread_name_forget(void) {
+  free(thread_name);
+  thread_name = NULL;
+}
+
+uint32_t crl_recorder_take_up(crl_recorder *recorder) {
+  uint32_t level = crl_level_get();
+  if (level > CRL_RECORD) level = CRL_RECORD;
+  if (level == CRL_RECORD && !recorder->ring && recorder->slot < CRL_RINGS) {
+    pthread_mutex_lock(&mutex);
+    crl_ring *ring = &board->rings[recorder->slot];
+    if (prepare_to_record() && (populate(ring, sizeof *ring) || !has_directory)) {
+      // Who had it before is gone.
+      if (recorder->face->generation > 1) memset(ring, 0, sizeof *ring);
+      __atomic_store_n(&recorder->ring, ring, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&mutex);
+  }
+  if (level == CRL_RECORD && !recorder->ring) {
+    recorder->face->lost = 1;
+    level = CRL_WATCH;
+  }
+  __atomic_store_n(&recorder->face->level, (uint8_t)level, __ATOMIC_RELEASE);
+  return level;
+}
+
+uint8_t crl_mode_index(const char *name) {
+  crl_mode_name cut = {{0}};
+  snprintf(cut.name, sizeof cut.name, "%s", name);
+  pthread_mutex_lock(&mutex);
+  uint32_t count = crl_instruments.used_modes, index = 0;
+  if (count > CRL_MODES) count = CRL_MODES;
+  while (index < count && strcmp(board->modes[index].name, cut.name) != 0) index++;
+  if (index == count && count < CRL_MODES) {
+    board->modes[count] = cut;
+    crl_instruments.used_modes = count + 1;
+  }
+  pthread_mutex_unlock(&mutex);
+  return index < CRL_MODES ? (uint8_t)index : 255;
+}
+
+// The level
+
+void crl_level_settle(crl_header *header) {
+  for (;;) {
+    uint32_t level = __atomic_load_n(&header->own_level, __ATOMIC_SEQ_CST);
+    for (int index = 0; index < CRL_HOLDERS; index++) {
+      crl_holder *holder = &header->holders[index];
+      if (__atomic_load_n(&holder->process, __ATOMIC_SEQ_CST) == 0) continue;
+      uint32_t held = __atomic_load_n(&holder->level, __ATOMIC_SEQ_CST);
+      if (held > level) level = held;
+    }
+    if (level > CRL_RECORD) level = CRL_RECORD;
+    // Again until it says what is held: another may be settling it.
+    if (__atomic_exchange_n(&header->level, level, __ATOMIC_SEQ_CST) == level) return;
+  }
+}
+
+int crl_holder_take(crl_holder *holder, int process, uint64_t start, uint32_t level) {
+  int32_t nobody = 0;
+  if (!__atomic_compare_exchange_n(&holder->process, &nobody, process, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return 0;
+  holder->start = start;
+  __atomic_store_n(&holder->level, level, __ATOMIC_SEQ_CST);
+  return 1;
+}
+
+static void settle_own(void) {
+  uint32_t own = holds[CRL_RECORD] ? CRL_RECORD : holds[CRL_WATCH] ? CRL_WATCH : CRL_OFF;
+  __atomic_store_n(&crl_instruments.own_level, own, __ATOMIC_SEQ_CST);
+  crl_level_settle(&crl_instruments);
+}
+
+void crl_level_hold(uint32_t level) {
+  if (level > CRL_RECORD) return;
+  pthread_mutex_lock(&mutex);
+  holds[level]++;
+  settle_own();
+  pthread_mutex_unlock(&mutex);
+}
+
+void crl_level_release(uint32_t level) {
+  if (level > CRL_RECORD) return;
+  pthread_mutex_lock(&mutex);
+  if (holds[level] > 0) holds[level]--;
+  settle_own();
+  pthread_mutex_unlock(&mutex);
+}
+
+const char *crl_instruments_directory(void) { return has_directory ? directory : NULL; }
+
+__attribute__((constructor)) static void read_environment(void) {
+  const char *level = secure_getenv("RUNLOOP_INSTRUMENTS");
+  if (!level || !*level || !strcmp(level, "off")) return;
+  if (!strcmp(level, "watch")) return crl_level_hold(CRL_WATCH);
+  if (!strcmp(level, "record")) return crl_level_hold(CRL_RECORD);
+  complain("the instruments are off, as RUNLOOP_INSTRUMENTS is none of off, watch and record: ", level);
+}
+
+__attribute__((destructor)) static void remove_own_files(void) {
+  if (!has_directory || crl_instruments.process != getpid()) return;
+  has_directory = 0;
+  char path[sizeof directory + 8];
+  snprintf(path, sizeof path, "%s/rings", directory);
+  unlink(path);
+  rmdir(directory);
+}
+
+// A child has one thread, and its parent's memory: it leaves that to the parent.
+void crl_instruments_forked(void) {
+  static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+  mutex = fresh;
+  crl_thread_recorder_set(NULL);
+  generation++;
+  if (!has_board) return;
+  crl_header header = crl_instruments;
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  mmap(board, sizeof *board, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (sysconf(_SC_PAGESIZE) == PAGE) mmap(&crl_instruments, PAGE, PROT_READ | PROT_WRITE, flags, -1, 0);
+  memset(header.holders, 0, sizeof header.holders);
+  crl_instruments = header;
+  has_board = has_directory = has_images = 0;
+  settle_own();
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What a run loop leaves behind for those who look at it from outside: faces, records of call-outs, and posts, in memory that
+// a file on tmpfs shares. The layout is a contract: little endian, CRL_LAYOUT_VERSION in the header, and nothing moves within
+// a version. Programs that are not of this package read it.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+// "RLRINGS1"
+#define CRL_MAGIC 0x3153474e49524c52ull
+
+enum {
+  CRL_LAYOUT_VERSION = 1,
+  CRL_KIND_SHIFT = 32,
+  CRL_FACES = 256,
+  // Of the faces only the first have rings; a loop takes one when it first records.
+  CRL_RINGS = 64,
+  CRL_RECORDS = 2048,
+  CRL_POSTS = 4096,
+  CRL_MODES = 64,
+  CRL_IMAGES = 128,
+  CRL_HOLDERS = 8,
+  CRL_KINDS = 14,
+};
+
+typedef enum crl_level { CRL_OFF = 0, CRL_WATCH = 1, CRL_RECORD = 2 } crl_level;
+
+// What a loop calls, or does. Zero stands for nothing.
+typedef enum crl_kind {
+  CRL_KIND_NONE,
+  CRL_KIND_BLOCK,
+  CRL_KIND_PERFORM,
+  CRL_KIND_JOB,
+  CRL_KIND_TIMER,
+  CRL_KIND_SOURCE0,
+  CRL_KIND_SOURCE1,
+  CRL_KIND_OBSERVER,
+  CRL_KIND_MAIN_QUEUE,
+  CRL_KIND_SCHEDULE,
+  CRL_KIND_CANCEL,
+  CRL_KIND_HOST,
+  CRL_KIND_SLEEP,
+  CRL_KIND_RUN,
+} crl_kind;
+
+enum {
+  // The flags of a face.
+  CRL_FACE_SLEEPS = 1,
+  CRL_FACE_HOSTED = 2,
+  CRL_FACE_VIRTUAL = 4,
+  CRL_FACE_MAIN = 8,
+  // The loop's thread has ended, or has no loop any more.
+  CRL_FACE_ENDED = 16,
+  // The flags of a record: a file descriptor was ready, and is in `item`.
+  CRL_RECORD_DESCRIPTOR = 1,
+  // The clocks of `begin`, `end` and `posted`.
+  CRL_CLOCK_MONOTONIC = 0,
+  CRL_CLOCK_TSC = 1,
+};
+
+// A cause: the record of a loop's call-out, or a thread.
+#define CRL_CAUSE_THREAD (1ull << 63)
+#define CRL_CAUSE_SLOT_SHIFT 48
+
+// One cache line for each call-out or sleep. A reader copies it, reads the number again, and drops what has changed.
+typedef struct crl_record {
+  uint64_t number;  // 0 while it is written; ascends within a ring, with gaps
+  uint64_t begin;
+  uint64_t end;  // 0 while it lasts
+  uint64_t posted;  // not used: when a block was posted is in its post
+  uint64_t cause;  // of a sleep, who ended it, or 0; of others it means nothing
+  uint64_t code;  // the function that is called; of a sleep, its deadline in nanoseconds
+  uint64_t item;  // the item's address, or the sequence number of the post
+  uint32_t outer;  // the low word of the number of the call-out around it
+  uint8_t kind;
+  uint8_t mode;  // where the mode's name stands, or 255
+  uint8_t depth;
+  uint8_t flags;
+} crl_record;
+
+// Who left what a loop runs later, found by its sequence number.
+typedef struct crl_post {
+  uint64_t sequence;  // 0 while it is written
+  uint64_t posted;
+  uint64_t cause;
+  uint64_t site;  // a return address
+} crl_post;
+
+// What one loop does now. The loop's thread writes it, but for `posted`, which is written under the inbox's lock.
+typedef struct crl_face {
+  int32_t thread;  // 0: nobody has had the face, or the thread has not started
+  uint8_t level;  // what the loop has taken up
+  uint8_t flags;
+  uint8_t mode;  // of the innermost run, or 255
+  uint8_t kind;  // of the innermost call-out; at `off`, 0
+  uint32_t depth;  // runs that are active
+  uint32_t generation;  // how many loops have had the face
+  uint64_t loop;  // the address of the object
+  uint64_t number;  // of the call-out or sleep that began last; at `off` it stands still
+  uint64_t open;  // the number of the record of the innermost call-out, 0 without one
+  int64_t deadline;  // of the sleep, in nanoseconds; the largest number: none
+  uint64_t waits;  // sleeps and looks, as of the last sleep
+  uint64_t sleeps;
+  uint64_t posted;  // blocks, jobs and hand-offs so far
+  uint64_t served;  // of those, how many have been taken to be run or dropped
+  uint64_t lost;  // 1: the loop was to record and found no ring
+  uint64_t reserved[5];
+} crl_face;
+
+// What changes seldom, one for each face.
+typedef struct crl_details {
+  char name[256];  // the thread's name as its object has it, else empty
+  uint8_t reserved[256];
+} crl_details;
+
+// A program or library that the process has loaded, while it recorded.
+typedef struct crl_image {
+  uint64_t base;
+  uint64_t end;
+  uint32_t build_id_length;
+  uint8_t build_id[20];
+  char path[216];
+} crl_image;
+
+typedef struct crl_holder {
+  int32_t process;  // 0: free
+  uint32_t level;
+  uint64_t start;
+} crl_holder;
+
+// What three clocks said at once.
+typedef struct crl_times {
+  uint64_t ticks;
+  int64_t monotonic;
+  int64_t wall;
+} crl_times;
+
+typedef struct crl_header {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t header_size;
+  int32_t process;
+  uint32_t level;  // the highest that is held
+  uint64_t start;  // of the process, as its `stat` in /proc has it
+  uint64_t pid_namespace;
+  uint64_t image_random;  // what tells one program of the process from the one that it was before exec
+  uint32_t clock;
+  uint32_t own_level;  // what the process itself holds
+  crl_times calibration[2];  // the second is written by a reader that keeps the file
+  uint32_t face_count, ring_count, record_count, post_count;
+  uint32_t face_offset, details_offset, mode_offset, image_offset;
+  uint32_t ring_offset, ring_size;
+  uint32_t used_modes, used_images;
+  uint64_t lost_loops;  // loops that found no face
+  crl_holder holders[CRL_HOLDERS];  // the tools that hold a level
+  uint8_t reserved[4096 - 288];
+} crl_header;
+
+typedef struct crl_mode_name {
+  char name[128];
+} crl_mode_name;
+
+typedef struct crl_ring {
+  crl_record records[CRL_RECORDS];
+  crl_post posts[CRL_POSTS];
+} crl_ring;
+
+typedef struct crl_board {
+  crl_header header;
+  crl_face faces[CRL_FACES];
+  crl_details details[CRL_FACES];
+  crl_mode_name modes[CRL_MODES];
+  crl_image images[CRL_IMAGES];
+  crl_ring rings[CRL_RINGS];
+} crl_board;
+
+_Static_assert(sizeof(crl_record) == 64, "a record is a cache line");
+_Static_assert(sizeof(crl_post) == 32, "a post is half a cache line");
+_Static_assert(sizeof(crl_face) == 128, "a face is two cache lines");
+_Static_assert(sizeof(crl_details) == 512, "details");
+_Static_assert(sizeof(crl_image) == 256, "an image");
+_Static_assert(sizeof(crl_header) == 4096, "the header is a page");
+_Static_assert(offsetof(crl_header, level) == 20, "the level");
+_Static_assert(offsetof(crl_header, calibration) == 56, "the calibration");
+_Static_assert(offsetof(crl_header, holders) == 160, "the holders");
+_Static_assert(offsetof(crl_board, faces) == 4096, "the faces");
+_Static_assert(offsetof(crl_board, details) == 36864, "the details");
+_Static_assert(offsetof(crl_board, modes) == 167936, "the modes");
+_Static_assert(offsetof(crl_board, images) == 176128, "the images");
+_Static_assert(offsetof(crl_board, rings) == 208896, "the rings");
+_Static_assert(sizeof(crl_ring) == 256 * 1024, "a ring");
+_Static_assert(offsetof(crl_ring, posts) == 128 * 1024, "the posts");
+_Static_assert(offsetof(crl_face, loop) == 16 && offsetof(crl_face, posted) == 64, "a face's numbers");
+_Static_assert(offsetof(crl_record, outer) == 56 && offsetof(crl_record, kind) == 60, "a record's end");
+
+// The header of this process, in a section by which a tool finds it. It is a page of the file, once a loop has been made.
+extern crl_header crl_instruments __attribute__((visibility("hidden")));
+
+// What a loop's thread keeps to itself.
+typedef struct crl_recorder {
+  crl_face *face;
+  crl_ring *ring;  // set before the loop records for the first time
+  crl_record *current;  // of the innermost call-out, if it is recorded
+  uint64_t run;  // what the last word of a record has of the run: the call-out around it, the mode, the depth
+  uint64_t cause;  // the slot, as a cause has it
+  uint64_t waker;  // the cause of the last wake-up, written by whoever made it
+  crl_details *details;
+  uint32_t slot;
+  uint32_t generation;  // of forks
+} crl_recorder;
+
+// What a nested run puts aside of the call-out that it is in.
+typedef struct crl_outer {
+  crl_record *current;
+  uint64_t open;
+  uint64_t run;
+  uint8_t kind;
+} crl_outer;
+
+// The recorder of the calling thread's loop, and the thread's number, once it was asked for.
+extern _Thread_local crl_recorder *crl_thread_recorder __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static inline crl_recorder *crl_thread_recorder_get(void) { return crl_thread_recorder; }
+static inline void crl_thread_recorder_set(crl_recorder *recorder) { crl_thread_recorder = recorder; }
+
+static inline __attribute__((always_inline)) uint32_t crl_level_get(void) {
+  return __atomic_load_n(&crl_instruments.level, __ATOMIC_RELAXED);
+}
+
+// Where the public function was called from in which this is used; zero unless something records.
+static inline __attribute__((always_inline)) uint64_t crl_call_site(void) {
+  return crl_level_get() >= CRL_RECORD ? (uint64_t)(uintptr_t)__builtin_return_address(0) : 0;
+}
+
+static inline __attribute__((always_inline)) uint64_t crl_return_address(void) {
+  return (uint64_t)(uintptr_t)__builtin_return_address(0);
+}
+
+// Whether the records' clock is the processor's.
+extern uint32_t crl_clock_is_tsc __attribute__((visibility("hidden")));
+
+// The time by the records' clock.
+uint64_t crl_ticks(void);
+
+// The processor's clock, for those who read records; zero where records have the system's.
+static inline uint64_t crl_processor_ticks(void) {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  return 0;
+#endif
+}
+
+// A recorder with a face for a new loop. It always is one, and is given back when the loop's object goes.
+crl_recorder *crl_recorder_take(const void *loop);
+void crl_recorder_give_back(crl_recorder *recorder);
+// The loop's thread is known from now on, or has ended (0).
+void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags);
+// Takes a level up; the loop's thread. Gives the level that the loop has then.
+uint32_t crl_recorder_take_up(crl_recorder *recorder);
+// Where the name of a mode stands; 255 if there is no room.
+uint8_t crl_mode_index(const char *name);
+
+// Begins a call-out that is recorded, of a kind in the upper half of a word, and ends it.
+void crl_record_begin(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item);
+void crl_record_end(crl_recorder *recorder);
+
+// Notes that a call-out begins or ends that is only watched.
+static inline __attribute__((always_inline)) void crl_watch_begin(crl_face *face, uint32_t kind) {
+  face->number++;
+  face->kind = (uint8_t)kind;
+}
+static inline __attribute__((always_inline)) void crl_watch_end(crl_face *face) { face->kind = 0; }
+
+// Puts the call-out aside that a nested run is in, or a call-out that no run makes, and takes it up again.
+crl_outer crl_recorder_nest(crl_recorder *recorder);
+void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer);
+// Notes in which mode and how deep the loop runs now.
+void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth);
+
+// What every sleep leaves in the face, and while recording in the ring.
+void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, int is_hosted);
+void crl_sleep_end(crl_recorder *recorder, int descriptor);
+// Notes who has woken the loop; any thread.
+void crl_wake_note(crl_recorder *recorder);
+
+// Counts a post in the face, under the lock of the inbox; whether it is to be recorded.
+static inline __attribute__((always_inline)) int crl_face_note_post(crl_face *face, uint64_t sequence) {
+  face->posted = sequence;
+  // What the level says is there was made before.
+  return __atomic_load_n(&face->level, __ATOMIC_ACQUIRE) >= CRL_RECORD;
+}
+
+// Names the user's code of the call-out that the calling thread is in.
+void crl_record_name(uint64_t code);
+// Notes a post; under the lock of the inbox.
+void crl_post_record(crl_recorder *recorder, uint64_t sequence, uint64_t site);
+// What the calling thread is doing, as a cause.
+uint64_t crl_cause(void);
+
+// What the process itself holds, counted by level: a level is held once more or once less.
+void crl_level_hold(uint32_t level);
+void crl_level_release(uint32_t level);
+// Works the level out anew from all that is held.
+void crl_level_settle(crl_header *header);
+// Takes a place for a tool that holds a level; whether it was free.
+int crl_holder_take(crl_holder *holder, int process, uint64_t start, uint32_t level);
+
+// The name of a thread, for its loop's face; null: none. For the calling thread it is kept until it is forgotten.
+void crl_thread_name_set(int thread, const char *name);
+void crl_thread_name_forget(void);
+// Where the process's file is; null if it has none.
+const char *crl_instruments_directory(void);
+
+// Leaves a forked child without what its parent shares.
+void crl_instruments_forked(void);

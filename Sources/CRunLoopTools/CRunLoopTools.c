@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "CRunLoopTools.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+long crlt_read(int process, uint64_t address, void *buffer, size_t size) {
+  struct iovec here = {buffer, size}, there = {(void *)(uintptr_t)address, size};
+  ssize_t count = process_vm_readv(process, &here, 1, &there, 1, 0);
+  return count < 0 ? -errno : count;
+}
+
+long crlt_write(int process, uint64_t address, const void *buffer, size_t size) {
+  struct iovec here = {(void *)buffer, size}, there = {(void *)(uintptr_t)address, size};
+  ssize_t count = process_vm_writev(process, &here, 1, &there, 1, 0);
+  return count < 0 ? -errno : count;
+}
+
+int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int *gate) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -errno;
+  pid_t child = fork();
+  if (child < 0) {
+    close(ends[0]);
+    close(ends[1]);
+    return -errno;
+  }
+  if (child == 0) {
+    char token;
+    close(ends[1]);
+    while (read(ends[0], &token, 1) < 0 && errno == EINTR) {}
+    setenv(variable, value, 1);
+    execvp(arguments[0], (char *const *)arguments);
+    _exit(errno == ENOENT ? 127 : 126);
+  }
+  close(ends[0]);
+  *gate = ends[1];
+  return child;
+}
+
+void crlt_let_go(int gate) { close(gate); }
+
+int crlt_wait(int process, int *status) {
+  // A key that ends the command ends the program; this one is to tell of it.
+  void (*before)(int) = signal(SIGINT, SIG_IGN);
+  pid_t answer;
+  while ((answer = waitpid(process, status, 0)) < 0 && errno == EINTR) {}
+  signal(SIGINT, before);
+  return answer < 0 ? -errno : 0;
+}
+
+// Both are exported by Swift's standard library and declared in no header; the first gives the short names that backtraces
+// have.
+extern char *_swift_backtrace_demangle(const char *name, size_t length, char *buffer, size_t *size)
+    __attribute__((weak));
+extern char *swift_demangle(const char *name, size_t length, char *buffer, size_t *size, uint32_t flags)
+    __attribute__((weak));
+
+char *crlt_demangle(const char *name) {
+  size_t length = strlen(name);
+  char *answer = _swift_backtrace_demangle ? _swift_backtrace_demangle(name, length, NULL, NULL) : NULL;
+  if (!answer && swift_demangle) answer = swift_demangle(name, length, NULL, NULL, 0);
+  return answer;
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What the tool needs of the system and Swift's Glibc module does not show. Each gives a negative error number for a failure.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Reads and writes the memory of another process.
+long crlt_read(int process, uint64_t address, void *buffer, size_t size);
+long crlt_write(int process, uint64_t address, const void *buffer, size_t size);
+
+// Makes a process that waits until it is let go, and then becomes a program; gives its number.
+int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int *gate);
+// Lets it go.
+void crlt_let_go(int gate);
+// Waits for its end; gives the status as `waitpid` has it.
+int crlt_wait(int process, int *status);
+
+// The name that a mangled name of Swift stands for, to be freed; null if it is none.
+char *crlt_demangle(const char *name);

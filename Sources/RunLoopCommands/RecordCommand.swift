@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import CRunLoopTools
+import Glibc
+import RunLoopLab
+import RunLoopTimeline
+
+/// `runloop record`: runs a program whose loops record.
+struct RecordCommand: ObservingCommand {
+  static let name = "record"
+  static let usage = """
+    usage: runloop record [--output FILE] [--json] -- COMMAND [ARGUMENT ...]
+
+    Runs a program at the level record, and waits for its end. If a signal ends it, its record stays for
+    "runloop postmortem --pid PID".
+
+      --output FILE  keeps the record in a file, however the program ends
+      --json         prints {"pid", "status", "signal", "file"} when the program has ended; of status and
+                     signal one is null, and file is null if nothing was kept
+
+    Exit status: the program's; 128 and the signal's number if a signal ended it; 1 if the program
+    cannot be run, 2 for arguments that make no sense.
+    """
+  static let options = Arguments.Options(values: ["--output"])
+
+  private let command: [String]
+  private let path: String?
+  private let isJSON: Bool
+
+  init(_ arguments: Arguments) throws(Arguments.Mistakes) {
+    command = arguments.rest ?? []
+    path = arguments.values["--output"]
+    isJSON = arguments.isJSON
+    if command.isEmpty || !arguments.words.isEmpty { throw .init(messages: ["name the program behind --"]) }
+  }
+
+  func run(_ output: Output) throws(RecordError) -> Int32 {
+    var gate: Int32 = -1
+    var words: [UnsafePointer<CChar>?] = command.map { UnsafePointer(strdup($0)) }
+    words.append(nil)
+    defer { for word in words { free(UnsafeMutablePointer(mutating: word)) } }
+    let child = crlt_spawn_held(words, "RUNLOOP_INSTRUMENTS", "record", &gate)
+    guard child > 0 else { throw RecordError("\(command[0]) cannot be run: \(String(cString: strerror(-child)))") }
+    // Held open, the file outlives its name, which the program takes away when it exits.
+    let place = makePlace(child)
+    crlt_let_go(gate)
+    var state: Int32 = 0
+    let waited = crlt_wait(child, &state)
+    guard waited == 0 else {
+      throw RecordError("\(command[0]) cannot be waited for: \(String(cString: strerror(-waited)))")
+    }
+    defer { if let place { close(place.descriptor) } }
+    let signal = state & 0x7f
+    let status = (state >> 8) & 0xff
+    if signal == 0, status == 126 || status == 127, place.map({ isEmpty($0.descriptor) }) ?? true {
+      place?.remove()
+      throw RecordError("\(command[0]) cannot be run")
+    }
+    let kept = try keep(place, isKilled: signal != 0)
+    report(child, status, signal, kept, output)
+    return signal == 0 ? status : 128 + signal
+  }
+
+  /// The file that the program is to fill, made before it runs.
+  private struct Place {
+    let directory: String
+    let descriptor: Int32
+
+    func remove() {
+      unlink("\(directory)/rings")
+      rmdir(directory)
+    }
+  }
+
+  private func makePlace(_ child: Int32) -> Place? {
+    guard let start = TargetProcess.start(of: child) else { return nil }
+    for parent in RecordDirectory.own {
+      var status = stat()
+      mkdir(parent, 0o700)
+      guard lstat(parent, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid(),
+        status.st_mode & 0o022 == 0
+      else { continue }
+      let directory = "\(parent)/\(child).\(start)"
+      guard mkdir(directory, 0o700) == 0 else { continue }
+      let file = open("\(directory)/rings", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      if file >= 0 { return Place(directory: directory, descriptor: file) }
+      rmdir(directory)
+    }
+    return nil
+  }
+
+  private func isEmpty(_ descriptor: Int32) -> Bool {
+    var status = stat()
+    return fstat(descriptor, &status) != 0 || status.st_size == 0
+  }
+
+  /// Keeps the record, if there is one and it was asked for; gives where it is.
+  private func keep(_ place: Place?, isKilled: Bool) throws(RecordError) -> String? {
+    guard let place else {
+      guard path == nil else { throw RecordError("there was no directory for the record: set RUNLOOP_DIR") }
+      return nil
+    }
+    guard !isEmpty(place.descriptor) else {
+      // No loop was made.
+      place.remove()
+      return nil
+    }
+    if let path {
+      try RecordCopy.write(place.descriptor, to: path)
+      return path
+    }
+    return isKilled ? "\(place.directory)/rings" : nil
+  }
+
+  private func report(_ child: Int32, _ status: Int32, _ signal: Int32, _ kept: String?, _ output: Output) {
+    if isJSON {
+      let document = JSON.object([
+        ("pid", .int(Int(child))), ("status", signal == 0 ? .int(Int(status)) : .null),
+        ("signal", signal == 0 ? .null : .int(Int(signal))), ("file", .optional(kept)),
+      ])
+      return output.print(document.line)
+    }
+    let end = signal == 0 ? "exited with \(status)" : "was ended by signal \(signal)"
+    let advice: String
+    switch (kept, path) {
+    case (nil, _): advice = "nothing is kept; --output FILE keeps the record"
+    case (_, let path?): advice = "see \"runloop postmortem \(path)\""
+    default: advice = "see \"runloop postmortem --pid \(child)\""
+    }
+    output.complain("runloop record: process \(child) \(end); \(advice)")
+  }
+}

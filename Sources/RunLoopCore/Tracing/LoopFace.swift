@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Synchronization
+
+// What a loop does now, as its face says it at every level. The loop's thread, unless it says otherwise.
+extension RunLoop {
+  /// Takes up the level of the instruments if it has changed: at the top of each pass.
+  @inline(__always)
+  func takeUpLevel() {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      if _slowPath(crl_level_get() != takenLevel) { changeLevel() }
+    #endif
+  }
+
+  @inline(never)
+  private func changeLevel() {
+    let wanted = crl_level_get()
+    let level = crl_recorder_take_up(recorder)
+    takenLevel = wanted
+    // The mode of the run that goes on has no number yet.
+    noteRun()
+    tracing.bitwiseAnd(Tracing.hook, ordering: .relaxed)
+    tracing.bitwiseOr(UInt8(level), ordering: .relaxed)
+  }
+
+  /// Notes which run is the innermost now.
+  @inline(__always)
+  func noteRun() {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      crl_recorder_set_run(recorder, innermost.mode?.faceIndex ?? 255, UInt32(truncatingIfNeeded: innermost.depth))
+    #endif
+  }
+
+  /// Puts the call-out aside that a run is nested in.
+  @inline(__always)
+  func nestCallOut() -> crl_outer { crl_recorder_nest(recorder) }
+
+  /// Takes it up again.
+  @inline(__always)
+  func unnestCallOut(_ outer: crl_outer) { crl_recorder_unnest(recorder, outer) }
+
+  /// Notes that the loop goes to sleep.
+  @inline(__always)
+  func noteSleep(until deadline: Tick, isHosted: Bool = false) {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      crl_sleep_begin(recorder, deadline.nanoseconds, UInt64(truncatingIfNeeded: waitCount), isHosted ? 1 : 0)
+    #endif
+  }
+
+  /// Notes that it sleeps no more, and which descriptor has ended the sleep.
+  @inline(__always)
+  func noteAwake(by descriptor: Int32 = -1) {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      crl_sleep_end(recorder, descriptor)
+    #endif
+  }
+
+  /// Notes who wakes the loop.
+  ///
+  /// Any thread.
+  @inline(__always)
+  func noteWaking() {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      if tracing.load(ordering: .relaxed) & Tracing.record != 0 { crl_wake_note(recorder) }
+    #endif
+  }
+
+  /// Counts a piece of work that has been taken from the queues.
+  @inline(__always)
+  func noteServed() {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      face.pointee.served &+= 1
+    #endif
+  }
+
+  /// The loop is the calling thread's from now on.
+  func noteThread() {
+    var flags: Int32 = 0
+    if !isOnSystemTime { flags |= Int32(CRL_FACE_VIRTUAL) }
+    if RunLoop.isMainThread { flags |= Int32(CRL_FACE_MAIN) }
+    crl_recorder_set_thread(recorder, RunLoop.callingThreadID, flags)
+  }
+
+  /// The loop's thread has ended, or gives the loop up.
+  func noteEnd() {
+    tracing.bitwiseAnd(Tracing.hook, ordering: .relaxed)
+    crl_recorder_set_thread(recorder, 0, 0)
+  }
+
+  /// Makes what a loop keeps for its records.
+  static func takeRecorder() -> UnsafeMutablePointer<crl_recorder> {
+    guard let recorder = crl_recorder_take(nil) else { fatalError("a run loop always has a face") }
+    return recorder
+  }
+}
+
+extension UnsafeMutablePointer<crl_recorder> {
+  /// The face, which every recorder has.
+  var face: UnsafeMutablePointer<crl_face> { pointee.face.unsafelyUnwrapped }
+}
+
+extension ModeState {
+  /// Where the mode's name stands among those of the process; 255: there was no room.
+  ///
+  /// The loop's thread.
+  var faceIndex: UInt32 {
+    if knownFaceIndex < 0 { knownFaceIndex = Int32(crl_mode_index(name.rawValue)) }
+    return UInt32(knownFaceIndex)
+  }
+}
+
+/// The name that a thread's object has for it, which the kernel's may be the beginning of.
+package enum ThreadFace {
+  /// Any thread; for the calling thread also before it has a loop.
+  package static func setName(_ name: String, ofThread thread: Int32) { crl_thread_name_set(thread, name) }
+
+  /// The calling thread ends.
+  package static func forgetName() { crl_thread_name_forget() }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+
+/// Where in the user's code work comes from.
+///
+/// Its place is where the public function was called from. It is read only while something records, and costs nothing
+/// otherwise. The functions that read it are never inlined into their callers.
+package struct Origin: Sendable {
+  /// A return address, or zero.
+  package let site: UInt64
+
+  package init(site: UInt64) { self.site = site }
+
+  /// Nobody knows.
+  package static let unknown = Origin(site: 0)
+}
+
+/// The code of a closure: the function of its two words.
+///
+/// A closure that generic code has stored begins with a thunk; then the place of its post stands for it.
+package enum ClosureCode {
+  /// The first word of a structure that has a closure and nothing else.
+  ///
+  /// A bit cast takes no reference.
+  @inline(__always)
+  static func first<Holder>(of holder: Holder) -> UInt64 { unsafeBitCast(holder, to: (UInt64, UInt64).self).0 }
+
+  /// Names the user's code in the record of the call-out that the calling thread is in.
+  ///
+  /// For layers whose own closure calls the user's: the record is theirs until they say so.
+  package static func isCalled(_ function: UnsafeRawPointer?) {
+    if crl_level_get() >= CRL_RECORD.rawValue { crl_record_name(UInt64(UInt(bitPattern: function))) }
+  }
+}
+
+extension Block {
+  /// The address of the closure's function.
+  @inline(__always)
+  var code: UInt64 { ClosureCode.first(of: self) }
+}
+
+extension LoopJob {
+  /// The function that the job resumes.
+  ///
+  /// It stands behind the job's header, flags and identity.
+  var code: UInt64 {
+    let address = unsafeBitCast(job, to: UnsafeRawPointer.self)
+    return MemoryLayout<UInt>.size == 8 ? address.load(fromByteOffset: 56, as: UInt64.self) : 0
+  }
+}
+
+/// The address of an item, as a record has it.
+@inline(__always)
+func itemAddress(_ item: AnyObject) -> UInt64 { UInt64(UInt(bitPattern: Unmanaged.passUnretained(item).toOpaque())) }

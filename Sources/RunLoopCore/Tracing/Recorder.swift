@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Synchronization
+
+// What a loop leaves in its face and, while it records, in its ring, for those who look at it from outside. What is hot is C,
+// in CRunLoopRecorder.c; the layout is in CRunLoopInstruments.h.
+//
+// `tracing` says what a call-out has to do beside the call. While it is zero, asking costs a load and a branch, once for each
+// call-out. The flag RUNLOOP_WITHOUT_INSTRUMENTS is for the gates, which count what that costs.
+
+/// What a loop's call-outs do beside the call.
+enum Tracing {
+  static let off: UInt8 = 0
+  /// The number and kind of the innermost call-out stand in the face.
+  static let watch: UInt8 = 1
+  /// Each call-out has a record.
+  static let record: UInt8 = 2
+  static let levels: UInt8 = 3
+  /// The closure of a test or of the laboratory is called.
+  static let hook: UInt8 = 4
+}
+
+/// What is recorded, by the numbers of the layout.
+enum RecordKind {
+  static let block = CRL_KIND_BLOCK.rawValue
+  static let perform = CRL_KIND_PERFORM.rawValue
+  static let job = CRL_KIND_JOB.rawValue
+  static let timer = CRL_KIND_TIMER.rawValue
+  static let source0 = CRL_KIND_SOURCE0.rawValue
+  static let source1 = CRL_KIND_SOURCE1.rawValue
+  static let observer = CRL_KIND_OBSERVER.rawValue
+  static let mainQueue = CRL_KIND_MAIN_QUEUE.rawValue
+  static let schedule = CRL_KIND_SCHEDULE.rawValue
+  static let cancel = CRL_KIND_CANCEL.rawValue
+}
+
+extension RunLoop {
+  /// Makes a call-out, and notes it as the level of the instruments demands.
+  ///
+  /// The loop's thread.
+  ///
+  /// - Parameters:
+  ///   - kind: One of ``RecordKind``.
+  ///   - mode: The mode that runs.
+  ///   - hook: What the trace hook is told that it is; nil: nothing.
+  ///   - code: The address of the user's function.
+  ///   - item: The item's address, or the sequence number of the post.
+  @inline(__always)
+  func calling<Result>(
+    _ kind: UInt32, _ mode: ModeState, hook: CallOutKind?, code: @autoclosure () -> UInt64,
+    item: @autoclosure () -> UInt64, _ body: () -> Result
+  ) -> Result {
+    #if RUNLOOP_WITHOUT_INSTRUMENTS
+      return body()
+    #else
+      // Loaded again and again where it is not zero: so a comparison needs no register.
+      if _fastPath(tracing.load(ordering: .relaxed) == Tracing.off) { return body() }
+      if tracing.load(ordering: .relaxed) == Tracing.record {
+        crl_record_begin(recorder, UInt64(kind) << UInt64(CRL_KIND_SHIFT), code(), item())
+        let result = body()
+        crl_record_end(recorder)
+        return result
+      }
+      if tracing.load(ordering: .relaxed) == Tracing.watch {
+        crl_watch_begin(face, kind)
+        let result = body()
+        crl_watch_end(face)
+        return result
+      }
+      let level = beginHooked(kind, mode, hook, code(), item())
+      let result = body()
+      endHooked(mode, hook, level)
+      return result
+    #endif
+  }
+
+  @inline(never)
+  private func beginHooked(
+    _ kind: UInt32, _ mode: ModeState, _ hook: CallOutKind?, _ code: UInt64, _ item: UInt64
+  ) -> UInt8 {
+    let level = tracing.load(ordering: .relaxed) & Tracing.levels
+    if let hook { trace(.callOut(hook), mode) }
+    if level == Tracing.watch { crl_watch_begin(face, kind) }
+    if level == Tracing.record { crl_record_begin(recorder, UInt64(kind) << UInt64(CRL_KIND_SHIFT), code, item) }
+    return level
+  }
+
+  @inline(never)
+  private func endHooked(_ mode: ModeState, _ hook: CallOutKind?, _ level: UInt8) {
+    if level == Tracing.watch { crl_watch_end(face) }
+    if level == Tracing.record { crl_record_end(recorder) }
+    if let hook { trace(.callOutEnded(hook), mode) }
+  }
+
+  // What is called from a place that is to stay small enough to be inlined.
+
+  @inline(never)
+  func callOutToMainQueue(_ mode: ModeState) {
+    calling(RecordKind.mainQueue, mode, hook: .mainQueue, code: 0, item: 0) { runLoopIsServicingTheMainDispatchQueue() }
+  }
+
+  @inline(never)
+  func callOut(to port: Port, _ message: Port.Message, _ mode: ModeState) {
+    calling(RecordKind.source1, mode, hook: .source1, code: port.code, item: itemAddress(port)) {
+      runLoopIsCallingOutToASource1(port, message)
+    }
+  }
+}
+
+/// Makes a call-out that any thread may make, and notes it if the thread's loop takes notes.
+///
+/// The schedule and cancel call-outs of a source are made by whoever adds or removes it.
+@inline(__always)
+func callingOnThisThread(_ kind: UInt32, code: @autoclosure () -> UInt64, item: UInt64, _ body: () -> Void) {
+  #if RUNLOOP_WITHOUT_INSTRUMENTS
+    body()
+  #else
+    guard let recorder = crl_thread_recorder_get(), let face = recorder.pointee.face, face.pointee.level > 0 else {
+      return body()
+    }
+    // It may be made within another call-out.
+    let outer = crl_recorder_nest(recorder)
+    if face.pointee.level >= CRL_RECORD.rawValue {
+      crl_record_begin(recorder, UInt64(kind) << UInt64(CRL_KIND_SHIFT), code(), item)
+      body()
+      crl_record_end(recorder)
+    } else {
+      crl_watch_begin(face, kind)
+      body()
+      crl_watch_end(face)
+    }
+    crl_recorder_unnest(recorder, outer)
+  #endif
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// What the linker has noted in a program, so that two builds can be told apart.
+enum BuildID {
+  /// The number in a file's notes; nil if there is none, or no file.
+  static func read(_ path: String) -> [UInt8]? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    guard let header = bytes(descriptor, 0, 64), header[0..<6] == [0x7f, 0x45, 0x4c, 0x46, 2, 1] else { return nil }
+    let (offset, size, count) = (header.number(32, 8), header.number(54, 2), header.number(56, 2))
+    guard size >= 56, let segments = bytes(descriptor, offset, size * count) else { return nil }
+    for index in 0..<count {
+      let segment = segments[(index * size)..<((index + 1) * size)]
+      let start = index * size
+      guard segments.number(start, 4) == 4, segment.count == size else { continue }
+      guard let notes = bytes(descriptor, segments.number(start + 8, 8), segments.number(start + 32, 8)) else {
+        continue
+      }
+      if let found = find(notes) { return found }
+    }
+    return nil
+  }
+
+  private static func find(_ notes: [UInt8]) -> [UInt8]? {
+    var place = 0
+    while place + 12 <= notes.count {
+      let (name, size, kind) = (notes.number(place, 4), notes.number(place + 4, 4), notes.number(place + 8, 4))
+      let data = place + 12 + (name + 3) & ~3
+      guard data + size <= notes.count else { return nil }
+      if kind == 3, name == 4, notes[(place + 12)..<(place + 15)] == [0x47, 0x4e, 0x55] {
+        return Array(notes[data..<(data + min(size, 20))])
+      }
+      place = data + (size + 3) & ~3
+    }
+    return nil
+  }
+
+  private static func bytes(_ descriptor: Int32, _ offset: Int, _ count: Int) -> [UInt8]? {
+    guard count > 0, count < 1 << 20 else { return nil }
+    var bytes = [UInt8](repeating: 0, count: count)
+    return pread(descriptor, &bytes, count, offset) == count ? bytes : nil
+  }
+}
+
+extension [UInt8] {
+  /// A little-endian number at a place.
+  fileprivate func number(_ place: Int, _ size: Int) -> Int {
+    Int(truncatingIfNeeded: (0..<size).reduce(UInt64(0)) { $0 | UInt64(self[place + $1]) << UInt64(8 * $1) })
+  }
+}

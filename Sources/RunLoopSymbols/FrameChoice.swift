@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopTools
+import Glibc
+
+/// Which of the functions at an address is the user's.
+package enum FrameChoice: Equatable {
+  case place(CodePlace)
+  /// The function only calls another, of this symbol.
+  case forwards(symbol: String, CodePlace)
+  /// It is a thunk, or one of this package or of the standard library.
+  case nobodys
+
+  /// The function that is called at its first instruction.
+  package static func function(_ frames: [CodeFrame]) -> FrameChoice {
+    guard let outermost = frames.last else { return .nobodys }
+    if isThunk(outermost.symbol) || isOurs(outermost.symbol) { return .nobodys }
+    guard isForwarder(outermost.symbol) else { return place(outermost).map { .place($0) } ?? .nobodys }
+    let target = String(outermost.symbol.dropLast(2))
+    if isThunk(target) || isOurs(target) { return .nobodys }
+    // Mostly the closure was inlined into it.
+    if let inlined = frames.dropLast().last(where: { $0.symbol == target && $0.line > 0 }), let found = place(inlined) {
+      return .place(found)
+    }
+    return .forwards(symbol: target, CodePlace(function: demangled(target)))
+  }
+
+  /// The place that a call was made from: the innermost function that is neither ours nor the standard library's.
+  package static func site(_ frames: [CodeFrame]) -> CodePlace? {
+    frames.lazy.filter { !isThunk($0.symbol) && !isOurs($0.symbol) }.compactMap { place($0) }.first
+  }
+
+  /// A frame as a place.
+  static func place(_ frame: CodeFrame) -> CodePlace? {
+    guard !frame.symbol.isEmpty else { return nil }
+    let line = frame.line > 0 ? frame.line : nil
+    return CodePlace(function: demangled(frame.symbol), file: line == nil ? nil : frame.file, line: line)
+  }
+
+  /// Whether a function only turns one convention of calling into another.
+  static func isThunk(_ symbol: String) -> Bool {
+    guard symbol.hasPrefix("$s") else { return false }
+    let base = symbol.hasSuffix("TA") ? String(symbol.dropLast(2)) : symbol
+    return base.hasSuffix("TR") || base.hasSuffix("TRTA") || demangled(symbol).contains("reabstraction thunk")
+  }
+
+  /// Whether a function hands on what a closure has captured.
+  static func isForwarder(_ symbol: String) -> Bool { symbol.hasPrefix("$s") && symbol.hasSuffix("TA") }
+
+  /// The modules of this package, and those of the toolchain.
+  private static let modules = [
+    "RunLoopCore", "RunLoopThreads", "RunLoopPorts", "RunLoopTransactions", "RunLoopFoundation", "RunLoopKit",
+    "RunLoopDisplay", "RunLoopNetworking", "RunLoopInstruments", "Dispatch", "Foundation", "FoundationEssentials",
+    "Synchronization",
+  ]
+
+  /// Whether a function is one of this package or of the toolchain's libraries.
+  static func isOurs(_ symbol: String) -> Bool {
+    for prefix in ["crl_", "swift_", "_dispatch", "_swift", "$ss", "$sSc"] where symbol.hasPrefix(prefix) {
+      return true
+    }
+    guard symbol.hasPrefix("$s") else { return false }
+    // A module stands first, as its length and its name; a name within it that begins likewise is written shorter.
+    return modules.contains { symbol.hasPrefix("$s\($0.utf8.count)\($0)") }
+      || symbol.hasPrefix("$s11RunLoopCore")
+  }
+
+  /// A symbol as people read it; what is no name of Swift stays.
+  static func demangled(_ symbol: String) -> String {
+    guard symbol.hasPrefix("$s"), let text = crlt_demangle(symbol) else { return symbol }
+    defer { free(text) }
+    var name = String(cString: text)
+    // The parts of an asynchronous function are told by the function.
+    for part in ["suspend resume partial function for ", "await resume partial function for "] {
+      if let range = name.firstRange(of: part) { name = String(name[range.upperBound...]) }
+    }
+    return name
+  }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import CRunLoopSystem
+
+/// Turns the ticks of records into nanoseconds of the monotonic clock.
+///
+/// The process has noted one pair of times when it began to record. The other is that of a file that was kept, or now: the
+/// file is on this machine, and the machine has not been started anew.
+package struct RecordClock: Sendable {
+  private let ticks: UInt64
+  private let nanoseconds: Int64
+  /// Nanoseconds for each tick.
+  private let rate: Double
+
+  package init(_ header: crl_header) {
+    let first = header.calibration.0
+    guard header.clock == UInt32(CRL_CLOCK_TSC) else {
+      (ticks, nanoseconds, rate) = (0, 0, 1)
+      return
+    }
+    var second = header.calibration.1
+    if second.ticks == 0 { second = RecordClock.pairNow() }
+    ticks = first.ticks
+    nanoseconds = first.monotonic
+    let span = Double(second.ticks) - Double(first.ticks)
+    rate = span > 0 ? Double(second.monotonic - first.monotonic) / span : 1
+  }
+
+  /// The nanoseconds of so many ticks.
+  package func nanoseconds(_ ticks: UInt64) -> Int64 {
+    nanoseconds &+ Int64(Double(Int64(bitPattern: ticks &- self.ticks)) * rate)
+  }
+
+  /// Two times that were read at once.
+  private static func pairNow() -> crl_times {
+    let before = crl_processor_ticks()
+    let now = crl_monotonic_nanoseconds()
+    let after = crl_processor_ticks()
+    return crl_times(ticks: before + (after - before) / 2, monotonic: now, wall: crl_wall_nanoseconds())
+  }
+
+  /// Notes the second pair in a file that is kept.
+  package static func calibrate(_ header: inout crl_header) {
+    if header.clock == UInt32(CRL_CLOCK_TSC) { header.calibration.1 = pairNow() }
+  }
+}

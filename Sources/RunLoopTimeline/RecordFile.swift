@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import CRunLoopSystem
+import Glibc
+
+/// Why the records of a process cannot be read, in one sentence.
+package struct RecordError: Error, CustomStringConvertible {
+  package let description: String
+
+  package init(_ description: String) { self.description = description }
+}
+
+/// The records of a process, in its file, alive or dead.
+///
+/// The file is opened without following links, and used through its descriptor. One thread.
+package final class RecordFile {
+  private let board: UnsafeMutablePointer<crl_board>
+  package let path: String
+  private let size: Int
+  /// Reads the memory of a process that has no file anew, and writes its level; nil: the file is mapped.
+  private let remote: RemoteRecords?
+
+  /// Maps a file.
+  ///
+  /// - Parameters:
+  ///   - descriptor: The file, which the caller closes.
+  ///   - isWritable: Whether a level is to be held.
+  package init(descriptor: Int32, path: String, isWritable: Bool = false) throws(RecordError) {
+    self.path = path
+    remote = nil
+    var status = stat()
+    guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw RecordError("\(path) is no file")
+    }
+    guard status.st_size >= MemoryLayout<crl_header>.size else { throw RecordError("\(path) holds no records") }
+    size = MemoryLayout<crl_board>.size
+    let protection = isWritable ? PROT_READ | PROT_WRITE : PROT_READ
+    guard let memory = mmap(nil, size, protection, MAP_SHARED, descriptor, 0), memory != MAP_FAILED else {
+      throw RecordError("\(path) cannot be mapped: \(String(cString: strerror(errno)))")
+    }
+    board = memory.assumingMemoryBound(to: crl_board.self)
+    let header = memory.load(as: crl_header.self)
+    let isKnown = header.magic == CRL_MAGIC && header.version == UInt32(CRL_LAYOUT_VERSION)
+    guard isKnown, Int(status.st_size) >= size else {
+      munmap(memory, size)
+      throw RecordError(RecordFile.complaint(of: header, path, Int(status.st_size)))
+    }
+  }
+
+  /// Opens a file by its path, which may be no link.
+  package convenience init(path: String) throws(RecordError) {
+    let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { throw RecordError("\(path) cannot be opened: \(String(cString: strerror(errno)))") }
+    defer { close(descriptor) }
+    try self.init(descriptor: descriptor, path: path)
+  }
+
+  /// Copies the records of a process that has no file.
+  package init(_ remote: RemoteRecords) throws(RecordError) {
+    path = "the memory of process \(remote.process)"
+    self.remote = remote
+    size = MemoryLayout<crl_board>.size
+    let protection = PROT_READ | PROT_WRITE
+    guard let memory = mmap(nil, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+      memory != MAP_FAILED
+    else { throw RecordError("there is no memory for the records of process \(remote.process)") }
+    board = memory.assumingMemoryBound(to: crl_board.self)
+    do throws(RecordError) {
+      try remote.copy(into: memory)
+    } catch {
+      munmap(memory, MemoryLayout<crl_board>.size)
+      throw error
+    }
+    let header = memory.load(as: crl_header.self)
+    guard header.magic == CRL_MAGIC, header.version == UInt32(CRL_LAYOUT_VERSION) else {
+      munmap(memory, size)
+      throw RecordError(RecordFile.complaint(of: header, path, size))
+    }
+  }
+
+  deinit { munmap(board, size) }
+
+  /// Looks again, if what is here is a copy.
+  package func refresh() throws(RecordError) { try remote?.copy(into: UnsafeMutableRawPointer(board)) }
+
+  /// Changes the header, and lets the process see it.
+  package func changeHeader(_ change: (UnsafeMutablePointer<crl_header>) -> Void) throws(RecordError) {
+    let header = UnsafeMutableRawPointer(board).assumingMemoryBound(to: crl_header.self)
+    change(header)
+    try remote?.write(header)
+  }
+
+  private static func complaint(of header: crl_header, _ path: String, _ size: Int) -> String {
+    guard header.magic == CRL_MAGIC else { return "\(path) holds no records of run loops" }
+    guard header.version == UInt32(CRL_LAYOUT_VERSION) else {
+      return
+        "\(path) has the layout \(header.version), and this tool reads \(CRL_LAYOUT_VERSION): use a runloop that is "
+        + (header.version > UInt32(CRL_LAYOUT_VERSION) ? "newer" : "older")
+    }
+    return "\(path) is cut off: it has \(size) bytes"
+  }
+}
+
+// What is in the file.
+extension RecordFile {
+  /// The header as it is now.
+  package var header: crl_header { UnsafeMutableRawPointer(board).load(as: crl_header.self) }
+
+  private func address(_ offset: Int) -> UnsafeRawPointer { UnsafeRawPointer(board) + offset }
+
+  /// The face of a slot as it is now.
+  package func face(_ slot: Int) -> crl_face {
+    address(Int(header.face_offset) + slot * MemoryLayout<crl_face>.size).load(as: crl_face.self)
+  }
+
+  /// How many faces there are.
+  package var faceCount: Int { min(Int(header.face_count), Int(CRL_FACES)) }
+
+  /// The name that a thread's object has; empty: none.
+  package func name(_ slot: Int) -> String {
+    text(address(Int(header.details_offset) + slot * MemoryLayout<crl_details>.size), 256)
+  }
+
+  /// The name of a mode; nil: it found no room.
+  package func mode(_ index: UInt8) -> String? {
+    guard Int(index) < min(Int(header.used_modes), Int(CRL_MODES)) else { return nil }
+    return text(address(Int(header.mode_offset) + Int(index) * MemoryLayout<crl_mode_name>.size), 128)
+  }
+
+  /// The programs and libraries that the process had loaded when it began to record.
+  package var images: [LoadedImage] {
+    (0..<min(Int(header.used_images), Int(CRL_IMAGES))).map { index in
+      let place = address(Int(header.image_offset) + index * MemoryLayout<crl_image>.size)
+      let image = place.load(as: crl_image.self)
+      let identity = withUnsafeBytes(of: image.build_id) { Array($0.prefix(Int(min(image.build_id_length, 20)))) }
+      return LoadedImage(base: image.base, end: image.end, buildID: identity, path: text(place + 40, 216))
+    }
+  }
+
+  private func text(_ place: UnsafeRawPointer, _ capacity: Int) -> String {
+    let bytes = UnsafeRawBufferPointer(start: place, count: capacity)
+    return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+  }
+
+  /// The ring of a slot; nil: the slot has none.
+  private func ring(_ slot: Int) -> UnsafeRawPointer? {
+    guard slot < min(Int(header.ring_count), Int(CRL_RINGS)) else { return nil }
+    return address(Int(header.ring_offset) + slot * Int(header.ring_size))
+  }
+
+  /// The complete records of a slot, the newest first, and how many contradict themselves.
+  ///
+  /// A record whose number changes while it is copied is being written, and is left out.
+  package func records(_ slot: Int) -> (records: [crl_record], torn: Int) {
+    guard let ring = ring(slot) else { return ([], 0) }
+    var found: [crl_record] = []
+    var torn = 0
+    for index in 0..<Int(CRL_RECORDS) {
+      let place = ring + index * MemoryLayout<crl_record>.size
+      let record = place.load(as: crl_record.self)
+      guard record.number != 0, place.load(as: UInt64.self) == record.number else { continue }
+      let isSound =
+        record.number % UInt64(CRL_RECORDS) == UInt64(index) && record.begin != 0 && record.kind > 0
+        && record.kind < CRL_KINDS && (record.end == 0 || record.end >= record.begin)
+      if isSound { found.append(record) } else { torn += 1 }
+    }
+    found.sort { $0.number > $1.number }
+    return (found, torn)
+  }
+
+  /// The record of a number, if it is still there.
+  package func record(_ number: UInt64, of slot: Int) -> crl_record? {
+    guard number != 0, let ring = ring(slot) else { return nil }
+    let place = ring + Int(number % UInt64(CRL_RECORDS)) * MemoryLayout<crl_record>.size
+    let record = place.load(as: crl_record.self)
+    return record.number == number && place.load(as: UInt64.self) == number ? record : nil
+  }
+
+  /// Who left the work of a sequence number, if it is still known.
+  package func post(_ sequence: UInt64, of slot: Int) -> crl_post? {
+    guard sequence != 0, let ring = ring(slot) else { return nil }
+    let posts = ring + Int(CRL_RECORDS) * MemoryLayout<crl_record>.size
+    let place = posts + Int(sequence % UInt64(CRL_POSTS)) * MemoryLayout<crl_post>.size
+    let post = place.load(as: crl_post.self)
+    return post.sequence == sequence && place.load(as: UInt64.self) == sequence ? post : nil
+  }
+
+  /// The clock by which ticks of the file are nanoseconds.
+  package var clock: RecordClock { RecordClock(header) }
+}
+
+/// A program or library of a process.
+package struct LoadedImage: Sendable {
+  package let base: UInt64
+  package let end: UInt64
+  package let buildID: [UInt8]
+  package let path: String
+}

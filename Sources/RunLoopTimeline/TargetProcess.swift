@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+
+/// A process that runs, and that its user, or root, looks at.
+package struct TargetProcess: Sendable {
+  package let number: Int32
+  package let start: UInt64
+  package let user: UInt32
+
+  /// Finds a process; throws one sentence if it may not be looked at.
+  package init(_ number: Int32) throws(RecordError) {
+    self.number = number
+    var status = stat()
+    guard number > 0, stat("/proc/\(number)", &status) == 0, let start = TargetProcess.start(of: number) else {
+      throw RecordError("there is no process \(number)")
+    }
+    self.start = start
+    user = status.st_uid
+    guard geteuid() == user || geteuid() == 0 else {
+      throw RecordError("process \(number) is another user's (\(user)): only that user and root can look at it")
+    }
+  }
+
+  /// When a process began, as the kernel has it; nil if there is none, or if it has ended and nobody has noticed.
+  package static func start(of number: Int32) -> UInt64? {
+    guard let text = readWhole("/proc/\(number)/stat"), let end = text.lastIndex(of: ")") else { return nil }
+    let fields = text[text.index(after: end)...].split(separator: " ")
+    guard fields.count > 19, fields[0] != "Z", fields[0] != "X" else { return nil }
+    return UInt64(fields[19])
+  }
+
+  /// Whether it still runs.
+  package var isAlive: Bool { TargetProcess.start(of: number) == start }
+
+  private func environment(_ name: String) -> String? {
+    guard let text = readWhole("/proc/\(number)/environ") else { return nil }
+    let line = text.split(separator: "\0").last { $0.hasPrefix("\(name)=") }
+    return line.map { String($0.dropFirst(name.count + 1)) }
+  }
+
+  /// The directories in which its file may be, the likeliest first.
+  private var directories: [String] {
+    var found: [String] = []
+    if var given = environment("RUNLOOP_DIR"), !given.isEmpty {
+      // What is not absolute counts from where the process was started.
+      if !given.hasPrefix("/") { given = "/proc/\(number)/cwd/\(given)" }
+      found.append(given)
+    }
+    if let runtime = environment("XDG_RUNTIME_DIR"), runtime.hasPrefix("/") {
+      found.append("\(runtime)/runloop-instruments")
+    }
+    found.append("/dev/shm/runloop-\(user)")
+    return found
+  }
+
+  /// Opens its records.
+  package func openRecords() throws(RecordError) -> RecordFile {
+    var reason: RecordError?
+    for directory in directories where reason == nil {
+      do throws(RecordError) {
+        let found = try RecordDirectory.open(directory, "\(number).\(start)", owner: user, isWritable: true)
+        if let found { return found }
+      } catch {
+        // The process has not trusted it either, if it could look.
+        reason = error
+      }
+    }
+    if let remote = RemoteRecords(process: number) { return try RecordFile(remote) }
+    throw reason ?? RecordError("process \(number) has no run loop of RunLoopKit, or has not made one yet")
+  }
+
+  /// The kernel's name of one of its threads.
+  package func kernelName(ofThread thread: Int32) -> String? {
+    readWhole("/proc/\(number)/task/\(thread)/comm").map { String($0.prefix { $0 != "\n" }) }
+  }
+}
+
+/// A directory of records.
+package enum RecordDirectory {
+  /// Where this user's processes leave their records, the likeliest first.
+  package static var own: [String] {
+    var found: [String] = []
+    if let given = getenv("RUNLOOP_DIR"), given.pointee != 0 { found.append(String(cString: given)) }
+    if let runtime = getenv("XDG_RUNTIME_DIR"), runtime.pointee == 47 {
+      found.append("\(String(cString: runtime))/runloop-instruments")
+    }
+    found.append("/dev/shm/runloop-\(geteuid())")
+    return found
+  }
+
+  /// Opens the records in a directory's directory; nil if there are none.
+  ///
+  /// No link is followed, and everything must be the owner's.
+  package static func open(
+    _ directory: String, _ name: String, owner: UInt32, isWritable: Bool
+  ) throws(RecordError) -> RecordFile? {
+    let parent = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard parent >= 0 else {
+      if errno == ENOENT || errno == ENOTDIR && access(directory, F_OK) != 0 { return nil }
+      throw RecordError("\(directory) is no directory to trust: \(String(cString: strerror(errno)))")
+    }
+    defer { close(parent) }
+    let place = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard place >= 0 else {
+      if errno == ENOENT { return nil }
+      throw RecordError("\(directory)/\(name) is no directory to trust: \(String(cString: strerror(errno)))")
+    }
+    defer { close(place) }
+    let path = "\(directory)/\(name)/rings"
+    for descriptor in [parent, place] {
+      var status = stat()
+      guard fstat(descriptor, &status) == 0, status.st_uid == owner, status.st_mode & 0o022 == 0 else {
+        throw RecordError(
+          "\(path) is not read, as its directory is not the user's own (\(owner)), or others may write to it")
+      }
+    }
+    let file = openat(place, "rings", (isWritable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC)
+    guard file >= 0 else {
+      if errno == ENOENT { return nil }
+      throw RecordError("\(path) cannot be opened: \(String(cString: strerror(errno)))")
+    }
+    defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0, status.st_uid == owner else {
+      throw RecordError("\(path) is not read, as it is not the user's own (\(owner))")
+    }
+    return try RecordFile(descriptor: file, path: path, isWritable: isWritable)
+  }
+
+  /// The processes that have left something in a directory, by number and start.
+  package static func processes(in directory: String) -> [(number: Int32, start: UInt64)] {
+    guard let list = opendir(directory) else { return [] }
+    defer { closedir(list) }
+    var found: [(number: Int32, start: UInt64)] = []
+    while let entry = readdir(list) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      let parts = name.split(separator: ".")
+      if parts.count == 2, let number = Int32(parts[0]), let start = UInt64(parts[1]) { found.append((number, start)) }
+    }
+    return found.sorted { $0 < $1 }
+  }
+
+  /// The records of a process that has ended, the newest of that number.
+  package static func openDead(_ number: Int32) throws(RecordError) -> RecordFile {
+    for directory in own {
+      let ended = processes(in: directory).filter { $0.number == number && TargetProcess.start(of: number) != $0.start }
+      guard let newest = ended.max(by: { $0.start < $1.start }) else { continue }
+      if let file = try open(directory, "\(number).\(newest.start)", owner: geteuid(), isWritable: false) {
+        return file
+      }
+    }
+    if TargetProcess.start(of: number) != nil {
+      throw RecordError("process \(number) runs still: ask \"runloop ps \(number)\"")
+    }
+    throw RecordError("process \(number) has left no records in \(own.joined(separator: ", "))")
+  }
+}

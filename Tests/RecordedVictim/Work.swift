@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+import RunLoopThreads
+import TestSupport
+
+func lastWork() {
+  let worker = sure(try ResidentThread(name: "importer, a name that is longer than the kernel's"))
+  for number in 0..<1000 { worker.runLoop.perform { _ = number } }
+  worker.runLoop.perform {
+    ready()
+    waitForEnd()
+  }
+  waitForEnd()
+}
+
+func endlessWork() {
+  let worker = sure(try ResidentThread(name: "importer"))
+  worker.runLoop.perform { ready() }
+  @Sendable func again(_ number: Int) { worker.runLoop.perform { again(number + 1) } }
+  for number in 0..<50 { again(number) }
+  waitForEnd()
+}
+
+func idle(loops: Int) {
+  var threads: [ResidentThread] = []
+  for number in 0..<loops { threads.append(sure(try ResidentThread(name: "idle \(number)"))) }
+  for thread in threads {
+    while !thread.runLoop.isWaiting { usleep(100) }
+  }
+  ready()
+  withExtendedLifetime(threads) { waitForEnd() }
+}
+
+func hang() {
+  let worker = sure(try ResidentThread(name: "importer"))
+  worker.runLoop.perform {
+    for _ in 0..<5 { worker.runLoop.perform {} }
+    ready()
+    waitForEnd()
+  }
+  waitForEnd()
+}
+
+func forkWithin() {
+  let worker = sure(try ResidentThread(name: "parent"))
+  worker.runLoop.perform {
+    let child = forkProcess()
+    if child == 0 {
+      // The child's loop has a file of its own.
+      let loop = RunLoop.current
+      loop.perform {
+        ready()
+        waitForEnd()
+      }
+      loop.run(mode: .default, for: .seconds(60))
+      _exit(0)
+    }
+    print(child)
+    fflush(nil)
+    waitForEnd()
+  }
+  waitForEnd()
+}

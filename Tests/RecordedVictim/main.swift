@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Does what is to be seen from outside, says "ready" when it can be, and waits for its end.
+//
+//   recorded-victim last      calls 1000 blocks, and is in one more when it is ready
+//   recorded-victim load      calls blocks without end
+//   recorded-victim kinds     makes each kind of call-out once
+//   recorded-victim idle      has a loop that sleeps
+//   recorded-victim hang      has a loop in a call-out that does not end, and five blocks behind it
+//   recorded-victim loops N   has so many loops that sleep
+//   recorded-victim fork      is in a call-out of a loop whose forked child is, too
+//   recorded-victim exit      exits
+//   recorded-victim none      has no loop
+import Glibc
+import RunLoopCore
+import RunLoopThreads
+
+func ready() {
+  print("ready")
+  fflush(nil)
+}
+
+/// What cannot fail here.
+@discardableResult
+func sure<Value>(_ value: @autoclosure () throws -> Value) -> Value {
+  do { return try value() } catch { fatalError("\(error)") }
+}
+
+func waitForEnd() -> Never { while true { pause() } }
+
+let arguments = CommandLine.arguments
+switch arguments.dropFirst().first {
+case "last": lastWork()
+case "load": endlessWork()
+case "kinds": Kinds().run()
+case "idle": idle(loops: 1)
+case "hang": hang()
+case "loops": idle(loops: Int(arguments.last ?? "") ?? 1)
+case "fork": forkWithin()
+case "exit": RunLoop.current.run(mode: .default, for: .zero)
+case "none": ready(); waitForEnd()
+default: exit(2)
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RunLoopTimeline
+import Testing
+
+@Suite("runloop postmortem") struct PostmortemTests {
+  /// The threads of a record by their names.
+  private func threads(_ session: Session) throws -> [String: [String: Any]] {
+    let list = try #require(try session.json()["threads"] as? [[String: Any]])
+    return Dictionary(
+      uniqueKeysWithValues: list.compactMap { entry in (entry["thread"] as? String).map { ($0, entry) } })
+  }
+
+  private func calls(_ thread: [String: Any]?) throws -> [[String: Any]] {
+    try #require(thread?["last"] as? [[String: Any]])
+  }
+
+  @Test("the call-out in which a process was killed is the last, with its code, its place and no end")
+  func lastCallOut() throws {
+    let victim = try Victim(["last"])
+    victim.kill()
+    let session = runloop("postmortem", try #require(victim.file), "--json")
+    #expect(session.status == 0)
+    let thread = try threads(session)["importer, a name that is longer than the kernel's"]
+    let last = try calls(thread)
+    let newest = try #require(last.first)
+    #expect(newest["kind"] as? String == "block")
+    #expect(newest["end"] is NSNull)
+    #expect(place(newest["code"])?.function.contains("lastWork()") == true)
+    #expect(place(newest["code"])?.file == "Work.swift")
+    #expect(place(newest["posted"])?.function.contains("lastWork()") == true)
+    let line = try #require(place(newest["posted"])?.line)
+    #expect(try source("Work.swift")[line - 1].contains("worker.runLoop.perform"))
+    #expect(last.count >= 1000)
+    #expect(thread?["torn"] as? Int == 0)
+  }
+
+  @Test("a process that is killed under load leaves no torn record, whenever it comes", arguments: 0..<5)
+  func underLoad(turn: Int) throws {
+    let victim = try Victim(["load"])
+    usleep(UInt32(turn) * 7919)
+    victim.kill()
+    let session = runloop("postmortem", try #require(victim.file), "--json")
+    let thread = try threads(session)["importer"]
+    let last = try calls(thread)
+    #expect(thread?["torn"] as? Int == 0)
+    #expect(last.count >= 400)
+    let blocks = last.filter { $0["kind"] as? String == "block" }
+    #expect(blocks.allSatisfy { place($0["code"])?.function.contains("endlessWork()") == true })
+    #expect(blocks.dropFirst().prefix(400).allSatisfy { place($0["posted"])?.file == "Work.swift" })
+    let begins = last.compactMap { $0["begin"] as? Int }
+    #expect(begins == begins.sorted(by: >))
+    // All but the last, and whatever it may be in.
+    #expect(last.dropFirst().allSatisfy { $0["end"] is Int })
+  }
+
+  @Test("every kind of call-out is named by the code or the place of the user")
+  func everyKind() throws {
+    let victim = try Victim(["kinds"])
+    victim.kill()
+    let last = try calls(try threads(runloop("postmortem", try #require(victim.file), "--json"))["kinds"])
+    func names(_ kind: String, _ key: String = "code") -> Set<String> {
+      Set(last.filter { $0["kind"] as? String == kind }.compactMap { place($0[key])?.function })
+    }
+    func has(_ kind: String, _ function: String, _ key: String = "code") -> Bool {
+      names(kind, key).contains { $0.contains("Kinds.\(function)()") }
+    }
+    #expect(has("block", "block"), "\(names("block"))")
+    #expect(has("block", "blockOfModes"), "\(names("block"))")
+    #expect(has("block", "blockOfModes", "posted"), "\(names("block", "posted"))")
+    #expect(has("perform", "perform"), "\(names("perform"))")
+    #expect(has("perform", "perform", "posted"), "\(names("perform", "posted"))")
+    #expect(has("perform", "performAndWait"), "\(names("perform"))")
+    #expect(has("timer", "timer"), "\(names("timer"))")
+    #expect(has("source0", "source0"), "\(names("source0"))")
+    #expect(has("source1", "source1"), "\(names("source1"))")
+    #expect(has("source1", "port"), "\(names("source1"))")
+    #expect(has("observer", "observer"), "\(names("observer"))")
+    #expect(has("schedule", "schedule"), "\(names("schedule"))")
+    #expect(has("cancel", "schedule"), "\(names("cancel"))")
+    #expect(names("job").contains { $0.contains("Pinned.job") }, "\(names("job"))")
+    let ours = ["RunLoop", "thunk", "PerformTask", "partial apply"]
+    for name in last.compactMap({ place($0["code"])?.function }) {
+      #expect(!ours.contains { name.contains($0) }, "\(name)")
+    }
+    let files = Set(last.compactMap { place($0["code"])?.file })
+    #expect(files.isSubset(of: ["Kinds.swift"]), "\(files)")
+  }
+
+  @Test("a process that runs is refused in one sentence")
+  func alive() throws {
+    let victim = try Victim(["last"])
+    let alive = runloop("postmortem", "--pid", "\(victim.number)")
+    #expect(alive.status == 1)
+    #expect(alive.complaints.count == 1)
+  }
+
+  @Test("a layout that is newer, a file that is none and one that is cut off are told in one sentence")
+  func otherLayouts() throws {
+    let victim = try Victim(["last"])
+    victim.kill()
+    let file = try #require(victim.file)
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+    let copy = "\(victim.directory)/copy"
+    func complaint(_ bytes: Data) throws -> String {
+      try bytes.write(to: URL(fileURLWithPath: copy))
+      let session = runloop("postmortem", copy)
+      #expect(session.status == 1)
+      #expect(session.complaints.count == 1)
+      return session.complaints.first ?? ""
+    }
+    #expect(try complaint(bytes.prefix(200_000)).contains("cut off"))
+    bytes[8] = 2
+    #expect(try complaint(bytes).contains("layout 2"))
+    #expect(try complaint(Data(repeating: 65, count: 5000)).contains("no records"))
+    #expect(try complaint(Data()).contains("no records"))
+  }
+
+  private func source(_ name: String) throws -> [Substring] {
+    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    let text = try String(contentsOf: folder.appendingPathComponent("RecordedVictim/\(name)"), encoding: .utf8)
+    return text.split(separator: "\n", omittingEmptySubsequences: false)
+  }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@Suite("runloop ps") struct PsTests {
+  private func loops(_ session: Session) throws -> [[String: Any]] {
+    try #require(try session.json()["loops"] as? [[String: Any]])
+  }
+
+  @Test("a loop that sleeps is idle at every level", arguments: ["off", "watch", "record"])
+  func idle(level: String) throws {
+    let victim = try Victim(["idle"], level: level)
+    let session = runloop("ps", "\(victim.number)", "--json")
+    #expect(session.status == 0)
+    #expect(try session.json()["level"] as? String == level)
+    #expect(try session.json()["pid"] as? Int == Int(victim.number))
+    let loop = try #require(try loops(session).first { $0["thread"] as? String == "idle 0" })
+    #expect(loop["state"] as? String == "idle")
+    #expect(loop["mode"] as? String == "kCFRunLoopDefaultMode")
+    #expect(loop["depth"] as? Int == 1)
+    #expect(loop["queued"] as? Int == 0)
+    #expect(loop["callOut"] is NSNull)
+  }
+
+  @Test("a call-out that does not end is hung, with the blocks behind it", arguments: ["off", "watch", "record"])
+  func hung(level: String) throws {
+    let victim = try Victim(["hang"], level: level)
+    // Longer than a hang takes.
+    usleep(260_000)
+    let session = runloop("ps", "\(victim.number)", "--json", "--thread", "importer")
+    let loop = try #require(try loops(session).first)
+    #expect(loop["state"] as? String == "hung")
+    #expect(loop["queued"] as? Int == 5)
+    if level == "record" {
+      let callOut = try #require(loop["callOut"] as? [String: Any])
+      #expect(callOut["kind"] as? String == "block")
+      #expect(place(callOut["code"])?.function.contains("hang()") == true)
+      #expect(callOut["since"] is Int)
+    }
+    // The level is what it was.
+    #expect(try runloop("ps", "\(victim.number)", "--json", "--thread", "importer").json()["level"] as? String == level)
+  }
+
+  @Test("a loop under load is busy or idle, not hung, and is let record while it is looked at")
+  func busy() throws {
+    let victim = try Victim(["load"], level: "off")
+    let loop = try #require(try loops(runloop("ps", "\(victim.number)", "--json", "--thread", "importer")).first)
+    #expect(["busy", "idle"].contains(loop["state"] as? String))
+  }
+
+  @Test("a hundred loops are all seen")
+  func many() throws {
+    let victim = try Victim(["loops", "100"], level: "off")
+    let names = Set(try loops(runloop("ps", "\(victim.number)", "--json")).compactMap { $0["thread"] as? String })
+    #expect(names.isSuperset(of: (0..<100).map { "idle \($0)" }))
+  }
+
+  @Test("what cannot be looked at is told in one sentence, with the status 1")
+  func refusals() throws {
+    let none = try Victim(["none"])
+    for number in ["\(none.number)", "\(Int32.max)"] {
+      let session = runloop("ps", number)
+      #expect(session.status == 1)
+      #expect(session.complaints.count == 1)
+      #expect(session.output.isEmpty)
+    }
+    #expect(runloop("ps", "x").status == 2)
+    #expect(runloop("ps", "--bad").status == 2)
+  }
+
+  @Test("a directory that is a link, or that others may write to, is not trusted, and the process says so once")
+  func unsafeDirectory() throws {
+    let directory = try Victim.makeDirectory()
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let link = "/dev/shm/runloop-tests-link-\(UUID().uuidString)"
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: directory)
+    defer { try? FileManager.default.removeItem(atPath: link) }
+    let victim = try Victim(["idle"], directory: link)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
+    // The tool does not follow it either, and reads the memory of the process.
+    let names = try loops(runloop("ps", "\(victim.number)", "--json")).compactMap { $0["thread"] as? String }
+    #expect(names.contains("idle 0"))
+  }
+
+  @Test("a process that exits takes its file away, and a killed one leaves it; eight of these are kept")
+  func files() throws {
+    let directory = try Victim.makeDirectory()
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: directory) }
+    try Victim(["exit"], directory: directory, waits: false).waitForExit()
+    #expect(try names().isEmpty)
+    var killed: [Int32] = []
+    for _ in 0..<10 {
+      let victim = try Victim(["idle"], directory: directory)
+      victim.kill()
+      killed.append(victim.number)
+    }
+    let last = try Victim(["idle"], directory: directory)
+    let kept = try names().compactMap { Int32($0.prefix { $0 != "." }) }
+    #expect(Set(kept) == Set(killed.suffix(8) + [last.number]))
+  }
+
+  @Test("a forked child has a file of its own, and its parent's stays as it was")
+  func fork() throws {
+    let victim = try Victim(["fork"], waits: false)
+    var child: Int32 = 0
+    var isReady = false
+    while child == 0 || !isReady {
+      let line = try victim.line(containing: "")
+      if line == "ready" { isReady = true } else { child = Int32(line) ?? child }
+    }
+    defer { kill(child, SIGKILL) }
+    let parent = try loops(runloop("ps", "\(victim.number)", "--json"))
+    #expect(parent.contains { $0["thread"] as? String == "parent" })
+    let own = try loops(runloop("ps", "\(child)", "--json"))
+    #expect(own.count == 1)
+    #expect(own.first?["depth"] as? Int == 1)
+    #expect((own.first?["callOut"] as? [String: Any])?["kind"] as? String == "block")
+  }
+}

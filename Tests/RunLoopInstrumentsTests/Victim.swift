@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RunLoopCommands
+import RunLoopLab
+import Testing
+
+/// A process that is looked at from outside, with a directory of records of its own.
+final class Victim {
+  let directory: String
+  private let ownsDirectory: Bool
+  private let process = Process()
+  private let output = Pipe()
+
+  /// Starts a process and waits until it says that it is ready.
+  init(_ arguments: [String], level: String? = "record", directory: String? = nil, waits: Bool = true) throws {
+    ownsDirectory = directory == nil
+    self.directory = try directory ?? Victim.makeDirectory()
+    let folder = Bundle.main.bundleURL
+    var program = folder.appendingPathComponent("recorded-victim")
+    if !FileManager.default.isExecutableFile(atPath: program.path) {
+      program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+        .appendingPathComponent("recorded-victim")
+    }
+    process.executableURL = program
+    process.arguments = arguments
+    var environment = ProcessInfo.processInfo.environment
+    environment["RUNLOOP_DIR"] = self.directory
+    environment["RUNLOOP_INSTRUMENTS"] = level
+    environment["SWIFT_BACKTRACE"] = "enable=no"
+    process.environment = environment
+    process.standardOutput = output
+    try process.run()
+    if waits { _ = try line(containing: "ready") }
+  }
+
+  deinit {
+    kill()
+    if ownsDirectory { try? FileManager.default.removeItem(atPath: directory) }
+  }
+
+  static func makeDirectory() throws -> String {
+    let directory = "/dev/shm/runloop-tests-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(
+      atPath: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    return directory
+  }
+
+  var number: Int32 { process.processIdentifier }
+
+  /// The first line that has a word in it.
+  func line(containing word: String) throws -> String {
+    var text = ""
+    while true {
+      let data = output.fileHandleForReading.readData(ofLength: 1)
+      if data.isEmpty { throw VictimError(text: "the victim ended and said \"\(text)\"") }
+      text += String(decoding: data, as: UTF8.self)
+      guard text.hasSuffix("\n") else { continue }
+      if text.contains(word) { return text.trimmingCharacters(in: .newlines) }
+      text = ""
+    }
+  }
+
+  func kill() {
+    guard process.isRunning else { return }
+    Foundation.kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
+
+  func waitForExit() { process.waitUntilExit() }
+
+  /// Where its file is, if it is there.
+  var file: String? {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return names.first { $0.hasPrefix("\(number).") }.map { "\(directory)/\($0)/rings" }
+  }
+}
+
+struct VictimError: Error, CustomStringConvertible {
+  let text: String
+  var description: String { text }
+}
+
+/// What a command has printed and complained of, and its status.
+struct Session {
+  var status: Int32
+  var output: String
+  var complaints: [String]
+
+  /// The document that it has printed.
+  func json() throws -> [String: Any] {
+    let value = try JSONSerialization.jsonObject(with: Data(output.utf8))
+    guard let object = value as? [String: Any] else { throw VictimError(text: "no object: \(output)") }
+    return object
+  }
+}
+
+/// Runs a command of the tool, in this process.
+func runloop(_ arguments: String...) -> Session {
+  final class Lines: @unchecked Sendable {
+    // Sendable: used by one thread.
+    var printed: [String] = []
+    var complaints: [String] = []
+  }
+  let lines = Lines()
+  let status = RunLoopCommand.status(
+    of: arguments, others: ObservingCommands.all,
+    output: Output(print: { lines.printed.append($0) }, complain: { lines.complaints.append($0) }))
+  return Session(status: status, output: lines.printed.joined(separator: "\n"), complaints: lines.complaints)
+}
+
+/// A place of a document: its function, and the last part of its file's path.
+func place(_ value: Any?) -> (function: String, file: String, line: Int)? {
+  guard let object = value as? [String: Any], let function = object["function"] as? String else { return nil }
+  let file = (object["file"] as? String)?.split(separator: "/").last.map(String.init) ?? ""
+  return (function, file, object["line"] as? Int ?? 0)
+}
