@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopCore
 public import RunLoopTransactions
 
 extension AsyncTransaction {
@@ -15,9 +16,7 @@ extension AsyncTransaction {
     priority: Int = 0, _ work: @escaping @Sendable (Cancellation) throws -> T,
     completion: @escaping @MainActor @Sendable (Result<T, any Error>) -> Void
   ) {
-    let call: @Sendable (Result<T, any Error>) -> Void = { result in
-      MainActor.assumeIsolated { completion(result) }
-    }
+    let call: @Sendable (Result<T, any Error>) -> Void = MainActor.handler(completion)
     add(priority: priority, work, completion: call)
   }
 
@@ -30,9 +29,7 @@ extension AsyncTransaction {
     count: Int, priority: Int = 0, _ work: @escaping @Sendable (Int, Cancellation) -> T,
     completion: @escaping @MainActor @Sendable (ContiguousArray<T?>) -> Void
   ) {
-    let call: @Sendable (ContiguousArray<T?>) -> Void = { results in
-      MainActor.assumeIsolated { completion(results) }
-    }
+    let call: @Sendable (ContiguousArray<T?>) -> Void = MainActor.handler(completion)
     add(count: count, priority: priority, work, completion: call)
   }
 }

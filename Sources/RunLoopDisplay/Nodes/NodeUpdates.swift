@@ -46,10 +46,11 @@ final class NodeUpdates: @unchecked Sendable {
   }
 
   private func observe() {
+    let apply = MainActor.handler { [unowned self] in self.drain() }
     let update = RunLoop.Observer(activities: [.beforeWaiting, .exit], order: TurnOrder.updates) {
       [unowned self] _, activity in
       if activity == .beforeWaiting { arrival = (loop.runDepth, loop.waits) }
-      if hasPending { MainActor.assumeIsolated { drain() } }
+      if hasPending { apply() }
     }
     let commit = RunLoop.Observer(activities: [.beforeWaiting, .exit], order: TurnOrder.asyncCommit) {
       [unowned self] _, _ in commitDrawings()
@@ -132,10 +133,11 @@ extension NodeUpdates {
       return true
     }
     guard isNew else { return }
+    let apply = MainActor.handler { [weak self] in self?.drain() ?? () }
     pipeline.add(
       .init(name: "nodes", order: TurnOrder.updates) { [weak self] in
         guard let self, hasPending else { return }
-        MainActor.assumeIsolated { self.drain() }
+        apply()
         // In a loop that does not come to its wait, nobody else hands them over.
         if arrival.waits != loop.waits { commitDrawings() }
       })
