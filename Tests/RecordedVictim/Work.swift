@@ -17,9 +17,15 @@ func lastWork() {
 
 func endlessWork() {
   let worker = sure(try ResidentThread(name: "importer"))
-  worker.runLoop.perform { ready() }
-  @Sendable func again(_ number: Int) { worker.runLoop.perform { again(number + 1) } }
-  for number in 0..<50 { again(number) }
+  @Sendable func again(_ number: Int) {
+    worker.runLoop.perform {
+      // One of the chains says when there is much to be seen.
+      if number == 1000 { ready() }
+      again(number + 1)
+    }
+  }
+  again(0)
+  for _ in 0..<50 { again(1001) }
   waitForEnd()
 }
 

@@ -107,7 +107,7 @@ import Testing
     var child: Int32 = 0
     var isReady = false
     while child == 0 || !isReady {
-      let line = try victim.line(containing: "")
+      let line = try victim.line()
       if line == "ready" { isReady = true } else { child = Int32(line) ?? child }
     }
     defer { kill(child, SIGKILL) }

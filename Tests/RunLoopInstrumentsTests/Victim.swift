@@ -48,15 +48,15 @@ final class Victim {
 
   var number: Int32 { process.processIdentifier }
 
-  /// The first line that has a word in it.
-  func line(containing word: String) throws -> String {
+  /// The next line, or the next that has a word in it.
+  func line(containing word: String? = nil) throws -> String {
     var text = ""
     while true {
       let data = output.fileHandleForReading.readData(ofLength: 1)
       if data.isEmpty { throw VictimError(text: "the victim ended and said \"\(text)\"") }
       text += String(decoding: data, as: UTF8.self)
       guard text.hasSuffix("\n") else { continue }
-      if text.contains(word) { return text.trimmingCharacters(in: .newlines) }
+      if word.map({ text.contains($0) }) ?? true { return text.trimmingCharacters(in: .newlines) }
       text = ""
     }
   }
