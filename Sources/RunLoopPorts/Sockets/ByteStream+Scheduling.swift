@@ -47,6 +47,7 @@ extension ByteStream {
       throw withExtendedLifetime(source) { error }
     }
     postNews()
+    postHandshake()
     lock.unlock()
     withExtendedLifetime(source) {}
   }
@@ -79,15 +80,16 @@ extension ByteStream {
   /// What is waited for; nil: nothing.
   private var interest: RunLoop.DescriptorSource.Events? {
     switch state {
-    case .opening: .writable
-    case .open: isTold ? nil : direction
+    case .opening: core.openingInterest
+    case .open: isTold && !hasUnsent ? nil : direction
     case .notOpen, .atEnd, .failed, .closed: nil
     }
   }
 
   /// Under the lock.
-  private func updateInterest() {
+  func updateInterest() {
     guard let source = places.source else { return }
+    postSession()
     guard source.isPaused ? interest != nil : interest != source.events else { return }
     do {
       try source.watch(for: interest)
@@ -124,21 +126,30 @@ extension ByteStream {
   }
 
   /// Responds to what the descriptor is ready for, on a loop's thread.
-  private func ready(_ events: RunLoop.DescriptorSource.Events) {
+  func ready(_ events: RunLoop.DescriptorSource.Events) {
     lock.lock()
+    var isOther = false
     switch state {
     case .opening:
-      do throws(SystemError) {
-        try core.finishConnecting()
-        state = .open
-        updateInterest()
-        tell(.openCompleted)
+      do throws(SocketError) {
+        if try core.advance() {
+          isOther = core.tls != nil
+          places.replaceTimer(nil)?.invalidate()
+          state = .open
+          updateInterest()
+          tell(.openCompleted)
+        } else {
+          startHandshakeTimer()
+          updateInterest()
+        }
       } catch {
-        note(.failed(.system(error)))
+        isOther = core.tls != nil
+        places.replaceTimer(nil)?.invalidate()
+        note(.failed(error))
         updateInterest()
       }
     case .open:
-      if !isTold {
+      if !isTold, core.prepare(direction, descriptor) {
         isTold = true
         tell(direction == .readable ? .hasBytesAvailable : .canAcceptBytes)
       }
@@ -147,6 +158,7 @@ extension ByteStream {
     case .notOpen, .atEnd, .failed, .closed: break
     }
     lock.unlock()
+    if isOther { core.other(than: self)?.handshakeAdvanced() }
   }
 
   /// Calls the handler, without the lock.
@@ -166,7 +178,7 @@ extension ByteStream {
   }
 
   /// Reads or writes once, and notes what came of it.
-  func transfer(_ body: (OwnedDescriptor) throws(SystemError) -> Transfer) throws(SocketError) -> Int? {
+  func transfer(_ body: (OwnedDescriptor) throws(SocketError) -> Transfer) throws(SocketError) -> Int? {
     guard !lock.isParents else { throw .invalid }
     lock.lock()
     defer { lock.unlock() }
@@ -177,7 +189,7 @@ extension ByteStream {
     case .notOpen, .opening, .closed: throw .invalid
     }
     guard let descriptor else { throw .invalid }
-    do throws(SystemError) {
+    do throws(SocketError) {
       let transferred = try body(descriptor)
       isTold = false
       switch transferred {
@@ -193,9 +205,9 @@ extension ByteStream {
         return 0
       }
     } catch {
-      note(.failed(.system(error)))
+      note(.failed(error))
       updateInterest()
-      throw .system(error)
+      throw error
     }
   }
 }

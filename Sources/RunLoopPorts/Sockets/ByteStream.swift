@@ -57,6 +57,8 @@ public class ByteStream: @unchecked Sendable, Hashable {
   var places = Places()
   /// Told that there is something to do; nothing is watched after that call-out until it is done.
   var isTold = false
+  /// Whether a loop will look for what has been decrypted.
+  var hasPostedSession = false
   /// Whether the last state was told of.
   var owesNews = false
 
@@ -92,8 +94,11 @@ public class ByteStream: @unchecked Sendable, Hashable {
     return pair(ByteStreamCore(.connected(OwnedDescriptor(descriptor))))
   }
 
-  private static func pair(_ core: ByteStreamCore) -> (input: InputByteStream, output: OutputByteStream) {
-    (InputByteStream(core, .readable), OutputByteStream(core, .writable))
+  static func pair(_ core: ByteStreamCore) -> (input: InputByteStream, output: OutputByteStream) {
+    let (input, output) = (InputByteStream(core, .readable), OutputByteStream(core, .writable))
+    core.input = input
+    core.output = output
+    return (input, output)
   }
 
   /// Whether both are the same.
@@ -134,6 +139,7 @@ extension ByteStream {
       descriptor = opened
       state = .opening
       source = enterPlaces(opened)
+      postHandshake()
     } catch {
       note(.failed(.system(error)))
     }
@@ -152,13 +158,17 @@ extension ByteStream {
     lock.lock()
     guard state != .closed else { return lock.unlock() }
     state = .closed
+    let (timer, stays) = (places.replaceTimer(nil), places.all)
     let source = places.removeAll()
     let (descriptor, body) = (descriptor, body)
     self.descriptor = nil
     self.body = nil
     lock.unlock()
     source?.invalidate()
-    if let descriptor { core.close(descriptor, isOutput: direction == .writable) }
+    timer?.invalidate()
+    if let descriptor, core.close(descriptor, isOutput: direction == .writable) {
+      core.linger(descriptor, in: stays)
+    }
     withExtendedLifetime(body) {}
   }
 }
@@ -171,10 +181,7 @@ public final class InputByteStream: ByteStream, @unchecked Sendable {
   /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
   public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }
-    return try transfer { descriptor throws(SystemError) in
-      guard let count = try descriptor.receive(bytes) else { return .nothing }
-      return count == 0 ? .end : .some(count)
-    }
+    return try transfer { descriptor throws(SocketError) in try core.receive(bytes, from: descriptor) }
   }
 }
 
@@ -187,10 +194,7 @@ public final class OutputByteStream: ByteStream, @unchecked Sendable {
   /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }
-    return try transfer { descriptor throws(SystemError) in
-      let count = try descriptor.send(bytes)
-      return count == 0 ? .nothing : .some(count)
-    }
+    return try transfer { descriptor throws(SocketError) in try core.send(bytes, to: descriptor) }
   }
 
   /// Writes as much as there is room for, as ``write(_:)-(UnsafeRawBufferPointer)`` does.

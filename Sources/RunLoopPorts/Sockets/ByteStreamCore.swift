@@ -15,11 +15,21 @@ final class ByteStreamCore: @unchecked Sendable {
     case failed(SystemError)
   }
 
-  private let lock = Lock()
-  private var link: Link
+  let lock = Lock()
+  private(set) var link: Link
   private var openSides = 2
+  /// What encrypts and decrypts, if the connection is or will be secured.
+  let tls: TLSSession?
+  /// Whether its handshake has begun.
+  var hasBegun = false
+  /// The streams: each is notified of what the other has done to the handshake.
+  weak var input: ByteStream?
+  weak var output: ByteStream?
 
-  init(_ link: Link) { self.link = link }
+  init(_ link: Link, _ tls: TLSSession? = nil) {
+    self.link = link
+    self.tls = tls
+  }
 
   /// The descriptor, if there is one; begins to connect if need be.
   func open() throws(SystemError) -> (descriptor: OwnedDescriptor, isConnected: Bool) {
@@ -66,12 +76,23 @@ final class ByteStreamCore: @unchecked Sendable {
   }
 
   /// One of the streams is closed: the other end sees it if the other stream goes on.
-  func close(_ descriptor: OwnedDescriptor, isOutput: Bool) {
+  ///
+  /// - Returns: Whether bytes that were encrypted still wait to be sent.
+  func close(_ descriptor: OwnedDescriptor, isOutput: Bool) -> Bool {
     lock.lock()
     defer { lock.unlock() }
     openSides -= 1
-    guard openSides > 0, isOutput, case .connected = link else { return }
+    guard isOutput, case .connected = link else { return false }
+    return !endWriting(descriptor)
+  }
+
+  /// Ends the writing side, if another stream goes on; false if bytes still wait to be sent.
+  ///
+  /// Under the lock.
+  func endWriting(_ descriptor: OwnedDescriptor) -> Bool {
+    guard sendEnd(descriptor) else { return false }
     // A connection that is lost cannot be shut down, and need not be.
-    try? descriptor.shutDown(Int32(SHUT_WR))
+    if openSides > 0 { try? descriptor.shutDown(Int32(SHUT_WR)) }
+    return true
   }
 }

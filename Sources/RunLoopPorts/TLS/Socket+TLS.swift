@@ -116,11 +116,7 @@ extension Socket {
   var hasUnsent: Bool { tls?.hasOutput == true || state.phase != .securing && queue.count > 0 }
 
   /// The peer, for a person.
-  private var peer: String? {
-    let address = (try? descriptor?.peerAddress()).flatMap { $0 }.map { "\($0)" }
-    guard let name = tls?.name?.text else { return address }
-    return address.map { "\(name) (\($0))" } ?? name
-  }
+  private var peer: String? { descriptor.flatMap { tls?.peer(of: $0) } }
 
   /// Goes on with the handshake, on the loop's thread.
   func shakeHands() {
@@ -137,7 +133,11 @@ extension Socket {
       return close(.system(error))
     }
     sendOutput()
-    guard !closeIfFailed(), state.phase == .securing, tls.state.phase == .open else { return updateInterest() }
+    guard state.phase == .securing else { return }
+    guard tls.state.hasShakenHands else {
+      closeIfFailed()
+      return updateInterest()
+    }
     state.secured()
     startTimer()?.invalidate()
     tell(.connected)

@@ -91,6 +91,9 @@ final class TLSSession {
   /// The connection below has ended.
   func transportEnded() { state.transportEnded() }
 
+  /// The owner gives it up for a reason of its own.
+  func fail(_ cause: TLSError.Cause) { state.fail(cause) }
+
   /// The reading side was ended by this end.
   func endedReading() { state.endedReading() }
 
@@ -178,6 +181,13 @@ final class TLSSession {
   func sent(_ count: Int) { cos_session_sent(handle, count) }
 
   // MARK: - What it is
+
+  /// The peer, for a person, with its name and the address of the descriptor.
+  func peer(of descriptor: OwnedDescriptor) -> String? {
+    let address = (try? descriptor.peerAddress()).flatMap { $0 }.map { "\($0)" }
+    guard let name = name?.text, name != (try? descriptor.peerAddress())??.host else { return address }
+    return address.map { "\(name) (\($0))" } ?? name
+  }
 
   private func fail() {
     state.fail(

@@ -12,6 +12,8 @@ struct TLSState: Hashable {
   }
 
   private(set) var phase = Phase.handshaking
+  /// The handshake was done once, whatever has come after it.
+  private(set) var hasShakenHands = false
   /// The peer has said that it writes no more.
   private(set) var hasEnded = false
   /// This end has said so.
@@ -30,6 +32,7 @@ struct TLSState: Hashable {
   mutating func shookHands() {
     guard phase == .handshaking else { fatalError("a handshake is done in a connection that is \(phase)") }
     phase = .open
+    hasShakenHands = true
   }
 
   /// The peer says that it writes no more.
