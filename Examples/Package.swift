@@ -29,6 +29,7 @@ let package = Package(
     .executableTarget(name: "network-thread", dependencies: [core, threads], swiftSettings: swiftSettings),
     .executableTarget(name: "echo-server", dependencies: [core, ports, threads], swiftSettings: swiftSettings),
     .executableTarget(name: "echo-client", dependencies: [core, ports], swiftSettings: swiftSettings),
+    .executableTarget(name: "dns-responder", dependencies: [core, ports], swiftSettings: swiftSettings),
     .executableTarget(name: "file-watcher", dependencies: [core, ports], swiftSettings: swiftSettings),
     .executableTarget(name: "supervisor", dependencies: [core, ports], swiftSettings: swiftSettings),
     .target(

@@ -16,6 +16,25 @@ int crl_socket_stream(int family) {
   return answer < 0 ? -errno : answer;
 }
 
+int crl_socket_datagram(int family) {
+  int answer = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  return answer < 0 ? -errno : answer;
+}
+
+int crl_datagram_receive(int descriptor, void *bytes, uint32_t count, void *address, uint32_t *length) {
+  socklen_t stored = *length;
+  ssize_t answer = recvfrom(descriptor, bytes, count, MSG_DONTWAIT | MSG_TRUNC, address, &stored);
+  if (answer < 0) return -errno;
+  if (stored < *length) *length = stored;
+  return (int)answer;
+}
+
+int crl_datagram_send(int descriptor, const void *bytes, size_t count, const void *address, uint32_t length) {
+  if (count > INT32_MAX) return -EMSGSIZE;
+  ssize_t answer = sendto(descriptor, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, address, length);
+  return answer < 0 ? -errno : (int)answer;
+}
+
 int crl_socket_accept(int descriptor) {
   int answer = accept4(descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
   return answer < 0 ? -errno : answer;
@@ -67,7 +86,7 @@ const int crl_level_socket = SOL_SOCKET, crl_level_tcp = IPPROTO_TCP, crl_option
           crl_option_keep_alive = SO_KEEPALIVE, crl_option_keep_alive_idle = TCP_KEEPIDLE,
           crl_option_keep_alive_interval = TCP_KEEPINTVL, crl_option_keep_alive_count = TCP_KEEPCNT,
           crl_option_user_timeout = TCP_USER_TIMEOUT, crl_option_no_delay = TCP_NODELAY,
-          crl_option_receive_buffer = SO_RCVBUF, crl_option_send_buffer = SO_SNDBUF;
+          crl_option_receive_buffer = SO_RCVBUF, crl_option_send_buffer = SO_SNDBUF, crl_option_broadcast = SO_BROADCAST;
 
 static int set_option(int descriptor, int level, int option, int on) {
   return setsockopt(descriptor, level, option, &on, sizeof on) < 0 ? -errno : 0;

@@ -53,6 +53,16 @@ extension HostError: LocalizedError {
   public var errorDescription: String? { description }
 }
 
+extension DatagramError: LocalizedError {
+  /// Why the datagram socket failed, with the address.
+  public var errorDescription: String? { description }
+}
+
+extension HostConnectionError: LocalizedError {
+  /// Why no connection to the host was made, with the reason of each address.
+  public var errorDescription: String? { description }
+}
+
 extension SignalError: LocalizedError {
   /// Why the signal cannot be handled.
   public var errorDescription: String? { description }

@@ -25,6 +25,9 @@ func onVirtualSocketLoop(_ body: @escaping @Sendable (RunLoop, Log) throws -> Vo
   }
 }
 
+/// Waits in a task until something is so, and leaves the thread to the tasks that are to make it so.
+func yieldUntil(_ condition: () throws -> Bool) async rethrows { while try !condition() { await Task.yield() } }
+
 extension RunLoop {
   /// Adds a listening socket that takes each connection over with a handler.
   func listen(

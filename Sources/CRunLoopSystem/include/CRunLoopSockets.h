@@ -17,8 +17,17 @@ static const int crl_family_ipv6 = AF_INET6;
 // Makes a stream socket that does not block and is closed on exec.
 int crl_socket_stream(int family);
 
+// Makes a socket of datagrams, likewise.
+int crl_socket_datagram(int family);
+// Receives a datagram without waiting: its length as it was sent, of which at most `count` bytes are stored, and its sender,
+// of which at most `length` bytes are; `length` becomes the number of those.
+int crl_datagram_receive(int descriptor, void *bytes, uint32_t count, void *address, uint32_t *length);
+// Sends a datagram without waiting and without a signal; to the peer if there is no address.
+int crl_datagram_send(int descriptor, const void *bytes, size_t count, const void *address, uint32_t length);
+
 // The type of a socket.
 int crl_socket_type(int descriptor);
+static const int crl_socket_type_datagram = SOCK_DGRAM;
 static const int crl_socket_type_stream = SOCK_STREAM;
 
 // Accepts a connection that does not block and is closed on exec.
@@ -85,7 +94,7 @@ int crl_socket_peer_process(int descriptor);
 // The numbers of the options that have names in Swift.
 extern const int crl_level_socket, crl_level_tcp, crl_option_reuse_port, crl_option_keep_alive, crl_option_keep_alive_idle,
     crl_option_keep_alive_interval, crl_option_keep_alive_count, crl_option_user_timeout, crl_option_no_delay,
-    crl_option_receive_buffer, crl_option_send_buffer;
+    crl_option_receive_buffer, crl_option_send_buffer, crl_option_broadcast;
 
 // Makes, reads and prints addresses. An address is the bytes of a `sockaddr`; each gives its length, or zero if the text or
 // the address is none of its kind. `capacity` is that of what is written.

@@ -33,6 +33,8 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case receiveMessage = "recvmsg"
   case streamRead = "recv"
   case streamWrite = "send"
+  case datagramReceive = "recvfrom"
+  case datagramSend = "sendto"
   case pipe = "pipe2"
   case pipeRead = "read (pipe)"
   case signalAction = "sigaction"

@@ -66,8 +66,9 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     ///
     /// A peer that sends its request a byte at a time never reaches ``Socket/Options/idleTimeout``, and is ended by this.
     public var requestDeadline: Duration?
-    /// How accepted sockets behave. A connection whose options cannot be set is accepted, and then closed with
-    /// ``SocketError/option(_:_:)``.
+    /// How accepted sockets behave.
+    ///
+    /// A connection whose options cannot be set is accepted, and then closed with ``SocketError/option(_:_:)``.
     public var accepted = Socket.Options()
 
     /// The usual behaviour.
@@ -251,13 +252,18 @@ extension OwnedDescriptor {
   fileprivate func begin(
     at address: SocketAddress, _ options: ListeningSocket.Options, _ file: inout SocketFile?
   ) throws(SystemError) {
-    let mode = address.path == nil ? nil : options.fileMode
+    try bind(address, fileMode: options.fileMode, &file)
+    try listen(options.backlog)
+  }
+
+  /// Binds a socket and notes the file that this has made, which never has more permissions than its mode.
+  func bind(_ address: SocketAddress, fileMode: UInt16?, _ file: inout SocketFile?) throws(SystemError) {
+    let mode = address.path == nil ? nil : fileMode
     if let mode { _ = try SystemCall.descriptorMode.make { fchmod(number, mode_t(mode)) < 0 ? -errno : 0 } }
     try bind(address)
     file = SocketFile(address)
     // What the process's mask has taken away.
     if let mode { try file?.setMode(mode) }
-    try listen(options.backlog)
   }
 
   func prepareToListen(_ family: SocketAddress.Family, _ options: ListeningSocket.Options) throws(SystemError) {

@@ -6,8 +6,9 @@ import RunLoopCore
 
 /// Who is at the other end of a Unix socket, as the kernel noted it when the connection was made (`SO_PEERCRED`).
 public struct PeerCredentials: Sendable {
-  /// The process's number; 0 if it is in a namespace that is not visible from here. It may be another process's by now:
-  /// ``reference`` may not.
+  /// The process's number; 0 if it is in a namespace that is not visible from here.
+  ///
+  /// It may be another process's by now, which ``reference`` never is.
   public let process: Int32
   /// The effective user id.
   public let user: UInt32

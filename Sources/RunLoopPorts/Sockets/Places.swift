@@ -16,7 +16,7 @@ struct Places {
   private(set) var all: [(loop: RunLoop, mode: RunLoop.Mode)] = []
   private(set) var timer: PlacedTimer?
   /// Counts beside the other, and independently of it.
-  private(set) var deadline: PlacedTimer?
+  private(set) var secondTimer: PlacedTimer?
 
   /// Enters a mode of a loop with the source that is in loops, or with a new one.
   ///
@@ -38,7 +38,7 @@ struct Places {
     all.removeAll { $0.loop === loop && $0.mode == mode }
     let isLast = !all.contains { $0.loop === loop }
     timer?.leave(loop, mode, isLast: isLast)
-    deadline?.leave(loop, mode, isLast: isLast)
+    secondTimer?.leave(loop, mode, isLast: isLast)
     if let present { loop.remove(present, forMode: mode) }
     return present
   }
@@ -48,7 +48,7 @@ struct Places {
     guard !contains(loop, mode) else { return }
     all.append((loop, mode))
     timer?.enter(loop, mode)
-    deadline?.enter(loop, mode)
+    secondTimer?.enter(loop, mode)
   }
 
   func contains(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
@@ -84,11 +84,11 @@ struct Places {
     return before
   }
 
-  /// The same for the deadline.
-  mutating func replaceDeadline(_ next: PlacedTimer?) -> PlacedTimer? {
-    let before = deadline
-    deadline = next
-    for place in all { deadline?.enter(place.loop, place.mode) }
+  /// The same for the second timer.
+  mutating func replaceSecondTimer(_ next: PlacedTimer?) -> PlacedTimer? {
+    let before = secondTimer
+    secondTimer = next
+    for place in all { secondTimer?.enter(place.loop, place.mode) }
     return before
   }
 

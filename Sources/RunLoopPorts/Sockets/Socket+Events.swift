@@ -101,7 +101,7 @@ extension Socket {
       queue.removeAll()
     }
     return Remains(
-      timers: [places.replaceTimer(nil), places.replaceDeadline(nil)], source: places.removeAll(),
+      timers: [places.replaceTimer(nil), places.replaceSecondTimer(nil)], source: places.removeAll(),
       descriptor: descriptor, body: body, reader: reader, writer: writer, tls: tls, place: place)
   }
 

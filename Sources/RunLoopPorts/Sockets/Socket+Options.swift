@@ -63,7 +63,7 @@ extension Socket {
       let deadline = loop?.instant(after: time) ?? places.instant(after: time)
       next = PlacedTimer(deadline: deadline) { [weak self] timer in self?.deadlinePassed(timer, time) }
     }
-    let before = places.replaceDeadline(next)
+    let before = places.replaceSecondTimer(next)
     lock.unlock()
     before?.invalidate()
   }
@@ -71,7 +71,7 @@ extension Socket {
   /// On the thread of one of the loops.
   private func deadlinePassed(_ timer: Timer, _ time: Duration) {
     lock.lock()
-    guard places.deadline?.contains(timer) == true else { return lock.unlock() }
+    guard places.secondTimer?.contains(timer) == true else { return lock.unlock() }
     close(.deadlinePassed(after: time))
     lock.unlock()
     ready([])

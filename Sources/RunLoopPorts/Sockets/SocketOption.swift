@@ -70,6 +70,11 @@ public struct SocketOption: Hashable, Sendable {
     SocketOption("TCP_NODELAY = \(isOn)", [Setting(crl_level_tcp, crl_option_no_delay, isOn ? 1 : 0)])
   }
 
+  /// Whether datagrams may be sent to a broadcast address (`SO_BROADCAST`).
+  public static func broadcast(_ isOn: Bool = true) -> SocketOption {
+    SocketOption("SO_BROADCAST = \(isOn)", [Setting(crl_level_socket, crl_option_broadcast, isOn ? 1 : 0)])
+  }
+
   /// How many bytes the system keeps for what has arrived (`SO_RCVBUF`); the system doubles it, and has a limit.
   public static func receiveBuffer(bytes: Int) -> SocketOption {
     buffer("SO_RCVBUF", crl_option_receive_buffer, bytes)

@@ -138,6 +138,15 @@ void race_echo_report(void);
 /// Answers what a connection has sent, if it has; false when the client has closed it.
 bool race_echo_serve(int connection);
 
+// -- M3: datagrams
+
+/// A socket of UDP that is bound to a port of this machine and does not block; gives the port too.
+int race_udp_socket(int *port);
+/// Answers what comes to a socket, for ever: the floor.
+void race_udp_serve(int descriptor);
+/// Sends requests of 64 bytes to a port, as many under way as `window` says, until `count` were answered; the nanoseconds.
+int64_t race_udp_ask(int port, int64_t count, int window);
+
 // -- W12: memory
 
 /// Bytes that the heap has given out.

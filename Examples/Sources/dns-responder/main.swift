@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A name server for a few names, over UDP: one datagram socket on the main loop.
+//
+//     swift run --package-path Examples dns-responder [--port N] NAME=ADDRESS|TEXT …
+//     dig @127.0.0.1 -p N NAME
+//
+// What is no address is a text. The port is 0 if it is not given, which lets the system choose. It prints where it
+// listens, and ends with 0 when it is interrupted or told to terminate.
+
+import Glibc
+import RunLoopCore
+import RunLoopPorts
+
+func fail(_ message: String, status: Int32) -> Never {
+  let line = Array("dns-responder: \(message)\n".utf8)
+  _ = write(STDERR_FILENO, line, line.count)
+  exit(status)
+}
+
+typealias Record = (type: UInt16, data: [UInt8])
+
+/// The record of a text: its address, or the text itself.
+func record(_ value: String) -> Record {
+  var bytes = [UInt8](repeating: 0, count: 16)
+  if inet_pton(AF_INET, value, &bytes) == 1 { return (DNSQuestion.address, Array(bytes[..<4])) }
+  if inet_pton(AF_INET6, value, &bytes) == 1 { return (DNSQuestion.address6, bytes) }
+  let text = Array(value.utf8.prefix(255))
+  return (DNSQuestion.text, [UInt8(text.count)] + text)
+}
+
+var port: UInt16 = 0
+var names: [String: [Record]] = [:]
+var arguments = CommandLine.arguments.dropFirst()
+while let word = arguments.popFirst() {
+  if word == "--port" {
+    guard let number = arguments.popFirst().flatMap({ UInt16($0) }) else { fail("--port wants a number", status: 2) }
+    port = number
+  } else if let equals = word.firstIndex(of: "="), equals != word.startIndex {
+    names[word[..<equals].lowercased(), default: []].append(record(String(word[word.index(after: equals)...])))
+  } else {
+    fail("usage: dns-responder [--port N] NAME=ADDRESS|TEXT …", status: 2)
+  }
+}
+guard !names.isEmpty else { fail("usage: dns-responder [--port N] NAME=ADDRESS|TEXT …", status: 2) }
+
+/// The answer to a datagram; nil: it is not answered.
+@Sendable func answer(_ bytes: [UInt8], _ names: [String: [Record]]) -> [UInt8]? {
+  switch DNSQuestion.read(bytes) {
+  case .ignored: nil
+  case .rejected(let code, let header): DNSQuestion.rejection(code, header: header)
+  case .question(let question):
+    if let records = names[question.name] {
+      question.answer(records.filter { question.wants($0.type) })
+    } else {
+      question.answer([], .noSuchName)
+    }
+  }
+}
+
+do {
+  let known = names
+  let loop = RunLoop.main
+  let socket = try DatagramSocket(boundTo: .loopback(port: port)) { socket, event in
+    switch event {
+    case .received(let bytes, let envelope):
+      // A question that was cut off is none.
+      guard !envelope.isTruncated, let sender = envelope.sender,
+        let answer = answer(bytes.withUnsafeBytes { Array($0) }, known)
+      else { return }
+      // An answer that has no room is lost, as it may be on its way: who asks asks again.
+      _ = try? socket.send(answer, to: sender)
+    case .writable, .failed: break
+    case .closed(let error): fail("\(error)", status: 1)
+    }
+  }
+  try loop.add(socket, forMode: .default)
+  for signal in [SIGINT, SIGTERM] {
+    try loop.add(SignalSource(signal: signal) { _, _ in loop.stop() }, forMode: .default)
+  }
+  print("listening on \(try socket.localAddress())")
+  fflush(nil)
+  loop.runUntilStopped()
+} catch {
+  fail("\(error)", status: 1)
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+// The system calls of datagram sockets, each under its name for the tests' faults.
+extension OwnedDescriptor {
+  /// A new socket of datagrams that does not block, bound and connected.
+  static func makeDatagram(
+    _ first: SocketAddress, _ address: SocketAddress?, _ peer: SocketAddress?, _ options: DatagramSocket.Options,
+    _ file: inout SocketFile?
+  ) throws(DatagramError) -> OwnedDescriptor {
+    let made: OwnedDescriptor
+    do throws(SystemError) {
+      made = OwnedDescriptor(try SystemCall.socket.make { crl_socket_datagram(first.systemFamily) })
+      if first.family == .ipv6 { try made.setIPv6Only(options.isIPv6Only) }
+    } catch {
+      throw .system(error, address: first)
+    }
+    for option in options.socketOptions { try option.applyToDatagrams(of: made.number) }
+    if let address {
+      do throws(SystemError) {
+        try made.bind(address, fileMode: options.fileMode, &file)
+      } catch {
+        throw .system(error, address: address)
+      }
+    }
+    if let peer {
+      do throws(SystemError) {
+        // Of datagrams it never waits.
+        _ = try SystemCall.connect.makeUninterrupted { peer.withBytes { crl_socket_connect(made.number, $0, $1) } }
+      } catch {
+        throw .system(error, address: peer)
+      }
+    }
+    return made
+  }
+
+  /// Receives a datagram: its length as it was sent, and that of its sender's address; nil: there is none now.
+  @inline(__always)
+  func receive(
+    _ bytes: UnsafeMutableRawBufferPointer, sender: UnsafeMutableRawBufferPointer
+  ) throws(SystemError) -> (count: Int, senderCount: Int)? {
+    var length = UInt32(sender.count)
+    do {
+      let count = try SystemCall.datagramReceive.makeUninterrupted {
+        crl_datagram_receive(number, bytes.baseAddress, UInt32(bytes.count), sender.baseAddress, &length)
+      }
+      return (Int(count), Int(length))
+    } catch {
+      guard error.number == EAGAIN else { throw error }
+      return nil
+    }
+  }
+
+  /// Sends a datagram; false: there is no room now.
+  @inline(__always)
+  func send(_ bytes: UnsafeRawBufferPointer, to address: SocketAddress?) throws(SystemError) -> Bool {
+    do {
+      _ = try SystemCall.datagramSend.makeUninterrupted {
+        guard let address else { return crl_datagram_send(number, bytes.baseAddress, bytes.count, nil, 0) }
+        return address.withBytes { crl_datagram_send(number, bytes.baseAddress, bytes.count, $0, $1) }
+      }
+      return true
+    } catch {
+      // The queue of the interface is full, which is over as soon.
+      guard error.number == EAGAIN || error.number == ENOBUFS else { throw error }
+      return false
+    }
+  }
+}
+
+extension SocketOption {
+  func applyToDatagrams(of descriptor: Int32) throws(DatagramError) {
+    do throws(SocketError) {
+      try apply(to: descriptor)
+    } catch {
+      guard case .option(let option, let reason) = error else { return }
+      throw .option(option, reason)
+    }
+  }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+
+extension DatagramSocket {
+  /// Sends a datagram, whole or not at all, without waiting.
+  ///
+  /// Can be called from any thread.
+  ///
+  /// - Parameters:
+  ///   - bytes: What to send; none is a datagram too.
+  ///   - address: To whom; nil: to the address that the socket is connected to.
+  /// - Returns: Whether it was sent. False if there is no room: nothing was taken, and ``Event/writable`` reports when to
+  ///   try again, if the socket is in a loop.
+  /// - Throws: ``DatagramError/tooLong(byteCount:address:)``; ``DatagramError/system(_:address:)``: `sendto` with
+  ///   `EDESTADDRREQ` or `ENOTCONN` without an address, with `ECONNREFUSED` if nobody receives at the peer, which may be
+  ///   about an earlier datagram; ``DatagramError/invalid``.
+  @discardableResult
+  public func send(
+    _ bytes: UnsafeRawBufferPointer, to address: SocketAddress? = nil
+  ) throws(DatagramError) -> Bool {
+    guard !lock.isParents else { throw .invalid }
+    lock.lock()
+    defer { lock.unlock() }
+    guard state.phase == .open, let descriptor else { throw .invalid }
+    do throws(SystemError) {
+      if try descriptor.send(bytes, to: address) { return true }
+    } catch {
+      throw error.number == EMSGSIZE
+        ? .tooLong(byteCount: bytes.count, address: address) : .system(error, address: address)
+    }
+    state.awaitRoom(byTime: !reportsRoom)
+    if reportsRoom { updateInterest() } else { startRetrying() }
+    return false
+  }
+
+  /// Sends a datagram, as the method for an `UnsafeRawBufferPointer` does.
+  @discardableResult
+  public func send(_ bytes: [UInt8], to address: SocketAddress? = nil) throws(DatagramError) -> Bool {
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(DatagramError) in try send(bytes, to: address) }
+    }
+    return try result.get()
+  }
+
+  /// Sends a datagram, such as the bytes of ``Event/received(_:_:)``, as the method for an `UnsafeRawBufferPointer` does.
+  @discardableResult
+  public func send(_ bytes: RawSpan, to address: SocketAddress? = nil) throws(DatagramError) -> Bool {
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(DatagramError) in try send(bytes, to: address) }
+    }
+    return try result.get()
+  }
+}

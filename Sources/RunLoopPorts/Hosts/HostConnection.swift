@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+
+/// A connection to a host that is being made, to cancel it; it goes on without being held.
+///
+/// See ``Socket/connect(toHost:port:family:options:attemptDelay:timeout:on:inModes:_:)``.
+public final class HostConnection: @unchecked Sendable {
+  // Sendable: a weak reference that is never written again.
+
+  // Weak: what the loop holds ends with the loop, whoever has this.
+  private weak var connector: HostConnector?
+
+  init(_ connector: HostConnector) { self.connector = connector }
+
+  /// Ends all attempts and closes their sockets: unless its block is being called, it is not called any more, and is
+  /// released.
+  ///
+  /// Can be called from any thread. Calling it again has no effect.
+  public func cancel() { connector?.end() }
+
+  /// Whether it was cancelled, or its block called.
+  ///
+  /// Can be called from any thread.
+  public var isFinished: Bool { connector?.isFinished ?? true }
+}
+
+/// What connects to the addresses of a host.
+///
+/// The lookup, the timers and the sockets hold it, and the loop holds these; it holds them weakly. So it ends with its loop.
+final class HostConnector: @unchecked Sendable {
+  // Sendable: what changes is guarded by the lock.
+
+  typealias Answer = Result<Socket, HostConnectionError>
+  typealias Body = @Sendable (Answer) -> Void
+
+  /// What is wanted.
+  struct Request: Sendable {
+    let query: HostResolver.Query
+    let options: Socket.Options
+    let attemptDelay: Duration
+    let timeout: Duration?
+    let loop: RunLoop
+    let modes: [RunLoop.Mode]
+
+    /// RFC 8305 wants 250 milliseconds, and never less than 10.
+    static let leastDelay: Duration = .milliseconds(10)
+  }
+
+  /// What makes sockets and looks hosts up; a test has its own.
+  struct System: Sendable {
+    var resolve: @Sendable (Request, @escaping @Sendable (HostResolver.Answer) -> Void) -> HostLookup = {
+      request, body in
+      HostResolver.resolve(
+        request.query, timeout: nil, on: request.loop, inModes: request.modes, by: .shared, body)
+    }
+    var connect: @Sendable (SocketAddress, Socket.Options, @escaping Socket.Handler) -> Result<Socket, SocketError> = {
+      address, options, handler in
+      Result { () throws(SocketError) in
+        try Socket(connectingTo: address, options: options, handler: handler)
+      }
+    }
+  }
+
+  private struct Weak<Value: AnyObject> {
+    weak var value: Value?
+  }
+
+  private let request: Request
+  private let system: System
+  private let lock = Lock()
+
+  // Guarded by the lock.
+
+  private var body: Body?
+  private var race = ConnectionRace([])
+  private var lookup: HostLookup?
+  private var sockets: [Int: Weak<Socket>] = [:]
+  private weak var delay: Timer?
+  private weak var deadline: Timer?
+
+  private init(_ request: Request, _ system: System, _ body: @escaping Body) {
+    self.request = request
+    self.system = system
+    self.body = body
+  }
+
+  var isFinished: Bool { lock.withLock { body == nil } }
+
+  static func start(_ request: Request, system: System = System(), _ body: @escaping Body) -> HostConnection {
+    let connector = HostConnector(request, system, body)
+    if let timeout = request.timeout {
+      let timer = Timer(deadline: request.loop.instant(after: timeout)) { _ in connector.timeIsOver(timeout) }
+      connector.lock.withLock { connector.deadline = timer }
+      for mode in request.modes { request.loop.add(timer, forMode: mode) }
+    }
+    let lookup = system.resolve(request) { connector.resolved($0) }
+    let isOver = connector.lock.withLock {
+      guard connector.body != nil else { return true }
+      connector.lookup = lookup
+      return false
+    }
+    if isOver { lookup.cancel() }
+    return HostConnection(connector)
+  }
+}
+
+// The loop's thread.
+extension HostConnector {
+  private func resolved(_ answer: HostResolver.Answer) {
+    switch answer {
+    case .success(let addresses):
+      perform(
+        lock.withLock {
+          lookup = nil
+          race = ConnectionRace(addresses)
+          return race.goOn()
+        })
+    case .failure(let error): finish { _ in .failure(.lookup(error)) }
+    }
+  }
+
+  /// Begins attempts, and ends when all have failed.
+  private func perform(_ first: ConnectionRace.Action) {
+    var action = first
+    while case .begin(let index) = action {
+      do throws(SocketError) {
+        try begin(index)
+        startDelay()
+        return
+      } catch {
+        action = lock.withLock { race.failed(index, error) }
+      }
+    }
+    guard action == .fail else { return }
+    let host = request.query.host
+    finish { .failure(.failed(host: host, attempts: $0)) }
+  }
+
+  private func begin(_ index: Int) throws(SocketError) {
+    let address = lock.withLock { race.attempts[index].address }
+    let made = system.connect(address, request.options) { [self] socket, event in
+      switch event {
+      case .connected: won(socket, index)
+      case .closed(let error):
+        perform(lock.withLock { race.failed(index, error ?? .invalid) })
+      case .received, .readable, .writable, .ended: break
+      }
+    }
+    let socket = try made.get()
+    do throws(RunLoopError) {
+      for mode in request.modes { try request.loop.add(socket, forMode: mode) }
+    } catch {
+      socket.invalidate()
+      throw .loop(error)
+    }
+    let isOver = lock.withLock {
+      sockets[index] = Weak(value: socket)
+      return body == nil
+    }
+    // It was cancelled meanwhile.
+    if isOver { socket.invalidate() }
+  }
+
+  /// Counts the time until the next address is tried.
+  private func startDelay() {
+    guard lock.withLock({ race.hasMore }) else { return stop(takeDelay()) }
+    let deadline = request.loop.instant(after: max(Request.leastDelay, request.attemptDelay))
+    let timer = Timer(deadline: deadline) { [self] _ in perform(lock.withLock { race.goOn() }) }
+    let before = takeDelay()
+    lock.withLock { delay = timer }
+    stop(before)
+    for mode in request.modes { request.loop.add(timer, forMode: mode) }
+    // It was cancelled meanwhile.
+    if isFinished { timer.invalidate() }
+  }
+
+  private func takeDelay() -> Timer? {
+    lock.withLock {
+      defer { delay = nil }
+      return delay
+    }
+  }
+
+  private func stop(_ timer: Timer?) { timer?.invalidate() }
+
+  private func won(_ socket: Socket, _ index: Int) {
+    // Not a loser of the others.
+    lock.withLock { sockets[index] = nil }
+    socket.handler = nil
+    for mode in request.modes { request.loop.remove(socket, forMode: mode) }
+    if !finish({ _ in .success(socket) }) { socket.invalidate() }
+  }
+
+  private func timeIsOver(_ timeout: Duration) {
+    let host = request.query.host
+    finish { .failure(.timedOut(host: host, after: timeout, attempts: $0)) }
+  }
+}
+
+// Any thread.
+extension HostConnector {
+  /// Ends it, and calls the block with what came of it; false if it was over.
+  @discardableResult
+  private func finish(_ answer: ([HostConnectionError.Attempt]) -> Answer) -> Bool {
+    let attempts = lock.withLock { race.attempts }
+    guard let body = end() else { return false }
+    body(answer(attempts))
+    return true
+  }
+
+  /// Closes what is connecting, and gives the block, if it was not over.
+  @discardableResult
+  func end() -> Body? {
+    lock.lock()
+    let remains = (
+      body: body, lookup: lookup, sockets: sockets.values.compactMap(\.value), timers: [delay, deadline]
+    )
+    body = nil
+    lookup = nil
+    sockets = [:]
+    _ = race.end()
+    lock.unlock()
+    remains.lookup?.cancel()
+    for timer in remains.timers { timer?.invalidate() }
+    for socket in remains.sockets { socket.invalidate() }
+    return remains.body
+  }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import RunLoopCore
+
+extension Socket {
+  /// Looks a host up and connects to the first of its addresses that answers (RFC 8305, "happy eyeballs").
+  ///
+  /// The addresses of IPv4 and IPv6 take turns, each family in the order that the system prefers. The next is tried when
+  /// one fails, or has not answered within a delay; those that were begun go on meanwhile. When one is connected, the
+  /// others are closed. At most 32 addresses are tried. Can be called from any thread.
+  ///
+  /// - Parameters:
+  ///   - host: A name, or a numeric host.
+  ///   - port: The port.
+  ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6.
+  ///   - options: How the socket behaves; `connectTimeout` counts for each address.
+  ///   - attemptDelay: How long to wait for an address before the next is tried too, at least 10 milliseconds.
+  ///   - timeout: How long all of it may take, from the lookup on; nil means as long as the system tries. It is counted
+  ///     by the loop, as the delay is.
+  ///   - loop: The loop that connects and calls the block, never before this returns.
+  ///   - modes: In which modes it does.
+  ///   - body: Called once, unless it is cancelled before or the loop's thread ends: with a socket that is connected,
+  ///     has no handler, and is in no loop, or with the reason of each address.
+  /// - Returns: The connection that is being made, to cancel it.
+  @discardableResult
+  public static func connect(
+    toHost host: String, port: UInt16, family: SocketAddress.Family? = nil, options: Options = Options(),
+    attemptDelay: Duration = .milliseconds(250), timeout: Duration? = nil, on loop: RunLoop,
+    inModes modes: [RunLoop.Mode] = [.default],
+    _ body: @escaping @Sendable (Result<Socket, HostConnectionError>) -> Void
+  ) -> HostConnection {
+    let query = HostResolver.Query(host: host, port: port, family: family)
+    let request = HostConnector.Request(
+      query: query, options: options, attemptDelay: attemptDelay, timeout: timeout, loop: loop, modes: modes)
+    return HostConnector.start(request, body)
+  }
+
+  /// Looks a host up and connects to the first of its addresses that answers.
+  ///
+  /// As the method with a block, for tasks. A task that is cancelled gets ``HostConnectionError/cancelled(host:)`` at
+  /// once, and what was connecting is closed.
+  ///
+  /// - Parameters:
+  ///   - host: A name, or a numeric host.
+  ///   - port: The port.
+  ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6.
+  ///   - options: How the socket behaves; `connectTimeout` counts for each address.
+  ///   - attemptDelay: How long to wait for an address before the next is tried too, at least 10 milliseconds.
+  ///   - timeout: How long all of it may take, from the lookup on; nil means as long as the system tries.
+  ///   - loop: A loop that runs, which connects.
+  ///   - mode: The mode that the loop runs in.
+  /// - Returns: A socket that is connected and in no loop.
+  /// - Throws: ``HostConnectionError``.
+  public static func connect(
+    toHost host: String, port: UInt16, family: SocketAddress.Family? = nil, options: Options = Options(),
+    attemptDelay: Duration = .milliseconds(250), timeout: Duration? = nil, on loop: RunLoop,
+    forMode mode: RunLoop.Mode = .common
+  ) async throws -> Socket {
+    let query = HostResolver.Query(host: host, port: port, family: family)
+    let request = HostConnector.Request(
+      query: query, options: options, attemptDelay: attemptDelay, timeout: timeout, loop: loop, modes: [mode])
+    return try await connect(request, system: HostConnector.System())
+  }
+
+  static func connect(_ request: HostConnector.Request, system: HostConnector.System) async throws -> Socket {
+    let host = request.query.host
+    let waiting = AwaitedConnection()
+    let connection = HostConnector.start(request, system: system, waiting.body(host: host))
+    defer { waiting.noteResumption() }
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { waiting.begin($0) }
+    } onCancel: {
+      waiting.finish(.failure(.cancelled(host: host)))
+      connection.cancel()
+    }
+  }
+}
+
+/// A task that waits for a connection, resumed once.
+private final class AwaitedConnection: @unchecked Sendable {
+  // Sendable: guarded by the lock.
+  private let lock = Lock()
+  private var continuation: CheckedContinuation<Socket, any Error>?
+  private var answer: HostConnector.Answer?
+
+  func noteResumption() { lock.noteResumption() }
+
+  /// A block that finishes this, also when it is released uncalled.
+  func body(host: String) -> HostConnector.Body {
+    let end = End(self, host)
+    return { end.waiting.finish($0) }
+  }
+
+  func begin(_ continuation: CheckedContinuation<Socket, any Error>) {
+    lock.lock()
+    let answer = answer
+    if answer == nil { self.continuation = continuation }
+    lock.unlock()
+    if let answer { continuation.resume(with: answer.mapError { $0 }) }
+  }
+
+  func finish(_ answer: HostConnector.Answer) {
+    lock.lock()
+    let waiting = continuation
+    continuation = nil
+    let isFirst = self.answer == nil
+    if isFirst { self.answer = answer }
+    lock.unlock()
+    waiting?.resume(with: answer.mapError { $0 })
+  }
+
+  private final class End: Sendable {
+    let waiting: AwaitedConnection
+    private let host: String
+
+    init(_ waiting: AwaitedConnection, _ host: String) {
+      self.waiting = waiting
+      self.host = host
+    }
+
+    deinit { waiting.finish(.failure(.loopHasEnded(host: host))) }
+  }
+}
