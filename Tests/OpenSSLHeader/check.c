@@ -2,7 +2,7 @@
 
 // Compares our declarations of OpenSSL with its headers, where they are installed (libssl-dev):
 //
-//   clang -fsyntax-only -I Sources/COpenSSL -I Sources/COpenSSL/include Tests/OpenSSLHeader/check.c
+//   clang -fsyntax-only -I Sources/CRunLoopOpenSSL -I Sources/CRunLoopOpenSSL/include Tests/OpenSSLHeader/check.c
 
 #include <openssl/bio.h>
 #include <openssl/err.h>

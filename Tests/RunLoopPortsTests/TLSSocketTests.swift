@@ -58,11 +58,36 @@ struct TLSSocketTests {
         log.write("/")
         if name == "elsewhere" {
           let host = try #require(listener.address.host)
-          #expect(log.text.contains("TLS with \(host) (\(listener.address)): the certificate is not for \"\(host)\""))
+          #expect(log.text.contains("TLS with \(listener.address): the certificate is not for \"\(host)\""))
         }
       }
     }
     #expect(log.hasPrefix("connected / closed(TLS"))
+  }
+
+  @Test("a host that is connected to by name has to have the name", arguments: ["server", "elsewhere"])
+  func host(certificate: String) throws {
+    let (client, server) = try (TLSContext.client(), TLSContext.server(certificate))
+    let log = onSocketLoop { loop, log in
+      let listener = try loop.listen(tls: server) { _, _ in }
+      var options = Socket.Options()
+      options.tls = client
+      Socket.connect(
+        toHost: "localhost", port: listener.address.port ?? 0, family: .ipv4, options: options, on: loop
+      ) { answer in
+        switch answer {
+        case .success(let socket): log.write("\(socket.tlsInfo?.serverName ?? "none")")
+        case .failure(let error): log.write("\(error)")
+        }
+        loop.stop()
+      }
+      loop.runUntilStopped()
+    }
+    if certificate == "server" {
+      #expect(log == "localhost")
+    } else {
+      #expect(log.hasSuffix("the certificate is not for \"localhost\""), "\(log)")
+    }
   }
 
   @Test("a client needs a name for a Unix address, unless names are not checked")

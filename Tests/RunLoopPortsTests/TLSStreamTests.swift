@@ -47,13 +47,11 @@ struct TLSStreamTests {
         stream.open()
       }
       loop.runUntilStopped()
-      log.write("\(got.value == text) \(serverLog.text) \(input.status)")
+      log.write("\(got.value == text) \(serverLog.text.hasPrefix("connected ended")) \(input.status)")
       listener.invalidate()
     }
     #expect(
-      log == "in:open true out:open true connected ended atEnd"
-        || log == "out:open in:open true true connected ended atEnd",
-      "\(log)")
+      ["in:open true out:open true true atEnd", "out:open in:open true true true atEnd"].contains(log), "\(log)")
   }
 
   @Test("the streams of a pair may be on different loops: each opens, whoever has shaken hands")
@@ -143,7 +141,8 @@ struct TLSStreamTests {
         stream.open()
       }
       loop.runUntilStopped()
-      #expect(tlsFailure { _ = try output.write([1]) } == log.text.split(separator: " ").first ?? "")
+      let failure = tlsFailure { _ = try output.write([1]) }
+      #expect(failure.filter { $0 != " " } == log.text.split(separator: " ").first ?? "")
     }
     let cause = certificate == "expired" ? "expired" : "wrongHost(expected:\"localhost\")"
     #expect(log == "\(cause) \(cause)")

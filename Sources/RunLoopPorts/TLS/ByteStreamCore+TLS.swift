@@ -56,7 +56,7 @@ extension ByteStreamCore {
     if direction == .writable {
       // What fails is reported by the next write.
       try? flush(descriptor, tls)
-      return !tls.hasOutput || tls.state.failure != nil
+      return !tls.hasOutput || tls.state.hasFailed
     }
     do throws(SocketError) {
       if !isReadable(tls) { try pump(descriptor, tls) }
@@ -81,7 +81,7 @@ extension ByteStreamCore {
       hasBegun = true
       tls.start()
     }
-    if tls.state.phase == .handshaking {
+    if tls.state.isHandshaking {
       do throws(SystemError) {
         try flush(descriptor, tls)
       } catch {
@@ -120,14 +120,14 @@ extension ByteStreamCore {
   var isReadable: Bool { lock.withLock { tls.map(isReadable) ?? false } }
 
   private func isReadable(_ tls: TLSSession) -> Bool {
-    tls.plain.count > 0 || tls.state.hasEnded || tls.state.failure != nil
+    tls.plain.count > 0 || tls.state.hasEnded || tls.state.hasFailed
   }
 
   func other(than stream: ByteStream) -> ByteStream? { lock.withLock { stream === input ? output : input } }
 
   /// Receives once and decrypts.
   private func pump(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SocketError) {
-    guard tls.state.phase == .handshaking || tls.state.reads, tls.outputCount < TLSSession.outputLimit else { return }
+    guard tls.state.isHandshaking || tls.state.reads, tls.outputCount < TLSSession.outputLimit else { return }
     let buffers = ReceiveBuffers.shared
     let buffer = buffers.take()
     defer { buffers.giveBack(buffer) }

@@ -161,7 +161,7 @@ extension Socket {
   func takeSecured(_ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor, _ tls: TLSSession) -> Int?
   {
     if tls.plain.count > 0 { return tls.takePlain(into: bytes) }
-    if !tls.state.hasEnded, tls.state.failure == nil {
+    if !tls.state.hasEnded, !tls.state.hasFailed {
       let buffers = ReceiveBuffers.shared
       let buffer = buffers.take()
       defer { buffers.giveBack(buffer) }
@@ -188,7 +188,7 @@ extension Socket {
   /// Whether something has come that the loop does not find: plain bytes, the end, or an error.
   private var isSessionReady: Bool {
     guard let tls else { return false }
-    return tls.plain.count > 0 || tls.state.hasEnded || tls.state.failure != nil
+    return tls.plain.count > 0 || tls.state.hasEnded || tls.state.hasFailed
   }
 
   /// Responds to what the session has, as far as somebody wants it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import COpenSSL
+import CRunLoopOpenSSL
 
 extension TLSError.Cause {
   /// Reads what OpenSSL says of a connection that has failed.

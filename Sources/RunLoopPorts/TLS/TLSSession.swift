@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import COpenSSL
+import CRunLoopOpenSSL
 import RunLoopCore
 
 /// One end of a secured connection, without a descriptor: bytes of the peer go in, bytes for the peer come out, and
@@ -66,9 +66,9 @@ final class TLSSession {
   /// - Returns: How many plain bytes were put there.
   func receive(_ bytes: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer) -> Int {
     // After the end and after an error nothing is wanted any more.
-    guard state.phase == .handshaking || state.reads else { return 0 }
+    guard state.isHandshaking || state.reads else { return 0 }
     cos_session_lend_input(handle, bytes.baseAddress, bytes.count)
-    if state.phase == .handshaking { shakeHands() }
+    if state.isHandshaking { shakeHands() }
     var count = 0
     while state.reads, count < room.count {
       guard let more = decrypt(UnsafeMutableRawBufferPointer(rebasing: room[count...])) else { break }
@@ -200,7 +200,7 @@ final class TLSSession {
 
   /// What the ends have agreed on; nil before that.
   var info: TLSInfo? {
-    guard state.phase != .handshaking else { return nil }
+    guard state.hasShakenHands else { return nil }
     var length = 0
     let start = cos_session_protocol(handle, &length)
     let applicationProtocol = start.map {

@@ -11,7 +11,12 @@ struct TLSState: Hashable {
     case failed(TLSError.Cause)
   }
 
-  private(set) var phase = Phase.handshaking
+  // Flags and not the phase, which they make up: they are looked at for every record, and the cause has texts.
+
+  /// Why nothing passes any more.
+  private(set) var failure: TLSError.Cause?
+  /// Whether bytes can pass.
+  private(set) var isOpen = false
   /// The handshake was done once, whatever has come after it.
   private(set) var hasShakenHands = false
   /// The peer has said that it writes no more.
@@ -19,44 +24,45 @@ struct TLSState: Hashable {
   /// This end has said so.
   private(set) var hasEndedWriting = false
 
+  var phase: Phase { failure.map { .failed($0) } ?? (isOpen ? .open : .handshaking) }
+
+  /// Whether the ends have yet to agree on keys.
+  var isHandshaking: Bool { !hasShakenHands && failure == nil }
+
   /// Whether bytes for the peer can be taken.
-  var writes: Bool { phase == .open && !hasEndedWriting }
+  var writes: Bool { isOpen && !hasEndedWriting }
 
   /// Whether bytes of the peer may come.
-  var reads: Bool { phase == .open && !hasEnded }
+  var reads: Bool { isOpen && !hasEnded }
 
-  /// Why nothing passes any more.
-  var failure: TLSError.Cause? { if case .failed(let cause) = phase { cause } else { nil } }
+  /// Whether nothing passes any more.
+  var hasFailed: Bool { failure != nil }
 
   /// The handshake is done.
   mutating func shookHands() {
-    guard phase == .handshaking else { fatalError("a handshake is done in a connection that is \(phase)") }
-    phase = .open
+    guard isHandshaking else { fatalError("a handshake is done in a connection that is \(phase)") }
+    isOpen = true
     hasShakenHands = true
   }
 
   /// The peer says that it writes no more.
   mutating func peerClosed() {
-    switch phase {
-    case .handshaking: phase = .failed(.closedDuringHandshake)
-    case .open: hasEnded = true
-    case .failed: break
-    }
+    if isOpen { hasEnded = true } else { fail(.closedDuringHandshake) }
   }
 
   /// There will be no more bytes from the peer, whether it has said so or not.
   mutating func transportEnded() {
-    switch phase {
-    case .handshaking: phase = .failed(.closedDuringHandshake)
-    case .open: if !hasEnded { phase = .failed(.truncated) }
-    case .failed: break
-    }
+    if !isOpen { fail(.closedDuringHandshake) } else if !hasEnded { fail(.truncated) }
   }
 
   /// The reading side was ended by this end: nothing is missing that was wanted.
-  mutating func endedReading() { if phase == .open { hasEnded = true } }
+  mutating func endedReading() { if isOpen { hasEnded = true } }
 
-  mutating func fail(_ cause: TLSError.Cause) { if failure == nil { phase = .failed(cause) } }
+  mutating func fail(_ cause: TLSError.Cause) {
+    guard !hasFailed else { return }
+    failure = cause
+    isOpen = false
+  }
 
   /// Nothing more is to be written; true if the peer is to be notified.
   mutating func endWriting() -> Bool {

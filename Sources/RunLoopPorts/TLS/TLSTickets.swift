@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import COpenSSL
+import CRunLoopOpenSSL
 import RunLoopCore
 
 /// What resumes connections of clients, by the server's name.

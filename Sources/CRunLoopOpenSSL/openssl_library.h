@@ -3,7 +3,7 @@
 // OpenSSL's functions, in a table that is filled when the library is opened, and the numbers that our files need.
 #pragma once
 
-#include "COpenSSL.h"
+#include "CRunLoopOpenSSL.h"
 
 // OpenSSL's types, none of which we look into.
 typedef struct ssl_st SSL;
