@@ -28,7 +28,8 @@ let package = Package(
     // OpenSSL is opened when the first secured connection is made: neither its headers nor the library are needed here.
     .target(name: "CRunLoopOpenSSL"),
     .target(
-      name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL"], swiftSettings: swiftSettings),
+      name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL"],
+      swiftSettings: swiftSettings),
     .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopTransactions", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),

@@ -221,6 +221,7 @@ struct TLSSessionTests {
       let ends = try TLSEnds(.client(), server, name: name)
       ends.run()
       #expect(ends.outcome == expected, "\(name)")
+      guard expected == "open open" else { continue }
       #expect(ends.server.info?.serverName == (name == "127.0.0.1" ? nil : name))
     }
     let strict = try TLSContext.server {

@@ -200,7 +200,7 @@ struct TLSStreamTests {
 
 extension ByteStream.Event {
   /// The event in a word; of an error of TLS, its cause.
-  var word: String {
+  fileprivate var word: String {
     switch self {
     case .openCompleted: "open"
     case .hasBytesAvailable: "bytes"
