@@ -14,6 +14,7 @@ final class OpenSSLProgram: Sendable {
   private let input: Int32
   private let text = Box("")
   private let status = Box<Int32?>(nil)
+  private let reader: StartedThread<Void>
 
   convenience init(_ arguments: String...) throws { try self.init(arguments) }
 
@@ -31,7 +32,7 @@ final class OpenSSLProgram: Sendable {
     try process.run()
     try farHandle.close()
     let (text, status) = (text, status)
-    _ = startThread {
+    reader = startThread {
       while true {
         let data = output.fileHandleForReading.availableData
         guard !data.isEmpty else { break }
@@ -67,11 +68,11 @@ final class OpenSSLProgram: Sendable {
     return try SocketAddress("127.0.0.1:\(port.prefix { $0.isNumber })")
   }
 
-  /// Ends its input, and waits for its end.
+  /// Ends its input, and waits for its end; once, and in every test.
   func end() async -> Int32 {
     shutdown(input, Int32(SHUT_RDWR))
-    let status = status
-    await elsewhere { waitUntil { status.value != nil } }
+    let (status, reader) = (status, reader)
+    await elsewhere { reader.result() }
     return status.value ?? -1
   }
 }

@@ -48,6 +48,9 @@ extension ByteStream {
     }
     postNews()
     postHandshake()
+    // A loop that has ended looks for nothing.
+    hasPostedSession = false
+    postSession()
     lock.unlock()
     withExtendedLifetime(source) {}
   }

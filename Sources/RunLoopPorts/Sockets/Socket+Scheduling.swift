@@ -49,7 +49,11 @@ extension Socket {
     }
     if places.timer == nil { startTimer() }
     if case .closing = state.phase { postEnd() }
-    if tls != nil { postSession() }
+    if tls != nil {
+      // A loop that has ended looks for nothing.
+      hasPostedSession = false
+      postSession()
+    }
     lock.unlock()
     withExtendedLifetime(source) {}
   }

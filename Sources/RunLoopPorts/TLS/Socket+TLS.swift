@@ -171,6 +171,7 @@ extension Socket {
         let plain = feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]), bytes, tls)
         // A peer may make this end answer.
         sendOutput()
+        if tls.hasOutput { updateInterest() }
         if plain > 0 { return plain }
       } catch {
         close(.system(error))

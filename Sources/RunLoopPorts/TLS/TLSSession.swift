@@ -73,6 +73,8 @@ final class TLSSession {
     while state.reads, count < room.count {
       guard let more = decrypt(UnsafeMutableRawBufferPointer(rebasing: room[count...])) else { break }
       count += more
+      // A record that left room was the whole of it, and there is no other: to ask for it would take long.
+      if count < room.count, cos_session_input_count(handle) == 0 { break }
     }
     if state.reads, count == room.count { keepPlain() }
     if cos_session_keep_input(handle) == 0 { state.fail(.outOfMemory) }
