@@ -17,12 +17,20 @@ final class ByteStreamCore: @unchecked Sendable {
     case closed
   }
 
-  private let lock = Lock()
-  private var link: Link
+  let lock = Lock()
+  private(set) var link: Link
   private var openSides: Int
+  /// What encrypts and decrypts, if the connection is or will be secured; the channel is a socket then.
+  let tls: TLSSession?
+  /// Whether its handshake has begun.
+  var hasBegun = false
+  /// The streams: each is notified of what the other has done to the handshake.
+  weak var input: ByteStream?
+  weak var output: ByteStream?
 
-  init(_ link: Link, sides: Int = 2) {
+  init(_ link: Link, _ tls: TLSSession? = nil, sides: Int = 2) {
     self.link = link
+    self.tls = tls
     openSides = sides
   }
 
@@ -77,17 +85,26 @@ final class ByteStreamCore: @unchecked Sendable {
   /// - Parameters:
   ///   - channel: What the stream has, if it was opened.
   ///   - isOutput: Whether it was the one that writes.
-  func close(_ channel: ByteChannel?, isOutput: Bool) {
+  /// - Returns: Whether bytes that were encrypted still wait to be sent.
+  func close(_ channel: ByteChannel?, isOutput: Bool) -> Bool {
     lock.lock()
     openSides -= 1
     let before = link
-    if openSides == 0 {
-      link = .closed
-    } else if isOutput, let channel, case .connected = link {
-      // A connection that is lost cannot be shut down, and need not be.
-      try? channel.descriptor.shutDown(Int32(SHUT_WR))
-    }
+    var isWaiting = false
+    if isOutput, let channel, case .connected = link { isWaiting = !endWriting(channel.descriptor) }
+    if openSides == 0 { link = .closed }
     lock.unlock()
     withExtendedLifetime(before) {}
+    return isWaiting
+  }
+
+  /// Ends the writing side, if another stream goes on; false if bytes still wait to be sent.
+  ///
+  /// Under the lock.
+  func endWriting(_ descriptor: OwnedDescriptor) -> Bool {
+    guard sendEnd(descriptor) else { return false }
+    // A connection that is lost cannot be shut down, and need not be.
+    if openSides > 0 { try? descriptor.shutDown(Int32(SHUT_WR)) }
+    return true
   }
 }
