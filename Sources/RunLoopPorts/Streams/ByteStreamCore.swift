@@ -19,7 +19,7 @@ final class ByteStreamCore: @unchecked Sendable {
 
   let lock = Lock()
   private(set) var link: Link
-  private var openSides: Int
+  private(set) var openSides: Int
   /// What encrypts and decrypts, if the connection is or will be secured; the channel is a socket then.
   let tls: TLSSession?
   /// Whether its handshake has begun.
@@ -91,20 +91,14 @@ final class ByteStreamCore: @unchecked Sendable {
     openSides -= 1
     let before = link
     var isWaiting = false
-    if isOutput, let channel, case .connected = link { isWaiting = !endWriting(channel.descriptor) }
+    if isOutput, let channel, case .connected = link {
+      isWaiting = !sendEnd(channel.descriptor)
+      // A connection that is lost cannot be shut down, and need not be.
+      if !isWaiting, openSides > 0 { try? channel.descriptor.shutDown(Int32(SHUT_WR)) }
+    }
     if openSides == 0 { link = .closed }
     lock.unlock()
     withExtendedLifetime(before) {}
     return isWaiting
-  }
-
-  /// Ends the writing side, if another stream goes on; false if bytes still wait to be sent.
-  ///
-  /// Under the lock.
-  func endWriting(_ descriptor: OwnedDescriptor) -> Bool {
-    guard sendEnd(descriptor) else { return false }
-    // A connection that is lost cannot be shut down, and need not be.
-    if openSides > 0 { try? descriptor.shutDown(Int32(SHUT_WR)) }
-    return true
   }
 }

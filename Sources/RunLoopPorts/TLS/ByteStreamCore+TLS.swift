@@ -175,12 +175,39 @@ extension ByteStreamCore {
     return !tls.hasOutput
   }
 
+  /// Goes on with the end of a stream that is closed, and gives what is to be waited for; nil: it is done.
+  ///
+  /// Under the lock.
+  private func lingeringInterest(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource.Events? {
+    guard sendEnd(descriptor) else { return .writable }
+    do throws(SystemError) {
+      try descriptor.shutDown(Int32(SHUT_WR))
+      // Another stream reads.
+      guard openSides == 0 else { return nil }
+      // A descriptor that is closed with bytes unread, such as the peer's tickets, resets the connection, and what the
+      // system has not sent by then is lost: they are dropped until the peer ends.
+      let buffers = ReceiveBuffers.shared
+      let buffer = buffers.take()
+      defer { buffers.giveBack(buffer) }
+      return try descriptor.receive(buffer) == 0 ? nil : .readable
+    } catch {
+      // A connection that is lost keeps nothing waiting.
+      return nil
+    }
+  }
+
   /// Sends what was taken from a stream that is closed, on the loops where it was, for as long as a handshake may take.
+  ///
+  /// The descriptor stays open until the peer has it all, if no stream has it any more.
   func linger(_ channel: ByteChannel, in places: [(loop: RunLoop, mode: RunLoop.Mode)]) {
     let descriptor = channel.descriptor
     let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .writable) { [self] source, _ in
-      let isDone = lock.withLock { endWriting(descriptor) }
-      if isDone { source.invalidate() }
+      do throws(RunLoopError) {
+        guard let next = lock.withLock({ lingeringInterest(descriptor) }) else { return source.invalidate() }
+        if next != source.events { try source.watch(for: next) }
+      } catch {
+        source.invalidate()
+      }
     }
     let limit = tls?.context.handshakeTimeout ?? .seconds(30)
     for place in places {
