@@ -24,6 +24,8 @@ final class ByteStreamCore: @unchecked Sendable {
   let tls: TLSSession?
   /// Whether its handshake has begun.
   var hasBegun = false
+  /// Ends what goes on after a stream was closed, if that takes too long.
+  var lingering: PlacedTimer?
   /// The streams: each is notified of what the other has done to the handshake.
   weak var input: ByteStream?
   weak var output: ByteStream?
@@ -85,7 +87,7 @@ final class ByteStreamCore: @unchecked Sendable {
   /// - Parameters:
   ///   - channel: What the stream has, if it was opened.
   ///   - isOutput: Whether it was the one that writes.
-  /// - Returns: Whether bytes that were encrypted still wait to be sent.
+  /// - Returns: Whether a secured connection is yet to be ended in an orderly way.
   func close(_ channel: ByteChannel?, isOutput: Bool) -> Bool {
     lock.lock()
     openSides -= 1
@@ -96,7 +98,10 @@ final class ByteStreamCore: @unchecked Sendable {
       // A connection that is lost cannot be shut down, and need not be.
       if !isWaiting, openSides > 0 { try? channel.descriptor.shutDown(Int32(SHUT_WR)) }
     }
-    if openSides == 0 { link = .closed }
+    if openSides == 0 {
+      if case .connected = link, channel != nil, lingering == nil, awaitsPeer { isWaiting = true }
+      link = .closed
+    }
     lock.unlock()
     withExtendedLifetime(before) {}
     return isWaiting

@@ -175,6 +175,11 @@ extension ByteStreamCore {
     return !tls.hasOutput
   }
 
+  /// Whether more may come from the peer, such as tickets, though nobody reads it.
+  ///
+  /// Under the lock.
+  var awaitsPeer: Bool { tls.map { $0.state.hasShakenHands && $0.state.failure == nil && !$0.state.hasEnded } ?? false }
+
   /// Goes on with the end of a stream that is closed, and gives what is to be waited for; nil: it is done.
   ///
   /// Under the lock.
@@ -203,20 +208,29 @@ extension ByteStreamCore {
     let descriptor = channel.descriptor
     let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .writable) { [self] source, _ in
       do throws(RunLoopError) {
-        guard let next = lock.withLock({ lingeringInterest(descriptor) }) else { return source.invalidate() }
+        guard let next = lock.withLock({ lingeringInterest(descriptor) }) else { return endLingering(source) }
         if next != source.events { try source.watch(for: next) }
       } catch {
-        source.invalidate()
+        endLingering(source)
       }
     }
     let limit = tls?.context.handshakeTimeout ?? .seconds(30)
-    for place in places {
-      guard (try? place.loop.add(source, forMode: place.mode)) != nil else { continue }
-      // It has no effect on a source that is done.
-      let timer = Timer(deadline: place.loop.instant(after: limit), interval: nil) { [weak source] _ in
-        source?.invalidate()
-      }
-      place.loop.add(timer, forMode: place.mode)
+    guard let first = places.first else { return }
+    var timer = PlacedTimer(deadline: first.loop.instant(after: limit)) { [weak self, weak source] _ in
+      if let source { self?.endLingering(source) }
     }
+    for place in places { timer.enter(place.loop, place.mode) }
+    lock.withLock { lingering = timer }
+    // A loop that has ended sends nothing.
+    for place in places { try? place.loop.add(source, forMode: place.mode) }
+  }
+
+  private func endLingering(_ source: RunLoop.DescriptorSource) {
+    source.invalidate()
+    let timer = lock.withLock {
+      defer { lingering = nil }
+      return lingering
+    }
+    timer?.invalidate()
   }
 }
