@@ -7,7 +7,8 @@ extension ByteStream {
   /// Makes the two streams of a connection that is made and secured when the first of them is opened.
   ///
   /// ``Event/openCompleted`` comes when the peer is known to be whom it should be, and the keys are agreed on. Encrypted
-  /// bytes of a stream that is closed are still sent on its loops.
+  /// bytes of a stream that is closed are still sent on its loops: the descriptor stays open there until the peer ends, or
+  /// for ``TLSConfiguration/handshakeTimeout``.
   ///
   /// - Parameters:
   ///   - address: Where to.
