@@ -29,7 +29,11 @@ let package = Package(
     .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
-    .target(name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+    // OpenSSL is opened when the first secured connection is made: neither its headers nor the library are needed here.
+    .target(name: "CRunLoopOpenSSL"),
+    .target(
+      name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL"],
+      swiftSettings: swiftSettings),
     .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopTransactions", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
@@ -123,7 +127,9 @@ let package = Package(
       swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopPortsTests",
-      dependencies: ["RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "TestSupport", "message-stress"],
+      dependencies: [
+        "RunLoopPorts", "RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL", "TestSupport", "message-stress",
+      ],
       exclude: ["MessagePortCorpus"], swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopTransactionsTests",

@@ -40,6 +40,12 @@ let package = Package(
         .product(name: "RunLoopTransactions", package: "swift-run-loop"),
       ]),
     .executableTarget(
+      name: "tls-server",
+      dependencies: [
+        .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopPorts", package: "swift-run-loop"),
+      ]),
+    .executableTarget(
       name: "racer-CoreFoundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),
     .executableTarget(
       name: "racer-Foundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),

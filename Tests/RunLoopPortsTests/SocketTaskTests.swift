@@ -8,7 +8,7 @@ import TestSupport
 @testable import RunLoopPorts
 
 /// A loop on a thread of its own, for tasks.
-private final class SocketThread: Sendable {
+final class SocketThread: Sendable {
   let loop: RunLoop
   private let thread: StartedThread<Void>
 

@@ -43,6 +43,14 @@ final class HostConnector: @unchecked Sendable {
     let loop: RunLoop
     let modes: [RunLoop.Mode]
 
+    /// The options of each socket: a server whose name is not given has to have the host's.
+    var socketOptions: Socket.Options {
+      guard options.tls != nil, options.serverName == nil else { return options }
+      var options = options
+      options.serverName = query.host
+      return options
+    }
+
     /// RFC 8305 wants 250 milliseconds, and never less than 10.
     static let leastDelay: Duration = .milliseconds(10)
   }
@@ -139,7 +147,7 @@ extension HostConnector {
 
   private func begin(_ index: Int) throws(SocketError) {
     let address = lock.withLock { race.attempts[index].address }
-    let made = system.connect(address, request.options) { [self] socket, event in
+    let made = system.connect(address, request.socketOptions) { [self] socket, event in
       switch event {
       case .connected: won(socket, index)
       case .closed(let error):

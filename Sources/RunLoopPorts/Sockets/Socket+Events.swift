@@ -28,18 +28,20 @@ extension Socket {
     guard !events.isEmpty else { return }
     switch state.phase {
     case .connecting: finishConnecting()
+    case .securing: shakeHands()
     case .open:
       let troubles = events.intersection([.error, .hangUp])
-      if queue.count > 0, events.contains(.writable) || !troubles.isEmpty { flush() }
+      if hasUnsent, events.contains(.writable) || !troubles.isEmpty { flush() }
       if state.receives, events.contains(.readable) || !troubles.isEmpty {
         receive()
       } else if events.contains(.readable) {
         // Found before it was paused, or in a run within the handler.
         updateInterest()
-      } else if state.phase == .open, queue.count == 0, !troubles.isEmpty {
+      } else if state.phase == .open, !hasUnsent, !troubles.isEmpty {
         // Nothing is to be read, and nothing can be written any more.
         failOrEnd()
       }
+      if tls != nil { attendToSession() }
     case .closing, .closed: break
     }
   }
@@ -50,6 +52,11 @@ extension Socket {
       try descriptor.takeError(of: .connect)
     } catch {
       return close(.system(error))
+    }
+    if let tls {
+      begin(tls)
+      startTimer()?.invalidate()
+      return shakeHands()
     }
     state.connected()
     startTimer()?.invalidate()
@@ -90,11 +97,12 @@ extension Socket {
       reader = nil
       writer = nil
       place = nil
+      tls = nil
       queue.removeAll()
     }
     return Remains(
       timers: [places.replaceTimer(nil), places.replaceSecondTimer(nil)], source: places.removeAll(),
-      descriptor: descriptor, body: body, reader: reader, writer: writer, place: place)
+      descriptor: descriptor, body: body, reader: reader, writer: writer, tls: tls, place: place)
   }
 
   /// What a socket that is over had.
@@ -105,6 +113,7 @@ extension Socket {
     let body: Body?
     let reader: CheckedContinuation<[UInt8]?, any Error>?
     let writer: CheckedContinuation<Void, any Error>?
+    let tls: TLSSession?
     /// Goes with this, after the descriptor was given up.
     let place: ConnectionPlace?
 

@@ -93,6 +93,7 @@ extension Socket {
   ///
   /// Under the lock.
   func take(_ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor) -> Int? {
+    if let tls { return takeSecured(bytes, from: descriptor, tls) }
     do throws(SystemError) {
       guard let count = try descriptor.receive(bytes) else { return nil }
       noteActivity()

@@ -49,12 +49,17 @@ extension Socket {
     }
     if places.timer == nil { startTimer() }
     if case .closing = state.phase { postEnd() }
+    if tls != nil {
+      // A loop that has ended looks for nothing.
+      hasPostedSession = false
+      postSession()
+    }
     lock.unlock()
     withExtendedLifetime(source) {}
   }
 
   private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
-    let events = state.interest(isQueueEmpty: queue.count == 0)
+    let events = state.interest(isQueueEmpty: !hasUnsent)
     let presence = Presence(self)
     let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? []) { _, events in
       presence.item.ready(events)
@@ -81,7 +86,8 @@ extension Socket {
   /// Under the lock.
   func updateInterest() {
     guard let source = places.source else { return }
-    let events = state.interest(isQueueEmpty: queue.count == 0)
+    if tls != nil { postSession() }
+    let events = state.interest(isQueueEmpty: !hasUnsent)
     guard source.isPaused ? events != nil : events != source.events else { return }
     do {
       try source.watch(for: events)
@@ -118,6 +124,7 @@ extension Socket {
     let limit: Duration?
     switch state.phase {
     case .connecting: limit = options.connectTimeout
+    case .securing: limit = tls?.context.handshakeTimeout
     case .open: limit = options.idleTimeout
     case .closing, .closed: limit = nil
     }
@@ -173,7 +180,7 @@ extension Socket {
     if due > RunLoop.current.clockNow {
       timer.deadline = due.instant
     } else {
-      close(.timedOut(after: limit))
+      close(state.phase == .securing ? handshakeTimedOut(limit) : .timedOut(after: limit))
     }
     lock.unlock()
     ready([])
@@ -184,6 +191,8 @@ extension Socket {
   /// Under the lock.
   @inline(__always)
   func noteActivity() {
-    if options.idleTimeout != nil, let loop = places.all.first?.loop { lastActivity = loop.clockNow }
+    // The time of a handshake goes on whatever comes.
+    guard options.idleTimeout != nil, state.phase != .securing, let loop = places.all.first?.loop else { return }
+    lastActivity = loop.clockNow
   }
 }

@@ -95,7 +95,7 @@ extension Socket {
     switch state.phase {
     case .closed: answer = .failure(SocketError.invalid)
     case .closing(let error): answer = .failure(error ?? .closedForWriting)
-    case .connecting, .open:
+    case .connecting, .securing, .open:
       if writer != nil {
         answer = .failure(SocketError.busy)
       } else if Task.isCancelled || !state.owesRoom {

@@ -21,7 +21,7 @@ extension Socket {
     switch state.phase {
     case .closed: throw .invalid
     case .closing: return false
-    case .connecting, .open: break
+    case .connecting, .securing, .open: break
     }
     guard state.writing == .open else { throw .closedForWriting }
     guard queue.count < max(1, options.highWater) else {
@@ -29,12 +29,12 @@ extension Socket {
       throw .bufferFull(limit: options.highWater)
     }
     var rest = bytes
-    if queue.count == 0, state.phase == .open {
+    if queue.count == 0, state.phase == .open, !hasUnsent {
       let sent = send(bytes)
       guard !state.isOver else { return false }
       rest = UnsafeRawBufferPointer(rebasing: bytes[sent...])
     }
-    guard !rest.isEmpty else { return true }
+    guard !rest.isEmpty || tls?.hasOutput == true else { return true }
     queue.append(rest)
     updateInterest()
     // The loop may be unable to wait for room, and then the socket is over.
@@ -98,6 +98,8 @@ extension Socket {
     if side != .write, state.phase == .open, !state.hasEnded, let descriptor {
       do throws(SystemError) {
         try descriptor.shutDown(Int32(SHUT_RD))
+        tls?.endedReading()
+        updateInterest()
       } catch {
         close(.system(error))
       }
@@ -109,6 +111,7 @@ extension Socket {
   /// Under the lock.
   func endWritingIfDue() {
     guard state.writing == .ending, state.phase == .open, queue.count == 0, let descriptor else { return }
+    guard sendEnd() else { return updateInterest() }
     do throws(SystemError) {
       try descriptor.shutDown(Int32(SHUT_WR))
       if state.writingEnded() { close(nil) }
@@ -122,6 +125,7 @@ extension Socket {
   ///
   /// Under the lock; the loop's thread.
   func flush() {
+    if queue.count == 0 { sendOutput() }
     let sent = queue.withBytes { send($0) }
     guard !state.isOver else { return }
     queue.removeFirst(sent)
@@ -143,6 +147,7 @@ extension Socket {
   /// Under the lock.
   private func send(_ bytes: UnsafeRawBufferPointer) -> Int {
     guard let descriptor, !bytes.isEmpty else { return 0 }
+    if let tls { return sendSecured(bytes, tls) }
     do throws(SystemError) {
       let count = try descriptor.send(bytes)
       noteActivity()

@@ -22,7 +22,7 @@ public final class Socket: @unchecked Sendable, Hashable {
   /// ``closed(_:)`` is the last event, and comes exactly once unless the socket is invalidated before. An event is
   /// valid until the handler returns: the compiler rejects code that keeps it.
   public enum Event: ~Escapable, Sendable {
-    /// The connection is made.
+    /// The connection is made and, if it is to be, secured; with TLS also of a socket that was accepted or secured later.
     case connected
     /// These bytes have arrived. They lie in a buffer of the loop's, which is used again when the handler returns: copy
     /// what you keep, as with `bytes.withUnsafeBytes { Array($0) }`.
@@ -65,6 +65,11 @@ public final class Socket: @unchecked Sendable, Hashable {
     public var isWithoutDelay = true
     /// Further options of the system, set in this order before the socket connects, or after it was accepted.
     public var socketOptions: [SocketOption] = []
+    /// What secures the connection as soon as it is made or accepted; with nil, it is not secured.
+    public var tls: TLSContext?
+    /// The name that the server has to have, of a client's connection that is secured; with nil, its certificate has to
+    /// be for the address.
+    public var serverName: String?
 
     /// The usual behaviour.
     public init() {}
@@ -94,6 +99,10 @@ public final class Socket: @unchecked Sendable, Hashable {
   let awaited = Atomic<Bool>(false)
   var writerWait: UInt64 = 0
   var lastWait: UInt64 = 0
+  /// What encrypts and decrypts, if the connection is or will be secured.
+  var tls: TLSSession?
+  /// Whether a loop will look for what the session has.
+  var hasPostedSession = false
   /// The place that the socket has among the connections of the listening socket that accepted it.
   var place: ConnectionPlace?
   /// The thread that responds to an event and calls the handler, or zero.
@@ -115,11 +124,13 @@ public final class Socket: @unchecked Sendable, Hashable {
   ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
   /// - Throws: ``SocketError/system(_:)`` if the system says no at once: it has no descriptor left (`EMFILE`), there is
   ///   no way to the address (`ENETUNREACH`), or nobody listens on a Unix address (`ENOENT`, `ECONNREFUSED`);
-  ///   ``SocketError/option(_:_:)``. What comes later is an event.
+  ///   ``SocketError/option(_:_:)``; ``SocketError/tls(_:)`` if ``Options/serverName`` is none. What comes later is an
+  ///   event.
   public init(connectingTo address: SocketAddress, options: Options = Options(), handler: Handler? = nil)
     throws(SocketError)
   {
     let descriptor: OwnedDescriptor
+    let tls = try options.makeSession(connectingTo: address)
     do throws(SystemError) {
       descriptor = try OwnedDescriptor.makeStream(address)
       if options.isWithoutDelay { try descriptor.setNoDelay(address.family) }
@@ -134,6 +145,7 @@ public final class Socket: @unchecked Sendable, Hashable {
     }
     self.descriptor = descriptor
     self.options = options
+    self.tls = tls
     state = SocketState(isConnecting: true)
     state.awaitsRoom = awaitedAddress != nil
     body = handler.map(Body.init)
@@ -146,7 +158,12 @@ public final class Socket: @unchecked Sendable, Hashable {
     self.options = options
     self.place = place
     state = SocketState(isConnecting: false)
-    if let error { _ = state.close(error) }
+    do throws(SocketError) {
+      if let error { throw error }
+      if let session = try options.makeSession(connectingTo: nil) { begin(session) }
+    } catch {
+      _ = state.close(error)
+    }
   }
 
   /// Takes over a connected stream socket, which it closes from now on.
@@ -154,17 +171,21 @@ public final class Socket: @unchecked Sendable, Hashable {
   /// ``Options/isWithoutDelay`` and ``Options/socketOptions`` are not applied; use ``set(_:)``.
   ///
   /// - Throws: ``SocketError/system(_:)`` if the descriptor is none that can be used so: `getpeername` with `EBADF`,
-  ///   `ENOTCONN` or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram socket. It
-  ///   stays the caller's then.
+  ///   `ENOTCONN` or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram socket;
+  ///   ``SocketError/tls(_:)`` if ``Options/serverName`` is none. It stays the caller's then.
   public init(takingOver descriptor: Int32, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
+    var address: SocketAddress?
     do throws(SystemError) {
       try SystemCall.requireConnected(descriptor)
+      if options.tls != nil { address = try SocketAddress.peer(of: descriptor) }
     } catch {
       throw .system(error)
     }
+    let session = try options.makeSession(connectingTo: address)
     self.descriptor = OwnedDescriptor(descriptor)
     self.options = options
     state = SocketState(isConnecting: false)
+    if let session { begin(session) }
     body = handler.map(Body.init)
     state.taker = handlerTaker
   }
@@ -253,6 +274,7 @@ extension Socket {
   public func invalidate() {
     guard !lock.isParents else { return }
     lock.lock()
+    sayGoodbye()
     let remains = finish()
     lock.unlock()
     remains?.release(.invalid)

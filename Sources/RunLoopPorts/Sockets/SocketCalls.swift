@@ -81,8 +81,12 @@ extension OwnedDescriptor {
     try SocketAddress.ask(.socketName) { crl_socket_name(number, $0, $1) }
   }
 
-  func peerAddress() throws(SystemError) -> SocketAddress? {
-    try SocketAddress.ask(.peerName) { crl_socket_peer(number, $0, $1) }
+  func peerAddress() throws(SystemError) -> SocketAddress? { try SocketAddress.peer(of: number) }
+}
+
+extension SocketAddress {
+  static func peer(of descriptor: Int32) throws(SystemError) -> SocketAddress? {
+    try ask(.peerName) { crl_socket_peer(descriptor, $0, $1) }
   }
 }
 

@@ -21,6 +21,8 @@ public enum SocketError: Error, Hashable, Sendable {
   case invalid
   /// Another task waits for the same already.
   case busy
+  /// The connection is not secured, or not any more.
+  case tls(TLSError)
   /// The run loop cannot watch the socket.
   case loop(RunLoopError)
 }
@@ -37,6 +39,7 @@ extension SocketError: CustomStringConvertible {
     case .closedForWriting: "the socket has been shut down for writing"
     case .invalid: "the socket has been closed"
     case .busy: "another task is waiting for the socket"
+    case .tls(let error): "\(error)"
     case .loop(let error): "\(error)"
     }
   }

@@ -7,6 +7,8 @@ struct SocketState: Hashable {
   enum Phase: Hashable {
     /// The system is connecting.
     case connecting
+    /// The ends agree on keys.
+    case securing
     case open
     /// It is over, and its handler is yet to be told, with the error if there was one.
     case closing(SocketError?)
@@ -38,6 +40,8 @@ struct SocketState: Hashable {
   private(set) var hasEnded = false
   /// The system is not connecting: it has to be asked again.
   var awaitsRoom = false
+  /// So many encrypted bytes wait to be sent that none are received, which might cause more.
+  var isClogged = false
   /// Reading is paused.
   var isPaused = false
   var taker = Taker.nobody
@@ -50,14 +54,14 @@ struct SocketState: Hashable {
 
   var isOver: Bool {
     switch phase {
-    case .connecting, .open: false
+    case .connecting, .securing, .open: false
     case .closing, .closed: true
     }
   }
 
   /// Whether bytes are to be received when there are any.
   var receives: Bool {
-    guard phase == .open, !hasEnded else { return false }
+    guard phase == .open, !hasEnded, !isClogged else { return false }
     switch taker {
     case .nobody: return false
     case .handler: return !isPaused
@@ -72,6 +76,7 @@ struct SocketState: Hashable {
   func interest(isQueueEmpty: Bool) -> RunLoop.DescriptorSource.Events? {
     switch phase {
     case .connecting: return awaitsRoom ? nil : .writable
+    case .securing: return isQueueEmpty ? .readable : isClogged ? .writable : [.readable, .writable]
     case .closing, .closed: return nil
     case .open: break
     }
@@ -83,6 +88,21 @@ struct SocketState: Hashable {
 
   mutating func connected() {
     guard phase == .connecting else { fatalError("a socket has connected that is \(phase)") }
+    phase = .open
+  }
+
+  /// The connection is made, and is yet to be secured.
+  mutating func secure() {
+    switch phase {
+    case .connecting, .open: phase = .securing
+    case .securing, .closing, .closed: fatalError("a socket is secured that is \(phase)")
+    }
+    // What is there now is not for its readers.
+    hasToldReadable = false
+  }
+
+  mutating func secured() {
+    guard phase == .securing else { fatalError("a socket was secured that is \(phase)") }
     phase = .open
   }
 

@@ -47,6 +47,10 @@ extension ByteStream {
       throw withExtendedLifetime(source) { error }
     }
     postNews()
+    postHandshake()
+    // A loop that has ended looks for nothing.
+    hasPostedSession = false
+    postSession()
     lock.unlock()
     withExtendedLifetime(source) {}
   }
@@ -80,15 +84,16 @@ extension ByteStream {
   /// What is waited for; nil: nothing.
   private var interest: RunLoop.DescriptorSource.Events? {
     switch state {
-    case .opening: .writable
-    case .open: isTold ? nil : direction
+    case .opening: core.openingInterest
+    case .open: isTold && !hasUnsent ? nil : direction
     case .notOpen, .atEnd, .failed, .closed: nil
     }
   }
 
   /// Under the lock.
-  private func updateInterest() {
+  func updateInterest() {
     guard let source = places.source else { return }
+    postSession()
     guard source.isPaused ? interest != nil : interest != source.events else { return }
     do {
       try source.watch(for: interest)
@@ -133,22 +138,31 @@ extension ByteStream {
   }
 
   /// Responds to what the descriptor is ready for, on a loop's thread.
-  private func ready(_ events: RunLoop.DescriptorSource.Events) {
+  func ready(_ events: RunLoop.DescriptorSource.Events) {
     lock.lock()
+    var isOther = false
     switch state {
     case .opening:
-      do throws(SystemError) {
-        try core.finishConnecting()
-        state = .open
-        updateInterest()
-        tell(.openCompleted)
+      do throws(SocketError) {
+        if try core.advance() {
+          isOther = core.tls != nil
+          places.replaceTimer(nil)?.invalidate()
+          state = .open
+          updateInterest()
+          tell(.openCompleted)
+        } else {
+          startHandshakeTimer()
+          updateInterest()
+        }
       } catch {
-        note(.failed(.system(error)))
+        isOther = core.tls != nil
+        places.replaceTimer(nil)?.invalidate()
+        note(.failed(error))
         updateInterest()
       }
     case .open:
       tellOpening()
-      if state == .open, !isTold {
+      if state == .open, !isTold, core.prepare(direction, channel) {
         isTold = true
         tell(direction == .readable ? .hasBytesAvailable : .canAcceptBytes)
       }
@@ -157,6 +171,7 @@ extension ByteStream {
     case .notOpen, .atEnd, .failed, .closed: break
     }
     lock.unlock()
+    if isOther { core.other(than: self)?.handshakeAdvanced() }
   }
 
   /// Calls the handler, without the lock.
@@ -176,7 +191,7 @@ extension ByteStream {
   }
 
   /// Reads or writes once, and notes what came of it.
-  func transfer(_ body: (ByteChannel) throws(SystemError) -> Transfer) throws(SocketError) -> Int? {
+  func transfer(_ body: (ByteChannel) throws(SocketError) -> Transfer) throws(SocketError) -> Int? {
     guard !lock.isParents else { throw .invalid }
     lock.lock()
     defer { lock.unlock() }
@@ -187,7 +202,7 @@ extension ByteStream {
     case .notOpen, .opening, .closed: throw .invalid
     }
     guard let channel else { throw .invalid }
-    do throws(SystemError) {
+    do throws(SocketError) {
       let transferred = try body(channel)
       isTold = false
       switch transferred {
@@ -203,9 +218,9 @@ extension ByteStream {
         return 0
       }
     } catch {
-      note(.failed(.system(error)))
+      note(.failed(error))
       updateInterest()
-      throw .system(error)
+      throw error
     }
   }
 }

@@ -57,6 +57,8 @@ public class ByteStream: @unchecked Sendable, Hashable {
   var places = Places()
   /// Told that there is something to do; nothing is watched after that call-out until it is done.
   var isTold = false
+  /// Whether a loop will look for what has been decrypted.
+  var hasPostedSession = false
   /// Whether the last state is yet to be told of.
   var owesNews = false
   /// Whether the opening is.
@@ -94,8 +96,11 @@ public class ByteStream: @unchecked Sendable, Hashable {
     return pair(ByteStreamCore(.connected(ByteChannel(OwnedDescriptor(descriptor), .socket))))
   }
 
-  private static func pair(_ core: ByteStreamCore) -> (input: InputByteStream, output: OutputByteStream) {
-    (InputByteStream(core, .readable), OutputByteStream(core, .writable))
+  static func pair(_ core: ByteStreamCore) -> (input: InputByteStream, output: OutputByteStream) {
+    let (input, output) = (InputByteStream(core, .readable), OutputByteStream(core, .writable))
+    core.input = input
+    core.output = output
+    return (input, output)
   }
 
   /// Whether both are the same.
@@ -143,6 +148,7 @@ extension ByteStream {
       }
       source = enterPlaces(opened)
       postNews()
+      postHandshake()
     } catch {
       note(.failed(.system(error)))
     }
@@ -161,13 +167,15 @@ extension ByteStream {
     lock.lock()
     guard state != .closed else { return lock.unlock() }
     state = .closed
+    let (timer, stays) = (places.replaceTimer(nil), places.all)
     let source = places.removeAll()
     let (channel, body) = (channel, body)
     self.channel = nil
     self.body = nil
     lock.unlock()
     source?.invalidate()
-    core.close(channel, isOutput: direction == .writable)
+    timer?.invalidate()
+    if core.close(channel, isOutput: direction == .writable), let channel { core.linger(channel, in: stays) }
     withExtendedLifetime(body) {}
   }
 }
@@ -180,10 +188,7 @@ public final class InputByteStream: ByteStream, @unchecked Sendable {
   /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
   public func read(into bytes: UnsafeMutableRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }
-    return try transfer { channel throws(SystemError) in
-      guard let count = try channel.receive(bytes) else { return .nothing }
-      return count == 0 ? .end : .some(count)
-    }
+    return try transfer { channel throws(SocketError) in try core.receive(bytes, from: channel) }
   }
 }
 
@@ -196,10 +201,7 @@ public final class OutputByteStream: ByteStream, @unchecked Sendable {
   /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Int? {
     guard !bytes.isEmpty else { return 0 }
-    return try transfer { channel throws(SystemError) in
-      let count = try channel.send(bytes)
-      return count == 0 ? .nothing : .some(count)
-    }
+    return try transfer { channel throws(SocketError) in try core.send(bytes, to: channel) }
   }
 
   /// Writes as much as there is room for, as ``write(_:)-(UnsafeRawBufferPointer)`` does.

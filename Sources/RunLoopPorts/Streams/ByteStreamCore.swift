@@ -17,12 +17,22 @@ final class ByteStreamCore: @unchecked Sendable {
     case closed
   }
 
-  private let lock = Lock()
-  private var link: Link
-  private var openSides: Int
+  let lock = Lock()
+  private(set) var link: Link
+  private(set) var openSides: Int
+  /// What encrypts and decrypts, if the connection is or will be secured; the channel is a socket then.
+  let tls: TLSSession?
+  /// Whether its handshake has begun.
+  var hasBegun = false
+  /// Ends what goes on after a stream was closed, if that takes too long.
+  var lingering: PlacedTimer?
+  /// The streams: each is notified of what the other has done to the handshake.
+  weak var input: ByteStream?
+  weak var output: ByteStream?
 
-  init(_ link: Link, sides: Int = 2) {
+  init(_ link: Link, _ tls: TLSSession? = nil, sides: Int = 2) {
     self.link = link
+    self.tls = tls
     openSides = sides
   }
 
@@ -77,17 +87,23 @@ final class ByteStreamCore: @unchecked Sendable {
   /// - Parameters:
   ///   - channel: What the stream has, if it was opened.
   ///   - isOutput: Whether it was the one that writes.
-  func close(_ channel: ByteChannel?, isOutput: Bool) {
+  /// - Returns: Whether a secured connection is yet to be ended in an orderly way.
+  func close(_ channel: ByteChannel?, isOutput: Bool) -> Bool {
     lock.lock()
     openSides -= 1
     let before = link
-    if openSides == 0 {
-      link = .closed
-    } else if isOutput, let channel, case .connected = link {
+    var isWaiting = false
+    if isOutput, let channel, case .connected = link {
+      isWaiting = !sendEnd(channel.descriptor)
       // A connection that is lost cannot be shut down, and need not be.
-      try? channel.descriptor.shutDown(Int32(SHUT_WR))
+      if !isWaiting, openSides > 0 { try? channel.descriptor.shutDown(Int32(SHUT_WR)) }
+    }
+    if openSides == 0 {
+      if case .connected = link, channel != nil, lingering == nil, awaitsPeer { isWaiting = true }
+      link = .closed
     }
     lock.unlock()
     withExtendedLifetime(before) {}
+    return isWaiting
   }
 }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopCore
+
+extension ByteStream {
+  /// Makes the two streams of a connection that is made and secured when the first of them is opened.
+  ///
+  /// ``Event/openCompleted`` comes when the peer is known to be whom it should be, and the keys are agreed on. Encrypted
+  /// bytes of a stream that is closed are still sent on its loops: the descriptor stays open there until the peer ends, or
+  /// for ``TLSConfiguration/handshakeTimeout``.
+  ///
+  /// - Parameters:
+  ///   - address: Where to.
+  ///   - tls: What the connection has in common with others, made of a ``TLSConfiguration``.
+  ///   - serverName: The name that the server has to have; with nil, its certificate has to be for the address.
+  /// - Throws: ``SocketError/tls(_:)`` if the name is none, or the context a server's.
+  public static func pair(
+    connectingTo address: SocketAddress, tls: TLSContext, serverName: String? = nil
+  ) throws(SocketError) -> (input: InputByteStream, output: OutputByteStream) {
+    guard !tls.isServer else { throw .tls(TLSError(.wrongSide)) }
+    return pair(ByteStreamCore(.address(address), try session(tls, serverName, address)))
+  }
+
+  /// Makes the two streams of a connected socket, which is secured when the first of them is opened, and which they close
+  /// when both are closed.
+  ///
+  /// - Parameters:
+  ///   - descriptor: A connected stream socket.
+  ///   - tls: What the connection has in common with others, made of a ``TLSConfiguration`` or, for the other end, a
+  ///     ``TLSServerConfiguration``.
+  ///   - serverName: The name that the server has to have; with nil, its certificate has to be for the address.
+  /// - Throws: ``SocketError/system(_:)`` if the descriptor is no connected socket, ``SocketError/tls(_:)`` if the name is
+  ///   none; it is the caller's then.
+  public static func pair(
+    takingOver descriptor: Int32, tls: TLSContext, serverName: String? = nil
+  ) throws(SocketError) -> (input: InputByteStream, output: OutputByteStream) {
+    let address: SocketAddress?
+    do throws(SystemError) {
+      try SystemCall.requireConnected(descriptor)
+      address = tls.isServer ? nil : try SocketAddress.peer(of: descriptor)
+    } catch {
+      throw .system(error)
+    }
+    let session = try session(tls, serverName, address)
+    return pair(ByteStreamCore(.connected(ByteChannel(OwnedDescriptor(descriptor), .socket)), session))
+  }
+
+  private static func session(
+    _ context: TLSContext, _ serverName: String?, _ address: SocketAddress?
+  ) throws(SocketError) -> TLSSession {
+    do throws(TLSError) {
+      return try TLSSession(context, serverName: serverName, address: address)
+    } catch {
+      throw .tls(error)
+    }
+  }
+
+  /// What the ends have agreed on; nil before the handshake is done, and without TLS.
+  ///
+  /// Can be used from any thread.
+  public var tlsInfo: TLSInfo? { lock.isParents ? nil : core.lock.withLock { core.tls?.info } }
+}
+
+// Under the lock.
+extension ByteStream {
+  /// Whether the stream has to wait for room for what is encrypted.
+  var hasUnsent: Bool { direction == .writable && core.tls != nil && core.hasUnsent }
+
+  /// Looks on a loop at a handshake that has begun, as nothing more may come for this stream to find.
+  func postHandshake() {
+    guard state == .opening, core.isShakingHands else { return }
+    _ = places.perform { [self] in ready([]) }
+  }
+
+  /// Has a loop report what the session has to be read, which it does not find.
+  func postSession() {
+    guard core.tls != nil, direction == .readable, state == .open, !isTold, !hasPostedSession, core.isReadable else {
+      return
+    }
+    hasPostedSession = places.perform { [self] in
+      lock.withLock { hasPostedSession = false }
+      ready(.readable)
+    }
+  }
+
+  /// Counts the time of the handshake, if it is not counted yet.
+  func startHandshakeTimer() {
+    guard places.timer == nil, let limit = core.tls?.context.handshakeTimeout else { return }
+    let timer = PlacedTimer(deadline: RunLoop.current.instant(after: limit)) { [weak self] timer in
+      self?.handshakeTimedOut(timer, limit)
+    }
+    places.replaceTimer(timer)
+  }
+}
+
+extension ByteStream {
+  /// The other stream has gone on with the handshake.
+  func handshakeAdvanced() {
+    guard !lock.isParents else { return }
+    lock.withLock { postHandshake() }
+  }
+
+  /// On the thread of one of the loops.
+  private func handshakeTimedOut(_ timer: Timer, _ limit: Duration) {
+    lock.lock()
+    guard places.timer?.contains(timer) == true, state == .opening else { return lock.unlock() }
+    let over = places.replaceTimer(nil)
+    note(.failed(core.handshakeTimedOut(limit)))
+    updateInterest()
+    lock.unlock()
+    over?.invalidate()
+    core.other(than: self)?.handshakeAdvanced()
+  }
+}
