@@ -125,7 +125,8 @@ struct Gestures: Experiment {
   private func observers(_ bench: Bench) -> String {
     onView(bench) { stage, _ in
       let lines = stage.rig.loop.debugDescription.split(separator: "\n").filter { $0.contains("activities = 0x20,") }
-      for line in lines { stage.rig.note(String(line.drop { $0 == " " })) }
+      // Without the address.
+      for line in lines { stage.rig.note("observer \(line.drop { $0 != "{" })") }
       var orders: [String] = []
       for line in lines {
         let parts = line.split(separator: ", ").filter { $0.hasPrefix("order = ") }.map { $0.filter { $0 != "}" } }
