@@ -67,7 +67,14 @@ package final class RawPipe: Sendable {
     return number
   }
 
-  private static let lastDuplicate = Atomic<Int32>(600)
+  /// Descriptors get the lowest numbers that are free: nothing else comes to the highest.
+  private static let lastDuplicate = Atomic<Int32>(highestDescriptor - 300)
+
+  private static var highestDescriptor: Int32 {
+    var limit = rlimit()
+    getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    return Int32(clamping: limit.rlim_cur)
+  }
 
   package func write(_ bytes: [UInt8] = [7]) {
     let count = Glibc.write(writing, bytes, bytes.count)
