@@ -38,6 +38,11 @@ extension SocketError: LocalizedError {
   public var errorDescription: String? { description }
 }
 
+extension TLSError: LocalizedError {
+  /// Why the connection is not secured, with the peer.
+  public var errorDescription: String? { description }
+}
+
 extension SocketActivationError: LocalizedError {
   /// Why the descriptors of a service manager cannot be taken.
   public var errorDescription: String? { description }
