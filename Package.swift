@@ -60,12 +60,12 @@ let package = Package(
       swiftSettings: swiftSettings),
     // The example of this name without its main function: the laboratory shows what it has in the main loop.
     .target(
-      name: "UICatalog", dependencies: ["RunLoopCore", "RunLoopDisplay", "RunLoopTransactions"],
+      name: "RunLoopCatalog", dependencies: ["RunLoopCore", "RunLoopDisplay", "RunLoopTransactions"],
       path: "Examples/Sources/ui-catalog", exclude: ["Program.swift"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopLab",
       dependencies: [
-        "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "UICatalog",
+        "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog",
       ],
       swiftSettings: swiftSettings),
     .target(

@@ -2,7 +2,7 @@
 
 import RunLoopCore
 import RunLoopDisplay
-import UICatalog
+import RunLoopCatalog
 
 /// The main loop of a running application beside the one that Xilankong prints, row by row.
 struct WholeLoop {
@@ -17,7 +17,7 @@ struct WholeLoop {
       bench.onMainStandIn { rig in
         let terminal = PseudoTerminal(width: 100, height: 30)
         let device = Terminal(input: terminal.application, output: terminal.application, name: "xterm-256color")
-        let catalog = UICatalog.Catalog(device: device, isStill: false, trace: nil)
+        let catalog = RunLoopCatalog.Catalog(device: device, isStill: false, trace: nil)
         catalog.prepare()
         do {
           try catalog.application.start()
