@@ -423,26 +423,28 @@ void crl_recorder_give_back(crl_recorder *recorder) {
   // A forked child has given all of its parent's back.
   if (recorder->generation == (uint32_t)generation) {
     recorder->face->loop = 0;
-    recorder->face->flags |= CRL_FACE_ENDED;
+    crl_face_set_flags(recorder->face, crl_face_flags(recorder->face) | CRL_FACE_ENDED);
     free_slots[(free_head + free_count++) % CRL_FACES] = (uint16_t)recorder->slot;
   }
   pthread_mutex_unlock(&mutex);
 }
 
 static void copy_name(crl_recorder *recorder) {
+  pthread_mutex_lock(&mutex);
   snprintf(recorder->details->name, sizeof recorder->details->name, "%s", thread_name ? thread_name : "");
+  pthread_mutex_unlock(&mutex);
 }
 
 void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags) {
   crl_face *face = recorder->face;
   if (thread == 0) {
-    face->flags |= CRL_FACE_ENDED;
+    crl_face_set_flags(face, crl_face_flags(face) | CRL_FACE_ENDED);
     __atomic_store_n(&face->level, CRL_OFF, __ATOMIC_RELAXED);
     if (crl_thread_recorder_get() == recorder) crl_thread_recorder_set(NULL);
     return;
   }
-  face->flags = (uint8_t)flags;
-  face->thread = thread;
+  crl_face_set_flags(face, flags);
+  __atomic_store_n(&face->thread, thread, __ATOMIC_RELAXED);
   crl_thread_recorder_set(recorder);
   copy_name(recorder);
 }
@@ -458,7 +460,8 @@ void crl_thread_name_set(int thread, const char *name) {
   pthread_mutex_lock(&mutex);
   for (uint32_t slot = 0; slot < untaken; slot++) {
     const crl_face *face = recorders[slot].face;
-    if (face && face->loop && face->thread == thread && !(face->flags & CRL_FACE_ENDED))
+    if (face && face->loop && __atomic_load_n(&face->thread, __ATOMIC_RELAXED) == thread &&
+        !(crl_face_flags(face) & CRL_FACE_ENDED))
       snprintf(recorders[slot].details->name, sizeof recorders[slot].details->name, "%s", name ? name : "");
   }
   pthread_mutex_unlock(&mutex);

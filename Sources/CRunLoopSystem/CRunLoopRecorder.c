@@ -127,13 +127,13 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
   } else {
     face->number++;
   }
-  uint8_t flags = face->flags | CRL_FACE_SLEEPS;
-  face->flags = is_hosted ? flags | CRL_FACE_HOSTED : flags;
+  int flags = crl_face_flags(face) | CRL_FACE_SLEEPS;
+  crl_face_set_flags(face, is_hosted ? flags | CRL_FACE_HOSTED : flags);
 }
 
 void crl_sleep_end(crl_recorder *recorder, int descriptor) {
   crl_face *face = recorder->face;
-  face->flags &= (uint8_t) ~(CRL_FACE_SLEEPS | CRL_FACE_HOSTED);
+  crl_face_set_flags(face, crl_face_flags(face) & ~(CRL_FACE_SLEEPS | CRL_FACE_HOSTED));
   crl_record *record = recorder->current;
   if (!face->open || record->number != face->open || record->kind != CRL_KIND_SLEEP) return;
   record->cause = load(&recorder->waker);

@@ -259,6 +259,12 @@ crl_recorder *crl_recorder_take(const void *loop);
 void crl_recorder_give_back(crl_recorder *recorder);
 // The loop's thread is known from now on, or has ended (0).
 void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags);
+
+// The flags of a face: the loop's thread changes them, and any thread may read them.
+static inline uint8_t crl_face_flags(const crl_face *face) { return __atomic_load_n(&face->flags, __ATOMIC_RELAXED); }
+static inline void crl_face_set_flags(crl_face *face, int flags) {
+  __atomic_store_n(&face->flags, (uint8_t)flags, __ATOMIC_RELAXED);
+}
 // Takes a level up; the loop's thread. Gives the level that the loop has then.
 uint32_t crl_recorder_take_up(crl_recorder *recorder);
 // Where the name of a mode stands; 255 if there is no room.
