@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("An application", .timeLimit(.minutes(1)))
+@Suite("An application", .timeLimit(.minutes(10)))
 @MainActor
 struct ApplicationTests {
   @Test("a device that cannot be taken leaves nothing behind, and its error is thrown")

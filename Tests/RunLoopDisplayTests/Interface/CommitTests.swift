@@ -28,7 +28,7 @@ private final class Probe: View {
   }
 }
 
-@Suite("Layout, display and commit", .timeLimit(.minutes(1)))
+@Suite("Layout, display and commit", .timeLimit(.minutes(10)))
 @MainActor
 struct CommitTests {
   private func perform(_ body: (Stage, Probe) throws -> Void) throws {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("Random interfaces", .timeLimit(.minutes(2)))
+@Suite("Random interfaces", .timeLimit(.minutes(10)))
 @MainActor
 struct RandomInterfaceTests {
   @Test(
