@@ -195,7 +195,7 @@ import Testing
   @Test("a client that was stopped at once ends what runs, and takes nothing more")
   func stopping() async throws {
     let server = try LyingServer { _ in }
-    let client = HTTP.Client()
+    let client = patientClient()
     let request = HTTP.Request(server.url())
     let tasks = (0..<5).map { _ in Task { await end(client, request) } }
     await eventually { server.requests.value.count == 5 }
@@ -219,7 +219,7 @@ import Testing
         exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
       }
     }
-    let client = HTTP.Client()
+    let client = patientClient()
     let paused = client.operation(HTTP.Request(server.url()), on: .main)
     paused.start()
     await eventually { paused.progress.received == 5 }
@@ -255,7 +255,7 @@ import Testing
 
   @Test("a client that never made a request is stopped at once")
   func unused() async throws {
-    let client = HTTP.Client()
+    let client = patientClient()
     #expect(client.stop() == .finished)
     #expect(await client.finished() == HTTP.StopReport())
   }
@@ -323,4 +323,12 @@ import Testing
     #expect(ended == 1000)
     await eventually { server.ended.value == server.accepted.value }
   }
+}
+
+/// A client that waits however long the other tests keep the threads of the tasks.
+private func patientClient() -> HTTP.Client {
+  var configuration = HTTP.Configuration()
+  configuration.idleTimeout = nil
+  configuration.connectTimeout = .seconds(3600)
+  return HTTP.Client(configuration)
 }
