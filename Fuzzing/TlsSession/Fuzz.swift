@@ -20,7 +20,7 @@ private let contexts: (client: TLSContext, server: TLSContext) = {
   } catch { fatalError("\(error)") }
 }()
 
-/// One end, what it has written and what has come to it.
+/// One end, the bytes that it wrote and those that it received.
 private struct End {
   let session: TLSSession
   var written: [UInt8] = []

@@ -9,7 +9,7 @@ import RunLoopCore
 import RunLoopDisplay
 import RunLoopDisplayTesting
 
-/// What the emulated terminal can do: what ncurses is told of its terminal.
+/// What the emulated terminal can do: the same as ncurses reads in terminfo.
 var features = HeadlessTerminal.Features(
   synchronizes: CommandLine.arguments.contains("--synchronized"), clusters: false, repeats: true, erasesWithColor: true,
   keyboard: false, environment: ["TERM": "xterm-256color"])

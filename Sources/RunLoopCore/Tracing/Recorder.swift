@@ -43,7 +43,7 @@ extension RunLoop {
   /// - Parameters:
   ///   - kind: One of ``RecordKind``.
   ///   - mode: The mode that runs.
-  ///   - hook: What the trace hook is told that it is; nil: nothing.
+  ///   - hook: The kind that the trace hook is called with; nil: the hook is not called.
   ///   - code: The address of the user's function.
   ///   - item: The item's address, or the sequence number of the post.
   @inline(__always)

@@ -100,7 +100,7 @@ package struct Looker: Sendable {
 
   /// Notes a sleep that began as a wait at `began` and that somebody has ended at `wakeTick`, if somebody has.
   ///
-  /// - Parameter isEvent: Whether something has come of which nobody knows when, as a descriptor became ready.
+  /// - Parameter isEvent: Whether something happened at a time that is not known, as a descriptor became ready.
   mutating func noteSleep(from began: Tick, wokenAt wakeTick: Tick, isEvent: Bool, limit: Int64) {
     let now = SystemWaiter.now
     if wakeTick >= began, wakeTick <= now {
