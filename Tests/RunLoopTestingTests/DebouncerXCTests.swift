@@ -3,6 +3,8 @@
 import RunLoopTesting
 import XCTest
 
+import class RunLoopCore.RunLoop
+
 final class DebouncerXCTests: XCTestCase {
   func testItCallsItsActionOnce() throws {
     try VirtualTime.asMain { time in
