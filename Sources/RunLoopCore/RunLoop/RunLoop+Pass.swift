@@ -41,12 +41,7 @@ extension RunLoop {
   @discardableResult
   func beginPass() -> Bool {
     takeUpLevel()
-    let afterLook = innermost.endsWaitLater
-    innermost.endsWaitLater = false
-    // Mostly there is nothing to change after a wait that only looked.
-    if afterLook, word.state == .listening { return false }
-    let before = word.apply(afterLook ? .beginPassAfterLook : .beginPass).before
-    return before.isLate || (afterLook && before.isWoken)
+    return word.apply(.beginPass).before.isLate
   }
 
   /// Whether the mode has nothing that keeps it alive: no source, port or timer, no main queue, and no block that
@@ -120,12 +115,7 @@ extension RunLoop {
     } else {
       sleep(mode)
     }
-    if polls, !word.state.isWoken {
-      // There is nothing to answer, and the beginning of the next pass makes up for the end of this wait.
-      innermost.endsWaitLater = true
-    } else {
-      word.apply(.endWait)
-    }
+    word.apply(.endWait)
     waiting.store(false, ordering: .relaxed)
   }
 
