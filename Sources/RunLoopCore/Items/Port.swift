@@ -5,8 +5,9 @@ import Synchronization
 /// An end point that keeps a loop alive and wakes it when a message is sent (version 1).
 ///
 /// A port may be in any number of modes of any number of loops, and any thread may send to it; each message is received
-/// once, by the first loop that gets to it, one message in a pass. A subclass that brings its own sources overrides
-/// ``schedule(in:forMode:)`` and ``remove(from:forMode:)``.
+/// once, by the first loop that gets to it. A pass receives the messages that a port has when its turn comes, up to 64; a run
+/// that returns after a source receives one. A subclass that brings its own sources overrides ``schedule(in:forMode:)`` and
+/// ``remove(from:forMode:)``.
 ///
 /// A loop keeps the ports that are in it alive, and lets a port go when it is invalidated.
 ///
@@ -260,10 +261,11 @@ extension Port {
     throw .timedOut(limit: limit)
   }
 
-  /// Whether a message waits.
+  /// Whether a message waits, and how many.
   ///
   /// Another loop may take it first.
-  final var hasMessage: Bool { messageCount.load(ordering: .relaxed) > 0 }
+  final var hasMessage: Bool { messages > 0 }
+  final var messages: Int { messageCount.load(ordering: .relaxed) }
 
   /// Takes the first message.
   ///

@@ -150,18 +150,33 @@ extension RunLoop {
     return served
   }
 
+  /// Receives the messages that the port whose turn it is has now, up to a limit; nil if no port has one.
+  ///
+  /// A run that returns after a source receives one. What ends a batch of descriptors ends this too, and so does the port's
+  /// removal from the mode.
   private func servePort(_ mode: ModeState) -> Served? {
-    guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let port = takeReadyPort(mode), port.hold() else {
+    guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let place = takeReadyPort(mode), place.item.hold() else {
       return nil
     }
+    let port = place.item
     defer { port.letGo() }
-    let message = port.takeMessage()
-    requeue(port, mode)
-    // Another loop may have been faster.
-    guard let message else { return nil }
-    callOut(to: port, message, mode)
-    return .source
+    let wait = waitCount
+    var served: Served?
+    var rest = innermost.returnsAfterSource ? 1 : min(port.messages, Self.mostMessages)
+    // Another loop may be faster.
+    while rest > 0, let message = port.takeMessage() {
+      rest -= 1
+      // Behind the others, before the call-out: a run nested in it receives the next.
+      if served == nil, port.hasMessage { noteReady(place) }
+      callOut(to: port, message, mode)
+      served = .source
+      guard wait == waitCount, !isStopped(mode), isIn(place) else { break }
+    }
+    return served
   }
+
+  /// How many messages of a port one pass receives at most.
+  static var mostMessages: Int { 64 }
 }
 
 // The main dispatch queue, on the main loop.
@@ -254,15 +269,11 @@ extension RunLoop {
     table.withLock { _ in mode.unretainedPollSet?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil }
   }
 
-  private func takeReadyPort(_ mode: ModeState) -> Port? {
-    table.withLock { _ in findReadyPort(mode) ? mode.readyPorts.takeFirst { _ in false }?.item : nil }
+  private func takeReadyPort(_ mode: ModeState) -> Membership<Port>? {
+    table.withLock { _ in findReadyPort(mode) ? mode.readyPorts.takeFirst { _ in false } : nil }
   }
 
-  /// Puts a port that still has messages behind the others, before the call-out: a run nested in it receives the next.
-  private func requeue(_ port: Port, _ mode: ModeState) {
-    guard port.hasMessage else { return }
-    table.withLock { _ in if let membership = mode.ports[ObjectIdentifier(port)] { mode.enqueue(membership) } }
-  }
+  private func isIn(_ place: Membership<Port>) -> Bool { table.withLock { _ in place.isActive } }
 
   /// Notes that a source was signalled.
   ///
@@ -274,7 +285,7 @@ extension RunLoop {
 
   /// Notes that a port has a message.
   ///
-  /// Under the port's lock.
+  /// Under the port's lock, or on the loop's thread.
   func noteReady(_ membership: Membership<Port>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
   }
