@@ -119,21 +119,6 @@ extension Timer {
   }
 }
 
-extension Timer {
-  /// Notes that the call-out does not return, as its thread ends: the timer keeps its date, and may fire again elsewhere.
-  func abandonCallOut() {
-    // First of all: the loop that has it now may fire it as soon as it is back in a heap.
-    let isLast = interval == 0 ? lease.leaveUnmarking() : lease.leave()
-    let rearms = guarded { home in
-      isFiring = false
-      wasMoved = false
-      return home?.takeBack(self, keepsTurn: false) ?? false
-    }
-    if rearms { holder?.post() }
-    if isLast { releaseContents() }
-  }
-}
-
 // Foundation's initializers, whose dates are of the wall clock.
 extension Timer {
   /// Makes a timer that is in no mode yet and first fires when the wall clock says `wallDate`.

@@ -31,16 +31,6 @@ struct BlockState: ~Copyable {
   var commonHandOffSignal: UInt64 = 0
   var hasCommonHandOffs = false
 
-  /// The batch that has the entry that was posted first, of those that are being run or were left.
-  var firstRunning: Batch? {
-    var first: Batch?
-    for offset in 0..<running.count {
-      let batch = running.withElement(at: offset) { $0 }
-      if batch.firstSequence < first?.firstSequence ?? .max { first = batch }
-    }
-    return first
-  }
-
   /// The blocks that one step of a pass runs.
   final class Batch {
     @exclusivity(unchecked) var own = BlockQueue()
