@@ -53,6 +53,7 @@ struct BlockState: ~Copyable {
   }
 }
 
+// Phases 4, 6 and 12 of the pass: blocks and jobs.
 extension RunLoop {
   /// Runs the blocks and jobs that wait for the mode, or for the common modes if it is one, in the order in which they were
   /// posted.

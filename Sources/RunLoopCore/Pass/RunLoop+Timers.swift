@@ -2,6 +2,7 @@
 
 import Synchronization
 
+// Phase 11 of the pass, if it serves timers.
 extension RunLoop {
   /// Fires the timers of the mode that are due now, in the order of their dates; false if none is.
   ///

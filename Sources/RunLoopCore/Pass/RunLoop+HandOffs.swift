@@ -28,7 +28,7 @@ extension RunLoop {
   }
 }
 
-// The loop's thread.
+// Phase 5 of the pass, as far as it performs the source of the hand-offs.
 extension RunLoop {
   /// Whether handed-over work waits for a mode.
   @inline(__always)
