@@ -19,7 +19,7 @@ extension Timer {
   /// Notes that the call-out does not return, as its thread ends: the timer keeps its date, and may fire again elsewhere.
   func abandonCallOut() {
     // First of all: the loop that has it now may fire it as soon as it is back in a heap.
-    let isLast = interval == 0 ? lease.leaveUnmarking() : lease.leave()
+    let isLast = interval == 0 ? reference.leaveUnmarking() : reference.leave()
     let rearms = guarded { home in
       isFiring = false
       wasMoved = false

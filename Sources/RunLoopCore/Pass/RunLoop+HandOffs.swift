@@ -18,7 +18,7 @@ extension RunLoop {
   package func handOff(
     inModes modes: [Mode], from origin: Origin = .unknown, block: @escaping @Sendable () -> Void
   ) -> Bool {
-    if sabotage.contains(.handOffsAreBlocks) { return perform(inModes: modes, block: block) }
+    if faults.contains(.handOffsAreBlocks) { return perform(inModes: modes, block: block) }
     guard !modes.isEmpty else { return refuse(.noMode) }
     guard let handOff = address(Block(body: block), modes), inbox.append(handOff: handOff, site: origin.site) else {
       return refuse(.endedLoop)

@@ -108,7 +108,7 @@ extension RunLoop {
         set.prepareToWait()
       }
       var deadline = min(innermost.deadline, mode.timers.wakeTick)
-      if sabotage.contains(.sleepInSlices) { deadline = min(deadline, tickNow + 1_000_000_000) }
+      if faults.contains(.sleepInSlices) { deadline = min(deadline, tickNow + 1_000_000_000) }
       if deadline != .never {
         let now = tickNow
         guard deadline > now else { return .never }
@@ -129,7 +129,7 @@ extension RunLoop {
   /// Under the table's lock, after the inbox was looked into.
   func mustGoOn(_ mode: ModeState) -> Bool {
     findHandOff(mode) || findSignalled(mode) || findReadyPort(mode) || isStopped(mode)
-      || (sabotage.contains(.emptyModesNotWaitedFor) && mode.itemCount.load(ordering: .relaxed) == 0)
+      || (faults.contains(.emptyModesNotWaitedFor) && mode.itemCount.load(ordering: .relaxed) == 0)
   }
 
   /// Asks the kernel once what is ready, without waiting, unless another class of ready things has its turn first.

@@ -86,6 +86,6 @@ extension RunLoop {
   /// Under the source's lock.
   func noteSignalled(_ membership: Membership<Source>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
-    if sabotage.contains(.signalsWake) { wakeUp() }
+    if faults.contains(.signalsWake) { wakeUp() }
   }
 }

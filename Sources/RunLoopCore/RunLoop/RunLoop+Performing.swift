@@ -16,7 +16,7 @@ extension RunLoop {
   @discardableResult
   @inline(never)
   public func perform(_ block: @escaping @Sendable () -> Void) -> Bool {
-    if sabotage.contains(.postsMakeTimers) {
+    if faults.contains(.postsMakeTimers) {
       return add(Timer(tick: waiter.now, interval: 0, tolerance: 0) { _ in block() }, forMode: .default)
     }
     table.checkFork()
