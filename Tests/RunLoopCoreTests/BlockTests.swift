@@ -33,6 +33,25 @@ struct BlockTests {
   }
 
   // R55
+  @Test("what one mode has run does not stay in others that never run")
+  func nothingStays() {
+    let left = onVirtualTime { _, loop in
+      for _ in 0..<10 { loop.perform(inModes: ["b"]) {} }
+      for _ in 0..<1000 {
+        loop.perform(inModes: ["a", "b", "c", .common]) {}
+        _ = loop.handOff(inModes: ["a", "b", "c", .common]) {}
+      }
+      loop.run(mode: "a", for: .zero)
+      let modes = ["b", "c"].map { name in loop.table.withLock { $0.mode(RunLoop.Mode(name)) } }
+      return modes.flatMap { [$0.blocks.count, $0.handOffs.count] }
+        + [loop.blocks.common.count, loop.blocks.commonHandOffs.count]
+    }
+    // As many as wait there, at most.
+    #expect(left[0] >= 10 && left[0] <= 20)
+    #expect(left.dropFirst().allSatisfy { $0 == 0 }, "\(left)")
+  }
+
+  // R55
   @Test("a block for several modes runs once, in the first of them that runs")
   func once() {
     let log = record(observing: nil) { _, loop, log in

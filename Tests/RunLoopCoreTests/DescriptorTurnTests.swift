@@ -202,7 +202,7 @@ struct DescriptorTurnTests {
         RunLoop.Observer(activities: .beforeTimers) { _, _ in time.advance(by: .milliseconds(1)) }, forMode: .default)
       loop.every(.milliseconds(1)) { _ in log.write("T") }
       loop.watch(pipe.reading) { _, _ in log.write("D") }
-      loop.port(messages: 3) {
+      loop.endlessPort {
         log.write("P")
         if log.count(of: "P") == 3 { loop.stop() }
       }
@@ -236,7 +236,7 @@ struct DescriptorTurnTests {
     let log = record(observing: nil) { _, loop, log in
       pipe.write()
       loop.watch(pipe.reading) { _, _ in log.write("D") }
-      loop.port(messages: 3) {
+      loop.endlessPort {
         log.write("P")
         if log.count(of: "P") == 3 { loop.stop() }
       }

@@ -110,8 +110,8 @@ private final class Reader: @unchecked Sendable {
     let block = Block { self.number = number }
     return switch kind {
     case 0: inbox.append(inDefaultMode: block)
-    case 1: inbox.append(inCommonModes: block)
-    default: inbox.append(SharedBlock(block, modes: [], isForCommonModes: false))
+    case 1: inbox.append(.inCommonModes(block))
+    default: inbox.append(.inModes(SharedBlock(block, modes: [], isForCommonModes: false)))
     }
   }
 
@@ -121,11 +121,14 @@ private final class Reader: @unchecked Sendable {
     inbox.drain(into: &arrived)
     var entries: [BlockQueue.Entry] = []
     while !arrived.own.isEmpty { entries.append(arrived.own.takeFirst()) }
-    while !arrived.common.isEmpty { entries.append(arrived.common.takeFirst()) }
     while !arrived.jobs.isEmpty { entries.append(arrived.jobs.takeFirst()) }
-    while !arrived.shared.isEmpty {
-      let shared = arrived.shared.takeFirst()
-      entries.append(.init(sequence: shared.sequence, work: .shared(shared.block)))
+    while !arrived.addressed.isEmpty {
+      let addressed = arrived.addressed.takeFirst()
+      switch addressed.block {
+      case .inMode(_, let block), .inCommonModes(let block):
+        entries.append(.init(sequence: addressed.sequence, work: .own(block)))
+      case .inModes(let shared): entries.append(.init(sequence: addressed.sequence, work: .shared(shared)))
+      }
     }
     return entries.sorted { $0.sequence < $1.sequence }.map { entry in
       switch entry.work {

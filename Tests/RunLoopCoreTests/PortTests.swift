@@ -38,21 +38,6 @@ struct PortTests {
     #expect(log == "E BT BS BW AW P1@5 B BT BS BW AW X")
   }
 
-  // R10
-  @Test("of several messages, a pass receives one")
-  func onePerPass() {
-    let log = onVirtualTime { _, loop in
-      let log = Log()
-      loop.observe(log)
-      let port = Port { _, message in log.write("P\(message.id)") }
-      for id in 1...3 { port.post(id) }
-      loop.add(port, forMode: .default)
-      loop.run(mode: .default, for: .milliseconds(10))
-      return log.text
-    }
-    #expect(log == "E BT BS BW AW P1 BT BS BW AW P2 BT BS BW AW P3 BT BS BW AW X")
-  }
-
   // R8
   @Test("a message received ends a run that returns after a source")
   func handledSource() {
@@ -69,22 +54,6 @@ struct PortTests {
       return log.text
     }
     #expect(log == "P1 handledSource P2 handledSource timedOut at10")
-  }
-
-  // R11, M19
-  @Test("ports with messages take turns")
-  func turns() {
-    let log = onVirtualTime { _, loop in
-      let log = Log()
-      for name in ["A", "B"] {
-        let port = Port { _, message in log.write("\(name)\(message.id)") }
-        loop.add(port, forMode: .default)
-        for id in 1...3 { port.post(id) }
-      }
-      loop.run(mode: .default, for: .milliseconds(10))
-      return log.text
-    }
-    #expect(log == "A1 B1 A2 B2 A3 B3")
   }
 
   // R11, M19
@@ -107,27 +76,6 @@ struct PortTests {
       return log.text
     }
     #expect(log == "T P T P T stopped")
-  }
-
-  // R68, M6
-  @Test("a run nested in the handler receives the next message")
-  func nested() {
-    let log = onVirtualTime { _, loop in
-      let log = Log()
-      let port = Port { _, message in
-        log.write("P\(message.id)(")
-        if message.id == 1 {
-          log.write("\(loop.run(mode: .default, for: .milliseconds(10), returnAfterSourceHandled: true))")
-        }
-        log.write(")")
-      }
-      loop.add(port, forMode: .default)
-      port.post(1)
-      port.post(2)
-      loop.run(mode: .default, for: .milliseconds(20))
-      return log.text
-    }
-    #expect(log == "P1( P2( ) handledSource )")
   }
 
   @Test("ports are equal to themselves only")

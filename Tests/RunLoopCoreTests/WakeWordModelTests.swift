@@ -19,8 +19,7 @@ struct WakeWordModelTests {
       switch random.below(12) {
       case 0 where plain.isAwake && plain.runs.count < 4: event = .beginRun
       case 1 where plain.isAwake && !plain.runs.isEmpty: event = .endRun(before: around.removeLast())
-      case 2...3 where plain.isAwake && !plain.runs.isEmpty:
-        event = random.oneIn(2) ? .beginPass : .beginPassAfterLook
+      case 2...3 where plain.isAwake && !plain.runs.isEmpty: event = .beginPass
       case 4...5 where plain.isAwake && plain.listens:
         event = .announceSleep([.futex, .virtual, .epoll, .looking][random.below(4)])
       case 6 where plain.sleeper == .looking && random.oneIn(2): event = .fallAsleep(.epoll)
@@ -97,7 +96,6 @@ private struct PlainWord {
     case .beginPass:
       runs[runs.count - 1].listens = true
       runs[runs.count - 1].isLate = false
-    case .beginPassAfterLook: runs[runs.count - 1] = Run()
     case .announceSleep(let sleeper): self.sleeper = sleeper
     case .fallAsleep(let sleeper): if self.sleeper == .looking { self.sleeper = sleeper }
     case .awaken: sleeper = .nobody

@@ -23,7 +23,7 @@ struct WakeWordTests {
       let events = Set(transitions.filter { $0.before == state }.map(\.event))
       var expected: Set<WakeState.Event> = [.awaken, .post, .wakeUp]
       if state.sleeper == .nobody {
-        expected.formUnion([.beginRun, .beginPass, .beginPassAfterLook, .endWait, .endRun(before: idle)])
+        expected.formUnion([.beginRun, .beginPass, .endWait, .endRun(before: idle)])
         if state.isListening {
           expected.formUnion([
             .announceSleep(.futex), .announceSleep(.virtual), .announceSleep(.hosted), .announceSleep(.looking),
@@ -34,7 +34,7 @@ struct WakeWordTests {
       }
       if state == looking { expected.insert(.fallAsleep(.futex)) }
       // Outside every run no pass, wait or sleep comes, and no run ends.
-      if !state.isRunning { expected.subtract([.beginPass, .beginPassAfterLook, .endWait, .endRun(before: idle)]) }
+      if !state.isRunning { expected.subtract([.beginPass, .endWait, .endRun(before: idle)]) }
       #expect(events == expected, "\(state)")
       #expect(transitions.count { $0.before == state } == expected.count, "twice in \(state)")
     }
@@ -269,7 +269,6 @@ private let transitions: [Transition] = [
   .init(listening, .endRun(before: listening), listening),
   .init(listening, .endRun(before: answered), answered),
   .init(listening, .beginPass, listening),
-  .init(listening, .beginPassAfterLook, listening),
   .init(listening, .announceSleep(.futex), futex),
   .init(listening, .announceSleep(.virtual), virtual),
   .init(listening, .announceSleep(.hosted), hosted),
@@ -286,7 +285,6 @@ private let transitions: [Transition] = [
   .init(answered, .endRun(before: listening), listening),
   .init(answered, .endRun(before: answered), answered),
   .init(answered, .beginPass, listening),
-  .init(answered, .beginPassAfterLook, listening),
   .init(answered, .awaken, answered),
   .init(answered, .endWait, answered),
   .init(answered, .post, answered),
@@ -298,7 +296,6 @@ private let transitions: [Transition] = [
   .init(woken, .endRun(before: listening), woken),
   .init(woken, .endRun(before: answered), late),
   .init(woken, .beginPass, woken),
-  .init(woken, .beginPassAfterLook, listening),
   .init(woken, .announceSleep(.futex), futexWoken),
   .init(woken, .announceSleep(.virtual), virtualWoken),
   .init(woken, .announceSleep(.hosted), hostedWoken),
@@ -315,7 +312,6 @@ private let transitions: [Transition] = [
   .init(late, .endRun(before: listening), woken),
   .init(late, .endRun(before: answered), late),
   .init(late, .beginPass, listening),
-  .init(late, .beginPassAfterLook, listening),
   .init(late, .awaken, late),
   .init(late, .endWait, late),
   .init(late, .post, late),

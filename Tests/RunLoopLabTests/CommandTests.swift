@@ -25,8 +25,8 @@ struct CommandTests {
 
   private func runloop(_ arguments: String...) -> Session { capture { RunLoopCommand.run(arguments, output: $0) } }
 
-  private func lab(sabotage: Sabotage, _ arguments: String...) -> Session {
-    capture { LabCommand(output: $0, sabotage: sabotage).run(arguments) }
+  private func lab(faults: LoopFaults, _ arguments: String...) -> Session {
+    capture { LabCommand(output: $0, faults: faults).run(arguments) }
   }
 
   @Test("without arguments and for help, the tool prints its usage", arguments: [[], ["--help"], ["-h"], ["help"]])
@@ -86,9 +86,9 @@ struct CommandTests {
   }
 
   @Test(
-    "an experiment that does not hold shows in the report and in the exit status", .enabled(if: Sabotage.isPossible))
+    "an experiment that does not hold shows in the report and in the exit status", .enabled(if: LoopFaults.isPossible))
   func failure() {
-    let session = lab(sabotage: .stopIgnored, "D2", "D4")
+    let session = lab(faults: .stopIgnored, "D2", "D4")
     #expect(session.status == .failure)
     #expect(session.printed.contains("-> timedOut 3, after 10 s\n"))
     #expect(session.printed.contains("required: stopped 2, after 2 s\n"))
@@ -97,7 +97,7 @@ struct CommandTests {
       session.printed.contains(
         "1 of 2 experiments hold; these do not: D2.\nThe articles' claims about Apple's loop: 1 confirmed, 0 corrected")
     )
-    #expect(lab(sabotage: .stopIgnored, "--json", "D2").status == .failure)
+    #expect(lab(faults: .stopIgnored, "--json", "D2").status == .failure)
   }
 
   @Test("the letter of a group names all of its experiments, each once")

@@ -15,7 +15,7 @@ private let idsForAnyThread = Catalog.all.filter { !$0.needsMainThread && !$0.ne
 @Suite("The experiments")
 struct ExperimentTests {
   /// For each experiment, the ways of breaking a loop that it must notice.
-  static let noticed: [(id: String, sabotage: Sabotage)] = [
+  static let noticed: [(id: String, faults: LoopFaults)] = [
     ("A1", .threadsHeld),
     ("A2", .loopsOutliveThreads),
     ("A3", .strangersAdded),
@@ -83,7 +83,7 @@ struct ExperimentTests {
   ]
 
   /// All ways of breaking a loop.
-  static let sabotages = (0..<23).map { Sabotage(rawValue: 1 << $0) }
+  static let allFaults = (0..<23).map { LoopFaults(rawValue: 1 << $0) }
 
   @Test("an honest loop does what each experiment requires", arguments: idsForAnyThread)
   func holds(_ id: String) throws {
@@ -106,27 +106,28 @@ struct ExperimentTests {
   }
 
   @Test(
-    "a loop that is broken on purpose makes the experiment fail", .enabled(if: Sabotage.isPossible),
+    "a loop that is broken on purpose makes the experiment fail", .enabled(if: LoopFaults.isPossible),
     arguments: noticed.filter { idsForAnyThread.contains($0.id) })
-  func fails(_ id: String, _ sabotage: Sabotage) throws {
+  func fails(_ id: String, _ faults: LoopFaults) throws {
     let experiment = try #require(Catalog.experiment(id))
-    #expect(!Report(of: experiment, on: Bench(sabotage: sabotage)).outcome.holds)
+    #expect(!Report(of: experiment, on: Bench(faults: faults)).outcome.holds)
   }
 
   @Test(
-    "every experiment ends, however the loop is broken", .enabled(if: Sabotage.isPossible), arguments: idsForAnyThread)
+    "every experiment ends, however the loop is broken", .enabled(if: LoopFaults.isPossible), arguments: idsForAnyThread
+  )
   func ends(_ id: String) throws {
     let experiment = try #require(Catalog.experiment(id))
     let subjects = experiment.run(on: Bench()).observations.map(\.subject)
-    for sabotage in Self.sabotages {
-      #expect(experiment.run(on: Bench(sabotage: sabotage)).observations.map(\.subject) == subjects)
+    for faults in Self.allFaults {
+      #expect(experiment.run(on: Bench(faults: faults)).observations.map(\.subject) == subjects)
     }
   }
 
   @Test("the table of what is noticed covers every experiment and every way of breaking a loop")
   func coverage() {
     #expect(Set(Self.noticed.map(\.id)) == Set(Catalog.ids))
-    #expect(Set(Self.noticed.map(\.sabotage.rawValue)) == Set(Self.sabotages.map(\.rawValue)))
+    #expect(Set(Self.noticed.map(\.faults.rawValue)) == Set(Self.allFaults.map(\.rawValue)))
   }
 
   @Test("the ids are unique and in order")

@@ -53,8 +53,8 @@ final class MainThreadTests: XCTestCase {
   }
 
   func testAnApplicationWhoseLoopLacksARowDoesNotHold() throws {
-    try XCTSkipUnless(Sabotage.isPossible)
-    let loop = WholeLoop(on: Bench(sabotage: .commonItemsNotCopied))
+    try XCTSkipUnless(LoopFaults.isPossible)
+    let loop = WholeLoop(on: Bench(faults: .commonItemsNotCopied))
     XCTAssertFalse(loop.holds)
     XCTAssertTrue(loop.text.contains("(it is not so)"), loop.text)
     XCTAssertFalse(WholeLoop.items(in: "no description").contains { $0.kind == .observer })
@@ -100,15 +100,15 @@ final class MainThreadTests: XCTestCase {
   }
 
   func testALoopThatIsBrokenOnPurposeMakesItFailAndTheLoopIsMendedAgain() throws {
-    try XCTSkipUnless(Sabotage.isPossible)
+    try XCTSkipUnless(LoopFaults.isPossible)
     for experiment in Self.experiments {
       let subjects = Report(of: experiment).outcome.observations.map(\.subject)
-      let noticed = ExperimentTests.noticed.filter { $0.id == experiment.id }.map(\.sabotage.rawValue)
-      for sabotage in ExperimentTests.sabotages {
-        let broken = Report(of: experiment, on: Bench(sabotage: sabotage)).outcome
+      let noticed = ExperimentTests.noticed.filter { $0.id == experiment.id }.map(\.faults.rawValue)
+      for faults in ExperimentTests.allFaults {
+        let broken = Report(of: experiment, on: Bench(faults: faults)).outcome
         XCTAssertEqual(broken.observations.map(\.subject), subjects)
-        XCTAssertEqual(broken.holds, !noticed.contains(sabotage.rawValue), "\(experiment.id) on \(sabotage)")
-        XCTAssertTrue(Report(of: experiment).outcome.holds, "after \(sabotage)")
+        XCTAssertEqual(broken.holds, !noticed.contains(faults.rawValue), "\(experiment.id) on \(faults)")
+        XCTAssertTrue(Report(of: experiment).outcome.holds, "after \(faults)")
       }
     }
   }

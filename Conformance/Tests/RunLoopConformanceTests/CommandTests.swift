@@ -65,7 +65,7 @@ struct CommandTests {
     #expect(again.lines.last == session.lines.last)
   }
 
-  @Test("a program that differs is shrunk and shown, and the status says so", .enabled(if: Sabotage.isPossible))
+  @Test("a program that differs is shrunk and shown, and the status says so", .enabled(if: LoopFaults.isPossible))
   func different() {
     let session = conformance("--seed", "1", "--programs", "300", "--jobs", "1", "--break", "observersReversed")
     #expect(session.status == 1)
@@ -89,7 +89,7 @@ struct CommandTests {
     #expect(complaints == ["conformance: \(complaint)", ConformanceCommand.usage])
   }
 
-  @Test("a way to break the loop that nobody knows is a mistake", .enabled(if: Sabotage.isPossible))
+  @Test("a way to break the loop that nobody knows is a mistake", .enabled(if: LoopFaults.isPossible))
   func unknownBreak() {
     let session = conformance("--break", "nothing")
     #expect(session.status == 2)

@@ -82,10 +82,10 @@ struct ShrinkerTests {
 
   @Test(
     "a loop that is broken on purpose is noticed, and the program that shows it is small",
-    .enabled(if: Sabotage.isPossible), arguments: Sabotage.named.keys.sorted())
-  func sabotage(_ name: String) throws {
-    let sabotage = try #require(Sabotage.named[name])
-    let comparison = Comparison(ours: RunLoopMachine(sabotage: sabotage))
+    .enabled(if: LoopFaults.isPossible), arguments: LoopFaults.named.keys.sorted())
+  func faults(_ name: String) throws {
+    let faults = try #require(LoopFaults.named[name])
+    let comparison = Comparison(ours: RunLoopMachine(faults: faults))
     var series = Series(seed: 1, numbers: 0..<3000, comparison: comparison)
     series.patience = 3
     let report = series.run()

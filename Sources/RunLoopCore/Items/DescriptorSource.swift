@@ -14,7 +14,7 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation type is `CFFileDescriptor`, or `CFRunLoopSource` of version 1.
   public final class DescriptorSource: @unchecked Sendable, Hashable {
-    // Sendable: the memberships are guarded by the lock, the handler by the lease; the interest is changed under the lock.
+    // Sendable: the memberships are guarded by the lock, the handler by the reference; the interest is changed under the lock.
 
     /// What a descriptor can be ready for.
     public struct Events: OptionSet, Hashable, Sendable {
@@ -51,9 +51,9 @@ extension RunLoop {
     let lock = Lock()
     /// What the source waits for, and whether it is paused.
     let interest: Atomic<Interest>
-    private let lease = Lease()
+    private let reference = HandlerReference()
     // Not checked for exclusive access: the memberships are read and changed under the lock, and only by functions that call
-    // nothing else of the source; the handler is changed once, by whoever closes the lease or leaves it last.
+    // nothing else of the source; the handler is changed once, by whoever closes the reference or leaves it last.
     @exclusivity(unchecked) private(set) var memberships = Memberships<DescriptorSource>()
     @exclusivity(unchecked) private var handler: (@Sendable (DescriptorSource, Events) -> Void)?
 
@@ -79,7 +79,7 @@ extension RunLoop {
     /// Whether the source can still be added and called.
     ///
     /// Can be used from any thread.
-    public var isValid: Bool { lease.isOpen }
+    public var isValid: Bool { reference.isOpen }
 
     /// Ends the source permanently: it leaves all modes of all loops and is not called again.
     ///
@@ -87,7 +87,7 @@ extension RunLoop {
     /// called from any thread. Calling it again has no effect.
     public func invalidate() {
       lock.lock()
-      let closing = lease.close()
+      let closing = reference.close()
       let loops = memberships.loops
       lock.unlock()
       guard closing != .already else { return }
@@ -109,10 +109,10 @@ extension RunLoop.DescriptorSource {
   /// The loop's thread.
   func call(_ events: Events) -> Bool {
     if repeats {
-      guard lease.enter() else { return false }
+      guard reference.enter() else { return false }
     } else {
       // The mark stays: of several loops that have found the descriptor ready, one calls.
-      guard lease.enterMarking() else { return false }
+      guard reference.enterMarking() else { return false }
       invalidate()
     }
     if let handler { runLoopIsCallingOutToASource1(handler, self, events) }
@@ -143,9 +143,9 @@ extension RunLoop.DescriptorSource {
 extension RunLoop.DescriptorSource: RunLoopItem {
   func lockItem() { lock.lock() }
   func unlockItem() { lock.unlock() }
-  func hold() -> Bool { lease.enter() }
-  func letGo() { if lease.leave() { releaseHandler() } }
-  var isOpen: Bool { lease.isOpen }
+  func hold() -> Bool { reference.enter() }
+  func letGo() { if reference.leave() { releaseHandler() } }
+  var isOpen: Bool { reference.isOpen }
   func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool { true }
   func setCommon(_ isCommon: Bool, of loop: RunLoop) { memberships.setCommon(isCommon, of: loop) }
   func modes(of loop: RunLoop) -> ShortList<ModeState> { memberships.modes(of: loop) }

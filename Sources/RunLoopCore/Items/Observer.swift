@@ -9,7 +9,7 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation type is `CFRunLoopObserver`.
   public final class Observer: @unchecked Sendable, Hashable {
-    // Sendable: the binding is guarded by the lock (and the loop's table lock), the handler by the lease.
+    // Sendable: the binding is guarded by the lock (and the loop's table lock), the handler by the reference.
 
     /// The stages at which the observer is called.
     ///
@@ -28,7 +28,7 @@ extension RunLoop {
     private let isReentrant: Bool
     private let lock = Lock()
     /// Its mark says that the observer is being called.
-    let lease = Lease()
+    let reference = HandlerReference()
     /// The loop that has the observer in its modes or among its common items.
     @exclusivity(unchecked) private var loop: RunLoop?
     @exclusivity(unchecked) private var modes: ContiguousArray<ModeState> = []
@@ -36,7 +36,7 @@ extension RunLoop {
     /// The handler, with a reference to it, until it is released.
     @exclusivity(unchecked) private var handler: Unmanaged<Handler>?
 
-    /// What does not change need not be retained for a call, as the lease keeps it.
+    /// What does not change need not be retained for a call, as the reference keeps it.
     private final class Handler: Sendable {
       let call: @Sendable (Observer, Activity) -> Void
       init(_ call: @escaping @Sendable (Observer, Activity) -> Void) { self.call = call }
@@ -78,7 +78,7 @@ extension RunLoop {
     /// Can be used from any thread.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverIsValid`.
-    public var isValid: Bool { lease.isOpen }
+    public var isValid: Bool { reference.isOpen }
 
     /// Ends the observer permanently: it leaves all modes and is not called again.
     ///
@@ -86,7 +86,7 @@ extension RunLoop {
     /// Calling it again has no effect. The corresponding Core Foundation function is `CFRunLoopObserverInvalidate`.
     public func invalidate() {
       lock.lock()
-      let closing = lease.close()
+      let closing = reference.close()
       let loop = loop
       lock.unlock()
       guard closing != .already else { return }
@@ -113,7 +113,7 @@ extension RunLoop.Observer {
   /// The loop's thread.
   func call(_ activity: RunLoop.Activity) {
     // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
-    guard isReentrant ? lease.enter() : lease.enterMarking() else { return }
+    guard isReentrant ? reference.enter() : reference.enterMarking() else { return }
     handler?._withUnsafeGuaranteedRef { handler in
       let call = Call(body: handler.call)
       callingOnThisThread(RecordKind.observer, code: ClosureCode.first(of: call), item: itemAddress(self)) {
@@ -129,7 +129,7 @@ extension RunLoop.Observer {
   /// The loop's thread.
   @inline(__always)
   func leave() {
-    if isReentrant ? lease.leave() : lease.leaveUnmarking() { releaseHandler() }
+    if isReentrant ? reference.leave() : reference.leaveUnmarking() { releaseHandler() }
   }
 
   @inline(never)
@@ -143,9 +143,9 @@ extension RunLoop.Observer {
 extension RunLoop.Observer: RunLoopItem {
   func lockItem() { lock.lock() }
   func unlockItem() { lock.unlock() }
-  func hold() -> Bool { lease.enter() }
-  func letGo() { if lease.leave() { releaseHandler() } }
-  var isOpen: Bool { lease.isOpen }
+  func hold() -> Bool { reference.enter() }
+  func letGo() { if reference.leave() { releaseHandler() } }
+  var isOpen: Bool { reference.isOpen }
 
   func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool {
     guard let home = self.loop, home !== loop else { return true }

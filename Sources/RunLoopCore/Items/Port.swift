@@ -5,21 +5,22 @@ import Synchronization
 /// An end point that keeps a loop alive and wakes it when a message is sent (version 1).
 ///
 /// A port may be in any number of modes of any number of loops, and any thread may send to it; each message is received
-/// once, by the first loop that gets to it, one message in a pass. A subclass that brings its own sources overrides
-/// ``schedule(in:forMode:)`` and ``remove(from:forMode:)``.
+/// once, by the first loop that gets to it. A pass receives the messages that a port has when its turn comes, up to 64; a run
+/// that returns after a source receives one. A subclass that brings its own sources overrides ``schedule(in:forMode:)`` and
+/// ``remove(from:forMode:)``.
 ///
 /// A loop keeps the ports that are in it alive, and lets a port go when it is invalidated.
 ///
 /// The corresponding Foundation class is `Port`.
 open class Port: @unchecked Sendable, Hashable {
-  // Sendable: the variables are guarded by the lock, the handler by the lease. A subclass guards its own.
+  // Sendable: the variables are guarded by the lock, the handler by the reference. A subclass guards its own.
 
   fileprivate let lock = Lock()
-  let lease = Lease()
+  let reference = HandlerReference()
   /// Where the port is.
   ///
   /// Guarded by the lock.
-  final var places = PortPlaces()
+  final var registrations = PortRegistrations()
   fileprivate var queue: PortQueue
   /// How many messages wait.
   ///
@@ -75,7 +76,7 @@ open class Port: @unchecked Sendable, Hashable {
   /// Whether the port can still be added, sent to and received from.
   ///
   /// Can be used from any thread. The corresponding Foundation property is `isValid`.
-  open var isValid: Bool { lease.isOpen }
+  open var isValid: Bool { reference.isOpen }
 
   /// The bytes that a message of this port needs beside its components.
   ///
@@ -118,9 +119,9 @@ open class Port: @unchecked Sendable, Hashable {
   open func invalidate() {
     var remains = MoveQueue<Message>()
     lock.lock()
-    let closing = lease.close()
+    let closing = reference.close()
     guard closing != .already else { return lock.unlock() }
-    let loops = places.loops
+    let loops = registrations.loops
     queue.close(&remains)
     messageCount.store(0, ordering: .relaxed)
     let wakesSenders = callSendersBack()
@@ -230,10 +231,10 @@ extension Port {
   @inline(__always)
   private func announce() {
     messageCount.store(queue.count, ordering: .relaxed)
-    for membership in places.memberships.all { membership.loop.noteReady(membership) }
-    let loops = places.memberships.loops
+    for membership in registrations.memberships.all { membership.loop.noteReady(membership) }
+    let loops = registrations.memberships.loops
     lock.unlock()
-    for loop in loops where !loop.sabotage.contains(.portsSilent) { loop.post() }
+    for loop in loops where !loop.faults.contains(.portsSilent) { loop.post() }
   }
 
   /// Waits for room and leaves the message then.
@@ -260,10 +261,11 @@ extension Port {
     throw .timedOut(limit: limit)
   }
 
-  /// Whether a message waits.
+  /// Whether a message waits, and how many.
   ///
   /// Another loop may take it first.
-  final var hasMessage: Bool { messageCount.load(ordering: .relaxed) > 0 }
+  final var hasMessage: Bool { messages > 0 }
+  final var messages: Int { messageCount.load(ordering: .relaxed) }
 
   /// Takes the first message.
   ///
@@ -330,5 +332,5 @@ extension Port {
 extension Port {
   final func lockItem() { lock.lock() }
   final func unlockItem() { lock.unlock() }
-  final func letGo() { if lease.leave() { releaseHandler() } }
+  final func letGo() { if reference.leave() { releaseHandler() } }
 }

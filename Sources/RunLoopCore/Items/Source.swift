@@ -11,7 +11,7 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation type is `CFRunLoopSource`.
   public final class Source: @unchecked Sendable, Hashable {
-    // Sendable: the memberships and the calls are guarded by the lock, the closures by the lease.
+    // Sendable: the memberships and the calls are guarded by the lock, the closures by the reference.
 
     /// Sources with a smaller order are performed first.
     ///
@@ -20,7 +20,7 @@ extension RunLoop {
 
     private let lock = Lock()
     /// Its mark says that the source is signalled.
-    let lease = Lease(marks: Lease.Bits.unlisted)
+    let reference = HandlerReference(marks: HandlerReference.Bits.unlisted)
     /// The place of the source's first signal in the order of all signals.
     private let signalSequence = Atomic<UInt64>(0)
     @exclusivity(unchecked) private var memberships = Memberships<Source>()
@@ -31,7 +31,7 @@ extension RunLoop {
     /// The closures, with a reference to them, until they are released.
     @exclusivity(unchecked) private var body: Unmanaged<Body>?
 
-    /// What does not change need not be retained for a call, as the lease keeps it.
+    /// What does not change need not be retained for a call, as the reference keeps it.
     private final class Body: Sendable {
       let perform: @Sendable () -> Void
       let schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
@@ -106,10 +106,11 @@ extension RunLoop {
     /// no mode is kept until it is. An invalid source ignores it. Does not wake a loop. Can be called from any thread.
     /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
     public func signal() {
-      guard lease.word.load(ordering: .relaxed) & (Lease.Bits.mark | Lease.Bits.closed) == 0 else { return }
+      guard reference.word.load(ordering: .relaxed) & (HandlerReference.Bits.mark | HandlerReference.Bits.closed) == 0
+      else { return }
       signalSequence.store(SignalOrder.next(), ordering: .relaxed)
-      let before = lease.word.bitwiseOr(Lease.Bits.mark, ordering: .sequentiallyConsistent).oldValue
-      if before & Lease.Bits.unlisted != 0 { list() }
+      let before = reference.word.bitwiseOr(HandlerReference.Bits.mark, ordering: .sequentiallyConsistent).oldValue
+      if before & HandlerReference.Bits.unlisted != 0 { list() }
     }
 
     /// Whether the source is marked and not yet performed.
@@ -118,7 +119,8 @@ extension RunLoop {
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceIsSignalled`.
     public var isSignalled: Bool {
-      lease.word.load(ordering: .acquiring) & (Lease.Bits.mark | Lease.Bits.closed) == Lease.Bits.mark
+      reference.word.load(ordering: .acquiring) & (HandlerReference.Bits.mark | HandlerReference.Bits.closed)
+        == HandlerReference.Bits.mark
     }
 
     /// Whether the source can still be added and performed.
@@ -126,16 +128,16 @@ extension RunLoop {
     /// Can be used from any thread.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceIsValid`.
-    public var isValid: Bool { lease.isOpen }
+    public var isValid: Bool { reference.isOpen }
 
     /// Ends the source permanently: it leaves all modes of all loops, with a `cancel` call-out for each.
     ///
     /// The closures are released at once, or when the running call-out has returned. Can be called from any thread.
     /// Calling it again has no effect. The corresponding Core Foundation function is `CFRunLoopSourceInvalidate`.
     public func invalidate() {
-      guard lease.enter() else { return }
+      guard reference.enter() else { return }
       lock.lock()
-      let isFirst = lease.close() != .already
+      let isFirst = reference.close() != .already
       let loops = memberships.loops
       lock.unlock()
       if isFirst { for loop in loops { loop.expel(self) } }
@@ -156,11 +158,11 @@ extension RunLoop.Source {
 
   /// Puts the source into the list of signalled sources of each of its modes, wherever it does not stand.
   ///
-  /// A loop that takes an unsignalled source out of its list says so by the bit ``Lease/Bits/unlisted``, in the same word as the
+  /// A loop that takes an unsignalled source out of its list says so by the bit ``HandlerReference/Bits/unlisted``, in the same word as the
   /// signal: so either it sees the signal and leaves the source in, or the signalling thread sees the bit and comes here.
   private func list() {
     lock.lock()
-    lease.word.bitwiseAnd(~Lease.Bits.unlisted, ordering: .sequentiallyConsistent)
+    reference.word.bitwiseAnd(~HandlerReference.Bits.unlisted, ordering: .sequentiallyConsistent)
     memberships.forEach { $0.loop.noteSignalled($0) }
     lock.unlock()
   }
@@ -169,15 +171,18 @@ extension RunLoop.Source {
   ///
   /// Under the lock of the list's loop.
   func unlist() -> Bool {
-    let marks = Lease.Bits.mark | Lease.Bits.closed
-    return lease.change { $0 & marks == Lease.Bits.mark ? nil : $0 | Lease.Bits.unlisted } != nil
+    let marks = HandlerReference.Bits.mark | HandlerReference.Bits.closed
+    return reference.change { $0 & marks == HandlerReference.Bits.mark ? nil : $0 | HandlerReference.Bits.unlisted }
+      != nil
   }
 
   /// Takes the signal away; true for the one loop that is to perform the source, and does.
   @inline(__always)
   func claimSignal() -> Bool {
-    let marks = Lease.Bits.mark | Lease.Bits.closed
-    return lease.change { $0 & marks == Lease.Bits.mark ? $0 - Lease.Bits.mark + Lease.Bits.callOut : nil } != nil
+    let marks = HandlerReference.Bits.mark | HandlerReference.Bits.closed
+    return reference.change {
+      $0 & marks == HandlerReference.Bits.mark ? $0 - HandlerReference.Bits.mark + HandlerReference.Bits.callOut : nil
+    } != nil
   }
 
   /// Performs the source whose signal was claimed.
@@ -247,9 +252,9 @@ extension RunLoop.Source {
 extension RunLoop.Source: RunLoopItem {
   func lockItem() { lock.lock() }
   func unlockItem() { lock.unlock() }
-  func hold() -> Bool { lease.enter() }
-  func letGo() { if lease.leave() { releaseClosures() } }
-  var isOpen: Bool { lease.isOpen }
+  func hold() -> Bool { reference.enter() }
+  func letGo() { if reference.leave() { releaseClosures() } }
+  var isOpen: Bool { reference.isOpen }
   func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool { true }
   func setCommon(_ isCommon: Bool, of loop: RunLoop) { memberships.setCommon(isCommon, of: loop) }
   func modes(of loop: RunLoop) -> ShortList<ModeState> { memberships.modes(of: loop) }
@@ -260,7 +265,7 @@ extension RunLoop.Source: RunLoopItem {
     memberships.insert(membership)
     if hasModeCalls { modeCalls.change(mode) { $0.enter() } }
     // The bit first: whoever signals the source from now on comes to list it, when its lock is free.
-    lease.word.bitwiseOr(Lease.Bits.unlisted, ordering: .sequentiallyConsistent)
+    reference.word.bitwiseOr(HandlerReference.Bits.unlisted, ordering: .sequentiallyConsistent)
     mode.insert(membership, isSignalled: isSignalled)
   }
 

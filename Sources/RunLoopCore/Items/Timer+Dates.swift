@@ -33,7 +33,7 @@ extension Timer {
   /// Gives the timer a date; true if its loop sleeps too long for it.
   @inline(__always)
   private func moveUnderLock(to date: NewDate, at home: RunLoop?) -> Bool {
-    guard lease.isOpen else { return false }
+    guard reference.isOpen else { return false }
     let (tick, wallDate): (Tick, Double?) =
       switch date {
       case .tick(let tick): (tick, nil)
@@ -107,7 +107,7 @@ extension Timer {
     let rearms = guarded { home in
       isFiring = false
       let keepsTurn = wasMoved
-      if !wasMoved, lease.isOpen {
+      if !wasMoved, reference.isOpen {
         setDate(
           makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval), past: .distantPast,
           wallDate: nil)
@@ -116,21 +116,6 @@ extension Timer {
       return home?.takeBack(self, keepsTurn: keepsTurn) ?? false
     }
     if rearms { holder?.post() }
-  }
-}
-
-extension Timer {
-  /// Notes that the call-out does not return, as its thread ends: the timer keeps its date, and may fire again elsewhere.
-  func abandonCallOut() {
-    // First of all: the loop that has it now may fire it as soon as it is back in a heap.
-    let isLast = interval == 0 ? lease.leaveUnmarking() : lease.leave()
-    let rearms = guarded { home in
-      isFiring = false
-      wasMoved = false
-      return home?.takeBack(self, keepsTurn: false) ?? false
-    }
-    if rearms { holder?.post() }
-    if isLast { releaseContents() }
   }
 }
 

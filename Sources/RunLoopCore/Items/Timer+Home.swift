@@ -73,7 +73,7 @@ extension Timer {
     let address = address
     let isDone =
       atHomeHere { loop in
-        guard loop.sabotage.isEmpty, !isCommon else { return false }
+        guard loop.faults.isEmpty, !isCommon else { return false }
         loop.removeFromModes(self)
         if afterFiring { isFiring = false }
         return true
@@ -87,14 +87,14 @@ extension Timer {
   ///
   /// The loop's thread; but the timer may be another loop's by now.
   func endFiringForGood() {
-    let closing = lease.close()
+    let closing = reference.close()
     guard closing != .already, leaveHomeHere(afterFiring: true) else { return endFiringForGood(closing) }
     if closing == .release { releaseContents() }
   }
 
   /// The same, of a timer that was ended before or is not at home.
   @inline(never)
-  private func endFiringForGood(_ closing: Lease.Closing) {
+  private func endFiringForGood(_ closing: HandlerReference.Closing) {
     if closing != .already {
       holder?.expel(self)
       if closing == .release { releaseContents() }

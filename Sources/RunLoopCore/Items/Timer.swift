@@ -10,11 +10,11 @@ import Synchronization
 ///
 /// The corresponding Core Foundation type is `CFRunLoopTimer`.
 public final class Timer: @unchecked Sendable, Hashable {
-  // Sendable: `home` says what guards the variables; the body and what is attached are guarded by the lease.
+  // Sendable: `home` says what guards the variables; the body and what is attached are guarded by the reference.
 
   let lock = Lock()
   /// Its mark says that a timer that fires once has been called.
-  let lease = Lease()
+  let reference = HandlerReference()
   /// The loop that the timer is bound to or was last, and whose table lock then guards all variables; zero: the timer's own
   /// lock does.
   ///
@@ -60,7 +60,7 @@ public final class Timer: @unchecked Sendable, Hashable {
     if let wallDate { slots.makeRare().knownWallDate = wallDate }
     if let timeInterval, timeInterval != Double(interval) / 1e9 { slots.makeRare().timeInterval = timeInterval }
     if tolerance > 0 { storeTolerance(tolerance) }
-    if Sabotage.isPossible, let loop = RunLoop.currentIfMade, loop.sabotage.contains(.newTimersAdded) {
+    if LoopFaults.isPossible, let loop = RunLoop.currentIfMade, loop.faults.contains(.newTimersAdded) {
       loop.add(self, forMode: .default)
     }
   }
@@ -172,7 +172,7 @@ extension Timer {
   /// Can be used from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopTimerIsValid`.
-  public var isValid: Bool { lease.isOpen }
+  public var isValid: Bool { reference.isOpen }
 
   /// Calls the block now, on this thread.
   ///
@@ -190,7 +190,7 @@ extension Timer {
   /// The block is released at once, or when its running call-out has returned. Can be called from any thread. Calling
   /// it again has no effect. The corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
   public func invalidate() {
-    let closing = lease.close()
+    let closing = reference.close()
     guard closing != .already else { return }
     // Whoever adds the timer from now on finds it closed, under the lock that is taken here.
     if !leaveHomeHere() { holder?.expel(self) }
@@ -218,7 +218,7 @@ extension Timer {
   @discardableResult
   func callOut() -> Bool {
     // That it was called stays marked: nobody else may come between the call and the timer's end.
-    guard interval == 0 ? lease.enterMarking() : lease.enter() else { return false }
+    guard interval == 0 ? reference.enterMarking() : reference.enter() else { return false }
     if let body { runLoopIsCallingOutToATimer(body.call, self) }
     letGo()
     return true
@@ -241,9 +241,9 @@ extension Timer {
 extension Timer: RunLoopItem {
   func lockItem() { lock.lock() }
   func unlockItem() { lock.unlock() }
-  func hold() -> Bool { lease.enter() }
-  func letGo() { if lease.leave() { releaseContents() } }
-  var isOpen: Bool { lease.isOpen }
+  func hold() -> Bool { reference.enter() }
+  func letGo() { if reference.leave() { releaseContents() } }
+  var isOpen: Bool { reference.isOpen }
 
   func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool {
     guard let home, home !== loop else { return true }

@@ -209,8 +209,8 @@ extension ModeState {
     guard !entries.isEmpty else { return replaceLists(with: nil) }
     // Put in order outside the lock, for which other threads may wait.
     var observers = ObserverTable.ordered(entries)
-    if loop.sabotage.contains(.observersReversed) { observers.reverse() }
-    if loop.sabotage.contains(.duplicatesAdded) { observers += observers }
+    if loop.faults.contains(.observersReversed) { observers.reverse() }
+    if loop.faults.contains(.duplicatesAdded) { observers += observers }
     let made = ObserverLists(observers)
     // The observers that are gone end after the new lists stand: their release may run anything.
     replaceLists(with: made.activities.isEmpty ? nil : made)

@@ -7,7 +7,14 @@ struct Block: Sendable {
   let body: @Sendable () -> Void
 }
 
-/// A block for a list of modes: it waits in the queue of each, and the first that takes it runs it.
+/// A block, and the modes that may run it.
+enum AddressedBlock {
+  case inMode(ModeState, Block)
+  case inCommonModes(Block)
+  case inModes(SharedBlock)
+}
+
+/// A block for several modes: it waits in the queue of each, and the first that takes it runs it.
 final class SharedBlock: @unchecked Sendable {
   /// The concrete modes that may run it.
   let modes: [ModeState]

@@ -33,10 +33,8 @@ struct BlockQueue: ~Copyable {
   }
 
   private var entries = MoveQueue<Entry>()
-  /// How many entries make a sweep worth its while.
-  private var sweepCount = 64
-  /// Whether a block for a list of modes may be among them.
-  private var mayHoldShared = false
+  /// How many entries another mode has run, as far as was noted; what a run has taken out may be among them.
+  private var takenCount = 0
 
   var count: Int { entries.count }
   var isEmpty: Bool { entries.isEmpty }
@@ -46,11 +44,8 @@ struct BlockQueue: ~Copyable {
   /// Appends an entry; sequence numbers ascend.
   ///
   /// O(1) amortised.
-  mutating func append(_ entry: consuming Entry) {
-    if case .shared = entry.work { mayHoldShared = true }
-    if mayHoldShared { dropTakenEntries() }
-    entries.append(entry)
-  }
+  @inline(__always)
+  mutating func append(_ entry: consuming Entry) { entries.append(entry) }
 
   /// Takes what has arrived for this queue alone, which leaves `arrived` empty; sequence numbers ascend.
   ///
@@ -68,21 +63,19 @@ struct BlockQueue: ~Copyable {
     while !arrived.isEmpty, arrived.withElement(at: 0, { $0.sequence < sequence }) { append(arrived.takeFirst()) }
   }
 
-  /// Lets go of what another mode has run, which must not pile up in a mode that never runs.
+  /// Notes that another mode has run one of the entries: what is left of them is never more than what waits.
   ///
-  /// At both ends at once, and between them whenever the queue has doubled.
-  private mutating func dropTakenEntries() {
-    while !entries.isEmpty, entries.withElement(at: 0, { $0.work.isTaken }) { _ = entries.takeFirst() }
-    while !entries.isEmpty, entries.withElement(at: entries.count - 1, { $0.work.isTaken }) { _ = entries.takeLast() }
-    if entries.isEmpty { mayHoldShared = false }
-    guard entries.count >= sweepCount else { return }
+  /// O(1) amortised.
+  mutating func noteTaken() {
+    takenCount += 1
+    guard 2 * takenCount >= entries.count else { return }
+    takenCount = 0
     var kept = MoveQueue<Entry>()
     while !entries.isEmpty {
       let entry = entries.takeFirst()
       if !entry.work.isTaken { kept.append(entry) }
     }
     swap(&entries, &kept)
-    sweepCount = max(64, 2 * entries.count)
   }
 
   @inline(__always)
@@ -109,7 +102,6 @@ struct BlockQueue: ~Copyable {
       swap(&self, &batch)
     } else {
       entries.moveSuffix(from: offset(of: sequence), to: &batch.entries)
-      batch.mayHoldShared = mayHoldShared
     }
   }
 
@@ -119,7 +111,6 @@ struct BlockQueue: ~Copyable {
   mutating func detach(from sequence: UInt64, below end: UInt64, into batch: inout BlockQueue) {
     detach(from: sequence, into: &batch)
     batch.entries.moveSuffix(from: batch.offset(of: end), to: &entries)
-    mayHoldShared = mayHoldShared || batch.mayHoldShared
   }
 
   /// How many entries were posted before `sequence`.

@@ -41,20 +41,11 @@ final class Inbox: @unchecked Sendable {
     return close()
   }
 
-  /// Appends a block for the common modes; false once the inbox is closed.
-  func append(inCommonModes block: consuming Block, site: UInt64 = 0) -> Bool {
+  /// Appends a block for other modes; false once the inbox is closed.
+  func append(_ block: consuming AddressedBlock, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
     arrivals.lastSequence += 1
-    arrivals.common.append(.init(sequence: arrivals.lastSequence, work: .own(block)))
-    note(site: site)
-    return close()
-  }
-
-  /// Appends a block for a list of modes; false once the inbox is closed.
-  func append(_ shared: SharedBlock, site: UInt64 = 0) -> Bool {
-    guard open() else { return false }
-    arrivals.lastSequence += 1
-    arrivals.shared.append(.init(sequence: arrivals.lastSequence, block: shared))
+    arrivals.addressed.append(.init(sequence: arrivals.lastSequence, block: block))
     note(site: site)
     return close()
   }
@@ -70,11 +61,11 @@ final class Inbox: @unchecked Sendable {
   }
 
   /// Appends work that is handed over; false once the inbox is closed.
-  func append(_ handOff: consuming HandOff, site: UInt64 = 0) -> Bool {
+  func append(handOff: consuming AddressedBlock, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
     arrivals.lastSequence += 1
     if arrivals.handOffs.isEmpty { arrivals.handOffSignal = SignalOrder.next() }
-    arrivals.handOffs.append(.init(sequence: arrivals.lastSequence, handOff: handOff))
+    arrivals.handOffs.append(.init(sequence: arrivals.lastSequence, block: handOff))
     note(site: site)
     return close()
   }
@@ -116,8 +107,7 @@ final class Inbox: @unchecked Sendable {
     if hasEntries.load(ordering: .relaxed) {
       drained.lastSequence = arrivals.lastSequence
       if !arrivals.own.isEmpty { swap(&arrivals.own, &drained.own) }
-      if !arrivals.common.isEmpty { swap(&arrivals.common, &drained.common) }
-      if !arrivals.shared.isEmpty { swap(&arrivals.shared, &drained.shared) }
+      if !arrivals.addressed.isEmpty { swap(&arrivals.addressed, &drained.addressed) }
       if !arrivals.jobs.isEmpty { swap(&arrivals.jobs, &drained.jobs) }
       if !arrivals.handOffs.isEmpty {
         swap(&arrivals.handOffs, &drained.handOffs)
@@ -150,37 +140,29 @@ final class Inbox: @unchecked Sendable {
 
 /// What has arrived in an inbox, by where it goes, each in the order in which it came.
 struct Arrivals: ~Copyable {
-  struct Shared {
+  struct Addressed {
     let sequence: UInt64
-    let block: SharedBlock
-  }
-
-  struct HandedOver {
-    let sequence: UInt64
-    let handOff: HandOff
+    let block: AddressedBlock
   }
 
   /// The place of the last entry in the order of all.
   var lastSequence: UInt64 = 0
   /// Blocks for the default mode.
   var own = MoveQueue<BlockQueue.Entry>()
-  /// Blocks for the common modes.
-  var common = MoveQueue<BlockQueue.Entry>()
-  /// Blocks for lists of modes.
-  var shared = MoveQueue<Shared>()
+  /// Blocks for other modes.
+  var addressed = MoveQueue<Addressed>()
   /// Jobs of executors.
   var jobs = MoveQueue<BlockQueue.Entry>()
   /// Work that was handed over, and the place of the first piece in the order of all signals.
-  var handOffs = MoveQueue<HandedOver>()
+  var handOffs = MoveQueue<Addressed>()
   var handOffSignal: UInt64 = 0
 
-  var isEmpty: Bool { own.isEmpty && common.isEmpty && shared.isEmpty && jobs.isEmpty && handOffs.isEmpty }
+  var isEmpty: Bool { own.isEmpty && addressed.isEmpty && jobs.isEmpty && handOffs.isEmpty }
 
   /// The rules, for tests.
   func checkInvariants() {
     own.checkInvariants()
-    common.checkInvariants()
-    shared.checkInvariants()
+    addressed.checkInvariants()
     jobs.checkInvariants()
     handOffs.checkInvariants()
   }

@@ -16,7 +16,7 @@ extension RunLoop {
   @discardableResult
   @inline(never)
   public func perform(_ block: @escaping @Sendable () -> Void) -> Bool {
-    if sabotage.contains(.postsMakeTimers) {
+    if faults.contains(.postsMakeTimers) {
       return add(Timer(tick: waiter.now, interval: 0, tolerance: 0) { _ in block() }, forMode: .default)
     }
     table.checkFork()
@@ -43,29 +43,27 @@ extension RunLoop {
   @discardableResult
   @inline(never)
   public func perform(inModes modes: [Mode], block: @escaping @Sendable () -> Void) -> Bool {
-    table.checkFork()
+    guard !modes.isEmpty else { return refuse(.noMode) }
     let site = crl_call_site()
-    let block = Block(body: block)
-    let isTaken: Bool
-    switch modes {
-    case []: return refuse(.noMode)
-    case [.default]: isTaken = inbox.append(inDefaultMode: block)
-    case [.common]: isTaken = inbox.append(inCommonModes: block, site: site)
-    default:
-      guard let shared = sharedBlock(block, modes) else { return refuse(.endedLoop) }
-      isTaken = inbox.append(shared, site: site)
-      for mode in modes { tellOfItem(mode) }
+    guard let block = address(Block(body: block), modes), inbox.append(block, site: site) else {
+      return refuse(.endedLoop)
     }
-    guard isTaken else { return refuse(.endedLoop) }
+    if mainService != nil { for mode in modes { tellOfItem(mode) } }
     post()
     return true
   }
 
   /// A block for a list of modes, which are made if they do not exist; nil if the loop's thread has ended.
-  func sharedBlock(_ block: Block, _ modes: [Mode]) -> SharedBlock? {
+  func address(_ block: Block, _ modes: [Mode]) -> AddressedBlock? {
+    guard modes.count > 1 else {
+      let name = modes[0]
+      if name == .common { return .inCommonModes(block) }
+      let mode = table.locked { table.underLock.isDead ? nil : table.underLock.mode(name) }
+      return mode.map { .inMode($0, block) }
+    }
     let concrete = Set(modes).subtracting([.common])
     let states = table.withLock { table in table.isDead ? nil : concrete.map { table.mode($0) } }
-    return states.map { SharedBlock(block, modes: $0, isForCommonModes: modes.contains(.common)) }
+    return states.map { .inModes(SharedBlock(block, modes: $0, isForCommonModes: modes.contains(.common))) }
   }
 
   /// Leaves an executor's job for the loop; false if the loop's thread has ended.

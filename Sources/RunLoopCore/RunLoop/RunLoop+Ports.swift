@@ -64,7 +64,7 @@ extension RunLoop {
       guard !table.isDead else { return .refused(.endedLoop) }
       let isFirst = table.addedPorts[ObjectIdentifier(port)] == nil
       guard table.insertAdded(port, mode) else { return .before(comesWithSources: table.comesWithSources(port, mode)) }
-      if isFirst { port.places.setAdopted(true, by: self) }
+      if isFirst { port.registrations.setAdopted(true, by: self) }
       return .now
     }
   }
@@ -79,7 +79,7 @@ extension RunLoop {
     defer { port.unlockItem() }
     return table.withLock { table in
       guard table.removeAdded(port, mode) else { return false }
-      if table.addedPorts[ObjectIdentifier(port)] == nil { port.places.setAdopted(false, by: self) }
+      if table.addedPorts[ObjectIdentifier(port)] == nil { port.registrations.setAdopted(false, by: self) }
       return true
     }
   }

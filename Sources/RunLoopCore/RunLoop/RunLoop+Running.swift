@@ -114,7 +114,7 @@ extension RunLoop {
   }
 
   private func runnableMode(_ name: Mode) -> ModeState? {
-    guard name != .common || sabotage.contains(.commonModeRuns) else {
+    guard name != .common || faults.contains(.commonModeRuns) else {
       Diagnostic.commonRun.report(
         "a run of the run loop of \(threadDescription) in \(name) finished at once, because \(name) stands for the common "
           + "modes and is not a mode itself: run it in one of them, such as .default")

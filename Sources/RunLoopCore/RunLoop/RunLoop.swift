@@ -92,14 +92,14 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) package var deferredWork: (any DeferredWork)?
 
   #if DEBUG
-    var sabotage: Sabotage
+    var faults: LoopFaults
   #else
-    var sabotage: Sabotage {
+    var faults: LoopFaults {
       @inline(__always) get { [] }
     }
   #endif
 
-  init(threadID: Int32, waiter: any Waiter, mainQueueHandle: Int32? = nil, sabotage: Sabotage = []) {
+  init(threadID: Int32, waiter: any Waiter, mainQueueHandle: Int32? = nil, faults: LoopFaults = []) {
     self.threadNumber = Atomic(threadID)
     self.table = GuardedModeTable(mainQueueHandle: mainQueueHandle)
     self.waiter = waiter
@@ -108,7 +108,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
     face = recorder.face
     inbox = Inbox(recorder)
     #if DEBUG
-      self.sabotage = sabotage
+      self.faults = faults
     #endif
     face.pointee.loop = itemAddress(self)
     // Posts may come before the first pass.

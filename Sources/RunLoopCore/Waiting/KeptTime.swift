@@ -95,11 +95,11 @@ extension RunLoop {
   ///
   /// - Parameter servesMainQueue: Whether the loop serves the main dispatch queue, as only one on the main thread may.
   package static func make(
-    timekeeper: any LoopTimekeeper, servesMainQueue: Bool = false, sabotage: Sabotage = []
+    timekeeper: any LoopTimekeeper, servesMainQueue: Bool = false, faults: LoopFaults = []
   ) -> RunLoop {
     let waiter = KeptWaiter(timekeeper)
     let loop = RunLoop(
-      threadID: 0, waiter: waiter, mainQueueHandle: servesMainQueue ? MainQueue.handle : nil, sabotage: sabotage)
+      threadID: 0, waiter: waiter, mainQueueHandle: servesMainQueue ? MainQueue.handle : nil, faults: faults)
     waiter.loop = loop
     return loop
   }

@@ -4,24 +4,24 @@ import Glibc
 
 /// Runs `body` on a new thread whose loop is on virtual time, and waits until the thread and its loop have ended.
 package func onVirtualTime<Result: Sendable>(
-  sabotage: Sabotage = [], _ body: @escaping @Sendable (SteppedTime, RunLoop) -> Result
+  faults: LoopFaults = [], _ body: @escaping @Sendable (SteppedTime, RunLoop) -> Result
 ) -> Result {
   onNewThread {
     let time = SteppedTime()
-    return body(time, time.makeLoop(sabotage: sabotage))
+    return body(time, time.makeLoop(faults: faults))
   }
 }
 
 extension SteppedTime {
   /// Gives the calling thread, which must have no loop yet, a loop on this time.
-  package func makeLoop(sabotage: Sabotage = []) -> RunLoop {
+  package func makeLoop(faults: LoopFaults = []) -> RunLoop {
     precondition(RunLoop.currentIfMade == nil, "the thread has a loop")
-    return RunLoop.attach(makeStandIn(sabotage: sabotage))
+    return RunLoop.attach(makeStandIn(faults: faults))
   }
 
   /// Makes a loop on this time that can take the place of the calling thread's own.
-  package func makeStandIn(sabotage: Sabotage = []) -> RunLoop {
-    RunLoop(threadID: RunLoop.callingThreadID, waiter: self, sabotage: sabotage)
+  package func makeStandIn(faults: LoopFaults = []) -> RunLoop {
+    RunLoop(threadID: RunLoop.callingThreadID, waiter: self, faults: faults)
   }
 }
 

@@ -56,10 +56,6 @@ extension WakeState {
     case endRun(before: WakeState)
     /// The top of a pass.
     case beginPass
-    /// The top of a pass after one that only looked, and that nobody had woken by then: its end was left to this.
-    ///
-    /// So a wake-up that came since is answered by this pass, as any that comes between a wait and the next pass.
-    case beginPassAfterLook
     /// The loop is about to sleep and will look for work once more.
     case announceSleep(Sleeper)
     /// A look is over: the loop that nobody has woken meanwhile sleeps from now on.
@@ -100,11 +96,10 @@ extension WakeState {
       next = before
       // A wake-up that the ended run has not answered belongs to the run around it.
       if before.isRunning, isWoken || isLate { next.bits |= before.isListening ? Self.woken : Self.late }
-    case .beginPass, .beginPassAfterLook:
+    case .beginPass:
       requireAwake(event)
       next.bits |= Self.listeningBit
       next.bits &= ~Self.late
-      if event == .beginPassAfterLook { next.bits &= ~Self.woken }
     case .announceSleep(let sleeper):
       requireAwake(event)
       precondition(sleeper != .nobody && isListening, "\(event) in \(self)")

@@ -12,7 +12,7 @@ extension Bench {
   func onThreads<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
     onNewThread { [self] in
       log.write("New threads:")
-      if !sabotage.isEmpty { RunLoop.current.setSabotage(sabotage) }
+      if !faults.isEmpty { RunLoop.current.setFaults(faults) }
       defer { held.removeAll() }
       return body()
     }
@@ -23,13 +23,13 @@ extension Bench {
 
   /// Prepares the loop of a thread, on that thread.
   func equip(_ loop: RunLoop) {
-    if !sabotage.isEmpty { loop.setSabotage(sabotage) }
-    if sabotage.contains(.strangersAdded) { loop.add(RunLoop.Source {}, forMode: .default) }
+    if !faults.isEmpty { loop.setFaults(faults) }
+    if faults.contains(.strangersAdded) { loop.add(RunLoop.Source {}, forMode: .default) }
   }
 
   /// Notes that a thread was made.
   func note(_ thread: Thread) {
-    if sabotage.contains(.threadsHeld) { held.add(thread) }
+    if faults.contains(.threadsHeld) { held.add(thread) }
   }
 
   /// What a thread answers to work or to a question that it may refuse.

@@ -6,7 +6,7 @@ import RunLoopCore
 /// that make theirs themselves, on real time.
 struct Bench: Sendable {
   /// How the loops are broken on purpose; honest loops have none.
-  let sabotage: Sabotage
+  let faults: LoopFaults
   /// What the experiment says while it runs, as the articles' programs print theirs.
   let log = Record()
   /// Where threads wait for each other.
@@ -15,14 +15,14 @@ struct Bench: Sendable {
   let meeting: Meeting
   let held = HeldObjects()
 
-  init(sabotage: Sabotage = []) {
-    self.sabotage = sabotage
-    meeting = Meeting(patience: sabotage.isEmpty ? .seconds(20) : .milliseconds(500))
+  init(faults: LoopFaults = []) {
+    self.faults = faults
+    meeting = Meeting(patience: faults.isEmpty ? .seconds(20) : .milliseconds(500))
   }
 
   /// Runs `body` on a new thread with a new loop, and waits until both have ended.
   func onLoop<Result: Sendable>(_ body: @escaping @Sendable (Rig) -> Result) -> Result {
-    onVirtualTime(sabotage: sabotage) { [log] time, loop in
+    onVirtualTime(faults: faults) { [log] time, loop in
       log.write("A new loop:")
       let trace = Trace()
       loop.setTraceHook { event in
@@ -43,11 +43,11 @@ struct Bench: Sendable {
     precondition(Self.isOnMainThread, "only the main thread runs the main loop")
     let loop = RunLoop.main
     log.write("The main loop:")
-    loop.setSabotage(sabotage)
+    loop.setFaults(faults)
     defer {
-      loop.setSabotage([])
+      loop.setFaults([])
       // What a broken loop left in the main dispatch queue.
-      if !sabotage.isEmpty { loop.run(mode: .default, for: .zero) }
+      if !faults.isEmpty { loop.run(mode: .default, for: .zero) }
     }
     return body(MainRig(loop: loop, log: log))
   }

@@ -6,7 +6,7 @@ import RunLoopCore
 struct LabCommand: Sendable {
   let output: Output
   /// How the loops are broken on purpose, for the tests.
-  var sabotage: Sabotage = []
+  var faults: LoopFaults = []
 
   static let usage = """
     usage: runloop lab [--list] [--verbose | --json] [experiment or group ...]
@@ -54,7 +54,7 @@ struct LabCommand: Sendable {
   private func run(_ experiments: [any Experiment], _ request: LabArguments) -> CommandStatus {
     var reports: [Report] = []
     for experiment in experiments {
-      let report = Report(of: experiment, on: Bench(sabotage: sabotage))
+      let report = Report(of: experiment, on: Bench(faults: faults))
       reports.append(report)
       if !request.isJSON {
         output.print(report.text(verbose: request.isVerbose) + "\n")
@@ -65,7 +65,7 @@ struct LabCommand: Sendable {
     output.print(request.isJSON ? json(of: reports) : summary(of: reports))
     var holds = reports.allSatisfy(\.outcome.holds)
     if request.groups.contains("E"), !request.isJSON, Bench.isOnMainThread {
-      let loop = WholeLoop(on: Bench(sabotage: sabotage))
+      let loop = WholeLoop(on: Bench(faults: faults))
       output.print("\n" + loop.text)
       holds = holds && loop.holds
     }

@@ -93,19 +93,19 @@ struct TenSteps: Experiment {
     return "\(rig.trace.text): \(result)"
   }
 
-  /// What the articles write beside each step, as far as it is right.
+  /// What the articles write beside each step, as far as it is right, and the phase that our article and code call so.
   private func comment(on kind: RunLoop.TraceEvent.Kind) -> String? {
     switch kind {
     case .activity(.entry): "/// 1. The observers are told: the run begins."
-    case .activity(.beforeTimers): "/// 2. The observers are told: before timers. No timer runs yet."
-    case .activity(.beforeSources): "/// 3. The observers are told: before sources."
-    case .callOut(.block): "///    A block runs."
-    case .callOut(.source0): "/// 4. A source0 is performed."
-    case .activity(.beforeWaiting): "/// 6. The observers are told: about to wait."
-    case .sleep: "/// 7. The thread sleeps."
-    case .activity(.afterWaiting): "/// 8. The observers are told: the wait is over."
-    case .callOut(.timer): "/// 9. A timer is due and fires."
-    case .callOut(.source1): "/// 9. A source1 has a message, which is received."
+    case .activity(.beforeTimers): "/// 2. The observers are told: before timers. No timer runs yet. (Phase 2.)"
+    case .activity(.beforeSources): "/// 3. The observers are told: before sources. (Phase 3.)"
+    case .callOut(.block): "///    A block runs. (Phase 4, 6 or 12.)"
+    case .callOut(.source0): "/// 4. A source0 is performed. (Phase 5.)"
+    case .activity(.beforeWaiting): "/// 6. The observers are told: about to wait. (Phase 8.)"
+    case .sleep: "/// 7. The thread sleeps. (Phase 9.)"
+    case .activity(.afterWaiting): "/// 8. The observers are told: the wait is over. (Phase 10.)"
+    case .callOut(.timer): "/// 9. A timer is due and fires. (Phase 11.)"
+    case .callOut(.source1): "/// 9. A source1 has a message, which is received. (Phase 11.)"
     case .activity(.exit): "/// 10. The observers are told: the run ends."
     default: nil
     }

@@ -11,9 +11,9 @@ import Synchronization
 final class ResidentCore: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
 
-  private let lock = Lock()
-  private var lifecycle = ResidentLifecycle()
-  private var report = ResidentThread.StopReport()
+  let lock = Lock()
+  var lifecycle = ResidentLifecycle()
+  var report = ResidentThread.StopReport()
   /// The pieces of work that were accepted.
   private var accepted = 0
   /// Work that waits for a date, and the timers that are to run it.
@@ -21,11 +21,11 @@ final class ResidentCore: @unchecked Sendable {
   /// The place in the order of all posts up to which the thread drains: that of the last before the stop.
   private var drainEnd: UInt64 = .max
   /// The jobs that the loop takes no more.
-  private var lateJobs: [LoopJob] = []
+  var lateJobs: [LoopJob] = []
   /// Whether late jobs are run elsewhere, which begins when the thread has ended.
-  private var canRunLateJobs = false
-  private var runsLateJobs = false
-  private var lateQueue: DispatchQueue?
+  var canRunLateJobs = false
+  var runsLateJobs = false
+  var lateQueue: DispatchQueue?
   /// Whether the thread has come to the end of its work in good order.
   ///
   /// The thread's own.
@@ -37,7 +37,7 @@ final class ResidentCore: @unchecked Sendable {
   private var hasCalledStop = false
   /// One once the loop takes work.
   private let started = Atomic<UInt32>(0)
-  private let lateThread = Atomic<Int32>(0)
+  let lateThread = Atomic<Int32>(0)
 
   let thread: Thread
   let runLoop: RunLoop
@@ -46,7 +46,7 @@ final class ResidentCore: @unchecked Sendable {
   /// How the jobs of actors are run.
   ///
   /// It does not hold the core: the thread does.
-  private let serialRunner = LoopJobRunner()
+  let serialRunner = LoopJobRunner()
   /// The jobs that the thread has run.
   let jobCount = JobCount()
   private let drainLimits: ResidentThread.DrainLimits
@@ -114,7 +114,7 @@ final class ResidentCore: @unchecked Sendable {
   }
 
   /// The end of the thread's work, however it came about; again, if a part of it leaves by `exit()`.
-  fileprivate func finishWork() {
+  func finishWork() {
     noteStarted()
     // A thread that left by `exit()` has given up what it had accepted.
     if !isDone { _ = stop(.immediately) }
@@ -302,136 +302,9 @@ extension ResidentCore {
   }
 }
 
-// The executor.
-extension ResidentCore: SerialExecutor {
-  func enqueue(_ job: UnownedJob) { leave(job) }
-
-  func leave(_ job: UnownedJob) { leave(LoopJob(job, serialRunner)) }
-
-  func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
-
-  func isIsolatingCurrentContext() -> Bool? { isOnThread }
-
-  func checkIsolated() {
-    guard !isOnThread else { return }
-    fatalError("expected to be on \(thread.label), and is on \(Thread.current.label)")
-  }
-
-  /// Whether the calling thread is this executor's.
-  private var isOnThread: Bool {
-    RunLoop.currentIfMade === runLoop || lateThread.load(ordering: .relaxed) == RunLoop.callingThreadID
-  }
-
-  /// Leaves a job for the thread.
-  ///
-  /// Jobs that are there when the thread has done its work still run on it, before its `onStop`. A job that comes later is not
-  /// lost: the late ones run one after the other when the thread has ended, on a queue of Dispatch's, which has threads for
-  /// all or makes one as soon as the system can.
-  ///
-  /// - Complexity: O(1).
-  func leave(_ job: LoopJob) {
-    guard !runLoop.enqueue(job) else { return }
-    lock.lock()
-    lateJobs.append(job)
-    if lifecycle.state == .finished { report.lateJobs += 1 }
-    let queue = queueToStart()
-    lock.unlock()
-    queue?.async { [self] in runLateJobs() }
-  }
-
-  /// The thread has ended: late jobs run.
-  private func beginLateJobs() {
-    lock.lock()
-    canRunLateJobs = true
-    let queue = queueToStart()
-    lock.unlock()
-    queue?.async { [self] in runLateJobs() }
-  }
-
-  /// The queue that is to begin with late jobs, if there are any and none runs.
-  ///
-  /// Under the lock.
-  private func queueToStart() -> DispatchQueue? {
-    guard canRunLateJobs, !lateJobs.isEmpty, !runsLateJobs else { return nil }
-    runsLateJobs = true
-    if let lateQueue { return lateQueue }
-    let queue = DispatchQueue(label: "late jobs of a resident thread")
-    lateQueue = queue
-    return queue
-  }
-
-  private func runLateJobs() {
-    lateThread.store(RunLoop.callingThreadID, ordering: .relaxed)
-    while let jobs = takeJobsToRunLate() {
-      for job in jobs { job.runner.run(job) }
-    }
-  }
-
-  private func takeLateJobs() -> [LoopJob] {
-    lock.withLock {
-      defer { lateJobs = [] }
-      return lateJobs
-    }
-  }
-
-  private func takeJobsToRunLate() -> [LoopJob]? {
-    lock.lock()
-    defer { lock.unlock() }
-    guard lateJobs.isEmpty else {
-      defer { lateJobs = [] }
-      return lateJobs
-    }
-    runsLateJobs = false
-    lateThread.store(0, ordering: .relaxed)
-    return nil
-  }
-}
-
 /// Work that waits for a date, the timer that is to run it, and what the timer calls.
 private struct Delayed {
   let task: PerformTask
   let timer: Timer
   let ticket: @Sendable () -> Void
-}
-
-/// The thread of a resident thread.
-private final class ResidentBody: Thread, @unchecked Sendable {
-  // Sendable: the block and the core are written before the thread is started and given up by its last step, or instead of a
-  // start; the reference to the core for others is weak, and written before anybody has it.
-  private var block: BareBlock?
-  private var ownCore: ResidentCore?
-  private weak var sharedCore: ResidentCore?
-
-  var core: ResidentCore? {
-    get { sharedCore }
-    set {
-      ownCore = newValue
-      sharedCore = newValue
-    }
-  }
-
-  /// What the thread does.
-  var work: (@Sendable () -> Void)? {
-    get { nil }
-    set { block = newValue.map(BareBlock.init) }
-  }
-
-  override var keeper: ResidentCore? { sharedCore }
-
-  override func main() {
-    // No frame holds the core: a thread that leaves by `exit()` gives it up at its end.
-    let words = block?.words
-    words?.call()
-  }
-
-  override func finishWork() {
-    ownCore?.finishWork()
-    letGo()
-  }
-
-  /// The core holds this thread, and this thread the core, until then.
-  func letGo() {
-    block = nil
-    ownCore = nil
-  }
 }

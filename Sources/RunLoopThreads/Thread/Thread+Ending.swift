@@ -31,30 +31,8 @@ extension ThreadMembers {
     try me.wait(for: self, until: deadline) { [self] in
       ending.hasCome
     } sleep: {
-      ending.sleep(until: $0)
+      ending.wait(until: $0, by: &me.waiting.looker)
     }
-  }
-
-}
-
-extension Thread {
-  /// Ends the calling thread, which must not be the main one.
-  ///
-  /// Nothing of the code that called is run any more, and what its frames hold is not released; what the thread itself
-  /// owns is: its object, its block, its loop. Work that was given to it, also what is running now, is dropped, and
-  /// whoever waits for it gets an error. All this is done before any destructor of thread-specific data runs; on a
-  /// thread that was made by other means, in the second round of them. The corresponding Foundation method is `exit()`.
-  ///
-  /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would
-  ///   never come to its end.
-  public class func exit() -> Never {
-    guard !RunLoop.isMainThread else { fatalError("the main thread cannot exit; the process does") }
-    if let slot = crl_object_slot_get(), slot != endedMark,
-      object(in: slot)._withUnsafeGuaranteedRef({ $0.wasStartedHere })
-    {
-      endCurrent()
-    }
-    pthread_exit(nil)
   }
 }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
-import Glibc
 public import RunLoopCore
-import Synchronization
 
 /// A thread with a name, a state, and a run loop to which work can be given.
 ///
@@ -15,22 +12,22 @@ import Synchronization
 open class Thread: @unchecked Sendable, Hashable {
   // Sendable: the variables are guarded by the lock, but for those whose comment says otherwise. A subclass guards its own.
 
-  fileprivate let lock = ThreadLock()
-  fileprivate var lifecycle: ThreadLifecycle
-  fileprivate var settings = ThreadSettings()
-  private var attachments = ThreadAttachments()
-  fileprivate var failedStart: ThreadError?
-  private var threadID: Int32 = 0
-  private var body: BareBlock?
+  let lock = ThreadLock()
+  final var lifecycle: ThreadLifecycle
+  final var settings = ThreadSettings()
+  final var attachments = ThreadAttachments()
+  final var failedStart: ThreadError?
+  final var threadID: Int32 = 0
+  final var body: BareBlock?
   private var hasRunBody = false
   /// The pieces of work that the thread runs, one within the other.
   ///
   /// The thread's own.
-  private var running: [PerformTask] = []
+  final var running: [PerformTask] = []
   /// Whether the thread's end has been announced, which it is once, also if an observer of it leaves by ``exit()``.
   ///
   /// The thread's own.
-  private var hasAnnouncedEnd = false
+  final var hasAnnouncedEnd = false
   /// Where the thread's loop is to be found, by others too.
   let promise: LoopPromise
   /// Whom the thread waits for.
@@ -301,121 +298,5 @@ extension Thread {
       (settings.name, lifecycle.phase, lifecycle.isCancelled, threadID)
     }
     return "name = \(name ?? "(null)"), id = \(id), \(phase)\(isCancelled ? ", cancelled" : "")"
-  }
-}
-
-// Starting and ending.
-extension ThreadMembers {
-  /// Starts the thread, or says why it cannot be started.
-  ///
-  /// - Throws: ``ThreadError/alreadyStarted(thread:)``, ``ThreadError/cancelledBeforeStart(thread:)``, or
-  ///   ``ThreadError/cannotStart(thread:number:)``.
-  public func tryStart() throws(ThreadError) {
-    let (action, stackSize) = lock.withLock { (lifecycle.start(), settings.configuration.stackSize) }
-    switch action {
-    case .refuse(.alreadyStarted): throw .alreadyStarted(thread: label)
-    case .refuse(.cancelled):
-      finishWithoutThread()
-      throw .cancelledBeforeStart(thread: label)
-    case .create:
-      LoadHook.threadWillStart.call(self)
-      // The thread owns one reference to its object from here to its last step.
-      let own = Unmanaged.passRetained(self)
-      do throws(SystemError) {
-        _ = try SystemCall.threadCreate.make {
-          crl_thread_create(
-            stackSize == 0 ? 0 : max(stackSize, Thread.smallestStack), Thread.entry, own.toOpaque())
-        }
-      } catch {
-        lock.withLock { lifecycle.startFailed() }
-        finishWithoutThread()
-        own.release()
-        throw .cannotStart(thread: label, number: error.number)
-      }
-    }
-  }
-}
-
-extension Thread {
-  fileprivate static let smallestStack = 64 * 1024
-
-  fileprivate static let entry: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { pointer in
-    guard let pointer else { return nil }
-    let thread = Unmanaged<Thread>.fromOpaque(pointer)
-    thread._withUnsafeGuaranteedRef { $0.beginOnThread() }
-    // The slot owns a reference from now on.
-    thread.release()
-    thread._withUnsafeGuaranteedRef { $0.main() }
-    Thread.endCurrent()
-    return nil
-  }
-
-  private func beginOnThread() {
-    Thread.attach(self)
-    lock.withLock {
-      threadID = RunLoop.callingThreadID
-      lifecycle.begin()
-      settings.begin(onThread: threadID)
-    }
-  }
-
-  /// Notes that the calling thread begins a piece of work, or has come to the end of it.
-  static func noteBegun(_ task: PerformTask) { current.running.append(task) }
-  static func noteEnded(_ task: PerformTask) { current.running.removeAll { $0 === task } }
-
-  /// The end of the thread, on it: its last work and its hook run, its loop ends, and what it holds is released.
-  ///
-  /// Whatever of a user's is called here may leave by ``exit()``, which calls this again: each step can be begun anew, or is
-  /// noted before it is made.
-  fileprivate func endOnThread(announces: Bool) {
-    // What a thread that leaves by `exit()` was running never comes to its end.
-    while let task = running.popLast() { task.abandon() }
-    finishWork()
-    if announces, !hasAnnouncedEnd {
-      hasAnnouncedEnd = true
-      LoadHook.threadWillExit.call(self)
-    }
-    promise.end(onThread: true)
-    // Released outside the lock.
-    _ = lock.withLock {
-      if lifecycle.phase == .executing { lifecycle.end() }
-      settings.end()
-      defer { body = nil }
-      return body
-    }
-    releaseAttachments()
-  }
-
-  /// The end of the thread, on it; others hear of it later.
-  func endOnThread() { endOnThread(announces: true) }
-
-  /// The end of the main thread's object, or of one that stands in for a thread's own, on the thread or, if the main thread had
-  /// left before, wherever its object was made.
-  func endMain(onThread: Bool) {
-    if onThread {
-      endOnThread(announces: false)
-    } else {
-      lock.withLock { lifecycle.end() }
-      promise.end(onThread: false)
-    }
-    ending.note()
-  }
-
-  /// Why the thread, which has ended, takes no work.
-  final var endedError: ThreadError {
-    isMain && RunLoop.mainThreadHasLeft ? .mainThreadHasLeft : .finished(thread: label)
-  }
-
-  /// Releases what is attached, and what that attaches as it goes; what goes on for ever stays with the object.
-  private func releaseAttachments() {
-    for _ in 0..<4 {
-      let released = lock.withLock { attachments.removeAll() }
-      guard !released.isEmpty else { return }
-    }
-  }
-
-  fileprivate func finishWithoutThread() {
-    promise.end(onThread: false)
-    ending.note()
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
-import Synchronization
 
 /// The end of a thread, for those who wait for it.
 ///
@@ -10,7 +9,7 @@ final class ThreadEnd: @unchecked Sendable {
   // Sendable: the listeners are guarded by the lock.
 
   /// One once it has come.
-  private let word = Atomic<UInt32>(0)
+  private let word = AwaitedWord(0)
   private let lock = Lock()
   private var listeners: [@Sendable () -> Void] = []
   // The rounds are the ending thread's own.
@@ -23,16 +22,16 @@ final class ThreadEnd: @unchecked Sendable {
   /// thread that was made by other means nobody knows how many rounds are left, and its end is noted with that of its object.
   var lastRound = 3
 
-  var hasCome: Bool { word.load(ordering: .acquiring) == 1 }
+  var hasCome: Bool { word.value == 1 }
 
   /// Lets everybody who waits go on.
   func note() {
-    lock.lock()
-    word.store(1, ordering: .releasing)
-    let listeners = listeners
-    self.listeners = []
-    lock.unlock()
-    word.futexWake(.max)
+    word.finish(1)
+    // Who has come too early to see that stands in the list.
+    let listeners = lock.withLock {
+      defer { self.listeners = [] }
+      return self.listeners
+    }
     for listener in listeners { listener() }
   }
 
@@ -47,6 +46,8 @@ final class ThreadEnd: @unchecked Sendable {
     if hasCome { listener() }
   }
 
-  /// Sleeps until the end has come, or the deadline; it may return early.
-  func sleep(until deadline: Tick) { word.futexWait(while: 0, until: deadline) }
+  /// Waits until the end has come, or the deadline; it may return early.
+  ///
+  /// - Parameter looker: The calling thread's own.
+  func wait(until deadline: Tick, by looker: inout Looker) { word.wait(until: deadline, by: &looker) { $0 == 1 } }
 }

@@ -24,6 +24,18 @@ extension Port {
   }
 }
 
+extension RunLoop {
+  /// Adds a port that sends itself the next message whenever it receives one, so that it has one in each turn.
+  func endlessPort(_ body: @escaping @Sendable () -> Void) {
+    let port = Port { port, _ in
+      port.post(1)
+      body()
+    }
+    port.post(1)
+    add(port, forMode: .default)
+  }
+}
+
 extension SuspendingClock.Instant {
   /// A deadline that is not meant to come.
   static var farFuture: Self { SystemWaiter.shared.now.instant.advanced(by: .seconds(3600)) }

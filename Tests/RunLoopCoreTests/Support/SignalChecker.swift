@@ -108,7 +108,7 @@ private struct Signalling: Hashable {
     case lock, tell, ask, insert(isSignalled: Bool), askFirst, done
   }
 
-  var word = Lease.Bits.unlisted
+  var word = HandlerReference.Bits.unlisted
   var signallers: [Signaller]
   var loops: [Loop]
   var entering: EnteringStep
@@ -118,7 +118,7 @@ private struct Signalling: Hashable {
   var marked = 0
   var performed = 0
 
-  var isMarked: Bool { word & Lease.Bits.mark != 0 }
+  var isMarked: Bool { word & HandlerReference.Bits.mark != 0 }
 
   init(signallers: [Int], loops: [Int], entered: Int?) {
     self.signallers = signallers.map { Signaller(left: $0) }
@@ -145,16 +145,16 @@ extension SignalChecker {
     case .mark(let read):
       let before = read ?? here.word
       if !here.isMarked { next.marked += 1 }
-      next.word |= Lease.Bits.mark
+      next.word |= HandlerReference.Bits.mark
       step = "signals it"
-      if before & Lease.Bits.unlisted != 0 { signaller.step = .lock } else { end() }
+      if before & HandlerReference.Bits.unlisted != 0 { signaller.step = .lock } else { end() }
     case .lock:
       guard !here.isLocked else { return nil }
       next.isLocked = true
       signaller.step = variant == .clearAfterListing ? .list(loop: 0) : .clear
       step = "locks the source"
     case .clear:
-      next.word &= ~Lease.Bits.unlisted
+      next.word &= ~HandlerReference.Bits.unlisted
       signaller.step = variant == .clearAfterListing ? .unlock : .list(loop: 0)
       step = "says that it stands in all lists"
     case .list(let loop):
@@ -192,7 +192,7 @@ extension SignalChecker {
         return "finds it signalled"
       }
       if here.isMarked {
-        next.word &= ~Lease.Bits.mark
+        next.word &= ~HandlerReference.Bits.mark
         next.performed += 1
       }
       if !here.isMarked, let other { loop.step = other } else { end() }
@@ -209,7 +209,7 @@ extension SignalChecker {
       step = loop.isListed ? "finds it in its list" : "finds its list empty"
     case .claimOnly: step = claim(orElse: .collect)
     case .claimTaking:
-      next.word &= ~Lease.Bits.mark
+      next.word &= ~HandlerReference.Bits.mark
       next.performed += 1
       end()
       step = "performs it"
@@ -224,11 +224,11 @@ extension SignalChecker {
       } else if variant == .unlistInTwoSteps {
         loop.step = .unlistLater
       } else {
-        next.word |= Lease.Bits.unlisted
+        next.word |= HandlerReference.Bits.unlisted
         loop.isListed = false
       }
     case .unlistLater:
-      next.word |= Lease.Bits.unlisted
+      next.word |= HandlerReference.Bits.unlisted
       loop.isListed = false
       loop.step = .giveUp
       step = "takes it out of its list"
@@ -261,14 +261,14 @@ extension SignalChecker {
       next.entering = .insert(isSignalled: here.isMarked)
       return (next, "asks whether it is signalled")
     case .tell:
-      next.word |= Lease.Bits.unlisted
+      next.word |= HandlerReference.Bits.unlisted
       next.entering = .ask
       return (next, "says that it does not stand in all lists")
     case .ask:
       next.entering = .insert(isSignalled: here.isMarked)
       return (next, "asks whether it is signalled")
     case .insert(let isSignalled):
-      if variant == .askBeforeEntering { next.word |= Lease.Bits.unlisted }
+      if variant == .askBeforeEntering { next.word |= HandlerReference.Bits.unlisted }
       next.loops[entered].isMember = true
       next.loops[entered].isListed = isSignalled
       if isSignalled { next.loops[entered].mayHaveSignalled = true }

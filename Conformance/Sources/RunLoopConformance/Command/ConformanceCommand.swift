@@ -48,8 +48,8 @@ package struct ConformanceCommand {
   package func run(_ arguments: [String]) -> Int32 {
     do {
       let arguments = try ConformanceArguments(arguments)
-      let sabotage = try sabotage(arguments.breaks)
-      let comparison = Comparison(ours: RunLoopMachine(sabotage: sabotage))
+      let faults = try faults(arguments.breaks)
+      let comparison = Comparison(ours: RunLoopMachine(faults: faults))
       let seed = arguments.seed ?? UInt64.random(in: 0..<1_000_000_000)
       let series = Series(
         seed: seed, numbers: 0..<arguments.programs, jobs: arguments.jobs ?? Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))),
@@ -115,22 +115,22 @@ package struct ConformanceCommand {
     return String(cString: line)
   }
 
-  private func sabotage(_ names: [String]) throws(ConformanceArguments.Failure) -> Sabotage {
-    guard names.isEmpty || Sabotage.isPossible else { throw .init(message: "only a debug build can be broken") }
-    var sabotage: Sabotage = []
+  private func faults(_ names: [String]) throws(ConformanceArguments.Failure) -> LoopFaults {
+    guard names.isEmpty || LoopFaults.isPossible else { throw .init(message: "only a debug build can be broken") }
+    var faults: LoopFaults = []
     for name in names {
-      guard let way = Sabotage.named[name] else {
-        throw .init(message: "no way to break the loop is called \(name): there are \(Sabotage.named.keys.sorted())")
+      guard let way = LoopFaults.named[name] else {
+        throw .init(message: "no way to break the loop is called \(name): there are \(LoopFaults.named.keys.sorted())")
       }
-      sabotage.insert(way)
+      faults.insert(way)
     }
-    return sabotage
+    return faults
   }
 }
 
-extension Sabotage {
+extension LoopFaults {
   /// The ways to break a loop that a program can notice, and that let it come to its end.
-  static let named: [String: Sabotage] = [
+  static let named: [String: LoopFaults] = [
     "observersReversed": .observersReversed, "missedTicksMadeUp": .missedTicksMadeUp,
     "commonItemsNotCopied": .commonItemsNotCopied, "duplicatesAdded": .duplicatesAdded,
     "observersKeepAlive": .observersKeepAlive, "emptyModesForgotten": .emptyModesForgotten,

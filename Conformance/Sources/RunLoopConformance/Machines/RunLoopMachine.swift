@@ -6,19 +6,19 @@ package import RunLoopCore
 ///
 /// Each program has a fresh thread.
 package struct RunLoopMachine: Machine {
-  private let sabotage: Sabotage
+  private let faults: LoopFaults
 
-  package init() { self.init(sabotage: []) }
+  package init() { self.init(faults: []) }
 
   /// A loop that is broken on purpose, in a debug build.
-  package init(sabotage: Sabotage) { self.sabotage = sabotage }
+  package init(faults: LoopFaults) { self.faults = faults }
 
   package func run(_ program: Program) -> Log {
     let task = ProgramTask()
-    let sabotage = sabotage
+    let faults = faults
     let thread = ProgramThread {
       let time = SteppedTime()
-      let interpreter = Interpreter(program, RunLoopSubject(time, time.makeLoop(sabotage: sabotage)))
+      let interpreter = Interpreter(program, RunLoopSubject(time, time.makeLoop(faults: faults)))
       for interruption in program.whileAsleep {
         time.at(.seconds(interruption.tick)) { [unowned interpreter] in interpreter.interrupt() }
       }

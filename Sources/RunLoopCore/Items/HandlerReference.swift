@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// A call-out enters and leaves; invalidation closes. Whoever is told `release` is the last and gives up the closures. In the
 /// same word stand two marks of the item, so that taking a mark and entering is one step.
-struct Lease: ~Copyable {
+struct HandlerReference: ~Copyable {
   enum Closing {
     /// It was closed before.
     case already
@@ -38,7 +38,7 @@ struct Lease: ~Copyable {
     change { $0 & Bits.closed == 0 ? $0 + Bits.callOut : nil } != nil
   }
 
-  /// Leaves after a call-out; true: the lease is closed, this was the last inside, the caller releases.
+  /// Leaves after a call-out; true: the reference is closed, this was the last inside, the caller releases.
   @inline(__always)
   borrowing func leave() -> Bool {
     isLast(word.wrappingSubtract(Bits.callOut, ordering: .acquiringAndReleasing).newValue)

@@ -31,16 +31,6 @@ struct BlockState: ~Copyable {
   var commonHandOffSignal: UInt64 = 0
   var hasCommonHandOffs = false
 
-  /// The batch that has the entry that was posted first, of those that are being run or were left.
-  var firstRunning: Batch? {
-    var first: Batch?
-    for offset in 0..<running.count {
-      let batch = running.withElement(at: offset) { $0 }
-      if batch.firstSequence < first?.firstSequence ?? .max { first = batch }
-    }
-    return first
-  }
-
   /// The blocks that one step of a pass runs.
   final class Batch {
     @exclusivity(unchecked) var own = BlockQueue()
@@ -63,6 +53,7 @@ struct BlockState: ~Copyable {
   }
 }
 
+// Phases 4, 6 and 12 of the pass: blocks and jobs.
 extension RunLoop {
   /// Runs the blocks and jobs that wait for the mode, or for the common modes if it is one, in the order in which they were
   /// posted.
@@ -136,6 +127,8 @@ extension RunLoop {
 
   private func call(_ shared: SharedBlock, _ mode: ModeState, _ sequence: UInt64) {
     guard let block = shared.take() else { return }
+    for other in shared.modes where other !== mode { other.blocks.noteTaken() }
+    if shared.isForCommonModes { blocks.common.noteTaken() }
     calling(RecordKind.block, mode, hook: .block, code: block.code, item: sequence) {
       runLoopIsCallingOutToABlock(block)
     }
@@ -165,22 +158,31 @@ extension RunLoop {
     inbox.drain(into: &blocks.arrived)
     guard blocks.arrived.lastSequence != blocks.lastSequence else { return }
     blocks.lastSequence = blocks.arrived.lastSequence
-    if !blocks.arrived.shared.isEmpty { sortShared() }
+    if !blocks.arrived.addressed.isEmpty { sortAddressed() }
     if !blocks.arrived.own.isEmpty { table.defaultMode.blocks.append(all: &blocks.arrived.own) }
-    if !blocks.arrived.common.isEmpty { blocks.common.append(all: &blocks.arrived.common) }
     if !blocks.arrived.jobs.isEmpty { blocks.jobs.append(all: &blocks.arrived.jobs) }
     if !blocks.arrived.handOffs.isEmpty { sortHandOffs() }
   }
 
-  /// Puts the blocks for lists of modes into the queue of each, behind whatever was posted before them.
-  private func sortShared() {
-    while !blocks.arrived.shared.isEmpty {
-      let (sequence, shared) = { ($0.sequence, $0.block) }(blocks.arrived.shared.takeFirst())
-      let entry = BlockQueue.Entry(sequence: sequence, work: .shared(shared))
-      table.defaultMode.blocks.append(from: &blocks.arrived.own, before: sequence)
-      blocks.common.append(from: &blocks.arrived.common, before: sequence)
-      if shared.isForCommonModes { blocks.common.append(entry) }
-      for mode in shared.modes { mode.blocks.append(entry) }
+  /// Puts the blocks for other modes into their queues, in that of the default mode behind whatever was posted before them.
+  private func sortAddressed() {
+    while !blocks.arrived.addressed.isEmpty {
+      let arrived = blocks.arrived.addressed.takeFirst()
+      let sequence = arrived.sequence
+      switch arrived.block {
+      case .inMode(let mode, let block): appendBlock(.init(sequence: sequence, work: .own(block)), to: mode)
+      case .inCommonModes(let block): blocks.common.append(.init(sequence: sequence, work: .own(block)))
+      case .inModes(let shared):
+        let entry = BlockQueue.Entry(sequence: sequence, work: .shared(shared))
+        if shared.isForCommonModes { blocks.common.append(entry) }
+        for mode in shared.modes { appendBlock(entry, to: mode) }
+      }
     }
+  }
+
+  @inline(__always)
+  private func appendBlock(_ entry: consuming BlockQueue.Entry, to mode: ModeState) {
+    if mode === table.defaultMode { mode.blocks.append(from: &blocks.arrived.own, before: entry.sequence) }
+    mode.blocks.append(entry)
   }
 }

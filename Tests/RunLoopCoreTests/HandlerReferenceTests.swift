@@ -5,44 +5,44 @@ import Testing
 
 @testable import RunLoopCore
 
-@Suite("The lease")
-struct LeaseTests {
+@Suite("The reference")
+struct HandlerReferenceTests {
   // M22
   @Test("nobody inside: who closes it releases, and nobody enters any more")
   func closedEmpty() {
-    let lease = Shared()
-    #expect(lease.isOpen)
-    #expect(lease.close() == .release)
-    #expect(!lease.isOpen)
-    #expect(!lease.enter())
-    #expect(lease.close() == .already)
+    let reference = Shared()
+    #expect(reference.isOpen)
+    #expect(reference.close() == .release)
+    #expect(!reference.isOpen)
+    #expect(!reference.enter())
+    #expect(reference.close() == .already)
   }
 
   // M22
   @Test("somebody inside: who leaves last releases")
   func closedWithin() {
-    let lease = Shared()
-    #expect(lease.enter())
-    #expect(lease.enter())
-    #expect(lease.close() == .later)
-    #expect(!lease.isOpen)
-    #expect(!lease.enter())
-    #expect(lease.close() == .already)
-    #expect(!lease.leave())
-    #expect(lease.leave())
-    #expect(lease.close() == .already)
+    let reference = Shared()
+    #expect(reference.enter())
+    #expect(reference.enter())
+    #expect(reference.close() == .later)
+    #expect(!reference.isOpen)
+    #expect(!reference.enter())
+    #expect(reference.close() == .already)
+    #expect(!reference.leave())
+    #expect(reference.leave())
+    #expect(reference.close() == .already)
   }
 
   // M22
   @Test("entered and left before, it is as new")
   func leftBefore() {
-    let lease = Shared()
+    let reference = Shared()
     for _ in 0..<3 {
-      #expect(lease.enter())
-      #expect(!lease.leave())
+      #expect(reference.enter())
+      #expect(!reference.leave())
     }
-    #expect(lease.isOpen)
-    #expect(lease.close() == .release)
+    #expect(reference.isOpen)
+    #expect(reference.close() == .release)
   }
 
   // M22
@@ -54,7 +54,7 @@ struct LeaseTests {
         startThread {
           var count = 0
           while shared.enter() {
-            // What the lease guards.
+            // What the reference guards.
             if let guarded = shared.guarded { precondition(guarded == 1, "released while somebody is inside") }
             count += 1
             if shared.leave() { shared.release() }
@@ -70,15 +70,15 @@ struct LeaseTests {
 }
 
 private final class Shared: @unchecked Sendable {
-  // Sendable: the lease guards what is read inside it and released once.
-  private let lease = Lease()
+  // Sendable: the reference guards what is read inside it and released once.
+  private let reference = HandlerReference()
   let releases = Atomic<Int>(0)
   private(set) var guarded: Int? = 1
 
-  var isOpen: Bool { lease.isOpen }
-  func enter() -> Bool { lease.enter() }
-  func leave() -> Bool { lease.leave() }
-  func close() -> Lease.Closing { lease.close() }
+  var isOpen: Bool { reference.isOpen }
+  func enter() -> Bool { reference.enter() }
+  func leave() -> Bool { reference.leave() }
+  func close() -> HandlerReference.Closing { reference.close() }
 
   func release() {
     releases.wrappingAdd(1, ordering: .relaxed)

@@ -16,8 +16,6 @@ struct Run {
   var staysWhenEmpty = false
   /// Whether the coming pass may ask the main dispatch queue before it waits.
   var mayAskMainQueue = false
-  /// The last wait only looked, and the word has not been told that it is over.
-  var endsWaitLater = false
   /// How many waits in a row were skipped because an observer that was called before the wait had posted work.
   var sleeplessPasses = 0
   /// The run is a guest of the loop that is otherwise this one's host: it does not wait there.

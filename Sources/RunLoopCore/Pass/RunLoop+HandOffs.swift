@@ -18,24 +18,17 @@ extension RunLoop {
   package func handOff(
     inModes modes: [Mode], from origin: Origin = .unknown, block: @escaping @Sendable () -> Void
   ) -> Bool {
-    if sabotage.contains(.handOffsAreBlocks) { return perform(inModes: modes, block: block) }
-    table.checkFork()
-    let handOff: HandOff
-    switch modes {
-    case []: return refuse(.noMode)
-    case [.default]: handOff = .inDefaultMode(Block(body: block))
-    case [.common]: handOff = .inCommonModes(Block(body: block))
-    default:
-      guard let shared = sharedBlock(Block(body: block), modes) else { return refuse(.endedLoop) }
-      handOff = .inModes(shared)
+    if faults.contains(.handOffsAreBlocks) { return perform(inModes: modes, block: block) }
+    guard !modes.isEmpty else { return refuse(.noMode) }
+    guard let handOff = address(Block(body: block), modes), inbox.append(handOff: handOff, site: origin.site) else {
+      return refuse(.endedLoop)
     }
-    guard inbox.append(handOff, site: origin.site) else { return refuse(.endedLoop) }
     post()
     return true
   }
 }
 
-// The loop's thread.
+// Phase 5 of the pass, as far as it performs the source of the hand-offs.
 extension RunLoop {
   /// Whether handed-over work waits for a mode.
   @inline(__always)
@@ -83,6 +76,10 @@ extension RunLoop {
       guard min(own, common) <= end else { return nil }
       let entry = own < common ? mode.handOffs.takeFirst() : blocks.commonHandOffs.takeFirst()
       if case .own(let block)? = entry.work.take() {
+        if case .shared(let shared) = entry.work {
+          for other in shared.modes where other !== mode { other.handOffs.noteTaken() }
+          if shared.isForCommonModes { blocks.commonHandOffs.noteTaken() }
+        }
         noteServed()
         return (block, entry.sequence)
       }
@@ -93,9 +90,8 @@ extension RunLoop {
   func sortHandOffs() {
     while !blocks.arrived.handOffs.isEmpty {
       let arrived = blocks.arrived.handOffs.takeFirst()
-      switch arrived.handOff {
-      case .inDefaultMode(let block):
-        append(.init(sequence: arrived.sequence, work: .own(block)), to: table.defaultMode)
+      switch arrived.block {
+      case .inMode(let mode, let block): append(.init(sequence: arrived.sequence, work: .own(block)), to: mode)
       case .inCommonModes(let block): appendCommon(.init(sequence: arrived.sequence, work: .own(block)))
       case .inModes(let shared):
         let entry = BlockQueue.Entry(sequence: arrived.sequence, work: .shared(shared))
@@ -124,11 +120,4 @@ extension RunLoop {
     }
     blocks.commonHandOffs.append(entry)
   }
-}
-
-/// Work on its way to a loop's thread.
-enum HandOff {
-  case inDefaultMode(Block)
-  case inCommonModes(Block)
-  case inModes(SharedBlock)
 }

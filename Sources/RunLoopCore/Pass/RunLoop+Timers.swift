@@ -2,6 +2,7 @@
 
 import Synchronization
 
+// Phase 11 of the pass, if it serves timers.
 extension RunLoop {
   /// Fires the timers of the mode that are due now, in the order of their dates; false if none is.
   ///
@@ -62,7 +63,7 @@ extension RunLoop {
 
   private func endFiring(_ timer: Timer) {
     if timer.interval > 0 {
-      timer.endFiring(at: tickNow, makingUpMissedTicks: sabotage.contains(.missedTicksMadeUp))
+      timer.endFiring(at: tickNow, makingUpMissedTicks: faults.contains(.missedTicksMadeUp))
     } else {
       timer.endFiringForGood()
     }
@@ -118,7 +119,7 @@ extension RunLoop {
 
   func setTolerance(of timer: Timer, to nanoseconds: Int64) -> Bool {
     let had = timer.usableTolerance > 0
-    timer.storeTolerance(sabotage.contains(.toleranceIgnored) ? 0 : nanoseconds)
+    timer.storeTolerance(faults.contains(.toleranceIgnored) ? 0 : nanoseconds)
     let has = timer.usableTolerance > 0
     var rearms = false
     timer.slots.forEachMode { mode in
@@ -141,7 +142,7 @@ extension RunLoop {
 // The common pseudo-mode is never made.
 extension RunLoop {
   func addHere(_ timer: Timer, _ name: Mode) -> Bool? {
-    guard sabotage.isEmpty else { return nil }
+    guard faults.isEmpty else { return nil }
     let wakes: Bool? =
       timer.atHomeHere { loop in
         guard loop === self, timer.isOpen, !table.underLock.isDead, let mode = table.underLock.madeMode(name) else {
@@ -160,7 +161,7 @@ extension RunLoop {
   }
 
   func removeHere(_ timer: Timer, _ name: Mode) -> Bool {
-    guard sabotage.isEmpty else { return false }
+    guard faults.isEmpty else { return false }
     let isDone =
       timer.atHomeHere { loop in
         guard loop === self, timer.isOpen, let mode = table.underLock.madeMode(name) else { return false }

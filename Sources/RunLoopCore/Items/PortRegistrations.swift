@@ -3,7 +3,7 @@
 /// Where a port is, and the loops that have been asked to add it.
 ///
 /// Guarded by the port's lock; changed under the loop's too.
-struct PortPlaces {
+struct PortRegistrations {
   var memberships = Memberships<Port>()
   /// Each once.
   private var adopters: ContiguousArray<RunLoop> = []
@@ -22,28 +22,28 @@ struct PortPlaces {
 }
 
 extension Port: RunLoopItem {
-  final func hold() -> Bool { lease.enter() }
-  final var isOpen: Bool { lease.isOpen }
+  final func hold() -> Bool { reference.enter() }
+  final var isOpen: Bool { reference.isOpen }
   final func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool { true }
-  final func setCommon(_ isCommon: Bool, of loop: RunLoop) { places.memberships.setCommon(isCommon, of: loop) }
-  final func modes(of loop: RunLoop) -> ShortList<ModeState> { places.memberships.modes(of: loop) }
+  final func setCommon(_ isCommon: Bool, of loop: RunLoop) { registrations.memberships.setCommon(isCommon, of: loop) }
+  final func modes(of loop: RunLoop) -> ShortList<ModeState> { registrations.memberships.modes(of: loop) }
   final func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.ports[ObjectIdentifier(self)] != nil }
 
   final func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) {
     let membership = Membership(self, loop: loop, mode: mode)
-    places.memberships.insert(membership)
+    registrations.memberships.insert(membership)
     mode.insert(membership, isReady: hasMessage)
   }
 
   final func leave(_ mode: ModeState, of loop: RunLoop) {
     guard let membership = mode.removePort(self) else { return }
-    places.memberships.remove(membership)
+    registrations.memberships.remove(membership)
   }
 
   /// Takes the port out of everything, for one that has become invalid in a way of its own.
   package final func leaveLoops() {
     lockItem()
-    let loops = places.loops
+    let loops = registrations.loops
     unlockItem()
     for loop in loops { loop.expel(self) }
   }

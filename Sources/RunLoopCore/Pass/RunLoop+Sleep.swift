@@ -3,106 +3,6 @@
 import CRunLoopSystem
 import Synchronization
 
-extension RunLoop {
-  /// The passes of one run; the numbers are those of the phases in the article about the pass.
-  func makePasses(_ mode: ModeState) -> RunResult {
-    while true {
-      beginPass()  // 1
-      notify(.beforeTimers, mode)  // 2
-      notify(.beforeSources, mode)  // 3
-      performBlocks(mode)  // 4
-      var handledSource = performSources(mode)  // 5
-      if handledSource { performBlocks(mode) }  // 6
-
-      if !isMainQueueReady(mode) {  // 7
-        let polls =
-          innermost.polls || handledSource || (sabotage.contains(.stagesSkipped) && isRunnable(mode))
-        if !polls { notifyBeforeWaiting(mode) }  // 8
-        wait(mode, polls: polls)  // 9
-        if !polls { notify(.afterWaiting, mode) }  // 10
-      }
-
-      if serveOneClass(mode) { handledSource = true }  // 11
-      performBlocks(mode)  // 12
-
-      // 13
-      if innermost.returnsAfterSource && handledSource { return .handledSource }
-      if isTimeOver { return .timedOut }
-      if consumeStop(mode) { return .stopped }
-      if isEmpty(mode), !innermost.staysWhenEmpty { return .finished }
-    }
-  }
-}
-
-// What the pass asks and notes.
-extension RunLoop {
-  /// Makes wake-ups count for the coming wait, from now on; true if one has come since the last wait was over.
-  @inline(__always)
-  @discardableResult
-  func beginPass() -> Bool {
-    takeUpLevel()
-    let afterLook = innermost.endsWaitLater
-    innermost.endsWaitLater = false
-    // Mostly there is nothing to change after a wait that only looked.
-    if afterLook, word.state == .listening { return false }
-    let before = word.apply(afterLook ? .beginPassAfterLook : .beginPass).before
-    return before.isLate || (afterLook && before.isWoken)
-  }
-
-  /// Whether the mode has nothing that keeps it alive: no source, port or timer, no main queue, and no block that
-  /// it could run.
-  ///
-  /// It is asked before a run and at the end of each pass, never before the wait.
-  @inline(__always)
-  func isEmpty(_ mode: ModeState) -> Bool {
-    // Twice: to ask for blocks is to look into the inbox, where the first hand-off may lie, which gives the mode its source.
-    mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode) && mode.itemCount.load(ordering: .relaxed) == 0
-      && !isServingMainQueue(mode) && !isKeptAliveByHost(mode)
-  }
-
-  /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop but for runs nested in one of the
-  /// queue's own blocks.
-  func isServingMainQueue(_ mode: ModeState) -> Bool {
-    mode.servesMainQueue.load(ordering: .relaxed) && !isDrainingMainQueue && !sabotage.contains(.mainQueueIgnored)
-  }
-
-  /// Whether a pass of the mode would find something to run now: a block, or a signalled source.
-  @inline(__always)
-  func isRunnable(_ mode: ModeState) -> Bool {
-    hasBlock(mode) || hasHandOff(mode) || hasSignalledSource(mode)
-  }
-
-  /// Calls the observers of the stage before the wait, and notes whether one of them gives the loop more to do each time.
-  @inline(__always)
-  func notifyBeforeWaiting(_ mode: ModeState) {
-    guard mode.mayHaveObservers(of: .beforeWaiting) else { return }
-    let wasRunnable = isRunnable(mode)
-    notify(.beforeWaiting, mode)
-    let isSpinning = !wasRunnable && isRunnable(mode)
-    innermost.sleeplessPasses = isSpinning ? innermost.sleeplessPasses + 1 : 0
-    if innermost.sleeplessPasses == Run.mostSleeplessPasses {
-      Diagnostic.sleepless.report(
-        "an observer of the run loop of \(threadDescription) has posted work before each of "
-          + "\(Run.mostSleeplessPasses) waits in the mode \(mode.name): the loop never sleeps; post that work later, or from a timer"
-      )
-    }
-  }
-
-  @inline(__always)
-  private var isTimeOver: Bool {
-    innermost.polls || (innermost.deadline != .never && tickNow >= innermost.deadline)
-  }
-
-  /// Whether the innermost run, the mode or every run is to stop.
-  func isStopped(_ mode: ModeState) -> Bool { stopFlag.isSet || mode.isStopped.load(ordering: .relaxed) }
-
-  /// Answers a stop of the innermost run, of the mode, or of every run.
-  func consumeStop(_ mode: ModeState) -> Bool {
-    if stopFlag.consume() || stopFlag.isEnding { return true }
-    return mode.isStopped.load(ordering: .acquiring) && mode.isStopped.exchange(false, ordering: .acquiringAndReleasing)
-  }
-}
-
 // Phase 9 of the pass: the wait.
 extension RunLoop {
   /// Waits until something is ready, somebody wakes the loop, or the run's time is over.
@@ -120,12 +20,7 @@ extension RunLoop {
     } else {
       sleep(mode)
     }
-    if polls, !word.state.isWoken {
-      // There is nothing to answer, and the beginning of the next pass makes up for the end of this wait.
-      innermost.endsWaitLater = true
-    } else {
-      word.apply(.endWait)
-    }
+    word.apply(.endWait)
     waiting.store(false, ordering: .relaxed)
   }
 
@@ -213,7 +108,7 @@ extension RunLoop {
         set.prepareToWait()
       }
       var deadline = min(innermost.deadline, mode.timers.wakeTick)
-      if sabotage.contains(.sleepInSlices) { deadline = min(deadline, tickNow + 1_000_000_000) }
+      if faults.contains(.sleepInSlices) { deadline = min(deadline, tickNow + 1_000_000_000) }
       if deadline != .never {
         let now = tickNow
         guard deadline > now else { return .never }
@@ -234,7 +129,7 @@ extension RunLoop {
   /// Under the table's lock, after the inbox was looked into.
   func mustGoOn(_ mode: ModeState) -> Bool {
     findHandOff(mode) || findSignalled(mode) || findReadyPort(mode) || isStopped(mode)
-      || (sabotage.contains(.emptyModesNotWaitedFor) && mode.itemCount.load(ordering: .relaxed) == 0)
+      || (faults.contains(.emptyModesNotWaitedFor) && mode.itemCount.load(ordering: .relaxed) == 0)
   }
 
   /// Asks the kernel once what is ready, without waiting, unless another class of ready things has its turn first.

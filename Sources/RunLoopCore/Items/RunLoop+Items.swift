@@ -68,7 +68,7 @@ extension RunLoop {
   ///
   /// The caller holds the item.
   func expel(_ item: some RunLoopItem) {
-    guard !sabotage.contains(.invalidKept) else { return }
+    guard !faults.contains(.invalidKept) else { return }
     var left = ShortList<ModeState>()
     item.lockItem()
     table.withLock { table in
@@ -76,7 +76,7 @@ extension RunLoop {
       // An item that has moved on to another loop is none of this loop's business.
       if table.removeCommon(item) { item.setCommon(false, of: self) }
       if table.isDead, let timer = item as? Timer, timer.isAt(self) { timer.setHome(nil) }
-      if let port = item as? Port, table.removeAdded(port) { port.places.setAdopted(false, by: self) }
+      if let port = item as? Port, table.removeAdded(port) { port.registrations.setAdopted(false, by: self) }
     }
     item.unlockItem()
     finishLeaving(item, left)
@@ -134,7 +134,7 @@ extension RunLoop {
 
   /// Puts a common item into one more mode; true if it was not there.
   private func copyCommon(_ item: some RunLoopItem, _ name: Mode) throws(RunLoopError) -> Bool {
-    guard !sabotage.contains(.commonItemsNotCopied) else { return false }
+    guard !faults.contains(.commonItemsNotCopied) else { return false }
     let source = item as? Source
     if let source, !source.hold() { return false }
     defer { source?.letGo() }
@@ -198,7 +198,7 @@ extension RunLoop {
       do throws(SystemError) {
         if name != .common {
           try enter(item, table.mode(name), &entered, &table)
-          if sabotage.contains(.timersInEveryMode), item is Timer {
+          if faults.contains(.timersInEveryMode), item is Timer {
             try enter(item, table.mode(.tracking), &entered, &table)
           }
         } else {
@@ -224,7 +224,7 @@ extension RunLoop {
   ///
   /// The default mode is common from the start and exists.
   private func commonNames(_ table: ModeTable) -> [Mode] {
-    sabotage.contains(.commonItemsNotCopied) ? [.default] : table.commonNames
+    faults.contains(.commonItemsNotCopied) ? [.default] : table.commonNames
   }
 
   /// Whether a loop that sleeps in a mode must look again because of an item that has entered it.
@@ -246,7 +246,7 @@ extension RunLoop {
     guard !item.isIn(mode, of: self) else { return }
     try item.enter(mode, of: self, &table)
     entered.append(mode)
-    if sabotage.contains(.observersKeepAlive), item is Observer { mode.itemCount.wrappingAdd(1, ordering: .relaxed) }
+    if faults.contains(.observersKeepAlive), item is Observer { mode.itemCount.wrappingAdd(1, ordering: .relaxed) }
   }
 
   /// Under both locks.
@@ -255,7 +255,7 @@ extension RunLoop {
   ) {
     item.leave(mode, of: self)
     left.append(mode)
-    if sabotage.contains(.emptyModesForgotten), mode.itemCount.load(ordering: .relaxed) == 0 { table.forget(mode.name) }
+    if faults.contains(.emptyModesForgotten), mode.itemCount.load(ordering: .relaxed) == 0 { table.forget(mode.name) }
   }
 
   /// Lets the loop end a wait in another loop if a call-out of that loop has taken the last item: to the loop's own thread
@@ -282,7 +282,7 @@ extension RunLoop {
       if item is Observer { for mode in left { mode.dropObserverLists() } }
       endHostedWaitIfEmpty()
     }
-    if sabotage.contains(.removalsWake), left.contains(where: { $0.itemCount.load(ordering: .relaxed) == 0 }) {
+    if faults.contains(.removalsWake), left.contains(where: { $0.itemCount.load(ordering: .relaxed) == 0 }) {
       wakeUp()
     }
     if let source = item as? Source { source.callForModes(left, of: self) }

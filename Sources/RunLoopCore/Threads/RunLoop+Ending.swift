@@ -11,9 +11,7 @@ extension RunLoop {
     stopFlag.endEveryRun()
     abandonGuests()
     dropHost()
-    // If the thread ends in a call-out, what it was calling is not being called any more.
-    for due in dueTimers where due.isCalled { due.member?.abandonCallOut() }
-    for observer in calledObservers.abandon() { observer._withUnsafeGuaranteedRef { $0.leave() } }
+    endAbandonedCallOuts()
     let (items, ports) = table.withLock { table in
       table.die()
       return (table.allItems, table.addedPorts.values.map(\.port))

@@ -12,16 +12,16 @@ package final class LoopPromise: @unchecked Sendable {
   private var made: RunLoop?
   private var isOver = false
   #if DEBUG
-    private let sabotage: Sabotage
+    private let faults: LoopFaults
   #else
-    private var sabotage: Sabotage { [] }
+    private var faults: LoopFaults { [] }
   #endif
 
   /// Promises a loop that is made when somebody asks, or one that there is.
   package init(_ loop: RunLoop? = nil) {
     made = loop
     #if DEBUG
-      sabotage = loop.map(\.sabotage) ?? RunLoop.inheritedSabotage
+      faults = loop.map(\.faults) ?? RunLoop.inheritedFaults
     #endif
   }
 
@@ -29,8 +29,8 @@ package final class LoopPromise: @unchecked Sendable {
   package var loop: RunLoop? {
     lock.lock()
     defer { lock.unlock() }
-    if made == nil, !isOver || sabotage.contains(.loopsOutliveThreads) { made = newLoop() }
-    if sabotage.contains(.otherLoopsGiven), let id = made?.threadID,
+    if made == nil, !isOver || faults.contains(.loopsOutliveThreads) { made = newLoop() }
+    if faults.contains(.otherLoopsGiven), let id = made?.threadID,
       id != 0, id != RunLoop.callingThreadID
     {
       return newLoop()
@@ -38,7 +38,7 @@ package final class LoopPromise: @unchecked Sendable {
     return made
   }
 
-  private func newLoop() -> RunLoop { RunLoop(threadID: 0, waiter: SystemWaiter.shared, sabotage: sabotage) }
+  private func newLoop() -> RunLoop { RunLoop(threadID: 0, waiter: SystemWaiter.shared, faults: faults) }
 
   /// The thread's loop if it has been made.
   package var loopIfMade: RunLoop? { lock.withLock { made } }
@@ -77,7 +77,7 @@ package final class LoopPromise: @unchecked Sendable {
       RunLoop.refuseCurrent()
       crl_promise_slot_set(nil)
     }
-    guard !sabotage.contains(.loopsOutliveThreads) else { return }
+    guard !faults.contains(.loopsOutliveThreads) else { return }
     if let made, !made.hasEnded { made.endWithThread() }
     // Held until here: the loop's end may have run anything.
     lock.lock()

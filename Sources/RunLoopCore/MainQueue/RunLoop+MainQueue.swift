@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+// Phases 7 and 11 of the pass: the main dispatch queue, on the main loop.
+
+extension RunLoop {
+  /// What a wait has found beside what is in the mode, for the same pass.
+  struct Notices: OptionSet {
+    let rawValue: UInt8
+
+    /// The main dispatch queue's notice of work has been taken, and the work is to be done.
+    static let mainQueue = Notices(rawValue: 1 << 0)
+    /// The host has handled a source of its own.
+    static let host = Notices(rawValue: 1 << 1)
+  }
+
+  /// Whether the main dispatch queue has work, asked without waiting: then the pass does not wait either.
+  ///
+  /// It is not asked in the first pass of a run, nor in the pass after it was drained, so that it alternates with everything
+  /// else.
+  @inline(__always)
+  func isMainQueueReady(_ mode: ModeState) -> Bool {
+    guard innermost.mayAskMainQueue, isServingMainQueue(mode), MainQueue.takeNotice() else { return false }
+    notices.insert(.mainQueue)
+    lastSleepBegan = .never
+    // The epoll set may have been told of the same work.
+    table.withLock { _ in mode.pollSet?.isMainQueueReady = false }
+    rotation = ReadyClass.mainQueue.rawValue
+    return true
+  }
+
+  /// Runs what was queued on the main dispatch queue before now.
+  func drainMainQueue(_ mode: ModeState) -> Served? {
+    guard isServingMainQueue(mode) else { return nil }
+    if notices.remove(.mainQueue) == nil {
+      guard let set = table.withLock({ _ in mode.pollSet }), set.isMainQueueReady else { return nil }
+      set.isMainQueueReady = false
+      guard MainQueue.takeNotice() else { return nil }
+    }
+    isDrainingMainQueue = true
+    callOutToMainQueue(mode)
+    isDrainingMainQueue = false
+    innermost.mayAskMainQueue = false
+    return .source
+  }
+}

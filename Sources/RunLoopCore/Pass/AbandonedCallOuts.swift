@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A thread may end in a call-out, by `Thread.exit()` or `pthread_exit`. The frames of the pass are left as they are then. So what
+// they would have gone on with stands in the loop: the timers and observers that are being called, which may go on in other
+// loops, and the batches of blocks that are being run, of which each block runs or is counted as dropped. A source, port or
+// descriptor source that is being called is in no such state; its closure is held by the frame and stays with it.
+
+extension RunLoop {
+  /// Ends the call-outs from which the thread does not return.
+  ///
+  /// The loop's thread, which is at its end.
+  func endAbandonedCallOuts() {
+    for due in dueTimers where due.isCalled { due.member?.abandonCallOut() }
+    for observer in calledObservers.abandon() { observer._withUnsafeGuaranteedRef { $0.leave() } }
+  }
+}
+
+extension Timer {
+  /// Notes that the call-out does not return, as its thread ends: the timer keeps its date, and may fire again elsewhere.
+  func abandonCallOut() {
+    // First of all: the loop that has it now may fire it as soon as it is back in a heap.
+    let isLast = interval == 0 ? reference.leaveUnmarking() : reference.leave()
+    let rearms = guarded { home in
+      isFiring = false
+      wasMoved = false
+      return home?.takeBack(self, keepsTurn: false) ?? false
+    }
+    if rearms { holder?.post() }
+    if isLast { releaseContents() }
+  }
+}
+
+extension BlockState {
+  /// The batch that has the entry that was posted first, of those that are being run or were left.
+  var firstRunning: Batch? {
+    var first: Batch?
+    for offset in 0..<running.count {
+      let batch = running.withElement(at: offset) { $0 }
+      if batch.firstSequence < first?.firstSequence ?? .max { first = batch }
+    }
+    return first
+  }
+}
+
+/// The observers that a loop's thread is calling, for its end in one of these calls.
+///
+/// The loop's thread only. What is being called is kept alive by the lists that it is called from.
+struct CalledObservers {
+  var innermost: Unmanaged<RunLoop.Observer>?
+  /// Those in whose calls runs are nested that call observers, the outermost first.
+  private var outer: ContiguousArray<Unmanaged<RunLoop.Observer>> = []
+
+  /// Begins the calls of a stage, and gives the observer in whose call this is.
+  @inline(__always)
+  mutating func begin() -> Unmanaged<RunLoop.Observer>? {
+    if innermost != nil { nest() }
+    return innermost
+  }
+
+  /// Ends the calls of a stage.
+  @inline(__always)
+  mutating func end(_ before: Unmanaged<RunLoop.Observer>?) {
+    innermost = before
+    if before != nil { unnest() }
+  }
+
+  // Out of the way: mostly no observer runs the loop.
+
+  @inline(never)
+  private mutating func nest() {
+    if let innermost { outer.append(innermost) }
+  }
+
+  @inline(never)
+  private mutating func unnest() { outer.removeLast() }
+
+  /// Ends all calls, none of which returns, as the thread ends in the innermost.
+  mutating func abandon() -> ContiguousArray<Unmanaged<RunLoop.Observer>> {
+    defer { self = CalledObservers() }
+    if let innermost { outer.append(innermost) }
+    return outer
+  }
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+// Phase 11 of the pass: one class of ready things.
+
+extension RunLoop {
+  /// Serves one class of ready things: the descriptors that the wait has found, or else the class whose turn it is; true if a
+  /// source was handled.
+  @inline(__always)
+  func serveOneClass(_ mode: ModeState) -> Bool {
+    innermost.mayAskMainQueue = true
+    // The wait has asked for descriptors only if it was their turn, or if nothing else was ready when it began.
+    if mode.isWatching.load(ordering: .relaxed), let served = serveDescriptors(mode) {
+      rotation = ReadyClass.descriptors.rawValue + 1
+      return isServedByHost() || served == .source
+    }
+    guard
+      mode.mayHaveTimers.load(ordering: .relaxed) || mode.mayHaveReadyPorts.load(ordering: .relaxed)
+        || !notices.isEmpty || mode.servesMainQueue.load(ordering: .relaxed)
+    else { return false }
+    return serveInTurn(mode)
+  }
+
+  private func serveInTurn(_ mode: ModeState) -> Bool {
+    for turn in 0..<ReadyClass.allCases.count {
+      let readyClass = ReadyClass.allCases[(rotation + turn) % ReadyClass.allCases.count]
+      let served: Served? =
+        switch readyClass {
+        case .timers: fireDueTimers(mode) ? .other : nil
+        case .mainQueue: drainMainQueue(mode)
+        case .descriptors: nil
+        case .ports: servePort(mode)
+        }
+      guard let served else { continue }
+      rotation = readyClass.rawValue + 1
+      return isServedByHost() || served == .source
+    }
+    return isServedByHost()
+  }
+
+  /// Whether another class is ready whose turn comes before that of the descriptors.
+  ///
+  /// Under the table's lock, before the kernel is asked.
+  func servesOthersFirst(_ mode: ModeState) -> Bool {
+    for turn in 0..<ReadyClass.allCases.count {
+      switch ReadyClass.allCases[(rotation + turn) % ReadyClass.allCases.count] {
+      case .timers: if mode.timerCount > 0, mode.timers.firstTick <= tickNow { return true }
+      case .mainQueue: if notices.contains(.mainQueue) { return true }
+      case .ports: if findReadyPort(mode) { return true }
+      case .descriptors: return false
+      }
+    }
+    return false
+  }
+
+  /// Whether the host has handled a source of its own in this pass.
+  private func isServedByHost() -> Bool { notices.remove(.host) != nil }
+
+  /// What can be ready after a wait.
+  ///
+  /// Each pass serves one class, in turn, so that none starves another.
+  enum ReadyClass: Int, CaseIterable {
+    case timers
+    case mainQueue
+    case descriptors
+    case ports
+  }
+
+  /// What a class of ready things has done.
+  ///
+  /// Nil: nothing was ready.
+  enum Served {
+    /// A source was handled, as ``RunResult/handledSource`` counts it.
+    case source
+    case other
+  }
+
+  /// Serves the descriptors that the wait has found, one source for each of them; nil if there is none.
+  ///
+  /// A run that returns after a source serves one. A stop ends the batch, and so does a nested run, which may have read what
+  /// was found. What is left of a batch is asked for again by the next wait.
+  private func serveDescriptors(_ mode: ModeState) -> Served? {
+    guard hasFoundDescriptors else { return nil }
+    let wait = waitCount
+    var served: Served?
+    while hasFoundDescriptors, let (source, events) = takeNextDescriptor(mode) {
+      let isHandled = calling(
+        RecordKind.source1, mode, hook: .source1, code: source.code, item: itemAddress(source)
+      ) { source.call(events) }
+      if isHandled || served == nil { served = isHandled ? .source : .other }
+      guard wait == waitCount, !(isHandled && innermost.returnsAfterSource), !isStopped(mode) else { break }
+    }
+    hasFoundDescriptors = false
+    return served
+  }
+
+  /// Receives the messages that the port whose turn it is has now, up to a limit; nil if no port has one.
+  ///
+  /// A run that returns after a source receives one. What ends a batch of descriptors ends this too, and so does the port's
+  /// removal from the mode.
+  private func servePort(_ mode: ModeState) -> Served? {
+    guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let place = takeReadyPort(mode), place.item.hold() else {
+      return nil
+    }
+    let port = place.item
+    defer { port.letGo() }
+    let wait = waitCount
+    var served: Served?
+    var rest = innermost.returnsAfterSource ? 1 : min(port.messages, Self.mostMessages)
+    // Another loop may be faster.
+    while rest > 0, let message = port.takeMessage() {
+      rest -= 1
+      // Behind the others, before the call-out: a run nested in it receives the next.
+      if served == nil, port.hasMessage { noteReady(place) }
+      callOut(to: port, message, mode)
+      served = .source
+      guard wait == waitCount, !isStopped(mode), isIn(place) else { break }
+    }
+    return served
+  }
+
+  /// How many messages of a port one pass receives at most.
+  static var mostMessages: Int { 64 }
+}
+
+// What the loop's thread takes from the table.
+extension RunLoop {
+  /// Whether a port of the mode has a message.
+  ///
+  /// Under the table's lock.
+  func findReadyPort(_ mode: ModeState) -> Bool {
+    if mode.readyPorts.peekFirst(unless: { !$0.hasMessage }) { return true }
+    mode.mayHaveReadyPorts.store(false, ordering: .relaxed)
+    return false
+  }
+
+  private func takeNextDescriptor(
+    _ mode: ModeState
+  ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+    table.withLock { _ in mode.unretainedPollSet?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil }
+  }
+
+  private func takeReadyPort(_ mode: ModeState) -> Membership<Port>? {
+    table.withLock { _ in findReadyPort(mode) ? mode.readyPorts.takeFirst { _ in false } : nil }
+  }
+
+  private func isIn(_ place: Membership<Port>) -> Bool { table.withLock { _ in place.isActive } }
+
+  /// Notes that a port has a message.
+  ///
+  /// Under the port's lock, or on the loop's thread.
+  func noteReady(_ membership: Membership<Port>) {
+    table.withLock { _ in membership.mode.enqueue(membership) }
+  }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+// Phase 5 of the pass: the sources that are signalled.
+
+extension RunLoop {
+  /// Performs the signalled sources of the mode in their order, the one of the hand-offs among them; true if one performed.
+  ///
+  /// A run that returns after a source performs at most one; the others stay signalled.
+  @inline(__always)
+  func performSources(_ mode: ModeState) -> Bool {
+    let hasHandOff = hasHandOff(mode)
+    guard mode.mayHaveSignalled.load(ordering: .relaxed) else { return hasHandOff && performHandOffs(mode) }
+    return performSignalledSources(mode, hasHandOff: hasHandOff)
+  }
+
+  private func performSignalledSources(_ mode: ModeState, hasHandOff: Bool) -> Bool {
+    // Mostly there is one.
+    if !hasHandOff, let only = table.withLock({ _ in mode.signalled.only }), only.claimSignal() {
+      perform(only, mode)
+      return true
+    }
+    let start = sources.count
+    collectSignalled(mode)
+    // Where the source of the hand-offs stands among them.
+    var handOffPlace = -1
+    if hasHandOff {
+      handOffPlace = (start..<sources.count).first { handOffsStand(before: sources[$0], mode) } ?? sources.count
+    }
+    var handled = false
+    for index in start...sources.count {
+      if index == handOffPlace, performHandOffs(mode) { handled = true }
+      guard index < sources.count, !(innermost.returnsAfterSource && handled) else { break }
+      let source = sources[index]
+      guard source.claimSignal() else { continue }
+      perform(source, mode)
+      handled = true
+      if innermost.returnsAfterSource { break }
+    }
+    // One by one: the last reference to a source may go here, and what that runs may run the loop.
+    while sources.count > start { _ = sources.removeLast() }
+    return handled
+  }
+
+  @inline(__always)
+  private func perform(_ source: Source, _ mode: ModeState) {
+    calling(RecordKind.source0, mode, hook: .source0, code: source.code, item: itemAddress(source)) { source.perform() }
+  }
+}
+
+// What is signalled.
+extension RunLoop {
+  /// Whether a source of the mode is signalled.
+  ///
+  /// Under the table's lock.
+  func findSignalled(_ mode: ModeState) -> Bool {
+    if mode.signalled.peekFirst(unless: { $0.unlist() }) { return true }
+    mode.mayHaveSignalled.store(false, ordering: .relaxed)
+    return false
+  }
+
+  func hasSignalledSource(_ mode: ModeState) -> Bool {
+    mode.mayHaveSignalled.load(ordering: .relaxed) && table.withLock { _ in findSignalled(mode) }
+  }
+
+  /// Appends the mode's marked sources to ``sources``, by order and then by their first signal.
+  private func collectSignalled(_ mode: ModeState) {
+    let start = sources.count
+    table.withLock { _ in
+      mode.signalled.forEach(unless: { $0.unlist() }) { sources.append($0) }
+      if mode.signalled.isEmpty { mode.mayHaveSignalled.store(false, ordering: .relaxed) }
+    }
+    func stands(_ left: Source, before right: Source) -> Bool {
+      left.order != right.order ? left.order < right.order : left.signalOrder < right.signalOrder
+    }
+    var isOrdered = true
+    for index in start + 1..<max(start + 1, sources.count) where stands(sources[index], before: sources[index - 1]) {
+      isOrdered = false
+    }
+    if !isOrdered { sources[start...].sort(by: stands) }
+  }
+
+  /// Notes that a source was signalled.
+  ///
+  /// Under the source's lock.
+  func noteSignalled(_ membership: Membership<Source>) {
+    table.withLock { _ in membership.mode.enqueue(membership) }
+    if faults.contains(.signalsWake) { wakeUp() }
+  }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import RunLoopCore
+import Synchronization
+
+// The executor.
+extension ResidentCore: SerialExecutor {
+  func enqueue(_ job: UnownedJob) { leave(job) }
+
+  func leave(_ job: UnownedJob) { leave(LoopJob(job, serialRunner)) }
+
+  func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+
+  func isIsolatingCurrentContext() -> Bool? { isOnThread }
+
+  func checkIsolated() {
+    guard !isOnThread else { return }
+    fatalError("expected to be on \(thread.label), and is on \(Thread.current.label)")
+  }
+
+  /// Whether the calling thread is this executor's.
+  private var isOnThread: Bool {
+    RunLoop.currentIfMade === runLoop || lateThread.load(ordering: .relaxed) == RunLoop.callingThreadID
+  }
+
+  /// Leaves a job for the thread.
+  ///
+  /// Jobs that are there when the thread has done its work still run on it, before its `onStop`. A job that comes later is not
+  /// lost: the late ones run one after the other when the thread has ended, on a queue of Dispatch's, which has threads for
+  /// all or makes one as soon as the system can.
+  ///
+  /// - Complexity: O(1).
+  func leave(_ job: LoopJob) {
+    guard !runLoop.enqueue(job) else { return }
+    lock.lock()
+    lateJobs.append(job)
+    if lifecycle.state == .finished { report.lateJobs += 1 }
+    let queue = queueToStart()
+    lock.unlock()
+    queue?.async { [self] in runLateJobs() }
+  }
+
+  /// The thread has ended: late jobs run.
+  func beginLateJobs() {
+    lock.lock()
+    canRunLateJobs = true
+    let queue = queueToStart()
+    lock.unlock()
+    queue?.async { [self] in runLateJobs() }
+  }
+
+  /// The queue that is to begin with late jobs, if there are any and none runs.
+  ///
+  /// Under the lock.
+  private func queueToStart() -> DispatchQueue? {
+    guard canRunLateJobs, !lateJobs.isEmpty, !runsLateJobs else { return nil }
+    runsLateJobs = true
+    if let lateQueue { return lateQueue }
+    let queue = DispatchQueue(label: "late jobs of a resident thread")
+    lateQueue = queue
+    return queue
+  }
+
+  private func runLateJobs() {
+    lateThread.store(RunLoop.callingThreadID, ordering: .relaxed)
+    while let jobs = takeJobsToRunLate() {
+      for job in jobs { job.runner.run(job) }
+    }
+  }
+
+  func takeLateJobs() -> [LoopJob] {
+    lock.withLock {
+      defer { lateJobs = [] }
+      return lateJobs
+    }
+  }
+
+  private func takeJobsToRunLate() -> [LoopJob]? {
+    lock.lock()
+    defer { lock.unlock() }
+    guard lateJobs.isEmpty else {
+      defer { lateJobs = [] }
+      return lateJobs
+    }
+    runsLateJobs = false
+    lateThread.store(0, ordering: .relaxed)
+    return nil
+  }
+}

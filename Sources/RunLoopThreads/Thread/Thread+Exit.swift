@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+
+// `exit()` ends a thread in the middle of whatever it does. The frames above it are left as they are: nothing that would come
+// next is run, and what they hold is not released. Foundation's documents promise that the thread's own is released all the
+// same, so whatever a frame would have ended has to be known to somebody else:
+//
+// | a frame that was left would have        | instead                                                                       |
+// |-----------------------------------------|-------------------------------------------------------------------------------|
+// | released the thread's object            | the thread's slot owns it, and no frame of `entry` does                       |
+// | released the block that it calls        | the object or the task owns it, and it is called by its words: ``BareBlock``  |
+// | ended a piece of work that others await | ``Thread/noteBegun(_:)`` has written it down, and the thread's end drops it    |
+// | ended a call-out of the loop            | the loop ends those that it had begun: `RunLoop.endAbandonedCallOuts()`       |
+// | gone on with the thread's last steps    | each is noted before it is made, so that the end can be begun anew            |
+//
+// The loop's promise has a slot beside that of the thread's object, as the core, where the loop is, knows no threads.
+
+extension Thread {
+  /// Ends the calling thread, which must not be the main one.
+  ///
+  /// Nothing of the code that called is run any more, and what its frames hold is not released; what the thread itself
+  /// owns is: its object, its block, its loop. Work that was given to it, also what is running now, is dropped, and
+  /// whoever waits for it gets an error. All this is done before any destructor of thread-specific data runs; on a
+  /// thread that was made by other means, in the second round of them. The corresponding Foundation method is `exit()`.
+  ///
+  /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would
+  ///   never come to its end.
+  public class func exit() -> Never {
+    guard !RunLoop.isMainThread else { fatalError("the main thread cannot exit; the process does") }
+    if let slot = crl_object_slot_get(), slot != endedMark,
+      object(in: slot)._withUnsafeGuaranteedRef({ $0.wasStartedHere })
+    {
+      endCurrent()
+    }
+    pthread_exit(nil)
+  }
+
+  /// Notes that the calling thread begins a piece of work, or has come to the end of it.
+  static func noteBegun(_ task: PerformTask) { current.running.append(task) }
+  static func noteEnded(_ task: PerformTask) { current.running.removeAll { $0 === task } }
+}
+
+/// A block that can be called without holding it.
+///
+/// Every frame that calls a closure may hold it meanwhile. ``Thread/exit()`` leaves the frames behind, and the closure
+/// with all that it has captured would never be released. Called by its words, it belongs to whoever keeps the block and
+/// to nobody else.
+struct BareBlock: Sendable {
+  // Stored in a structure, as generic code would wrap a function that it takes by itself.
+  private let body: @Sendable () -> Void
+
+  init(_ body: @escaping @Sendable () -> Void) {
+    self.body = body
+  }
+
+  /// A closure as it lies in memory: its function, and what it has captured.
+  ///
+  /// Whoever has them sees to it that the block lives until the call has returned.
+  struct Words {
+    fileprivate let function: UnsafeMutableRawPointer?
+    fileprivate let context: UnsafeMutableRawPointer?
+
+    func call() {
+      ClosureCode.isCalled(function)
+      crl_closure_call(function, context)
+    }
+  }
+
+  var words: Words {
+    mutating get {
+      withUnsafeBytes(of: &self) { $0.load(as: Words.self) }
+    }
+  }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TestSupport
+
+@testable import RunLoopCore
+
+@Suite("Turns of ports", .timeLimit(.minutes(5)))
+struct PortTurnTests {
+  // R10, M19
+  @Test("a pass receives the messages that the port had when its turn began, and not those that come meanwhile")
+  func batch() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      loop.observe(log)
+      let port = Port { port, message in
+        log.write("P\(message.id)")
+        if message.id == 1 { port.post(4) }
+      }
+      for id in 1...3 { port.post(id) }
+      loop.add(port, forMode: .default)
+      loop.run(mode: .default, for: .milliseconds(10))
+      return log.text
+    }
+    #expect(log == "E BT BS BW AW P1 P2 P3 BT BS BW AW P4 BT BS BW AW X")
+  }
+
+  // R10, M19
+  @Test("a run that returns after a source receives one message")
+  func one() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      let port = Port { _, message in log.write("P\(message.id)") }
+      for id in 1...2 { port.post(id) }
+      loop.add(port, forMode: .default)
+      for _ in 0..<3 { log.write("\(loop.run(mode: .default, for: .zero, returnAfterSourceHandled: true))") }
+      return log.text
+    }
+    #expect(log == "P1 handledSource P2 handledSource timedOut")
+  }
+
+  // R11, M19
+  @Test("a turn has a limit, and ports with more messages take turns")
+  func limit() {
+    let turns = onVirtualTime { _, loop in
+      let turns = Box<[String]>([])
+      for name in ["A", "B"] {
+        let port = Port { _, message in
+          // The first and the last of each turn.
+          if [1, 64, 100].contains(message.id) { turns.update { $0.append("\(name)\(message.id)") } }
+        }
+        loop.add(port, forMode: .default)
+        for id in 1...100 { port.post(id) }
+      }
+      loop.run(mode: .default, for: .milliseconds(10))
+      return turns.value
+    }
+    #expect(turns == ["A1", "A64", "B1", "B64", "A100", "B100"])
+  }
+
+  // M19
+  @Test("a stop ends a turn, and what is left is received by the next run")
+  func stop() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      let port = Port { _, message in
+        log.write("P\(message.id)")
+        if message.id == 2 { loop.stop() }
+      }
+      loop.add(port, forMode: .default)
+      for id in 1...4 { port.post(id) }
+      for _ in 0..<2 { log.write("\(loop.run(mode: .default, for: .milliseconds(10)))") }
+      return log.text
+    }
+    #expect(log == "P1 P2 stopped P3 P4 timedOut")
+  }
+
+  // M19
+  @Test("a port that leaves the mode in its turn is not called again there, and keeps its messages")
+  func removal() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      let port = Port { port, message in
+        log.write("P\(message.id)")
+        if message.id == 1 { loop.remove(port, forMode: .default) }
+      }
+      loop.add(port, forMode: .default)
+      loop.add(Port(), forMode: .default)
+      for id in 1...3 { port.post(id) }
+      loop.run(mode: .default, for: .milliseconds(10))
+      log.write("\(port.waitingMessages)")
+      loop.add(port, forMode: .default)
+      loop.run(mode: .default, for: .milliseconds(10))
+      return log.text
+    }
+    #expect(log == "P1 2 P2 P3")
+  }
+
+  // M19
+  @Test("a port that is invalidated in its turn is not called again")
+  func invalidation() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      let port = Port { port, message in
+        log.write("P\(message.id)")
+        if message.id == 1 { port.invalidate() }
+      }
+      loop.add(port, forMode: .default)
+      for id in 1...3 { port.post(id) }
+      loop.run(mode: .default, for: .milliseconds(10))
+      log.write("\(port.droppedMessages)")
+      return log.text
+    }
+    #expect(log == "P1 2")
+  }
+
+  // R68, M6, M19
+  @Test("a run nested in the handler receives the next message, and ends the turn")
+  func nested() {
+    let log = onVirtualTime { _, loop in
+      let log = Log()
+      loop.observe(log, [.beforeTimers])
+      let port = Port { _, message in
+        log.write("P\(message.id)(")
+        if message.id == 1 {
+          log.write("\(loop.run(mode: .default, for: .milliseconds(10), returnAfterSourceHandled: true))")
+        }
+        log.write(")")
+      }
+      loop.add(port, forMode: .default)
+      for id in 1...4 { port.post(id) }
+      loop.run(mode: .default, for: .milliseconds(20))
+      return log.text
+    }
+    #expect(log == "BT P1( BT P2( ) handledSource ) BT P3( ) P4( ) BT")
+  }
+
+  // M19
+  @Test("of a port in two loops each message is received once, also within turns")
+  func twoLoops() {
+    let count = 5000
+    let received = Box<[Int]>([])
+    let port = Port(queueLimit: count) { _, message in received.update { $0.append(Int(message.id)) } }
+    for id in 0..<count { port.post(id) }
+    let threads = (0..<2).map { _ in
+      startThread {
+        RunLoop.current.add(port, forMode: .default)
+        while port.waitingMessages > 0 { RunLoop.current.run(mode: .default, for: .zero) }
+      }
+    }
+    for thread in threads { thread.result() }
+    #expect(received.value.sorted() == Array(0..<count))
+  }
+}
