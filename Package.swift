@@ -75,10 +75,13 @@ let package = Package(
     .target(
       name: "RunLoopTimeline", dependencies: ["CRunLoopSystem", "CRunLoopTools"], swiftSettings: swiftSettings),
     .target(
-      name: "RunLoopSymbols", dependencies: ["RunLoopTimeline", "CRunLoopTools"], swiftSettings: swiftSettings),
+      name: "RunLoopSymbols", dependencies: ["RunLoopInstruments", "RunLoopTimeline", "CRunLoopTools"],
+      swiftSettings: swiftSettings),
     .target(
       name: "RunLoopCommands",
-      dependencies: ["RunLoopLab", "RunLoopTimeline", "RunLoopSymbols", "CRunLoopSystem", "CRunLoopTools"],
+      dependencies: [
+        "RunLoopLab", "RunLoopInstruments", "RunLoopTimeline", "RunLoopSymbols", "CRunLoopSystem", "CRunLoopTools",
+      ],
       swiftSettings: swiftSettings),
     .executableTarget(
       name: "RunLoopTool", dependencies: ["RunLoopLab", "RunLoopCommands"], swiftSettings: swiftSettings),
