@@ -114,11 +114,15 @@ let package = Package(
       name: "recorded-victim", dependencies: ["RunLoopCore", "RunLoopThreads", "TestSupport"],
       path: "Tests/RecordedVictim",
       swiftSettings: swiftSettings),
+    // Hangs in every way there is.
+    .executableTarget(
+      name: "hang-victim", dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopInstruments", "CRunLoopSystem"],
+      path: "Tests/HangVictim", swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopInstrumentsTests",
       dependencies: [
         "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopLab", "RunLoopSymbols", "RunLoopTimeline",
-        "CRunLoopSystem", "TestSupport", "recorded-victim",
+        "CRunLoopSystem", "TestSupport", "recorded-victim", "hang-victim",
       ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),

@@ -112,8 +112,9 @@ package final class HangNames {
           guard let kind = HangNames.kind(FrameChoice.demangled(frame.symbol)) else { continue }
           return (places, kind, outermost.flatMap { code($0, addresses) })
         }
-        guard !FrameChoice.isThunk(frame.symbol), let place = FrameChoice.place(frame) else { continue }
         // A closure and what hands on what it has captured are one.
+        let isOwn = !FrameChoice.isThunk(frame.symbol) && !FrameChoice.isForwarder(frame.symbol)
+        guard isOwn, !frame.symbol.hasPrefix("_ZN5swift"), let place = FrameChoice.place(frame) else { continue }
         if places.last?.function != place.function || places.last?.line != place.line { places.append(place) }
         outermost = frame
       }

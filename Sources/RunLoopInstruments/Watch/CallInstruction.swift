@@ -1,5 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// Whether a function jumps to another instead of calling it, as its last deed.
+enum TailCall {
+  /// Looks through the function's code; most that hand on to another are short.
+  static func leads(from function: UInt64, to other: UInt64, in memory: some ReadableMemory) -> Bool {
+    let code = memory.bytes(at: function, count: 2048)
+    #if arch(x86_64)
+      for place in 0..<max(0, code.count - 5) {
+        // A jump, or one under a condition, which has a byte before.
+        let isJump = code[place] == 0xe9 || (place > 0 && code[place - 1] == 0x0f && code[place] & 0xf0 == 0x80)
+        guard isJump else { continue }
+        let offset = Int64(Int32(truncatingIfNeeded: code.number(place + 1, 4)))
+        if function &+ UInt64(place + 5) &+ UInt64(bitPattern: offset) == other { return true }
+      }
+    #elseif arch(arm64)
+      for place in stride(from: 0, to: code.count - 3, by: 4) {
+        let word = UInt32(truncatingIfNeeded: code.number(place, 4))
+        guard word & 0xfc00_0000 == 0x1400_0000 else { continue }
+        let steps = Int64(Int32(bitPattern: word << 6) >> 6)
+        if function &+ UInt64(place) &+ UInt64(bitPattern: steps * 4) == other { return true }
+      }
+    #endif
+    return false
+  }
+}
+
 /// Whether an address is one that a call returns to, and what was called.
 struct CallInstruction {
   /// The function that was called, if the instruction says it.

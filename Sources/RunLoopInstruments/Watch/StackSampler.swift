@@ -7,21 +7,28 @@ package struct StackSample: Sendable, Hashable {
   package var addresses: [UInt64]
   package var blockedIn: BlockedCall?
   package var waitsFor: Int32?
+  /// Where the innermost function begins, if that is known.
+  package var function: UInt64 = 0
 
-  package init(addresses: [UInt64], blockedIn: BlockedCall? = nil, waitsFor: Int32? = nil) {
+  package init(addresses: [UInt64], function: UInt64 = 0, blockedIn: BlockedCall? = nil, waitsFor: Int32? = nil) {
     self.addresses = addresses
+    self.function = function
     self.blockedIn = blockedIn
     self.waitsFor = waitsFor
   }
 
-  /// Where the thread was called from: the innermost address of a thread that runs is mostly another.
-  private var callers: ArraySlice<UInt64> { addresses.dropFirst() }
+  /// What is the same in two samples of a thread that runs: the innermost address is mostly another.
+  private struct Place: Hashable {
+    let function: UInt64
+    let callers: ArraySlice<UInt64>
+  }
 
   /// The one of several that is repeated most, the first of equals.
   package static func mostRepeated(_ samples: [StackSample]) -> StackSample? {
-    var counts: [ArraySlice<UInt64>: (count: Int, first: Int)] = [:]
+    var counts: [Place: (count: Int, first: Int)] = [:]
     for (index, sample) in samples.enumerated() {
-      counts[sample.callers, default: (0, index)].count += 1
+      let place = Place(function: sample.function, callers: sample.addresses.dropFirst())
+      counts[place, default: (0, index)].count += 1
     }
     let best = counts.values.max { ($0.count, -$0.first) < ($1.count, -$1.first) }
     return best.map { samples[$0.first] }
@@ -84,7 +91,9 @@ package final class StackSampler {
     while true {
       let count = Int(crl_sampler_next(&sampler!, &buffer, Int32(buffer.count)))
       guard count > 0 else { return }
-      if pending.count < 1000 { pending.append(StackSample(addresses: Array(buffer[..<count]))) }
+      guard pending.count < 1000 else { continue }
+      let function = memory.functionStart(of: buffer[0]) ?? 0
+      pending.append(StackSample(addresses: Array(buffer[..<count]), function: function))
     }
   }
 

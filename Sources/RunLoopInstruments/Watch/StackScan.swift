@@ -26,17 +26,19 @@ package struct StackScan {
     programCounter: UInt64, stackPointer: UInt64, words: [UInt64], limit: UInt64, in memory: some ReadableMemory
   ) {
     var scanner = Scanner(stackPointer: stackPointer, words: words, limit: limit, memory: memory)
-    let whole = scanner.chain()
-    var chain = whole[...]
+    var chain = scanner.chain()[...]
     var inner = scanner.inner(before: chain.first ?? words.count, from: programCounter)
-    // What an earlier call has left may lead to the run too; then its call was one of another function.
-    while let first = chain.first, !scanner.isLinked(words[first + 1], inner.linked.last ?? programCounter) {
-      chain.removeFirst()
-      inner = scanner.inner(before: chain.first ?? words.count, from: programCounter)
-    }
-    if chain.isEmpty {
-      chain = whole[...]
-      inner = scanner.inner(before: chain.first ?? words.count, from: programCounter)
+    // What an earlier call has left may lead to the run too; then its call was one of another function than the one that is
+    // further in. The first whose call is known to be right is taken, if there is one.
+    if let first = chain.first, !scanner.isLinked(words[first + 1], inner.linked.last ?? programCounter) {
+      for (index, place) in chain.enumerated().dropFirst() {
+        let longer = scanner.inner(before: place, from: programCounter)
+        let callee = longer.linked.last ?? programCounter
+        guard scanner.call(words[place + 1])?.target != nil, scanner.isLinked(words[place + 1], callee) else { continue }
+        chain = chain.dropFirst(index)
+        inner = longer
+        break
+      }
     }
     var found = [programCounter] + (inner.linked.isEmpty && chain.isEmpty ? inner.all : inner.linked)
     for place in chain { found.append(words[place + 1]) }
@@ -105,7 +107,7 @@ package struct StackScan {
       guard let start = memory.functionStart(of: callee) else {
         return target <= callee && callee - target < StackScan.longestFunction
       }
-      return start == target
+      return start == target || TailCall.leads(from: target, to: start, in: memory)
     }
 
     /// The return addresses of functions without frame pointers: those whose call leads further in, and all.
