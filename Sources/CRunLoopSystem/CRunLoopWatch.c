@@ -4,6 +4,7 @@
 
 #include "CRunLoopSystem.h"
 
+#include <asm/perf_regs.h>
 #include <limits.h>
 #include <linux/perf_event.h>
 #include <signal.h>
@@ -40,6 +41,15 @@ int crl_expect_long_call(int expected) {
 
 // Samples of a thread that has a processor
 
+// Where a function without a frame may return to, or nothing of use.
+#if defined(__x86_64__)
+#define RETURN_REGISTER PERF_REG_X86_SP
+#elif defined(__aarch64__)
+#define RETURN_REGISTER PERF_REG_ARM64_LR
+#else
+#error "the processor's registers are not known"
+#endif
+
 enum { SAMPLER_PAGES = 16, SAMPLER_PAGE = 4096 };
 
 int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period) {
@@ -48,10 +58,12 @@ int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period) {
     .size = sizeof attributes,
     .config = PERF_COUNT_SW_TASK_CLOCK,
     .sample_period = period,
-    .sample_type = PERF_SAMPLE_CALLCHAIN,
+    .sample_type = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+    .sample_regs_user = 1ull << RETURN_REGISTER,
+    .sample_stack_user = 8 * CRL_SAMPLE_WORDS,
     .exclude_hv = 1,
     .exclude_callchain_kernel = 1,
-    .sample_max_stack = 100,
+    .sample_max_stack = CRL_SAMPLE_FRAMES,
   };
   long descriptor = syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
   if (descriptor < 0) {
@@ -79,24 +91,47 @@ static void copy_out(const char *data, uint64_t place, void *target, size_t size
     memcpy((char *)target + done, data + (place + done) % whole, 8);
 }
 
-int crl_sampler_next(crl_sampler *sampler, uint64_t *addresses, int capacity) {
+static void copy_sample(const char *data, uint64_t place, crl_sample *sample) {
+  uint64_t count, address, value;
+  copy_out(data, place, &count, sizeof count);
+  place += 8;
+  sample->frames = sample->words = 0;
+  for (uint64_t index = 0; index < count; index++, place += 8) {
+    copy_out(data, place, &address, sizeof address);
+    // The greatest numbers tell whose addresses follow.
+    if (address < (uint64_t)PERF_CONTEXT_MAX && sample->frames < CRL_SAMPLE_FRAMES)
+      sample->addresses[sample->frames++] = address;
+  }
+  // Whether there are registers, of which there is one.
+  copy_out(data, place, &value, sizeof value);
+  place += 8;
+  if (value != PERF_SAMPLE_REGS_ABI_NONE) {
+    copy_out(data, place, &value, sizeof value);
+    place += 8;
+#if defined(__aarch64__)
+    sample->stack[sample->words++] = value;
+#endif
+  }
+  // How many bytes of the stack stand here, and behind them how many of these are there.
+  copy_out(data, place, &count, sizeof count);
+  if (count == 0) return;
+  copy_out(data, place + 8 + count, &value, sizeof value);
+  for (uint64_t index = 0; index < value / 8 && index < count / 8 && sample->words < CRL_SAMPLE_WORDS; index++)
+    copy_out(data, place + 8 + 8 * index, &sample->stack[sample->words++], 8);
+}
+
+int crl_sampler_next(crl_sampler *sampler, crl_sample *sample) {
   struct perf_event_mmap_page *page = sampler->ring;
   const char *data = (const char *)sampler->ring + SAMPLER_PAGE;
   int found = 0;
   uint64_t tail = page->data_tail, head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
   while (!found && tail < head) {
     struct perf_event_header header;
-    uint64_t count;
     copy_out(data, tail, &header, sizeof header);
     if (header.size < sizeof header) break;
     if (header.type == PERF_RECORD_SAMPLE) {
-      copy_out(data, tail + sizeof header, &count, sizeof count);
-      for (uint64_t index = 0; index < count && found < capacity; index++) {
-        uint64_t address;
-        copy_out(data, tail + sizeof header + 8 + 8 * index, &address, sizeof address);
-        // The greatest numbers tell whose addresses follow.
-        if (address < (uint64_t)PERF_CONTEXT_MAX) addresses[found++] = address;
-      }
+      copy_sample(data, tail + sizeof header, sample);
+      found = sample->frames > 0;
     }
     tail += header.size;
   }

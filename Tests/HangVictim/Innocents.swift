@@ -69,8 +69,9 @@ func shortCalls() {
 @inline(never) func hangBeforeAnybodyLooks() { usleep(microseconds) }
 
 /// Posts in one call-out what takes the whole time, five milliseconds each.
-@inline(never) func postMuch(_ loop: RunLoop) {
+@inline(never) func postMuch(_ loop: RunLoop, _ isOver: Flag) {
   for _ in 0..<(microseconds / 5000) { loop.perform { usleep(5000) } }
+  loop.perform { isOver.set() }
 }
 
 /// The thirteen hangs, watched by the process itself.

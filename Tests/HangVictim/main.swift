@@ -61,8 +61,11 @@ case "backlog":
   let worker = makeWorker("backlog")
   say("ready")
   waitForWatcher()
-  worker.runLoop.perform { postMuch(worker.runLoop) }
-  usleep(microseconds + 600_000)
+  let isOver = Flag()
+  worker.runLoop.perform { postMuch(worker.runLoop, isOver) }
+  isOver.wait()
+  // So that whoever looks sees that it is over.
+  usleep(300_000)
 case "idle":
   let workers = (0..<3).map { makeWorker("idle \($0)") }
   let watch = HangWatch { say("found \($0.threadName)") }

@@ -33,10 +33,21 @@ typedef struct crl_sampler {
   int descriptor;
 } crl_sampler;
 
+enum { CRL_SAMPLE_FRAMES = 100, CRL_SAMPLE_WORDS = 32 };
+
+// One sample: the addresses that frame pointers lead to, the innermost first, and the innermost words of the stack, among which
+// is where a function without a frame returns to.
+typedef struct crl_sample {
+  int frames;
+  int words;
+  uint64_t addresses[CRL_SAMPLE_FRAMES];
+  uint64_t stack[CRL_SAMPLE_WORDS];
+} crl_sample;
+
 // Opens a sampler of a thread, with a sample for each `period` nanoseconds of processor time.
 int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period);
-// Copies the addresses of the next sample, the innermost first; 0: there is none.
-int crl_sampler_next(crl_sampler *sampler, uint64_t *addresses, int capacity);
+// Copies the next sample; 0: there is none.
+int crl_sampler_next(crl_sampler *sampler, crl_sample *sample);
 void crl_sampler_close(crl_sampler *sampler);
 
 // Starts a thread that takes no signals; `body` gets `context`.

@@ -46,7 +46,7 @@ package final class StackSampler {
   private var isRefused = false
   /// What the kernel has sampled since somebody asked.
   private var pending: [StackSample] = []
-  private var buffer = [UInt64](repeating: 0, count: StackScan.most)
+  private var buffer = crl_sample()
 
   package init(thread: Int32, in memory: ProcessMemory) {
     self.thread = thread
@@ -88,12 +88,17 @@ package final class StackSampler {
   /// Takes what the kernel has sampled, so that it has room for what follows.
   package func drain() {
     guard sampler != nil else { return }
-    while true {
-      let count = Int(crl_sampler_next(&sampler!, &buffer, Int32(buffer.count)))
-      guard count > 0 else { return }
+    while crl_sampler_next(&sampler!, &buffer) != 0 {
       guard pending.count < 1000 else { continue }
-      let function = memory.functionStart(of: buffer[0]) ?? 0
-      pending.append(StackSample(addresses: Array(buffer[..<count]), function: function))
+      var addresses = withUnsafeBytes(of: buffer.addresses) {
+        Array($0.bindMemory(to: UInt64.self).prefix(Int(buffer.frames)))
+      }
+      let words = withUnsafeBytes(of: buffer.stack) {
+        Array($0.bindMemory(to: UInt64.self).prefix(Int(buffer.words)))
+      }
+      let function = memory.functionStart(of: addresses[0]) ?? 0
+      if let caller = StackScan.caller(of: addresses, words, in: memory) { addresses.insert(caller, at: 1) }
+      pending.append(StackSample(addresses: addresses, function: function))
     }
   }
 
