@@ -65,7 +65,8 @@ let package = Package(
     .target(
       name: "RunLoopLab",
       dependencies: [
-        "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog",
+        "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopPorts", "RunLoopThreads",
+        "RunLoopTransactions", "RunLoopCatalog",
       ],
       swiftSettings: swiftSettings),
     .target(
