@@ -175,7 +175,9 @@ enum HangText {
     }
     lines.append("  was     \(was(report))")
     for site in hang.sites { lines.append("  waits   \(site.count) × \(site.place?.text ?? "?")") }
-    for (index, place) in hang.stack.enumerated() { lines.append("  \(index == 0 ? "at    " : "      ")  \(place.text)") }
+    for (index, place) in hang.stack.enumerated() {
+      lines.append("  \(index == 0 ? "at    " : "      ")  \(place.text)")
+    }
     return lines
   }
 

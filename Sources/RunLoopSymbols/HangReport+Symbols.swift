@@ -23,7 +23,9 @@ extension HangReport {
   }
 }
 
-/// Names the code of reports, from the files that they say. One thread.
+/// Names the code of reports, from the files that they say.
+///
+/// One thread.
 package final class HangNames {
   private let source: any FrameSource
   private var usable: [String: Bool] = [:]

@@ -8,6 +8,7 @@
 //   hang-victim late SECONDS      a loop that hangs before anybody looks
 //   hang-victim watched SECONDS   the thirteen, watched by the process itself, which prints what it finds
 //   hang-victim backlog SECONDS   a loop with many posts, each of which takes five milliseconds
+//   hang-victim exec              a loop, until somebody looks and another program takes its place
 //   hang-victim idle              loops that sleep and a watch, until it is killed
 import Glibc
 import RunLoopCore
@@ -66,6 +67,14 @@ case "backlog":
   isOver.wait()
   // So that whoever looks sees that it is over.
   usleep(300_000)
+case "exec":
+  let worker = makeWorker("before exec")
+  while !worker.runLoop.isWaiting { usleep(100) }
+  say("ready")
+  waitForWatcher()
+  usleep(200_000)
+  var words: [UnsafeMutablePointer<CChar>?] = [strdup("sleep"), strdup("600"), nil]
+  execv("/bin/sleep", &words)
 case "idle":
   let workers = (0..<3).map { makeWorker("idle \($0)") }
   let watch = HangWatch { say("found \($0.threadName)") }

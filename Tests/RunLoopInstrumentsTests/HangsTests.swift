@@ -17,7 +17,8 @@ import Testing
   }
 
   private static let expected: [String: Expected] = [
-    "read": .init(kind: "block", code: "postRead()", call: "read", on: "pipe", isPosted: true, function: "hangInRead()"),
+    "read": .init(
+      kind: "block", code: "postRead()", call: "read", on: "pipe", isPosted: true, function: "hangInRead()"),
     "sleep": .init(kind: "timer", code: "startSleep()", call: "clock_nanosleep", function: "hangInSleep()"),
     "lock": .init(
       kind: "source0", code: "signalLock()", call: "futex", on: "lock", waitsFor: "holder", function: "hangInLock()"),
@@ -48,7 +49,8 @@ import Testing
     (hang["stack"] as? [Any] ?? []).compactMap { place($0)?.function }
   }
 
-  @Test("thirteen kinds of hang are found with code, kind and stack, and no blocking call is interrupted while all look on")
+  @Test(
+    "thirteen kinds of hang are found with code, kind and stack, and no blocking call is interrupted while all look on")
   func thirteen() throws {
     let victim = try Victim(["hangs", "1.5"], program: "hang-victim", level: "off")
     let number = "\(victim.number)"
@@ -163,6 +165,23 @@ import Testing
     let hang = try #require(try hangs(session).first)
     #expect(hang["thread"] as? String == "importer")
     #expect(hang["end"] is NSNull)
+  }
+
+  @Test("a target that another program takes the place of ends the command")
+  func exec() throws {
+    let victim = try Victim(["exec"], program: "hang-victim", level: "off")
+    let session = runloop("hangs", "\(victim.number)", "--for", "300", "--json")
+    #expect(session.status == 0)
+    #expect(try hangs(session).isEmpty)
+  }
+
+  @Test("with --follow a hang is a line when it ends")
+  func follow() throws {
+    let victim = try Victim(["hangs", "0.8"], program: "hang-victim", level: "off")
+    let session = runloop("hangs", "\(victim.number)", "--follow", "--json", "--thread", "read")
+    #expect(session.status == 0)
+    #expect(try session.json()["thread"] as? String == "read")
+    #expect(try session.json()["end"] is Int)
   }
 
   @Test("what cannot be looked at is told in one sentence, with the status 1, and arguments without sense with 2")

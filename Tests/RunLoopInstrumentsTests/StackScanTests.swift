@@ -52,11 +52,13 @@ import Testing
         scan(words, from: 4, limit: 10) == [Code.start(4) + 40, Code.site(3), Code.site(2), Code.site(1)])
     }
 
-    @Test("functions without frame pointers are found by calls that lead further in, and words that lead elsewhere are not")
+    @Test(
+      "functions without frame pointers are found by calls that lead further in, and words that lead elsewhere are not")
     func withoutFrames() {
       // 6 was called by 5, and 5 by 4, neither of which keeps a frame; the site of 9 is left from an earlier call.
       let words = [
-        Code.site(9), Code.site(5), Code.site(9), Code.site(4), 0, place(8), Code.site(3), 0, place(12), Code.site(2), 0,
+        Code.site(9), Code.site(5), Code.site(9), Code.site(4), 0, place(8), Code.site(3), 0, place(12), Code.site(2),
+        0,
         0, 0, 0,
       ]
       #expect(

@@ -6,7 +6,7 @@
 /// own, so that the one around it is not open. The judge knows no clock and no process: whoever looks says what was seen and
 /// when, does what the verdicts ask for, and looks again at ``nextLook``.
 package struct HangJudge: Sendable {
-  /// What is a hang. Times are in nanoseconds.
+  /// What is a hang, in nanoseconds.
   package struct Settings: Sendable, Hashable {
     /// From when on an open call-out is a hang.
     package var threshold: Int64

@@ -79,7 +79,9 @@ public struct HangReport: Sendable, Codable {
   public var waitsFor: Int32?
   /// The name of that thread.
   public var waitsForName: String?
-  /// The stack that was seen most often, the innermost address first. All but the first are return addresses.
+  /// The stack that was seen most often, the innermost address first.
+  ///
+  /// All but the first are return addresses.
   public var stack: [CodeAddress]
   /// How often the stack was sampled.
   public var samples: Int

@@ -2,7 +2,9 @@
 
 package import CRunLoopSystem
 
-/// Looks at the loops of one process, this one or another, and finds their hangs. One thread.
+/// Looks at the loops of one process, this one or another, and finds their hangs.
+///
+/// One thread.
 package final class HangScout {
   /// What was found, at its beginning and at its end.
   package enum Finding: Sendable {
@@ -205,7 +207,8 @@ package final class HangScout {
       if report.waitsFor != best.waitsFor { report.waitsForName = best.waitsFor.map { name(ofThread: $0) } }
       report.waitsFor = best.waitsFor
     }
-    if let first = loop.first, let last = ThreadClock(thread: loop.face.thread, of: memory.process, at: now) ?? loop.last,
+    if let first = loop.first,
+      let last = ThreadClock(thread: loop.face.thread, of: memory.process, at: now) ?? loop.last,
       last.time > first.time
     {
       // Of what came after the end there is little, as the end was looked for.
@@ -240,7 +243,9 @@ package final class HangScout {
     return report
   }
 
-  private func threadName(_ face: crl_face, _ slot: Int) -> String { name(ofThread: face.thread, own: faces.name(slot)) }
+  private func threadName(_ face: crl_face, _ slot: Int) -> String {
+    name(ofThread: face.thread, own: faces.name(slot))
+  }
 
   /// The name of any thread of the process.
   package func name(ofThread thread: Int32) -> String {

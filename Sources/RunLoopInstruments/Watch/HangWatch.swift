@@ -29,7 +29,9 @@ public final class HangWatch: Sendable {
     public var loops: [RunLoop]?
     /// How many hangs are reported in a minute; those beyond are counted in the next report.
     public var maximumPerMinute: Int
-    /// The level that the watch holds. At ``Instruments/Level/record`` reports also have the code that was called, where it
+    /// The level that the watch holds.
+    ///
+    /// At ``Instruments/Level/record`` reports also have the code that was called, where it
     /// was posted from, and exact times.
     public var level: Instruments.Level
 

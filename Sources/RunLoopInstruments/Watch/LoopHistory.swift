@@ -126,7 +126,8 @@ private struct QueueHistory: Sendable {
     }
     let oldest = look.served &+ stuck &+ 1
     arrivals.removeAll { $0.posted < oldest }
-    guard let since = arrivals.first.map({ max($0.time, lastHang) }), now - since >= (isFound ? limit / 2 : limit) else {
+    guard let since = arrivals.first.map({ max($0.time, lastHang) }), now - since >= (isFound ? limit / 2 : limit)
+    else {
       end(look.slot, now, &verdicts)
       return
     }

@@ -31,7 +31,9 @@ package struct CodeImage: Sendable, Hashable {
   let functionTable: UInt64
 }
 
-/// The memory of a process, this one's too, read without the process's noticing. One thread.
+/// The memory of a process, this one's too, read without the process's noticing.
+///
+/// One thread.
 package final class ProcessMemory: ReadableMemory {
   package let process: Int32
   private var code: [Range<UInt64>] = []

@@ -42,7 +42,8 @@ package struct StackSample: Sendable, Hashable {
 package final class StackSampler {
   private let thread: Int32
   private let memory: ProcessMemory
-  private var sampler: crl_sampler?
+  private var sampler = crl_sampler()
+  private var isOpen = false
   private var isRefused = false
   /// What the kernel has sampled since somebody asked.
   private var pending: [StackSample] = []
@@ -53,7 +54,7 @@ package final class StackSampler {
     self.memory = memory
   }
 
-  deinit { if sampler != nil { crl_sampler_close(&sampler!) } }
+  deinit { if isOpen { crl_sampler_close(&sampler) } }
 
   /// Samples the stack; nil if there is nothing to be seen now.
   ///
@@ -79,16 +80,16 @@ package final class StackSampler {
   }
 
   private func open() {
-    guard sampler == nil, !isRefused else { return }
-    var opened = crl_sampler()
+    guard !isOpen, !isRefused else { return }
     // A millisecond of its time each.
-    if crl_sampler_open(&opened, thread, 1_000_000) == 0 { sampler = opened } else { isRefused = true }
+    isOpen = crl_sampler_open(&sampler, thread, 1_000_000) == 0
+    isRefused = !isOpen
   }
 
   /// Takes what the kernel has sampled, so that it has room for what follows.
   package func drain() {
-    guard sampler != nil else { return }
-    while crl_sampler_next(&sampler!, &buffer) != 0 {
+    guard isOpen else { return }
+    while crl_sampler_next(&sampler, &buffer) != 0 {
       guard pending.count < 1000 else { continue }
       var addresses = withUnsafeBytes(of: buffer.addresses) {
         Array($0.bindMemory(to: UInt64.self).prefix(Int(buffer.frames)))

@@ -34,7 +34,9 @@ package struct StackScan {
       for (index, place) in chain.enumerated().dropFirst() {
         let longer = scanner.inner(before: place, from: programCounter)
         let callee = longer.linked.last ?? programCounter
-        guard scanner.call(words[place + 1])?.target != nil, scanner.isLinked(words[place + 1], callee) else { continue }
+        guard scanner.call(words[place + 1])?.target != nil, scanner.isLinked(words[place + 1], callee) else {
+          continue
+        }
         chain = chain.dropFirst(index)
         inner = longer
         break
@@ -109,7 +111,9 @@ package struct StackScan {
       return chain
     }
 
-    private func isEnd(_ frame: UInt64, _ end: UInt64) -> Bool { limit > 0 ? frame >= min(limit, end) : frame == 0 || frame >= end }
+    private func isEnd(_ frame: UInt64, _ end: UInt64) -> Bool {
+      limit > 0 ? frame >= min(limit, end) : frame == 0 || frame >= end
+    }
 
     private func leads(_ frame: UInt64, from own: UInt64, _ end: UInt64, _ next: [Int]) -> Bool {
       if limit == 0, frame == 0 { return true }

@@ -10,7 +10,7 @@ final class WatchCore: Sendable {
   private let configuration: HangWatch.Configuration
   private let report: @Sendable (HangReport) -> Void
   private let holder: LevelHolder
-  /// 1: the thread is to end. It sleeps on this word between two looks.
+  /// Whether the thread is to end, which sleeps on this word between two looks.
   private let stopped = Atomic<UInt32>(0)
 
   init(_ configuration: HangWatch.Configuration, _ report: @escaping @Sendable (HangReport) -> Void) {

@@ -156,6 +156,7 @@ private final class Hang: Sendable {
     let (found, over) = state.withLock { ($0.found, $0.over) }
     guard let found, let over else { return "nothing" }
     let isSame = found.begin == over.begin && found.thread == over.thread
-    return "\(isSame ? "the same" : "another") hang, \((over.end ?? 0) > over.begin ? "with its end" : "without an end")"
+    return
+      "\(isSame ? "the same" : "another") hang, \((over.end ?? 0) > over.begin ? "with its end" : "without an end")"
   }
 }
