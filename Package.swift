@@ -65,7 +65,8 @@ let package = Package(
     .target(
       name: "RunLoopLab",
       dependencies: [
-        "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog",
+        "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopPorts", "RunLoopThreads",
+        "RunLoopTransactions", "RunLoopCatalog",
       ],
       swiftSettings: swiftSettings),
     .target(
@@ -75,10 +76,13 @@ let package = Package(
     .target(
       name: "RunLoopTimeline", dependencies: ["CRunLoopSystem", "CRunLoopTools"], swiftSettings: swiftSettings),
     .target(
-      name: "RunLoopSymbols", dependencies: ["RunLoopTimeline", "CRunLoopTools"], swiftSettings: swiftSettings),
+      name: "RunLoopSymbols", dependencies: ["RunLoopInstruments", "RunLoopTimeline", "CRunLoopTools"],
+      swiftSettings: swiftSettings),
     .target(
       name: "RunLoopCommands",
-      dependencies: ["RunLoopLab", "RunLoopTimeline", "RunLoopSymbols", "CRunLoopSystem", "CRunLoopTools"],
+      dependencies: [
+        "RunLoopLab", "RunLoopInstruments", "RunLoopTimeline", "RunLoopSymbols", "CRunLoopSystem", "CRunLoopTools",
+      ],
       swiftSettings: swiftSettings),
     .executableTarget(
       name: "RunLoopTool", dependencies: ["RunLoopLab", "RunLoopCommands"], swiftSettings: swiftSettings),
@@ -111,11 +115,15 @@ let package = Package(
       name: "recorded-victim", dependencies: ["RunLoopCore", "RunLoopThreads", "TestSupport"],
       path: "Tests/RecordedVictim",
       swiftSettings: swiftSettings),
+    // Hangs in every way there is.
+    .executableTarget(
+      name: "hang-victim", dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopInstruments", "CRunLoopSystem"],
+      path: "Tests/HangVictim", swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopInstrumentsTests",
       dependencies: [
         "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopLab", "RunLoopSymbols", "RunLoopTimeline",
-        "CRunLoopSystem", "TestSupport", "recorded-victim",
+        "CRunLoopSystem", "TestSupport", "recorded-victim", "hang-victim",
       ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),

@@ -473,20 +473,25 @@ void crl_thread_name_forget(void) {
   thread_name = NULL;
 }
 
+crl_ring *crl_recorder_ring(crl_recorder *recorder) {
+  crl_ring *known = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
+  if (known || recorder->slot >= CRL_RINGS) return known;
+  pthread_mutex_lock(&mutex);
+  crl_ring *ring = &board->rings[recorder->slot];
+  if (!recorder->ring && prepare_to_record() && (populate(ring, sizeof *ring) || !has_directory)) {
+    // Who had it before is gone.
+    if (recorder->face->generation > 1) memset(ring, 0, sizeof *ring);
+    __atomic_store_n(&recorder->ring, ring, __ATOMIC_RELEASE);
+  }
+  known = recorder->ring;
+  pthread_mutex_unlock(&mutex);
+  return known;
+}
+
 uint32_t crl_recorder_take_up(crl_recorder *recorder) {
   uint32_t level = crl_level_get();
   if (level > CRL_RECORD) level = CRL_RECORD;
-  if (level == CRL_RECORD && !recorder->ring && recorder->slot < CRL_RINGS) {
-    pthread_mutex_lock(&mutex);
-    crl_ring *ring = &board->rings[recorder->slot];
-    if (prepare_to_record() && (populate(ring, sizeof *ring) || !has_directory)) {
-      // Who had it before is gone.
-      if (recorder->face->generation > 1) memset(ring, 0, sizeof *ring);
-      __atomic_store_n(&recorder->ring, ring, __ATOMIC_RELEASE);
-    }
-    pthread_mutex_unlock(&mutex);
-  }
-  if (level == CRL_RECORD && !recorder->ring) {
+  if (level == CRL_RECORD && !crl_recorder_ring(recorder)) {
     recorder->face->lost = 1;
     level = CRL_WATCH;
   }
@@ -554,6 +559,13 @@ void crl_level_release(uint32_t level) {
   if (holds[level] > 0) holds[level]--;
   settle_own();
   pthread_mutex_unlock(&mutex);
+}
+
+const crl_board *crl_instruments_board(void) {
+  pthread_mutex_lock(&mutex);
+  const crl_board *found = has_board ? board : NULL;
+  pthread_mutex_unlock(&mutex);
+  return found;
 }
 
 const char *crl_instruments_directory(void) { return has_directory ? directory : NULL; }

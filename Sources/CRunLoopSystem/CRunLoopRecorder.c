@@ -77,7 +77,7 @@ void crl_record_end(crl_recorder *recorder) {
 
 crl_outer crl_recorder_nest(crl_recorder *recorder) {
   crl_face *face = recorder->face;
-  crl_outer outer = {recorder->current, face->open, recorder->run, face->kind};
+  crl_outer outer = {recorder->current, face->open, recorder->run, face->stack, face->kind};
   recorder->run = (uint32_t)face->open | recorder->run >> 32 << 32;
   face->open = 0;
   face->kind = 0;
@@ -88,12 +88,15 @@ void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer) {
   recorder->current = outer.current;
   recorder->run = outer.run;
   recorder->face->open = outer.open;
+  recorder->face->stack = outer.stack;
   recorder->face->kind = outer.kind;
 }
 
 void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth) {
   recorder->face->mode = (uint8_t)mode;
   recorder->face->depth = depth;
+  recorder->face->stack = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+  crl_watcher_stir();
   recorder->run = (uint32_t)recorder->run | (uint64_t)(mode & 255) << 40 | (uint64_t)(depth < 255 ? depth : 255) << 48;
 }
 
@@ -105,13 +108,20 @@ void crl_record_name(uint64_t code) {
 }
 
 void crl_post_record(crl_recorder *recorder, uint64_t sequence, uint64_t site) {
-  crl_post *post = &__atomic_load_n(&recorder->ring, __ATOMIC_RELAXED)->posts[sequence % CRL_POSTS];
+  crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
+  if (__builtin_expect(!ring, 0) && !(ring = crl_recorder_ring(recorder))) return;
+  crl_post *post = &ring->posts[sequence % CRL_POSTS];
   __atomic_store_n(&post->sequence, 0, __ATOMIC_RELAXED);
   __atomic_thread_fence(__ATOMIC_RELEASE);
   store(&post->site, site);
   store(&post->cause, cause());
   store(&post->posted, ticks());
   publish(&post->sequence, sequence);
+}
+
+void crl_face_note_wait(int thread) {
+  crl_recorder *recorder = crl_thread_recorder;
+  if (recorder) recorder->face->awaited = thread;
 }
 
 void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, int is_hosted) {
@@ -134,6 +144,7 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
 void crl_sleep_end(crl_recorder *recorder, int descriptor) {
   crl_face *face = recorder->face;
   crl_face_set_flags(face, crl_face_flags(face) & ~(CRL_FACE_SLEEPS | CRL_FACE_HOSTED));
+  crl_watcher_stir();
   crl_record *record = recorder->current;
   if (!face->open || record->number != face->open || record->kind != CRL_KIND_SLEEP) return;
   record->cause = load(&recorder->waker);

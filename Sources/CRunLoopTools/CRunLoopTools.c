@@ -56,6 +56,25 @@ int crlt_wait(int process, int *status) {
   return answer < 0 ? -errno : 0;
 }
 
+static volatile sig_atomic_t interruption;
+static struct sigaction before_interruption[3];
+static const int interrupting[3] = {SIGINT, SIGTERM, SIGHUP};
+
+static void note_interruption(int number) { interruption = number; }
+
+void crlt_interruption_begin(void) {
+  interruption = 0;
+  // A second one ends the command at once.
+  struct sigaction action = {.sa_handler = note_interruption, .sa_flags = (int)SA_RESETHAND};
+  for (int index = 0; index < 3; index++) sigaction(interrupting[index], &action, &before_interruption[index]);
+}
+
+int crlt_interruption_has_come(void) { return interruption; }
+
+void crlt_interruption_end(void) {
+  for (int index = 0; index < 3; index++) sigaction(interrupting[index], &before_interruption[index], NULL);
+}
+
 // Both are exported by Swift's standard library and declared in no header; the first gives the short names that backtraces
 // have.
 extern char *_swift_backtrace_demangle(const char *name, size_t length, char *buffer, size_t *size)

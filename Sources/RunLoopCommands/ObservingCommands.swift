@@ -11,6 +11,9 @@ package enum ObservingCommands {
       Subcommand(name: "ps", abstract: "shows the run loops of processes, and what they are doing") {
         run(PsCommand.self, $0, $1)
       },
+      Subcommand(name: "hangs", abstract: "waits for call-outs that last too long, and shows where they hang") {
+        run(HangsCommand.self, $0, $1)
+      },
       Subcommand(name: "record", abstract: "runs a program and records what its loops call") {
         run(RecordCommand.self, $0, $1)
       },

@@ -195,4 +195,8 @@ package struct LoadedImage: Sendable {
   package let end: UInt64
   package let buildID: [UInt8]
   package let path: String
+
+  package init(base: UInt64, end: UInt64, buildID: [UInt8], path: String) {
+    (self.base, self.end, self.buildID, self.path) = (base, end, buildID, path)
+  }
 }

@@ -13,14 +13,17 @@ final class Victim {
   private let output = Pipe()
 
   /// Starts a process and waits until it says that it is ready.
-  init(_ arguments: [String], level: String? = "record", directory: String? = nil, waits: Bool = true) throws {
+  init(
+    _ arguments: [String], program name: String = "recorded-victim", level: String? = "record",
+    directory: String? = nil, waits: Bool = true
+  ) throws {
     ownsDirectory = directory == nil
     self.directory = try directory ?? Victim.makeDirectory()
     let folder = Bundle.main.bundleURL
-    var program = folder.appendingPathComponent("recorded-victim")
+    var program = folder.appendingPathComponent(name)
     if !FileManager.default.isExecutableFile(atPath: program.path) {
       program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-        .appendingPathComponent("recorded-victim")
+        .appendingPathComponent(name)
     }
     process.executableURL = program
     process.arguments = arguments
@@ -96,7 +99,9 @@ struct Session {
 }
 
 /// Runs a command of the tool, in this process.
-func runloop(_ arguments: String...) -> Session {
+func runloop(_ arguments: String...) -> Session { runloop(arguments) }
+
+func runloop(_ arguments: [String]) -> Session {
   final class Lines: @unchecked Sendable {
     // Sendable: used by one thread.
     var printed: [String] = []

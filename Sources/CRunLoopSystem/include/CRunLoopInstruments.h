@@ -55,6 +55,8 @@ enum {
   CRL_FACE_MAIN = 8,
   // The loop's thread has ended, or has no loop any more.
   CRL_FACE_ENDED = 16,
+  // The loop's thread is in a call that it expects to be long.
+  CRL_FACE_EXPECTS = 32,
   // The flags of a record: a file descriptor was ready, and is in `item`.
   CRL_RECORD_DESCRIPTOR = 1,
   // The clocks of `begin`, `end` and `posted`.
@@ -108,7 +110,10 @@ typedef struct crl_face {
   uint64_t posted;  // blocks, jobs and hand-offs so far
   uint64_t served;  // of those, how many have been taken to be run or dropped
   uint64_t lost;  // 1: the loop was to record and found no ring
-  uint64_t reserved[5];
+  uint64_t stack;  // an address within the frame of the innermost run: what is called stands below it
+  int32_t awaited;  // the thread for whose work this one waits; 0: none. From `watch` on
+  uint32_t padding;
+  uint64_t reserved[3];
 } crl_face;
 
 // What changes seldom, one for each face.
@@ -218,6 +223,7 @@ typedef struct crl_outer {
   crl_record *current;
   uint64_t open;
   uint64_t run;
+  uint64_t stack;
   uint8_t kind;
 } crl_outer;
 
@@ -267,6 +273,8 @@ static inline void crl_face_set_flags(crl_face *face, int flags) {
 }
 // Takes a level up; the loop's thread. Gives the level that the loop has then.
 uint32_t crl_recorder_take_up(crl_recorder *recorder);
+// The ring of a loop, which is made if it can be; any thread.
+crl_ring *crl_recorder_ring(crl_recorder *recorder);
 // Where the name of a mode stands; 255 if there is no room.
 uint8_t crl_mode_index(const char *name);
 
@@ -287,6 +295,9 @@ void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer);
 // Notes in which mode and how deep the loop runs now.
 void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth);
 
+// Notes for which thread the calling one waits; 0: for none any more.
+void crl_face_note_wait(int thread);
+
 // What every sleep leaves in the face, and while recording in the ring.
 void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, int is_hosted);
 void crl_sleep_end(crl_recorder *recorder, int descriptor);
@@ -296,13 +307,13 @@ void crl_wake_note(crl_recorder *recorder);
 // Counts a post in the face, under the lock of the inbox; whether it is to be recorded.
 static inline __attribute__((always_inline)) int crl_face_note_post(crl_face *face, uint64_t sequence) {
   face->posted = sequence;
-  // What the level says is there was made before.
-  return __atomic_load_n(&face->level, __ATOMIC_ACQUIRE) >= CRL_RECORD;
+  // A loop that sleeps has not taken the level up.
+  return crl_level_get() >= CRL_RECORD;
 }
 
 // Names the user's code of the call-out that the calling thread is in.
 void crl_record_name(uint64_t code);
-// Notes a post; under the lock of the inbox.
+// Notes a post; under the lock of the inbox. The first of a loop that has not recorded yet makes its ring.
 void crl_post_record(crl_recorder *recorder, uint64_t sequence, uint64_t site);
 // What the calling thread is doing, as a cause.
 uint64_t crl_cause(void);

@@ -21,6 +21,7 @@
 #include "CRunLoopSockets.h"
 #include "CRunLoopMessages.h"
 #include "CRunLoopSources.h"
+#include "CRunLoopWatch.h"
 
 // Sleeps while `*word` reads `expected`, until `deadline` (absolute, CLOCK_MONOTONIC; NULL: without end).
 static inline int crl_futex_wait(const uint32_t *word, uint32_t expected, const struct timespec *deadline) {

@@ -17,5 +17,10 @@ void crlt_let_go(int gate);
 // Waits for its end; gives the status as `waitpid` has it.
 int crlt_wait(int process, int *status);
 
+// From now on the signals that interrupt a command are only noted, until it is at its end.
+void crlt_interruption_begin(void);
+int crlt_interruption_has_come(void);
+void crlt_interruption_end(void);
+
 // The name that a mangled name of Swift stands for, to be freed; null if it is none.
 char *crlt_demangle(const char *name);

@@ -53,6 +53,8 @@ extension RunLoop {
   func noteAwake(by descriptor: Int32 = -1) {
     #if !RUNLOOP_WITHOUT_INSTRUMENTS
       crl_sleep_end(recorder, descriptor)
+      // What has ended the sleep is called in this pass.
+      takeUpLevel()
     #endif
   }
 
@@ -117,4 +119,10 @@ package enum ThreadFace {
 
   /// The calling thread ends.
   package static func forgetName() { crl_thread_name_forget() }
+
+  /// Whether the calling thread has a loop that is looked at.
+  package static var isWatched: Bool { (crl_thread_recorder_get()?.pointee.face.pointee.level ?? 0) > 0 }
+
+  /// The calling thread waits for another's work; zero: no more.
+  package static func noteWait(forThread thread: Int32) { crl_face_note_wait(thread) }
 }

@@ -119,6 +119,7 @@ func callingOnThisThread(_ kind: UInt32, code: @autoclosure () -> UInt64, item: 
     guard let recorder = crl_thread_recorder_get(), let face = recorder.pointee.face, face.pointee.level > 0 else {
       return body()
     }
+    crl_watcher_stir()
     // It may be made within another call-out.
     let outer = crl_recorder_nest(recorder)
     if face.pointee.level >= CRL_RECORD.rawValue {

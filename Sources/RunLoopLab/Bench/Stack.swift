@@ -33,3 +33,23 @@ func loopPart(of stack: [String]) -> ArraySlice<String> {
   else { return [] }
   return stack[first...last]
 }
+
+/// A function that has called another.
+struct Caller: Sendable {
+  /// Where it goes on when the call returns.
+  let address: UInt64
+  /// The call-out that it is, if it is one.
+  let callOut: String?
+}
+
+/// Who has called the function that calls this one, the innermost first.
+@inline(never)
+func callers() -> [Caller] {
+  let trace = try? Backtrace.capture(images: images).symbolicated(with: images, options: .useSymbolCache)
+  // The first is this function, and the second the one that has called it.
+  return (trace?.frames ?? []).dropFirst(2).compactMap { frame in
+    guard let address = UInt64(frame.captured.originalProgramCounter), address != 0 else { return nil }
+    let name = callOuts(in: [frame.symbol?.name ?? ""])
+    return Caller(address: address, callOut: name == "none" ? nil : name)
+  }
+}

@@ -75,6 +75,9 @@ extension Thread {
     defer { waiting.withdraw() }
     if let cycle = closedCycle() { throw .wouldDeadlock(cycle: cycle.map(\.label)) }
     try begin()
+    let isWatched = ThreadFace.isWatched
+    if isWatched { ThreadFace.noteWait(forThread: target.kernelID) }
+    defer { if isWatched { ThreadFace.noteWait(forThread: 0) } }
     while !isOver() {
       guard Tick.monotonicNow < deadline else { throw .timedOut }
       sleep(deadline)

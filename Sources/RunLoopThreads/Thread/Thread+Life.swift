@@ -37,6 +37,9 @@ extension ThreadMembers {
 }
 
 extension Thread {
+  /// The kernel's number of the thread; zero before it has started.
+  var kernelID: Int32 { lock.withLock { threadID } }
+
   static let smallestStack = 64 * 1024
 
   static let entry: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { pointer in

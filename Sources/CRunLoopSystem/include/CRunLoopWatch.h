@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What a watcher of hangs needs of the system: memory and processor time of threads that it must not disturb, and the word
+// that it parks on. No logic lives here. Each gives a negative error number for a failure.
+#pragma once
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// Reads the memory of a process, this one's too; gives how much could be read.
+long crl_memory_read(int process, uint64_t address, void *buffer, size_t size);
+
+// The word that watchers of this process park on: not zero while one parks. A loop that wakes reads it.
+extern uint32_t crl_watcher_parked __attribute__((visibility("hidden")));
+// Wakes the watchers.
+void crl_watcher_wake(void);
+// Says that a watcher is about to park; gives the word, which reads 1 until somebody wakes the watchers.
+const uint32_t *crl_watcher_park(void);
+
+// Notes that a loop has begun to do something.
+static inline __attribute__((always_inline)) void crl_watcher_stir(void) {
+  if (__builtin_expect(__atomic_load_n(&crl_watcher_parked, __ATOMIC_RELAXED) != 0, 0)) crl_watcher_wake();
+}
+
+// Notes whether the calling thread is in a call that is expected to be long, which is no hang. Gives what was noted before.
+int crl_expect_long_call(int expected);
+
+// Samples of the stack of a thread while it has a processor, taken by the kernel without a signal.
+typedef struct crl_sampler {
+  void *ring;
+  int descriptor;
+} crl_sampler;
+
+enum { CRL_SAMPLE_FRAMES = 100, CRL_SAMPLE_WORDS = 32 };
+
+// One sample: the addresses that frame pointers lead to, the innermost first, and the innermost words of the stack, among which
+// is where a function without a frame returns to.
+typedef struct crl_sample {
+  int frames;
+  int words;
+  uint64_t addresses[CRL_SAMPLE_FRAMES];
+  uint64_t stack[CRL_SAMPLE_WORDS];
+} crl_sample;
+
+// Opens a sampler of a thread, with a sample for each `period` nanoseconds of processor time.
+int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period);
+// Copies the next sample; 0: there is none.
+int crl_sampler_next(crl_sampler *sampler, crl_sample *sample);
+void crl_sampler_close(crl_sampler *sampler);
+
+// Starts a thread that takes no signals; `body` gets `context`.
+int crl_thread_start(void *(*body)(void *), void *context);
+// Names the calling thread, for the kernel.
+void crl_thread_set_kernel_name(const char *name);
+
+// The memory in which the loops of this process have their faces; null before the first loop.
+const struct crl_board *crl_instruments_board(void);

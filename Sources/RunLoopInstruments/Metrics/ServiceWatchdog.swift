@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+public import RunLoopCore
+import Synchronization
+
+/// Notifies the service manager that the process's run loops go on, as long as they do.
+///
+/// A service of systemd with `WatchdogSec=` is killed and started anew if it does not say in time that it is alive. Said from
+/// a timer, that is true of one loop at most; said from a thread of its own, it is true of that thread only. This watchdog
+/// has a thread that looks at all loops, and says it while none of them has been in a call-out for half of the time.
+///
+/// ```swift
+/// // Nil where no service manager waits for anything: the program runs as ever.
+/// let watchdog = ServiceWatchdog()
+/// ```
+///
+/// It works as long as its object lasts. As the service manager wants to hear it regularly, its thread wakes twice in the
+/// time, also while all loops sleep. The corresponding function of libsystemd is `sd_notify` with `WATCHDOG=1`.
+public final class ServiceWatchdog: Sendable {
+  private let core: WatchdogCore
+
+  /// Begins to notify the service manager, as `NOTIFY_SOCKET` and `WATCHDOG_USEC` ask for it.
+  ///
+  /// Nil if they are not set, or are meant for another process. Can be called from any thread.
+  ///
+  /// - Parameter loops: The loops that must go on, which the watchdog holds; nil: all of the process.
+  public convenience init?(loops: [RunLoop]? = nil) {
+    func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+    if let process = variable("WATCHDOG_PID"), process != "\(getpid())" { return nil }
+    guard let socket = variable("NOTIFY_SOCKET"), let time = variable("WATCHDOG_USEC").flatMap({ Int64($0) }) else {
+      return nil
+    }
+    self.init(socket: socket, within: .microseconds(time), loops: loops)
+  }
+
+  /// Begins to notify a service manager.
+  ///
+  /// - Parameters:
+  ///   - socket: The path of its datagram socket; `@` at the beginning stands for an abstract name.
+  ///   - limit: How long it waits.
+  ///   - loops: The loops that must go on; nil: all of the process.
+  package init?(socket: String, within limit: Duration, loops: [RunLoop]? = nil) {
+    let (seconds, attoseconds) = limit.components
+    let nanoseconds = seconds > 1 << 32 ? .max / 4 : seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    guard nanoseconds >= 1_000_000, let link = NotifySocket(socket) else { return nil }
+    core = WatchdogCore(link, half: nanoseconds / 2, loops: loops)
+    core.start()
+  }
+
+  /// Nothing is said any more.
+  deinit { core.stop() }
+}
+
+/// What the watchdog's thread does until it is stopped.
+private final class WatchdogCore: Sendable {
+  private let link: NotifySocket
+  private let half: Int64
+  private let loops: [RunLoop]?
+  private let holder = Instruments.hold(.watch)
+  private let stopped = Atomic<UInt32>(0)
+
+  init(_ link: NotifySocket, half: Int64, loops: [RunLoop]?) {
+    (self.link, self.half, self.loops) = (link, half, loops)
+  }
+
+  func start() {
+    let context = Unmanaged.passRetained(self)
+    let answer = crl_thread_start(
+      { context in
+        if let context { Unmanaged<WatchdogCore>.fromOpaque(context).takeRetainedValue().run() }
+        return nil
+      }, context.toOpaque())
+    if answer != 0 {
+      context.release()
+      fatalError("no thread can be started for the service manager's watchdog: \(String(cString: strerror(-answer)))")
+    }
+  }
+
+  func stop() {
+    holder.release()
+    stopped.store(1, ordering: .sequentiallyConsistent)
+    stopped.futexWake(.max)
+  }
+
+  private func run() {
+    crl_thread_set_kernel_name("runloop-alive")
+    var scout: HangScout?
+    var nextWord = crl_monotonic_nanoseconds()
+    while stopped.load(ordering: .sequentiallyConsistent) == 0 {
+      let now = crl_monotonic_nanoseconds()
+      if scout == nil { scout = makeScout() }
+      _ = scout?.look(at: now)
+      if now >= nextWord {
+        // Said late rather than never, as soon as the hang is over.
+        if scout?.lasting.isEmpty ?? true {
+          link.send("WATCHDOG=1")
+          nextWord = now + half
+        }
+      }
+      // While all loops sleep, nothing has to be looked at until it is to be said again.
+      let isQuiet = scout?.isQuiet ?? true
+      let wake = nextWord <= now || !isQuiet ? now + half / 8 : nextWord
+      stopped.futexWait(while: 0, until: Tick(nanoseconds: wake))
+    }
+  }
+
+  private func makeScout() -> HangScout? {
+    guard let faces = OwnFaces() else { return nil }
+    let addresses = loops?.map { UInt64(UInt(bitPattern: Unmanaged.passUnretained($0).toOpaque())) }
+    return HangScout(
+      process: getpid(), faces: faces, settings: HangJudge.Settings(threshold: half), samples: false
+    ) { _, face in addresses.map { $0.contains(face.loop) } ?? true }
+  }
+}
+
+/// The socket of a service manager.
+///
+/// Any thread.
+private final class NotifySocket: Sendable {
+  private let descriptor: Int32
+  private let address: [UInt8]
+
+  /// Nil: the path is none, or is too long.
+  init?(_ path: String) {
+    let bytes = Array(path.utf8)
+    guard let first = bytes.first, first == UInt8(ascii: "/") || first == UInt8(ascii: "@"), bytes.count < 108 else {
+      return nil
+    }
+    descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return nil }
+    address = first == UInt8(ascii: "@") ? [0] + bytes.dropFirst() : bytes
+  }
+
+  deinit { close(descriptor) }
+
+  func send(_ text: String) {
+    var name = sockaddr_un()
+    name.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: address) }
+    let length = socklen_t(MemoryLayout<sa_family_t>.size + address.count)
+    let bytes = Array(text.utf8)
+    withUnsafePointer(to: &name) { name in
+      name.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
+        // Nobody is there to be told: then nobody waits.
+        let flags = Int32(MSG_NOSIGNAL.rawValue) | Int32(MSG_DONTWAIT.rawValue)
+        _ = sendto(descriptor, bytes, bytes.count, flags, name, length)
+      }
+    }
+  }
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import CRunLoopSystem
+
+/// Looks at the loops of one process, this one or another, and finds their hangs.
+///
+/// One thread.
+package final class HangScout {
+  /// What was found, at its beginning and at its end.
+  package enum Finding: Sendable {
+    case began(HangReport)
+    case ended(HangReport)
+
+    package var report: HangReport {
+      switch self {
+      case .began(let report), .ended(let report): report
+      }
+    }
+  }
+
+  private let faces: any LoopFaces
+  package let memory: ProcessMemory
+  private var judge: HangJudge
+  private let threshold: Int64
+  private let samples: Bool
+  /// Which loops are looked at.
+  private let isWanted: (Int, crl_face) -> Bool
+  private var watched: [Int: WatchedLoop] = [:]
+  private var reports: [ReportKey: HangReport] = [:]
+
+  private struct ReportKey: Hashable {
+    let slot: Int
+    let isBacklog: Bool
+  }
+
+  package init(
+    process: Int32, faces: any LoopFaces, settings: HangJudge.Settings, samples: Bool = true,
+    isWanted: @escaping (Int, crl_face) -> Bool = { _, _ in true }
+  ) {
+    self.faces = faces
+    memory = ProcessMemory(process: process)
+    judge = HangJudge(settings)
+    threshold = settings.threshold
+    self.samples = samples
+    self.isWanted = isWanted
+  }
+
+  /// When to look again; nil: when a loop has begun to do something.
+  package var nextLook: Int64? { judge.nextLook }
+
+  /// The hangs that are not over.
+  package var lasting: [HangReport] { reports.values.sorted { $0.begin < $1.begin } }
+
+  /// Nothing counts of the time before.
+  package func resume(at now: Int64) { judge.resume(at: now) }
+
+  /// The loops that are looked at.
+  private func current() -> [Int: crl_face] {
+    var seen: [Int: crl_face] = [:]
+    for slot in 0..<faces.faceCount {
+      let face = faces.face(slot)
+      guard face.thread != 0, face.loop != 0, face.flags & UInt8(CRL_FACE_ENDED) == 0, isWanted(slot, face) else {
+        continue
+      }
+      seen[slot] = face
+    }
+    return seen
+  }
+
+  private static func isBusy(_ face: crl_face) -> Bool {
+    face.flags & UInt8(CRL_FACE_SLEEPS) == 0 && (face.depth > 0 || face.kind != 0)
+  }
+
+  /// Whether no loop does anything.
+  package var isQuiet: Bool { !current().values.contains { HangScout.isBusy($0) } }
+
+  /// Looks at all loops.
+  package func look(at now: Int64) -> [Finding] {
+    let seen = current()
+    let looks = seen.keys.sorted().compactMap { slot in seen[slot].map { describe($0, slot) } }
+    for watched in watched.values { watched.sampler.drain() }
+    var findings: [Finding] = []
+    for verdict in judge.judge(looks, at: now) { act(on: verdict, seen, now, &findings) }
+    return findings
+  }
+
+  // What a loop shows, for the judge.
+  private func describe(_ face: crl_face, _ slot: Int) -> HangJudge.Look {
+    let isBusy = HangScout.isBusy(face)
+    var callOut: HangJudge.CallOut?
+    if isBusy, face.level == 0 {
+      // It has not gone on since somebody began to look: only what it counts itself tells that it does.
+      let progress = face.sleeps &* 31 &+ face.served &* 17 &+ UInt64(face.depth)
+      callOut = HangJudge.CallOut(number: face.number, progress: progress)
+    } else if isBusy, face.kind != 0 {
+      callOut = HangJudge.CallOut(number: face.number, progress: UInt64(face.level), began: begin(face, slot))
+    }
+    var isExcused = face.flags & UInt8(CRL_FACE_EXPECTS) != 0
+    // Asked only of what has been open for a while.
+    if callOut != nil, let watched = watched[slot], watched.number == face.number {
+      isExcused = isExcused || watched.isStopped(memory.process)
+    }
+    return HangJudge.Look(
+      slot: slot, generation: face.generation, callOut: callOut, isAsleep: !isBusy, isExcused: isExcused,
+      posted: face.posted, served: face.served)
+  }
+
+  /// When the open call-out began, or went on after a nested run; nil: nobody has noted it.
+  private func begin(_ face: crl_face, _ slot: Int) -> Int64? {
+    guard face.level >= CRL_RECORD.rawValue, face.open != 0, let record = faces.record(face.open, of: slot) else {
+      return nil
+    }
+    if face.open == face.number { return faces.nanoseconds(record.begin) }
+    guard let last = faces.record(face.number, of: slot), last.end != 0 else { return nil }
+    return faces.nanoseconds(last.end)
+  }
+
+  private func act(on verdict: HangJudge.Verdict, _ seen: [Int: crl_face], _ now: Int64, _ findings: inout [Finding]) {
+    switch verdict {
+    case .sample(let slot):
+      if let face = seen[slot] { sample(face, slot, now) }
+    case .found(let slot, let since):
+      guard let face = seen[slot] else { return }
+      let report = report(face, slot, since, now)
+      reports[ReportKey(slot: slot, isBacklog: false)] = report
+      findings.append(.began(report))
+    case .backlog(let slot, let since):
+      guard let face = seen[slot] else { return }
+      let report = backlogReport(face, slot, since, now)
+      reports[ReportKey(slot: slot, isBacklog: true)] = report
+      findings.append(.began(report))
+    case .doubtful(let slot, let number, let since):
+      doubt(slot, number, since, now, &findings)
+    case .over(let slot, let isBacklog, let time):
+      guard var report = reports.removeValue(forKey: ReportKey(slot: slot, isBacklog: isBacklog)) else { return }
+      report.end = time
+      if !isBacklog {
+        if let loop = watched[slot], let end = end(of: loop, slot) { report.end = end }
+        complete(&report, slot, now)
+      }
+      watched[slot] = nil
+      findings.append(.ended(report))
+    }
+  }
+
+  private func end(of loop: WatchedLoop, _ slot: Int) -> Int64? {
+    guard loop.face.level >= CRL_RECORD.rawValue, let record = faces.record(loop.face.open, of: slot), record.end != 0
+    else { return nil }
+    return faces.nanoseconds(record.end)
+  }
+
+  private func watch(_ face: crl_face, _ slot: Int, _ now: Int64) -> WatchedLoop {
+    if let known = watched[slot], known.number == face.number, known.generation == face.generation { return known }
+    let made = WatchedLoop(face, in: memory, at: now)
+    watched[slot] = made
+    return made
+  }
+
+  private func sample(_ face: crl_face, _ slot: Int, _ now: Int64) {
+    let loop = watch(face, slot, now)
+    loop.last = ThreadClock(thread: face.thread, of: memory.process, at: now) ?? loop.last
+    if samples, let sample = loop.sampler.sample(limit: face.stack, awaited: face.awaited) {
+      // What is sampled after the call-out was over is not its.
+      guard faces.face(slot).number == face.number || face.kind == 0 else { return }
+      loop.add(sample)
+    }
+    let key = ReportKey(slot: slot, isBacklog: false)
+    if var report = reports[key] {
+      complete(&report, slot, now)
+      reports[key] = report
+    }
+  }
+
+  /// A call-out that was over between two looks may have been long enough.
+  private func doubt(_ slot: Int, _ number: UInt64, _ since: Int64, _ now: Int64, _ findings: inout [Finding]) {
+    defer { watched[slot] = nil }
+    guard let loop = watched[slot], loop.number == number, let end = end(of: loop, slot), end - since >= threshold
+    else { return }
+    var report = report(loop.face, slot, since, now)
+    findings.append(.began(report))
+    report.end = end
+    findings.append(.ended(report))
+  }
+
+  private func report(_ face: crl_face, _ slot: Int, _ since: Int64, _ now: Int64) -> HangReport {
+    let record = face.level < CRL_RECORD.rawValue || face.open == 0 ? nil : faces.record(face.open, of: slot)
+    let post = record.flatMap { $0.kind <= CRL_KIND_JOB.rawValue ? faces.post($0.item, of: slot) : nil }
+    var report = HangReport(
+      loop: face.loop, thread: face.thread, threadName: threadName(face, slot),
+      kind: face.kind == 0 ? nil : CallOutName.of(face.kind),
+      code: record.flatMap { $0.code == 0 ? nil : address($0.code) },
+      postedFrom: post.flatMap { $0.site == 0 ? nil : address($0.site & ~(1 << 63)) }, mode: faces.mode(face.mode),
+      depth: Int(face.depth), begin: since, end: nil, processor: .blocked, shares: nil, blockedIn: nil, waitsFor: nil,
+      waitsForName: nil, stack: [], samples: 0, isBacklog: false, sites: [], leftOut: 0)
+    complete(&report, slot, now)
+    return report
+  }
+
+  /// Adds what was sampled so far.
+  private func complete(_ report: inout HangReport, _ slot: Int, _ now: Int64) {
+    guard let loop = watched[slot] else { return }
+    report.samples = loop.samples.count
+    if let best = StackSample.mostRepeated(loop.samples) {
+      report.stack = best.addresses.map { address($0) }
+      report.blockedIn = best.blockedIn
+      // When the hang is over, the thread may have ended.
+      if report.waitsFor != best.waitsFor { report.waitsForName = best.waitsFor.map { name(ofThread: $0) } }
+      report.waitsFor = best.waitsFor
+    }
+    if let first = loop.first,
+      let last = ThreadClock(thread: loop.face.thread, of: memory.process, at: now) ?? loop.last,
+      last.time > first.time
+    {
+      // Of what came after the end there is little, as the end was looked for.
+      let shares = ProcessorShares(from: first, to: last)
+      report.shares = shares
+      let greatest = max(shares.onCPU, shares.runnable, shares.blocked)
+      report.processor = greatest == shares.blocked ? .blocked : greatest == shares.onCPU ? .onCPU : .runnable
+    } else {
+      report.processor = report.blockedIn == nil && !report.stack.isEmpty ? .onCPU : .blocked
+    }
+    if loop.wasStopped { report.processor = .stopped }
+    if report.processor != .blocked {
+      (report.blockedIn, report.waitsFor, report.waitsForName) = (nil, nil, nil)
+    }
+  }
+
+  private func backlogReport(_ face: crl_face, _ slot: Int, _ since: Int64, _ now: Int64) -> HangReport {
+    var report = report(face, slot, since, now)
+    report.isBacklog = true
+    (report.kind, report.code, report.postedFrom) = (nil, nil, nil)
+    guard face.level >= CRL_RECORD.rawValue, face.posted > face.served else { return report }
+    var sites: [UInt64: Int] = [:]
+    for sequence in max(face.served + 1, face.posted > 4000 ? face.posted - 4000 : 1)...face.posted {
+      guard let post = faces.post(sequence, of: slot) else { continue }
+      let arrived = faces.nanoseconds(post.posted)
+      // The first look at which it waited is a little later.
+      if arrived <= since, since - arrived < 200_000_000 { report.begin = min(report.begin, arrived) }
+      sites[post.site & ~(1 << 63), default: 0] += 1
+    }
+    let frequent = sites.sorted { ($0.value, $1.key) > ($1.value, $0.key) }.prefix(5)
+    report.sites = frequent.map { .init(site: $0.key == 0 ? nil : address($0.key), count: $0.value) }
+    return report
+  }
+
+  private func threadName(_ face: crl_face, _ slot: Int) -> String {
+    name(ofThread: face.thread, own: faces.name(slot))
+  }
+
+  /// The name of any thread of the process.
+  package func name(ofThread thread: Int32) -> String {
+    let slot = (0..<faces.faceCount).first {
+      let face = faces.face($0)
+      return face.thread == thread && face.loop != 0 && face.flags & UInt8(CRL_FACE_ENDED) == 0
+    }
+    return name(ofThread: thread, own: slot.map { faces.name($0) } ?? "")
+  }
+
+  private func name(ofThread thread: Int32, own: String) -> String {
+    if thread == memory.process { return "main" }
+    guard own.isEmpty else { return own }
+    let kernel = ProcFile.read("/proc/\(memory.process)/task/\(thread)/comm").map { String($0.prefix { $0 != "\n" }) }
+    return kernel ?? "\(thread)"
+  }
+
+  /// An address with the program or library that it lies in.
+  private func address(_ address: UInt64) -> CodeAddress {
+    guard let image = memory.image(of: address) else { return CodeAddress(address: address) }
+    let identity = image.buildID.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    return CodeAddress(
+      address: address, image: image.path, buildID: identity.isEmpty ? nil : identity, offset: address - image.base)
+  }
+}
+
+/// What is known of a call-out that has lasted half the threshold.
+private final class WatchedLoop {
+  let face: crl_face
+  let number: UInt64
+  let generation: UInt32
+  let sampler: StackSampler
+  let first: ThreadClock?
+  var last: ThreadClock?
+  private(set) var wasStopped = false
+  private(set) var samples: [StackSample] = []
+
+  init(_ face: crl_face, in memory: ProcessMemory, at now: Int64) {
+    self.face = face
+    number = face.number
+    generation = face.generation
+    sampler = StackSampler(thread: face.thread, in: memory)
+    first = ThreadClock(thread: face.thread, of: memory.process, at: now)
+    last = first
+  }
+
+  func isStopped(_ process: Int32) -> Bool {
+    let isStopped = ThreadState(thread: face.thread, of: process) == .stopped || ThreadState.isTraced(process)
+    wasStopped = isStopped && !samples.isEmpty
+    return isStopped
+  }
+
+  /// Of many, every other is kept.
+  func add(_ sample: StackSample) {
+    samples.append(sample)
+    if samples.count > 200 { samples = samples.indices.filter { $0 % 2 == 0 }.map { samples[$0] } }
+  }
+}
+
+/// The kinds of call-out, as `runloop` names them.
+package enum CallOutName {
+  private static let names = [
+    "", "block", "perform", "job", "timer", "source0", "source1", "observer", "mainQueue", "schedule", "cancel", "host",
+    "sleep", "run",
+  ]
+
+  package static func of(_ kind: UInt8) -> String { Int(kind) < names.count ? names[Int(kind)] : "unknown" }
+}

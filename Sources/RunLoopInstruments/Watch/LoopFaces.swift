@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import CRunLoopSystem
+
+/// What the loops of a process show of themselves.
+package protocol LoopFaces: AnyObject {
+  var faceCount: Int { get }
+  func face(_ slot: Int) -> crl_face
+  /// The record of a number, if it is still there.
+  func record(_ number: UInt64, of slot: Int) -> crl_record?
+  /// Who left the work of a sequence number, if it is still known.
+  func post(_ sequence: UInt64, of slot: Int) -> crl_post?
+  /// The name that a thread's object has; empty: none.
+  func name(_ slot: Int) -> String
+  func mode(_ index: UInt8) -> String?
+  /// The nanoseconds of so many ticks of records.
+  func nanoseconds(_ ticks: UInt64) -> Int64
+}
+
+/// What the loops of this process show.
+final class OwnFaces: LoopFaces {
+  private let board: UnsafePointer<crl_board>
+  private let first: crl_times
+  /// Nanoseconds for each tick.
+  private var rate = 1.0
+  private var isCalibrated = false
+
+  /// Nil: there is no loop yet.
+  init?() {
+    guard let board = crl_instruments_board() else { return nil }
+    self.board = board
+    first = crl_times(ticks: crl_ticks(), monotonic: crl_monotonic_nanoseconds(), wall: 0)
+  }
+
+  private func place(_ offset: UInt32, _ index: Int, _ size: Int) -> UnsafeRawPointer {
+    UnsafeRawPointer(board) + Int(offset) + index * size
+  }
+
+  private var header: crl_header { UnsafeRawPointer(board).load(as: crl_header.self) }
+
+  var faceCount: Int { Int(CRL_FACES) }
+
+  func face(_ slot: Int) -> crl_face {
+    place(header.face_offset, slot, MemoryLayout<crl_face>.size).load(as: crl_face.self)
+  }
+
+  private func ring(_ slot: Int) -> UnsafeRawPointer? {
+    slot < Int(CRL_RINGS) ? place(header.ring_offset, slot, Int(header.ring_size)) : nil
+  }
+
+  func record(_ number: UInt64, of slot: Int) -> crl_record? {
+    guard number != 0, let ring = ring(slot) else { return nil }
+    let place = ring + Int(number % UInt64(CRL_RECORDS)) * MemoryLayout<crl_record>.size
+    let record = place.load(as: crl_record.self)
+    return record.number == number && place.load(as: UInt64.self) == number ? record : nil
+  }
+
+  func post(_ sequence: UInt64, of slot: Int) -> crl_post? {
+    guard sequence != 0, let ring = ring(slot) else { return nil }
+    let posts = ring + Int(CRL_RECORDS) * MemoryLayout<crl_record>.size
+    let place = posts + Int(sequence % UInt64(CRL_POSTS)) * MemoryLayout<crl_post>.size
+    let post = place.load(as: crl_post.self)
+    return post.sequence == sequence && place.load(as: UInt64.self) == sequence ? post : nil
+  }
+
+  func name(_ slot: Int) -> String { text(place(header.details_offset, slot, MemoryLayout<crl_details>.size), 256) }
+
+  func mode(_ index: UInt8) -> String? {
+    guard Int(index) < min(Int(header.used_modes), Int(CRL_MODES)) else { return nil }
+    return text(place(header.mode_offset, Int(index), MemoryLayout<crl_mode_name>.size), 128)
+  }
+
+  func nanoseconds(_ ticks: UInt64) -> Int64 {
+    if !isCalibrated { calibrate() }
+    return first.monotonic &+ Int64(Double(Int64(bitPattern: ticks &- first.ticks)) * rate)
+  }
+
+  /// Finds how long a tick is, once there is a span to measure.
+  private func calibrate() {
+    let now = crl_monotonic_nanoseconds()
+    let ticks = crl_ticks()
+    guard ticks > first.ticks else { return }
+    // The header's pair is of the process's first record, where the span is longest.
+    let earlier = header.calibration.0
+    let begin = earlier.ticks != 0 ? earlier : first
+    guard ticks > begin.ticks else { return }
+    rate = header.clock == UInt32(CRL_CLOCK_TSC) ? Double(now - begin.monotonic) / Double(ticks - begin.ticks) : 1
+    isCalibrated = now - begin.monotonic > 1_000_000_000
+  }
+
+  private func text(_ place: UnsafeRawPointer, _ capacity: Int) -> String {
+    String(decoding: UnsafeRawBufferPointer(start: place, count: capacity).prefix { $0 != 0 }, as: UTF8.self)
+  }
+}

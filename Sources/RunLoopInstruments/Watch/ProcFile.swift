@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+
+/// Small files of the kernel's.
+enum ProcFile {
+  /// The whole of a file; nil if it cannot be read.
+  static func read(_ path: String) -> String? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var size = 4096
+    while true {
+      let known = bytes.count
+      var answer = 0
+      bytes += [UInt8](
+        unsafeUninitializedCapacity: size,
+        initializingWith: { buffer, count in
+          answer = Glibc.read(descriptor, buffer.baseAddress, size)
+          count = max(0, answer)
+        })
+      if answer < 0, errno == EINTR { continue }
+      guard answer > 0 else { return answer < 0 && known == 0 ? nil : String(decoding: bytes, as: UTF8.self) }
+      size = 65536
+    }
+  }
+
+  /// What a link of the kernel's says.
+  static func link(_ path: String) -> String? {
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    let count = buffer.withUnsafeMutableBytes { buffer in
+      buffer.withMemoryRebound(to: CChar.self) { text in
+        text.baseAddress.map { readlink(path, $0, text.count) } ?? -1
+      }
+    }
+    return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
+  }
+}

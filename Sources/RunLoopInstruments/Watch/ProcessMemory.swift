@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+
+/// What can be read of a process's memory.
+package protocol ReadableMemory {
+  /// So many bytes from an address on, or as many as there are.
+  func bytes(at address: UInt64, count: Int) -> [UInt8]
+  /// Whether code stands at an address.
+  func isCode(_ address: UInt64) -> Bool
+  /// Where the function begins that an address lies in; nil if that is not known.
+  func functionStart(of address: UInt64) -> UInt64?
+}
+
+extension ReadableMemory {
+  func word(at address: UInt64) -> UInt64? {
+    let found = bytes(at: address, count: 8)
+    return found.count == 8 ? found.withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) } : nil
+  }
+}
+
+/// A program or library that a process has loaded.
+package struct CodeImage: Sendable, Hashable {
+  /// What is added to the addresses of its file.
+  package let base: UInt64
+  package let start: UInt64
+  package var end: UInt64
+  package let path: String
+  package let buildID: [UInt8]
+  /// Where the table of its functions stands, as the linker has made it for unwinders; zero: it has none.
+  let functionTable: UInt64
+}
+
+/// The memory of a process, this one's too, read without the process's noticing.
+///
+/// One thread.
+package final class ProcessMemory: ReadableMemory {
+  package let process: Int32
+  private var code: [Range<UInt64>] = []
+  private var known: [CodeImage] = []
+  private var starts: [UInt64: UInt64] = [:]
+
+  package init(process: Int32) {
+    self.process = process
+    readMap()
+  }
+
+  /// What is loaded.
+  package var images: [CodeImage] { known }
+
+  package func bytes(at address: UInt64, count: Int) -> [UInt8] {
+    [UInt8](
+      unsafeUninitializedCapacity: count,
+      initializingWith: { buffer, filled in
+        filled = buffer.baseAddress.map { max(0, crl_memory_read(process, address, $0, count)) } ?? 0
+      })
+  }
+
+  package func isCode(_ address: UInt64) -> Bool { code.contains { $0.contains(address) } }
+
+  /// The image of an address.
+  package func image(of address: UInt64) -> CodeImage? { known.first { $0.start <= address && address < $0.end } }
+
+  package func functionStart(of address: UInt64) -> UInt64? {
+    if let known = starts[address] { return known }
+    let found = image(of: address).flatMap { findFunction(of: address, $0.functionTable) }
+    starts[address] = found
+    return found
+  }
+
+  /// Searches a table whose entries are two numbers of 32 bits each, of which the first says where a function begins.
+  private func findFunction(of address: UInt64, _ table: UInt64) -> UInt64? {
+    let head = bytes(at: table, count: 12)
+    // The only form that linkers write: numbers of 32 bits, relative to the table.
+    guard table != 0, head.count == 12, head[0] == 1, head[2] == 0x03, head[3] == 0x3b else { return nil }
+    func start(_ index: Int) -> UInt64? {
+      let entry = bytes(at: table + 12 + UInt64(8 * index), count: 4)
+      guard entry.count == 4 else { return nil }
+      return table &+ UInt64(bitPattern: Int64(Int32(truncatingIfNeeded: entry.number(0, 4))))
+    }
+    var (low, high) = (0, Int(head.number(8, 4)))
+    while low < high {
+      let middle = (low + high) / 2
+      guard let place = start(middle) else { return nil }
+      if place <= address { low = middle + 1 } else { high = middle }
+    }
+    return low > 0 ? start(low - 1) : nil
+  }
+
+  /// Looks at what is loaded now.
+  package func readMap() {
+    guard let text = ProcFile.read("/proc/\(process)/maps") else { return }
+    code.removeAll()
+    var earlier = known
+    known.removeAll()
+    for line in text.split(separator: "\n") {
+      let fields = line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: true)
+      let ends = (fields.first ?? "").split(separator: "-").compactMap { UInt64($0, radix: 16) }
+      guard fields.count >= 5, ends.count == 2, ends[0] < ends[1] else { continue }
+      if fields[1].contains("x") { code.append(ends[0]..<ends[1]) }
+      // What is behind the numbers is aligned, and may have blanks.
+      guard fields.count == 6, let slash = fields[5].firstIndex(where: { $0 != " " }), fields[5][slash] == "/" else {
+        continue
+      }
+      let name = fields[5][slash...]
+      let path = String(name.hasSuffix(" (deleted)") ? name.dropLast(10) : name)
+      if let last = known.last, last.path == path {
+        known[known.count - 1].end = ends[1]
+      } else if UInt64(fields[2], radix: 16) == 0 {
+        if let same = earlier.firstIndex(where: { $0.start == ends[0] && $0.path == path }) {
+          known.append(earlier.remove(at: same))
+        } else if let image = readImage(ends[0], ends[1], path) {
+          known.append(image)
+        }
+      }
+    }
+  }
+
+  /// The head of a program or library; nil if a file is mapped that is none.
+  private func readImage(_ start: UInt64, _ end: UInt64, _ path: String) -> CodeImage? {
+    let head = bytes(at: start, count: 64)
+    guard head.count == 64, head.starts(with: [0x7f, 0x45, 0x4c, 0x46, 2, 1]) else { return nil }
+    // A program that is not to be moved has its addresses in its file.
+    let base = head.number(16, 2) == 2 ? 0 : start
+    let (offset, size, count) = (head.number(32, 8), Int(head.number(54, 2)), Int(head.number(56, 2)))
+    guard size >= 56, count < 100 else { return nil }
+    let table = bytes(at: start + offset, count: size * count)
+    guard table.count == size * count else { return nil }
+    var identity: [UInt8] = []
+    var functionTable: UInt64 = 0
+    for index in 0..<count {
+      let place = base + table.number(index * size + 16, 8)
+      switch table.number(index * size, 4) {
+      case 4 where identity.isEmpty:
+        identity = ProcessMemory.buildID(bytes(at: place, count: Int(min(table.number(index * size + 40, 8), 4096))))
+      case 0x6474_e550: functionTable = place
+      default: break
+      }
+    }
+    return CodeImage(
+      base: base, start: start, end: end, path: path, buildID: identity, functionTable: functionTable)
+  }
+
+  private static func buildID(_ notes: [UInt8]) -> [UInt8] {
+    var place = 0
+    while place + 12 <= notes.count {
+      let (name, size) = (Int(notes.number(place, 4)), Int(notes.number(place + 4, 4)))
+      let data = place + 12 + (name + 3) & ~3
+      guard data + size <= notes.count else { return [] }
+      if notes.number(place + 8, 4) == 3, name == 4, notes[(place + 12)..<(place + 15)].elementsEqual("GNU".utf8) {
+        return Array(notes[data..<(data + min(size, 20))])
+      }
+      place = data + (size + 3) & ~3
+    }
+    return []
+  }
+}
+
+extension [UInt8] {
+  /// A little-endian number at a place.
+  func number(_ place: Int, _ size: Int) -> UInt64 {
+    (0..<size).reduce(UInt64(0)) { $0 | UInt64(self[place + $1]) << UInt64(8 * $1) }
+  }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The return addresses on the stack of a blocked thread, found in a copy of it.
+///
+/// The kernel says where the stack ends and where the thread will go on, and not where its frame is. So the chain of frames
+/// is found from the words: the innermost word from which frame pointers lead, by return addresses that stand behind call
+/// instructions, to the frame of the loop's run. What stands further in belongs to functions without frame pointers, as the C
+/// library's are: of these words those count whose call leads to the function that is further in.
+package struct StackScan {
+  /// The addresses, the innermost first.
+  package let addresses: [UInt64]
+
+  /// As many as are kept.
+  static let most = 128
+  /// No function is longer: so far may a return address be from the beginning of its function.
+  private static let longestFunction: UInt64 = 1 << 16
+
+  /// Scans a stack.
+  ///
+  /// - Parameters:
+  ///   - words: The stack from its end on.
+  ///   - stackPointer: The address of the first word.
+  ///   - limit: An address in the frame of the run; zero: the whole stack belongs to the chain.
+  /// - Complexity: O(*n*), where *n* is the number of words.
+  package init(
+    programCounter: UInt64, stackPointer: UInt64, words: [UInt64], limit: UInt64, in memory: some ReadableMemory
+  ) {
+    var scanner = Scanner(stackPointer: stackPointer, words: words, limit: limit, memory: memory)
+    var chain = scanner.chain()[...]
+    var inner = scanner.inner(before: chain.first ?? words.count, from: programCounter)
+    // What an earlier call has left may lead to the run too; then its call was one of another function than the one that is
+    // further in. The first whose call is known to be right is taken, if there is one.
+    if let first = chain.first, !scanner.isLinked(words[first + 1], inner.linked.last ?? programCounter) {
+      for (index, place) in chain.enumerated().dropFirst() {
+        let longer = scanner.inner(before: place, from: programCounter)
+        let callee = longer.linked.last ?? programCounter
+        guard scanner.call(words[place + 1])?.target != nil, scanner.isLinked(words[place + 1], callee) else {
+          continue
+        }
+        chain = chain.dropFirst(index)
+        inner = longer
+        break
+      }
+    }
+    var found = [programCounter] + (inner.linked.isEmpty && chain.isEmpty ? inner.all : inner.linked)
+    for place in chain { found.append(words[place + 1]) }
+    addresses = Array(found.prefix(StackScan.most))
+  }
+
+  /// Who called the innermost function of a thread that runs, if that has no frame and frame pointers pass its caller over.
+  ///
+  /// - Parameters:
+  ///   - addresses: What frame pointers lead to, the innermost first.
+  ///   - words: The innermost words of the stack.
+  static func caller(of addresses: [UInt64], _ words: [UInt64], in memory: some ReadableMemory) -> UInt64? {
+    guard let innermost = addresses.first else { return nil }
+    var scanner = Scanner(stackPointer: 0, words: words, limit: 0, memory: memory)
+    for word in words {
+      guard let call = scanner.call(word), call.target != nil else { continue }
+      // The first call that is known to lead here is the one, unless its caller is known.
+      if scanner.isLinked(word, innermost) { return addresses.count > 1 && addresses[1] == word ? nil : word }
+      if addresses.count > 1, addresses[1] == word { return nil }
+    }
+    return nil
+  }
+
+  /// One scan.
+  private struct Scanner<Memory: ReadableMemory> {
+    let stackPointer: UInt64
+    let words: [UInt64]
+    let limit: UInt64
+    let memory: Memory
+    private var calls: [UInt64: CallInstruction?] = [:]
+
+    init(stackPointer: UInt64, words: [UInt64], limit: UInt64, memory: Memory) {
+      self.stackPointer = stackPointer
+      self.words = words
+      self.limit = limit
+      self.memory = memory
+    }
+
+    mutating func call(_ address: UInt64) -> CallInstruction? {
+      if let known = calls[address] { return known }
+      let found = CallInstruction(before: address, in: memory)
+      calls[address] = found
+      return found
+    }
+
+    /// The places of the frame pointers from the innermost to the run's.
+    mutating func chain() -> [Int] {
+      let end = stackPointer + UInt64(8 * words.count)
+      // For each word the place of the next frame, if a chain leads from it to the run: Int.max at its end.
+      var next = [Int](repeating: -1, count: words.count)
+      var first: Int?
+      var place = words.count - 2
+      while place >= 0 {
+        let frame = words[place]
+        let own = stackPointer + UInt64(8 * place)
+        if leads(frame, from: own, end, next), call(words[place + 1]) != nil {
+          next[place] = isEnd(frame, end) ? .max : Int((frame - stackPointer) / 8)
+          first = place
+        }
+        place -= 1
+      }
+      var chain: [Int] = []
+      var step = first ?? .max
+      while step < words.count, chain.count < StackScan.most {
+        chain.append(step)
+        step = next[step]
+      }
+      return chain
+    }
+
+    private func isEnd(_ frame: UInt64, _ end: UInt64) -> Bool {
+      limit > 0 ? frame >= min(limit, end) : frame == 0 || frame >= end
+    }
+
+    private func leads(_ frame: UInt64, from own: UInt64, _ end: UInt64, _ next: [Int]) -> Bool {
+      if limit == 0, frame == 0 { return true }
+      // A frame above the run's is not looked at; it is near, as both are on one stack.
+      guard frame > own, frame & 7 == 0, frame < end + 4 << 20 else { return false }
+      return isEnd(frame, end) || next[Int((frame - stackPointer) / 8)] >= 0
+    }
+
+    /// Whether the call before a return address may have led to a function that stands further in.
+    mutating func isLinked(_ address: UInt64, _ callee: UInt64) -> Bool {
+      guard let target = call(address)?.target else { return true }
+      guard let start = memory.functionStart(of: callee) else {
+        return target <= callee && callee - target < StackScan.longestFunction
+      }
+      return start == target || TailCall.leads(from: target, to: start, in: memory)
+    }
+
+    /// The return addresses of functions without frame pointers: those whose call leads further in, and all.
+    mutating func inner(before end: Int, from programCounter: UInt64) -> (linked: [UInt64], all: [UInt64]) {
+      var linked: [UInt64] = []
+      var all: [UInt64] = []
+      var callee = programCounter
+      for place in 0..<min(end, 512) {
+        let word = words[place]
+        guard let call = call(word) else { continue }
+        all.append(word)
+        guard call.target != nil, isLinked(word, callee) else { continue }
+        linked.append(word)
+        callee = word
+      }
+      return (linked, all)
+    }
+  }
+}

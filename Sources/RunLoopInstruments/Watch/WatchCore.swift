@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+import RunLoopCore
+import Synchronization
+
+/// What a watch's thread does, until it is stopped.
+final class WatchCore: Sendable {
+  private let configuration: HangWatch.Configuration
+  private let report: @Sendable (HangReport) -> Void
+  private let holder: LevelHolder
+  /// Whether the thread is to end, which sleeps on this word between two looks.
+  private let stopped = Atomic<UInt32>(0)
+
+  init(_ configuration: HangWatch.Configuration, _ report: @escaping @Sendable (HangReport) -> Void) {
+    self.configuration = configuration
+    self.report = report
+    holder = Instruments.hold(max(configuration.level, .watch))
+  }
+
+  func start() {
+    let context = Unmanaged.passRetained(self)
+    let answer = crl_thread_start(
+      { context in
+        if let context { Unmanaged<WatchCore>.fromOpaque(context).takeRetainedValue().run() }
+        return nil
+      }, context.toOpaque())
+    if answer != 0 {
+      context.release()
+      fatalError("no thread can be started to watch for hangs: \(String(cString: strerror(-answer)))")
+    }
+  }
+
+  func stop() {
+    holder.release()
+    stopped.store(1, ordering: .sequentiallyConsistent)
+    stopped.futexWake(.max)
+    crl_watcher_wake()
+  }
+
+  private var isStopped: Bool { stopped.load(ordering: .sequentiallyConsistent) != 0 }
+
+  private func run() {
+    crl_thread_set_kernel_name("runloop-watch")
+    var limit = ReportLimit(perMinute: configuration.maximumPerMinute)
+    var scout: HangScout?
+    while !isStopped {
+      if scout == nil { scout = makeScout() }
+      guard let scout else {
+        // The first loop stirs the watch when it first runs.
+        park { OwnFaces() != nil }
+        continue
+      }
+      let now = crl_monotonic_nanoseconds()
+      for finding in scout.look(at: now) {
+        if isStopped { return }
+        if let report = limit.admit(finding, at: now) { self.report(report) }
+      }
+      if let next = scout.nextLook {
+        sleep(until: next)
+      } else {
+        park { !scout.isQuiet }
+        scout.resume(at: crl_monotonic_nanoseconds())
+      }
+    }
+  }
+
+  private func makeScout() -> HangScout? {
+    guard let faces = OwnFaces() else { return nil }
+    let loops = configuration.loops?.map { UInt64(UInt(bitPattern: Unmanaged.passUnretained($0).toOpaque())) }
+    let settings = HangJudge.Settings(
+      threshold: max(1_000_000, nanoseconds(configuration.threshold)),
+      backlog: configuration.backlog.map { max(1_000_000, nanoseconds($0)) })
+    return HangScout(process: getpid(), faces: faces, settings: settings, samples: configuration.sampling) { _, face in
+      loops.map { $0.contains(face.loop) } ?? true
+    }
+  }
+
+  private func nanoseconds(_ duration: Duration) -> Int64 {
+    let (seconds, attoseconds) = duration.components
+    return seconds > 1 << 32 ? .max / 4 : seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+  }
+
+  private func sleep(until time: Int64) {
+    stopped.futexWait(while: 0, until: Tick(nanoseconds: time))
+  }
+
+  /// Sleeps until a loop has begun to do something.
+  ///
+  /// A loop that goes on reads the word after it has said that it does not sleep, and neither is ordered: so the loops are
+  /// looked at once more, a while after the word was set, when whatever they had not read then is to be seen.
+  private func park(unless isBusy: () -> Bool) {
+    let parked = crl_watcher_park()
+    sleep(until: crl_monotonic_nanoseconds() + 20_000_000)
+    guard !isStopped, !isBusy() else { return }
+    _ = crl_futex_wait(parked, 1, nil)
+  }
+}
+
+/// Lets so many hangs of a minute through.
+struct ReportLimit: Sendable {
+  private let perMinute: Int
+  private var times: [Int64] = []
+  private var leftOut = 0
+  /// The hangs whose beginning was reported.
+  private var admitted: Set<Key> = []
+
+  private struct Key: Hashable {
+    let loop: UInt64
+    let begin: Int64
+    let isBacklog: Bool
+  }
+
+  init(perMinute: Int) { self.perMinute = perMinute }
+
+  /// The report to be made of a finding; nil: none.
+  ///
+  /// The end of a hang whose beginning was reported always is.
+  mutating func admit(_ finding: HangScout.Finding, at now: Int64) -> HangReport? {
+    var report = finding.report
+    let key = Key(loop: report.loop, begin: report.begin, isBacklog: report.isBacklog)
+    switch finding {
+    case .ended:
+      return admitted.remove(key) == nil ? nil : report
+    case .began:
+      times.removeAll { now - $0 >= 60_000_000_000 }
+      guard times.count < perMinute else {
+        leftOut += 1
+        return nil
+      }
+      times.append(now)
+      admitted.insert(key)
+      report.leftOut = leftOut
+      leftOut = 0
+      return report
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Hangs in every way there is, and does what is no hang, as soon as somebody looks, and exits when all of it is over.
+//
+//   hang-victim hangs SECONDS     thirteen loops, each of which hangs in another way for so long
+//   hang-victim innocent SECONDS  six loops that do for so long what is no hang
+//   hang-victim short SECONDS     a loop in short call-outs, until it is killed
+//   hang-victim late SECONDS      a loop that hangs before anybody looks
+//   hang-victim watched SECONDS   the thirteen, watched by the process itself, which prints what it finds
+//   hang-victim backlog SECONDS   a loop with many posts, each of which takes five milliseconds
+//   hang-victim exec              a loop, until somebody looks and another program takes its place
+//   hang-victim idle              loops that sleep and a watch, until it is killed
+import Glibc
+import RunLoopCore
+import RunLoopInstruments
+import RunLoopThreads
+
+func say(_ text: String) {
+  print(text)
+  fflush(nil)
+}
+
+/// What cannot fail here.
+@discardableResult
+func sure<Value>(_ value: @autoclosure () throws -> Value) -> Value {
+  do { return try value() } catch { fatalError("\(error)") }
+}
+
+func makeWorker(_ name: String) -> ResidentThread { sure(try ResidentThread(name: name)) }
+
+/// Waits until somebody looks at the process.
+func waitForWatcher() { while Instruments.level < .record { usleep(5000) } }
+
+let arguments = CommandLine.arguments
+let microseconds = UInt32((Double(arguments.count > 2 ? arguments[2] : "") ?? 1) * 1e6)
+
+switch arguments.dropFirst().first {
+case "hangs":
+  let hangs = Hangs(lasting: microseconds)
+  say("ready")
+  waitForWatcher()
+  hangs.run()
+  say("interrupted \(Interruptions.count)")
+  // So that whoever looks sees that it is over.
+  usleep(300_000)
+case "innocent":
+  let innocents = Innocents(lasting: microseconds)
+  say("ready")
+  waitForWatcher()
+  innocents.run()
+case "short":
+  shortCalls()
+case "late":
+  let worker = makeWorker("late")
+  worker.runLoop.perform { hangBeforeAnybodyLooks() }
+  usleep(100_000)
+  say("ready")
+  while true { pause() }
+case "watched":
+  Watched(lasting: microseconds).run()
+case "backlog":
+  let worker = makeWorker("backlog")
+  say("ready")
+  waitForWatcher()
+  let isOver = Flag()
+  worker.runLoop.perform { postMuch(worker.runLoop, isOver) }
+  isOver.wait()
+  // So that whoever looks sees that it is over.
+  usleep(300_000)
+case "exec":
+  let worker = makeWorker("before exec")
+  while !worker.runLoop.isWaiting { usleep(100) }
+  say("ready")
+  waitForWatcher()
+  usleep(200_000)
+  var words: [UnsafeMutablePointer<CChar>?] = [strdup("sleep"), strdup("600"), nil]
+  execv("/bin/sleep", &words)
+case "idle":
+  let workers = (0..<3).map { makeWorker("idle \($0)") }
+  let watch = HangWatch { say("found \($0.threadName)") }
+  for worker in workers { while !worker.runLoop.isWaiting { usleep(100) } }
+  say("ready")
+  withExtendedLifetime((workers, watch)) { while true { pause() } }
+default: exit(2)
+}
+exit(0)

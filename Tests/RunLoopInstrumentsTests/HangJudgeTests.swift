@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopInstruments
+import Testing
+
+/// A judge on virtual time: milliseconds, and what it says as a log.
+private struct Court {
+  private var judge: HangJudge
+  private(set) var log: [String] = []
+  private(set) var now: Int64 = 0
+
+  init(threshold: Int64 = 400, backlog: Int64? = nil) {
+    judge = HangJudge(
+      HangJudge.Settings(threshold: threshold * 1_000_000, backlog: backlog.map { $0 * 1_000_000 }))
+  }
+
+  /// When the judge wants to look again, in milliseconds from now; nil: when something happens.
+  var pause: Int64? { judge.nextLook.map { $0 / 1_000_000 - now } }
+
+  /// Lets the judge look at a time.
+  mutating func look(at time: Int64, _ looks: HangJudge.Look...) {
+    now = time
+    for verdict in judge.judge(looks, at: time * 1_000_000) {
+      switch verdict {
+      case .sample(let slot): log.append("\(time) sample \(slot)")
+      case .found(let slot, let since): log.append("\(time) hang \(slot) since \(since / 1_000_000)")
+      case .doubtful(let slot, _, let since): log.append("\(time) doubt \(slot) since \(since / 1_000_000)")
+      case .backlog(let slot, let since): log.append("\(time) backlog \(slot) since \(since / 1_000_000)")
+      case .over(let slot, let isBacklog, _): log.append("\(time) \(isBacklog ? "backlog" : "hang") \(slot) over")
+      }
+    }
+  }
+
+  /// Lets the judge look when it wants to, until a time.
+  mutating func follow(until end: Int64, _ look: (Int64) -> HangJudge.Look) {
+    while let pause, now + pause <= end { self.look(at: now + pause, look(now + pause)) }
+  }
+
+  mutating func resume(at time: Int64) {
+    now = time
+    judge.resume(at: time * 1_000_000)
+  }
+}
+
+private func open(_ number: UInt64, began: Int64? = nil, excused: Bool = false, slot: Int = 0) -> HangJudge.Look {
+  HangJudge.Look(
+    slot: slot, callOut: .init(number: number, began: began.map { $0 * 1_000_000 }), isExcused: excused)
+}
+
+private let asleep = HangJudge.Look(slot: 0, isAsleep: true)
+private let between = HangJudge.Look(slot: 0)
+
+@Suite("The judgement of hangs") struct HangJudgeTests {
+  @Test("a call-out that is open and unchanged for the threshold is a hang, sampled from half of it on")
+  func hang() {
+    var court = Court()
+    court.look(at: 0, open(1, began: 0))
+    court.follow(until: 500) { _ in open(1, began: 0) }
+    court.look(at: 550, asleep)
+    #expect(
+      court.log == [
+        "200 sample 0", "250 sample 0", "300 sample 0", "350 sample 0", "400 sample 0", "400 hang 0 since 0",
+        "450 sample 0", "550 hang 0 over",
+      ])
+  }
+
+  @Test("the longer a hang lasts, the more rarely it is sampled, at last once a second")
+  func rarer() {
+    var court = Court()
+    court.look(at: 0, open(1, began: 0))
+    court.follow(until: 10_000) { _ in open(1, began: 0) }
+    let times = court.log.filter { $0.hasSuffix("sample 0") }.compactMap { Int($0.prefix { $0 != " " }) }
+    #expect(times.drop { $0 < 450 } == [450, 550, 750, 1150, 1950, 2950, 3950, 4950, 5950, 6950, 7950, 8950, 9950])
+  }
+
+  @Test("a call-out that is over before half of the threshold leaves nothing")
+  func short() {
+    var court = Court()
+    court.look(at: 0, open(1, began: 0))
+    court.follow(until: 150) { _ in open(1, began: 0) }
+    court.look(at: 190, open(2, began: 180))
+    court.look(at: 200, asleep)
+    #expect(court.log.isEmpty)
+  }
+
+  @Test("one that is over between two looks may have lasted the threshold: its record says it")
+  func doubtful() {
+    var court = Court()
+    court.look(at: 0, open(7, began: 0))
+    court.follow(until: 390) { _ in open(7, began: 0) }
+    court.look(at: 410, between)
+    #expect(court.log.last == "410 doubt 0 since 0")
+    #expect(!court.log.contains { $0.contains("hang") })
+  }
+
+  @Test("a loop that goes from one short call-out to the next is busy, and does not hang")
+  func busy() {
+    var court = Court()
+    court.look(at: 0, open(0, began: 0))
+    court.follow(until: 5000) { open(UInt64($0 / 10), began: $0 - 5) }
+    #expect(court.log.isEmpty)
+  }
+
+  @Test("a nested run that sleeps clears the call-out around it, which counts anew when it goes on")
+  func nested() {
+    var court = Court()
+    court.look(at: 0, open(1, began: 0))
+    court.look(at: 100, open(1, began: 0))
+    // The nested run sleeps, and its sleep has a number.
+    court.look(at: 200, asleep)
+    court.look(at: 300, asleep)
+    // The call-out goes on, with the number of what came last.
+    court.look(at: 350, open(3, began: 340))
+    court.follow(until: 530) { _ in open(3, began: 340) }
+    court.look(at: 538, asleep)
+    #expect(court.log.isEmpty)
+    court.look(at: 600, open(9, began: 600))
+    court.follow(until: 1000) { _ in open(9, began: 600) }
+    #expect(court.log.last == "1000 hang 0 since 600")
+  }
+
+  @Test("without the time of its beginning a call-out began between two looks, and counts from the second on")
+  func unknownBegin() {
+    var court = Court()
+    court.look(at: 0, asleep)
+    court.look(at: 100, open(1))
+    court.follow(until: 600) { _ in open(1) }
+    #expect(court.log.filter { $0.contains("hang") } == ["500 hang 0 since 50"])
+  }
+
+  @Test("a look that is late by half a period counts as if it had been in time: what was late were the loops too")
+  func late() {
+    var court = Court()
+    court.look(at: 0, open(1, began: 0))
+    // Wanted at 100, and late by 90.
+    court.look(at: 190, open(1, began: 0))
+    #expect(court.log.isEmpty)
+    court.look(at: 290, open(1, began: 0))
+    #expect(court.log == ["290 sample 0"])
+  }
+
+  @Test("when the whole process was stopped for longer than a hang, the call-out counts anew")
+  func stopped() {
+    var court = Court()
+    court.look(at: 0, open(1, began: 0))
+    court.follow(until: 350) { _ in open(1, began: 0) }
+    court.look(at: 5000, open(1, began: 0))
+    #expect(!court.log.contains { $0.contains("hang") })
+    court.follow(until: 5300) { _ in open(1, began: 0) }
+    #expect(!court.log.contains { $0.contains("hang") })
+    court.follow(until: 5400) { _ in open(1, began: 0) }
+    #expect(court.log.last == "5400 hang 0 since 0")
+  }
+
+  @Test("a thread that is stopped or debugged, or expects a long call, does not hang")
+  func excused() {
+    var court = Court()
+    court.look(at: 0, open(1, began: 0))
+    court.follow(until: 350) { _ in open(1, began: 0) }
+    court.follow(until: 3000) { _ in open(1, began: 0, excused: true) }
+    #expect(!court.log.contains { $0.contains("hang") })
+    // And is not taken for long when it is over.
+    court.look(at: 3010, asleep)
+    #expect(!court.log.contains { $0.contains("doubt") })
+  }
+
+  @Test("a hang that is stopped by a debugger goes on, and is over once")
+  func stoppedHang() {
+    var court = Court()
+    court.look(at: 0, open(1, began: 0))
+    court.follow(until: 450) { _ in open(1, began: 0) }
+    court.follow(until: 900) { _ in open(1, began: 0, excused: true) }
+    court.look(at: 1000, asleep)
+    #expect(court.log.filter { $0.contains("hang") } == ["400 hang 0 since 0", "1000 hang 0 over"])
+  }
+
+  @Test("loops are judged each by itself, and one that is gone is over")
+  func several() {
+    var court = Court()
+    for time in stride(from: Int64(0), through: 400, by: 50) {
+      court.look(at: time, open(1, began: 0), open(UInt64(time), began: time, slot: 1))
+    }
+    court.look(at: 450, open(500, began: 450, slot: 1))
+    #expect(court.log.filter { $0.contains("hang") } == ["400 hang 0 since 0", "450 hang 0 over"])
+  }
+
+  @Test("while all loops sleep nobody looks: after the second look")
+  func parks() {
+    var court = Court()
+    court.look(at: 0, asleep)
+    #expect(court.pause == 100)
+    court.look(at: 100, asleep)
+    #expect(court.pause == nil)
+    court.resume(at: 60_000)
+    #expect(court.pause == 0)
+    court.look(at: 60_000, open(5))
+    court.follow(until: 60_399) { _ in open(5) }
+    #expect(!court.log.contains { $0.contains("hang") })
+    court.follow(until: 60_400) { _ in open(5) }
+    #expect(court.log.last == "60400 hang 0 since 60000")
+  }
+
+  @Test("another loop that takes a slot over begins from nothing")
+  func generations() {
+    var court = Court()
+    var other = open(1, began: 0)
+    other.generation = 2
+    court.look(at: 0, open(1, began: 0))
+    court.follow(until: 400) { _ in open(1, began: 0) }
+    court.look(at: 450, other)
+    #expect(court.log.filter { $0.contains("hang") } == ["400 hang 0 since 0", "450 hang 0 over"])
+  }
+}
+
+@Suite("The judgement of backlogs") struct BacklogJudgeTests {
+  private func working(_ number: UInt64, posted: UInt64, served: UInt64) -> HangJudge.Look {
+    var look = open(number)
+    look.posted = posted
+    look.served = served
+    return look
+  }
+
+  @Test("the oldest post waits too long though no call-out is long: a backlog, until it waits half as long")
+  func backlog() {
+    var court = Court(backlog: 800)
+    court.look(at: 0, asleep)
+    // A hundred posts at once, one served each 20 ms.
+    for time in stride(from: Int64(20), through: 2100, by: 20) {
+      let served = UInt64(min(100, time / 20))
+      if served < 100 {
+        court.look(at: time, working(UInt64(time), posted: 100, served: served))
+      } else {
+        court.look(at: time, asleep)
+      }
+    }
+    #expect(court.log == ["820 sample 0", "820 backlog 0 since 20", "2000 backlog 0 over"])
+  }
+
+  @Test("a queue that moves is none, however long it is")
+  func steady() {
+    var court = Court(backlog: 800)
+    for time in stride(from: Int64(0), through: 10_000, by: 20) {
+      court.look(at: time, working(UInt64(time), posted: UInt64(time / 20) + 10, served: UInt64(time / 20)))
+    }
+    #expect(court.log.isEmpty)
+  }
+
+  @Test("what waits because of a hang is that hang's")
+  func behindHang() {
+    var court = Court(backlog: 800)
+    court.look(at: 0, working(1, posted: 50, served: 0))
+    court.follow(until: 2000) { _ in working(1, posted: 50, served: 0) }
+    for time in stride(from: Int64(2010), through: 2400, by: 10) {
+      court.look(at: time, working(UInt64(time), posted: 50, served: UInt64(time - 2000) / 10))
+    }
+    #expect(!court.log.contains { $0.contains("backlog") })
+  }
+
+  @Test("a post for a mode that does not run is none")
+  func otherMode() {
+    var court = Court(backlog: 800)
+    var sleeping = asleep
+    (sleeping.posted, sleeping.served) = (11, 10)
+    court.look(at: 0, sleeping)
+    for time in stride(from: Int64(20), through: 3000, by: 20) {
+      court.look(at: time, working(UInt64(time), posted: 11, served: 10))
+    }
+    #expect(court.log.isEmpty)
+  }
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+
+@Suite("runloop hangs") struct HangsTests {
+  private struct Expected {
+    var kind: String
+    /// In the name of the code.
+    var code: String
+    var call: String?
+    var on: String?
+    var waitsFor: String?
+    var isPosted = false
+    /// In the stack.
+    var function: String
+  }
+
+  private static let expected: [String: Expected] = [
+    "read": .init(
+      kind: "block", code: "postRead()", call: "read", on: "pipe", isPosted: true, function: "hangInRead()"),
+    "sleep": .init(kind: "timer", code: "startSleep()", call: "clock_nanosleep", function: "hangInSleep()"),
+    "lock": .init(
+      kind: "source0", code: "signalLock()", call: "futex", on: "lock", waitsFor: "holder", function: "hangInLock()"),
+    "compute": .init(kind: "perform", code: "performCompute()", isPosted: true, function: "hangInCompute()"),
+    "semaphore": .init(
+      kind: "block", code: "postSemaphore()", call: "futex", isPosted: true, function: "hangInSemaphore()"),
+    "performAndWait": .init(
+      kind: "block", code: "postPerformAndWait()", call: "futex", waitsFor: "helper", isPosted: true,
+      function: "hangInPerformAndWait()"),
+    "join": .init(
+      kind: "block", code: "postJoin()", call: "futex", on: "end of thread", waitsFor: "joined", isPosted: true,
+      function: "hangInJoin()"),
+    "descriptor": .init(
+      kind: "source1", code: "writeToDescriptor()", call: "poll", on: "pipe", function: "hangInDescriptor()"),
+    "port": .init(kind: "source1", code: "sendToPort()", call: "clock_nanosleep", function: "hangInPort()"),
+    "observer": .init(
+      kind: "observer", code: "addObserver()", call: "recvfrom", on: "socket", function: "hangInObserver()"),
+    "job": .init(kind: "job", code: "startJob()", call: "clock_nanosleep", function: "Hangs.hangInJob()"),
+    "schedule": .init(kind: "schedule", code: "addSource()", call: "clock_nanosleep", function: "hangInSchedule()"),
+    "nested": .init(kind: "timer", code: "postNested()", call: "clock_nanosleep", function: "hangInNested()"),
+  ]
+
+  private func hangs(_ session: Session) throws -> [[String: Any]] {
+    try #require(try session.json()["hangs"] as? [[String: Any]])
+  }
+
+  private func functions(_ hang: [String: Any]) -> [String] {
+    (hang["stack"] as? [Any] ?? []).compactMap { place($0)?.function }
+  }
+
+  @Test(
+    "thirteen kinds of hang are found with code, kind and stack, and no blocking call is interrupted while all look on")
+  func thirteen() throws {
+    let victim = try Victim(["hangs", "1.5"], program: "hang-victim", level: "off")
+    let number = "\(victim.number)"
+    // Another looks at the same time.
+    let looker = Foundation.Thread { for _ in 0..<20 { _ = runloop("ps", number, "--json") } }
+    looker.start()
+    let session = runloop("hangs", number, "--for", "300", "--threshold", "250", "--json")
+    #expect(session.status == 0)
+    #expect(try victim.line(containing: "interrupted") == "interrupted 0")
+    let found = try hangs(session)
+    for (thread, expected) in HangsTests.expected {
+      let own = found.filter { $0["thread"] as? String == thread }
+      #expect(own.count == 1, "\(thread)")
+      guard let hang = own.first else { continue }
+      check(hang, expected, thread)
+    }
+    // The thread that does the work for another hangs too.
+    let others = Set(found.compactMap { $0["thread"] as? String }).subtracting(HangsTests.expected.keys)
+    #expect(others.isSubset(of: ["helper"]), "\(others)")
+  }
+
+  private func check(_ hang: [String: Any], _ expected: Expected, _ thread: String) {
+    let callOut = hang["callOut"] as? [String: Any]
+    #expect(hang["class"] as? String == "call-out", "\(thread)")
+    #expect(callOut?["kind"] as? String == expected.kind, "\(thread)")
+    #expect(place(callOut?["code"])?.function.contains(expected.code) == true, "\(thread): \(hang)")
+    if expected.isPosted {
+      #expect(place(callOut?["posted"])?.function.contains(expected.code) == true, "\(thread): \(hang)")
+    }
+    #expect(functions(hang).contains { $0.contains(expected.function) }, "\(thread): \(functions(hang))")
+    let ours = ["RunLoop.", "runLoopIs", "PerformTask", "thunk"]
+    #expect(!functions(hang).contains { name in ours.contains { name.contains($0) } }, "\(functions(hang))")
+    let blocked = hang["blockedIn"] as? [String: Any]
+    if let call = expected.call {
+      #expect(hang["cpu"] as? String == "blocked", "\(thread)")
+      #expect(blocked?["call"] as? String == call, "\(thread)")
+      if let on = expected.on { #expect((blocked?["on"] as? String)?.contains(on) == true, "\(thread): \(hang)") }
+    } else {
+      #expect(["on-cpu", "runnable"].contains(hang["cpu"] as? String), "\(thread)")
+      #expect(hang["blockedIn"] is NSNull, "\(thread)")
+    }
+    #expect((hang["waitsFor"] as? [String: Any])?["thread"] as? String == expected.waitsFor, "\(thread): \(hang)")
+    guard let begin = hang["begin"] as? Int, let end = hang["end"] as? Int else {
+      Issue.record("\(thread) has no end")
+      return
+    }
+    #expect(end - begin >= 1_400_000_000, "\(thread)")
+  }
+
+  @Test("idle, busy, nested, below the threshold, other threads and an expected call are none")
+  func innocents() throws {
+    // The threshold is far beyond what a busy machine adds to a call-out of a tenth of a second.
+    let victim = try Victim(["innocent", "2.5"], program: "hang-victim", level: "off")
+    let session = runloop("hangs", "\(victim.number)", "--for", "300", "--threshold", "1500", "--json")
+    #expect(session.status == 0)
+    #expect(try hangs(session).isEmpty, "\(session.output)")
+  }
+
+  @Test("a process that is stopped for long in a short call-out does not hang")
+  func stopped() throws {
+    let victim = try Victim(["short"], program: "hang-victim", level: "off")
+    let number = victim.number
+    let stopper = Foundation.Thread {
+      usleep(300_000)
+      for _ in 0..<2 {
+        kill(number, SIGSTOP)
+        usleep(1_500_000)
+        kill(number, SIGCONT)
+        usleep(100_000)
+      }
+    }
+    stopper.start()
+    let session = runloop("hangs", "\(number)", "--for", "3.5", "--threshold", "1000", "--json")
+    #expect(session.status == 0)
+    #expect(try hangs(session).isEmpty, "\(session.output)")
+  }
+
+  @Test("a hang that began before anybody looked is found, and its stack says what was called")
+  func late() throws {
+    let victim = try Victim(["late", "600"], program: "hang-victim", level: "off")
+    let hang = try #require(try hangs(runloop("hangs", "\(victim.number)", "--for", "1", "--json")).first)
+    #expect(hang["thread"] as? String == "late")
+    #expect(hang["end"] is NSNull)
+    #expect((hang["callOut"] as? [String: Any])?["kind"] as? String == "block")
+    #expect(place((hang["callOut"] as? [String: Any])?["code"])?.file == "main.swift")
+    #expect(functions(hang).contains { $0.contains("hangBeforeAnybodyLooks()") })
+    // The level is what it was.
+    #expect(try runloop("ps", "\(victim.number)", "--json").json()["level"] as? String == "off")
+  }
+
+  @Test("posts that wait long though no call-out is long are a backlog")
+  func backlog() throws {
+    let victim = try Victim(["backlog", "3"], program: "hang-victim", level: "off")
+    let found = try hangs(runloop("hangs", "\(victim.number)", "--for", "300", "--threshold", "400", "--json"))
+    let backlogs = found.filter { $0["class"] as? String == "backlog" }
+    #expect(backlogs.count >= 1)
+    #expect(backlogs.first?["callOut"] is NSNull)
+    #expect(backlogs.first?["end"] is Int)
+  }
+
+  @Test("a target that is killed meanwhile ends the command, which prints what it has seen")
+  func killed() throws {
+    let victim = try Victim(["hang"], level: "off")
+    let number = victim.number
+    let killer = Foundation.Thread {
+      usleep(1_000_000)
+      kill(number, SIGKILL)
+    }
+    killer.start()
+    let session = runloop("hangs", "\(number)", "--for", "300", "--json")
+    #expect(session.status == 0)
+    let hang = try #require(try hangs(session).first)
+    #expect(hang["thread"] as? String == "importer")
+    #expect(hang["end"] is NSNull)
+  }
+
+  @Test("a target that another program takes the place of ends the command")
+  func exec() throws {
+    let victim = try Victim(["exec"], program: "hang-victim", level: "off")
+    let session = runloop("hangs", "\(victim.number)", "--for", "300", "--json")
+    #expect(session.status == 0)
+    #expect(try hangs(session).isEmpty)
+  }
+
+  @Test("with --follow a hang is a line when it ends")
+  func follow() throws {
+    let victim = try Victim(["hangs", "0.8"], program: "hang-victim", level: "off")
+    let session = runloop("hangs", "\(victim.number)", "--follow", "--json", "--thread", "read")
+    #expect(session.status == 0)
+    #expect(try session.json()["thread"] as? String == "read")
+    #expect(try session.json()["end"] is Int)
+  }
+
+  @Test("what cannot be looked at is told in one sentence, with the status 1, and arguments without sense with 2")
+  func refusals() throws {
+    let none = try Victim(["none"])
+    for number in ["\(none.number)", "\(Int32.max)"] {
+      let session = runloop("hangs", number, "--for", "1")
+      #expect(session.status == 1)
+      #expect(session.complaints.count == 1)
+      #expect(session.output.isEmpty)
+    }
+    for arguments in [[], ["x"], ["1", "--for", "x"], ["1", "--for", "1", "--follow"], ["1", "--threshold", "-1"]] {
+      #expect(runloop(["hangs"] + arguments).status == 2, "\(arguments)")
+    }
+  }
+}
+
+@Suite("HangWatch") struct HangWatchTests {
+  @Test("a process finds its own hangs, with stacks, and interrupts none of its blocking calls")
+  func watched() throws {
+    let victim = try Victim(["watched", "1.5"], program: "hang-victim", level: "off")
+    var found: [String: [Substring]] = [:]
+    var over: Set<Substring> = []
+    while true {
+      let line = try victim.line()
+      let words = line.split(separator: " ")
+      if words[0] == "interrupted" {
+        #expect(line == "interrupted 0")
+        break
+      }
+      if words[0] == "found" { found[String(words[1])] = words }
+      if words[0] == "over" { over.insert(words[1]) }
+    }
+    for (name, call) in [("read", "read"), ("lock", "futex"), ("observer", "recvfrom"), ("job", "clock_nanosleep")] {
+      let words = try #require(found[name])
+      #expect(words[3] == "blocked")
+      #expect(words[4] == call)
+      #expect((Int(words[5]) ?? 0) >= 3, "\(words)")
+      #expect(words[6].hasPrefix("libc"), "\(words)")
+      #expect(words[7] == "code")
+      #expect(over.contains(Substring(name)))
+    }
+    #expect(found.count >= 13)
+    #expect(found["read"]?[8] == "posted")
+    #expect((Int(found["compute"]?[5] ?? "") ?? 0) >= 2)
+  }
+
+  @Test("while a process is idle its watch does not wake")
+  func idle() throws {
+    let victim = try Victim(["idle"], program: "hang-victim", level: "off")
+    // It parks after two looks.
+    usleep(1_000_000)
+    let before = try switches(victim.number)
+    usleep(3_000_000)
+    #expect(try switches(victim.number) == before)
+  }
+
+  /// How often the threads of a process have gone to sleep.
+  private func switches(_ process: Int32) throws -> Int {
+    let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")
+    return try threads.reduce(0) { sum, thread in
+      let text = try String(contentsOfFile: "/proc/\(process)/task/\(thread)/status", encoding: .utf8)
+      let line = text.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches") }
+      return sum + (line?.split(separator: "\t").last.flatMap { Int($0) } ?? 0)
+    }
+  }
+}
