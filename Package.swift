@@ -78,7 +78,10 @@ let package = Package(
       name: "RunLoopSymbols", dependencies: ["RunLoopTimeline", "CRunLoopTools"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopCommands",
-      dependencies: ["RunLoopLab", "RunLoopTimeline", "RunLoopSymbols", "CRunLoopSystem", "CRunLoopTools"],
+      dependencies: [
+        "RunLoopCore", "RunLoopThreads", "RunLoopDisplay", "RunLoopLab", "RunLoopTimeline", "RunLoopSymbols",
+        "CRunLoopSystem", "CRunLoopTools",
+      ],
       swiftSettings: swiftSettings),
     .executableTarget(
       name: "RunLoopTool", dependencies: ["RunLoopLab", "RunLoopCommands"], swiftSettings: swiftSettings),
@@ -114,8 +117,8 @@ let package = Package(
     .testTarget(
       name: "RunLoopInstrumentsTests",
       dependencies: [
-        "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopLab", "RunLoopSymbols", "RunLoopTimeline",
-        "CRunLoopSystem", "TestSupport", "recorded-victim",
+        "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopLab",
+        "RunLoopSymbols", "RunLoopTimeline", "CRunLoopSystem", "TestSupport", "recorded-victim",
       ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),

@@ -7,13 +7,16 @@
 #include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 // Populates pages for writing; told in this way, a full tmpfs is an error and not a signal.
 #ifndef MADV_POPULATE_WRITE
@@ -355,6 +358,7 @@ static int prepare_to_record(void) {
   if (has_images) return 1;
   if (!populate(board->images, sizeof board->images) && has_directory) return 0;
   choose_clock();
+  crl_tasks_watch();
   dl_iterate_phdr(note_image, NULL);
   has_images = 1;
   return 1;
@@ -490,6 +494,7 @@ uint32_t crl_recorder_take_up(crl_recorder *recorder) {
     recorder->face->lost = 1;
     level = CRL_WATCH;
   }
+  if (__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED)) crl_unpark();
   __atomic_store_n(&recorder->face->level, (uint8_t)level, __ATOMIC_RELEASE);
   return level;
 }
@@ -509,6 +514,12 @@ uint8_t crl_mode_index(const char *name) {
   return index < CRL_MODES ? (uint8_t)index : 255;
 }
 
+void crl_unpark(void) {
+  // Once: the tool looks on by itself until nothing happens any more.
+  if (__atomic_exchange_n(&crl_instruments.parked, 0, __ATOMIC_SEQ_CST) != 0)
+    syscall(SYS_futex, &crl_instruments.parked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 // The level
 
 void crl_level_settle(crl_header *header) {
@@ -522,6 +533,9 @@ void crl_level_settle(crl_header *header) {
     }
     if (level > CRL_RECORD) level = CRL_RECORD;
     // Again until it says what is held: another may be settling it.
+    uint32_t before = __atomic_load_n(&header->level, __ATOMIC_SEQ_CST);
+    // What was done meanwhile is not known: what was noted earlier is not to be found any more.
+    if (before < CRL_RECORD && level >= CRL_RECORD) __atomic_fetch_add(&header->raised, 1, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&header->level, level, __ATOMIC_SEQ_CST) == level) return;
   }
 }

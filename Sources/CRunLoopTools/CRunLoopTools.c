@@ -4,11 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 long crlt_read(int process, uint64_t address, void *buffer, size_t size) {
@@ -21,6 +24,13 @@ long crlt_write(int process, uint64_t address, const void *buffer, size_t size) 
   struct iovec here = {(void *)buffer, size}, there = {(void *)(uintptr_t)address, size};
   ssize_t count = process_vm_writev(process, &here, 1, &there, 1, 0);
   return count < 0 ? -errno : count;
+}
+
+void crlt_store(uint32_t *word, uint32_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
+
+void crlt_futex_wait(uint32_t *word, uint32_t expected, int milliseconds) {
+  struct timespec limit = {milliseconds / 1000, milliseconds % 1000 * 1000000l};
+  syscall(SYS_futex, word, FUTEX_WAIT, expected, &limit, NULL, 0);
 }
 
 int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int *gate) {

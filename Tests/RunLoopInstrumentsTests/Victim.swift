@@ -96,7 +96,9 @@ struct Session {
 }
 
 /// Runs a command of the tool, in this process.
-func runloop(_ arguments: String...) -> Session {
+func runloop(_ arguments: String...) -> Session { runloop(arguments) }
+
+func runloop(_ arguments: [String]) -> Session {
   final class Lines: @unchecked Sendable {
     // Sendable: used by one thread.
     var printed: [String] = []

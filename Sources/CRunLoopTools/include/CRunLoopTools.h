@@ -10,6 +10,10 @@
 long crlt_read(int process, uint64_t address, void *buffer, size_t size);
 long crlt_write(int process, uint64_t address, const void *buffer, size_t size);
 
+// Stores a word that another process reads, and waits as long as it keeps a value, or so many milliseconds.
+void crlt_store(uint32_t *word, uint32_t value);
+void crlt_futex_wait(uint32_t *word, uint32_t expected, int milliseconds);
+
 // Makes a process that waits until it is let go, and then becomes a program; gives its number.
 int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int *gate);
 // Lets it go.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 extension RunLoop {
@@ -105,9 +106,18 @@ extension RunLoop {
     /// A source that is signalled again before it ran keeps its place and runs once. The signal of a source that is in
     /// no mode is kept until it is. An invalid source ignores it. Does not wake a loop. Can be called from any thread.
     /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
+    @inline(never)
     public func signal() {
       guard lease.word.load(ordering: .relaxed) & (Lease.Bits.mark | Lease.Bits.closed) == 0 else { return }
-      signalSequence.store(SignalOrder.next(), ordering: .relaxed)
+      let sequence = SignalOrder.next()
+      #if DEBUG
+        // Without optimisation nothing is inlined that could ask when it is known that something records.
+        let site = crl_call_site()
+      #else
+        var site: UInt64 { @inline(__always) get { crl_return_address() } }
+      #endif
+      Origin.note(self, tag: Origin.tag(sequence), site: site)
+      signalSequence.store(sequence, ordering: .relaxed)
       let before = lease.word.bitwiseOr(Lease.Bits.mark, ordering: .sequentiallyConsistent).oldValue
       if before & Lease.Bits.unlisted != 0 { list() }
     }

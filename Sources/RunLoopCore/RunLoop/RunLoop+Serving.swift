@@ -57,7 +57,10 @@ extension RunLoop {
 
   @inline(__always)
   private func perform(_ source: Source, _ mode: ModeState) {
-    calling(RecordKind.source0, mode, hook: .source0, code: source.code, item: itemAddress(source)) { source.perform() }
+    calling(
+      RecordKind.source0, mode, hook: .source0, code: source.code, item: itemAddress(source),
+      tag: Origin.tag(source.signalOrder)
+    ) { source.perform() }
   }
 
   /// Serves one class of ready things: the descriptors that the wait has found, or else the class whose turn it is; true if a
@@ -155,11 +158,11 @@ extension RunLoop {
       return nil
     }
     defer { port.letGo() }
-    let message = port.takeMessage()
+    let taken = port.takeMessage()
     requeue(port, mode)
     // Another loop may have been faster.
-    guard let message else { return nil }
-    callOut(to: port, message, mode)
+    guard let taken else { return nil }
+    callOut(to: port, taken.message, number: taken.number, mode)
     return .source
   }
 }
