@@ -20,7 +20,9 @@ extension Timeline {
           guard !item.isOpen, !item.isEndLost else { continue }
           add(.wake, word, to: place, at: item.end, from: item.begin, lanesOfSlot)
         } else if let posted = item.posted {
-          add(Self.kind(of: item), word, to: place, at: posted, from: posted, lanesOfSlot)
+          // A job may come by way of Swift's pool, long after the call-out that has made or resumed its task.
+          let isJob = UInt32(item.kind) == CRL_KIND_JOB.rawValue
+          add(Self.kind(of: item), word, to: place, at: posted, from: isJob ? .min : posted, lanesOfSlot)
           guard item.isAwaited, !item.isOpen, !item.isEndLost, let last = edges.last, last.to == place else { continue }
           edges.append(Edge(kind: .back, from: last.from, to: place, time: item.end))
         }
@@ -52,7 +54,8 @@ extension Timeline {
     if word & (1 << 63) != 0 { return .thread(Int32(truncatingIfNeeded: word)) }
     let slot = Int(word >> UInt64(CRL_CAUSE_SLOT_SHIFT))
     let number = word & (1 << UInt64(CRL_CAUSE_SLOT_SHIFT) - 1)
-    for lane in lanesOfSlot[slot] ?? [] {
+    // The last that had the slot at that time.
+    for lane in (lanesOfSlot[slot] ?? []).sorted(by: { (lanes[$0].items.first?.begin ?? 0) > (lanes[$1].items.first?.begin ?? 0) }) {
       guard let index = lanes[lane].index(of: number) else { continue }
       let item = lanes[lane].items[index]
       guard item.begin <= time, item.isOpen || item.isEndLost || item.end >= begin else { continue }

@@ -29,24 +29,26 @@ final class Causes: Sendable {
   }
 
   /// Lets the first loop call a function, and waits until the second has done what came of it.
-  private func step(_ body: @escaping @Sendable (_ done: Flag) -> Void) {
+  private func step(_ done: Flag, _ body: @escaping @Sendable () -> Void) {
     // The second sleeps, so that it has to be woken.
     while !loop.isWaiting { usleep(100) }
-    let done = Flag()
-    first.runLoop.perform { body(done) }
+    first.runLoop.perform(body)
     done.wait()
   }
 
   private func post() {
-    step { [loop] done in loop.perform { done.set() } }
+    let done = Flag()
+    step(done) { [loop] in loop.perform { done.set() } }
   }
 
   private func performs() {
-    step { [second] done in _ = try? second.perform { done.set() } }
+    let done = Flag()
+    step(done) { [second] in _ = try? second.perform { done.set() } }
   }
 
   private func waits() {
-    step { [second] done in
+    let done = Flag()
+    step(done) { [second] in
       _ = try? second.performAndWait { usleep(1000) }
       done.set()
     }
@@ -56,7 +58,8 @@ final class Causes: Sendable {
     let ran = Flag()
     let source = RunLoop.Source { ran.set() }
     loop.add(source, forMode: .default)
-    step { [loop] done in
+    let done = Flag()
+    step(done) { [loop] in
       source.signal()
       loop.wakeUp()
       ran.wait()
@@ -69,7 +72,8 @@ final class Causes: Sendable {
     let got = Flag()
     let port = Port { _, _ in got.set() }
     loop.add(port, forMode: .default)
-    step { done in
+    let done = Flag()
+    step(done) {
       try? port.send(Port.Message(id: 1))
       try? port.send(Port.Message(id: 2))
       got.wait()
@@ -80,7 +84,8 @@ final class Causes: Sendable {
   }
 
   private func addsTimer() {
-    step { [loop] done in
+    let done = Flag()
+    step(done) { [loop] in
       Timer(after: .milliseconds(1), on: loop) { _ in done.set() }
     }
   }
@@ -88,7 +93,8 @@ final class Causes: Sendable {
   private func movesTimer() {
     let fired = Flag()
     let timer = Timer(after: .seconds(3600), on: loop) { _ in fired.set() }
-    step { done in
+    let done = Flag()
+    step(done) {
       timer.move(after: .milliseconds(1))
       fired.wait()
       done.set()
@@ -97,14 +103,16 @@ final class Causes: Sendable {
 
   private func makesTask() {
     let pinned = Pinned(second)
-    step { done in
+    let done = Flag()
+    step(done) {
       Task { await pinned.isMade(done) }
     }
   }
 
   private func makesTaskInPool() {
     let pinned = Pinned(second)
-    step { done in
+    let done = Flag()
+    step(done) {
       Task.detached {
         await Task.yield()
         await pinned.isMadeInPool(done)
@@ -124,7 +132,8 @@ final class Causes: Sendable {
       await pinned.isResumed(box.done)
     }
     waits.wait()
-    step { done in
+    let done = Flag()
+    step(done) {
       box.done.forward(to: done)
       box.resume()
     }

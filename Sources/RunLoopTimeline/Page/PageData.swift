@@ -103,6 +103,7 @@ extension TimelinePage {
 
     function duration(ns) {
       const size = Math.abs(ns);
+      if (size === 0) return "0";
       if (size < 1e3) return Math.round(ns) + " ns";
       if (size < 1e6) return (ns / 1e3).toFixed(size < 1e4 ? 2 : 1) + " µs";
       if (size < 1e9) return (ns / 1e6).toFixed(size < 1e7 ? 2 : 1) + " ms";

@@ -87,7 +87,7 @@ extension TimelinePage {
         const x = Math.round(xOf(time)) + 0.5;
         pen.moveTo(x, AXIS - 6);
         pen.lineTo(x, AXIS);
-        const text = duration(Math.round(time));
+        const text = duration(Math.round(time)).replace(/\.0+ /, " ");
         if (x + pen.measureText(text).width + 4 < width) pen.fillText(text, x + 4, AXIS / 2);
       }
       pen.moveTo(0, AXIS - 0.5);
@@ -304,12 +304,10 @@ extension TimelinePage {
         for (const lane of lanes)
           for (let i = 0; i < lane.begin.length; i++) {
             if (!isCallOut(lane, i) || lane.level[i] > 0) continue;
-            for (let time = lane.begin[i]; time < lane.end[i];) {
-              const at = Math.min(shape.length - 1, Math.floor(time / pixel));
-              const next = at === shape.length - 1 ? lane.end[i] : Math.min(lane.end[i], (at + 1) * pixel);
-              shape[at] += (next - time) / pixel;
-              time = next;
-            }
+            const first = Math.max(0, Math.floor(lane.begin[i] / pixel));
+            const last = Math.min(shape.length - 1, Math.floor(lane.end[i] / pixel));
+            for (let at = first; at <= last; at++)
+              shape[at] += (Math.min(lane.end[i], (at + 1) * pixel) - Math.max(lane.begin[i], at * pixel)) / pixel;
           }
       }
       const most = Math.max(1, lanes.length);

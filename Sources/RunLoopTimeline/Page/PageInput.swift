@@ -274,7 +274,7 @@ extension TimelinePage {
       const said = [];
       if (trace.lost) said.push(count(trace.lost) + " records were overwritten before they could be read");
       if (trace.torn) said.push(count(trace.torn) + " records contradict themselves and are left out");
-      if (trace.lostCauses) said.push(count(trace.lostCauses) + " causes are not known, as their records are gone");
+      if (trace.lostCauses) said.push("of " + count(trace.lostCauses) + " the cause is not known, as its record is gone");
       if (trace.leftOut) said.push(count(trace.leftOut) + " records at the end are left out, as there were too many");
       if (trace.merged)
         said.push("this is coarser than what was recorded: " + count(trace.merged) + " bars stand for several call-outs");
@@ -291,6 +291,7 @@ extension TimelinePage {
       document.getElementById("keys").innerHTML = "<h2>Keys</h2><dl>" +
         keyHelp.map(([name, what]) => `<dt><kbd>${name}</kbd></dt><dd>${what}</dd>`).join("") +
         "</dl><form method='dialog'><button>Close</button></form>";
+      document.getElementById("stage").style.height = layOut() + 6 + "px";
       showDetail();
       showSites();
       new ResizeObserver(draw).observe(document.getElementById("stage"));

@@ -36,14 +36,14 @@ extension TimelinePage {
     :focus-visible { outline: 2px solid var(--focus); outline-offset: 1px; }
     #notice { background: var(--panel); border-left: 3px solid var(--hang); padding: 5px 12px; margin: 0 12px 6px; }
     #minimap { display: block; width: 100%; height: 46px; border-top: 1px solid var(--line); cursor: pointer; }
-    #stage { flex: 1 1 55%; min-height: 120px; position: relative; overflow: hidden; border-top: 1px solid var(--line); }
+    #stage { flex: 0 0 auto; min-height: 70px; max-height: 62%; position: relative; overflow: hidden; border-top: 1px solid var(--line); }
     #chart { position: absolute; inset: 0; width: 100%; height: 100%; display: block; cursor: default; }
     #tip {
       position: absolute; pointer-events: none; max-width: 420px; background: var(--panel); border: 1px solid var(--line);
       border-radius: 5px; padding: 5px 8px; box-shadow: 0 2px 8px #0003; font-size: 12px; overflow-wrap: anywhere;
     }
     #tip b { font-weight: 600; }
-    #lower { flex: 1 1 45%; min-height: 150px; display: flex; border-top: 1px solid var(--line); overflow: hidden; }
+    #lower { flex: 1 1 0; min-height: 130px; display: flex; border-top: 1px solid var(--line); overflow: hidden; }
     section { overflow: auto; padding: 8px 12px; }
     #detail { flex: 0 1 38%; border-right: 1px solid var(--line); min-width: 0; }
     #sites { flex: 1 1 62%; min-width: 0; padding-top: 0; }
