@@ -65,7 +65,8 @@ let package = Package(
     .target(
       name: "RunLoopLab",
       dependencies: [
-        "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog",
+        "CRunLoopSystem", "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions",
+        "RunLoopCatalog", "RunLoopTimeline",
       ],
       swiftSettings: swiftSettings),
     .target(

@@ -34,8 +34,12 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static crl_board *board;  // where it is mapped; a forked child's is its own
 static int has_board;
 static crl_recorder recorders[CRL_FACES];
-static uint16_t free_slots[CRL_FACES];  // a queue: what was given back last is taken last
-static uint32_t free_head, free_count, untaken;
+// Queues: what was given back last is taken last. Those with a ring are apart.
+static struct free_slots {
+  uint16_t slots[CRL_FACES];
+  uint32_t head, count;
+} free_ringed, free_bare;
+static uint32_t untaken;
 static uint64_t generation;
 static uint32_t holds[3];
 static char directory[4096];
@@ -291,7 +295,7 @@ static void make_board(void) {
     if (memory >= 0) close(memory);
   }
   if (!is_made && !map_file(-1)) abort();
-  free_head = free_count = untaken = 0;
+  free_ringed.head = free_ringed.count = free_bare.head = free_bare.count = untaken = 0;
 }
 
 // The clock, and what is loaded, before the first record
@@ -380,11 +384,25 @@ static crl_recorder *private_recorder(void) {
   return &hidden->recorder;
 }
 
+static uint32_t take_slot(struct free_slots *slots) {
+  uint32_t slot = slots->slots[slots->head];
+  slots->head = (slots->head + 1) % CRL_FACES;
+  slots->count--;
+  return slot;
+}
+
+static void give_slot_back(struct free_slots *slots, uint32_t slot) {
+  slots->slots[(slots->head + slots->count++) % CRL_FACES] = (uint16_t)slot;
+}
+
 crl_recorder *crl_recorder_take(const void *loop) {
   pthread_mutex_lock(&mutex);
   if (!has_board) make_board();
   uint32_t slot = CRL_FACES;
-  if (untaken < CRL_FACES) {
+  if (untaken >= CRL_RINGS && free_ringed.count > 0) {
+    // One with a ring, even though that forgets a loop that is gone.
+    slot = take_slot(&free_ringed);
+  } else if (untaken < CRL_FACES) {
     slot = untaken++;
     // A page of faces and one of details at a time.
     if ((slot % 32 == 0 && !populate(&board->faces[slot], PAGE) && has_directory) ||
@@ -392,10 +410,8 @@ crl_recorder *crl_recorder_take(const void *loop) {
       untaken--;
       slot = CRL_FACES;
     }
-  } else if (free_count > 0) {
-    slot = free_slots[free_head];
-    free_head = (free_head + 1) % CRL_FACES;
-    free_count--;
+  } else if (free_bare.count > 0) {
+    slot = take_slot(&free_bare);
   }
   crl_recorder *recorder;
   if (slot < CRL_FACES) {
@@ -428,7 +444,7 @@ void crl_recorder_give_back(crl_recorder *recorder) {
   if (recorder->generation == (uint32_t)generation) {
     recorder->face->loop = 0;
     crl_face_set_flags(recorder->face, crl_face_flags(recorder->face) | CRL_FACE_ENDED);
-    free_slots[(free_head + free_count++) % CRL_FACES] = (uint16_t)recorder->slot;
+    give_slot_back(recorder->slot < CRL_RINGS ? &free_ringed : &free_bare, recorder->slot);
   }
   pthread_mutex_unlock(&mutex);
 }

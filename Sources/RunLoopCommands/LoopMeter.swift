@@ -20,7 +20,8 @@ struct LoopMeter {
 
   private var calls: [Call] = []
   private var sleeps: [(begin: Int64, end: Int64)] = []
-  private(set) var lost = 0
+  /// How many call-outs there had been at several times.
+  private var samples: [(time: Int64, count: UInt64)] = []
   /// From when on records are there.
   private let since: Int64
 
@@ -40,7 +41,8 @@ struct LoopMeter {
         delay: posted.map { max(0, begin - clock.nanoseconds($0)) }))
   }
 
-  mutating func addLost(_ count: Int) { lost += count }
+  /// Notes how many call-outs there have been, of which not every record is seen.
+  mutating func addSample(_ count: UInt64, at now: Int64) { samples.append((now, count)) }
 
   /// Forgets what no longer counts.
   mutating func forget(before now: Int64) {
@@ -50,6 +52,9 @@ struct LoopMeter {
     if calls.count > 50_000 { calls.removeFirst(calls.count - 50_000) }
     let firstSleep = sleeps.firstIndex { $0.end > now - Self.short } ?? sleeps.count
     if firstSleep > 0 { sleeps.removeFirst(firstSleep) }
+    // One that is older stays, so that there is always something to compare with.
+    let firstSample = samples.lastIndex { $0.time <= now - Self.short } ?? 0
+    if firstSample > 0 { samples.removeFirst(firstSample) }
   }
 
   /// The share of the last second in which the loop did not sleep.
@@ -63,10 +68,12 @@ struct LoopMeter {
     return max(0, 1 - Double(asleep) / Double(now - begin))
   }
 
-  /// How many call-outs ended in the last second.
-  func rate(at now: Int64) -> Int {
-    let begin = now - Self.short
-    return calls.reversed().prefix { $0.end > begin }.count
+  /// How many call-outs there were in the last second.
+  var rate: Int {
+    guard let first = samples.first, let last = samples.last, last.time > first.time, last.count >= first.count else {
+      return 0
+    }
+    return Int(Double(last.count - first.count) * 1e9 / Double(max(last.time - first.time, Self.short)))
   }
 
   /// What only one of a hundred pieces of work has waited longer than.
@@ -106,5 +113,7 @@ struct LoopMeter {
   }
 
   /// Whether nothing in it changes any more while the loop sleeps.
-  func isSettled(at now: Int64) -> Bool { calls.isEmpty && sleeps.isEmpty && now - since > Self.short }
+  func isSettled(at now: Int64) -> Bool {
+    calls.isEmpty && sleeps.isEmpty && rate == 0 && now - since > Self.short
+  }
 }

@@ -142,7 +142,7 @@ package final class Top {
     do throws(RecordError) {
       let loops = try reader.read().filter { thread == nil || $0.name == thread }
       screen.show(loops)
-      let lost = reader.lost > 0 ? "   \(Text.grouped(reader.lost)) records lost" : ""
+      let lost = reader.lost > 0 ? "   too fast: the lower table shows a part" : ""
       screen.title.text =
         "runloop top   process \(reader.target.number)   \(loops.count) \(loops.count == 1 ? "loop" : "loops")\(lost)"
       showDetails()

@@ -68,9 +68,9 @@ final class TopReader {
       if slot < Int(CRL_RINGS) {
         let (ended, lost) = tails[slot, default: RecordTail(slot: slot)].read(file)
         for (record, post) in ended { meter.add(record, post, clock) }
-        meter.addLost(lost)
         self.lost += lost
       }
+      meter.addSample(face.number &- face.sleeps, at: now)
       meter.forget(before: now)
       meters[slot] = (face.generation, meter)
       found.append(loop(slot, face, meter, clock, now))
@@ -103,7 +103,7 @@ final class TopReader {
     return Loop(
       slot: slot, thread: face.thread, name: file.threadName(slot) { target.kernelName(ofThread: $0) }, state: state,
       isHung: isHung, mode: face.depth == 0 ? "–" : file.mode(face.mode).map(Timeline.shortened) ?? "–",
-      rate: meter.rate(at: now), busy: Int((meter.busy(at: now, asleepSince: asleepSince) * 100).rounded()),
+      rate: meter.rate, busy: Int((meter.busy(at: now, asleepSince: asleepSince) * 100).rounded()),
       queued: queued, delay: meter.delay99, callOut: callOut)
   }
 
@@ -115,7 +115,8 @@ final class TopReader {
       let place =
         names?.place(.function, site.code) ?? names?.place(.site, meter.site(of: site))
       return Line(
-        kind: KindName.of(site.kind), count: sum.count, total: sum.total, longest: sum.longest, code: place?.text ?? "–")
+        kind: KindName.of(site.kind), count: sum.count, total: sum.total, longest: sum.longest, code: place?.text ?? "–"
+      )
     }
   }
 

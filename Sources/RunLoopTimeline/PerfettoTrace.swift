@@ -335,7 +335,11 @@ extension Timeline.Lane {
     var count = 0
     for change in changes {
       count += change.step
-      if found.last?.time == change.time { found[found.count - 1].count = count } else { found.append((change.time, count)) }
+      if found.last?.time == change.time {
+        found[found.count - 1].count = count
+      } else {
+        found.append((change.time, count))
+      }
     }
     return found
   }

@@ -10,7 +10,9 @@ extension Timeline {
     edges = []
     lostCauses = 0
     var lanesOfSlot: [Int: [Int]] = [:]
-    for (lane, value) in lanes.enumerated() { lanesOfSlot[value.slot, default: []].append(lane) }
+    // The last that had a slot comes first.
+    let order = lanes.indices.sorted { (lanes[$0].items.first?.begin ?? 0) > (lanes[$1].items.first?.begin ?? 0) }
+    for lane in order { lanesOfSlot[lanes[lane].slot, default: []].append(lane) }
     for lane in lanes.indices {
       for index in lanes[lane].items.indices {
         let item = lanes[lane].items[index]
@@ -54,8 +56,7 @@ extension Timeline {
     if word & (1 << 63) != 0 { return .thread(Int32(truncatingIfNeeded: word)) }
     let slot = Int(word >> UInt64(CRL_CAUSE_SLOT_SHIFT))
     let number = word & (1 << UInt64(CRL_CAUSE_SLOT_SHIFT) - 1)
-    // The last that had the slot at that time.
-    for lane in (lanesOfSlot[slot] ?? []).sorted(by: { (lanes[$0].items.first?.begin ?? 0) > (lanes[$1].items.first?.begin ?? 0) }) {
+    for lane in lanesOfSlot[slot] ?? [] {
       guard let index = lanes[lane].index(of: number) else { continue }
       let item = lanes[lane].items[index]
       guard item.begin <= time, item.isOpen || item.isEndLost || item.end >= begin else { continue }

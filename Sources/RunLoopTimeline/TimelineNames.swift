@@ -49,7 +49,9 @@ extension Timeline {
   ]
 
   /// The name of a kind of the layout.
-  package static func kindName(_ kind: UInt8) -> String { Int(kind) < kindNames.count ? kindNames[Int(kind)] : "unknown" }
+  package static func kindName(_ kind: UInt8) -> String {
+    Int(kind) < kindNames.count ? kindNames[Int(kind)] : "unknown"
+  }
 
   /// A mode as people call it.
   package static func shortened(_ mode: String) -> String { mode == "kCFRunLoopDefaultMode" ? "default" : mode }

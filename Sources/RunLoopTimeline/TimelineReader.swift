@@ -162,7 +162,8 @@ package final class TimelineReader {
     lanes.sort { ($0.thread, $0.slot) < ($1.thread, $1.slot) }
     let first = lanes.compactMap { $0.items.first?.begin }.min() ?? end
     var timeline = Timeline(
-      process: file.header.process, processName: processName, lanes: lanes, threads: [:], begin: begin ?? first, end: end)
+      process: file.header.process, processName: processName, lanes: lanes, threads: [:], begin: begin ?? first,
+      end: end)
     timeline.leftOut = leftOut
     timeline.connect()
     let known = Set(lanes.map(\.thread))

@@ -78,7 +78,9 @@ package enum Interruption {
   package static var hasCome: Bool { flag != 0 }
 
   package static func end() {
-    for (index, number) in [SIGINT, SIGTERM].enumerated() where index < before.count { sigaction(number, &before[index], nil) }
+    for (index, number) in [SIGINT, SIGTERM].enumerated() where index < before.count {
+      sigaction(number, &before[index], nil)
+    }
     before = []
   }
 }

@@ -29,7 +29,7 @@ import Testing
 
   /// A flow with the names of closures shortened to the function that they are in.
   private func shortened(_ flow: String) -> String {
-    flow.replacing(/(closure #\d+ in )+/, with: "").replacing(/ in closure.*?(?= ->|$)/, with: "")
+    flow.replacing(#/(closure #\d+ in )+/#, with: "")
   }
 
   @Test("a flow leads from each cause to what it has caused, and from no other, by Perfetto's own schema")
@@ -47,7 +47,9 @@ import Testing
       let flow = "first: Causes.\(from) -> second: Causes.\(to)"
       #expect(found.contains(flow), "\(flow) is not in \(found.sorted().joined(separator: "\n"))")
     }
-    for (from, to) in [("makesTask()", "isMade"), ("makesTaskInPool()", "isMadeInPool"), ("resumesTask()", "isResumed")] {
+    for (from, to) in [
+      ("makesTask()", "isMade"), ("makesTaskInPool()", "isMadeInPool"), ("resumesTask()", "isResumed"),
+    ] {
       #expect(
         found.contains { $0.hasPrefix("first: Causes.\(from) -> second: ") && !$0.hasSuffix("sleep") },
         "\(from) leads to no job for \(to) in \(found.sorted().joined(separator: "\n"))")
@@ -101,7 +103,9 @@ import Testing
     let path = "\(victim.directory)/causes.html"
     #expect(runloop("trace", "--from", try #require(victim.file), "--output", path).status == 0)
     let text = try String(contentsOfFile: path, encoding: .utf8)
-    for word in ["http://", "https://", " src=", "<link", "@import", "url("] { #expect(!text.contains(word), "\(word)") }
+    for word in ["http://", "https://", " src=", "<link", "@import", "url("] {
+      #expect(!text.contains(word), "\(word)")
+    }
     let start = try #require(text.range(of: "id=\"trace\">\n"))
     let end = try #require(text.range(of: "\n</script>", range: start.upperBound..<text.endIndex))
     let data = String(text[start.upperBound..<end.lowerBound])

@@ -56,6 +56,13 @@ package enum ClosureCode {
   package static func isCalled(_ function: UnsafeRawPointer?) {
     if crl_level_get() >= CRL_RECORD.rawValue { crl_record_name(UInt64(UInt(bitPattern: function))) }
   }
+
+  /// The same by a structure that has nothing but the user's closure.
+  ///
+  /// A closure by itself would be wrapped to be handed to generic code.
+  package static func isCalled<Holder>(in holder: Holder) {
+    if crl_level_get() >= CRL_RECORD.rawValue { crl_record_name(first(of: holder)) }
+  }
 }
 
 extension Block {

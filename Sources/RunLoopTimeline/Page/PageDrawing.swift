@@ -310,11 +310,11 @@ extension TimelinePage {
               shape[at] += (Math.min(lane.end[i], (at + 1) * pixel) - Math.max(lane.begin[i], at * pixel)) / pixel;
           }
       }
-      const most = Math.max(1, lanes.length);
+      const most = shape.reduce((left, right) => Math.max(left, right), 0.01);
       pen.fillStyle = colours.block;
       for (let x = 0; x < shape.length; x++) {
-        const tall = shape[x] > 0 ? Math.max(1, Math.min(1, shape[x] / most) * (h - 12)) : 0;
-        pen.fillRect(x, h - tall, 1, tall);
+        const tall = shape[x] > 0 ? Math.max(2, shape[x] / most * (h - 14)) : 0;
+        pen.fillRect(x, h - 2 - tall, 1, tall);
       }
       pen.fillStyle = colours.hang;
       for (const hang of hangs) {
