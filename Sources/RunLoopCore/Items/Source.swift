@@ -81,6 +81,7 @@ extension RunLoop {
       self.order = order
       hasModeCalls = schedule != nil || cancel != nil
       body = .passRetained(Body(perform, schedule: schedule, cancel: cancel))
+      noteSignalsIfRecorded()
     }
 
     /// Makes a source that is in no mode and whose closure gets the source.
@@ -108,18 +109,30 @@ extension RunLoop {
     /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
     @inline(never)
     public func signal() {
-      guard lease.word.load(ordering: .relaxed) & (Lease.Bits.mark | Lease.Bits.closed) == 0 else { return }
-      let sequence = SignalOrder.next()
-      #if DEBUG
-        // Without optimisation nothing is inlined that could ask when it is known that something records.
-        let site = crl_call_site()
-      #else
-        var site: UInt64 { @inline(__always) get { crl_return_address() } }
-      #endif
-      Origin.note(self, tag: Origin.tag(sequence), site: site)
+      let word = lease.word.load(ordering: .relaxed)
+      guard word & (Lease.Bits.mark | Lease.Bits.closed | Lease.Bits.noted) == 0 else {
+        if word & (Lease.Bits.mark | Lease.Bits.closed) == 0 { signalNoted(from: crl_return_address()) }
+        return
+      }
+      mark(SignalOrder.next())
+    }
+
+    @inline(__always)
+    private func mark(_ sequence: UInt64) {
       signalSequence.store(sequence, ordering: .relaxed)
       let before = lease.word.bitwiseOr(Lease.Bits.mark, ordering: .sequentiallyConsistent).oldValue
       if before & Lease.Bits.unlisted != 0 { list() }
+    }
+
+    @inline(never)
+    private func signalNoted(from site: UInt64) {
+      let sequence = SignalOrder.next()
+      if crl_level_get() >= CRL_RECORD.rawValue {
+        Origin.note(self, tag: Origin.tag(sequence), site: site)
+      } else {
+        lease.word.bitwiseAnd(~Lease.Bits.noted, ordering: .relaxed)
+      }
+      mark(sequence)
     }
 
     /// Whether the source is marked and not yet performed.
@@ -163,6 +176,18 @@ extension RunLoop {
 extension RunLoop.Source {
   /// The order of the first signal; of several marked sources of equal order, the lower comes first.
   var signalOrder: UInt64 { signalSequence.load(ordering: .relaxed) }
+
+  /// Lets the signals be noted from now on, if something records.
+  ///
+  /// So a source that nobody records asks nothing when it is signalled.
+  @inline(__always)
+  func noteSignalsIfRecorded() {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) {
+        lease.word.bitwiseOr(Lease.Bits.noted, ordering: .relaxed)
+      }
+    #endif
+  }
 
   /// Puts the source into the list of signalled sources of each of its modes, wherever it does not stand.
   ///
@@ -271,6 +296,7 @@ extension RunLoop.Source: RunLoopItem {
     if hasModeCalls { modeCalls.change(mode) { $0.enter() } }
     // The bit first: whoever signals the source from now on comes to list it, when its lock is free.
     lease.word.bitwiseOr(Lease.Bits.unlisted, ordering: .sequentiallyConsistent)
+    noteSignalsIfRecorded()
     mode.insert(membership, isSignalled: isSignalled)
   }
 

@@ -18,6 +18,13 @@ extension RunLoop {
     let wanted = crl_level_get()
     let level = crl_recorder_take_up(recorder)
     takenLevel = wanted
+    if level >= CRL_RECORD.rawValue {
+      table.withLock { table in
+        for mode in table.modes.values {
+          for membership in mode.sources.values { membership.item.noteSignalsIfRecorded() }
+        }
+      }
+    }
     // The mode of the run that goes on has no number yet.
     noteRun()
     tracing.bitwiseAnd(Tracing.hook, ordering: .relaxed)

@@ -61,7 +61,7 @@ extension TimelinePage {
     .dot { display: inline-block; width: 9px; height: 9px; border-radius: 2px; margin-right: 6px; }
     table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
     th, td { padding: 2px 8px; text-align: right; white-space: nowrap; }
-    th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 190px; }
+    th:first-child, td:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 230px; }
     thead th {
       position: sticky; top: 0; background: var(--back); color: var(--faint); font-weight: 600; padding: 8px 8px 4px;
       border-bottom: 1px solid var(--line);
