@@ -260,6 +260,22 @@ static int map_file(int file) {
   return 1;
 }
 
+// The memory that whoever has started the process holds for its records, so that they outlive it; -1: there is none, or another
+// program has used it.
+static int inherited = -1;
+
+static void find_inherited(void) {
+  const char *text = secure_getenv("RUNLOOP_RECORD_MEMORY");
+  char *end;
+  long number = text && *text ? strtol(text, &end, 10) : -1;
+  struct stat status;
+  if (number < 3 || number > 1 << 20 || *end || fstat((int)number, &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_uid != geteuid() || status.st_nlink != 0 || status.st_size != 0)
+    return;
+  inherited = (int)number;
+  fcntl(inherited, F_SETFD, FD_CLOEXEC);
+}
+
 static void fill_header(void) {
   crl_header *header = &crl_instruments;
   const uint64_t *random = (const uint64_t *)getauxval(AT_RANDOM);
@@ -290,10 +306,13 @@ static void make_board(void) {
   if (file >= 0) close(file);
   if (!is_made) {
     if (file >= 0) complain("the file of the records cannot be made, as there is no room: ", directory);
-    int memory = memfd_create("runloop-rings", MFD_CLOEXEC);
-    is_made = memory >= 0 && map_file(memory);
+    if (inherited >= 0) is_made = map_file(inherited);
+    int memory = is_made ? -1 : memfd_create("runloop-rings", MFD_CLOEXEC);
+    if (!is_made) is_made = memory >= 0 && map_file(memory);
     if (memory >= 0) close(memory);
   }
+  if (inherited >= 0) close(inherited);
+  inherited = -1;
   if (!is_made && !map_file(-1)) abort();
   free_ringed.head = free_ringed.count = free_bare.head = free_bare.count = untaken = 0;
 }
@@ -589,6 +608,7 @@ void crl_level_release(uint32_t level) {
 const char *crl_instruments_directory(void) { return has_directory ? directory : NULL; }
 
 __attribute__((constructor)) static void read_environment(void) {
+  find_inherited();
   const char *level = secure_getenv("RUNLOOP_INSTRUMENTS");
   if (!level || !*level || !strcmp(level, "off")) return;
   if (!strcmp(level, "watch")) return crl_level_hold(CRL_WATCH);

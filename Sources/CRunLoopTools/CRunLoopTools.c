@@ -6,8 +6,10 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -33,7 +35,9 @@ void crlt_futex_wait(uint32_t *word, uint32_t expected, int milliseconds) {
   syscall(SYS_futex, word, FUTEX_WAIT, expected, &limit, NULL, 0);
 }
 
-int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int *gate) {
+int crlt_memory(void) { return memfd_create("runloop-rings", MFD_CLOEXEC); }
+
+int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int memory, int *gate) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return -errno;
   pid_t child = fork();
@@ -47,6 +51,9 @@ int crlt_spawn_held(const char *const arguments[], const char *variable, const c
     close(ends[1]);
     while (read(ends[0], &token, 1) < 0 && errno == EINTR) {}
     setenv(variable, value, 1);
+    char number[16];
+    snprintf(number, sizeof number, "%d", memory);
+    if (memory >= 3 && fcntl(memory, F_SETFD, 0) == 0) setenv("RUNLOOP_RECORD_MEMORY", number, 1);
     execvp(arguments[0], (char *const *)arguments);
     _exit(errno == ENOENT ? 127 : 126);
   }

@@ -39,7 +39,9 @@ case "idle": idle(loops: 1)
 case "hang": hang()
 case "loops": idle(loops: Int(arguments.last ?? "") ?? 1)
 case "fork": forkWithin()
-case "exit": RunLoop.current.run(mode: .default, for: .zero)
+case "exit":
+  RunLoop.current.perform {}
+  RunLoop.current.run(mode: .default, for: .zero)
 case "none": ready(); waitForEnd()
 default: exit(2)
 }

@@ -16,13 +16,7 @@ final class Victim {
   init(_ arguments: [String], level: String? = "record", directory: String? = nil, waits: Bool = true) throws {
     ownsDirectory = directory == nil
     self.directory = try directory ?? Victim.makeDirectory()
-    let folder = Bundle.main.bundleURL
-    var program = folder.appendingPathComponent("recorded-victim")
-    if !FileManager.default.isExecutableFile(atPath: program.path) {
-      program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-        .appendingPathComponent("recorded-victim")
-    }
-    process.executableURL = program
+    process.executableURL = Victim.program
     process.arguments = arguments
     var environment = ProcessInfo.processInfo.environment
     environment["RUNLOOP_DIR"] = self.directory
@@ -32,6 +26,14 @@ final class Victim {
     process.standardOutput = output
     try process.run()
     if waits { _ = try line(containing: "ready") }
+  }
+
+  /// Where the program is.
+  static var program: URL {
+    let beside = Bundle.main.bundleURL.appendingPathComponent("recorded-victim")
+    if FileManager.default.isExecutableFile(atPath: beside.path) { return beside }
+    return URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+      .appendingPathComponent("recorded-victim")
   }
 
   deinit {
