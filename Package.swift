@@ -65,8 +65,8 @@ let package = Package(
     .target(
       name: "RunLoopLab",
       dependencies: [
-        "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopPorts", "RunLoopThreads",
-        "RunLoopTransactions", "RunLoopCatalog",
+        "CRunLoopSystem", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopPorts", "RunLoopThreads",
+        "RunLoopTransactions", "RunLoopCatalog", "RunLoopTimeline",
       ],
       swiftSettings: swiftSettings),
     .target(
@@ -81,7 +81,8 @@ let package = Package(
     .target(
       name: "RunLoopCommands",
       dependencies: [
-        "RunLoopLab", "RunLoopInstruments", "RunLoopTimeline", "RunLoopSymbols", "CRunLoopSystem", "CRunLoopTools",
+        "RunLoopCore", "RunLoopThreads", "RunLoopDisplay", "RunLoopLab", "RunLoopInstruments", "RunLoopTimeline",
+        "RunLoopSymbols", "CRunLoopSystem", "CRunLoopTools",
       ],
       swiftSettings: swiftSettings),
     .executableTarget(
@@ -122,8 +123,8 @@ let package = Package(
     .testTarget(
       name: "RunLoopInstrumentsTests",
       dependencies: [
-        "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopLab", "RunLoopSymbols", "RunLoopTimeline",
-        "CRunLoopSystem", "TestSupport", "recorded-victim", "hang-victim",
+        "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopLab",
+        "RunLoopSymbols", "RunLoopTimeline", "CRunLoopSystem", "TestSupport", "recorded-victim", "hang-victim",
       ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),

@@ -7,13 +7,16 @@
 #include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 // Populates pages for writing; told in this way, a full tmpfs is an error and not a signal.
 #ifndef MADV_POPULATE_WRITE
@@ -31,8 +34,12 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static crl_board *board;  // where it is mapped; a forked child's is its own
 static int has_board;
 static crl_recorder recorders[CRL_FACES];
-static uint16_t free_slots[CRL_FACES];  // a queue: what was given back last is taken last
-static uint32_t free_head, free_count, untaken;
+// Queues: what was given back last is taken last. Those with a ring are apart.
+static struct free_slots {
+  uint16_t slots[CRL_FACES];
+  uint32_t head, count;
+} free_ringed, free_bare;
+static uint32_t untaken;
 static uint64_t generation;
 static uint32_t holds[3];
 static char directory[4096];
@@ -253,6 +260,22 @@ static int map_file(int file) {
   return 1;
 }
 
+// The memory that whoever has started the process holds for its records, so that they outlive it; -1: there is none, or another
+// program has used it.
+static int inherited = -1;
+
+static void find_inherited(void) {
+  const char *text = secure_getenv("RUNLOOP_RECORD_MEMORY");
+  char *end;
+  long number = text && *text ? strtol(text, &end, 10) : -1;
+  struct stat status;
+  if (number < 3 || number > 1 << 20 || *end || fstat((int)number, &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_uid != geteuid() || status.st_nlink != 0 || status.st_size != 0)
+    return;
+  inherited = (int)number;
+  fcntl(inherited, F_SETFD, FD_CLOEXEC);
+}
+
 static void fill_header(void) {
   crl_header *header = &crl_instruments;
   const uint64_t *random = (const uint64_t *)getauxval(AT_RANDOM);
@@ -283,12 +306,15 @@ static void make_board(void) {
   if (file >= 0) close(file);
   if (!is_made) {
     if (file >= 0) complain("the file of the records cannot be made, as there is no room: ", directory);
-    int memory = memfd_create("runloop-rings", MFD_CLOEXEC);
-    is_made = memory >= 0 && map_file(memory);
+    if (inherited >= 0) is_made = map_file(inherited);
+    int memory = is_made ? -1 : memfd_create("runloop-rings", MFD_CLOEXEC);
+    if (!is_made) is_made = memory >= 0 && map_file(memory);
     if (memory >= 0) close(memory);
   }
+  if (inherited >= 0) close(inherited);
+  inherited = -1;
   if (!is_made && !map_file(-1)) abort();
-  free_head = free_count = untaken = 0;
+  free_ringed.head = free_ringed.count = free_bare.head = free_bare.count = untaken = 0;
 }
 
 // The clock, and what is loaded, before the first record
@@ -355,6 +381,7 @@ static int prepare_to_record(void) {
   if (has_images) return 1;
   if (!populate(board->images, sizeof board->images) && has_directory) return 0;
   choose_clock();
+  crl_tasks_watch();
   dl_iterate_phdr(note_image, NULL);
   has_images = 1;
   return 1;
@@ -376,11 +403,25 @@ static crl_recorder *private_recorder(void) {
   return &hidden->recorder;
 }
 
+static uint32_t take_slot(struct free_slots *slots) {
+  uint32_t slot = slots->slots[slots->head];
+  slots->head = (slots->head + 1) % CRL_FACES;
+  slots->count--;
+  return slot;
+}
+
+static void give_slot_back(struct free_slots *slots, uint32_t slot) {
+  slots->slots[(slots->head + slots->count++) % CRL_FACES] = (uint16_t)slot;
+}
+
 crl_recorder *crl_recorder_take(const void *loop) {
   pthread_mutex_lock(&mutex);
   if (!has_board) make_board();
   uint32_t slot = CRL_FACES;
-  if (untaken < CRL_FACES) {
+  if (untaken >= CRL_RINGS && free_ringed.count > 0) {
+    // One with a ring, even though that forgets a loop that is gone.
+    slot = take_slot(&free_ringed);
+  } else if (untaken < CRL_FACES) {
     slot = untaken++;
     // A page of faces and one of details at a time.
     if ((slot % 32 == 0 && !populate(&board->faces[slot], PAGE) && has_directory) ||
@@ -388,10 +429,8 @@ crl_recorder *crl_recorder_take(const void *loop) {
       untaken--;
       slot = CRL_FACES;
     }
-  } else if (free_count > 0) {
-    slot = free_slots[free_head];
-    free_head = (free_head + 1) % CRL_FACES;
-    free_count--;
+  } else if (free_bare.count > 0) {
+    slot = take_slot(&free_bare);
   }
   crl_recorder *recorder;
   if (slot < CRL_FACES) {
@@ -424,7 +463,7 @@ void crl_recorder_give_back(crl_recorder *recorder) {
   if (recorder->generation == (uint32_t)generation) {
     recorder->face->loop = 0;
     crl_face_set_flags(recorder->face, crl_face_flags(recorder->face) | CRL_FACE_ENDED);
-    free_slots[(free_head + free_count++) % CRL_FACES] = (uint16_t)recorder->slot;
+    give_slot_back(recorder->slot < CRL_RINGS ? &free_ringed : &free_bare, recorder->slot);
   }
   pthread_mutex_unlock(&mutex);
 }
@@ -495,6 +534,7 @@ uint32_t crl_recorder_take_up(crl_recorder *recorder) {
     recorder->face->lost = 1;
     level = CRL_WATCH;
   }
+  if (__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED)) crl_unpark();
   __atomic_store_n(&recorder->face->level, (uint8_t)level, __ATOMIC_RELEASE);
   return level;
 }
@@ -514,6 +554,12 @@ uint8_t crl_mode_index(const char *name) {
   return index < CRL_MODES ? (uint8_t)index : 255;
 }
 
+void crl_unpark(void) {
+  // Once: the tool looks on by itself until nothing happens any more.
+  if (__atomic_exchange_n(&crl_instruments.parked, 0, __ATOMIC_SEQ_CST) != 0)
+    syscall(SYS_futex, &crl_instruments.parked, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 // The level
 
 void crl_level_settle(crl_header *header) {
@@ -527,6 +573,9 @@ void crl_level_settle(crl_header *header) {
     }
     if (level > CRL_RECORD) level = CRL_RECORD;
     // Again until it says what is held: another may be settling it.
+    uint32_t before = __atomic_load_n(&header->level, __ATOMIC_SEQ_CST);
+    // What was done meanwhile is not known: what was noted earlier is not to be found any more.
+    if (before < CRL_RECORD && level >= CRL_RECORD) __atomic_fetch_add(&header->raised, 1, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&header->level, level, __ATOMIC_SEQ_CST) == level) return;
   }
 }
@@ -571,6 +620,7 @@ const crl_board *crl_instruments_board(void) {
 const char *crl_instruments_directory(void) { return has_directory ? directory : NULL; }
 
 __attribute__((constructor)) static void read_environment(void) {
+  find_inherited();
   const char *level = secure_getenv("RUNLOOP_INSTRUMENTS");
   if (!level || !*level || !strcmp(level, "off")) return;
   if (!strcmp(level, "watch")) return crl_level_hold(CRL_WATCH);

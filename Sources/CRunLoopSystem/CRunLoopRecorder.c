@@ -48,7 +48,9 @@ uint64_t crl_ticks(void) { return ticks(); }
 
 uint64_t crl_cause(void) { return cause(); }
 
-void crl_record_begin(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item) {
+static inline __attribute__((always_inline)) void begin(
+  crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, const crl_origin *origin
+) {
   crl_face *face = recorder->face;
   uint64_t number = ++face->number;
   crl_record *record = &recorder->ring->records[number % CRL_RECORDS];
@@ -58,12 +60,45 @@ void crl_record_begin(crl_recorder *recorder, uint64_t kind, uint64_t code, uint
   record->code = code;
   record->item = item;
   uint64_t last = kind | recorder->run;
+  if (origin) {
+    record->cause = origin->cause;
+    record->posted = origin->posted;
+    record->item = origin->site;
+    last |= (uint64_t)CRL_RECORD_CAUSED << 56;
+  }
   memcpy(&record->outer, &last, sizeof last);
   recorder->current = record;
   face->open = number;
   face->kind = (uint8_t)(kind >> CRL_KIND_SHIFT);
   record->begin = ticks();
   publish(&record->number, number);
+}
+
+void crl_record_begin(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item) {
+  begin(recorder, kind, code, item, NULL);
+}
+
+void crl_record_begin_caused(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, uint64_t tag) {
+  crl_origin origin;
+  begin(recorder, kind, code, item, crl_origin_find(item, tag, &origin) ? &origin : NULL);
+}
+
+uint64_t crl_run_begin(crl_recorder *recorder, uint32_t kind, uint64_t site) {
+  crl_face *face = recorder->face;
+  if (face->level < CRL_RECORD) return 0;
+  begin(recorder, (uint64_t)kind << CRL_KIND_SHIFT, site, 0, NULL);
+  uint64_t number = face->open;
+  // It is around what follows, and no call-out.
+  recorder->run = (uint32_t)number | recorder->run >> 32 << 32;
+  face->open = 0;
+  face->kind = 0;
+  return number;
+}
+
+void crl_run_end(crl_recorder *recorder, uint64_t number) {
+  if (number == 0) return;
+  crl_record *record = &recorder->ring->records[number % CRL_RECORDS];
+  if (record->number == number) record->end = ticks();
 }
 
 void crl_record_end(crl_recorder *recorder) {
@@ -107,16 +142,27 @@ void crl_record_name(uint64_t code) {
   if (record->number == recorder->face->open) record->code = code;
 }
 
-void crl_post_record(crl_recorder *recorder, uint64_t sequence, uint64_t site) {
+static inline __attribute__((always_inline)) void post_from(
+  crl_recorder *recorder, uint64_t sequence, uint64_t site, uint64_t cause
+) {
   crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
   if (__builtin_expect(!ring, 0) && !(ring = crl_recorder_ring(recorder))) return;
   crl_post *post = &ring->posts[sequence % CRL_POSTS];
   __atomic_store_n(&post->sequence, 0, __ATOMIC_RELAXED);
   __atomic_thread_fence(__ATOMIC_RELEASE);
   store(&post->site, site);
-  store(&post->cause, cause());
+  store(&post->cause, cause);
   store(&post->posted, ticks());
   publish(&post->sequence, sequence);
+}
+
+void crl_post_record(crl_recorder *recorder, uint64_t sequence, uint64_t site) {
+  post_from(recorder, sequence, site, cause());
+}
+
+void crl_post_record_job(crl_recorder *recorder, uint64_t sequence, uint64_t job) {
+  post_from(recorder, sequence, 0, crl_job_origin(job).cause);
+  crl_job_arrived(job);
 }
 
 void crl_face_note_wait(int thread) {
@@ -147,6 +193,7 @@ void crl_sleep_end(crl_recorder *recorder, int descriptor) {
   crl_watcher_stir();
   crl_record *record = recorder->current;
   if (!face->open || record->number != face->open || record->kind != CRL_KIND_SLEEP) return;
+  if (__builtin_expect(__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED), 0)) crl_unpark();
   record->cause = load(&recorder->waker);
   if (descriptor >= 0) {
     record->item = (uint64_t)descriptor;

@@ -4,11 +4,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 long crlt_read(int process, uint64_t address, void *buffer, size_t size) {
@@ -23,7 +28,16 @@ long crlt_write(int process, uint64_t address, const void *buffer, size_t size) 
   return count < 0 ? -errno : count;
 }
 
-int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int *gate) {
+void crlt_store(uint32_t *word, uint32_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
+
+void crlt_futex_wait(uint32_t *word, uint32_t expected, int milliseconds) {
+  struct timespec limit = {milliseconds / 1000, milliseconds % 1000 * 1000000l};
+  syscall(SYS_futex, word, FUTEX_WAIT, expected, &limit, NULL, 0);
+}
+
+int crlt_memory(void) { return memfd_create("runloop-rings", MFD_CLOEXEC); }
+
+int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int memory, int *gate) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return -errno;
   pid_t child = fork();
@@ -37,6 +51,9 @@ int crlt_spawn_held(const char *const arguments[], const char *variable, const c
     close(ends[1]);
     while (read(ends[0], &token, 1) < 0 && errno == EINTR) {}
     setenv(variable, value, 1);
+    char number[16];
+    snprintf(number, sizeof number, "%d", memory);
+    if (memory >= 3 && fcntl(memory, F_SETFD, 0) == 0) setenv("RUNLOOP_RECORD_MEMORY", number, 1);
     execvp(arguments[0], (char *const *)arguments);
     _exit(errno == ENOENT ? 127 : 126);
   }

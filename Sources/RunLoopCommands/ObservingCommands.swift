@@ -20,6 +20,12 @@ package enum ObservingCommands {
       Subcommand(name: "postmortem", abstract: "shows what the loops of a process called before it was killed") {
         run(PostmortemCommand.self, $0, $1)
       },
+      Subcommand(name: "top", abstract: "shows the loops of a process live") {
+        run(TopCommand.self, $0, $1)
+      },
+      Subcommand(name: "trace", abstract: "writes what the loops of a process do as a trace or as a page") {
+        run(TraceCommand.self, $0, $1)
+      },
     ]
   }
 

@@ -40,7 +40,10 @@ struct RecordCommand: ObservingCommand {
     var words: [UnsafePointer<CChar>?] = command.map { UnsafePointer(strdup($0)) }
     words.append(nil)
     defer { for word in words { free(UnsafeMutablePointer(mutating: word)) } }
-    let child = crlt_spawn_held(words, "RUNLOOP_INSTRUMENTS", "record", &gate)
+    // For a program that finds no directory for its file.
+    let memory = crlt_memory()
+    defer { if memory >= 0 { close(memory) } }
+    let child = crlt_spawn_held(words, "RUNLOOP_INSTRUMENTS", "record", memory, &gate)
     guard child > 0 else { throw RecordError("\(command[0]) cannot be run: \(String(cString: strerror(-child)))") }
     // Held open, the file outlives its name, which the program takes away when it exits.
     let place = makePlace(child)
@@ -57,7 +60,9 @@ struct RecordCommand: ObservingCommand {
       place?.remove()
       throw RecordError("\(command[0]) cannot be run")
     }
-    let kept = try keep(place, isKilled: signal != 0)
+    let hasMemory = memory >= 0 && !isEmpty(memory)
+    if hasMemory { place?.remove() }
+    let kept = try hasMemory ? keep(memory, child, isKilled: signal != 0) : keep(place, isKilled: signal != 0)
     report(child, status, signal, kept, output)
     return signal == 0 ? status : 128 + signal
   }
@@ -95,6 +100,15 @@ struct RecordCommand: ObservingCommand {
     return fstat(descriptor, &status) != 0 || status.st_size == 0
   }
 
+  /// Keeps the record of a program that had no directory for it.
+  private func keep(_ memory: Int32, _ child: Int32, isKilled: Bool) throws(RecordError) -> String? {
+    guard path != nil || isKilled else { return nil }
+    let directory = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    let target = path ?? "\(directory)/runloop-\(child).record"
+    try RecordCopy.write(memory, to: target)
+    return target
+  }
+
   /// Keeps the record, if there is one and it was asked for; gives where it is.
   private func keep(_ place: Place?, isKilled: Bool) throws(RecordError) -> String? {
     guard let place else {
@@ -126,6 +140,7 @@ struct RecordCommand: ObservingCommand {
     switch (kept, path) {
     case (nil, _): advice = "nothing is kept; --output FILE keeps the record"
     case (_, let path?): advice = "see \"runloop postmortem \(path)\""
+    case (let kept?, nil) where !kept.hasSuffix("/rings"): advice = "see \"runloop postmortem \(kept)\""
     default: advice = "see \"runloop postmortem --pid \(child)\""
     }
     output.complain("runloop record: process \(child) \(end); \(advice)")

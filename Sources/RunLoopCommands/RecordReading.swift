@@ -21,7 +21,7 @@ final class RecordNames {
   func prepare(_ records: [(slot: Int, record: crl_record)]) {
     symbolizer.prepare(
       functions: records.filter { isCallOut($0.record) && $0.record.code != 0 }.map(\.record.code),
-      sites: records.compactMap { post(of: $0.record, $0.slot)?.site }.filter { $0 != 0 })
+      sites: records.map { site(of: $0.record, $0.slot) }.filter { $0 != 0 })
   }
 
   /// The post that a record is of.
@@ -29,10 +29,18 @@ final class RecordNames {
     record.kind <= CRL_KIND_JOB.rawValue ? file.post(record.item, of: slot) : nil
   }
 
-  /// Where the work was posted from.
-  func posted(_ record: crl_record, _ slot: Int) -> CodePlace? {
-    post(of: record, slot).flatMap { symbolizer.place(.site, $0.site) }
+  /// Where the work was posted, signalled, sent or added, or where a run was begun; 0: not known.
+  private func site(of record: crl_record, _ slot: Int) -> UInt64 {
+    if UInt32(record.kind) == CRL_KIND_RUN.rawValue || UInt32(record.kind) == CRL_KIND_HOST.rawValue {
+      return record.code
+    }
+    if Int32(record.flags) & Int32(CRL_RECORD_CAUSED) != 0 { return record.item }
+    // The highest bit says that the poster waits.
+    return post(of: record, slot).map { $0.site & ~(1 << 63) } ?? 0
   }
+
+  /// Where the work was posted from.
+  func posted(_ record: crl_record, _ slot: Int) -> CodePlace? { symbolizer.place(.site, site(of: record, slot)) }
 
   /// The user's code; where a thunk hides it, the place of the post.
   func code(_ record: crl_record, _ slot: Int) -> CodePlace? {

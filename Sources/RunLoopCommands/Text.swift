@@ -34,3 +34,26 @@ enum Text {
     }
   }
 }
+
+extension Text {
+  /// A span of time that is still growing, without what changes too fast to be read.
+  static func coarse(_ nanoseconds: Int64) -> String {
+    let seconds = nanoseconds / 1_000_000_000
+    switch seconds {
+    case ..<1: return "\(nanoseconds / 100_000_000 * 100) ms"
+    case ..<120: return "\(seconds) s"
+    case ..<7200: return "\(seconds / 60) min"
+    default: return "\(seconds / 3600) h"
+    }
+  }
+
+  /// A number with its thousands apart.
+  static func grouped(_ number: Int) -> String {
+    var text = ""
+    for (place, digit) in "\(number)".reversed().enumerated() {
+      if place > 0, place % 3 == 0, digit != "-" { text.append(",") }
+      text.append(digit)
+    }
+    return String(text.reversed())
+  }
+}

@@ -13,7 +13,7 @@ enum Catalog {
     DelayedAndPosted(), Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
     AutoreleasePool(), EventPath(), Gestures(), InterfaceCommit(),
     AsyncDisplay(),
-    HangFound(),
+    WhoPosted(), HangFound(),
   ]
 
   /// The ids of all experiments, in order.

@@ -19,6 +19,7 @@ package final class RecordFile {
   private let size: Int
   /// Reads the memory of a process that has no file anew, and writes its level; nil: the file is mapped.
   private let remote: RemoteRecords?
+  private let isWritable: Bool
 
   /// Maps a file.
   ///
@@ -27,6 +28,7 @@ package final class RecordFile {
   ///   - isWritable: Whether a level is to be held.
   package init(descriptor: Int32, path: String, isWritable: Bool = false) throws(RecordError) {
     self.path = path
+    self.isWritable = isWritable
     remote = nil
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
@@ -59,6 +61,7 @@ package final class RecordFile {
   package init(_ remote: RemoteRecords) throws(RecordError) {
     path = "the memory of process \(remote.process)"
     self.remote = remote
+    isWritable = true
     size = MemoryLayout<crl_board>.size
     let protection = PROT_READ | PROT_WRITE
     guard let memory = mmap(nil, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
@@ -79,6 +82,12 @@ package final class RecordFile {
   }
 
   deinit { munmap(board, size) }
+
+  /// The word by which the process wakes a tool; nil: what is here is a copy, or may not be written to.
+  var parkingWord: UnsafeMutablePointer<UInt32>? {
+    guard remote == nil, isWritable, let offset = MemoryLayout<crl_header>.offset(of: \.parked) else { return nil }
+    return (UnsafeMutableRawPointer(board) + offset).assumingMemoryBound(to: UInt32.self)
+  }
 
   /// Looks again, if what is here is a copy.
   package func refresh() throws(RecordError) { try remote?.copy(into: UnsafeMutableRawPointer(board)) }

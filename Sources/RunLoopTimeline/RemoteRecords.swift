@@ -60,9 +60,10 @@ package final class RemoteRecords {
   func write(_ header: UnsafeMutablePointer<crl_header>) throws(RecordError) {
     let bytes = UnsafeRawPointer(header)
     guard let holders = MemoryLayout<crl_header>.offset(of: \.holders),
-      let level = MemoryLayout<crl_header>.offset(of: \.level)
+      let level = MemoryLayout<crl_header>.offset(of: \.level),
+      let raised = MemoryLayout<crl_header>.offset(of: \.raised)
     else { return }
-    for (offset, count) in [(holders, MemoryLayout<crl_holder>.size * Int(CRL_HOLDERS)), (level, 4)] {
+    for (offset, count) in [(holders, MemoryLayout<crl_holder>.size * Int(CRL_HOLDERS)), (raised, 4), (level, 4)] {
       let answer = crlt_write(process, base + UInt64(offset), bytes + offset, count)
       guard answer == count else { throw RecordError(RemoteRecords.complaint(process, Int32(-answer))) }
     }

@@ -5,6 +5,7 @@
 //   recorded-victim last      calls 1000 blocks, and is in one more when it is ready
 //   recorded-victim load      calls blocks without end
 //   recorded-victim kinds     makes each kind of call-out once
+//   recorded-victim causes    lets one loop cause what another calls, in each way once
 //   recorded-victim idle      has a loop that sleeps
 //   recorded-victim hang      has a loop in a call-out that does not end, and five blocks behind it
 //   recorded-victim loops N   has so many loops that sleep
@@ -33,11 +34,14 @@ switch arguments.dropFirst().first {
 case "last": lastWork()
 case "load": endlessWork()
 case "kinds": Kinds().run()
+case "causes": Causes().run()
 case "idle": idle(loops: 1)
 case "hang": hang()
 case "loops": idle(loops: Int(arguments.last ?? "") ?? 1)
 case "fork": forkWithin()
-case "exit": RunLoop.current.run(mode: .default, for: .zero)
+case "exit":
+  RunLoop.current.perform {}
+  RunLoop.current.run(mode: .default, for: .zero)
 case "none": ready(); waitForEnd()
 default: exit(2)
 }

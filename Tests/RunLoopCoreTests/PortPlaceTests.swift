@@ -85,7 +85,7 @@ struct PortPlaceTests {
       time.at(.milliseconds(5)) {
         port.post(1)
         // What the other loop's thread does in its pass.
-        if let message = port.takeMessage() { port.receive(message) }
+        if let taken = port.takeMessage() { port.receive(taken.message) }
       }
       loop.run(mode: .default, for: .milliseconds(10))
       return log.text

@@ -174,9 +174,9 @@ struct PortQueueValueTests {
   func policies(policy: Port.OverflowPolicy, expected: String) {
     var queue = PortQueue(limit: 2, policy: policy)
     var log = (0..<4).map { offer($0, to: &queue) } + ["|"]
-    if let message = queue.takeFirst() { log.append("\(message.id)") }
+    if let taken = queue.takeFirst() { log.append("\(taken.message.id)") }
     log.append(offer(4, to: &queue))
-    while let message = queue.takeFirst() { log.append("\(message.id)") }
+    while let taken = queue.takeFirst() { log.append("\(taken.message.id)") }
     let (isEmpty, dropped) = (queue.isEmpty, queue.dropped)
     #expect(log.joined(separator: " ") == expected)
     #expect(isEmpty && dropped == (policy == .dropOldest ? 2 : 0))

@@ -88,6 +88,19 @@ import Testing
     #expect(files.isSubset(of: ["Kinds.swift"]), "\(files)")
   }
 
+  @Test("a program that finds no directory for its file leaves its record in the memory of runloop record")
+  func memory() throws {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).record").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let session = runloop(
+      "record", "--output", path, "--json", "--", "/usr/bin/env", "RUNLOOP_DIR=/nonexistent/records",
+      Victim.program().path, "exit")
+    #expect(session.status == 0)
+    #expect(try session.json()["file"] as? String == path)
+    let main = try threads(runloop("postmortem", path, "--json"))["main"]
+    #expect(try calls(main).contains { $0["kind"] as? String == "block" })
+  }
+
   @Test("a process that runs is refused in one sentence")
   func alive() throws {
     let victim = try Victim(["last"])

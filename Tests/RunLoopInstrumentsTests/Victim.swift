@@ -19,13 +19,7 @@ final class Victim {
   ) throws {
     ownsDirectory = directory == nil
     self.directory = try directory ?? Victim.makeDirectory()
-    let folder = Bundle.main.bundleURL
-    var program = folder.appendingPathComponent(name)
-    if !FileManager.default.isExecutableFile(atPath: program.path) {
-      program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-        .appendingPathComponent(name)
-    }
-    process.executableURL = program
+    process.executableURL = Victim.program(named: name)
     process.arguments = arguments
     var environment = ProcessInfo.processInfo.environment
     environment["RUNLOOP_DIR"] = self.directory
@@ -35,6 +29,14 @@ final class Victim {
     process.standardOutput = output
     try process.run()
     if waits { _ = try line(containing: "ready") }
+  }
+
+  /// Where the program is.
+  static func program(named name: String = "recorded-victim") -> URL {
+    let beside = Bundle.main.bundleURL.appendingPathComponent(name)
+    if FileManager.default.isExecutableFile(atPath: beside.path) { return beside }
+    return URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+      .appendingPathComponent(name)
   }
 
   deinit {

@@ -59,6 +59,8 @@ enum {
   CRL_FACE_EXPECTS = 32,
   // The flags of a record: a file descriptor was ready, and is in `item`.
   CRL_RECORD_DESCRIPTOR = 1,
+  // What has caused the call-out is known: `cause` and `posted` say what and when, and `item` from which place.
+  CRL_RECORD_CAUSED = 2,
   // The clocks of `begin`, `end` and `posted`.
   CRL_CLOCK_MONOTONIC = 0,
   CRL_CLOCK_TSC = 1,
@@ -68,16 +70,19 @@ enum {
 #define CRL_CAUSE_THREAD (1ull << 63)
 #define CRL_CAUSE_SLOT_SHIFT 48
 
+// In the place of a post: whoever has posted waits until the work is done.
+#define CRL_SITE_WAITS (1ull << 63)
+
 // One cache line for each call-out or sleep. A reader copies it, reads the number again, and drops what has changed.
 typedef struct crl_record {
   uint64_t number;  // 0 while it is written; ascends within a ring, with gaps
   uint64_t begin;
   uint64_t end;  // 0 while it lasts
-  uint64_t posted;  // not used: when a block was posted is in its post
-  uint64_t cause;  // of a sleep, who ended it, or 0; of others it means nothing
+  uint64_t posted;  // with the flag CAUSED; when a block was posted is in its post
+  uint64_t cause;  // of a sleep, who ended it, or 0; of others it means something with the flag CAUSED
   uint64_t code;  // the function that is called; of a sleep, its deadline in nanoseconds
-  uint64_t item;  // the item's address, or the sequence number of the post
-  uint32_t outer;  // the low word of the number of the call-out around it
+  uint64_t item;  // the item's address, or the place that a cause is from, or the sequence number of the post
+  uint32_t outer;  // the low word of the number of the call-out or run around it
   uint8_t kind;
   uint8_t mode;  // where the mode's name stands, or 255
   uint8_t depth;
@@ -89,7 +94,7 @@ typedef struct crl_post {
   uint64_t sequence;  // 0 while it is written
   uint64_t posted;
   uint64_t cause;
-  uint64_t site;  // a return address
+  uint64_t site;  // a return address, and whether the poster waits
 } crl_post;
 
 // What one loop does now. The loop's thread writes it, but for `posted`, which is written under the inbox's lock.
@@ -162,7 +167,9 @@ typedef struct crl_header {
   uint32_t used_modes, used_images;
   uint64_t lost_loops;  // loops that found no face
   crl_holder holders[CRL_HOLDERS];  // the tools that hold a level
-  uint8_t reserved[4096 - 288];
+  uint32_t raised;  // how often the level has become record
+  uint32_t parked;  // whether a tool waits here, as on a futex, for a loop to do something
+  uint8_t reserved[4096 - 296];
 } crl_header;
 
 typedef struct crl_mode_name {
@@ -192,6 +199,8 @@ _Static_assert(sizeof(crl_header) == 4096, "the header is a page");
 _Static_assert(offsetof(crl_header, level) == 20, "the level");
 _Static_assert(offsetof(crl_header, calibration) == 56, "the calibration");
 _Static_assert(offsetof(crl_header, holders) == 160, "the holders");
+_Static_assert(offsetof(crl_header, raised) == 288, "how often the level was raised");
+_Static_assert(offsetof(crl_header, parked) == 292, "where a tool waits");
 _Static_assert(offsetof(crl_board, faces) == 4096, "the faces");
 _Static_assert(offsetof(crl_board, details) == 36864, "the details");
 _Static_assert(offsetof(crl_board, modes) == 167936, "the modes");
@@ -281,6 +290,35 @@ uint8_t crl_mode_index(const char *name);
 // Begins a call-out that is recorded, of a kind in the upper half of a word, and ends it.
 void crl_record_begin(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item);
 void crl_record_end(crl_recorder *recorder);
+// The same, of an item whose cause is noted under its address and a tag.
+void crl_record_begin_caused(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, uint64_t tag);
+
+// Begins a run, which may go on while its record is overwritten; gives the number of the record, 0 if there is none.
+uint64_t crl_run_begin(crl_recorder *recorder, uint32_t kind, uint64_t site);
+void crl_run_end(crl_recorder *recorder, uint64_t number);
+
+// Who has caused what a loop calls later: what he was doing, when, and from which place.
+typedef struct crl_origin {
+  uint64_t cause;
+  uint64_t posted;
+  uint64_t site;
+} crl_origin;
+
+// Notes an origin under an address and what tells two things of that address apart; and finds and forgets it. Any thread.
+void crl_origin_note(uint64_t key, uint64_t tag, crl_origin origin);
+void crl_origin_note_here(uint64_t key, uint64_t tag, uint64_t site);
+int crl_origin_find(uint64_t key, uint64_t tag, crl_origin *origin);
+void crl_origin_forget(uint64_t key, uint64_t tag);
+// The tag of items that are told apart by nothing: it changes when notes may be missing.
+static inline uint64_t crl_origin_tag(void) {
+  return (uint64_t)__atomic_load_n(&crl_instruments.raised, __ATOMIC_RELAXED) | 1ull << 41;
+}
+
+// The call-out that has made or resumed the task of a job that arrives at a loop, and that it has arrived.
+crl_origin crl_job_origin(uint64_t job);
+void crl_job_arrived(uint64_t job);
+// Notes from now on which jobs go to Swift's own threads.
+void crl_tasks_watch(void);
 
 // Notes that a call-out begins or ends that is only watched.
 static inline __attribute__((always_inline)) void crl_watch_begin(crl_face *face, uint32_t kind) {
@@ -301,6 +339,9 @@ void crl_face_note_wait(int thread);
 // What every sleep leaves in the face, and while recording in the ring.
 void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, int is_hosted);
 void crl_sleep_end(crl_recorder *recorder, int descriptor);
+// Wakes the tool that waits for something to happen.
+void crl_unpark(void);
+
 // Notes who has woken the loop; any thread.
 void crl_wake_note(crl_recorder *recorder);
 
@@ -315,6 +356,8 @@ static inline __attribute__((always_inline)) int crl_face_note_post(crl_face *fa
 void crl_record_name(uint64_t code);
 // Notes a post; under the lock of the inbox. The first of a loop that has not recorded yet makes its ring.
 void crl_post_record(crl_recorder *recorder, uint64_t sequence, uint64_t site);
+// The same, of the job of a task.
+void crl_post_record_job(crl_recorder *recorder, uint64_t sequence, uint64_t job);
 // What the calling thread is doing, as a cause.
 uint64_t crl_cause(void);
 

@@ -10,8 +10,15 @@
 long crlt_read(int process, uint64_t address, void *buffer, size_t size);
 long crlt_write(int process, uint64_t address, const void *buffer, size_t size);
 
-// Makes a process that waits until it is let go, and then becomes a program; gives its number.
-int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int *gate);
+// Stores a word that another process reads, and waits as long as it keeps a value, or so many milliseconds.
+void crlt_store(uint32_t *word, uint32_t value);
+void crlt_futex_wait(uint32_t *word, uint32_t expected, int milliseconds);
+
+// Memory in which a process can leave its records; gives its descriptor.
+int crlt_memory(void);
+
+// Makes a process that waits until it is let go, and then becomes a program, which may use the memory; gives its number.
+int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int memory, int *gate);
 // Lets it go.
 void crlt_let_go(int gate);
 // Waits for its end; gives the status as `waitpid` has it.

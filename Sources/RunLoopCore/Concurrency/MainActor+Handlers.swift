@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
+
 extension MainActor {
   /// Returns a handler, for an item of the main loop or for a block that is performed on it, that runs on the main
   /// actor.
@@ -25,6 +27,7 @@ extension MainActor {
     let isolated = unsafeBitCast(body, to: (@Sendable () -> Result).self)
     return {
       checkIsolated()
+      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { ClosureCode.isCalled(in: Isolated0(body: isolated)) }
       return isolated()
     }
   }
@@ -38,6 +41,7 @@ extension MainActor {
     let isolated = unsafeBitCast(body, to: (@Sendable (Argument) -> Result).self)
     return { argument in
       checkIsolated()
+      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { ClosureCode.isCalled(in: Isolated1(body: isolated)) }
       return isolated(argument)
     }
   }
@@ -51,6 +55,7 @@ extension MainActor {
     let isolated = unsafeBitCast(body, to: (@Sendable (First, Second) -> Result).self)
     return { first, second in
       checkIsolated()
+      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { ClosureCode.isCalled(in: Isolated2(body: isolated)) }
       return isolated(first, second)
     }
   }
@@ -63,4 +68,18 @@ extension MainActor {
   private nonisolated static func checkIsolated() {
     MainActor.preconditionIsolated("a handler for the main actor was called elsewhere")
   }
+}
+
+// What the user's closures are called from, so that a record names them and not these handlers.
+
+private struct Isolated0<Result> {
+  let body: @Sendable () -> Result
+}
+
+private struct Isolated1<Argument, Result> {
+  let body: @Sendable (Argument) -> Result
+}
+
+private struct Isolated2<First, Second, Result> {
+  let body: @Sendable (First, Second) -> Result
 }

@@ -35,8 +35,13 @@ extension RunLoop.Guest {
     guard hasReason() else { return loop.isEmpty(table) ? .finished : .timedOut }
     let hasWaited = state == .waiting
     state = .servicing
+    loop.takeUpLevel()
+    let outerCallOut = loop.nestCallOut()
+    let record = loop.beginRun(RecordKind.host, from: origin)
     notifyBefore(hasWaited: hasWaited)
     let result = resultOfPass()
+    loop.endRun(record)
+    loop.unnestCallOut(outerCallOut)
     loop.requireNothingLeft(in: self)
     if state != .ended { settle() }
     return result

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 extension RunLoop {
@@ -65,6 +66,8 @@ extension RunLoop {
     let outerStop: StopFlag.State
     let outerWord: WakeState
     let wasServedElsewhere: Bool
+    /// Where the guest was made.
+    let origin: Origin
 
     /// Makes the calling thread's loop a guest in a mode, which is made if it does not exist.
     ///
@@ -78,7 +81,9 @@ extension RunLoop {
     /// - Throws: ``RunLoopError/cannotBeHosted(_:)`` if the system has no descriptor left,
     ///   ``RunLoopError/notAMode(_:)``, ``RunLoopError/loopHasEnded``; ``RunLoopError/hasHost`` if the loop waits in
     ///   another library's already.
+    @inline(never)
     public convenience init(mode: Mode = .default, signalsDeadlines: Bool = false) throws(RunLoopError) {
+      let origin = Origin(site: crl_call_site())
       let loop = RunLoop.current
       guard mode != .common else { throw .notAMode(mode) }
       guard let table = loop.enterableMode(mode, making: true), !loop.takesNoItems else { throw .loopHasEnded }
@@ -91,7 +96,7 @@ extension RunLoop {
       }
       // Who makes a guest decides himself who serves the loop.
       if loop.hostLink != nil { loop.removeHost() }
-      self.init(of: loop, mode, table, at: gate, isAutomatic: false)
+      self.init(of: loop, mode, table, at: gate, isAutomatic: false, from: origin)
     }
 
     /// Makes the calling thread's loop a guest of the one that is otherwise its host, for one run of that; nil if the loop
@@ -100,10 +105,13 @@ extension RunLoop {
       let loop = RunLoop.current
       guard !loop.stopFlag.isEnding, !loop.hasExplicitGuest else { return nil }
       guard let table = loop.enterableMode(mode, making: true), !loop.takesNoItems else { return nil }
-      self.init(of: loop, mode, table, at: gate, isAutomatic: true)
+      self.init(of: loop, mode, table, at: gate, isAutomatic: true, from: .unknown)
     }
 
-    private init(of loop: RunLoop, _ mode: Mode, _ table: ModeState, at gate: any SleepGate, isAutomatic: Bool) {
+    private init(
+      of loop: RunLoop, _ mode: Mode, _ table: ModeState, at gate: any SleepGate, isAutomatic: Bool, from origin: Origin
+    ) {
+      self.origin = origin
       self.gate = gate
       self.isAutomatic = isAutomatic
       self.mode = mode

@@ -23,7 +23,9 @@ struct HandlerReference: ~Copyable {
     static let mark: UInt32 = 2
     /// A source stands in not all the lists of signalled sources of its modes.
     static let unlisted: UInt32 = 4
-    static let callOut: UInt32 = 8
+    /// Who signals a source is noted, as something records; or was, and nobody has signalled it since.
+    static let noted: UInt32 = 8
+    static let callOut: UInt32 = 16
   }
 
   let word: Atomic<UInt32>

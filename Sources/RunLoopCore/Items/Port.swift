@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 /// An end point that keeps a loop alive and wakes it when a message is sent (version 1).
@@ -153,12 +154,14 @@ open class Port: @unchecked Sendable, Hashable {
   /// - Throws: ``PortError/invalid``, ``PortError/queueFull(limit:)`` or ``PortError/timedOut(limit:)``; the message
   ///   was not sent.
   /// - Complexity: O(1) in the messages, O(n) in the port's modes.
+  @inline(never)
   open func send(_ message: Message, deadline: SuspendingClock.Instant? = nil) throws(PortError) {
+    let site = crl_call_site()
     lock.lock()
     switch queue.offer(message) {
-    case .taken: announce()
+    case .taken: announce(site)
     case .replaces(let oldest):
-      announce()
+      announce(site)
       // Released here, outside the lock.
       withExtendedLifetime(oldest) {}
     case .closed:
@@ -169,7 +172,7 @@ open class Port: @unchecked Sendable, Hashable {
         lock.unlock()
         throw .queueFull(limit: limit)
       }
-      try sendInTurn(message, deadline: Tick(deadline))
+      try sendInTurn(message, deadline: Tick(deadline), site)
     }
   }
 
@@ -229,8 +232,9 @@ extension Port {
   ///
   /// With the lock, which it gives up.
   @inline(__always)
-  private func announce() {
+  private func announce(_ site: UInt64) {
     messageCount.store(queue.count, ordering: .relaxed)
+    Origin.note(self, tag: Origin.tag(queue.lastNumber), site: site)
     for membership in registrations.memberships.all { membership.loop.noteReady(membership) }
     let loops = registrations.memberships.loops
     lock.unlock()
@@ -241,7 +245,7 @@ extension Port {
   ///
   /// With the lock, which it gives up.
   @inline(never)
-  private func sendInTurn(_ message: Message, deadline: Tick) throws(PortError) {
+  private func sendInTurn(_ message: Message, deadline: Tick, _ site: UInt64) throws(PortError) {
     while SystemWaiter.shared.now < deadline {
       queue.beginWait()
       let seen = roomWord.load(ordering: .relaxed)
@@ -250,7 +254,7 @@ extension Port {
       lock.lock()
       queue.endWait()
       switch queue.offer(message) {
-      case .taken, .replaces: return announce()
+      case .taken, .replaces: return announce(site)
       case .full: continue
       case .closed:
         lock.unlock()
@@ -270,15 +274,15 @@ extension Port {
   /// Takes the first message.
   ///
   /// The loop's thread.
-  final func takeMessage() -> Message? {
+  final func takeMessage() -> (message: Message, number: UInt64)? {
     lock.lock()
-    let message = queue.takeFirst()
+    let taken = queue.takeFirst()
     messageCount.store(queue.count, ordering: .relaxed)
-    let wakesSender = message != nil && callSendersBack()
+    let wakesSender = taken != nil && callSendersBack()
     lock.unlock()
     // One place, one sender: whoever is woken looks for room before it looks at the time.
     if wakesSender { roomWord.futexWake() }
-    return message
+    return taken
   }
 
   /// Sees to it that no sender goes on waiting that has not looked since; true if one may have to be woken.

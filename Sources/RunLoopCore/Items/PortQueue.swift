@@ -22,6 +22,8 @@ struct PortQueue: ~Copyable {
   private(set) var waiting = 0
   /// How many messages will never be received.
   private(set) var dropped = 0
+  /// How many messages have gone, received or not.
+  private var gone: UInt64 = 0
 
   init(limit: Int, policy: Port.OverflowPolicy) {
     self.limit = max(1, limit)
@@ -30,6 +32,8 @@ struct PortQueue: ~Copyable {
 
   var count: Int { messages.count }
   var isEmpty: Bool { messages.isEmpty }
+  /// The number of the last message that was taken, among all.
+  var lastNumber: UInt64 { gone &+ UInt64(truncatingIfNeeded: messages.count) }
 
   /// What is to be done about one more message.
   enum Offer {
@@ -53,15 +57,18 @@ struct PortQueue: ~Copyable {
     }
     guard policy == .dropOldest else { return .full(mayWait: policy == .wait) }
     dropped += 1
+    gone &+= 1
     let oldest = messages.takeFirst()
     messages.append(message)
     return .replaces(oldest)
   }
 
-  /// Takes the first message out; nil if there is none.
+  /// Takes the first message out, with its number; nil if there is none.
   @inline(__always)
-  mutating func takeFirst() -> Port.Message? {
-    messages.isEmpty ? nil : messages.takeFirst()
+  mutating func takeFirst() -> (message: Port.Message, number: UInt64)? {
+    guard !messages.isEmpty else { return nil }
+    gone &+= 1
+    return (messages.takeFirst(), gone)
   }
 
   /// Notes that a sender begins to wait for room, or has done waiting.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 extension RunLoop {
@@ -80,6 +81,7 @@ extension RunLoop {
       self.order = order
       hasModeCalls = schedule != nil || cancel != nil
       body = .passRetained(Body(perform, schedule: schedule, cancel: cancel))
+      noteSignalsIfRecorded()
     }
 
     /// Makes a source that is in no mode and whose closure gets the source.
@@ -105,12 +107,32 @@ extension RunLoop {
     /// A source that is signalled again before it ran keeps its place and runs once. The signal of a source that is in
     /// no mode is kept until it is. An invalid source ignores it. Does not wake a loop. Can be called from any thread.
     /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
+    @inline(never)
     public func signal() {
-      guard reference.word.load(ordering: .relaxed) & (HandlerReference.Bits.mark | HandlerReference.Bits.closed) == 0
-      else { return }
-      signalSequence.store(SignalOrder.next(), ordering: .relaxed)
+      let word = reference.word.load(ordering: .relaxed)
+      guard word & (HandlerReference.Bits.mark | HandlerReference.Bits.closed | HandlerReference.Bits.noted) == 0 else {
+        if word & (HandlerReference.Bits.mark | HandlerReference.Bits.closed) == 0 { signalNoted(from: crl_return_address()) }
+        return
+      }
+      mark(SignalOrder.next())
+    }
+
+    @inline(__always)
+    private func mark(_ sequence: UInt64) {
+      signalSequence.store(sequence, ordering: .relaxed)
       let before = reference.word.bitwiseOr(HandlerReference.Bits.mark, ordering: .sequentiallyConsistent).oldValue
       if before & HandlerReference.Bits.unlisted != 0 { list() }
+    }
+
+    @inline(never)
+    private func signalNoted(from site: UInt64) {
+      let sequence = SignalOrder.next()
+      if crl_level_get() >= CRL_RECORD.rawValue {
+        Origin.note(self, tag: Origin.tag(sequence), site: site)
+      } else {
+        reference.word.bitwiseAnd(~HandlerReference.Bits.noted, ordering: .relaxed)
+      }
+      mark(sequence)
     }
 
     /// Whether the source is marked and not yet performed.
@@ -155,6 +177,18 @@ extension RunLoop {
 extension RunLoop.Source {
   /// The order of the first signal; of several marked sources of equal order, the lower comes first.
   var signalOrder: UInt64 { signalSequence.load(ordering: .relaxed) }
+
+  /// Lets the signals be noted from now on, if something records.
+  ///
+  /// So a source that nobody records asks nothing when it is signalled.
+  @inline(__always)
+  func noteSignalsIfRecorded() {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) {
+        reference.word.bitwiseOr(HandlerReference.Bits.noted, ordering: .relaxed)
+      }
+    #endif
+  }
 
   /// Puts the source into the list of signalled sources of each of its modes, wherever it does not stand.
   ///
@@ -266,6 +300,7 @@ extension RunLoop.Source: RunLoopItem {
     if hasModeCalls { modeCalls.change(mode) { $0.enter() } }
     // The bit first: whoever signals the source from now on comes to list it, when its lock is free.
     reference.word.bitwiseOr(HandlerReference.Bits.unlisted, ordering: .sequentiallyConsistent)
+    noteSignalsIfRecorded()
     mode.insert(membership, isSignalled: isSignalled)
   }
 

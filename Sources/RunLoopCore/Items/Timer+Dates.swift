@@ -22,7 +22,8 @@ extension Timer {
   }
 
   @inline(__always)
-  func move(to date: NewDate) {
+  func move(to date: NewDate, from site: UInt64 = 0) {
+    Origin.note(self, site: site)
     // Apart, so that the usual way retains nothing for the closure of the other.
     if atHomeHere({ moveUnderLock(to: date, at: $0) }) ?? moveFromAfar(to: date) { holder?.post() }
   }

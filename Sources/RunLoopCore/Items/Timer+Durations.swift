@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
+
 // Dates that are a duration away, by the clock of the timer's loop.
 
 extension Timer {
@@ -24,14 +26,20 @@ extension Timer {
   ///
   /// The corresponding Core Foundation functions are `CFRunLoopTimerCreateWithHandler` and `CFRunLoopAddTimer`.
   @discardableResult
+  @inline(never)
   public convenience init(
     after delay: Duration, repeating interval: Duration? = nil, tolerance: Duration = .zero,
     on loop: RunLoop = .current, block: @escaping @Sendable (Timer) -> Void
   ) {
+    let origin = Origin(site: crl_call_site())
     self.init(
       tick: .never, interval: Timer.usableInterval(interval), tolerance: Int64(saturating: tolerance), block: block)
     // The date comes when the timer is the loop's: it is a date of the loop's clock.
-    if loop.add(self, forMode: .default) { move(after: delay) } else { invalidate() }
+    if loop.add(self, forMode: .default, from: origin) {
+      move(to: .after(Int64(saturating: delay)), from: origin.site)
+    } else {
+      invalidate()
+    }
   }
 
   /// Sets the timer back: it fires next when a duration has passed from now.
@@ -45,7 +53,11 @@ extension Timer {
   /// - Complexity: O(log n) in the timers of each mode.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopTimerSetNextFireDate`.
-  public func move(after delay: Duration) { move(to: .after(Int64(saturating: delay))) }
+  @inline(never)
+  public func move(after delay: Duration) {
+    let site = crl_call_site()
+    move(to: .after(Int64(saturating: delay)), from: site)
+  }
 
   /// Takes the date away: the timer does not fire until it is moved.
   ///

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 /// A closure that a loop calls at a date, once or repeatedly.
@@ -113,11 +114,13 @@ public final class Timer: @unchecked Sendable, Hashable {
   /// The parameters are those of ``init(timeInterval:repeats:block:)``. The corresponding Foundation method is
   /// `scheduledTimer(withTimeInterval:repeats:block:)`.
   @discardableResult
+  @inline(never)
   public static func scheduledTimer(
     withTimeInterval interval: Double, repeats: Bool, block: @escaping @Sendable (Timer) -> Void
   ) -> Timer {
+    let origin = Origin(site: crl_call_site())
     let timer = Timer(timeInterval: interval, repeats: repeats, block: block)
-    RunLoop.current.add(timer, forMode: .default)
+    _ = RunLoop.current.add(timer, forMode: .default, from: origin)
     return timer
   }
 
@@ -147,7 +150,10 @@ extension Timer {
   /// - Complexity: O(log n) in the timers of each mode.
   public var deadline: SuspendingClock.Instant {
     get { guarded { _ in setTick }.instant }
-    set { move(to: .tick(Tick(newValue))) }
+    @inline(never) set {
+      let site = crl_call_site()
+      move(to: .tick(Tick(newValue)), from: site)
+    }
   }
 
   /// How much later than its date the timer may fire, in seconds, so that several timers can share one wake-up.

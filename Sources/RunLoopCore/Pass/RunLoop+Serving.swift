@@ -109,11 +109,11 @@ extension RunLoop {
     var served: Served?
     var rest = innermost.returnsAfterSource ? 1 : min(port.messages, Self.mostMessages)
     // Another loop may be faster.
-    while rest > 0, let message = port.takeMessage() {
+    while rest > 0, let taken = port.takeMessage() {
       rest -= 1
       // Behind the others, before the call-out: a run nested in it receives the next.
       if served == nil, port.hasMessage { noteReady(place) }
-      callOut(to: port, message, mode)
+      callOut(to: port, taken.message, number: taken.number, mode)
       served = .source
       guard wait == waitCount, !isStopped(mode), isIn(place) else { break }
     }

@@ -45,7 +45,10 @@ extension RunLoop {
 
   @inline(__always)
   private func perform(_ source: Source, _ mode: ModeState) {
-    calling(RecordKind.source0, mode, hook: .source0, code: source.code, item: itemAddress(source)) { source.perform() }
+    calling(
+      RecordKind.source0, mode, hook: .source0, code: source.code, item: itemAddress(source),
+      tag: Origin.tag(source.signalOrder)
+    ) { source.perform() }
   }
 }
 

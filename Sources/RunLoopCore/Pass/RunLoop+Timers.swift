@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 // Phase 11 of the pass, if it serves timers.
@@ -23,9 +24,9 @@ extension RunLoop {
       // The list holds it, until its call is over: if the thread ends in the call, the list says so.
       dueTimers[fired].isCalled = true
       dueTimers[fired].member.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef { timer in
-        calling(RecordKind.timer, mode, hook: .timer, code: timer.code, item: itemAddress(timer)) {
-          _ = timer.callOut()
-        }
+        calling(
+          RecordKind.timer, mode, hook: .timer, code: timer.code, item: itemAddress(timer), tag: crl_origin_tag()
+        ) { _ = timer.callOut() }
         endFiring(timer)
       }
       let called = dueTimers[fired].take()

@@ -56,7 +56,11 @@ final class Inbox: @unchecked Sendable {
     guard open() else { return false }
     arrivals.lastSequence += 1
     arrivals.jobs.append(.init(sequence: arrivals.lastSequence, work: .job(job)))
-    note(site: 0)
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      if _slowPath(crl_face_note_post(face, arrivals.lastSequence) != 0) {
+        crl_post_record_job(recorder, arrivals.lastSequence, job.address)
+      }
+    #endif
     return close()
   }
 

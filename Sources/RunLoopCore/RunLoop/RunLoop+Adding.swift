@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
+
 // Which items a loop serves, from any thread. An item that is in a mode already is left as it is.
 
 extension RunLoop {
@@ -49,7 +51,15 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation function is `CFRunLoopAddTimer`.
   @discardableResult
+  @inline(never)
   public func add(_ timer: Timer, forMode mode: Mode) -> Bool {
+    add(timer, forMode: mode, from: Origin(site: crl_call_site()))
+  }
+
+  /// The same, for somebody who says where it comes from.
+  package func add(_ timer: Timer, forMode mode: Mode, from origin: Origin) -> Bool {
+    // Before it may fire.
+    Origin.note(timer, site: origin.site & ~(1 << 63))
     let isIn = addHere(timer, mode) ?? join(timer, mode)
     tellOfItem(mode)
     return isIn

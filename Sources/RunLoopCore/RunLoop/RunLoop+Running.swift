@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 extension RunLoop {
@@ -25,10 +26,12 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation function is `CFRunLoopRunInMode`.
   @discardableResult
+  @inline(never)
   public func run(mode: Mode, for timeout: Duration, returnAfterSourceHandled: Bool = false) -> RunResult {
+    let origin = Origin(site: crl_call_site())
     requireOwnThread()
     let limit = timeout > .seconds(Self.longestTimeout) ? .max : Int64(saturating: timeout)
-    return run(mode, for: limit, polls: timeout <= .zero, returnsAfterSource: returnAfterSourceHandled)
+    return run(mode, for: limit, polls: timeout <= .zero, returnsAfterSource: returnAfterSourceHandled, from: origin)
   }
 
   /// Runs the loop in one mode for so many seconds.
@@ -36,10 +39,12 @@ extension RunLoop {
   /// As ``run(mode:for:returnAfterSourceHandled:)-(_,Duration,_)``. Infinity, more than 504 911 232 s, and a value that
   /// is not a number mean indefinitely.
   @discardableResult
+  @inline(never)
   public func run(mode: Mode, for seconds: Double, returnAfterSourceHandled: Bool = false) -> RunResult {
+    let origin = Origin(site: crl_call_site())
     requireOwnThread()
     let limit = seconds <= Double(Self.longestTimeout) ? Int64(saturatingSeconds: seconds) : .max
-    return run(mode, for: limit, polls: seconds <= 0, returnsAfterSource: returnAfterSourceHandled)
+    return run(mode, for: limit, polls: seconds <= 0, returnsAfterSource: returnAfterSourceHandled, from: origin)
   }
 
   /// Runs the loop in the default mode until it is stopped or has nothing left.
@@ -48,26 +53,32 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation function is `CFRunLoopRun`.
   @discardableResult
+  @inline(never)
   public func runUntilStopped() -> RunResult {
+    let origin = Origin(site: crl_call_site())
     requireOwnThread()
-    return run(.default, for: .max, returnsAfterSource: false)
+    return run(.default, for: .max, returnsAfterSource: false, from: origin)
   }
 
   /// Runs the loop in the default mode until it has nothing left.
   ///
   /// ``stop()`` ends one turn of it, and the next begins; only the end of the thread's work ends it. On a thread that
   /// is not the loop's it has no effect, and reports that. The corresponding Foundation method is `run()`.
+  @inline(never)
   public func run() {
+    let origin = Origin(site: crl_call_site())
     guard mayRun("run()") else { return }
-    while run(.default, for: .max, returnsAfterSource: true) != .finished, !stopFlag.isEnding {}
+    while run(.default, for: .max, returnsAfterSource: true, from: origin) != .finished, !stopFlag.isEnding {}
   }
 }
 
 extension RunLoop {
   /// One run, if its mode has anything to run.
-  func run(_ name: Mode, for timeout: Int64, polls: Bool = false, returnsAfterSource: Bool) -> RunResult {
+  func run(
+    _ name: Mode, for timeout: Int64, polls: Bool = false, returnsAfterSource: Bool, from origin: Origin = .unknown
+  ) -> RunResult {
     guard !stopFlag.isEnding else { return takesNoItems ? .finished : .stopped }
-    return enter(name, for: timeout, polls: polls, returnsAfterSource: returnsAfterSource) ?? .finished
+    return enter(name, for: timeout, polls: polls, returnsAfterSource: returnsAfterSource, from: origin) ?? .finished
   }
 
   /// One run: enters the mode, makes passes until one of them gives a result, and leaves.
@@ -76,7 +87,8 @@ extension RunLoop {
   ///
   /// - Parameter staysWhenEmpty: Whether a mode that is empty, or is not made yet, is run all the same.
   func enter(
-    _ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool, staysWhenEmpty: Bool = false
+    _ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool, staysWhenEmpty: Bool = false,
+    from origin: Origin = .unknown
   ) -> RunResult? {
     if mainService != nil { askForHost() }
     guard let mode = staysWhenEmpty ? enterableMode(name, making: true) : runnableMode(name),
@@ -94,7 +106,9 @@ extension RunLoop {
       mode: mode, deadline: timeout == .max || polls ? .never : tickNow + timeout, polls: polls,
       returnsAfterSource: returnsAfterSource, staysWhenEmpty: staysWhenEmpty, depth: outer.depth + 1)
 
+    takeUpLevel()
     noteRun()
+    let record = beginRun(RecordKind.run, from: origin)
     // What an outer run has found it asks for again, as this one may read it.
     hasFoundDescriptors = false
 
@@ -104,6 +118,7 @@ extension RunLoop {
 
     innermost = outer
     noteRun()
+    endRun(record)
     unnestCallOut(outerCallOut)
     if isNestedElsewhere { isServedElsewhere.store(true, ordering: .releasing) }
     word.apply(.endRun(before: outerWord))

@@ -18,6 +18,13 @@ extension RunLoop {
     let wanted = crl_level_get()
     let level = crl_recorder_take_up(recorder)
     takenLevel = wanted
+    if level >= CRL_RECORD.rawValue {
+      table.withLock { table in
+        for mode in table.modes.values {
+          for membership in mode.sources.values { membership.item.noteSignalsIfRecorded() }
+        }
+      }
+    }
     // The mode of the run that goes on has no number yet.
     noteRun()
     tracing.bitwiseAnd(Tracing.hook, ordering: .relaxed)
@@ -39,6 +46,24 @@ extension RunLoop {
   /// Takes it up again.
   @inline(__always)
   func unnestCallOut(_ outer: crl_outer) { crl_recorder_unnest(recorder, outer) }
+
+  /// Notes that a run begins, or a pass that a host lets the loop make; gives what ends it.
+  @inline(__always)
+  func beginRun(_ kind: UInt32, from origin: Origin) -> UInt64 {
+    #if RUNLOOP_WITHOUT_INSTRUMENTS
+      return 0
+    #else
+      return tracing.load(ordering: .relaxed) & Tracing.record != 0 ? crl_run_begin(recorder, kind, origin.site) : 0
+    #endif
+  }
+
+  /// Notes that it has ended.
+  @inline(__always)
+  func endRun(_ number: UInt64) {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      if number != 0 { crl_run_end(recorder, number) }
+    #endif
+  }
 
   /// Notes that the loop goes to sleep.
   @inline(__always)

@@ -14,6 +14,30 @@ package struct Origin: Sendable {
 
   /// Nobody knows.
   package static let unknown = Origin(site: 0)
+
+  /// The same place, of somebody who waits until the work is done.
+  package var waits: Origin { Origin(site: site == 0 ? 0 : site | 1 << 63) }
+
+  /// Notes, while something records, what the calling thread is doing as the cause of what is called under an address later.
+  ///
+  /// Any thread.
+  ///
+  /// - Parameter tag: What tells two things of that address apart.
+  @inline(__always)
+  static func note(_ item: AnyObject, tag: @autoclosure () -> UInt64, site: @autoclosure () -> UInt64) {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { crl_origin_note_here(itemAddress(item), tag(), site()) }
+    #endif
+  }
+
+  /// A number as a tag, which is never zero.
+  static func tag(_ number: UInt64) -> UInt64 { number | 1 << 63 }
+
+  /// Notes that a timer was added to a loop, or moved.
+  @inline(__always)
+  static func note(_ timer: Timer, site: @autoclosure () -> UInt64) {
+    note(timer, tag: crl_origin_tag(), site: site())
+  }
 }
 
 /// The code of a closure: the function of its two words.
@@ -32,6 +56,13 @@ package enum ClosureCode {
   package static func isCalled(_ function: UnsafeRawPointer?) {
     if crl_level_get() >= CRL_RECORD.rawValue { crl_record_name(UInt64(UInt(bitPattern: function))) }
   }
+
+  /// The same by a structure that has nothing but the user's closure.
+  ///
+  /// A closure by itself would be wrapped to be handed to generic code.
+  package static func isCalled<Holder>(in holder: Holder) {
+    if crl_level_get() >= CRL_RECORD.rawValue { crl_record_name(first(of: holder)) }
+  }
 }
 
 extension Block {
@@ -44,6 +75,9 @@ extension LoopJob {
   /// The function that the job resumes.
   ///
   /// It stands behind the job's header, flags and identity.
+  /// Where the job stands in memory.
+  var address: UInt64 { UInt64(UInt(bitPattern: unsafeBitCast(job, to: UnsafeRawPointer.self))) }
+
   var code: UInt64 {
     let address = unsafeBitCast(job, to: UnsafeRawPointer.self)
     return MemoryLayout<UInt>.size == 8 ? address.load(fromByteOffset: 56, as: UInt64.self) : 0

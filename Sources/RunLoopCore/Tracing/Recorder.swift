@@ -33,6 +33,8 @@ enum RecordKind {
   static let mainQueue = CRL_KIND_MAIN_QUEUE.rawValue
   static let schedule = CRL_KIND_SCHEDULE.rawValue
   static let cancel = CRL_KIND_CANCEL.rawValue
+  static let host = CRL_KIND_HOST.rawValue
+  static let run = CRL_KIND_RUN.rawValue
 }
 
 extension RunLoop {
@@ -46,10 +48,11 @@ extension RunLoop {
   ///   - hook: The kind that the trace hook is called with; nil: the hook is not called.
   ///   - code: The address of the user's function.
   ///   - item: The item's address, or the sequence number of the post.
+  ///   - tag: What the cause of an item's call-out is noted under, beside the address; zero: none is.
   @inline(__always)
   func calling<Result>(
     _ kind: UInt32, _ mode: ModeState, hook: CallOutKind?, code: @autoclosure () -> UInt64,
-    item: @autoclosure () -> UInt64, _ body: () -> Result
+    item: @autoclosure () -> UInt64, tag: @autoclosure () -> UInt64 = 0, _ body: () -> Result
   ) -> Result {
     #if RUNLOOP_WITHOUT_INSTRUMENTS
       return body()
@@ -57,7 +60,7 @@ extension RunLoop {
       // Loaded again and again where it is not zero: so a comparison needs no register.
       if _fastPath(tracing.load(ordering: .relaxed) == Tracing.off) { return body() }
       if tracing.load(ordering: .relaxed) == Tracing.record {
-        crl_record_begin(recorder, UInt64(kind) << UInt64(CRL_KIND_SHIFT), code(), item())
+        beginRecord(kind, code(), item(), tag())
         let result = body()
         crl_record_end(recorder)
         return result
@@ -68,21 +71,28 @@ extension RunLoop {
         crl_watch_end(face)
         return result
       }
-      let level = beginHooked(kind, mode, hook, code(), item())
+      let level = beginHooked(kind, mode, hook, code(), item(), tag())
       let result = body()
       endHooked(mode, hook, level)
       return result
     #endif
   }
 
+  @inline(__always)
+  private func beginRecord(_ kind: UInt32, _ code: UInt64, _ item: UInt64, _ tag: UInt64) {
+    let kind = UInt64(kind) << UInt64(CRL_KIND_SHIFT)
+    if tag == 0 { return crl_record_begin(recorder, kind, code, item) }
+    crl_record_begin_caused(recorder, kind, code, item, tag)
+  }
+
   @inline(never)
   private func beginHooked(
-    _ kind: UInt32, _ mode: ModeState, _ hook: CallOutKind?, _ code: UInt64, _ item: UInt64
+    _ kind: UInt32, _ mode: ModeState, _ hook: CallOutKind?, _ code: UInt64, _ item: UInt64, _ tag: UInt64
   ) -> UInt8 {
     let level = tracing.load(ordering: .relaxed) & Tracing.levels
     if let hook { trace(.callOut(hook), mode) }
     if level == Tracing.watch { crl_watch_begin(face, kind) }
-    if level == Tracing.record { crl_record_begin(recorder, UInt64(kind) << UInt64(CRL_KIND_SHIFT), code, item) }
+    if level == Tracing.record { beginRecord(kind, code, item, tag) }
     return level
   }
 
@@ -101,8 +111,10 @@ extension RunLoop {
   }
 
   @inline(never)
-  func callOut(to port: Port, _ message: Port.Message, _ mode: ModeState) {
-    calling(RecordKind.source1, mode, hook: .source1, code: port.code, item: itemAddress(port)) {
+  func callOut(to port: Port, _ message: Port.Message, number: UInt64, _ mode: ModeState) {
+    calling(
+      RecordKind.source1, mode, hook: .source1, code: port.code, item: itemAddress(port), tag: Origin.tag(number)
+    ) {
       runLoopIsCallingOutToASource1(port, message)
     }
   }

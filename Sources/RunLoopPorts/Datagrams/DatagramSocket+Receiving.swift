@@ -23,6 +23,7 @@ extension DatagramSocket {
     let remains = finish()
     lock.unlock()
     remains?.release(error)
+    noteCall(of: body)
     body?.handler(self, .closed(error))
   }
 
@@ -108,6 +109,7 @@ extension DatagramSocket {
   private func tell(_ event: Event) {
     var body = body
     lock.unlock()
+    noteCall(of: body)
     body?.handler(self, event)
     // One that was replaced meanwhile goes here.
     body = nil

@@ -30,7 +30,12 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   let seat: Seat
   private let lock = ProcessLock()
   private var watcher: FileWatcher?
-  private let handler: HandlerBox<@Sendable (FileChangeSource, [FileChange]) -> Void>
+  private let handler: HandlerBox<Call>
+
+  private struct Call: Sendable {
+    let body: @Sendable (FileChangeSource, [FileChange]) -> Void
+  }
+
   private let endsWithLoop: Bool
 
   /// Makes a source that is in no mode; from now on the kernel keeps the changes.
@@ -64,7 +69,7 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
     self.watcher = watcher
     self.path = path
     self.events = events
-    self.handler = HandlerBox(handler)
+    self.handler = HandlerBox(Call(body: handler))
     self.endsWithLoop = endsWithLoop
   }
 
@@ -117,7 +122,10 @@ extension FileChangeSource: SeatedSource {
       if step.didTake { mayTake = false }
       guard let handler = handler.held else { return }
       if hasEnded { invalidate() }
-      if !step.changes.isEmpty { handler(self, step.changes) }
+      if !step.changes.isEmpty {
+        noteCall(of: handler)
+        handler.body(self, step.changes)
+      }
     }
   }
 

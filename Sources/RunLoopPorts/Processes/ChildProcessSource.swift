@@ -33,6 +33,10 @@ public final class ChildProcessSource: Sendable, Hashable {
     let handler: @Sendable (ChildProcessSource, End) -> Void
   }
 
+  private struct Call {
+    let body: @Sendable (ChildProcessSource, End) -> Void
+  }
+
   /// Makes a source that is in no mode.
   ///
   /// - Parameters:
@@ -96,6 +100,7 @@ extension ChildProcessSource: SeatedSource {
   func serve() {
     guard let end = waiting.held?.child.awaitEnd(leavesStatus: leavesStatus), let taken = waiting.take() else { return }
     _ = seat.close()
+    noteCall(of: Call(body: taken.handler))
     taken.handler(self, end)
   }
 

@@ -43,7 +43,12 @@ public final class SignalSource: Sendable, Hashable {
 
   let seat: Seat
   private let registration: SignalRegistration
-  private let handler: HandlerBox<@Sendable (SignalSource, Event) -> Void>
+  private let handler: HandlerBox<Call>
+
+  private struct Call: Sendable {
+    let body: @Sendable (SignalSource, Event) -> Void
+  }
+
   private let endsWithLoop: Bool
 
   /// Makes a source that is in no mode; from now on it counts its signal.
@@ -75,7 +80,7 @@ public final class SignalSource: Sendable, Hashable {
       throw .system(signal: signal, error)
     }
     self.signal = signal
-    self.handler = HandlerBox(handler)
+    self.handler = HandlerBox(Call(body: handler))
     self.endsWithLoop = endsWithLoop
   }
 
@@ -113,7 +118,8 @@ extension SignalSource: SeatedSource {
     // The descriptor before the count: see the handler. Another loop may have been faster.
     _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(descriptor.number) }
     guard let event = registration.take(), let handler = handler.held else { return }
-    handler(self, event)
+    noteCall(of: handler)
+    handler.body(self, event)
   }
 
   func hasLeft() { if endsWithLoop { invalidate() } }

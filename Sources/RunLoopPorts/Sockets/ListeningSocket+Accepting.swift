@@ -104,7 +104,12 @@ extension ListeningSocket {
       acceptor = nil
       if waiting != nil || options.connectionLimit != nil { updateInterest() }
       lock.unlock()
-      if let waiting { waiting.resume(returning: connection) } else { body?.handler(self, .accepted(connection)) }
+      if let waiting {
+        waiting.resume(returning: connection)
+      } else {
+        noteCall(of: body)
+        body?.handler(self, .accepted(connection))
+      }
     }
   }
 
@@ -148,6 +153,7 @@ extension ListeningSocket {
       postpone(error)
       let body = body
       lock.unlock()
+      noteCall(of: body)
       body?.handler(self, .exhausted(error))
       return false
     case EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP, EFAULT:
@@ -155,6 +161,7 @@ extension ListeningSocket {
       let remains = finish()
       lock.unlock()
       remains?.release(.system(error))
+      noteCall(of: body)
       body?.handler(self, .closed(.system(error)))
       return false
     default:

@@ -20,6 +20,7 @@ extension Socket {
     let remains = finish()
     lock.unlock()
     remains?.release(error)
+    noteCall(of: body)
     body?.handler(self, .closed(error))
   }
 
@@ -80,6 +81,7 @@ extension Socket {
   func tell(_ event: Event) {
     var body = body
     lock.unlock()
+    noteCall(of: body)
     body?.handler(self, event)
     // One that was replaced meanwhile goes here.
     body = nil

@@ -178,6 +178,7 @@ extension ByteStream {
   private func tell(_ event: Event) {
     var body = body
     lock.unlock()
+    noteCall(of: body)
     body?.handler(self, event)
     // One that was replaced meanwhile goes here.
     body = nil

@@ -46,7 +46,7 @@ extension Thread {
   ) throws -> Value {
     if Thread.current === self { return try body() }
     let outcome = Outcome<Value, Failure>()
-    let origin = Origin(site: crl_call_site())
+    let origin = Origin(site: crl_call_site()).waits
     let task = PerformTask(owner: keeper, from: origin) { outcome.set { () throws(Failure) in try body() } }
     try wait(for: task, timeout: timeout) { () throws(ThreadError) in try post(task, inModes: modes) }
     return try outcome.get()
@@ -75,7 +75,7 @@ extension Thread {
     let ticket = task.ticket
     let timer = Timer(deadline: loop.instant(after: max(delay, .zero))) { _ in ticket() }
     for mode in modes {
-      guard loop.add(timer, forMode: mode) else {
+      guard loop.add(timer, forMode: mode, from: task.origin) else {
         timer.invalidate()
         throw endedError
       }

@@ -236,7 +236,7 @@ extension ResidentCore {
     let ticket = task.ticket
     let timer = Timer(deadline: runLoop.now.advanced(by: max(delay, .zero))) { _ in ticket() }
     lock.lock()
-    task.isAccepted = mayAccept(task) && modes.allSatisfy { runLoop.add(timer, forMode: $0) }
+    task.isAccepted = mayAccept(task) && modes.allSatisfy { runLoop.add(timer, forMode: $0, from: task.origin) }
     if task.isAccepted {
       accepted += 1
       delayed[ObjectIdentifier(task)] = Delayed(task: task, timer: timer, ticket: ticket)

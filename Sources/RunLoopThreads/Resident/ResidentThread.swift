@@ -111,7 +111,7 @@ extension ResidentThread {
   ) throws -> Value {
     if Thread.current === core.thread { return try work() }
     let outcome = Outcome<Value, Failure>()
-    let origin = Origin(site: crl_call_site())
+    let origin = Origin(site: crl_call_site()).waits
     let task = PerformTask(owner: core, from: origin) { outcome.set { () throws(Failure) in try work() } }
     try core.thread.wait(for: task, timeout: timeout) { () throws(ThreadError) in
       try core.post(task, inModes: modes)

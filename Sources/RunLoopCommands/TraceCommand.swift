@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+import RunLoopLab
+import RunLoopSymbols
+import RunLoopTimeline
+
+/// `runloop trace`: what the loops of a process do for a time, as a trace for Perfetto or as a page for a browser.
+struct TraceCommand: ObservingCommand {
+  static let name = "trace"
+  static let usage = """
+    usage: runloop trace PID --for SECONDS --output FILE.pftrace|FILE.html [--thread NAME] [--json]
+           runloop trace --from FILE --output FILE.pftrace|FILE.html [--thread NAME] [--json]
+
+    Writes what the run loops of a process call while it looks on: each call-out, sleep and run with its
+    code, from where it was posted, and what has caused it. The process records meanwhile. It ends earlier
+    when the process does, or at a key that interrupts it; what was seen is written.
+
+      --for SECONDS   how long to look
+      --from FILE     reads a record that was kept, instead of a process: see "runloop record --help"
+      --output FILE   .pftrace: for ui.perfetto.dev; .html: one page that needs nothing else
+      --thread NAME   only the loop of the thread of that name
+      --json          prints {"file", "records", "loops", "edges", "hangs", "lost", "torn"}
+
+    Exit status: 0, 1 if there is nothing to be read or the file cannot be written, 2 for arguments that make
+    no sense.
+    """
+  static let options = Arguments.Options(values: ["--for", "--from", "--output", "--thread"])
+
+  private let process: Int32?
+  private let source: String?
+  private let seconds: Double
+  private let path: String
+  private let isPage: Bool
+  private let thread: String?
+  private let isJSON: Bool
+
+  init(_ arguments: Arguments) throws(Arguments.Mistakes) {
+    var mistakes: [String] = []
+    let word = arguments.words.first
+    process = word.flatMap { Int32($0) }
+    source = arguments.values["--from"]
+    if let word, process ?? 0 <= 0 { mistakes.append("\"\(word)\" is no number of a process") }
+    if (word == nil) == (source == nil) || arguments.words.count > 1 || arguments.rest != nil {
+      mistakes.append("name one process, or one file with --from")
+    }
+    let time = arguments.values["--for"]
+    seconds = time.flatMap { Double($0) } ?? 0
+    if word != nil {
+      if let time {
+        if !(seconds > 0 && seconds <= 86_400) {
+          mistakes.append("\"\(time)\" is no number of seconds between 0 and 86,400")
+        }
+      } else {
+        mistakes.append("say how long to look with --for SECONDS")
+      }
+    } else if time != nil, source != nil {
+      mistakes.append("--for is for a process that runs, and not for a record")
+    }
+    path = arguments.values["--output"] ?? ""
+    isPage = path.hasSuffix(".html")
+    if !isPage, !path.hasSuffix(".pftrace") {
+      mistakes.append("say where to write with --output FILE.pftrace or --output FILE.html")
+    }
+    thread = arguments.values["--thread"]
+    isJSON = arguments.isJSON
+    if !mistakes.isEmpty { throw Arguments.Mistakes(messages: mistakes) }
+  }
+
+  func run(_ output: Output) throws(RecordError) -> Int32 {
+    // First: what is seen can be written.
+    let target = try OutputFile(path)
+    do throws(RecordError) {
+      let (file, all) = try read()
+      var timeline = all
+      if let thread {
+        guard timeline.lanes.contains(where: { $0.name == thread }) else {
+          throw RecordError("there is no record of a run loop on a thread named \"\(thread)\"")
+        }
+        timeline.keep { $0.name == thread }
+      }
+      let names = TimelineNames(of: timeline, in: file)
+      try write(timeline, names, to: target)
+      try target.finish()
+      report(timeline, output)
+      return CommandStatus.success.rawValue
+    } catch {
+      target.remove()
+      throw error
+    }
+  }
+
+  private func read() throws(RecordError) -> (RecordFile, Timeline) {
+    if let source {
+      let file = try RecordFile(path: source)
+      let reader = TimelineReader(file)
+      try reader.read()
+      return (file, reader.finish())
+    }
+    let target = try TargetProcess(process ?? 0)
+    let file = try target.openRecords()
+    return (file, try TimelineWatch(target, file).look(for: Int64(seconds * 1e9)))
+  }
+
+  private func write(_ timeline: Timeline, _ names: TimelineNames, to target: OutputFile) throws(RecordError) {
+    if isPage {
+      var page = TimelinePage(timeline, names)
+      try page.write(target.write)
+    } else {
+      try PerfettoTrace(timeline, names, emit: target.write).write()
+    }
+  }
+
+  private func report(_ timeline: Timeline, _ output: Output) {
+    let hangs = timeline.lanes.reduce(0) { $0 + $1.items.count(where: \.isHang) }
+    if isJSON {
+      let document = JSON.object([
+        ("file", .text(path)), ("records", .int(timeline.itemCount)), ("loops", .int(timeline.lanes.count)),
+        ("edges", .int(timeline.edges.count)), ("hangs", .int(hangs)), ("lost", .int(timeline.lost)),
+        ("torn", .int(timeline.torn)),
+      ])
+      return output.print(document.line)
+    }
+    output.print(
+      "\(path): \(timeline.itemCount) records of \(timeline.lanes.count) loops in "
+        + "\(Text.duration(timeline.end - timeline.begin)), \(timeline.edges.count) causes, \(hangs) hangs")
+    if timeline.lost > 0 {
+      output.print("\(timeline.lost) records were overwritten before they could be read")
+    }
+    if timeline.leftOut > 0 { output.print("\(timeline.leftOut) records were left out, as there were too many") }
+    if timeline.torn > 0 { output.print("\(timeline.torn) records contradict themselves and were left out") }
+    if timeline.lostCauses > 0 {
+      output.print("\(timeline.lostCauses) causes are not known, as their records were overwritten")
+    }
+  }
+}
+
+/// A file that is written whole, or not at all.
+final class OutputFile {
+  private let path: String
+  private let descriptor: Int32
+
+  init(_ path: String) throws(RecordError) {
+    self.path = path
+    descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else {
+      throw RecordError("\(path) cannot be written: \(String(cString: strerror(errno)))")
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  func write(_ bytes: [UInt8]) throws(RecordError) {
+    var place = 0
+    while place < bytes.count {
+      let count = bytes.withUnsafeBytes { buffer in
+        Glibc.write(descriptor, buffer.baseAddress.map { $0 + place }, bytes.count - place)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw RecordError("\(path) cannot be written: \(String(cString: strerror(errno)))") }
+      place += count
+    }
+  }
+
+  func finish() throws(RecordError) {
+    // Some file systems say only now that they are full.
+    guard fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS else {
+      throw RecordError("\(path) cannot be written: \(String(cString: strerror(errno)))")
+    }
+  }
+
+  /// What is no regular file, such as a pipe, is not ours to take away.
+  func remove() {
+    var status = stat()
+    if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG { unlink(path) }
+  }
+}
+
+extension TimelineNames {
+  /// Names what stands in a timeline.
+  init(of timeline: Timeline, in file: RecordFile) {
+    var codes: Set<UInt64> = []
+    var places: Set<UInt64> = []
+    for lane in timeline.lanes {
+      for item in lane.items {
+        if item.code != 0 { codes.insert(item.code) }
+        if item.site != 0 { places.insert(item.site) }
+      }
+    }
+    let symbolizer = Symbolizer(file.images)
+    symbolizer.prepare(functions: Array(codes), sites: Array(places))
+    self.init()
+    for code in codes { functions[code] = symbolizer.place(.function, code).map(TimelineName.init) }
+    for place in places { sites[place] = symbolizer.place(.site, place).map(TimelineName.init) }
+  }
+}
+
+extension TimelineName {
+  init(_ place: CodePlace) { self.init(function: place.function, file: place.file, line: place.line) }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Glibc
+
+/// Looks at a living process for a time, while it records.
+package final class TimelineWatch {
+  private let target: TargetProcess
+  private let file: RecordFile
+
+  package init(_ target: TargetProcess, _ file: RecordFile) {
+    self.target = target
+    self.file = file
+  }
+
+  /// What its loops do from now on, for so many nanoseconds, or until the process ends or somebody interrupts.
+  package func look(for nanoseconds: Int64) throws(RecordError) -> Timeline {
+    let hold = try LevelHold(file, CRL_RECORD.rawValue)
+    defer { hold.release() }
+    Interruption.begin()
+    defer { Interruption.end() }
+    let reader = TimelineReader(file, of: target)
+    let begin = crl_monotonic_nanoseconds()
+    // The process may never have recorded: then its clock is not known yet, and there is nothing to leave out.
+    try reader.read(since: firstTicks)
+    reader.readShares()
+    var pause: Int64 = 5_000_000
+    var nextShares = begin + 20_000_000
+    while crl_monotonic_nanoseconds() - begin < nanoseconds, !Interruption.hasCome {
+      let rest = nanoseconds - (crl_monotonic_nanoseconds() - begin)
+      usleep(UInt32(max(1, min(pause, rest) / 1000)))
+      guard target.isAlive else { break }
+      do throws(RecordError) {
+        try reader.read()
+      } catch {
+        // A process without a file ends while its memory is read.
+        if target.isAlive { throw error }
+        return reader.finish(end: crl_monotonic_nanoseconds(), begin: begin)
+      }
+      // Often enough that the rings are never more than half overwritten.
+      if reader.fill > 0.25 { pause = max(200_000, pause / 2) } else { pause = min(20_000_000, pause * 5 / 4) }
+      if crl_monotonic_nanoseconds() >= nextShares {
+        reader.readShares()
+        nextShares = crl_monotonic_nanoseconds() + 20_000_000
+      }
+    }
+    // The file stays mapped when the process has gone.
+    try? reader.read()
+    reader.readShares()
+    return reader.finish(end: crl_monotonic_nanoseconds(), begin: begin)
+  }
+
+  /// Now, by the clock of the records.
+  private var firstTicks: UInt64 {
+    file.header.clock == UInt32(CRL_CLOCK_TSC) ? crl_processor_ticks() : UInt64(crl_monotonic_nanoseconds())
+  }
+}
+
+/// The key that ends a command, and the request of another process: what was seen is still written.
+package enum Interruption {
+  // Written by the handler, read by the command's thread.
+  nonisolated(unsafe) private static var flag: sig_atomic_t = 0
+  // The command's thread only.
+  nonisolated(unsafe) private static var before: [sigaction] = []
+
+  package static func begin() {
+    flag = 0
+    before = []
+    for number in [SIGINT, SIGTERM] {
+      var action = sigaction()
+      action.__sigaction_handler.sa_handler = { _ in Interruption.flag = 1 }
+      var earlier = sigaction()
+      sigaction(number, &action, &earlier)
+      before.append(earlier)
+    }
+  }
+
+  package static var hasCome: Bool { flag != 0 }
+
+  package static func end() {
+    for (index, number) in [SIGINT, SIGTERM].enumerated() where index < before.count {
+      sigaction(number, &before[index], nil)
+    }
+    before = []
+  }
+}

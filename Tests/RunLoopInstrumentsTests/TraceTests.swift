@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RunLoopTimeline
+import Testing
+
+@Suite("runloop trace") struct TraceTests {
+  /// What `Tests/Perfetto/read-trace` prints of a trace, which it reads by Perfetto's own schema.
+  private func flows(_ path: String) throws -> [String] {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let process = Process()
+    process.executableURL = root.appendingPathComponent(".build/perfetto/bin/python3")
+    process.arguments = [root.appendingPathComponent("Tests/Perfetto/read-trace").path, path]
+    let (output, errors) = (Pipe(), Pipe())
+    process.standardOutput = output
+    process.standardError = errors
+    do {
+      try process.run()
+    } catch {
+      throw VictimError(text: "Perfetto's schema is not installed, which .ci/setup does: \(error)")
+    }
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    let complaints = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0, "\(complaints)")
+    return text.split(separator: "\n").map(String.init)
+  }
+
+  /// A flow with the names of closures shortened to the function that they are in.
+  private func shortened(_ flow: String) -> String {
+    flow.replacing(#/(closure #\d+ in )+/#, with: "")
+  }
+
+  @Test("a flow leads from each cause to what it has caused, and from no other, by Perfetto's own schema")
+  func causes() throws {
+    let victim = try Victim(["causes"])
+    victim.kill()
+    let path = "\(victim.directory)/causes.pftrace"
+    let session = runloop("trace", "--from", try #require(victim.file), "--output", path, "--json")
+    #expect(session.status == 0, "\(session.complaints)")
+    let found = Set(try flows(path).map(shortened))
+    for (from, to) in [
+      ("post()", "post()"), ("performs()", "performs()"), ("waits()", "waits()"), ("signals()", "signals()"),
+      ("sends()", "sends()"), ("addsTimer()", "addsTimer()"), ("movesTimer()", "movesTimer()"),
+    ] {
+      let flow = "first: Causes.\(from) -> second: Causes.\(to)"
+      #expect(found.contains(flow), "\(flow) is not in \(found.sorted().joined(separator: "\n"))")
+    }
+    for (from, to) in [
+      ("makesTask()", "isMade"), ("makesTaskInPool()", "isMadeInPool"), ("resumesTask()", "isResumed"),
+    ] {
+      #expect(
+        found.contains { $0.hasPrefix("first: Causes.\(from) -> second: ") && !$0.hasSuffix("sleep") },
+        "\(from) leads to no job for \(to) in \(found.sorted().joined(separator: "\n"))")
+    }
+    // A wait leads there and back.
+    #expect(found.contains("second: Causes.waits() -> first: has waited"))
+    // Whoever wakes a sleeping loop ends its sleep.
+    #expect(found.contains("first: Causes.post() -> second: sleep"))
+    #expect(found.contains("first: Causes.signals() -> second: sleep"))
+    // What no call-out has caused comes from a thread.
+    #expect(found.contains { $0.hasPrefix("main: posts -> first: Causes.post()") })
+    // None is wrong: no function of one step leads to one of another.
+    for flow in found where flow.hasPrefix("first: Causes.") && flow.contains("-> second: Causes.") {
+      let parts = flow.split(separator: " -> ").map { $0.split(separator: ".").last ?? "" }
+      #expect(parts[0] == parts[1], "\(flow)")
+    }
+  }
+
+  @Test("a process is looked at while it runs, and its level is what it was afterwards", arguments: ["off", "record"])
+  func living(level: String) throws {
+    let victim = try Victim(["load"], level: level)
+    let path = "\(victim.directory)/load.pftrace"
+    let session = runloop("trace", "\(victim.number)", "--for", "0.3", "--output", path, "--json")
+    #expect(session.status == 0, "\(session.complaints)")
+    let document = try session.json()
+    #expect(document["records"] as? Int ?? 0 > 1000)
+    #expect(document["torn"] as? Int == 0)
+    #expect(try !flows(path).isEmpty)
+    #expect(try runloop("ps", "\(victim.number)", "--json").json()["level"] as? String == level)
+  }
+
+  @Test("a process that ends meanwhile ends the command, and what was seen is written")
+  func endsMeanwhile() throws {
+    let victim = try Victim(["load"])
+    let number = victim.number
+    let killer = Thread {
+      usleep(200_000)
+      Foundation.kill(number, SIGKILL)
+    }
+    killer.start()
+    let path = "\(victim.directory)/ended.html"
+    let session = runloop("trace", "\(number)", "--for", "600", "--output", path)
+    #expect(session.status == 0, "\(session.complaints)")
+    #expect(try String(contentsOfFile: path, encoding: .utf8).contains("endlessWork()"))
+  }
+
+  @Test("a page is one file that asks for nothing else, and what is in names is no markup")
+  func page() throws {
+    let victim = try Victim(["causes"])
+    victim.kill()
+    let path = "\(victim.directory)/causes.html"
+    #expect(runloop("trace", "--from", try #require(victim.file), "--output", path).status == 0)
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    for word in ["http://", "https://", " src=", "<link", "@import", "url("] {
+      #expect(!text.contains(word), "\(word)")
+    }
+    let start = try #require(text.range(of: "id=\"trace\">\n"))
+    let end = try #require(text.range(of: "\n</script>", range: start.upperBound..<text.endIndex))
+    let data = String(text[start.upperBound..<end.lowerBound])
+    #expect(!data.contains("<"))
+    let document = try #require(try JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any])
+    let lanes = try #require(document["lanes"] as? [[String: Any]])
+    #expect(Set(lanes.compactMap { $0["name"] as? String }).isSuperset(of: ["first", "second"]))
+  }
+
+  @Test("arguments that make no sense, and what cannot be read or written, are told in one sentence")
+  func refusals() throws {
+    let victim = try Victim(["idle"])
+    let number = "\(victim.number)"
+    for arguments in [
+      ["trace", number, "--output", "x.html"], ["trace", number, "--for", "1", "--output", "x.txt"],
+      ["trace", "--for", "1", "--output", "x.html"], ["trace", number, "--for", "-1", "--output", "x.html"],
+      ["trace", number, "--from", "y", "--output", "x.html"],
+    ] {
+      #expect(runloop(arguments).status == 2, "\(arguments)")
+    }
+    for arguments in [
+      ["trace", number, "--for", "0.1", "--output", "/nonexistent/x.html"],
+      ["trace", "--from", "/nonexistent", "--output", "\(victim.directory)/x.html"],
+      ["trace", number, "--for", "0.1", "--thread", "nobody", "--output", "\(victim.directory)/x.html"],
+    ] {
+      let session = runloop(arguments)
+      #expect(session.status == 1, "\(arguments)")
+      #expect(session.complaints.count == 1)
+    }
+    // Nothing is left of a file that nothing was written to.
+    #expect(!FileManager.default.fileExists(atPath: "\(victim.directory)/x.html"))
+  }
+}
+
+@Suite("a timeline") struct TimelineTests {
+  private func block(_ number: UInt64, _ begin: Int64, _ end: Int64, outer: UInt32 = 0) -> Timeline.Item {
+    Timeline.Item(
+      number: number, outer: outer, kind: 1, mode: "kCFRunLoopDefaultMode", depth: 1, begin: begin, end: end)
+  }
+
+  private func timeline(_ lanes: [[Timeline.Item]], slots: [Int]) -> Timeline {
+    var all: [Timeline.Lane] = []
+    for (index, items) in lanes.enumerated() {
+      var lane = Timeline.Lane(slot: slots[index], thread: Int32(100 + index), name: "loop \(index)", items: items)
+      lane.nest()
+      all.append(lane)
+    }
+    var timeline = Timeline(process: 1, processName: "test", lanes: all, threads: [:], begin: 0, end: 1_000_000)
+    timeline.connect()
+    return timeline
+  }
+
+  @Test("a cause counts only if its record's time says so too, as a slot may have had another loop")
+  func staleCause() {
+    var effect = block(1, 500, 600)
+    effect.posted = 450
+    effect.cause = 3 << 48 | 7
+    // The slot 3 had two loops, and both a record 7.
+    let found = timeline([[effect], [block(7, 100, 200)], [block(7, 400, 460)]], slots: [0, 3, 3])
+    #expect(found.edges.map(\.from) == [.item(.init(lane: 2, index: 0))])
+    #expect(found.lostCauses == 0)
+    let stale = timeline([[effect], [block(7, 100, 200)]], slots: [0, 3])
+    #expect(stale.edges.isEmpty)
+    #expect(stale.lostCauses == 1)
+  }
+
+  @Test("an end that was lost is no later than the begin of what follows outside")
+  func lostEnd() {
+    var lost = block(1, 100, 1_000_000)
+    lost.isEndLost = true
+    let found = timeline([[lost, block(2, 200, 300, outer: 1), block(3, 700, 800)]], slots: [0])
+    #expect(found.lanes[0].items.map(\.end) == [700, 300, 800])
+    #expect(found.lanes[0].items.map(\.parent) == [nil, 0, nil])
+    #expect(found.lanes[0].items.map(\.level) == [0, 1, 0])
+  }
+
+  @Test("what waits is counted from each post to its call-out")
+  func queue() {
+    var items = [block(1, 100, 200), block(2, 200, 300), block(3, 300, 400)]
+    for index in items.indices { items[index].posted = [50, 60, 250][index] }
+    let found = timeline([items], slots: [0]).lanes[0].queue
+    #expect(found.map(\.time) == [50, 60, 100, 200, 250, 300])
+    #expect(found.map(\.count) == [1, 2, 1, 0, 1, 0])
+  }
+
+  @Test("of too many records neighbours stand for each other, with their time and their causes")
+  func coarse() {
+    var items: [Timeline.Item] = []
+    for number in 0..<10_000 as Range<Int64> {
+      var item = block(UInt64(number + 1), number * 100, number * 100 + 60)
+      item.posted = number * 100
+      item.cause = 1 << 48 | 1
+      items.append(item)
+    }
+    // One that is long stands for itself.
+    items.append(block(10_001, 1_000_000, 9_000_000))
+    let all = timeline([items, [block(1, 0, 2_000_000)]], slots: [0, 1])
+    #expect(all.edges.count == 10_000)
+    let found = all.coarsened(to: 200, .init())
+    #expect(found.itemCount <= 200)
+    #expect(found.leftOut == 0)
+    #expect(found.lanes[0].items.reduce(0) { $0 + $1.count } == 10_001)
+    #expect(found.merged > 0)
+    #expect(found.lanes[0].items.last?.count == 1)
+    #expect(!found.edges.isEmpty)
+    for edge in found.edges { #expect(edge.to.index < found.lanes[edge.to.lane].items.count) }
+    // Few enough are left as they are.
+    #expect(all.coarsened(to: 20_000, .init()).merged == 0)
+  }
+}
