@@ -55,7 +55,8 @@ let package = Package(
     .target(
       name: "RunLoopKit",
       dependencies: [
-        "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopPorts", "RunLoopThreads",
+        "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments", "RunLoopPorts",
+        "RunLoopThreads",
       ],
       swiftSettings: swiftSettings),
     // The example of this name without its main function: the laboratory shows what it has in the main loop.
@@ -65,11 +66,15 @@ let package = Package(
     .target(
       name: "RunLoopLab",
       dependencies: [
-        "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog",
+        "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads",
+        "RunLoopTimeline", "RunLoopTransactions", "RunLoopCatalog",
       ],
       swiftSettings: swiftSettings),
+    // The socket of the agent, which C opens when the first loop is made, if the environment says so.
+    .target(name: "CRunLoopAgent", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopInstruments", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+      name: "RunLoopInstruments", dependencies: ["RunLoopCore", "CRunLoopSystem", "CRunLoopAgent"],
+      swiftSettings: swiftSettings),
     // What only the tool links: it reads what other processes leave, and names their code.
     .target(name: "CRunLoopTools", cSettings: [.define("_GNU_SOURCE")]),
     .target(
@@ -78,7 +83,10 @@ let package = Package(
       name: "RunLoopSymbols", dependencies: ["RunLoopTimeline", "CRunLoopTools"], swiftSettings: swiftSettings),
     .target(
       name: "RunLoopCommands",
-      dependencies: ["RunLoopLab", "RunLoopTimeline", "RunLoopSymbols", "CRunLoopSystem", "CRunLoopTools"],
+      dependencies: [
+        "RunLoopLab", "RunLoopInstruments", "RunLoopTimeline", "RunLoopSymbols", "CRunLoopAgent", "CRunLoopSystem",
+        "CRunLoopTools",
+      ],
       swiftSettings: swiftSettings),
     .executableTarget(
       name: "RunLoopTool", dependencies: ["RunLoopLab", "RunLoopCommands"], swiftSettings: swiftSettings),
@@ -111,11 +119,17 @@ let package = Package(
       name: "recorded-victim", dependencies: ["RunLoopCore", "RunLoopThreads", "TestSupport"],
       path: "Tests/RecordedVictim",
       swiftSettings: swiftSettings),
+    // Has loops that something keeps, and is asked what.
+    .executableTarget(
+      name: "kept-victim",
+      dependencies: ["RunLoopCore", "RunLoopInstruments", "RunLoopPorts", "RunLoopThreads", "TestSupport"],
+      path: "Tests/KeptVictim", swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopInstrumentsTests",
       dependencies: [
-        "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopLab", "RunLoopSymbols", "RunLoopTimeline",
-        "CRunLoopSystem", "TestSupport", "recorded-victim",
+        "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopLab", "RunLoopPorts", "RunLoopSymbols",
+        "RunLoopThreads", "RunLoopTimeline", "CRunLoopAgent", "CRunLoopSystem", "TestSupport", "kept-victim",
+        "recorded-victim",
       ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),
@@ -151,7 +165,8 @@ let package = Package(
     .testTarget(
       name: "RunLoopKitTests",
       dependencies: [
-        "RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads", "TestSupport", "main-loops", "thread-ends",
+        "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments", "RunLoopKit", "RunLoopThreads", "TestSupport",
+        "main-loops", "thread-ends",
       ],
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.

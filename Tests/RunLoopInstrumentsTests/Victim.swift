@@ -13,19 +13,22 @@ final class Victim {
   private let output = Pipe()
 
   /// Starts a process and waits until it says that it is ready.
-  init(_ arguments: [String], level: String? = "record", directory: String? = nil, waits: Bool = true) throws {
+  init(
+    _ arguments: [String], level: String? = "record", program name: String = "recorded-victim",
+    directory: String? = nil, hasDirectory: Bool = true, waits: Bool = true
+  ) throws {
     ownsDirectory = directory == nil
     self.directory = try directory ?? Victim.makeDirectory()
     let folder = Bundle.main.bundleURL
-    var program = folder.appendingPathComponent("recorded-victim")
+    var program = folder.appendingPathComponent(name)
     if !FileManager.default.isExecutableFile(atPath: program.path) {
       program = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
-        .appendingPathComponent("recorded-victim")
+        .appendingPathComponent(name)
     }
     process.executableURL = program
     process.arguments = arguments
     var environment = ProcessInfo.processInfo.environment
-    environment["RUNLOOP_DIR"] = self.directory
+    environment["RUNLOOP_DIR"] = hasDirectory ? self.directory : nil
     environment["RUNLOOP_INSTRUMENTS"] = level
     environment["SWIFT_BACKTRACE"] = "enable=no"
     process.environment = environment

@@ -80,6 +80,8 @@ struct ExperimentTests {
     ("E4", .duplicatesAdded),
     ("E5", .observersReversed),
     ("E5", .stopIgnored),
+    ("F2", .strangersAdded),
+    ("F3", .sleepInSlices),
   ]
 
   /// All ways of breaking a loop.
@@ -132,7 +134,8 @@ struct ExperimentTests {
   @Test("the ids are unique and in order")
   func ids() {
     let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18), ("E", 5)]
-    #expect(Catalog.ids == groups.flatMap { group, count in (1...count).map { "\(group)\($0)" } })
+    let ids = groups.flatMap { group, count in (1...count).map { "\(group)\($0)" } } + ["F2", "F3"]
+    #expect(Catalog.ids == ids)
   }
 
   @Test("every experiment names its articles, and says what is right where it corrects them", arguments: Catalog.ids)

@@ -20,6 +20,7 @@ extension RunLoop {
   ) -> Bool {
     if sabotage.contains(.handOffsAreBlocks) { return perform(inModes: modes, block: block) }
     table.checkFork()
+    noteHandOffPlace()
     let handOff: HandOff
     switch modes {
     case []: return refuse(.noMode)
