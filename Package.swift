@@ -55,7 +55,8 @@ let package = Package(
     .target(
       name: "RunLoopKit",
       dependencies: [
-        "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopPorts", "RunLoopThreads",
+        "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments", "RunLoopPorts",
+        "RunLoopThreads",
       ],
       swiftSettings: swiftSettings),
     // The example of this name without its main function: the laboratory shows what it has in the main loop.
@@ -65,12 +66,15 @@ let package = Package(
     .target(
       name: "RunLoopLab",
       dependencies: [
-        "CRunLoopSystem", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopPorts", "RunLoopThreads",
-        "RunLoopTransactions", "RunLoopCatalog", "RunLoopTimeline",
+        "CRunLoopSystem", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopPorts", "RunLoopSymbols",
+        "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog", "RunLoopTimeline",
       ],
       swiftSettings: swiftSettings),
+    // The socket of the agent, which C opens when the first loop is made, if the environment says so.
+    .target(name: "CRunLoopAgent", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopInstruments", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+      name: "RunLoopInstruments", dependencies: ["RunLoopCore", "CRunLoopSystem", "CRunLoopAgent"],
+      swiftSettings: swiftSettings),
     // What only the tool links: it reads what other processes leave, and names their code.
     .target(name: "CRunLoopTools", cSettings: [.define("_GNU_SOURCE")]),
     .target(
@@ -82,7 +86,7 @@ let package = Package(
       name: "RunLoopCommands",
       dependencies: [
         "RunLoopCore", "RunLoopThreads", "RunLoopDisplay", "RunLoopLab", "RunLoopInstruments", "RunLoopTimeline",
-        "RunLoopSymbols", "CRunLoopSystem", "CRunLoopTools",
+        "RunLoopSymbols", "CRunLoopAgent", "CRunLoopSystem", "CRunLoopTools",
       ],
       swiftSettings: swiftSettings),
     .executableTarget(
@@ -120,11 +124,17 @@ let package = Package(
     .executableTarget(
       name: "hang-victim", dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopInstruments", "CRunLoopSystem"],
       path: "Tests/HangVictim", swiftSettings: swiftSettings),
+    // Has loops that something keeps, and is asked what.
+    .executableTarget(
+      name: "kept-victim",
+      dependencies: ["RunLoopCore", "RunLoopInstruments", "RunLoopPorts", "RunLoopThreads", "TestSupport"],
+      path: "Tests/KeptVictim", swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopInstrumentsTests",
       dependencies: [
         "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopLab",
-        "RunLoopSymbols", "RunLoopTimeline", "CRunLoopSystem", "TestSupport", "recorded-victim", "hang-victim",
+        "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTimeline", "CRunLoopAgent", "CRunLoopSystem",
+        "TestSupport", "hang-victim", "kept-victim", "recorded-victim",
       ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),
@@ -160,7 +170,8 @@ let package = Package(
     .testTarget(
       name: "RunLoopKitTests",
       dependencies: [
-        "RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopThreads", "TestSupport", "main-loops", "thread-ends",
+        "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments", "RunLoopKit", "RunLoopThreads", "TestSupport",
+        "main-loops", "thread-ends",
       ],
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.

@@ -171,6 +171,8 @@ static void remove_files(int parent, const char *name) {
   char path[80];
   snprintf(path, sizeof path, "%.60s/rings", name);
   unlinkat(parent, path, 0);
+  snprintf(path, sizeof path, "%.60s/agent", name);
+  unlinkat(parent, path, 0);
   unlinkat(parent, name, AT_REMOVEDIR);
 }
 
@@ -414,9 +416,16 @@ static void give_slot_back(struct free_slots *slots, uint32_t slot) {
   slots->slots[(slots->head + slots->count++) % CRL_FACES] = (uint16_t)slot;
 }
 
+// Lets whoever wants to be asked from outside begin, under no lock.
+static void announce_board(void) {
+  crl_hook hook = crl_hook_get(CRL_HOOK_RECORDS_ARE_MADE);
+  if (hook) hook(NULL);
+}
+
 crl_recorder *crl_recorder_take(const void *loop) {
   pthread_mutex_lock(&mutex);
-  if (!has_board) make_board();
+  int is_first = !has_board;
+  if (is_first) make_board();
   uint32_t slot = CRL_FACES;
   if (untaken >= CRL_RINGS && free_ringed.count > 0) {
     // One with a ring, even though that forgets a loop that is gone.
@@ -453,6 +462,7 @@ crl_recorder *crl_recorder_take(const void *loop) {
   recorder->face->mode = 255;
   recorder->face->loop = (uint64_t)(uintptr_t)loop;
   pthread_mutex_unlock(&mutex);
+  if (is_first) announce_board();
   return recorder;
 }
 
@@ -486,6 +496,24 @@ void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags) {
   __atomic_store_n(&face->thread, thread, __ATOMIC_RELAXED);
   crl_thread_recorder_set(recorder);
   copy_name(recorder);
+}
+
+const crl_board *crl_board_get(void) {
+  pthread_mutex_lock(&mutex);
+  const crl_board *made = has_board ? board : NULL;
+  pthread_mutex_unlock(&mutex);
+  return made;
+}
+
+int crl_slot_has_ring(uint32_t slot) {
+  return slot < CRL_RINGS && __atomic_load_n(&recorders[slot].ring, __ATOMIC_ACQUIRE) != NULL;
+}
+
+void crl_recorder_name(const crl_recorder *recorder, char name[256]) {
+  pthread_mutex_lock(&mutex);
+  memcpy(name, recorder->details->name, 256);
+  pthread_mutex_unlock(&mutex);
+  name[255] = 0;
 }
 
 void crl_thread_name_set(int thread, const char *name) {
@@ -619,6 +647,36 @@ const crl_board *crl_instruments_board(void) {
 
 const char *crl_instruments_directory(void) { return has_directory ? directory : NULL; }
 
+uint64_t crl_instruments_start(void) { return crl_instruments.start; }
+
+int crl_instruments_open(const char *parent) {
+  pthread_mutex_lock(&mutex);
+  int is_first = !has_board;
+  if (is_first) make_board();
+  char path[sizeof directory] = "", name[64];
+  if (has_directory) snprintf(path, sizeof path, "%s", directory);
+  pthread_mutex_unlock(&mutex);
+  if (is_first) announce_board();
+  snprintf(name, sizeof name, "%d.%llu", getpid(), (unsigned long long)crl_instruments.start);
+  char *last = strrchr(path, '/');
+  if (!parent && !last) return -ENOENT;
+  if (!parent) *last = 0;
+  errno = 0;
+  int outer = open_directory(parent ? parent : path);
+  // What is there is not the user's own, or others may write to it.
+  if (outer < 0) return errno == EEXIST || errno == 0 ? -EPERM : -errno;
+  int place = -1;
+  if (mkdirat(outer, name, 0700) == 0 || errno == EEXIST)
+    place = openat(outer, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int reason = errno;
+  close(outer);
+  if (place < 0) return -reason;
+  struct stat status;
+  if (fstat(place, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & 022) == 0) return place;
+  close(place);
+  return -EPERM;
+}
+
 __attribute__((constructor)) static void read_environment(void) {
   find_inherited();
   const char *level = secure_getenv("RUNLOOP_INSTRUMENTS");
@@ -633,6 +691,8 @@ __attribute__((destructor)) static void remove_own_files(void) {
   has_directory = 0;
   char path[sizeof directory + 8];
   snprintf(path, sizeof path, "%s/rings", directory);
+  unlink(path);
+  snprintf(path, sizeof path, "%s/agent", directory);
   unlink(path);
   rmdir(directory);
 }

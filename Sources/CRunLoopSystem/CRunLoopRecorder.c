@@ -170,6 +170,13 @@ void crl_face_note_wait(int thread) {
   if (recorder) recorder->face->awaited = thread;
 }
 
+uint64_t crl_post_site(const crl_recorder *recorder, uint64_t sequence) {
+  const crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_RELAXED);
+  if (!ring) return 0;
+  const crl_post *post = &ring->posts[sequence % CRL_POSTS];
+  return load(&post->sequence) == sequence ? load(&post->site) : 0;
+}
+
 void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, int is_hosted) {
   crl_face *face = recorder->face;
   face->deadline = deadline;

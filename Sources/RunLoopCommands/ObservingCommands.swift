@@ -17,6 +17,12 @@ package enum ObservingCommands {
       Subcommand(name: "record", abstract: "runs a program and records what its loops call") {
         run(RecordCommand.self, $0, $1)
       },
+      Subcommand(name: "why-alive", abstract: "shows what keeps the run loops of a process from ending") {
+        run(WhyAliveCommand.self, $0, $1)
+      },
+      Subcommand(name: "dump", abstract: "prints the run loops of a process with all that is in them") {
+        run(DumpCommand.self, $0, $1)
+      },
       Subcommand(name: "postmortem", abstract: "shows what the loops of a process called before it was killed") {
         run(PostmortemCommand.self, $0, $1)
       },

@@ -2,6 +2,7 @@
 
 public import FoundationEssentials
 public import RunLoopCore
+public import RunLoopInstruments
 public import RunLoopPorts
 public import RunLoopThreads
 
@@ -15,6 +16,11 @@ extension SystemError: LocalizedError {
 
 extension RunLoopError: LocalizedError {
   /// Why the run loop did not do what it was asked to.
+  public var errorDescription: String? { description }
+}
+
+extension InstrumentsError: LocalizedError {
+  /// Why the instruments did not do what they were asked to.
   public var errorDescription: String? { description }
 }
 

@@ -13,7 +13,7 @@ enum Catalog {
     DelayedAndPosted(), Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
     AutoreleasePool(), EventPath(), Gestures(), InterfaceCommit(),
     AsyncDisplay(),
-    WhoPosted(), HangFound(),
+    WhoPosted(), WhyAlive(), SeenFromOutside(), HangFound(),
   ]
 
   /// The ids of all experiments, in order.

@@ -47,6 +47,23 @@ package enum FrameChoice: Equatable {
   /// Whether a function hands on what a closure has captured.
   static func isForwarder(_ symbol: String) -> Bool { symbol.hasPrefix("$s") && symbol.hasSuffix("TA") }
 
+  /// Whether a function is one by which a loop calls out: what stands behind it has not called what stands before it.
+  static func isCallOut(_ symbol: String) -> Bool {
+    symbol.hasPrefix("$s11RunLoopCore") && ["runLoopIsCallingOut", "runLoopIsPerforming", "runLoopIsServicing"].contains {
+      symbol.contains($0)
+    }
+  }
+
+  /// Whether a library is the system's or the toolchain's, of which nothing is the user's.
+  static func isSystemLibrary(_ path: String) -> Bool {
+    let name = path.split(separator: "/").last ?? ""
+    let names = [
+      "libc.so", "libc-", "libm.so", "libpthread", "ld-linux", "libstdc++", "libgcc_s", "libswift", "libdispatch",
+      "libBlocksRuntime", "libFoundation", "lib_Foundation", "libclang_rt",
+    ]
+    return names.contains { name.hasPrefix($0) }
+  }
+
   /// The modules of this package, and those of the toolchain.
   private static let modules = [
     "RunLoopCore", "RunLoopThreads", "RunLoopPorts", "RunLoopTransactions", "RunLoopFoundation", "RunLoopKit",

@@ -64,6 +64,7 @@ package final class Symbolizer {
   private let source: any FrameSource
   private var known: [Query: CodePlace?] = [:]
   private var usable: [String: Bool] = [:]
+  private var callers: [UInt64: [CodeFrame]] = [:]
 
   package init(_ images: [LoadedImage], source: any FrameSource = ExternalSymbolizer()) {
     self.images = images
@@ -92,14 +93,57 @@ package final class Symbolizer {
     return known[Query(kind: kind, address: address)] ?? nil
   }
 
+  /// The first of a call's callers that is the user's; nil if there is none before a call-out of a loop, in which what was
+  /// called has called it.
+  ///
+  /// - Parameter addresses: Where the calls return to, the innermost first.
+  package func caller(_ addresses: [UInt64]) -> CodePlace? {
+    prepare(callers: addresses)
+    var unplaced: CodePlace?
+    for address in addresses {
+      guard let frames = callers[address] else { continue }
+      if let place = FrameChoice.site(frames) {
+        if let unplaced, place.line == nil || !unplaced.function.hasSuffix(" in \(place.function)") { continue }
+        if place.line != nil { return place }
+        // An implicit closure has no line, but the function that it stands in is a caller of its caller.
+        unplaced = place
+      }
+      if frames.contains(where: { FrameChoice.isCallOut($0.symbol) }) { return unplaced }
+    }
+    if let unplaced { return unplaced }
+    // Nothing is known of a program without symbols.
+    guard let first = addresses.first, callers[first]?.isEmpty ?? false else { return nil }
+    return place(.site, first)
+  }
+
+  /// Asks for many callers at once.
+  package func prepare(callers addresses: [UInt64]) {
+    var wanted: [String: Set<UInt64>] = [:]
+    for address in addresses where callers[address] == nil {
+      guard let image = image(of: address), !FrameChoice.isSystemLibrary(image.path) else { continue }
+      wanted[image.path, default: []].insert(address)
+    }
+    for (path, addresses) in wanted {
+      guard let image = images.first(where: { $0.path == path }) else { continue }
+      let list = Array(addresses)
+      let found = isUsable(image) ? source.frames(at: list.map { $0 - image.base - 1 }, in: path) : []
+      for (index, address) in list.enumerated() { callers[address] = index < found.count ? found[index] : [] }
+    }
+  }
+
+  private func isUsable(_ image: LoadedImage) -> Bool {
+    let isUsable = usable[image.path] ?? (image.buildID.isEmpty || BuildID.read(image.path) == image.buildID)
+    usable[image.path] = isUsable
+    return isUsable
+  }
+
   private func image(of address: UInt64) -> LoadedImage? {
     images.first { $0.base <= address && address < $0.end && $0.path.hasPrefix("/") }
   }
 
   private func ask(_ queries: [Query], _ path: String) {
     guard let image = images.first(where: { $0.path == path }) else { return }
-    let isUsable = usable[path] ?? (image.buildID.isEmpty || BuildID.read(path) == image.buildID)
-    usable[path] = isUsable
+    let isUsable = isUsable(image)
     let name = String(path.split(separator: "/").last ?? "?")
     // A call returns behind itself, which may be the next line or the next function.
     let addresses = queries.map { $0.address - image.base - ($0.kind == .site ? 1 : 0) }

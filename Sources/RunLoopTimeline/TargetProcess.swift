@@ -41,7 +41,7 @@ package struct TargetProcess: Sendable {
   }
 
   /// The directories in which its file may be, the likeliest first.
-  private var directories: [String] {
+  package var directories: [String] {
     var found: [String] = []
     if var given = environment("RUNLOOP_DIR"), !given.isEmpty {
       // What is not absolute counts from where the process was started.
@@ -53,6 +53,34 @@ package struct TargetProcess: Sendable {
     }
     found.append("/dev/shm/runloop-\(user)")
     return found
+  }
+
+  /// The programs and libraries that it has loaded by now.
+  ///
+  /// Their files are those that are mapped: a program that was replaced since is read by the kernel's name for it.
+  package var loadedImages: [LoadedImage] {
+    guard let maps = readWhole("/proc/\(number)/maps") else { return [] }
+    var found: [LoadedImage] = []
+    for line in maps.split(separator: "\n") {
+      let fields = line.split(separator: " ", maxSplits: 5, omittingEmptySubsequences: true)
+      guard fields.count == 6, let path = fields.last?.drop(while: { $0 == " " }), path.hasPrefix("/"),
+        !path.hasPrefix("/memfd:")
+      else { continue }
+      let ends = fields[0].split(separator: "-").compactMap { UInt64($0, radix: 16) }
+      guard ends.count == 2, let offset = UInt64(fields[2], radix: 16) else { continue }
+      if let last = found.last, last.path == path {
+        found[found.count - 1] = LoadedImage(base: last.base, end: ends[1], buildID: [], path: last.path)
+      } else if offset == 0 {
+        found.append(LoadedImage(base: ends[0], end: ends[1], buildID: [], path: String(path)))
+      }
+    }
+    return found.map { image in
+      guard image.path.hasSuffix(" (deleted)") else { return image }
+      let isProgram = found.first?.path == image.path
+      return LoadedImage(
+        base: image.base, end: image.end, buildID: [],
+        path: isProgram ? "/proc/\(number)/exe" : String(image.path.dropLast(10)))
+    }
   }
 
   /// Opens its records.

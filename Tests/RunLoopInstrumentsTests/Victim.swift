@@ -15,14 +15,14 @@ final class Victim {
   /// Starts a process and waits until it says that it is ready.
   init(
     _ arguments: [String], program name: String = "recorded-victim", level: String? = "record",
-    directory: String? = nil, waits: Bool = true
+    directory: String? = nil, hasDirectory: Bool = true, waits: Bool = true
   ) throws {
     ownsDirectory = directory == nil
     self.directory = try directory ?? Victim.makeDirectory()
     process.executableURL = Victim.program(named: name)
     process.arguments = arguments
     var environment = ProcessInfo.processInfo.environment
-    environment["RUNLOOP_DIR"] = self.directory
+    environment["RUNLOOP_DIR"] = hasDirectory ? self.directory : nil
     environment["RUNLOOP_INSTRUMENTS"] = level
     environment["SWIFT_BACKTRACE"] = "enable=no"
     process.environment = environment

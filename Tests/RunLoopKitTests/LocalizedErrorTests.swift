@@ -3,6 +3,7 @@
 import Foundation
 import Glibc
 import RunLoopCore
+import RunLoopInstruments
 import RunLoopKit
 import RunLoopPorts
 import RunLoopThreads
@@ -19,7 +20,7 @@ struct LocalizedErrorTests {
     ChildProcessError.noSuchProcess(4_000_000), FileChangeError.notAPath("a\u{0}b"),
     SpawnError.notFound(program: "nothing"), TLSError(.noServerName),
     SocketActivationError.malformed(variable: "LISTEN_FDS", value: "many"),
-    DatagramError.tooLong(byteCount: 70_000, address: nil), HostConnectionError.cancelled(host: "nowhere"),
+    DatagramError.tooLong(byteCount: 70_000, address: nil), InstrumentsError.noDirectory, HostConnectionError.cancelled(host: "nowhere"),
   ]
 
   // M21
@@ -47,7 +48,7 @@ struct LocalizedErrorTests {
     let declaration = try Regex(#"^public (?:enum|struct|final class) (\w+): .*\bError\b"#).anchorsMatchLineEndings()
     // Nothing exports these; the umbrella does not link them.
     let others = [
-      "/RunLoopTransactions/", "/RunLoopTesting/", "/RunLoopDisplay/", "/RunLoopNetworking/", "/RunLoopInstruments/",
+      "/RunLoopTransactions/", "/RunLoopTesting/", "/RunLoopDisplay/", "/RunLoopNetworking/",
     ]
     let files = try #require(
       FileManager.default.enumerator(at: sources.standardizedFileURL, includingPropertiesForKeys: nil))

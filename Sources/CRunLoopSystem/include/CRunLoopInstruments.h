@@ -358,8 +358,16 @@ void crl_record_name(uint64_t code);
 void crl_post_record(crl_recorder *recorder, uint64_t sequence, uint64_t site);
 // The same, of the job of a task.
 void crl_post_record_job(crl_recorder *recorder, uint64_t sequence, uint64_t job);
+// Where a post came from, if it is still known; 0 otherwise. Under the lock of the inbox.
+uint64_t crl_post_site(const crl_recorder *recorder, uint64_t sequence);
+// The name that the object of a recorder's thread has; empty: none.
+void crl_recorder_name(const crl_recorder *recorder, char name[256]);
 // What the calling thread is doing, as a cause.
 uint64_t crl_cause(void);
+
+// The memory that the records are in, and whether a slot has records; for those who copy it.
+const crl_board *crl_board_get(void);
+int crl_slot_has_ring(uint32_t slot);
 
 // What the process itself holds, counted by level: a level is held once more or once less.
 void crl_level_hold(uint32_t level);
@@ -374,6 +382,41 @@ void crl_thread_name_set(int thread, const char *name);
 void crl_thread_name_forget(void);
 // Where the process's file is; null if it has none.
 const char *crl_instruments_directory(void);
+// Opens the process's directory, where its file is, or in another directory; makes what is not there. No link is followed, and
+// both must be the user's own. A negative number of an error if that cannot be; -ENOENT: the process has no directory.
+int crl_instruments_open(const char *parent);
+// When the process began, as the directory's name has it.
+uint64_t crl_instruments_start(void);
+
+// The return addresses of those who called, the innermost first, as far as the frames can be followed.
+enum { CRL_FRAMES = 12 };
+typedef struct crl_frames {
+  uint64_t address[CRL_FRAMES];  // 0 behind the last
+} crl_frames;
+void crl_frames_take(crl_frames *frames);
+
+// What the dynamic linker knows of an address. The names belong to it.
+typedef struct crl_code {
+  const char *path;
+  uint64_t base;
+  const char *symbol;  // null: none
+} crl_code;
+// Finds it; 0 if the address lies in no file.
+int crl_code_find(uint64_t address, crl_code *code);
+
+// Copies the complete records of a recorder, at most CRL_RECORDS, in no order; gives their number.
+uint32_t crl_records_copy(const crl_recorder *recorder, crl_record *records);
+// The post of a sequence number, if it is still known; 0 otherwise.
+int crl_post_copy(const crl_recorder *recorder, uint64_t sequence, crl_post *post);
+// What the clocks say now, and what they said when the process began to record.
+crl_times crl_times_now(void);
+crl_times crl_times_first(void);
+// Writes a file of the records that began at a tick or later. 0, or a negative number of an error; -ENODATA: nothing was
+// recorded.
+int crl_records_write(int file, uint64_t since);
+
+// Copies a face that its loop may be writing.
+void crl_face_copy(const crl_face *face, crl_face *copy);
 
 // Leaves a forked child without what its parent shares.
 void crl_instruments_forked(void);

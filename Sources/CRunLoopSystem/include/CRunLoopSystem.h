@@ -187,6 +187,8 @@ typedef enum crl_hook_kind {
   CRL_HOOK_MAIN_LOOP_ENDS,
   CRL_HOOK_MAIN_LOOP_IS_MADE,
   CRL_HOOK_LOOP_WILL_FIRST_SLEEP,
+  // The memory for the records has been made; without an object.
+  CRL_HOOK_RECORDS_ARE_MADE,
   CRL_HOOK_KINDS
 } crl_hook_kind;
 crl_hook crl_hook_get(crl_hook_kind kind);

@@ -56,6 +56,8 @@ extension RunLoop {
     // nothing else of the source; the handler is changed once, by whoever closes the reference or leaves it last.
     @exclusivity(unchecked) private(set) var memberships = Memberships<DescriptorSource>()
     @exclusivity(unchecked) private var handler: (@Sendable (DescriptorSource, Events) -> Void)?
+    /// What the source is for, if a layer above has made it; guarded as the handler.
+    @exclusivity(unchecked) private var carried: (any CarriedItem)?
 
     /// Makes a source that is in no mode.
     ///
@@ -74,6 +76,15 @@ extension RunLoop {
       self.repeats = repeats
       self.interest = Atomic(Interest(events: events))
       self.handler = handler
+    }
+
+    /// Makes a source for an item of a layer above, which it holds as it holds the handler.
+    package convenience init(
+      descriptor: Int32, events: Events, carrying item: any CarriedItem,
+      handler: @escaping @Sendable (DescriptorSource, Events) -> Void
+    ) {
+      self.init(descriptor: descriptor, events: events, handler: handler)
+      carried = item
     }
 
     /// Whether the source can still be added and called.
@@ -134,10 +145,16 @@ extension RunLoop.DescriptorSource {
   }
 
   private func releaseHandler() {
-    let released = handler
+    let released = (handler, carried)
     handler = nil
+    carried = nil
     withExtendedLifetime(released) {}
   }
+
+  /// What the source is for, if a layer above has made it.
+  ///
+  /// Whoever asks holds the source.
+  var carriedItem: (any CarriedItem)? { carried }
 }
 
 extension RunLoop.DescriptorSource: RunLoopItem {
@@ -160,6 +177,7 @@ extension RunLoop.DescriptorSource: RunLoopItem {
   func leave(_ mode: ModeState, of loop: RunLoop) {
     guard let membership = mode.removeDescriptorSource(self) else { return }
     memberships.remove(membership)
+    loop.forgetPlace(of: self)
   }
 }
 
@@ -167,7 +185,8 @@ extension RunLoop.DescriptorSource: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
     "<RunLoop.DescriptorSource \(addressDescription(self))>{valid = \(yesOrNo(isValid)), version = 1, "
-      + "descriptor = \(descriptor), events = \(events), paused = \(yesOrNo(isPaused))}"
+      + "descriptor = \(descriptor), events = \(events), paused = \(yesOrNo(isPaused)), "
+      + "\(callOutDescription(heldCode { carried?.keepAliveCode ?? code }))}"
   }
 }
 

@@ -108,6 +108,12 @@ extension RunLoop.Observer {
     let body: @Sendable (RunLoop.Observer, RunLoop.Activity) -> Void
   }
 
+  /// The user's function; whoever asks holds the observer.
+  var code: UInt64 {
+    guard let handler else { return 0 }
+    return handler._withUnsafeGuaranteedRef { ClosureCode.first(of: Call(body: $0.call)) }
+  }
+
   /// Calls the observer unless it is invalid or being called.
   ///
   /// The loop's thread.
@@ -194,6 +200,7 @@ extension RunLoop.Observer: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
     "<RunLoop.Observer \(addressDescription(self))>{valid = \(yesOrNo(isValid)), "
-      + "activities = 0x\(String(activities.rawValue, radix: 16)), repeats = \(yesOrNo(repeats)), order = \(order)}"
+      + "activities = 0x\(String(activities.rawValue, radix: 16)), repeats = \(yesOrNo(repeats)), order = \(order), "
+      + "\(callOutDescription(heldCode { code }))}"
   }
 }

@@ -38,6 +38,7 @@ extension Port: RunLoopItem {
   final func leave(_ mode: ModeState, of loop: RunLoop) {
     guard let membership = mode.removePort(self) else { return }
     registrations.memberships.remove(membership)
+    loop.forgetPlace(of: self)
   }
 
   /// Takes the port out of everything, for one that has become invalid in a way of its own.

@@ -23,6 +23,7 @@ extension RunLoop {
     if let source, !source.hold() { return .invalidItem }
     defer { source?.letGo() }
     var entered = ShortList<ModeState>()
+    let place = AddedPlace.takeIfWatched()
     // Released after the lock.
     var former: RunLoop?
     item.lockItem()
@@ -32,7 +33,7 @@ extension RunLoop {
       } else if !item.mayJoin(self, leaving: &former) {
         .boundItem(nil)
       } else {
-        insert(item, name, &entered)
+        insert(item, name, &entered, from: place)
       }
     item.unlockItem()
     defer { withExtendedLifetime(former) {} }
@@ -190,7 +191,9 @@ extension RunLoop {
     return false
   }
 
-  private func insert(_ item: some RunLoopItem, _ name: Mode, _ entered: inout ShortList<ModeState>) -> Refusal? {
+  private func insert(
+    _ item: some RunLoopItem, _ name: Mode, _ entered: inout ShortList<ModeState>, from place: AddedPlace?
+  ) -> Refusal? {
     let (refusal, wakes) = table.withLock { table -> (Refusal?, Bool) in
       // A timer is ended under this lock alone, so that it may have been since it was asked.
       guard item.isOpen else { return (.invalidItem, false) }
@@ -213,6 +216,7 @@ extension RunLoop {
         table.insertCommon(item)
         item.setCommon(true, of: self)
       }
+      if !entered.isEmpty { note(place, of: item) }
       guard let sleeping = table.sleepingMode, entered.contains(where: { $0 === sleeping }) else { return (nil, false) }
       return (nil, needsLook(item, sleeping, table))
     }

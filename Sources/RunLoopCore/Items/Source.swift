@@ -308,6 +308,7 @@ extension RunLoop.Source: RunLoopItem {
     guard let membership = mode.removeSource(self) else { return }
     memberships.remove(membership)
     if hasModeCalls { modeCalls.change(mode) { $0.leave() } }
+    loop.forgetPlace(of: self)
   }
 }
 
@@ -315,7 +316,7 @@ extension RunLoop.Source: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
     "<RunLoop.Source \(addressDescription(self))>{signalled = \(yesOrNo(isSignalled)), valid = \(yesOrNo(isValid)), "
-      + "order = \(order), version = 0}"
+      + "order = \(order), version = 0, \(callOutDescription(heldCode { code }))}"
   }
 }
 

@@ -291,6 +291,7 @@ extension Timer: RunLoopItem {
   func leave(_ mode: ModeState, of loop: RunLoop) {
     mode.remove(self)
     slots.remove(mode)
+    loop.forgetPlace(of: self)
   }
 }
 
@@ -312,6 +313,7 @@ extension Timer: CustomDebugStringConvertible {
     let ahead = deadline + (now.nanoseconds == .min ? 0 : -now.nanoseconds)
     let next = deadline == .never ? "never" : "\(Double(ahead.nanoseconds) / 1e9) @ \(deadline.nanoseconds)"
     return "<Timer \(addressDescription(self))>{valid = \(yesOrNo(isValid)), firing = \(yesOrNo(firing)), "
-      + "interval = \(timeInterval), tolerance = \(Double(tolerance) / 1e9), next fire date = \(next)}"
+      + "interval = \(timeInterval), tolerance = \(Double(tolerance) / 1e9), next fire date = \(next), "
+      + "\(callOutDescription(heldCode { code }))}"
   }
 }

@@ -17,7 +17,7 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) var timers: TimerQueue
   @exclusivity(unchecked) private(set) var timerCount = 0
   /// Whether the mode has the source of the hand-offs.
-  @exclusivity(unchecked) private var hasHandOffSource = false
+  @exclusivity(unchecked) private(set) var hasHandOffSource = false
   @exclusivity(unchecked) var signalled = ReadyList<RunLoop.Source>()
   @exclusivity(unchecked) var readyPorts = ReadyList<Port>()
   /// The epoll set, as long as something is watched.

@@ -20,6 +20,7 @@ extension RunLoop {
   ) -> Bool {
     if faults.contains(.handOffsAreBlocks) { return perform(inModes: modes, block: block) }
     guard !modes.isEmpty else { return refuse(.noMode) }
+    noteHandOffPlace()
     guard let handOff = address(Block(body: block), modes), inbox.append(handOff: handOff, site: origin.site) else {
       return refuse(.endedLoop)
     }

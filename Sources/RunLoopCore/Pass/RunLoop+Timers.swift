@@ -144,6 +144,7 @@ extension RunLoop {
 extension RunLoop {
   func addHere(_ timer: Timer, _ name: Mode) -> Bool? {
     guard faults.isEmpty else { return nil }
+    let place = AddedPlace.takeIfWatched()
     let wakes: Bool? =
       timer.atHomeHere { loop in
         guard loop === self, timer.isOpen, !table.underLock.isDead, let mode = table.underLock.madeMode(name) else {
@@ -152,6 +153,7 @@ extension RunLoop {
         return mode._withUnsafeGuaranteedRef { mode in
           guard timer.slots[mode] == nil else { return false }
           timer.enter(mode, of: self)
+          note(place, of: timer)
           // Even so it may sleep: another loop sleeps for it, in whose call-out this is.
           return table.sleepsTooLong(for: timer, in: mode)
         }

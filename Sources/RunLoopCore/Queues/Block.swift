@@ -32,6 +32,11 @@ final class SharedBlock: @unchecked Sendable {
     self.isForCommonModes = isForCommonModes
   }
 
+  /// Whether a mode may run it.
+  func isFor(_ mode: ModeState, isCommon: Bool) -> Bool {
+    (isForCommonModes && isCommon) || modes.contains { $0 === mode }
+  }
+
   func take() -> Block? {
     defer { block = nil }
     return block

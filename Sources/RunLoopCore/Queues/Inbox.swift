@@ -122,6 +122,36 @@ final class Inbox: @unchecked Sendable {
     lock.unlock()
   }
 
+  /// What waits for a mode, in the order of the posts, as far as it has not been taken.
+  ///
+  /// Any thread.
+  func waiting(for mode: ModeState, isDefault: Bool) -> [WaitingWork] {
+    let isCommon = mode.isCommon.load(ordering: .relaxed)
+    var found: [WaitingWork] = []
+    lock.withLock {
+      if isDefault { arrivals.own.forEachFirst { found.append(.init($0.sequence, $0.work)) } }
+      if isCommon {
+        arrivals.common.forEachFirst { found.append(.init($0.sequence, $0.work)) }
+        arrivals.jobs.forEachFirst { found.append(.init($0.sequence, $0.work)) }
+      }
+      arrivals.shared.forEachFirst {
+        guard $0.block.isFor(mode, isCommon: isCommon) else { return }
+        found.append(.init($0.sequence, .shared($0.block)))
+      }
+      arrivals.handOffs.forEachFirst {
+        switch $0.handOff {
+        case .inDefaultMode(let block): if isDefault { found.append(.init($0.sequence, .own(block), isHandOff: true)) }
+        case .inCommonModes(let block): if isCommon { found.append(.init($0.sequence, .own(block), isHandOff: true)) }
+        case .inModes(let shared):
+          guard shared.isFor(mode, isCommon: isCommon) else { return }
+          found.append(.init($0.sequence, .shared(shared), isHandOff: true))
+        }
+      }
+      for index in found.indices { found[index].site = crl_post_site(recorder, found[index].sequence) }
+    }
+    return found.sorted { $0.sequence < $1.sequence }
+  }
+
   /// The place of the last entry that was appended, in the order of all.
   var lastSequence: UInt64 { lock.withLock { arrivals.lastSequence } }
 
@@ -169,5 +199,26 @@ struct Arrivals: ~Copyable {
     addressed.checkInvariants()
     jobs.checkInvariants()
     handOffs.checkInvariants()
+  }
+}
+
+/// A piece of work that waits in an inbox.
+struct WaitingWork {
+  let sequence: UInt64
+  /// The address of the user's function.
+  let code: UInt64
+  let isJob: Bool
+  let isHandOff: Bool
+  /// Where it was posted, if that was recorded.
+  var site: UInt64 = 0
+
+  init(_ sequence: UInt64, _ work: BlockQueue.Work, isHandOff: Bool = false) {
+    self.sequence = sequence
+    self.isHandOff = isHandOff
+    switch work {
+    case .own(let block): (code, isJob) = (block.code, false)
+    case .shared(let shared): (code, isJob) = (shared.block?.code ?? 0, false)
+    case .job(let job): (code, isJob) = (job.code, true)
+    }
   }
 }

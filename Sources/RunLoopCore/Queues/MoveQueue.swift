@@ -110,6 +110,11 @@ struct MoveQueue<Element>: ~Copyable {
 }
 
 extension MoveQueue {
+  /// Does something with each of the first thousand elements.
+  func forEachFirst(_ body: (borrowing Element) -> Void) {
+    for offset in 0..<Swift.min(count, 1000) { withElement(at: offset, body) }
+  }
+
   /// The queue's rules, for tests.
   func checkInvariants() {
     precondition(0 <= head && head <= tail && tail <= capacity, "head \(head), tail \(tail), capacity \(capacity)")

@@ -17,6 +17,9 @@ extension RunLoop: CustomDebugStringConvertible {
     }
     var text = "<RunLoop \(addressDescription(self))>{wakeup port = \(state.portDescription), "
     text += "stopped = \(stopFlag.isSet), ignoreWakeUps = \(!state.isListening), \n"
+    let face = faceReading
+    text += "thread = \(threadID == 0 ? "(none)" : "\(nameOfThread ?? "?") (\(threadID))"), depth = \(face.depth), "
+    text += "waiting blocks = \(face.waitingBlocks),\n"
     text += "current mode = \(currentMode?.rawValue ?? "(none)"),\n"
     text += "common modes = \(setDescription(names.map { "\"\($0)\"" })),\n"
     text += "common mode items = \(setDescription(common.map { String(reflecting: $0) })),\n"

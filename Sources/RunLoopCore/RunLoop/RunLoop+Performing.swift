@@ -57,7 +57,10 @@ extension RunLoop {
   func address(_ block: Block, _ modes: [Mode]) -> AddressedBlock? {
     guard modes.count > 1 else {
       let name = modes[0]
-      if name == .common { return .inCommonModes(block) }
+      if name == .common {
+        table.checkFork()
+        return .inCommonModes(block)
+      }
       let mode = table.locked { table.underLock.isDead ? nil : table.underLock.mode(name) }
       return mode.map { .inMode($0, block) }
     }

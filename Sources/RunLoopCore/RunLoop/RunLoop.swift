@@ -24,7 +24,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   let stopFlag = StopFlag()
   let counters = Counters()
   /// The kernel's id of the loop's thread; zero until the thread has asked for the loop.
-  var threadID: Int32 { threadNumber.load(ordering: .relaxed) }
+  package var threadID: Int32 { threadNumber.load(ordering: .relaxed) }
   let threadNumber: Atomic<Int32>
   /// The mode of the innermost run.
   let current = Atomic<UInt>(0)
@@ -51,6 +51,14 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   ///
   /// Guarded by the table's lock.
   @exclusivity(unchecked) var attachments: [ObjectIdentifier: any LoopAttachment] = [:]
+  /// Where items were added while the loops were watched.
+  ///
+  /// Guarded by the table's lock.
+  @exclusivity(unchecked) var additions: [ObjectIdentifier: crl_frames] = [:]
+  /// Where work was first handed over; guarded likewise.
+  @exclusivity(unchecked) var handOffPlace: AddedPlace?
+  /// Whether the place is noted from which work was first handed over.
+  let hasNotedHandOff = Atomic<Bool>(false)
 
   // The loop's thread only.
 

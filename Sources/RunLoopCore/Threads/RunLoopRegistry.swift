@@ -25,6 +25,13 @@ package final class RunLoopRegistry: @unchecked Sendable {
     lock.unlock()
   }
 
+  /// The loops, by their threads.
+  ///
+  /// Any thread. A loop leaves before its thread lets it go.
+  package var all: [RunLoop] {
+    lock.withLock { loops.values.map { $0.takeUnretainedValue() } }.sorted { $0.threadID < $1.threadID }
+  }
+
   var count: Int { lock.withLock { loops.count } }
 
   package func contains(_ loop: RunLoop) -> Bool { lock.withLock { loops[ObjectIdentifier(loop)] != nil } }

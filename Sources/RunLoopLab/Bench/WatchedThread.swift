@@ -120,6 +120,12 @@ extension Watch {
     state.withLock { $0.threadID } == RunLoop.callingThreadID ? "its own thread" : "another thread"
   }
 
+  /// The thread's loop, as long as it is there.
+  var loopIfAlive: RunLoop? { state.withLock { $0.loop } }
+
+  /// The kernel's number of the thread.
+  var threadNumber: Int32 { state.withLock { $0.threadID } }
+
   var hasReturned: Bool { state.withLock { $0.hasReturned } }
 
   /// Waits until the thread has nothing left to do.

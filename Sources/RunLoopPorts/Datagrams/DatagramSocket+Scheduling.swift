@@ -51,7 +51,7 @@ extension DatagramSocket {
   private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
     let presence = Presence(self)
     let events = state.interest
-    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? []) { _, events in
+    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? [], carrying: presence) { _, events in
       presence.item.ready(events)
     }
     if events == nil { source.pause() }
@@ -181,5 +181,16 @@ extension DatagramSocket {
     lock.unlock()
     over?.invalidate()
     ready(.writable)
+  }
+}
+
+// What it is for those who ask what keeps a loop.
+extension DatagramSocket: CarriedItem {
+  package var keepAliveKind: KeepAliveKind { .descriptor }
+  package var keepAliveCode: UInt64 {
+    lock.isParents ? 0 : lock.withLock { body.map { codeAddress(of: $0) } ?? 0 }
+  }
+  package var keepAliveDetail: String {
+    lock.isParents ? "of the parent process" : lock.withLock { "descriptor \(descriptor?.number ?? -1), datagrams" }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopCore
+package import RunLoopCore
 
 /// A source that calls its handler with what changes in a file, a directory, or a tree of directories.
 ///
@@ -130,6 +130,9 @@ extension FileChangeSource: SeatedSource {
   }
 
   func hasLeft() { if endsWithLoop { invalidate() } }
+
+  package var keepAliveKind: KeepAliveKind { .files }
+  package var keepAliveDetail: String { "changes of \(path)" }
 }
 
 extension FileChangeSource: CustomDebugStringConvertible {

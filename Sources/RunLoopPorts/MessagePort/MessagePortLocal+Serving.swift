@@ -5,6 +5,8 @@ import Glibc
 import RunLoopCore
 
 extension MessagePort.Local: MessagePortItem {
+  package var keepAliveDetail: String { "receives as \(name)" }
+
   var watched: MessagePort.Descriptor { epoll }
 
   func withPlaces<Result: Sendable>(_ body: (inout MessagePortPlaces) -> Result) -> Result? {

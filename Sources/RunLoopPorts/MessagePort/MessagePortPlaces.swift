@@ -76,7 +76,7 @@ struct MessagePortPlaces {
 }
 
 /// An end of a conversation, as a loop sees it.
-protocol MessagePortItem: AnyObject, Sendable {
+protocol MessagePortItem: CarriedItem {
   /// What the loop waits for.
   var watched: MessagePort.Descriptor { get }
   /// Does what is to be done when it is ready; the loop's thread.
@@ -86,13 +86,17 @@ protocol MessagePortItem: AnyObject, Sendable {
 }
 
 extension MessagePortItem {
+  package var keepAliveKind: KeepAliveKind { .port }
+
   func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(MessagePortError) {
     guard let isThere = withPlaces({ $0.source(in: loop, mode).map { loop.contains($0, forMode: mode) } ?? false })
     else {
       throw .invalid
     }
     guard !isThere else { return }
-    let source = RunLoop.DescriptorSource(descriptor: watched.number, events: .readable) { _, _ in self.serve() }
+    let source = RunLoop.DescriptorSource(descriptor: watched.number, events: .readable, carrying: self) { _, _ in
+      self.serve()
+    }
     let isTaken = withPlaces { $0.insert(source, in: loop, mode) } != nil
     do throws(RunLoopError) {
       if isTaken { try loop.add(source, forMode: mode) }

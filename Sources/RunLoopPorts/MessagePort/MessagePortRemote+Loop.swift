@@ -4,6 +4,8 @@ import CRunLoopSystem
 public import RunLoopCore
 
 extension MessagePort.Remote: MessagePortItem {
+  package var keepAliveDetail: String { "sends to \(name)" }
+
   var watched: MessagePort.Descriptor { socket }
 
   func serve() { readWhatIsThere() }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopCore
+package import RunLoopCore
 
 /// A source that waits for one child process to end, and calls its handler with how it did.
 ///
@@ -105,6 +105,18 @@ extension ChildProcessSource: SeatedSource {
   }
 
   func hasLeft() { if endsWithLoop { invalidate() } }
+
+  /// Wrapped, so that it is no thunk.
+  private struct Call {
+    let body: @Sendable (ChildProcessSource, End) -> Void
+  }
+
+  package var keepAliveKind: KeepAliveKind { .child }
+  package var keepAliveDetail: String { "process \(process)" }
+  package var keepAliveCode: UInt64 {
+    guard let handler = waiting.held?.handler else { return 0 }
+    return codeAddress(of: Call(body: handler))
+  }
 }
 
 extension ChildProcessSource: CustomDebugStringConvertible {

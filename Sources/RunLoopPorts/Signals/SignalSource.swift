@@ -2,7 +2,7 @@
 
 internal import CRunLoopSystem
 internal import Glibc
-import RunLoopCore
+package import RunLoopCore
 
 /// A source that calls its handler when the process gets a signal.
 ///
@@ -123,6 +123,9 @@ extension SignalSource: SeatedSource {
   }
 
   func hasLeft() { if endsWithLoop { invalidate() } }
+
+  package var keepAliveKind: KeepAliveKind { .signal }
+  package var keepAliveDetail: String { "signal \(signal)" }
 }
 
 extension SignalSource: CustomDebugStringConvertible {

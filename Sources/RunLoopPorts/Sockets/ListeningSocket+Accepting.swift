@@ -50,7 +50,7 @@ extension ListeningSocket {
 
   private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
     let presence = Presence(self)
-    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { _, _ in
+    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable, carrying: presence) { _, _ in
       presence.item.accept()
     }
     if !accepts { source.pause() }
@@ -225,5 +225,16 @@ extension ListeningSocket {
       if !keepsFile { file?.remove() }
       if let error { acceptor?.resume(throwing: error) } else { acceptor?.resume(returning: nil) }
     }
+  }
+}
+
+// What it is for those who ask what keeps a loop.
+extension ListeningSocket: CarriedItem {
+  package var keepAliveKind: KeepAliveKind { .listener }
+  package var keepAliveCode: UInt64 {
+    lock.isParents ? 0 : lock.withLock { body.map { codeAddress(of: $0) } ?? 0 }
+  }
+  package var keepAliveDetail: String {
+    "listens at \(address)"
   }
 }

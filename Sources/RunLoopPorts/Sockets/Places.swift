@@ -116,6 +116,13 @@ protocol AwaitedItem: AnyObject, Sendable {
   func endWaitsIfLoopsHaveEnded()
 }
 
+extension Presence: CarriedItem where Item: CarriedItem {
+  var keepAliveKind: KeepAliveKind { item.keepAliveKind }
+  var keepAliveCode: UInt64 { item.keepAliveCode }
+  var keepAliveDetail: String { item.keepAliveDetail }
+  var keepAliveIdentity: AnyObject { item }
+}
+
 /// Lives as long as an item is in a loop, and keeps the item.
 ///
 /// Whoever waits for what nobody will serve is told so. As the last loop may let go of the item wherever somebody else has

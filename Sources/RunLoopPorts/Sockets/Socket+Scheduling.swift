@@ -61,7 +61,7 @@ extension Socket {
   private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
     let events = state.interest(isQueueEmpty: !hasUnsent)
     let presence = Presence(self)
-    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? []) { _, events in
+    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? [], carrying: presence) { _, events in
       presence.item.ready(events)
     }
     if events == nil { source.pause() }
@@ -194,5 +194,16 @@ extension Socket {
     // The time of a handshake goes on whatever comes.
     guard options.idleTimeout != nil, state.phase != .securing, let loop = places.all.first?.loop else { return }
     lastActivity = loop.clockNow
+  }
+}
+
+// What it is for those who ask what keeps a loop.
+extension Socket: CarriedItem {
+  package var keepAliveKind: KeepAliveKind { .descriptor }
+  package var keepAliveCode: UInt64 {
+    lock.isParents ? 0 : lock.withLock { body.map { codeAddress(of: $0) } ?? 0 }
+  }
+  package var keepAliveDetail: String {
+    lock.isParents ? "of the parent process" : lock.withLock { "descriptor \(descriptor?.number ?? -1), a connection" }
   }
 }

@@ -73,8 +73,9 @@ extension ByteStream {
   }
 
   private func makeSource(_ channel: ByteChannel) -> RunLoop.DescriptorSource {
-    let source = RunLoop.DescriptorSource(descriptor: channel.watched.number, events: interest ?? []) {
-      [self] _, events in
+    let source = RunLoop.DescriptorSource(
+      descriptor: channel.watched.number, events: interest ?? [], carrying: self
+    ) { [self] _, events in
       ready(events)
     }
     if interest == nil { source.pause() }
@@ -234,5 +235,18 @@ extension ByteStream: CustomDebugStringConvertible {
       "<\(direction == .readable ? "InputByteStream" : "OutputByteStream") "
         + "\(Unmanaged.passUnretained(self).toOpaque())>{status = \(state), descriptor = \(channel?.descriptor.number ?? -1)}"
     }
+  }
+}
+
+// What it is for those who ask what keeps a loop.
+extension ByteStream: CarriedItem {
+  package var keepAliveKind: KeepAliveKind { .descriptor }
+  package var keepAliveCode: UInt64 {
+    lock.isParents ? 0 : lock.withLock { body.map { codeAddress(of: $0) } ?? 0 }
+  }
+  package var keepAliveDetail: String {
+    guard !lock.isParents else { return "of the parent process" }
+    let number = lock.withLock { channel?.descriptor.number ?? -1 }
+    return "descriptor \(number), \(direction == .readable ? "an input stream" : "an output stream")"
   }
 }

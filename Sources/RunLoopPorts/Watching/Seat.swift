@@ -3,7 +3,7 @@
 import RunLoopCore
 
 /// A source that is served when a descriptor is readable.
-protocol SeatedSource: AnyObject, Sendable {
+protocol SeatedSource: CarriedItem {
   var seat: Seat { get }
 
   /// Reads what is there and calls out.
@@ -71,7 +71,9 @@ final class Seat: @unchecked Sendable {
       // One of them may have left its last mode just now.
       let sources = zip(descriptors, [first, second]).map { descriptor, present in
         present
-          ?? RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable) { _, _ in stay.owner.serve() }
+          ?? RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable, carrying: stay) { _, _ in
+            stay.owner.serve()
+          }
       }
       first = sources.first
       second = sources.dropFirst().first
@@ -89,6 +91,13 @@ private final class Stay: Sendable {
   }
 
   deinit { owner.hasLeft() }
+}
+
+extension Stay: CarriedItem {
+  var keepAliveKind: KeepAliveKind { owner.keepAliveKind }
+  var keepAliveCode: UInt64 { owner.keepAliveCode }
+  var keepAliveDetail: String { owner.keepAliveDetail }
+  var keepAliveIdentity: AnyObject { owner }
 }
 
 extension RunLoop {

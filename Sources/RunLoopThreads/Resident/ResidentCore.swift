@@ -42,7 +42,7 @@ final class ResidentCore: @unchecked Sendable {
   let thread: Thread
   let runLoop: RunLoop
 
-  private let keepAlive = Port()
+  private let keepAlive = ResidentKeepAlive()
   /// How the jobs of actors are run.
   ///
   /// It does not hold the core: the thread does.

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "CRunLoopAgent.h"
+
+#include <CRunLoopSystem.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+// In RunLoopInstruments, in Swift.
+void rli_answer(const uint8_t *bytes, intptr_t count, void *connection);
+
+struct crla_connection {
+  int file;  // -1: free
+  int process;  // the peer's; 0: another namespace's
+  int is_permitted;
+  uint32_t level;  // what it holds
+};
+
+enum { STACK_SIZE = 512 << 10, SECONDS_TO_SEND = 5 };
+static const char socket_name[] = "agent";
+
+// Guards what follows. Nobody else's lock is taken under it.
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int listener = -1;
+// Where the socket is, if that is not where the records are.
+static char *other_parent;
+static char *other_place;
+static crla_connection connections[CRLA_CONNECTIONS];
+static int is_prepared;
+
+// A child has neither the threads nor the loops that the sockets are for.
+static void leave_to_parent(void) {
+  static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+  mutex = fresh;
+  if (listener >= 0) close(listener);
+  listener = -1;
+  other_parent = other_place = NULL;
+  for (int index = 0; index < CRLA_CONNECTIONS; index++) {
+    if (connections[index].file >= 0) close(connections[index].file);
+    connections[index].file = -1;
+  }
+}
+
+// Under the lock.
+static void prepare(void) {
+  if (is_prepared) return;
+  is_prepared = 1;
+  for (int index = 0; index < CRLA_CONNECTIONS; index++) connections[index].file = -1;
+  pthread_atfork(NULL, NULL, leave_to_parent);
+}
+
+static int start_thread(void *(*body)(void *), void *argument) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  sigset_t all, before;
+  int answer = pthread_attr_init(&attributes);
+  if (answer != 0) return answer;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, STACK_SIZE);
+  // A signal of the program's is not for these threads.
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  answer = pthread_create(&thread, &attributes, body, argument);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  return answer;
+}
+
+// A connection
+
+static int receive_all(int file, void *bytes, size_t count) {
+  char *place = bytes;
+  while (count > 0) {
+    ssize_t received = recv(file, place, count, 0);
+    if (received < 0 && errno == EINTR) continue;
+    if (received <= 0) return 0;
+    place += received;
+    count -= (size_t)received;
+  }
+  return 1;
+}
+
+static int send_all(int file, const void *bytes, size_t count) {
+  const char *place = bytes;
+  while (count > 0) {
+    ssize_t sent = send(file, place, count, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return 0;
+    place += sent;
+    count -= (size_t)sent;
+  }
+  return 1;
+}
+
+static int send_frame(int file, const void *bytes, size_t count) {
+  uint8_t length[4] = {(uint8_t)count, (uint8_t)(count >> 8), (uint8_t)(count >> 16), (uint8_t)(count >> 24)};
+  return count > 0 && count <= CRLA_FRAME_LIMIT && send_all(file, length, 4) && send_all(file, bytes, count);
+}
+
+int crla_send(crla_connection *connection, const void *bytes, size_t count) {
+  return send_frame(connection->file, bytes, count);
+}
+
+int crla_permit(crla_connection *connection) {
+  if (connection->process <= 0) return 0;
+  pthread_mutex_lock(&mutex);
+  connection->is_permitted = 1;
+  // Where the kernel has no such rule, everybody of the user may anyhow.
+  prctl(PR_SET_PTRACER, connection->process, 0, 0, 0);
+  pthread_mutex_unlock(&mutex);
+  return 1;
+}
+
+void crla_hold(crla_connection *connection, uint32_t level) {
+  uint32_t before = connection->level;
+  connection->level = level;
+  if (level) crl_level_hold(level);
+  if (before) crl_level_release(before);
+}
+
+static void end_connection(crla_connection *connection) {
+  crla_hold(connection, 0);
+  pthread_mutex_lock(&mutex);
+  if (connection->is_permitted) {
+    // There is one such permission: it goes to another tool that had it, or to nobody.
+    long next = 0;
+    connection->is_permitted = 0;
+    for (int index = 0; index < CRLA_CONNECTIONS; index++)
+      if (connections[index].file >= 0 && connections[index].is_permitted) next = connections[index].process;
+    prctl(PR_SET_PTRACER, next, 0, 0, 0);
+  }
+  close(connection->file);
+  connection->file = -1;
+  pthread_mutex_unlock(&mutex);
+}
+
+static void *serve(void *argument) {
+  crla_connection *connection = argument;
+  pthread_setname_np(pthread_self(), "runloop-agent");
+  for (;;) {
+    uint8_t length[4];
+    if (!receive_all(connection->file, length, 4)) break;
+    uint32_t count = length[0] | (uint32_t)length[1] << 8 | (uint32_t)length[2] << 16 | (uint32_t)length[3] << 24;
+    if (count == 0 || count > CRLA_FRAME_LIMIT) break;
+    uint8_t *bytes = malloc(count);
+    if (!bytes) break;
+    int is_whole = receive_all(connection->file, bytes, count);
+    if (is_whole) rli_answer(bytes, (intptr_t)count, connection);
+    free(bytes);
+    if (!is_whole) break;
+  }
+  end_connection(connection);
+  return NULL;
+}
+
+// The user of the process and root may ask.
+static int may_ask(int file, int *process) {
+  struct ucred peer;
+  socklen_t size = sizeof peer;
+  if (getsockopt(file, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return 0;
+  *process = peer.pid;
+  return peer.uid == geteuid() || peer.uid == 0;
+}
+
+static void begin_connection(int file) {
+  int process = 0;
+  if (!may_ask(file, &process)) {
+    close(file);
+    return;
+  }
+  struct timeval limit = {.tv_sec = SECONDS_TO_SEND};
+  setsockopt(file, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  crla_connection *connection = NULL;
+  pthread_mutex_lock(&mutex);
+  for (int index = 0; index < CRLA_CONNECTIONS && !connection; index++) {
+    if (connections[index].file >= 0) continue;
+    connection = &connections[index];
+    *connection = (crla_connection){.file = file, .process = process};
+  }
+  pthread_mutex_unlock(&mutex);
+  if (!connection) {
+    static const char answer[] = "{\"error\": \"so many tools look at the process that it answers no more of them\"}";
+    send_frame(file, answer, sizeof answer - 1);
+    close(file);
+    return;
+  }
+  if (start_thread(serve, connection) != 0) end_connection(connection);
+}
+
+static void *listen_on(void *argument) {
+  int file = (int)(intptr_t)argument;
+  pthread_setname_np(pthread_self(), "runloop-agent");
+  for (;;) {
+    int peer = accept4(file, NULL, NULL, SOCK_CLOEXEC);
+    if (peer >= 0) {
+      begin_connection(peer);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      struct timespec second = {.tv_sec = 1};
+      nanosleep(&second, NULL);
+    } else if (errno != EINTR && errno != ECONNABORTED && errno != EPROTO && errno != EAGAIN) {
+      return NULL;
+    }
+  }
+}
+
+// Listening
+
+// A socket in a directory that is open; a negative number of an error.
+static int make_socket(int place) {
+  int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (file < 0) return -errno;
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", place, socket_name);
+  // What is there is of the program that the process was before, or of a process that has ended.
+  unlinkat(place, socket_name, 0);
+  // The mode of the socket becomes that of its name.
+  if (fchmod(file, 0600) != 0 || bind(file, (struct sockaddr *)&address, sizeof address) != 0 ||
+      listen(file, CRLA_CONNECTIONS) != 0) {
+    int reason = errno;
+    close(file);
+    return -reason;
+  }
+  return file;
+}
+
+static char *place_in(const char *parent) {
+  char name[4200];
+  snprintf(name, sizeof name, "%.4096s/%d.%llu", parent, getpid(), (unsigned long long)crl_instruments_start());
+  return strdup(name);
+}
+
+// Under the lock.
+static int begin(const char *parent) {
+  prepare();
+  if (listener >= 0) {
+    int is_same = !parent || (other_parent && !strcmp(parent, other_parent));
+    return is_same ? 0 : -EALREADY;
+  }
+  int place = crl_instruments_open(parent);
+  if (place < 0) return place;
+  int file = make_socket(place);
+  close(place);
+  if (file < 0) return file;
+  int answer = start_thread(listen_on, (void *)(intptr_t)file);
+  if (answer != 0) {
+    close(file);
+    return -answer;
+  }
+  listener = file;
+  other_parent = parent ? strdup(parent) : NULL;
+  other_place = parent ? place_in(parent) : NULL;
+  return 0;
+}
+
+int crla_listen(const char *parent) {
+  // Before the lock: if it is the first that anybody asks for, the environment may ask here too.
+  int place = crl_instruments_open(parent);
+  if (place < 0) return place;
+  close(place);
+  pthread_mutex_lock(&mutex);
+  int answer = begin(parent);
+  pthread_mutex_unlock(&mutex);
+  return answer;
+}
+
+// Called when the records are made, if the environment says that somebody will ask.
+static void listen_if_wanted(void *nothing) {
+  (void)nothing;
+  const char *level = secure_getenv("RUNLOOP_INSTRUMENTS"), *directory = secure_getenv("RUNLOOP_DIR");
+  int is_watched = level && (!strcmp(level, "watch") || !strcmp(level, "record"));
+  if (!is_watched && !(directory && *directory)) return;
+  // Without a directory the records have no file either, and that was said.
+  if (!crl_instruments_directory()) return;
+  pthread_mutex_lock(&mutex);
+  int answer = begin(NULL);
+  pthread_mutex_unlock(&mutex);
+  if (answer >= 0) return;
+  char line[256];
+  int length = snprintf(line, sizeof line, "RunLoopKit: the process cannot be asked by the tool: %s\n", strerror(-answer));
+  if (length > 0 && write(2, line, (size_t)length) < 0) return;
+}
+
+// Before main, or when the library is loaded. It only stores an address: no Swift code runs before its runtime is ready.
+__attribute__((constructor)) static void set_hook(void) {
+  crl_hook_exchange(CRL_HOOK_RECORDS_ARE_MADE, listen_if_wanted);
+}
+
+// Where the records are, the socket goes with them.
+__attribute__((destructor)) static void remove_own_socket(void) {
+  if (!other_place || listener < 0) return;
+  char path[4300];
+  snprintf(path, sizeof path, "%s/%s", other_place, socket_name);
+  unlink(path);
+  rmdir(other_place);
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopAgent
+import CRunLoopSystem
+import Glibc
+import RunLoopInstruments
+import RunLoopTimeline
+
+/// Asks a process what only it knows: what its loops hold.
+final class AgentConnection {
+  private let socket: Int32
+  private let target: TargetProcess
+
+  /// How long an answer may take.
+  static let patience = 5
+
+  /// Connects; throws one sentence if nobody answers.
+  init(_ target: TargetProcess) throws(RecordError) {
+    self.target = target
+    // Whoever has no loop, or another layout, is told apart by the records.
+    _ = try target.openRecords()
+    var directories = target.directories
+    if let own = getenv("RUNLOOP_DIR"), own.pointee != 0 { directories.append(String(cString: own)) }
+    for directory in directories {
+      if let socket = try AgentConnection.connect(directory, target) {
+        self.socket = socket
+        return
+      }
+    }
+    throw RecordError(
+      "process \(target.number) has no agent to answer: build it with RunLoopInstruments or RunLoopKit and start it with "
+        + "RUNLOOP_INSTRUMENTS=watch, or let it call Instruments.listen(), as no other process can ask for it, whatever "
+        + "/proc/sys/kernel/yama/ptrace_scope allows")
+  }
+
+  deinit { close(socket) }
+
+  /// Connects to the socket in a directory's directory; nil if nobody listens there. No link is followed.
+  private static func connect(_ directory: String, _ target: TargetProcess) throws(RecordError) -> Int32? {
+    let parent = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard parent >= 0 else { return nil }
+    defer { close(parent) }
+    let place = openat(parent, "\(target.number).\(target.start)", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard place >= 0 else { return nil }
+    defer { close(place) }
+    for descriptor in [parent, place] {
+      var status = stat()
+      guard fstat(descriptor, &status) == 0, status.st_uid == target.user, status.st_mode & 0o022 == 0 else {
+        throw RecordError(
+          "\(directory) is not trusted, as it is not the user's own (\(target.user)), or others may write to it")
+      }
+    }
+    let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard socket >= 0 else { throw failure("socket") }
+    var limit = timeval(tv_sec: patience, tv_usec: 0)
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let path = Array("/proc/self/fd/\(place)/agent".utf8)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
+    let answer = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    if answer == 0, isListener(socket, target) { return socket }
+    let reason = errno
+    close(socket)
+    // What is left of another program in the process, or of nobody.
+    if answer == 0 || [ENOENT, ECONNREFUSED, ENOTSOCK].contains(reason) { return nil }
+    if reason == EAGAIN { throw AgentConnection.silence(target) }
+    throw RecordError("process \(target.number) cannot be asked: \(String(cString: strerror(reason)))")
+  }
+
+  /// Whether it is the process, or what root has given it, that listens.
+  private static func isListener(_ socket: Int32, _ target: TargetProcess) -> Bool {
+    var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)
+    guard crl_socket_peer_credentials(socket, &process, &user, &group) >= 0 else { return false }
+    return (user == target.user || user == 0) && (process == target.number || process == 0)
+  }
+
+  private static func failure(_ call: String) -> RecordError {
+    RecordError("\(call) has failed: \(String(cString: strerror(errno)))")
+  }
+
+  private static func silence(_ target: TargetProcess) -> RecordError {
+    RecordError("process \(target.number) does not answer within \(patience) s: it may be stopped, or a debugger holds it")
+  }
+
+  /// Sends a request and gives the frames of the answer; a process that ends meanwhile gives what came.
+  func ask(_ request: [String: AgentDocument]) throws(RecordError) -> [AgentDocument] {
+    guard send(AgentDocument.object(request).bytes) else { throw ended() }
+    var frames: [AgentDocument] = []
+    while true {
+      guard let bytes = try receiveFrame() else {
+        if !target.isAlive { return frames }
+        throw ended()
+      }
+      guard let frame = AgentDocument(bytes: bytes) else {
+        throw RecordError("process \(target.number) answers something that this tool does not understand")
+      }
+      if let reason = frame["error"]?.text { throw RecordError("process \(target.number) says: \(reason)") }
+      if frame["end"]?.bool ?? false { return frames }
+      frames.append(frame)
+    }
+  }
+
+  private func ended() -> RecordError { RecordError("process \(target.number) has ended the conversation") }
+
+  private func send(_ bytes: [UInt8]) -> Bool {
+    let length = UInt32(bytes.count)
+    let frame = (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) } + bytes
+    var sent = 0
+    while sent < frame.count {
+      let count = frame.withUnsafeBytes {
+        Glibc.send(socket, $0.baseAddress.map { $0 + sent }, frame.count - sent, Int32(MSG_NOSIGNAL))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return false }
+      sent += count
+    }
+    return true
+  }
+
+  private func receiveFrame() throws(RecordError) -> [UInt8]? {
+    guard let head = try receive(4) else { return nil }
+    let length = head.enumerated().reduce(0) { $0 | Int($1.element) << (8 * $1.offset) }
+    guard length > 0, length <= Int(CRLA_FRAME_LIMIT) else {
+      throw RecordError("process \(target.number) answers with a frame of \(length) bytes, which is none")
+    }
+    return try receive(length)
+  }
+
+  private func receive(_ count: Int) throws(RecordError) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var received = 0
+    while received < count {
+      let number = bytes.withUnsafeMutableBytes { recv(socket, $0.baseAddress.map { $0 + received }, count - received, 0) }
+      if number < 0, errno == EINTR { continue }
+      if number < 0, errno == EAGAIN { throw AgentConnection.silence(target) }
+      guard number > 0 else { return nil }
+      received += number
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Synchronization
+
+// Where items were added, from the level `watch` on: in a table beside the items, so that none of them grows. A place is the
+// return addresses of those who called, the innermost first. The first of them that is not of this package is the user's; who
+// reads them knows which that is.
+
+/// The callers of a function that adds an item.
+package struct AddedPlace: Sendable {
+  let frames: crl_frames
+
+  /// Follows the frames of the calling thread; nil unless something watches.
+  ///
+  /// - Complexity: O(1): at most twelve frames are followed.
+  @inline(__always)
+  package static func takeIfWatched() -> AddedPlace? {
+    #if RUNLOOP_WITHOUT_INSTRUMENTS
+      return nil
+    #else
+      return crl_level_get() >= CRL_WATCH.rawValue ? take() : nil
+    #endif
+  }
+
+  @inline(never)
+  private static func take() -> AddedPlace {
+    var frames = crl_frames()
+    crl_frames_take(&frames)
+    return AddedPlace(frames: frames)
+  }
+
+  /// The return addresses, the innermost first.
+  package var addresses: [UInt64] {
+    withUnsafeBytes(of: frames) { Array($0.bindMemory(to: UInt64.self).prefix { $0 != 0 }) }
+  }
+}
+
+extension RunLoop {
+  /// Notes where an item was added, if it has entered a mode.
+  ///
+  /// Under the table's lock.
+  @inline(__always)
+  func note(_ place: AddedPlace?, of item: some RunLoopItem) {
+    if let place, !(item is Observer) { additions[ObjectIdentifier(item)] = place.frames }
+  }
+
+  /// Forgets where an item was added that has left a mode, unless it is in another.
+  ///
+  /// Under the table's lock, and the item's where that guards its modes.
+  @inline(__always)
+  func forgetPlace(of item: some RunLoopItem) {
+    if _slowPath(!additions.isEmpty) { forgetKnownPlace(of: item) }
+  }
+
+  @inline(never)
+  private func forgetKnownPlace(of item: some RunLoopItem) {
+    if item.modes(of: self).isEmpty { additions[ObjectIdentifier(item)] = nil }
+  }
+
+  /// Notes from where work was first handed over, which gives modes the source for it.
+  ///
+  /// Any thread.
+  @inline(__always)
+  func noteHandOffPlace() {
+    guard !hasNotedHandOff.load(ordering: .relaxed), let place = AddedPlace.takeIfWatched() else { return }
+    table.withLock { _ in
+      if !hasNotedHandOff.exchange(true, ordering: .relaxed) { handOffPlace = place }
+    }
+  }
+}

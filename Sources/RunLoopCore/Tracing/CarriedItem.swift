@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What keeps a mode of a loop alive.
+package enum KeepAliveKind: String, Sendable, CaseIterable {
+  case timer
+  case source0
+  case port
+  case descriptor
+  case signal
+  case child
+  case listener
+  case files
+  case mainQueue
+  case block
+  case perform
+  case host
+  case resident
+}
+
+/// What an item of this layer carries for one of a layer above, which is what a user knows.
+///
+/// Every member is asked on any thread, under no lock but those that a call-out never holds.
+package protocol CarriedItem: AnyObject, Sendable {
+  var keepAliveKind: KeepAliveKind { get }
+  /// The address of the user's function, or zero.
+  var keepAliveCode: UInt64 { get }
+  /// What tells the item from others of its kind, for people.
+  var keepAliveDetail: String { get }
+  /// What the user knows, which several items of this layer may stand for.
+  var keepAliveIdentity: AnyObject { get }
+  /// Where it was made, if that says more than where it was added.
+  var keepAlivePlace: AddedPlace? { get }
+}
+
+extension CarriedItem {
+  package var keepAliveCode: UInt64 { 0 }
+  package var keepAliveIdentity: AnyObject { self }
+  package var keepAlivePlace: AddedPlace? { nil }
+}
+
+/// The function of a closure that is kept in a structure of its own, as generic storage would wrap it in a thunk.
+///
+/// - Parameter holder: A structure that has a closure and nothing else.
+package func codeAddress<Holder>(of holder: Holder) -> UInt64 {
+  MemoryLayout<Holder>.size == 2 * MemoryLayout<UInt64>.size ? ClosureCode.first(of: holder) : 0
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import CRunLoopSystem
+import Glibc
+
+/// What a loop's face says at one moment, to any thread.
+package struct FaceReading: Sendable {
+  /// The kernel's number of the loop's thread; zero before it has asked for the loop.
+  package let thread: Int32
+  /// What the loop has taken up.
+  package let level: Int32
+  /// How many runs are active, one within the other.
+  package let depth: Int
+  package let isSleeping: Bool
+  package let isHosted: Bool
+  package let isVirtual: Bool
+  package let isMain: Bool
+  package let hasEnded: Bool
+  /// The sleeps and looks, as of the last sleep.
+  package let waits: UInt64
+  package let sleeps: UInt64
+  /// The blocks, jobs and hand-offs so far, and how many of them have been taken to be run or dropped.
+  package let posted: UInt64
+  package let served: UInt64
+
+  /// How many blocks, jobs and hand-offs wait.
+  package var waitingBlocks: Int { posted > served ? Int(posted - served) : 0 }
+}
+
+extension RunLoop {
+  /// What the loop does now.
+  ///
+  /// Any thread.
+  package var faceReading: FaceReading {
+    var copy = crl_face()
+    crl_face_copy(face, &copy)
+    func has(_ flag: Int) -> Bool { copy.flags & UInt8(flag) != 0 }
+    return FaceReading(
+      thread: copy.thread, level: Int32(copy.level), depth: Int(copy.depth), isSleeping: has(Int(CRL_FACE_SLEEPS)),
+      isHosted: has(Int(CRL_FACE_HOSTED)), isVirtual: has(Int(CRL_FACE_VIRTUAL)), isMain: has(Int(CRL_FACE_MAIN)),
+      hasEnded: has(Int(CRL_FACE_ENDED)), waits: copy.waits, sleeps: copy.sleeps, posted: copy.posted,
+      served: copy.served)
+  }
+
+  /// The name of the loop's thread: its object's, `main` for the first, else the kernel's; nil before it has one.
+  ///
+  /// Any thread.
+  package var nameOfThread: String? {
+    if faceReading.isMain || threadID == getpid() { return "main" }
+    let name = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { bytes in
+      crl_recorder_name(recorder, bytes.baseAddress)
+      return String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+    return name.isEmpty ? kernelThreadName(threadID) : name
+  }
+}
+
+extension RunLoop {
+  /// The complete records of the loop's call-outs and sleeps, in no order; none unless it records, or has recorded.
+  ///
+  /// Any thread.
+  package var recordedCallOuts: [crl_record] {
+    [crl_record](unsafeUninitializedCapacity: Int(CRL_RECORDS)) { buffer, count in
+      count = Int(crl_records_copy(recorder, buffer.baseAddress))
+    }
+  }
+
+  /// When the work was posted that a record is of, in ticks; nil if that is not known any more.
+  package func posted(_ record: crl_record) -> UInt64? {
+    var post = crl_post()
+    return crl_post_copy(recorder, record.item, &post) != 0 ? post.posted : nil
+  }
+}
+
+/// The address of a function as Core Foundation's descriptions have it, with what the dynamic linker knows of it.
+func callOutDescription(_ code: UInt64) -> String {
+  guard code != 0 else { return "callout = (none)" }
+  var found = crl_code()
+  let address = "0x" + String(code, radix: 16)
+  guard crl_code_find(code, &found) != 0, let path = found.path else { return "callout = \(address)" }
+  let image = String(cString: path).split(separator: "/").last.map(String.init) ?? "?"
+  let name = found.symbol.map { " " + String(cString: $0) } ?? ""
+  return "callout = \(address) (\(image) + 0x\(String(code - found.base, radix: 16)))\(name)"
+}
+
+extension RunLoopItem {
+  /// The address of a function of the item, as long as nobody has released it.
+  ///
+  /// Any thread, under no lock: it may be this that releases what was invalidated meanwhile.
+  func heldCode(_ code: () -> UInt64) -> UInt64 {
+    guard hold() else { return 0 }
+    defer { letGo() }
+    return code()
+  }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Synchronization
+
+/// One thing that keeps the mode alive that a loop runs in.
+package struct KeptItem: Sendable {
+  package let kind: KeepAliveKind
+  /// The item's address; zero if it is no object.
+  package let item: UInt64
+  /// The modes of the loop that the item is in, by name.
+  package let modes: [RunLoop.Mode]
+  /// The address of the user's function, or zero.
+  package let code: UInt64
+  /// The return addresses of those who added it, the innermost first; empty if nothing watched then.
+  package let added: [UInt64]
+  package let detail: String
+}
+
+extension RunLoop {
+  /// What keeps the mode of the innermost run alive; empty if none is active.
+  ///
+  /// Any thread. The loop waits for its table while the items of the mode are copied, and for nothing else.
+  ///
+  /// - Complexity: O(n m) in the items of the mode and the modes of the loop.
+  package var keptItems: [KeptItem] {
+    guard let mode = ModeState.at(current.load(ordering: .acquiring)) else { return [] }
+    let content = table.withLock { ModeContent(mode, $0, additions, handOffPlace) }
+    var found: [KeptItem] = []
+    for entry in content.entries {
+      // One of the layers above may be here by several items of this one.
+      guard let item = entry.described(at: tickNow), !found.contains(where: { $0.item == item.item }) else { continue }
+      found.append(item)
+    }
+    let isResident = found.contains { $0.kind == .resident }
+    if content.hasHandOffSource, !isResident { found += handOffItems(mode, content) }
+    found += blockItems(mode, content)
+    if mode.servesMainQueue.load(ordering: .relaxed) {
+      found.append(.init(kind: .mainQueue, modes: [mode.name], detail: "the main dispatch queue is served"))
+    }
+    // Who else is there cannot be asked from another thread: but somebody keeps a run that has nothing of its own.
+    if found.isEmpty, content.hasHost {
+      found.append(.init(kind: .host, modes: [mode.name], detail: "the loop of another library in which it waits"))
+    }
+    return found
+  }
+
+  /// Where the items of all modes were added, by their addresses, while something watched.
+  ///
+  /// Any thread.
+  package var addedPlaces: [(item: UInt64, added: [UInt64])] {
+    table.withLock { _ in additions }.map { key, frames in
+      (UInt64(UInt(bitPattern: key)), AddedPlace(frames: frames).addresses)
+    }
+  }
+
+  /// The hand-off source, or the work that waits for it.
+  private func handOffItems(_ mode: ModeState, _ content: ModeContent) -> [KeptItem] {
+    let added = content.handOffPlace?.addresses ?? []
+    let waiting = waitingWork(mode).filter(\.isHandOff)
+    if waiting.isEmpty {
+      return [.init(kind: .perform, modes: content.modesOfHandOffs, added: added, detail: "takes work that is handed over")]
+    }
+    return waiting.map {
+      .init(
+        kind: .perform, modes: [mode.name], code: $0.code, added: $0.site == 0 ? added : [$0.site],
+        detail: "handed over, waits to be performed")
+    }
+  }
+
+  /// The blocks and jobs that wait for the mode, as far as anybody but the loop's thread can see them.
+  private func blockItems(_ mode: ModeState, _ content: ModeContent) -> [KeptItem] {
+    let waiting = waitingWork(mode)
+    var found: [KeptItem] = waiting.filter { !$0.isHandOff }.map {
+      .init(
+        kind: .block, modes: [mode.name], code: $0.code, added: $0.site == 0 ? [] : [$0.site],
+        detail: $0.isJob ? "a task's job, waits to be run" : "waits to be run")
+    }
+    // What the loop has taken from the inbox and has yet to call: with one mode, it is for that.
+    let taken = faceReading.waitingBlocks - waiting.count
+    if content.modeCount == 1, taken > 0, !isWaiting {
+      found.append(.init(kind: .block, modes: [mode.name], detail: "\(taken) more that the loop has taken"))
+    }
+    return found
+  }
+
+  /// What waits in the inbox for a mode.
+  private func waitingWork(_ mode: ModeState) -> [WaitingWork] {
+    inbox.waiting(for: mode, isDefault: mode === table.defaultMode)
+  }
+}
+
+extension KeptItem {
+  fileprivate init(
+    kind: KeepAliveKind, modes: [RunLoop.Mode], code: UInt64 = 0, added: [UInt64] = [], detail: String
+  ) {
+    self.init(kind: kind, item: 0, modes: modes, code: code, added: added, detail: detail)
+  }
+}
+
+/// What is in a mode, copied under the table's lock.
+private struct ModeContent {
+  struct Entry {
+    let item: any RunLoopItem
+    let modes: [RunLoop.Mode]
+    let place: AddedPlace?
+  }
+
+  let entries: [Entry]
+  let hasHandOffSource: Bool
+  let handOffPlace: AddedPlace?
+  let modesOfHandOffs: [RunLoop.Mode]
+  let hasHost: Bool
+  let modeCount: Int
+
+  init(
+    _ mode: ModeState, _ table: ModeTable, _ places: [ObjectIdentifier: crl_frames], _ handOffPlace: AddedPlace?
+  ) {
+    let all = table.modes.values.sorted { $0.name.rawValue < $1.name.rawValue }
+    hasHandOffSource = mode.hasHandOffSource
+    modesOfHandOffs = all.filter(\.hasHandOffSource).map(\.name)
+    self.handOffPlace = handOffPlace
+    hasHost = table.host != nil
+    modeCount = all.count
+    func entry(_ item: some RunLoopItem, _ isIn: (ModeState) -> Bool) -> Entry {
+      Entry(
+        item: item, modes: all.filter(isIn).map(\.name),
+        place: places[ObjectIdentifier(item)].map { AddedPlace(frames: $0) })
+    }
+    let sources = mode.sources.values.map(\.item).sorted { $0.order < $1.order }
+    let descriptors = mode.descriptors.values.map(\.item).sorted { $0.descriptor < $1.descriptor }
+    entries =
+      sources.map { item in entry(item) { $0.sources[ObjectIdentifier(item)] != nil } }
+      + mode.ports.values.map { port in entry(port.item) { $0.ports[ObjectIdentifier(port.item)] != nil } }
+      + descriptors.map { item in entry(item) { $0.descriptors[ObjectIdentifier(item)] != nil } }
+      + mode.timers.all.map { timer in entry(timer) { timer.slots[$0] != nil } }
+  }
+}
+
+extension ModeContent.Entry {
+  /// The item for those who ask what keeps a mode alive; nil: it has been invalidated meanwhile.
+  func described(at now: Tick) -> KeptItem? {
+    // Keeps the closures from being released while they are asked for their code.
+    guard item.hold() else { return nil }
+    defer { item.letGo() }
+    switch item {
+    case let timer as Timer: return kept(.timer, timer.code, timer.keepAliveDetail(at: now))
+    case let source as RunLoop.Source:
+      return kept(.source0, source.code, "order \(source.order), \(source.isSignalled ? "" : "not ")signalled")
+    case let source as RunLoop.DescriptorSource:
+      if let carried = source.carriedItem { return kept(carried) }
+      return kept(.descriptor, source.code, source.keepAliveDetail)
+    case let port as any Port & CarriedItem: return kept(port)
+    case let port as Port: return kept(.port, port.code, port.keepAliveDetail)
+    default: return nil
+    }
+  }
+
+  private func kept(_ carried: any CarriedItem) -> KeptItem {
+    let place = carried.keepAlivePlace ?? self.place
+    return KeptItem(
+      kind: carried.keepAliveKind, item: itemAddress(carried.keepAliveIdentity), modes: modes, code: carried.keepAliveCode,
+      added: place?.addresses ?? [], detail: carried.keepAliveDetail)
+  }
+
+  private func kept(_ kind: KeepAliveKind, _ code: UInt64, _ detail: String) -> KeptItem {
+    KeptItem(
+      kind: kind, item: itemAddress(item), modes: modes, code: code, added: place?.addresses ?? [], detail: detail)
+  }
+}
+
+extension Timer {
+  /// When it fires, for people.
+  fileprivate func keepAliveDetail(at now: Tick) -> String {
+    let (deadline, isFiring): (Tick, Bool) = guarded { _ in (setTick, self.isFiring) }
+    let kind = interval == 0 ? "once" : "every \(Span.text(interval))"
+    if isFiring { return "\(kind), fires now" }
+    if deadline == .never { return "\(kind), has no date" }
+    let next = Span.text(deadline.nanoseconds - now.nanoseconds)
+    return interval == 0 ? "once, in \(next)" : "\(kind), next in \(next)"
+  }
+}
+
+extension RunLoop.DescriptorSource {
+  /// What it waits for, for people.
+  fileprivate var keepAliveDetail: String {
+    "descriptor \(descriptor), \(isPaused ? "paused" : "waits to be \(events)")"
+  }
+}
+
+extension Port {
+  /// What waits in it, for people, with the type of a subclass.
+  fileprivate var keepAliveDetail: String {
+    let count = waitingMessages
+    let messages = count == 1 ? "1 message waiting" : "\(count) messages waiting"
+    return type(of: self) == Port.self ? messages : "\(type(of: self)), \(messages)"
+  }
+}
+
+/// A span of time for people.
+enum Span {
+  /// The span in the largest unit of which it has two or more.
+  static func text(_ nanoseconds: Int64) -> String {
+    let units: [(String, Int64)] = [
+      ("h", 3600_000_000_000), ("min", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000), ("µs", 1000),
+    ]
+    guard nanoseconds > 0 else { return "0 s" }
+    for (unit, size) in units where nanoseconds >= 2 * size || (unit == "s" && nanoseconds >= size) {
+      // Whole seconds as they were given: an hour is 3600 s.
+      if unit != "s", size > 1_000_000_000, nanoseconds % 1_000_000_000 == 0, nanoseconds < 7200_000_000_000 { continue }
+      let tenths = (nanoseconds + size / 20) / (size / 10)
+      return tenths % 10 == 0 || tenths >= 100 ? "\((tenths + 5) / 10) \(unit)" : "\(tenths / 10).\(tenths % 10) \(unit)"
+    }
+    return "\(nanoseconds) ns"
+  }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopAgent
+import Glibc
+public import RunLoopCore
+
+/// Why the instruments cannot do what they were asked to.
+public enum InstrumentsError: Error, Hashable, Sendable {
+  /// The process has no directory for its records, as none of those that it tried could be used.
+  case noDirectory
+  /// The directory is not the user's own, others may write to it, or it is a link.
+  case untrustedDirectory(String)
+  /// The process listens already, in another directory.
+  case alreadyListening
+  /// Nothing has been recorded: no loop was at the level ``Instruments/Level/record``.
+  case nothingRecorded
+  /// A system call failed.
+  case system(SystemError)
+}
+
+extension InstrumentsError: CustomStringConvertible {
+  /// The text for a person.
+  public var description: String {
+    switch self {
+    case .noDirectory:
+      "the process has no directory for its records: set RUNLOOP_DIR to one of your own that others cannot write to"
+    case .untrustedDirectory(let path):
+      "\(path) is not used: it must be a directory of your own that others cannot write to, and no link"
+    case .alreadyListening: "the process listens to the tool already, in another directory"
+    case .nothingRecorded: "nothing has been recorded: no loop was at the level record"
+    case .system(let error): "\(error)"
+    }
+  }
+}
+
+extension Instruments {
+  /// Lets the tool `runloop` ask this process what keeps its loops and what is in them.
+  ///
+  /// A thread of its own listens at a socket `agent` beside the process's records, to which the user of the process and
+  /// root can connect; nobody else. It needs no processor until somebody does. A process whose environment sets
+  /// `RUNLOOP_INSTRUMENTS` to `watch` or `record`, or sets `RUNLOOP_DIR`, listens from its first loop on without this
+  /// call. A forked child listens only if its environment says so, or it calls this itself. Can be called from any
+  /// thread. Calling it again for the same directory has no effect.
+  ///
+  /// - Parameter directory: A directory in which that of the process is made, as `RUNLOOP_DIR` names one; nil: the one
+  ///   where the records are. The tool finds another one by its own `RUNLOOP_DIR`.
+  /// - Throws: ``InstrumentsError/noDirectory``, ``InstrumentsError/untrustedDirectory(_:)``,
+  ///   ``InstrumentsError/alreadyListening``, or ``InstrumentsError/system(_:)`` if the system has no room, descriptor or
+  ///   thread for it.
+  public static func listen(in directory: String? = nil) throws(InstrumentsError) {
+    let answer = -crla_listen(directory)
+    switch answer {
+    case ...0: return
+    case ENOENT where directory == nil: throw .noDirectory
+    case EPERM, ELOOP, ENOTDIR: throw .untrustedDirectory(directory ?? Instruments.directory ?? "the directory")
+    case EALREADY: throw .alreadyListening
+    default: throw .system(SystemError(call: "bind", number: answer))
+    }
+  }
+}

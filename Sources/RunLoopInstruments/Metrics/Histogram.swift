@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// How often times of which length were seen, in steps of a factor of two.
+public struct Histogram: Sendable, Hashable, Codable {
+  /// How many times lie in each step: the first below 1024 ns, each next below twice as much.
+  public private(set) var counts: [Int] = []
+  /// How many there are.
+  public private(set) var count = 0
+  /// Their sum, in nanoseconds.
+  public private(set) var sum: Int64 = 0
+  /// The longest, in nanoseconds.
+  public private(set) var longest: Int64 = 0
+
+  /// Makes one that is empty.
+  public init() {}
+
+  /// Adds a time in nanoseconds; a negative one counts as zero.
+  public mutating func add(_ nanoseconds: Int64) {
+    let value = max(0, nanoseconds)
+    let step = Histogram.step(of: value)
+    if counts.count <= step { counts += Array(repeating: 0, count: step + 1 - counts.count) }
+    counts[step] += 1
+    count += 1
+    sum = sum.addingReportingOverflow(value).overflow ? .max : sum + value
+    longest = max(longest, value)
+  }
+
+  private static func step(of value: Int64) -> Int { max(0, Int64.bitWidth - value.leadingZeroBitCount - 10) }
+
+  /// The end of a step, in nanoseconds, which does not belong to it.
+  public static func end(ofStep step: Int) -> Int64 { step >= 53 ? .max : 1024 << Int64(step) }
+
+  /// A time that so large a part of all do not exceed, in nanoseconds: the end of its step, or the longest. Nil if there are
+  /// none.
+  ///
+  /// - Parameter part: Between zero and one, such as 0.99.
+  public func quantile(_ part: Double) -> Int64? {
+    guard count > 0 else { return nil }
+    let wanted = (min(max(part, 0), 1) * Double(count)).rounded(.up)
+    var seen = 0
+    for (step, number) in counts.enumerated() {
+      seen += number
+      if Double(seen) >= max(wanted, 1) { return min(Histogram.end(ofStep: step), longest) }
+    }
+    return longest
+  }
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+
+/// The port that keeps the loop of a resident thread, which nobody sends to.
+final class ResidentKeepAlive: Port, @unchecked Sendable, CarriedItem {
+  // Sendable: the place is written once.
+
+  /// Where the thread was made, as the port is added on the thread itself.
+  let keepAlivePlace = AddedPlace.takeIfWatched()
+
+  var keepAliveKind: KeepAliveKind { .resident }
+  var keepAliveDetail: String { "waits for work until it is stopped" }
+}

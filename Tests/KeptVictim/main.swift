@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Has loops that something keeps, says "ready" when they can be asked, and waits for its end.
+//
+//   kept-victim items       a thread whose loop holds one of each kind of item
+//   kept-victim resident    a resident thread with a timer
+//   kept-victim perform     a thread that work was handed to
+//   kept-victim blocks      a thread in a call-out, with blocks behind it
+//   kept-victim main        the main loop, which serves the main dispatch queue
+//   kept-victim idle        a loop that is not run
+//   kept-victim listens DIR a loop, and it listens in a directory
+//   kept-victim fork        a loop, and a forked child that has one too
+//   kept-victim exec        a loop, and becomes "kept-victim resident"
+//   kept-victim churn       a thread whose items come and go without end
+//   kept-victim none        no loop
+import Glibc
+import RunLoopCore
+import RunLoopInstruments
+import RunLoopThreads
+import TestSupport
+
+func ready() {
+  print("ready")
+  fflush(nil)
+}
+
+/// What cannot fail here.
+@discardableResult
+func sure<Value>(_ value: @autoclosure () throws -> Value) -> Value {
+  do { return try value() } catch { fatalError("\(error)") }
+}
+
+func waitForEnd() -> Never { while true { pause() } }
+
+let arguments = CommandLine.arguments
+switch arguments.dropFirst().first {
+case "items": Importer().start()
+case "resident": Residents().start()
+case "perform": Performs().start()
+case "blocks": Blocks().start()
+case "main": Mains().start()
+case "idle":
+  _ = RunLoop.current
+  ready()
+case "listens":
+  do {
+    try Instruments.listen(in: arguments.last)
+    Residents().start()
+  } catch {
+    print(error)
+    fflush(nil)
+  }
+case "fork":
+  Residents().start(says: false)
+  let child = forkProcess()
+  if child == 0 {
+    Residents().start(says: false)
+    print(getpid())
+    ready()
+    waitForEnd()
+  }
+case "exec":
+  Residents().start(says: false)
+  execv("/proc/self/exe", [strdup(arguments[0]), strdup("resident"), nil])
+case "churn": Churn().start()
+case "none": ready()
+default: exit(2)
+}
+waitForEnd()

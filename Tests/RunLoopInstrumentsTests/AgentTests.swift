@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopAgent
+import Foundation
+import Glibc
+import RunLoopInstruments
+import Testing
+
+@Suite("The agent") struct AgentTests {
+  private static let reasons = #"{"request": "reasons"}"#
+
+  private func victim(_ arguments: String..., level: String = "watch") throws -> Victim {
+    try Victim(arguments, program: "kept-victim", level: level)
+  }
+
+  private func socketPath(_ victim: Victim) throws -> String {
+    try #require(victim.file).replacingOccurrences(of: "/rings", with: "/agent")
+  }
+
+  @Test("its socket is the user's own, and so is the directory")
+  func modes() throws {
+    let victim = try victim("resident")
+    var status = stat()
+    #expect(lstat(try socketPath(victim), &status) == 0)
+    #expect(status.st_mode & S_IFMT == S_IFSOCK)
+    #expect(status.st_mode & 0o777 == 0o600)
+    #expect(lstat(try #require(victim.file).replacingOccurrences(of: "/rings", with: ""), &status) == 0)
+    #expect(status.st_mode & 0o777 == 0o700)
+    #expect(status.st_uid == geteuid())
+  }
+
+  @Test(
+    "whatever a peer sends is answered with what is wrong or with the end, and the next peer is answered",
+    arguments: [
+      "", "x", "{", "{}", "[]", "null", "{\"request\"", "{\"request\": 7}", "{\"request\": \"format\"}",
+      "{\"request\": \"hold\", \"level\": 9}", "{\"request\": \"hold\"}", "\u{0}\u{1}", "{\"request\": \"\\ud800\"}",
+      String(repeating: "[", count: 100_000), String(repeating: "a", count: 1 << 20),
+    ])
+  func badRequests(request: String) throws {
+    let victim = try victim("resident")
+    let socket = try AgentSocket(victim)
+    let frames = socket.answer(request)
+    if request.isEmpty {
+      #expect(frames.isEmpty)
+    } else {
+      #expect(frames.count == 1)
+      #expect(frames.first?["error"]?.text?.isEmpty == false)
+    }
+    #expect(try AgentSocket(victim).answer(Self.reasons).last?["end"] == .bool(true))
+  }
+
+  @Test("a length that is too large, and a frame that is cut off, end the conversation and nothing else")
+  func badFrames() throws {
+    let victim = try victim("resident")
+    for length in [UInt32(1 << 20) + 1, .max] {
+      let socket = try AgentSocket(victim)
+      socket.sendFrame("x", length: length)
+      #expect(socket.frame() == nil)
+    }
+    let random = (0..<4096).map { _ in UInt8.random(in: 0...255) }
+    let half = try AgentSocket(victim)
+    half.sendFrame("{\"request\"", length: 100)
+    let noise = try AgentSocket(victim)
+    noise.send(random)
+    // Both are still there, and neither keeps the agent from answering.
+    #expect(try AgentSocket(victim).answer(Self.reasons).last?["end"] == .bool(true))
+    withExtendedLifetime((half, noise)) {}
+  }
+
+  @Test("two tools at once are answered, and one too many is told so")
+  func manyPeers() throws {
+    let victim = try victim("resident")
+    let sockets = try (0..<Int(CRLA_CONNECTIONS)).map { _ in try AgentSocket(victim) }
+    for socket in sockets { #expect(socket.answer(Self.reasons).count == 2) }
+    #expect(try AgentSocket(victim).frame()?["error"] != nil)
+    // One that is killed makes room for another.
+    shutdown(sockets[0].number, Int32(SHUT_RDWR))
+    var answer: [AgentDocument] = []
+    while answer.count != 2 { answer = try AgentSocket(victim).answer(Self.reasons) }
+    #expect(answer.last?["end"] == .bool(true))
+  }
+
+  @Test("a tool that goes in the middle of everything leaves no descriptor, thread or level behind")
+  func nothingIsLeft() throws {
+    let victim = try victim("resident", level: "off")
+    func count(_ folder: String) throws -> Int {
+      try FileManager.default.contentsOfDirectory(atPath: "/proc/\(victim.number)/\(folder)").count
+    }
+    let before = try (count("fd"), count("task"))
+    for turn in 0..<50 {
+      let socket = try AgentSocket(victim)
+      socket.sendFrame("{\"request\": \"hold\", \"level\": 2}")
+      if turn % 2 == 0 { _ = socket.frame() }
+      socket.sendFrame(Self.reasons)
+      socket.sendFrame("{\"request\"", length: 1000)
+    }
+    // Their threads end by themselves.
+    while try count("fd") != before.0 || count("task") != before.1 { usleep(1000) }
+    while try runloop("ps", "\(victim.number)", "--json").json()["level"] as? String != "off" { usleep(1000) }
+  }
+
+  @Test("a level is held as long as the tool is connected")
+  func level() throws {
+    let victim = try victim("resident", level: "off")
+    func level() throws -> String? { try runloop("ps", "\(victim.number)", "--json").json()["level"] as? String }
+    let socket = try AgentSocket(victim)
+    #expect(socket.answer("{\"request\": \"hold\", \"level\": 2}").last?["end"] == .bool(true))
+    #expect(try level() == "record")
+    #expect(socket.answer("{\"request\": \"hold\", \"level\": 1}").last?["end"] == .bool(true))
+    #expect(try level() == "watch")
+    shutdown(socket.number, Int32(SHUT_RDWR))
+    while try level() != "off" { usleep(1000) }
+  }
+
+  @Test("a peer of the same user may be permitted to read the memory")
+  func permission() throws {
+    let victim = try victim("resident")
+    #expect(try AgentSocket(victim).answer("{\"request\": \"permit\"}").last?["end"] == .bool(true))
+  }
+
+  @Test("a forked child answers for itself, and its parent as before")
+  func fork() throws {
+    let victim = try Victim(["fork"], program: "kept-victim", level: "watch", waits: false)
+    let child = try #require(Int32(try victim.line()))
+    defer { kill(child, SIGKILL) }
+    _ = try victim.line(containing: "ready")
+    for number in [victim.number, child] {
+      let session = runloop("why-alive", "\(number)", "--json")
+      #expect(session.status == 0, "\(session.complaints)")
+      let loops = try #require(try session.json()["loops"] as? [[String: Any]])
+      #expect(loops.contains { ($0["thread"] as? String)?.hasPrefix("resident") == true })
+    }
+    // The child has no copy of the parent's socket: that of a parent that is gone refuses.
+    victim.kill()
+    let session = runloop("why-alive", "\(child)")
+    #expect(session.status == 0, "\(session.complaints)")
+  }
+
+  @Test("a program that a process becomes answers at the same place")
+  func exec() throws {
+    let victim = try victim("exec")
+    let session = runloop("why-alive", "\(victim.number)", "--json")
+    #expect(session.status == 0, "\(session.complaints)")
+  }
+
+  @Test("a process that exits takes its socket away")
+  func exit() throws {
+    let victim = try victim("resident")
+    let path = try socketPath(victim)
+    #expect(access(path, F_OK) == 0)
+    kill(victim.number, SIGKILL)
+    victim.waitForExit()
+    // Killed, it leaves both; the next cleans up, but not this soon.
+    #expect(runloop("why-alive", "\(victim.number)").complaints.count == 1)
+  }
+
+  @Test("a call listens in another directory, which the tool finds by its own variable; one that others can write to is none")
+  func listens() throws {
+    let other = try Victim.makeDirectory()
+    defer { try? FileManager.default.removeItem(atPath: other) }
+    let victim = try Victim(["listens", other], program: "kept-victim", level: "off", hasDirectory: false)
+    defer { unsetenv("RUNLOOP_DIR") }
+    setenv("RUNLOOP_DIR", other, 1)
+    let session = runloop("why-alive", "\(victim.number)", "--json")
+    #expect(session.status == 0, "\(session.complaints)")
+    victim.kill()
+
+    chmod(other, 0o777)
+    let second = try Victim(["listens", other], program: "kept-victim", level: "off", hasDirectory: false, waits: false)
+    #expect(try second.line().contains("others cannot write to"))
+  }
+
+  @Test("what cannot be asked is told in one sentence, with the status 1")
+  func refusals() throws {
+    func complaint(_ number: Int32) -> String {
+      var found = ""
+      for command in ["why-alive", "dump"] {
+        let session = runloop(command, "\(number)", "--json")
+        #expect(session.status == 1)
+        #expect(session.output.isEmpty)
+        #expect(session.complaints.count == 1)
+        found = session.complaints.first ?? ""
+      }
+      return found
+    }
+    #expect(complaint(.max).contains("there is no process"))
+    #expect(complaint(try victim("none").number).contains("has no run loop"))
+    #expect(complaint(try Victim(["idle"]).number).contains("ptrace_scope"))
+    let stopped = try victim("resident")
+    kill(stopped.number, SIGSTOP)
+    defer { kill(stopped.number, SIGCONT) }
+    #expect(complaint(stopped.number).contains("stopped"))
+    #expect(runloop("why-alive").status == 2)
+    #expect(runloop("why-alive", "x").status == 2)
+  }
+
+  @Test("another layout is told in one sentence")
+  func otherLayout() throws {
+    let victim = try victim("resident")
+    let path = try #require(victim.file)
+    let file = try #require(FileHandle(forUpdatingAtPath: path))
+    try file.seek(toOffset: 8)
+    file.write(Data([2]))
+    let session = runloop("why-alive", "\(victim.number)")
+    #expect(session.status == 1)
+    #expect(session.complaints.count == 1)
+    #expect(session.complaints.first?.contains("layout 2") == true)
+  }
+
+  @Test("another user's process is told in one sentence, and its agent does not answer", .enabled(if: geteuid() == 0))
+  func otherUser() throws {
+    let victim = try victim("resident")
+    // A peer that has given up being root: only the connection is its own.
+    let program = "/usr/bin/python3"
+    try #require(access(program, X_OK) == 0)
+    let path = try socketPath(victim)
+    chmod(path, 0o777)
+    chmod(path.replacingOccurrences(of: "/agent", with: ""), 0o755)
+    chmod(victim.directory, 0o755)
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: program)
+    process.arguments = [
+      "-c",
+      """
+      import os, socket, sys
+      os.setuid(65534)
+      s = socket.socket(socket.AF_UNIX)
+      s.settimeout(60)
+      s.connect(sys.argv[1])
+      try:
+        s.sendall(b'\\x16\\0\\0\\0{"request": "reasons"}')
+        sys.exit(3 if s.recv(1) else 0)
+      except (BrokenPipeError, ConnectionResetError):
+        sys.exit(0)
+      """, path,
+    ]
+    try process.run()
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+  }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import RunLoopCore
+import RunLoopInstruments
+import RunLoopThreads
+import Testing
+
+import class RunLoopCore.RunLoop
+import class RunLoopCore.Timer
+import class RunLoopThreads.Thread
+
+@Suite("Numbers of loops") struct MetricsTests {
+  @Test("a histogram counts by steps of two, and its quantiles are ends of steps")
+  func histogram() {
+    var histogram = Histogram()
+    #expect(histogram.quantile(0.5) == nil)
+    for value: Int64 in [-5, 0, 1023, 1024, 2047, 2048, 5_000_000] { histogram.add(value) }
+    #expect(histogram.counts[0...2] == [3, 2, 1])
+    #expect(histogram.count == 7)
+    #expect(histogram.sum == 0 + 1023 + 1024 + 2047 + 2048 + 5_000_000)
+    #expect(histogram.quantile(0) == 1024)
+    #expect(histogram.quantile(0.5) == 2048)
+    #expect(histogram.quantile(1) == 5_000_000)
+    histogram.add(.max)
+    #expect(histogram.longest == .max)
+    #expect(histogram.sum == .max)
+    #expect(histogram.quantile(7) == .max)
+  }
+
+  /// A resident thread that records and has called some blocks.
+  private func recorded(_ blocks: Int, _ body: (ResidentThread) throws -> Void) throws {
+    let holder = Instruments.hold(.record)
+    defer { holder.release() }
+    let worker = try ResidentThread(name: "metrics \"quoted\"")
+    for _ in 0..<blocks { worker.runLoop.perform {} }
+    try worker.performAndWait {}
+    // The last call-out has its end when another has begun.
+    try worker.performAndWait {}
+    try body(worker)
+    worker.stop()
+    _ = try worker.join()
+  }
+
+  @Test("what a loop has called is counted and measured")
+  func metrics() throws {
+    try recorded(100) { worker in
+      let metrics = try #require(Instruments.metrics(of: worker.runLoop))
+      #expect(metrics.posted >= 102)
+      #expect(metrics.waitingBlocks == 0)
+      #expect(metrics.items == 1)
+      #expect(metrics.callOuts.count >= 101)
+      #expect(metrics.delays.count >= 101)
+      let busy = try #require(metrics.busy)
+      #expect(busy > 0 && busy <= 1)
+      let copy = try JSONDecoder().decode(LoopMetrics.self, from: JSONEncoder().encode(metrics))
+      #expect(copy == metrics)
+    }
+  }
+
+  @Test("in the text format every family has its type, and labels are escaped")
+  func prometheus() throws {
+    try recorded(10) { worker in
+      worker.runLoop.label = "a\\b\"c\nd"
+      let text = try #require(Instruments.metrics(of: worker.runLoop)).prometheus
+      let lines = text.split(separator: "\n")
+      #expect(text.contains("runloop_posts_total{loop=\"a\\\\b\\\"c\\nd\",tid=\""))
+      let families = Set(lines.filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ")[2] })
+      #expect(families.count == 10)
+      let sample = try Regex(#"(runloop_[a-z_]+?)(_sum|_count)?\{[^}]*\} [0-9.e+-]+"#)
+      for line in lines where !line.hasPrefix("#") {
+        let match = try #require(try sample.wholeMatch(in: line), "\(line)")
+        #expect(families.contains(try #require(match.output[1].substring)), "\(line)")
+      }
+      #expect(lines.contains { $0.hasPrefix("runloop_call_out_seconds{") && $0.contains("quantile=\"0.99\"") })
+      #expect(lines.contains { $0.hasPrefix("runloop_delay_seconds_count{") })
+    }
+  }
+
+  @Test("a loop's label is kept, and its thread's name stands for it otherwise")
+  func label() throws {
+    let worker = try ResidentThread(name: "labelled")
+    let loop = worker.runLoop
+    #expect(loop.label == nil)
+    try worker.performAndWait {}
+    #expect(Instruments.loops.first { $0.name == "labelled" }?.label == "labelled")
+    loop.label = "decoder"
+    #expect(loop.label == "decoder")
+    let snapshot = try #require(Instruments.loops.first { $0.label == "decoder" })
+    #expect(snapshot.name == "labelled")
+    worker.stop()
+    _ = try worker.join()
+    #expect(loop.label == nil)
+    loop.label = "late"
+    #expect(loop.label == nil)
+    #expect(Instruments.metrics(of: loop) == nil)
+  }
+
+  @Test("the reasons of a loop are values, with the callers of those who added the items")
+  func reasons() throws {
+    let holder = Instruments.hold(.watch)
+    defer { holder.release() }
+    let worker = try ResidentThread(name: "reasons")
+    let timer = Timer(timeInterval: 60, repeats: true) { _ in }
+    worker.runLoop.add(timer, forMode: .default)
+    while !worker.runLoop.isWaiting { usleep(100) }
+    let reasons = Instruments.reasons(keeping: worker.runLoop)
+    #expect(reasons.map(\.kind.rawValue).sorted() == ["resident", "timer"])
+    let first = try #require(reasons.first { $0.kind == .timer })
+    #expect(first.item == UInt64(UInt(bitPattern: Unmanaged.passUnretained(timer).toOpaque())))
+    #expect(first.modes == ["kCFRunLoopDefaultMode"])
+    #expect(first.detail.hasPrefix("every 60 s, next in "))
+    #expect(first.code?.image != nil)
+    #expect(!first.addedAt.isEmpty)
+    let copy = try JSONDecoder().decode([KeepAliveReason].self, from: JSONEncoder().encode(reasons))
+    #expect(copy == reasons)
+    // What has left is forgotten, and so is where it was added.
+    timer.invalidate()
+    #expect(Instruments.reasons(keeping: worker.runLoop).map(\.kind) == [.resident])
+    worker.stop()
+    _ = try worker.join()
+    #expect(Instruments.reasons(keeping: worker.runLoop).isEmpty)
+  }
+
+  @Test("the flight recorder's file is read by the tool, and holds what began in the time that was asked for")
+  func flightRecorder() throws {
+    let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
+    defer { unlink(path) }
+    try recorded(200) { worker in
+      try Instruments.writeRecord(to: path, last: .seconds(3600))
+      let session = runloop("postmortem", path, "--json")
+      #expect(session.status == 0, "\(session.complaints)")
+      let threads = try #require(try session.json()["threads"] as? [[String: Any]])
+      let own = try #require(threads.first { $0["thread"] as? String == "metrics \"quoted\"" })
+      #expect((own["last"] as? [[String: Any]])?.count ?? 0 >= 200)
+      #expect(own["torn"] as? Int == 0)
+
+      try Instruments.writeRecord(to: path, last: .zero)
+      let empty = try #require(try runloop("postmortem", path, "--json").json()["threads"] as? [[String: Any]])
+      let before = empty.first { $0["thread"] as? String == "metrics \"quoted\"" }
+      #expect((before?["last"] as? [[String: Any]])?.isEmpty ?? true)
+
+      #expect(throws: InstrumentsError.self) { try Instruments.writeRecord(to: "/nowhere/at/all", last: .zero) }
+      symlink("/dev/null", path + "-link")
+      defer { unlink(path + "-link") }
+      #expect(throws: InstrumentsError.self) { try Instruments.writeRecord(to: path + "-link", last: .zero) }
+    }
+  }
+}
