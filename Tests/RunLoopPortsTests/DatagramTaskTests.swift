@@ -38,7 +38,7 @@ struct DatagramTaskTests {
     let receiver = try DatagramSocket(boundTo: .loopback(port: 0))
     try loop.add(receiver, forMode: .default)
     let cancelled = Task { try await receiver.receive() }
-    await yieldUntil { receiver.lock.withLock { receiver.reader != nil } }
+    await yieldUntil { receiver.lock.withLock { receiver.reader.isTaken } }
     await #expect(throws: DatagramError.busy) { _ = try await receiver.receive() }
     cancelled.cancel()
     #expect(try await cancelled.value == nil)
@@ -46,7 +46,7 @@ struct DatagramTaskTests {
     try sender.send([9])
     #expect(try await receiver.receive()?.bytes == [9])
     let waiting = Task { try await receiver.receive() }
-    await yieldUntil { receiver.lock.withLock { receiver.reader != nil } }
+    await yieldUntil { receiver.lock.withLock { receiver.reader.isTaken } }
     loop.perform { loop.stop() }
     thread.join()
     await #expect(throws: DatagramError.loop(.loopHasEnded)) { _ = try await waiting.value }
@@ -65,11 +65,11 @@ struct DatagramTaskTests {
     var count = 0
     while try sender.send([1], to: target) { count += 1 }
     let cancelled = Task { try await sender.sendWhenRoom([2], to: target) }
-    await yieldUntil { sender.lock.withLock { sender.writer != nil } }
+    await yieldUntil { sender.lock.withLock { sender.writer.isTaken } }
     cancelled.cancel()
     #expect(try await cancelled.value == false)
     let waiting = Task { try await sender.sendWhenRoom([3], to: target) }
-    await yieldUntil { sender.lock.withLock { sender.writer != nil } }
+    await yieldUntil { sender.lock.withLock { sender.writer.isTaken } }
     for _ in 0..<count { #expect(try await receiver.receive()?.bytes == [1]) }
     #expect(try await waiting.value)
     #expect(try await receiver.receive()?.bytes == [3])
