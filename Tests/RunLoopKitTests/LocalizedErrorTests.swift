@@ -20,6 +20,7 @@ struct LocalizedErrorTests {
     SpawnError.notFound(program: "nothing"), TLSError(.noServerName),
     SocketActivationError.malformed(variable: "LISTEN_FDS", value: "many"),
     DatagramError.tooLong(byteCount: 70_000, address: nil), HostConnectionError.cancelled(host: "nowhere"),
+    StreamSecurityError.unsupportedLevel("kCFStreamSocketSecurityLevelSSLv3"),
   ]
 
   // M21
