@@ -148,7 +148,7 @@ struct StreamPairTests {
     #expect(log == "1 failed true true failed true")
   }
 
-  @Test("what is released while it connects leaves nothing behind")
+  @Test("what is released while it connects does no harm")
   func released() throws {
     for _ in 0..<20 {
       var input: InputStream?

@@ -162,6 +162,35 @@ struct DatagramTaskTests {
           == "failed(\(error)) received@0.0 seconds true true true")
     }
 
+    @Test("an error of a socket that is connected names its peer")
+    func peer() {
+      let log = onVirtualSocketLoop { loop, log in
+        let peer = try DatagramSocket(boundTo: .loopback(port: 0))
+        let address = try peer.localAddress()
+        let error = SystemError(call: "sendto", number: ENETDOWN)
+        let socket = try DatagramSocket(boundTo: nil, connectedTo: address) { _, event in
+          if case .failed(.system(let error, let named)) = event { log.write("\(error.call) \(named == address)") }
+        }
+        try loop.add(socket, forMode: .default)
+        let plan = failing(.datagramSend, ENETDOWN, EMSGSIZE)
+        plan.plan(.datagramReceive, .fails(EHOSTUNREACH))
+        try peer.send([1], to: socket.localAddress())
+        plan.rule {
+          #expect(throws: DatagramError.system(error, address: address)) { try socket.send([1]) }
+          #expect(throws: DatagramError.tooLong(byteCount: 1, address: address)) { try socket.send([1]) }
+          loop.run(mode: .default, for: .seconds(1))
+        }
+        log.write("\(plan.isUsedUp)")
+        // The same of a socket that was connected by others.
+        guard let copy = socket.withDescriptor({ fcntl($0, F_DUPFD_CLOEXEC, 3) }) else { return log.write("closed") }
+        let taken = try DatagramSocket(takingOver: copy)
+        _ = failing(.datagramSend, ENETDOWN).rule {
+          #expect(throws: DatagramError.system(error, address: address)) { try taken.send([1]) }
+        }
+      }
+      #expect(log == "recvfrom true true")
+    }
+
     @Test("what cannot be mended is the end, told once")
     func fatal() {
       let error = DatagramError.system(SystemError(call: "recvfrom", number: EBADF), address: nil)
