@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import RunLoopCore
 
 /// One of the two streams of a pair: its life, whichever it is.
-final class StreamEnd {
+///
+/// Programs ask a stream on one thread how it is while another uses it.
+final class StreamEnd: @unchecked Sendable {
+  // Sendable: what changes is guarded by the lock, which is not held while the other end is asked.
+
   private enum Life {
     case notOpen
     case open
@@ -14,9 +19,10 @@ final class StreamEnd {
 
   private let transport: StreamTransport
   private let side: StreamSide
+  private let lock = Lock()
   private var life = Life.notOpen
-  private(set) var transferCount = 0
-  weak var listener: (any StreamDelegate)?
+  private var transfers = 0
+  private weak var delegate: (any StreamDelegate)?
 
   init(_ transport: StreamTransport, _ side: StreamSide) {
     self.transport = transport
@@ -28,10 +34,17 @@ final class StreamEnd {
     transport.released(side)
   }
 
-  private var isOpen: Bool { if case .open = life { true } else { false } }
+  var transferCount: Int { lock.withLock { transfers } }
+
+  var listener: (any StreamDelegate)? {
+    get { lock.withLock { delegate } }
+    set { lock.withLock { delegate = newValue } }
+  }
+
+  private var isOpen: Bool { if case .open = lock.withLock({ life }) { true } else { false } }
 
   var status: Stream.Status {
-    switch life {
+    switch lock.withLock({ life }) {
     case .notOpen: return .notOpen
     case .atEnd: return .atEnd
     case .failed: return .error
@@ -42,14 +55,14 @@ final class StreamEnd {
     case .opening: return .opening
     case .open: return .open
     case .atEnd:
-      life = .atEnd
+      leaveOpen(.atEnd)
       return .atEnd
     case .failed: return .error
     }
   }
 
   var error: (any Error)? {
-    switch life {
+    switch lock.withLock({ life }) {
     case .failed(let error): return error
     case .open: if case .failed(let error) = transport.sight(side) { return error } else { return nil }
     case .notOpen, .atEnd, .closed: return nil
@@ -60,14 +73,19 @@ final class StreamEnd {
   var descriptor: Int32? { isOpen ? transport.descriptor(side) : nil }
 
   func open() {
-    guard case .notOpen = life else { return }
-    life = .open
-    transport.open()
+    let isFirst = lock.withLock {
+      guard case .notOpen = life else { return false }
+      life = .open
+      return true
+    }
+    if isFirst { transport.open() }
   }
 
   func close() {
-    let before = life
-    life = .closed
+    let before = lock.withLock {
+      defer { life = .closed }
+      return life
+    }
     switch before {
     case .closed: break
     case .notOpen, .failed: transport.released(side)
@@ -78,7 +96,7 @@ final class StreamEnd {
   func read(_ bytes: UnsafeMutablePointer<UInt8>, _ limit: Int) -> Int {
     transfer(limit) {
       let count = try transport.read(bytes, limit)
-      if count == 0 { life = .atEnd }
+      if count == 0 { leaveOpen(.atEnd) }
       return count
     }
   }
@@ -88,14 +106,24 @@ final class StreamEnd {
   }
 
   private func transfer(_ limit: Int, _ body: () throws -> Int) -> Int {
-    transferCount += 1
-    if case .atEnd = life { return 0 }
-    guard isOpen, limit > 0 else { return isOpen ? 0 : -1 }
+    let before = lock.withLock {
+      transfers += 1
+      return life
+    }
+    switch before {
+    case .atEnd: return 0
+    case .open: break
+    case .notOpen, .failed, .closed: return -1
+    }
+    guard limit > 0 else { return 0 }
     do { return try body() } catch {
-      life = .failed(error)
+      leaveOpen(.failed(error))
       return -1
     }
   }
+
+  /// Goes on from where it is open; what was closed meanwhile stays so.
+  private func leaveOpen(_ next: Life) { lock.withLock { if case .open = life { life = next } } }
 
   func property(_ key: Stream.PropertyKey) -> AnyObject? { transport.property(key) }
   func setProperty(_ property: AnyObject?, _ key: Stream.PropertyKey) -> Bool { transport.setProperty(property, key) }

@@ -72,6 +72,7 @@ final class StreamConnection: StreamTransport, @unchecked Sendable {
         state = copy >= 0 ? .connected(copy) : .failed(systemError(errno))
         socket.invalidate()
         secureIfWanted()
+        if isWriterClosed, case .connected(let descriptor) = state { shutdown(descriptor, Int32(SHUT_WR)) }
       case .failure(let error): state = .failed(error)
       }
     }
