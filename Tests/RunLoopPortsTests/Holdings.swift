@@ -38,7 +38,9 @@ private struct Holdings {
     return pages * 4096
   }
 
-  /// Whether no more is there now. The pools of Dispatch and of tasks have a thread more or less at any time.
+  /// Whether no more is there now.
+  ///
+  /// The pools of Dispatch and of tasks have a thread more or less at any time.
   func isFollowed(by now: Holdings) -> Bool {
     descriptors.isFollowed(by: now.descriptors) && now.threads <= threads + 4 && now.children <= children
   }

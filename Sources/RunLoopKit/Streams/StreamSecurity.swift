@@ -8,7 +8,7 @@ extension Stream.PropertyKey {
   /// The `TLSContext` with which the streams of `Stream.getStreamsToHost(withName:port:inputStream:outputStream:)` secure
   /// their connection: with roots, pins or a certificate of your own.
   ///
-  /// Setting it is enough: ``socketSecurityLevelKey`` need not be set. There is no such key on Apple's systems.
+  /// Setting it is enough: `socketSecurityLevelKey` need not be set. There is no such key on Apple's systems.
   public static let tlsContextKey = Stream.PropertyKey(rawValue: "RunLoopTLSContext")
 
   /// The name that the server's certificate has to be for, a string; by default the host that is connected to.
