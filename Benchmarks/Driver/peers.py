@@ -20,6 +20,7 @@ MADE = {
     "asio": ("/usr/include/boost/asio.hpp", "libboost-dev"),
     "floor": (None, None),
     "floor-wheel": (None, None),
+    "tls": ("/usr/include/openssl/ssl.h", "libssl-dev"),
 }
 TOOLS = {"make": "make", "cc": "gcc", "c++": "g++", "pkg-config": "pkg-config"}
 
@@ -79,7 +80,7 @@ def build(scratch, chosen, install=True):
         sys.exit(built.stdout + built.stderr)
     release = os.path.join(os.path.realpath(scratch), "release")
     made = os.path.join(os.path.realpath(scratch), "peers")
-    environment = dict(os.environ, RACE_ECHO_CLIENT=os.path.join(release, "race-client"))
+    environment = dict(os.environ, RACE_ECHO_CLIENT=os.path.join(release, "race-client"), RACE_TLS_SERVER=os.path.join(release, "tls-server"))
     racers = []
     for name in names:
         directory = release if name in SWIFT else made

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The client of Benchmarks/tls: connections to a port of this machine, each with one request of 64 bytes under way.
+// The client of M4: connections to a port of this machine, each with one request of 64 bytes under way.
 //
 //     tls-client PORT REQUESTS CONNECTIONS
 //

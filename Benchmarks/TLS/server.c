@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The echo server that Benchmarks/tls compares ours with: epoll and OpenSSL, which reads and writes the descriptors.
+// The echo server that M4 compares ours with: epoll and OpenSSL, which reads and writes the descriptors.
 //
 //     tls-floor CERTIFICATE KEY
 //

@@ -49,6 +49,11 @@ extension TLSError: LocalizedError {
   public var errorDescription: String? { description }
 }
 
+extension StreamSecurityError: LocalizedError {
+  /// Why the stream's connection cannot be secured as its properties ask.
+  public var errorDescription: String? { description }
+}
+
 extension SocketActivationError: LocalizedError {
   /// Why the descriptors of a service manager cannot be taken.
   public var errorDescription: String? { description }

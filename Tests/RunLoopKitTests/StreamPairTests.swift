@@ -128,6 +128,23 @@ struct StreamPairTests {
     #expect(log == "error lookup failed error 127.0.0.1 1 failed error \(none) failed")
   }
 
+  @Test("an output that is closed while the connection is made ends it then")
+  func closedEarly() throws {
+    let echo = try Echo()
+    let log = try log { log, _ in
+      var input: InputStream?
+      var output: OutputStream?
+      Stream.getStreamsToHost(withName: "127.0.0.1", port: echo.port, inputStream: &input, outputStream: &output)
+      for stream in [input, output] as [Stream?] { stream?.open() }
+      output?.close()
+      // The other end answers the end with its own.
+      input?.read(100, log)
+      output?.write("x", log)
+    }
+    try echo.stop()
+    #expect(log == "nothing failed")
+  }
+
   @Test("a peer that resets is an error of the stream, and no signal")
   func reset() throws {
     let log = try log { log, loop in
@@ -148,7 +165,7 @@ struct StreamPairTests {
     #expect(log == "1 failed true true failed true")
   }
 
-  @Test("what is released while it connects leaves nothing behind")
+  @Test("what is released while it connects does no harm")
   func released() throws {
     for _ in 0..<20 {
       var input: InputStream?

@@ -38,7 +38,7 @@ struct DatagramTaskTests {
     let receiver = try DatagramSocket(boundTo: .loopback(port: 0))
     try loop.add(receiver, forMode: .default)
     let cancelled = Task { try await receiver.receive() }
-    await yieldUntil { receiver.lock.withLock { receiver.reader != nil } }
+    await yieldUntil { receiver.lock.withLock { receiver.reader.isTaken } }
     await #expect(throws: DatagramError.busy) { _ = try await receiver.receive() }
     cancelled.cancel()
     #expect(try await cancelled.value == nil)
@@ -46,7 +46,7 @@ struct DatagramTaskTests {
     try sender.send([9])
     #expect(try await receiver.receive()?.bytes == [9])
     let waiting = Task { try await receiver.receive() }
-    await yieldUntil { receiver.lock.withLock { receiver.reader != nil } }
+    await yieldUntil { receiver.lock.withLock { receiver.reader.isTaken } }
     loop.perform { loop.stop() }
     thread.join()
     await #expect(throws: DatagramError.loop(.loopHasEnded)) { _ = try await waiting.value }
@@ -65,11 +65,11 @@ struct DatagramTaskTests {
     var count = 0
     while try sender.send([1], to: target) { count += 1 }
     let cancelled = Task { try await sender.sendWhenRoom([2], to: target) }
-    await yieldUntil { sender.lock.withLock { sender.writer != nil } }
+    await yieldUntil { sender.lock.withLock { sender.writer.isTaken } }
     cancelled.cancel()
     #expect(try await cancelled.value == false)
     let waiting = Task { try await sender.sendWhenRoom([3], to: target) }
-    await yieldUntil { sender.lock.withLock { sender.writer != nil } }
+    await yieldUntil { sender.lock.withLock { sender.writer.isTaken } }
     for _ in 0..<count { #expect(try await receiver.receive()?.bytes == [1]) }
     #expect(try await waiting.value)
     #expect(try await receiver.receive()?.bytes == [3])
@@ -160,6 +160,35 @@ struct DatagramTaskTests {
       #expect(
         receiving(failing: EINTR, EAGAIN, EHOSTUNREACH)
           == "failed(\(error)) received@0.0 seconds true true true")
+    }
+
+    @Test("an error of a socket that is connected names its peer")
+    func peer() {
+      let log = onVirtualSocketLoop { loop, log in
+        let peer = try DatagramSocket(boundTo: .loopback(port: 0))
+        let address = try peer.localAddress()
+        let error = SystemError(call: "sendto", number: ENETDOWN)
+        let socket = try DatagramSocket(boundTo: nil, connectedTo: address) { _, event in
+          if case .failed(.system(let error, let named)) = event { log.write("\(error.call) \(named == address)") }
+        }
+        try loop.add(socket, forMode: .default)
+        let plan = failing(.datagramSend, ENETDOWN, EMSGSIZE)
+        plan.plan(.datagramReceive, .fails(EHOSTUNREACH))
+        try peer.send([1], to: socket.localAddress())
+        plan.rule {
+          #expect(throws: DatagramError.system(error, address: address)) { try socket.send([1]) }
+          #expect(throws: DatagramError.tooLong(byteCount: 1, address: address)) { try socket.send([1]) }
+          loop.run(mode: .default, for: .seconds(1))
+        }
+        log.write("\(plan.isUsedUp)")
+        // The same of a socket that was connected by others.
+        guard let copy = socket.withDescriptor({ fcntl($0, F_DUPFD_CLOEXEC, 3) }) else { return log.write("closed") }
+        let taken = try DatagramSocket(takingOver: copy)
+        _ = failing(.datagramSend, ENETDOWN).rule {
+          #expect(throws: DatagramError.system(error, address: address)) { try taken.send([1]) }
+        }
+      }
+      #expect(log == "recvfrom true true")
     }
 
     @Test("what cannot be mended is the end, told once")

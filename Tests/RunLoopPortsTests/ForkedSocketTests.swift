@@ -102,6 +102,64 @@ struct ForkedSocketTests {
   }
 
   // M17
+  @Test("the datagram sockets of the parent are invalid in a child, which has its own and disturbs nothing")
+  func datagrams() async {
+    await #expect(processExitsWith: .success) {
+      let path = socketPath()
+      let log = onNewThread {
+        let log = Log()
+        do {
+          let loop = RunLoop.current
+          let receiver = try DatagramSocket(boundTo: SocketAddress(path: path)) { _, event in
+            if case .received(let bytes, _) = event { log.write(text(bytes)) }
+            loop.stop()
+          }
+          try loop.add(receiver, forMode: .default)
+          var unused: DatagramSocket? = try DatagramSocket(boundTo: SocketAddress(path: path + "-unused"))
+          let sender = try DatagramSocket(boundTo: nil, connectedTo: receiver.localAddress())
+          // What has arrived is the parent's to receive.
+          try sender.send(Array("first".utf8))
+          let child = inForkedChild {
+            guard !receiver.isValid, !sender.isValid, receiver.handler == nil else { return 1 }
+            do {
+              _ = try sender.send([1])
+              return 2
+            } catch DatagramError.invalid {}
+            guard socketFailure({ try RunLoop.current.add(receiver, forMode: .default) }) != "nothing" else { return 3 }
+            RunLoop.current.remove(receiver, forMode: .default)
+            guard !RunLoop.current.contains(receiver, forMode: .default) else { return 4 }
+            receiver.pauseReceiving()
+            receiver.invalidate()
+            unused = nil
+            guard receiver.withDescriptor({ $0 }) == nil, !receiver.debugDescription.isEmpty else { return 5 }
+            guard access(path, F_OK) == 0, access(path + "-unused", F_OK) == 0 else { return 6 }
+            // One of its own sends to the parent, and gets an answer of its own.
+            let loop = RunLoop.current
+            let count = Box(0)
+            let own = try DatagramSocket(boundTo: .loopback(port: 0)) { _, event in
+              if case .received = event { count.value += 1 }
+              loop.stop()
+            }
+            try loop.add(own, forMode: .default)
+            try DatagramSocket(boundTo: .any(port: 0)).send([1], to: own.localAddress())
+            loop.runUntilStopped()
+            try DatagramSocket(boundTo: nil, connectedTo: SocketAddress(path: path)).send(Array("child".utf8))
+            return count.value == 1 ? 0 : 7
+          }
+          log.write("\(child)")
+          while !log.text.contains("child") { loop.runUntilStopped() }
+          log.write("\(try sender.send(Array("last".utf8))) \(unused?.isValid ?? false)")
+          loop.runUntilStopped()
+          receiver.invalidate()
+        } catch { log.write("\(error)") }
+        return log.text
+      }
+      #expect(log == "exited(0) first child true true last")
+      #expect(access(path, F_OK) != 0 && access(path + "-unused", F_OK) != 0)
+    }
+  }
+
+  // M17
   @Test("a child has sockets of its own, though its parent was receiving when it was made")
   func own() async {
     await #expect(processExitsWith: .success) {

@@ -46,7 +46,7 @@ struct SocketLimitTests {
     let clients = try (0..<2).map { _ in try Socket(connectingTo: listener.address) }
     let first = try await listener.accept()
     let next = Task { try await listener.accept() }
-    await yieldUntil { listener.lock.withLock { listener.acceptor != nil } }
+    await yieldUntil { listener.lock.withLock { listener.acceptor.isTaken } }
     #expect(listener.connectionCount == 1)
     first?.invalidate()
     let second = try await next.value

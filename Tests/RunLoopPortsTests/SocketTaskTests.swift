@@ -138,14 +138,14 @@ struct SocketTaskTests {
   func cancelledAside() async throws {
     let (thread, socket, other) = try servedSocket()
     let waiting = Task { try await socket.receive() }
-    while !socket.lock.withLock({ socket.reader != nil }) { await Task.yield() }
+    while !socket.lock.withLock({ socket.reader.isTaken }) { await Task.yield() }
     await #expect(throws: SocketError.busy) { try await cancelledTask { try await socket.receive() } }
     _ = write(other, "x", 1)
     #expect(try await waiting.value == [120])
     let listener = try ListeningSocket(at: .loopback(port: 0))
     try thread.loop.add(listener, forMode: .default)
     let accepting = Task { try await listener.accept() }
-    while !listener.lock.withLock({ listener.acceptor != nil }) { await Task.yield() }
+    while !listener.lock.withLock({ listener.acceptor.isTaken }) { await Task.yield() }
     await #expect(throws: SocketError.busy) { try await cancelledTask { try await listener.accept() } }
     let client = try Socket(connectingTo: listener.address)
     #expect(try await accepting.value != nil)
@@ -182,7 +182,7 @@ struct SocketTaskTests {
   func errors() async throws {
     let (thread, socket, other) = try servedSocket()
     let waiting = Task { try await socket.receive() }
-    while !socket.lock.withLock({ socket.reader != nil }) { await Task.yield() }
+    while !socket.lock.withLock({ socket.reader.isTaken }) { await Task.yield() }
     await #expect(throws: SocketError.busy) { try await socket.receive() }
     socket.invalidate()
     await #expect(throws: SocketError.invalid) { try await waiting.value }
@@ -198,7 +198,7 @@ struct SocketTaskTests {
     let listener = try ListeningSocket(at: .loopback(port: 0))
     try thread.loop.add(listener, forMode: .default)
     let waiting = Task { try await listener.accept() }
-    while !listener.lock.withLock({ listener.acceptor != nil }) { await Task.yield() }
+    while !listener.lock.withLock({ listener.acceptor.isTaken }) { await Task.yield() }
     listener.invalidate()
     #expect(try await waiting.value == nil)
     #expect(try await listener.accept() == nil)

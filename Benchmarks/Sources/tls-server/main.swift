@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The echo server of Benchmarks/tls on our sockets:
+// The echo server of M4 on our sockets:
 //
 //     tls-server CERTIFICATE KEY
 //

@@ -2,9 +2,10 @@
 
 // An echo server: one resident thread, whose loop serves every connection.
 //
-//     swift run --package-path Examples echo-server [--port N] [--host H]
+//     swift run --package-path Examples echo-server [--port N] [--host H] [--identity FILE]
 //
-// The port is 0 if it is not given, which lets the system choose; the host is 127.0.0.1. Started by a service manager
+// The port is 0 if it is not given, which lets the system choose; the host is 127.0.0.1. With a file in PEM that has a
+// certificate and its key, the connections are secured. Started by a service manager
 // with a socket that listens already, it serves that one:
 //
 //     systemd-socket-activate -l /tmp/echo echo-server
@@ -16,7 +17,7 @@ import RunLoopCore
 import RunLoopPorts
 import RunLoopThreads
 
-let usage = "usage: echo-server [--port N] [--host H]"
+let usage = "usage: echo-server [--port N] [--host H] [--identity FILE]"
 
 @Sendable func say(_ message: String, on descriptor: Int32 = STDERR_FILENO) {
   var line = message + "\n"
@@ -30,6 +31,7 @@ let usage = "usage: echo-server [--port N] [--host H]"
 
 var port: UInt16 = 0
 var host = "127.0.0.1"
+var identity: String?
 var arguments = CommandLine.arguments.dropFirst()
 while let name = arguments.popFirst() {
   guard let value = arguments.popFirst() else { fail(usage, status: 2) }
@@ -38,6 +40,7 @@ while let name = arguments.popFirst() {
     guard let number = UInt16(value) else { fail("\"\(value)\" is not a port number", status: 2) }
     port = number
   case "--host": host = value
+  case "--identity": identity = value
   default: fail(usage, status: 2)
   }
 }
@@ -76,6 +79,10 @@ do {
   // A thousand clients at a time; the others wait.
   options.connectionLimit = 1000
   options.accepted.socketOptions = [.keepAlive(idle: .seconds(60), interval: .seconds(10), count: 6)]
+  if let identity {
+    let pair = TLSIdentity(certificateFile: identity, keyFile: identity)
+    options.accepted.tls = try TLSContext(TLSServerConfiguration(identity: pair))
+  }
   let listener: ListeningSocket
   if let activated = try SocketActivation.take().first {
     // The file of a Unix address is the service manager's; its connections know no TCP.

@@ -13,7 +13,14 @@ extension Stream {
   /// `NSPOSIXErrorDomain`. An output stream that is closed first ends the connection's writing side; the descriptor is
   /// closed when both streams are released.
   ///
-  /// There is no TLS: `setProperty(_:forKey:)` returns false for the security level, as for all keys.
+  /// A program sets `Stream.PropertyKey.socketSecurityLevelKey` to `StreamSocketSecurityLevel.negotiatedSSL` for TLS 1.2 or
+  /// 1.3 by the system's OpenSSL, with the system's roots and the host's name; `tlSv1` means the same here. It may be set on
+  /// either stream or both, before they are opened or later, as for STARTTLS; then no other thread may be reading meanwhile. Of
+  /// Apple's `kCFStreamPropertySSLSettings`, `kCFStreamSSLLevel`, `kCFStreamSSLPeerName` and
+  /// `kCFStreamSSLValidatesCertificateChain` are known. For all else there is ``Foundation/Stream/PropertyKey/tlsContextKey``.
+  /// What cannot be had keeps the connection from being made, with a ``StreamSecurityError``, whether the program looks at
+  /// what `setProperty(_:forKey:)` returns or not. The streams open when the connection is secured; the error of one that is
+  /// not is a `SocketError` or a `TLSError`.
   ///
   /// - Parameters:
   ///   - hostname: A name, or a numeric address.
@@ -27,8 +34,8 @@ extension Stream {
     outputStream: UnsafeMutablePointer<OutputStream?>?
   ) {
     let connection = StreamConnection(host: hostname, port: port)
-    if let inputStream { inputStream.pointee = HostInputStream(connection) }
-    if let outputStream { outputStream.pointee = HostOutputStream.make(connection) }
+    if let inputStream { inputStream.pointee = PairedInputStream(connection) }
+    if let outputStream { outputStream.pointee = PairedOutputStream.make(connection) }
   }
 
   /// Makes two streams of which one reads what is written to the other, through a buffer in memory.
@@ -48,7 +55,7 @@ extension Stream {
     outputStream: UnsafeMutablePointer<OutputStream?>
   ) {
     let buffer = StreamBuffer(capacity: bufferSize)
-    inputStream.pointee = BoundInputStream(buffer)
-    outputStream.pointee = BoundOutputStream.make(buffer)
+    inputStream.pointee = PairedInputStream(buffer)
+    outputStream.pointee = PairedOutputStream.make(buffer)
   }
 }

@@ -8,23 +8,24 @@ import RunLoopPorts
 import RunLoopThreads
 
 /// The connection that two streams share.
-final class StreamConnection: @unchecked Sendable {
-  // Sendable: what changes is guarded by the condition's lock; the streams are held weakly, and only asked to look.
+final class StreamConnection: StreamTransport, @unchecked Sendable {
+  // Sendable: as its superclass.
 
-  enum State {
+  private enum State {
     case idle
     case connecting
+    /// The streams read and write the descriptor by themselves, on whatever threads they are.
     case connected(Int32)
+    case secured(SecuredLink)
     case failed(any Error)
   }
 
   private let host: String
   private let port: Int
-  private let condition = NSCondition()
-  private var current = State.idle
+  private var state = State.idle
   private var attempt: HostConnection?
-  private weak var input: HostInputStream?
-  private weak var output: HostOutputStream?
+  private var security = StreamSecurity()
+  private var isWriterClosed = false
 
   init(host: String, port: Int) {
     self.host = host
@@ -33,76 +34,173 @@ final class StreamConnection: @unchecked Sendable {
 
   deinit {
     attempt?.cancel()
-    if case .connected(let descriptor) = current { close(descriptor) }
+    switch state {
+    case .connected(let descriptor): Glibc.close(descriptor)
+    case .secured(let link): link.end()
+    case .idle, .connecting, .failed: break
+    }
   }
 
-  func attach(_ stream: HostInputStream) { condition.withLock { input = stream } }
-  func attach(_ stream: HostOutputStream) { condition.withLock { output = stream } }
+  /// The loop that connects, and that serves what is secured.
+  private static var loop: RunLoop { ResidentThread.shared("streams").runLoop }
 
-  var state: State { condition.withLock { current } }
-
-  /// Begins to connect, if that was not done.
-  func open() {
+  override func open() {
     condition.lock()
-    guard case .idle = current else { return condition.unlock() }
-    guard let number = UInt16(exactly: port) else {
-      current = .failed(SocketAddressError.notAPort("\(port)"))
-      return condition.unlock()
+    guard case .idle = state else { return condition.unlock() }
+    do {
+      _ = try security.context()
+      guard let number = UInt16(exactly: port) else { throw SocketAddressError.notAPort("\(port)") }
+      state = .connecting
+      condition.unlock()
+      let attempt = Socket.connect(toHost: host, port: number, on: Self.loop, inModes: [.common]) {
+        [weak self] result in
+        self?.finish(result)
+      }
+      condition.withLock { if case .connecting = state { self.attempt = attempt } }
+    } catch {
+      state = .failed(error)
+      condition.unlock()
     }
-    current = .connecting
-    condition.unlock()
-    let loop = ResidentThread.shared("streams").runLoop
-    let attempt = Socket.connect(toHost: host, port: number, on: loop, inModes: [.common]) { [weak self] result in
-      self?.finish(result)
-    }
-    condition.withLock { self.attempt = attempt }
   }
 
   private func finish(_ result: Result<Socket, HostConnectionError>) {
-    let next: State
-    switch result {
-    case .success(let socket):
-      // The streams read and write by themselves, on whatever threads they are.
-      let copy = socket.withDescriptor { fcntl($0, F_DUPFD_CLOEXEC, 3) } ?? -1
-      next = copy >= 0 ? .connected(copy) : .failed(Self.error(errno))
-      socket.invalidate()
-    case .failure(let error): next = .failed(error)
-    }
-    condition.lock()
-    current = next
-    attempt = nil
-    let streams: (HostInputStream?, HostOutputStream?) = (input, output)
-    condition.broadcast()
-    condition.unlock()
-    streams.0?.reportChange()
-    streams.1?.reportChange()
-  }
-
-  /// The descriptor, when the connection is made; waits for that.
-  func descriptor() throws -> Int32 {
-    condition.lock()
-    defer { condition.unlock() }
-    while true {
-      switch current {
-      case .connected(let descriptor): return descriptor
-      case .failed(let error): throw error
-      case .idle: throw Self.error(ENOTCONN)
-      case .connecting: condition.wait()
+    change {
+      attempt = nil
+      switch result {
+      case .success(let socket):
+        let copy = socket.withDescriptor { fcntl($0, F_DUPFD_CLOEXEC, 3) } ?? -1
+        state = copy >= 0 ? .connected(copy) : .failed(systemError(errno))
+        socket.invalidate()
+        secureIfWanted()
+        if isWriterClosed, case .connected(let descriptor) = state { shutdown(descriptor, Int32(SHUT_WR)) }
+      case .failure(let error): state = .failed(error)
       }
     }
   }
 
-  /// The descriptor, if the connection is made.
-  var connected: Int32? {
-    if case .connected(let descriptor) = state { return descriptor }
-    return nil
+  // MARK: - What the streams ask
+
+  override func sight(_ side: StreamSide) -> StreamSight {
+    condition.withLock {
+      switch state {
+      case .idle, .connecting: return .opening
+      case .failed(let error): return .failed(error)
+      case .secured(let link): return link.sight(side)
+      case .connected(let descriptor):
+        guard side == .reading else { return .open }
+        var byte: UInt8 = 0
+        // The end is told as such, and not as bytes that are none.
+        return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) == 0 ? .atEnd : .open
+      }
+    }
   }
 
-  static func error(_ number: Int32) -> any Error { NSError(domain: NSPOSIXErrorDomain, code: Int(number)) }
+  override func isReady(_ side: StreamSide) -> Bool {
+    condition.withLock {
+      switch state {
+      case .connected(let descriptor): Self.isReady(descriptor, side)
+      case .secured(let link): link.isReady(side)
+      case .idle, .connecting, .failed: false
+      }
+    }
+  }
 
-  /// Whether a descriptor is ready, which is waited for or not.
-  static func isReady(_ descriptor: Int32, _ events: Int32, waits: Bool = false) -> Bool {
-    var entry = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+  override func descriptor(_ side: StreamSide) -> Int32? {
+    condition.withLock { if case .connected(let descriptor) = state { descriptor } else { nil } }
+  }
+
+  private static func isReady(_ descriptor: Int32, _ side: StreamSide, waits: Bool = false) -> Bool {
+    var entry = pollfd(fd: descriptor, events: Int16(side == .reading ? POLLIN : POLLOUT), revents: 0)
     return poll(&entry, 1, waits ? -1 : 0) > 0
   }
+
+  override func read(_ bytes: UnsafeMutablePointer<UInt8>, _ limit: Int) throws -> Int {
+    try transfer(.reading) { descriptor in
+      recv(descriptor, bytes, limit, Int32(MSG_DONTWAIT))
+    } secured: { link in
+      try link.take(bytes, limit)
+    }
+  }
+
+  override func write(_ bytes: UnsafePointer<UInt8>, _ count: Int) throws -> Int {
+    try transfer(.writing) { descriptor in
+      send(descriptor, bytes, count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
+    } secured: { link in
+      try link.put(UnsafeRawBufferPointer(start: bytes, count: count))
+    }
+  }
+
+  /// Reads or writes as soon as that can be done; nil of a secured connection: not now.
+  private func transfer(
+    _ side: StreamSide, plain: (Int32) -> Int, secured: (SecuredLink) throws -> Int?
+  ) throws -> Int {
+    condition.lock()
+    defer { condition.unlock() }
+    while true {
+      switch state {
+      case .idle: throw systemError(ENOTCONN)
+      case .failed(let error): throw error
+      case .connecting: condition.wait()
+      case .secured(let link):
+        if let count = try secured(link) { return count }
+        condition.wait()
+      case .connected(let descriptor):
+        let count = plain(descriptor)
+        if count >= 0 { return count }
+        let number = errno
+        guard number == EAGAIN || number == EINTR else { throw systemError(number) }
+        condition.unlock()
+        if number == EAGAIN { _ = Self.isReady(descriptor, side, waits: true) }
+        condition.lock()
+      }
+    }
+  }
+
+  override func close(_ side: StreamSide) {
+    condition.withLock {
+      guard side == .writing else { return }
+      isWriterClosed = true
+      switch state {
+      // The other end sees that nothing more comes; a connection that is lost need not be ended.
+      case .connected(let descriptor): shutdown(descriptor, Int32(SHUT_WR))
+      case .secured(let link): link.endWriting()
+      case .idle, .connecting, .failed: break
+      }
+    }
+  }
+
+  // MARK: - Security
+
+  override func property(_ key: Stream.PropertyKey) -> AnyObject? { condition.withLock { security.value(of: key) } }
+
+  override func setProperty(_ property: AnyObject?, _ key: Stream.PropertyKey) -> Bool {
+    change {
+      if case .secured = state { return security.has(property, key) }
+      let isSet = security.set(property, key)
+      secureIfWanted()
+      return isSet
+    }
+  }
+
+  /// Secures a connection that is made, as programs want it before or after that.
+  ///
+  /// Under the lock; it calls nobody.
+  private func secureIfWanted() {
+    guard case .connected(let descriptor) = state else { return }
+    do {
+      guard let context = try security.context() else { return }
+      // It belongs to the link from here on.
+      state = .connecting
+      let link = try SecuredLink(
+        descriptor, context, serverName: security.name(host: host), on: Self.loop, for: self)
+      state = .secured(link)
+      if isWriterClosed { link.endWriting() }
+    } catch {
+      if case .connected = state { Glibc.close(descriptor) }
+      state = .failed(error)
+    }
+  }
+
+  /// Changes what is known of a secured connection.
+  func changeLink(_ body: (SecuredLink) -> Void) { change { if case .secured(let link) = state { body(link) } } }
 }

@@ -4,8 +4,8 @@ public import RunLoopCore
 
 /// Why a datagram socket did not do what it was asked to.
 public enum DatagramError: Error, Hashable, Sendable {
-  /// A system call has failed: for the address that the socket was to be bound to, connected to or that it was to send
-  /// to; nil: for the one that it is connected to, or none.
+  /// A system call has failed: for the address that the socket was to be bound to, that it was to send to, or that it is
+  /// or was to be connected to; nil: for none that is known.
   ///
   /// Of a socket that is connected, `ECONNREFUSED` says that nobody receives at the other end, which the network has
   /// reported about an earlier datagram.

@@ -31,9 +31,7 @@ extension DatagramSocket {
   private func tellRoom() {
     guard state.takeRoom() else { return }
     updateInterest()
-    let waiting = writer
-    writer = nil
-    guard let waiting else { return tell(.writable) }
+    guard let waiting = writer.take() else { return tell(.writable) }
     lock.unlock()
     waiting.resume()
     lock.lock()
@@ -50,8 +48,7 @@ extension DatagramSocket {
       guard let next = take(buffer, from: descriptor) else { break }
       taken += 1
       let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<min(size, next.byteCount)])
-      if let waiting = reader {
-        reader = nil
+      if let waiting = reader.take() {
         state.hasWaiter = false
         let datagram = Datagram(bytes: Array(bytes), envelope: next)
         lock.unlock()
@@ -93,7 +90,7 @@ extension DatagramSocket {
   }
 
   private func respond(to error: SystemError) {
-    let reason = DatagramError.system(error, address: nil)
+    let reason = DatagramError.system(error, address: peer)
     switch error.number {
     case EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP, EFAULT, ENOTCONN: close(reason)
     case ENOMEM, ENOBUFS:

@@ -21,54 +21,20 @@ extension RunLoop {
   public func contains(_ socket: DatagramSocket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
 }
 
-extension DatagramSocket {
+extension DatagramSocket: PlacedItem {
   /// Adds the socket to a mode of a loop, in the words of streams.
   public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
 
   /// Removes the socket from a mode of a loop.
   public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) { part(loop, mode) }
 
-  func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
-    guard !lock.isParents else { throw .invalidSource }
-    lock.lock()
-    guard let descriptor, state.phase != .closed else {
-      lock.unlock()
-      throw .invalidSource
-    }
-    let source = places.source ?? makeSource(descriptor)
-    do throws(RunLoopError) {
-      try places.enter(loop, mode, source)
-    } catch {
-      lock.unlock()
-      throw withExtendedLifetime(source) { error }
-    }
+  var watched: (descriptor: Int32, events: RunLoop.DescriptorSource.Events?)? {
+    descriptor.map { ($0.number, state.interest) }
+  }
+
+  func hasEntered() {
     if state.room == .byTime, places.secondTimer == nil { startRetrying() }
     if case .closing = state.phase { postEnd() }
-    lock.unlock()
-    withExtendedLifetime(source) {}
-  }
-
-  private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
-    let presence = Presence(self)
-    let events = state.interest
-    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? [], carrying: presence) { _, events in
-      presence.item.ready(events)
-    }
-    if events == nil { source.pause() }
-    return source
-  }
-
-  func part(_ loop: RunLoop, _ mode: RunLoop.Mode) {
-    guard !lock.isParents else { return }
-    lock.lock()
-    let source = places.leave(loop, mode)
-    lock.unlock()
-    withExtendedLifetime(source) {}
-  }
-
-  func isIn(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
-    guard !lock.isParents, let source = lock.withLock({ places.source }) else { return false }
-    return loop.contains(source, forMode: mode)
   }
 
   /// Tells the source what is waited for, if it is something else now.
@@ -109,12 +75,10 @@ extension DatagramSocket {
     defer {
       descriptor = nil
       body = nil
-      reader = nil
-      writer = nil
     }
     return Remains(
       file: file, timers: [places.replaceTimer(nil), places.replaceSecondTimer(nil)], source: places.removeAll(),
-      descriptor: descriptor, body: body, reader: reader, writer: writer)
+      descriptor: descriptor, body: body, reader: reader.take(), writer: writer.take())
   }
 
   /// What a socket that is closed had.

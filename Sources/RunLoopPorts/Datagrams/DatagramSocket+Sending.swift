@@ -27,8 +27,9 @@ extension DatagramSocket {
     do throws(SystemError) {
       if try descriptor.send(bytes, to: address) { return true }
     } catch {
+      let target = address ?? peer
       throw error.number == EMSGSIZE
-        ? .tooLong(byteCount: bytes.count, address: address) : .system(error, address: address)
+        ? .tooLong(byteCount: bytes.count, address: target) : .system(error, address: target)
     }
     state.awaitRoom(byTime: !reportsRoom)
     if reportsRoom { updateInterest() } else { startRetrying() }

@@ -14,48 +14,12 @@ extension DatagramSocket {
   ///   ``DatagramError/loop(_:)`` if the threads of all loops that the socket is in have ended.
   public func receive() async throws -> Datagram? {
     guard !lock.isParents else { return nil }
-    let number = nextWait()
-    defer { lock.noteResumption() }
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { wait($0, number) }
-    } onCancel: {
-      lock.lock()
-      // A task that was refused, or has yet to wait, leaves alone the one that waits.
-      guard readerWait == number else { return lock.unlock() }
-      let waiting = reader
-      reader = nil
-      state.hasWaiter = false
-      updateInterest()
-      lock.unlock()
-      waiting?.resume(returning: nil)
-    }
-  }
-
-  private func nextWait() -> UInt64 {
-    lock.withLock {
-      lastWait += 1
-      return lastWait
-    }
-  }
-
-  private func wait(_ continuation: CheckedContinuation<Datagram?, any Error>, _ number: UInt64) {
-    lock.lock()
-    let answer: Result<Datagram?, any Error>?
-    if reader != nil {
-      answer = .failure(DatagramError.busy)
-    } else if Task.isCancelled || state.isOver {
-      answer = .success(nil)
-    } else if noteAwaited(), places.areOver {
-      answer = .failure(DatagramError.loop(.loopHasEnded))
-    } else {
-      answer = nil
-      reader = continuation
-      readerWait = number
-      state.hasWaiter = true
-      updateInterest()
-    }
-    lock.unlock()
-    if let answer { continuation.resume(with: answer) }
+    return try await wait(
+      \.reader, cancelled: nil, unless: { state.isOver ? .success(nil) : nil },
+      changed: {
+        state.hasWaiter = reader.isTaken
+        updateInterest()
+      })
   }
 
   /// Sends a datagram, and waits while there is no room for it.
@@ -75,44 +39,10 @@ extension DatagramSocket {
   }
 
   private func awaitRoom() async throws {
-    let number = nextWait()
-    defer { lock.noteResumption() }
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { waitForRoom($0, number) }
-    } onCancel: {
-      lock.lock()
-      guard writerWait == number else { return lock.unlock() }
-      let waiting = writer
-      writer = nil
-      lock.unlock()
-      waiting?.resume()
-    }
-  }
-
-  private func waitForRoom(_ continuation: CheckedContinuation<Void, any Error>, _ number: UInt64) {
-    lock.lock()
-    let answer: Result<Void, any Error>?
-    if state.isOver {
-      answer = .failure(DatagramError.invalid)
-    } else if writer != nil {
-      answer = .failure(DatagramError.busy)
-    } else if Task.isCancelled || state.room == .notAwaited {
-      answer = .success(())
-    } else if noteAwaited(), places.areOver {
-      answer = .failure(DatagramError.loop(.loopHasEnded))
-    } else {
-      answer = nil
-      writer = continuation
-      writerWait = number
-    }
-    lock.unlock()
-    if let answer { continuation.resume(with: answer) }
-  }
-
-  /// Says, before the loops are looked at, that a task waits: then either it finds them over, or their end finds it.
-  private func noteAwaited() -> Bool {
-    awaited.store(true, ordering: .sequentiallyConsistent)
-    return true
+    try await wait(
+      \.writer, cancelled: (),
+      unless: { state.isOver ? .failure(DatagramError.invalid) : state.room == .notAwaited ? .success(()) : nil },
+      changed: {})
   }
 
   /// Datagrams as they come, until the socket is invalidated.
@@ -135,18 +65,16 @@ extension DatagramSocket {
   public var datagrams: Datagrams { Datagrams(socket: self) }
 }
 
-extension DatagramSocket: AwaitedItem {
-  var isAwaited: Bool { awaited.load(ordering: .sequentiallyConsistent) }
+extension DatagramSocket: TaskItem {
+  static func error(_ refusal: WaitRefusal) -> any Error {
+    switch refusal {
+    case .busy: DatagramError.busy
+    case .loopsHaveEnded: DatagramError.loop(.loopHasEnded)
+    }
+  }
 
-  func endWaitsIfLoopsHaveEnded() {
-    lock.lock()
-    guard places.areOver else { return lock.unlock() }
-    let waiting = (reader: reader, writer: writer)
-    reader = nil
-    writer = nil
+  func takeWaits() -> [(any Error) -> Void] {
     state.hasWaiter = false
-    lock.unlock()
-    waiting.reader?.resume(throwing: DatagramError.loop(.loopHasEnded))
-    waiting.writer?.resume(throwing: DatagramError.loop(.loopHasEnded))
+    return [reader.takeFailing(), writer.takeFailing()].compactMap { $0 }
   }
 }

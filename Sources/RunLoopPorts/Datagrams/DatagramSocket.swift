@@ -68,18 +68,16 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
   var descriptor: OwnedDescriptor?
   /// The file to be removed when the socket is closed.
   let file: SocketFile?
+  /// The address that it is connected to, for errors.
+  let peer: SocketAddress?
   /// Whether a Unix socket has a peer, of whose queue the system reports that it has room.
   let reportsRoom: Bool
   var body: Body?
   var places = Places()
-  var reader: CheckedContinuation<Datagram?, any Error>?
-  var writer: CheckedContinuation<Void, any Error>?
-  /// The numbers of the waits of these tasks, and the last that was given out: a task cancels its own wait alone.
-  var readerWait: UInt64 = 0
-  var writerWait: UInt64 = 0
+  var reader = TaskWait<Datagram?>()
+  var writer = TaskWait<Void>()
   var lastWait: UInt64 = 0
-  /// Whether a task has ever waited.
-  let awaited = Atomic<Bool>(false)
+  let hasBeenAwaited = Atomic<Bool>(false)
   /// The sender of the last datagram, whose address is not made again for the next.
   var lastSender: SocketAddress?
   /// The thread that responds to an event and calls the handler, or zero.
@@ -120,6 +118,7 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
       throw error
     }
     file = options.removesFile ? made : nil
+    self.peer = peer
     reportsRoom = first.family != .unix || peer != nil
     self.options = options
     body = handler.map(Body.init)
@@ -151,6 +150,7 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
     for option in options.socketOptions { try option.applyToDatagrams(of: descriptor) }
     var name: [UInt8] = [0, 0]
     let hasPeer = crl_socket_peer(descriptor, &name, UInt32(name.count)) >= 0
+    peer = hasPeer ? (try? SocketAddress.peer(of: descriptor)) ?? nil : nil
     reportsRoom = address?.family != .unix || hasPeer
     file = nil
     self.descriptor = OwnedDescriptor(descriptor)

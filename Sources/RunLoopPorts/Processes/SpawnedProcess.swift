@@ -115,7 +115,7 @@ public final class SpawnedProcess: Sendable {
   /// Asks the child to end, and kills it if it has not done so in time.
   ///
   /// The loop counts the time; it does not have to be the one that waits for the child. Once a source has seen the end,
-  /// nothing more happens.
+  /// nothing more happens. A loop that ends before the time is over kills nobody.
   ///
   /// - Parameters:
   ///   - grace: How long the child has from now on.

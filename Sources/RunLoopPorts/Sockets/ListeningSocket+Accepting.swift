@@ -23,55 +23,21 @@ extension RunLoop {
   public func contains(_ socket: ListeningSocket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
 }
 
-extension ListeningSocket {
+extension ListeningSocket: PlacedItem {
   /// Adds the socket to a mode of a loop, in the words of streams.
   public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
 
   /// Removes the socket from a mode of a loop.
   public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) { part(loop, mode) }
 
-  func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
-    guard !lock.isParents else { throw .invalidSource }
-    lock.lock()
-    guard let descriptor else {
-      lock.unlock()
-      throw .invalidSource
-    }
-    let source = places.source ?? makeSource(descriptor)
-    do throws(RunLoopError) {
-      try places.enter(loop, mode, source)
-    } catch {
-      lock.unlock()
-      throw withExtendedLifetime(source) { error }
-    }
-    lock.unlock()
-    withExtendedLifetime(source) {}
+  var watched: (descriptor: Int32, events: RunLoop.DescriptorSource.Events?)? {
+    descriptor.map { ($0.number, accepts ? .readable : nil) }
   }
 
-  private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
-    let presence = Presence(self)
-    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable, carrying: presence) { _, _ in
-      presence.item.accept()
-    }
-    if !accepts { source.pause() }
-    return source
-  }
-
-  func part(_ loop: RunLoop, _ mode: RunLoop.Mode) {
-    guard !lock.isParents else { return }
-    lock.lock()
-    let source = places.leave(loop, mode)
-    lock.unlock()
-    withExtendedLifetime(source) {}
-  }
-
-  func isIn(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
-    guard !lock.isParents, let source = lock.withLock({ places.source }) else { return false }
-    return loop.contains(source, forMode: mode)
-  }
+  func hasEntered() {}
 
   private var accepts: Bool {
-    !isPaused && places.timer == nil && (acceptor != nil || body != nil)
+    !isPaused && places.timer == nil && (acceptor.isTaken || body != nil)
       && connectionCount < options.connectionLimit ?? .max
   }
 
@@ -87,7 +53,7 @@ extension ListeningSocket {
   }
 
   /// Accepts what has come, some at a time, on the loop's thread.
-  func accept() {
+  func ready(_ events: RunLoop.DescriptorSource.Events) {
     for _ in 0..<Self.batch {
       lock.lock()
       guard accepts, let descriptor else { return lock.unlock() }
@@ -99,9 +65,8 @@ extension ListeningSocket {
         continue
       }
       let connection = connection(with: accepted)
-      let waiting = acceptor
+      let waiting = acceptor.take()
       let body = body
-      acceptor = nil
       if waiting != nil || options.connectionLimit != nil { updateInterest() }
       lock.unlock()
       if let waiting {
@@ -203,11 +168,10 @@ extension ListeningSocket {
     defer {
       self.descriptor = nil
       body = nil
-      acceptor = nil
     }
     return Remains(
       file: file, timer: places.replaceTimer(nil), source: places.removeAll(), descriptor: descriptor, body: body,
-      acceptor: acceptor)
+      acceptor: acceptor.take())
   }
 
   /// What a socket that is closed had.

@@ -13,47 +13,8 @@ extension ListeningSocket {
   ///   ``SocketError/loop(_:)`` if the threads of all loops that the socket is in have ended.
   public func accept() async throws -> Socket? {
     guard !lock.isParents else { return nil }
-    let number = lock.withLock {
-      lastWait += 1
-      return lastWait
-    }
-    defer { lock.noteResumption() }
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { wait($0, number) }
-    } onCancel: {
-      lock.lock()
-      guard acceptorWait == number else { return lock.unlock() }
-      let waiting = acceptor
-      acceptor = nil
-      updateInterest()
-      lock.unlock()
-      waiting?.resume(returning: nil)
-    }
-  }
-
-  private func wait(_ continuation: CheckedContinuation<Socket?, any Error>, _ number: UInt64) {
-    lock.lock()
-    let answer: Result<Socket?, any Error>?
-    if acceptor != nil {
-      answer = .failure(SocketError.busy)
-    } else if Task.isCancelled || descriptor == nil {
-      answer = .success(nil)
-    } else if noteAwaited(), places.areOver {
-      answer = .failure(SocketError.loop(.loopHasEnded))
-    } else {
-      answer = nil
-      acceptor = continuation
-      acceptorWait = number
-      updateInterest()
-    }
-    lock.unlock()
-    if let answer { continuation.resume(with: answer) }
-  }
-
-  /// Says, before the loops are looked at, that a task waits: then either it finds them over, or their end finds it.
-  private func noteAwaited() -> Bool {
-    awaited.store(true, ordering: .sequentiallyConsistent)
-    return true
+    return try await wait(
+      \.acceptor, cancelled: nil, unless: { descriptor == nil ? .success(nil) : nil }, changed: { updateInterest() })
   }
 
   /// Connections as they come, until the socket is invalidated.
@@ -76,15 +37,8 @@ extension ListeningSocket {
   public var connections: Connections { Connections(socket: self) }
 }
 
-extension ListeningSocket: AwaitedItem {
-  var isAwaited: Bool { awaited.load(ordering: .sequentiallyConsistent) }
+extension ListeningSocket: TaskItem {
+  static func error(_ refusal: WaitRefusal) -> any Error { Socket.error(refusal) }
 
-  func endWaitsIfLoopsHaveEnded() {
-    lock.lock()
-    guard places.areOver else { return lock.unlock() }
-    let waiting = acceptor
-    acceptor = nil
-    lock.unlock()
-    waiting?.resume(throwing: SocketError.loop(.loopHasEnded))
-  }
+  func takeWaits() -> [(any Error) -> Void] { [acceptor.takeFailing()].compactMap { $0 } }
 }

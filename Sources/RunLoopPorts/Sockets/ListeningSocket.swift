@@ -89,12 +89,9 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   let file: SocketFile?
   var body: Body?
   var places = Places()
-  var acceptor: CheckedContinuation<Socket?, any Error>?
-  /// The number of the wait of that task, and the last that was given out: a task cancels its own wait alone.
-  var acceptorWait: UInt64 = 0
-  /// Whether a task has ever waited.
-  let awaited = Atomic<Bool>(false)
+  var acceptor = TaskWait<Socket?>()
   var lastWait: UInt64 = 0
+  let hasBeenAwaited = Atomic<Bool>(false)
   var isPaused = false
   /// How many connections that were accepted are there.
   var connectionCount = 0

@@ -104,36 +104,3 @@ extension PlacedTimer {
   /// Outside the lock.
   func invalidate() { for timer in timers { timer.invalidate() } }
 }
-
-/// An item for which tasks wait.
-protocol AwaitedItem: AnyObject, Sendable {
-  /// Whether a task waits.
-  ///
-  /// Any thread, without the item's lock.
-  var isAwaited: Bool { get }
-
-  /// Ends the waits of all tasks if the loops of the item have ended.
-  func endWaitsIfLoopsHaveEnded()
-}
-
-extension Presence: CarriedItem where Item: CarriedItem {
-  var keepAliveKind: KeepAliveKind { item.keepAliveKind }
-  var keepAliveCode: UInt64 { item.keepAliveCode }
-  var keepAliveDetail: String { item.keepAliveDetail }
-  var keepAliveIdentity: AnyObject { item }
-}
-
-/// Lives as long as an item is in a loop, and keeps the item.
-///
-/// Whoever waits for what nobody will serve is told so. As the last loop may let go of the item wherever somebody else has
-/// just looked at it, under the item's lock, it is a task of its own that takes the lock.
-final class Presence<Item: AwaitedItem>: Sendable {
-  let item: Item
-
-  init(_ item: Item) { self.item = item }
-
-  deinit {
-    // A task that begins to wait later than this finds the loops over.
-    if item.isAwaited { Task.detached { [item] in item.endWaitsIfLoopsHaveEnded() } }
-  }
-}

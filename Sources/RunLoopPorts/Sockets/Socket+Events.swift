@@ -96,15 +96,13 @@ extension Socket {
     defer {
       descriptor = nil
       body = nil
-      reader = nil
-      writer = nil
       place = nil
       tls = nil
       queue.removeAll()
     }
     return Remains(
       timers: [places.replaceTimer(nil), places.replaceSecondTimer(nil)], source: places.removeAll(),
-      descriptor: descriptor, body: body, reader: reader, writer: writer, tls: tls, place: place)
+      descriptor: descriptor, body: body, reader: reader.take(), writer: writer.take(), tls: tls, place: place)
   }
 
   /// What a socket that is over had.

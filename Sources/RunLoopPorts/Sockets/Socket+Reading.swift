@@ -80,8 +80,7 @@ extension Socket {
       initialized = received ?? 0
     }
     guard let received else { return }
-    let waiting = reader
-    reader = nil
+    let waiting = reader.take()
     state.taker = handlerTaker
     updateInterest()
     lock.unlock()

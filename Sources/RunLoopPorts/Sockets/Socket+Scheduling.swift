@@ -24,7 +24,7 @@ extension RunLoop {
   public func contains(_ socket: Socket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
 }
 
-extension Socket {
+extension Socket: PlacedItem {
   /// Adds the socket to a mode of a loop.
   ///
   /// The same as `add(_:forMode:)` of the loop, in the words of streams.
@@ -33,20 +33,11 @@ extension Socket {
   /// Removes the socket from a mode of a loop.
   public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) { part(loop, mode) }
 
-  func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
-    guard !lock.isParents else { throw .invalidSource }
-    lock.lock()
-    guard let descriptor, state.phase != .closed else {
-      lock.unlock()
-      throw .invalidSource
-    }
-    let source = places.source ?? makeSource(descriptor)
-    do throws(RunLoopError) {
-      try places.enter(loop, mode, source)
-    } catch {
-      lock.unlock()
-      throw withExtendedLifetime(source) { error }
-    }
+  var watched: (descriptor: Int32, events: RunLoop.DescriptorSource.Events?)? {
+    descriptor.map { ($0.number, state.interest(isQueueEmpty: !hasUnsent)) }
+  }
+
+  func hasEntered() {
     if places.timer == nil { startTimer() }
     if case .closing = state.phase { postEnd() }
     if tls != nil {
@@ -54,31 +45,6 @@ extension Socket {
       hasPostedSession = false
       postSession()
     }
-    lock.unlock()
-    withExtendedLifetime(source) {}
-  }
-
-  private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
-    let events = state.interest(isQueueEmpty: !hasUnsent)
-    let presence = Presence(self)
-    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? [], carrying: presence) { _, events in
-      presence.item.ready(events)
-    }
-    if events == nil { source.pause() }
-    return source
-  }
-
-  func part(_ loop: RunLoop, _ mode: RunLoop.Mode) {
-    guard !lock.isParents else { return }
-    lock.lock()
-    let source = places.leave(loop, mode)
-    lock.unlock()
-    withExtendedLifetime(source) {}
-  }
-
-  func isIn(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
-    guard !lock.isParents, let source = lock.withLock({ places.source }) else { return false }
-    return loop.contains(source, forMode: mode)
   }
 
   /// Tells the source what is waited for, if it is something else now.

@@ -132,9 +132,7 @@ extension Socket {
     endWritingIfDue()
     updateInterest()
     guard state.takeRoom(queued: queue.count, lowWater: max(0, options.lowWater)) else { return }
-    let waiting = writer
-    writer = nil
-    if let waiting {
+    if let waiting = writer.take() {
       lock.unlock()
       waiting.resume()
       lock.lock()

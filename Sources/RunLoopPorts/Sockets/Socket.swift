@@ -90,15 +90,11 @@ public final class Socket: @unchecked Sendable, Hashable {
   /// Where the socket is to connect to as soon as the queue of the one that listens there has room.
   var awaitedAddress: SocketAddress?
   var lastActivity: Tick?
-  var reader: CheckedContinuation<[UInt8]?, any Error>?
+  var reader = TaskWait<[UInt8]?>()
   var readerLimit = 0
-  var writer: CheckedContinuation<Void, any Error>?
-  /// The numbers of the waits of these tasks, and the last that was given out: a task cancels its own wait alone.
-  var readerWait: UInt64 = 0
-  /// Whether a task has ever waited.
-  let awaited = Atomic<Bool>(false)
-  var writerWait: UInt64 = 0
+  var writer = TaskWait<Void>()
   var lastWait: UInt64 = 0
+  let hasBeenAwaited = Atomic<Bool>(false)
   /// What encrypts and decrypts, if the connection is or will be secured.
   var tls: TLSSession?
   /// Whether a loop will look for what the session has.
@@ -215,7 +211,7 @@ extension Socket {
       let old = body
       if state.phase != .closed {
         body = newValue.map(Body.init)
-        if reader == nil { state.taker = handlerTaker }
+        if !reader.isTaken { state.taker = handlerTaker }
         updateInterest()
       }
       lock.unlock()
