@@ -170,6 +170,7 @@ enum {
   clc_http2_stream = 92,
   clc_proxy_failed = 97,
   clc_client_certificate_required = 98,
+  clc_too_large = 100,
 };
 
 // What libcurl says of a socket that it wants (struct curl_sockaddr begins so).

@@ -51,7 +51,8 @@ final class Attempt {
   private(set) var requests = 0
   private(set) var sent: Int64 = 0
   private(set) var hasSentAll = false
-  private var opened: Set<Int32> = []
+  private var opened: [Int32] = []
+  private var connection: SocketWatch?
   /// Why a socket could not be made.
   private var socketFailure: String?
   /// Whether the proxy has asked for its credential.
@@ -170,6 +171,7 @@ extension Attempt {
     case .failed(let code, let detail): fail(HTTP.Error(code, detail))
     case .head(let head):
       isAskedByProxy = head.status == 407 && exchange.proxy?.user != nil
+      if head.version != "2" { connection?.speaksHTTP1 = true }
       do throws(HTTP.Error) {
         try transfer.take(head, from: self)
         return true
@@ -242,13 +244,16 @@ extension Attempt {
     requests += 1
     hasBegun = true
     transfer.noteActivity()
+    if requests > 1, transfer.hasAnswer, !isAskedByProxy {
+      fail(HTTP.Error(.badServerResponse, "the library asks again after an answer"))
+      return Int32(clc_prerequest_abort)
+    }
     if requests > 1, isOnce, !isAskedByProxy {
       fail(HTTP.Error(.connectionLost, "the kept connection ended under a request that is not sent twice"))
       return Int32(clc_prerequest_abort)
     }
-    if !exchange.address.isTLS,
-      loader.hasStrayBytes(ownPort: ownPort, peerPort: peerPort, openedHere: opened)
-    {
+    connection = loader.connection(.init(own: ownPort, peer: peerPort), opened: opened)
+    if let connection, loader.hasStrayBytes(connection) {
       needsFresh = true
       fail(HTTP.Error(.badServerResponse, "bytes came that nobody has asked for"))
       return Int32(clc_prerequest_abort)
@@ -265,7 +270,7 @@ extension Attempt {
         let number = socket(wanted.family, wanted.type | Int32(SOCK_CLOEXEC.rawValue), wanted.protocol)
         return number < 0 ? -errno : number
       }
-      opened.insert(descriptor)
+      opened.append(descriptor)
       loader.noteOpened(descriptor)
       return descriptor
     } catch {

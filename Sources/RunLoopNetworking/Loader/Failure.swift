@@ -38,6 +38,7 @@ struct CurlFailure {
     case Int(clc_cannot_connect), Int(clc_failed_init): usesProxy ? .proxyFailed : .cannotConnect
     // A line that is longer than the library takes is a lack of memory to it.
     case Int(clc_out_of_memory): wasConnected ? .tooLarge : .cannotConnect
+    case Int(clc_too_large): .tooLarge
     case Int(clc_http2): systemError == 0 ? .badServerResponse : .connectionLost
     case Int(clc_http2_stream): text.contains("PROTOCOL_ERROR") ? .badServerResponse : .connectionLost
     case Int(clc_timed_out): .timedOut
@@ -64,6 +65,7 @@ struct CurlFailure {
     if connectStatus != 0, !(200...299).contains(connectStatus) { return .proxyFailed }
     if isAboutOwnCertificate { return .clientCertificateRequired }
     if text.contains("chunked-encoding") { return .badServerResponse }
+    if text.contains("Too large response headers") { return .tooLarge }
     return usesProxy && !wasConnected ? .proxyFailed : .connectionLost
   }
 

@@ -18,6 +18,8 @@ final class Loader: @unchecked Sendable {
   private var spare: [OpaquePointer] = []
   private static let mostSpare = 32
   var watches: [Int32: SocketWatch] = [:]
+  /// The sockets of connections on which a request was sent.
+  var connections: [SocketWatch.Ports: SocketWatch] = [:]
   /// How deep we are in the library, which must not be called while it calls us.
   private var depth = 0
   private var deferred: [() -> Void] = []
@@ -68,6 +70,7 @@ final class Loader: @unchecked Sendable {
     spare = []
     for watch in watches.values { watch.source.invalidate() }
     watches = [:]
+    connections = [:]
     timer?.invalidate()
     timer = nil
   }
