@@ -47,7 +47,9 @@ let package = Package(
     .executableTarget(
       name: "log-viewer", dependencies: [core, display, ports, transactions], swiftSettings: swiftSettings),
     .executableTarget(name: "http-get", dependencies: [core, networking], swiftSettings: swiftSettings),
-    .executableTarget(name: "http-scenario", dependencies: [core, networking], swiftSettings: swiftSettings),
+    .target(name: "CDigest"),
+    .executableTarget(
+      name: "http-scenario", dependencies: ["CDigest", core, networking], swiftSettings: swiftSettings),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What only OpenSSL can be asked: whether a server wanted a certificate.
+// What only OpenSSL can be asked: whether a server wanted a certificate, and that an end without a farewell is an error.
 // libcurl has opened OpenSSL if it uses it; otherwise nothing here has an effect.
 
 #include <dlfcn.h>
@@ -10,11 +10,14 @@
 #include "CLibCurl.h"
 
 enum { own_data = 0, remembered = 256 };
+// SSL_OP_IGNORE_UNEXPECTED_EOF, of OpenSSL 3.
+static const uint64_t ignore_unexpected_end = 1u << 7;
 
 static void (*set_certificate_function)(void *, int (*)(void *, void **, void **));
 static int (*set_data)(void *, int, void *);
 static void *(*get_data)(const void *, int);
 static void *(*context_of)(const void *);
+static uint64_t (*clear_options)(void *, uint64_t);
 static int is_usable;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -29,7 +32,8 @@ static void open_library(void) {
   *(void **)&set_data = dlsym(library, "SSL_CTX_set_ex_data");
   *(void **)&get_data = dlsym(library, "SSL_CTX_get_ex_data");
   *(void **)&context_of = dlsym(library, "SSL_get_SSL_CTX");
-  is_usable = set_certificate_function && set_data && get_data && context_of;
+  *(void **)&clear_options = dlsym(library, "SSL_CTX_clear_options");
+  is_usable = set_certificate_function && set_data && get_data && context_of && clear_options;
 }
 
 // The server wants a certificate, and there is none.
@@ -49,6 +53,8 @@ int clc_prepare_encryption(clc_easy *easy, void *context, void *number) {
   if (!is_usable || context == NULL) return 0;
   set_data(context, own_data, number);
   set_certificate_function(context, note_wanted);
+  // libcurl takes a connection that was cut for one that has ended: a body without a length would be complete.
+  clear_options(context, ignore_unexpected_end);
   return 0;
 }
 

@@ -236,7 +236,7 @@ struct Runner {
 
   private func body(_ body: ScenarioRequest.Body?) throws -> HTTP.Content? {
     guard let body else { return nil }
-    if let count = body.pattern { return .bytes((0..<count).map { UInt8($0 % 251) }) }
+    if let count = body.pattern { return .bytes(Pattern.bytes(count)) }
     guard let count = body.stream else { throw Unsupported(reason: "a body that is neither a pattern nor a stream") }
     return .stream(length: body.known ?? false ? Int64(count) : nil) { Pattern(count: count) }
   }
@@ -249,11 +249,24 @@ struct Pattern: AsyncSequence, AsyncIteratorProtocol, Sendable {
 
   init(count: Int) { self.count = count }
 
-  mutating func next() async -> [UInt8]? {
+  private static let chunk = 16_384
+  /// A chunk, from wherever it begins.
+  private static let block = (0..<chunk + 251).map { UInt8($0 % 251) }
+
+  mutating func next() async -> [UInt8]? { nextChunk() }
+
+  private mutating func nextChunk() -> [UInt8]? {
     guard position < count else { return nil }
-    let end = Swift.min(position + 16_384, count)
-    defer { position = end }
-    return (position..<end).map { UInt8($0 % 251) }
+    let (first, length) = (position % 251, Swift.min(Self.chunk, count - position))
+    position += length
+    return Array(Self.block[first..<first + length])
+  }
+
+  static func bytes(_ count: Int) -> [UInt8] {
+    var (pattern, bytes): (Pattern, [UInt8]) = (Pattern(count: count), [])
+    bytes.reserveCapacity(count)
+    while let chunk = pattern.nextChunk() { bytes += chunk }
+    return bytes
   }
 
   func makeAsyncIterator() -> Pattern { self }

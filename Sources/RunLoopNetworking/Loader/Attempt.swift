@@ -86,6 +86,9 @@ final class Attempt {
 
   func fail(_ error: HTTP.Error) { if failure == nil { failure = error } }
 
+  /// Bytes have come on its connection.
+  func noteActivity() { if transfer.attempt === self { transfer.noteActivity() } }
+
   /// Gives the lists and the body back; the library has let go of them.
   func release() {
     for list in lists { clc_list_free(list) }
@@ -111,7 +114,7 @@ final class Attempt {
       code: code, text: String(cString: errorBuffer),
       systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
       connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxy != nil,
-      wasConnected: requests > 0, isBeforeAnswer: !reader.hasBegun,
+      wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
       wantedCertificate: clc_wanted_certificate(number) != 0)
     return HTTP.Error(said.errorCode, socketFailure.map { "\(said.detail); \($0)" } ?? said.detail)
   }
@@ -171,7 +174,12 @@ extension Attempt {
     case .failed(let code, let detail): fail(HTTP.Error(code, detail))
     case .head(let head):
       isAskedByProxy = head.status == 407 && exchange.proxy?.user != nil
-      if head.version != "2" { connection?.speaksHTTP1 = true }
+      if head.version == "2" {
+        connection?.speaksHTTP2 = true
+        connection?.attempt = nil
+      } else {
+        connection?.speaksHTTP1 = true
+      }
       do throws(HTTP.Error) {
         try transfer.take(head, from: self)
         return true
@@ -253,6 +261,7 @@ extension Attempt {
       return Int32(clc_prerequest_abort)
     }
     connection = loader.connection(.init(own: ownPort, peer: peerPort), opened: opened)
+    if connection?.speaksHTTP2 == false { connection?.attempt = self }
     if let connection, loader.hasStrayBytes(connection) {
       needsFresh = true
       fail(HTTP.Error(.badServerResponse, "bytes came that nobody has asked for"))
@@ -272,6 +281,7 @@ extension Attempt {
       }
       opened.append(descriptor)
       loader.noteOpened(descriptor)
+      loader.watches[descriptor]?.attempt = self
       return descriptor
     } catch {
       // The library goes on with the next address.

@@ -16,6 +16,9 @@ final class SocketWatch {
   var ports: Ports?
   /// Whether an answer of HTTP/1 has come on it: between its answers nothing may come.
   var speaksHTTP1 = false
+  var speaksHTTP2 = false
+  /// Whose bytes come on it, where that is one attempt alone: libcurl reports lines, and a line may come byte by byte.
+  weak var attempt: Attempt?
 
   struct Ports: Hashable {
     let own: Int32
@@ -31,7 +34,10 @@ extension Loader {
     forget(descriptor)
     let source = RunLoop.DescriptorSource(descriptor: descriptor, events: []) { [weak self] source, events in
       var bits = 0
-      if events.contains(.readable) { bits |= Int(clc_select_in) }
+      if events.contains(.readable) {
+        bits |= Int(clc_select_in)
+        self?.watches[source.descriptor]?.attempt?.noteActivity()
+      }
       if events.contains(.writable) { bits |= Int(clc_select_out) }
       if !events.isDisjoint(with: [.error, .hangUp]) { bits |= Int(clc_select_error) }
       self?.act(source.descriptor, Int32(bits))
