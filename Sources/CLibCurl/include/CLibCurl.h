@@ -96,6 +96,7 @@ enum {
   clc_multi_option_timer_data = 10005,
   clc_multi_option_most_connections = 6,
   clc_multi_option_most_of_a_host = 7,
+  clc_multi_option_most_streams = 16,
 };
 
 enum {
@@ -239,12 +240,16 @@ clc_easy *clc_multi_next_ended(clc_multi *multi, int *code);
 // Whether libcurl encrypts by OpenSSL.
 int clc_uses_openssl(void);
 // Sets a transfer's encryption up, where that is OpenSSL's: it notes whether the server wants a certificate and there is none,
-// and an end without a farewell (close_notify) is an error.
+// and whether the server ends the connection (close_notify).
 // The number names the transfer, and is not zero.
 int clc_set_encryption(clc_easy *easy, uintptr_t number);
 int clc_prepare_encryption(clc_easy *easy, void *context, void *number);
 // Whether that was noted, on this thread.
 int clc_wanted_certificate(uintptr_t number);
+// Whether the ends of connections are noted.
+int clc_notes_ends(void);
+// Whether the server has ended the connection that this transfer has made; lately, and on this thread.
+int clc_was_ended(uintptr_t number);
 
 // Decoding by zlib, which libcurl itself needs.
 

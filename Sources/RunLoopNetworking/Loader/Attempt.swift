@@ -107,8 +107,13 @@ final class Attempt {
   func outcome(_ code: Int32) -> HTTP.Error? {
     if let failure { return failure }
     if code == 0 {
-      if reader.isComplete { return nil }
-      return HTTP.Error(.connectionLost, "the connection ended within the head of the answer")
+      guard reader.isComplete else {
+        return HTTP.Error(.connectionLost, "the connection ended within the head of the answer")
+      }
+      guard !wasCut else {
+        return HTTP.Error(.connectionLost, "the encrypted connection was cut, and the body has no length")
+      }
+      return nil
     }
     let said = CurlFailure(
       code: code, text: String(cString: errorBuffer),
@@ -117,6 +122,14 @@ final class Attempt {
       wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
       wantedCertificate: clc_wanted_certificate(number) != 0)
     return HTTP.Error(said.errorCode, socketFailure.map { "\(said.detail); \($0)" } ?? said.detail)
+  }
+
+  /// Whether the end of the connection is the only end of the body, and it is not the server's.
+  private var wasCut: Bool {
+    guard reader.endsWithConnection, exchange.address.isTLS, CurlLibrary.usesOpenSSL, clc_notes_ends() != 0,
+      let connection, connection.opener != 0
+    else { return false }
+    return exchange.method != "HEAD" && clc_was_ended(connection.opener) == 0
   }
 
   var timings: HTTP.Timings {
@@ -282,6 +295,7 @@ extension Attempt {
       opened.append(descriptor)
       loader.noteOpened(descriptor)
       loader.watches[descriptor]?.attempt = self
+      loader.watches[descriptor]?.opener = number
       return descriptor
     } catch {
       // The library goes on with the next address.

@@ -10,6 +10,8 @@ import RunLoopCore
 /// socket is closed.
 final class SocketWatch {
   let source: RunLoop.DescriptorSource
+  /// The number of the attempt that has opened it; zero for none.
+  var opener: UInt = 0
   /// Whether the loop has the source.
   var isAdded = false
   /// The socket's own port and the peer's, once they were asked for.
