@@ -20,7 +20,7 @@ import Testing
   }
 
   /// The end of an operation, as a literal can have it.
-  private func end(_ operation: HTTP.Operation) async -> String {
+  private func outcome(_ operation: HTTP.Operation) async -> String {
     do {
       let (body, response) = try await operation.value()
       return "\(response.status) \(body.text ?? "")"
@@ -47,7 +47,7 @@ import Testing
           ? challenge.proposed
           : HTTP.Credential(user: "user", password: challenge.failures == 1 ? "second" : "third")
       }
-      #expect(await end(operation) == "200 in")
+      #expect(await outcome(operation) == "200 in")
       #expect(log.value == ["basic the realm 0 first", "basic the realm 1 -", "basic the realm 2 -"])
     }
   }
@@ -58,17 +58,17 @@ import Testing
     try await withClient { client in
       let silent = client.operation(HTTP.Request(server.url()), on: .main)
       silent.onChallenge { _ in nil }
-      #expect(await end(silent) == "401 who?")
+      #expect(await outcome(silent) == "401 who?")
       let elsewhere = client.operation(HTTP.Request(server.url()), on: .main)
       elsewhere.onChallenge { _ in HTTP.Credential(user: "user", password: "none", origin: "https://other.example:443") }
-      #expect(await end(elsewhere) == "401 who?")
+      #expect(await outcome(elsewhere) == "401 who?")
       let stubborn = client.operation(HTTP.Request(server.url()), on: .main)
       let count = Counter()
       stubborn.onChallenge { _ in
         count.add()
         return HTTP.Credential(user: "user", password: "wrong")
       }
-      #expect(await end(stubborn) == "authenticationFailed")
+      #expect(await outcome(stubborn) == "authenticationFailed")
       #expect(count.value == 10)
     }
   }
@@ -78,10 +78,10 @@ import Testing
     let server = try Self.guarded("none")
     try await withClient { client in
       let url = server.url().replacing("http://", with: "http://u%0d%0aX:p@")
-      #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(url)) == "invalidRequest")
+      #expect(await end(client, HTTP.Request(url)) == "invalidRequest")
       let operation = client.operation(HTTP.Request(server.url()), on: .main)
       operation.onChallenge { _ in HTTP.Credential(user: "user\r\nX: y", password: "") }
-      #expect(await end(operation) == "invalidRequest")
+      #expect(await outcome(operation) == "invalidRequest")
     }
     #expect(server.requests.value.count == 1)
   }
@@ -99,7 +99,7 @@ import Testing
         next.url = target
         return next
       }
-      #expect(await end(moved) == "200 none")
+      #expect(await outcome(moved) == "200 none")
       let meant = client.operation(request, on: .main)
       meant.onRedirect { next, _ in
         var next = next
@@ -107,7 +107,7 @@ import Testing
         next.headers["Authorization"] = "Bearer other"
         return next
       }
-      #expect(await end(meant) == "200 Bearer other")
+      #expect(await outcome(meant) == "200 Bearer other")
     }
   }
 
@@ -137,8 +137,8 @@ import Testing
         loop.runUntilStopped()
       }
       #expect(log.value == ["a=1 true", "b=2 true"])
-      #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(other.url())) == "200 none")
-      #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url("/to"))) == "200 a=1; b=2")
+      #expect(await end(client, HTTP.Request(other.url())) == "200 none")
+      #expect(await end(client, HTTP.Request(server.url("/to"))) == "200 a=1; b=2")
     }
   }
 

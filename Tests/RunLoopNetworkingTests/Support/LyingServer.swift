@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import RunLoopCore
-import RunLoopPorts
 import RunLoopThreads
 import TestSupport
 
 @testable import RunLoopNetworking
+@testable import RunLoopPorts
 
 /// A server that answers whatever a test wants, byte by byte.
 final class LyingServer: Sendable {
@@ -42,6 +43,11 @@ final class LyingServer: Sendable {
       send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body)
     }
     func end() { socket.shutDown(.write) }
+    /// Ends the connection as somebody between would, who knows nothing of its encryption.
+    func cut() {
+      guard let number = socket.lock.withLock({ socket.descriptor?.number }) else { return }
+      _ = shutdown(number, Int32(SHUT_WR))
+    }
     func close() {
       // A socket that is invalidated reports nothing more.
       if socket.isValid { ended.add() }
