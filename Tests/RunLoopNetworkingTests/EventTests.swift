@@ -60,11 +60,15 @@ import Testing
   @Test(
     "events are those of HTML's standard",
     arguments: [
-      ("data: a\n\n", ["message|a|"]), ("data:a\ndata: b\n\n", ["message|a\nb|"]), ("data\n\ndata\ndata\n\n", ["message||", "message|\n|"]),
-      ("data:  a\n\n", ["message| a|"]), (": comment\n\n", []), ("event: add\ndata: 1\n\ndata: 2\n\n", ["add|1|", "message|2|"]),
+      ("data: a\n\n", ["message|a|"]), ("data:a\ndata: b\n\n", ["message|a\nb|"]),
+      ("data\n\ndata\ndata\n\n", ["message||", "message|\n|"]),
+      ("data:  a\n\n", ["message| a|"]), (": comment\n\n", []),
+      ("event: add\ndata: 1\n\ndata: 2\n\n", ["add|1|", "message|2|"]),
       ("id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n", ["message|a|1", "message|b|1", "message|c|"]),
-      ("id: 1\0\ndata: a\n\n", ["message|a|"]), ("retry: 2000\ndata: a\n\nretry: x\ndata: b\n\n", ["message|a| 2", "message|b| 2"]),
-      ("\u{feff}data: a\n\n", ["message|a|"]), ("data: a", []), ("event: x\n\ndata: a\n\n", ["message|a|"]), ("unknown: x\ndata: a\n\n", ["message|a|"]),
+      ("id: 1\0\ndata: a\n\n", ["message|a|"]),
+      ("retry: 2000\ndata: a\n\nretry: x\ndata: b\n\n", ["message|a| 2", "message|b| 2"]),
+      ("\u{feff}data: a\n\n", ["message|a|"]), ("data: a", []), ("event: x\n\ndata: a\n\n", ["message|a|"]),
+      ("unknown: x\ndata: a\n\n", ["message|a|"]),
     ])
   func parsing(_ text: String, _ expected: [String]) {
     #expect(events(text) == expected)
@@ -95,7 +99,8 @@ import Testing
     }
     try await withClient { client in
       var lines: [String] = []
-      for try await line in try await client.stream(for: HTTP.Request(server.url("/lines"))).0.lines { lines.append(line) }
+      let (text, _) = try await client.stream(for: HTTP.Request(server.url("/lines")))
+      for try await line in text.lines { lines.append(line) }
       #expect(lines == ["one", "two", "three"])
 
       var data: [String] = []

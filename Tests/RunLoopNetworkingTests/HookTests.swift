@@ -41,7 +41,8 @@ import Testing
       let log = Box<[String]>([])
       operation.onChallenge { challenge in
         log.update {
-          $0.append("\(challenge.scheme) \(challenge.realm) \(challenge.failures) \(challenge.proposed?.password ?? "-")")
+          let proposed = challenge.proposed?.password ?? "-"
+          $0.append("\(challenge.scheme) \(challenge.realm) \(challenge.failures) \(proposed)")
         }
         return challenge.failures == 0
           ? challenge.proposed
@@ -60,7 +61,8 @@ import Testing
       silent.onChallenge { _ in nil }
       #expect(await outcome(silent) == "401 who?")
       let elsewhere = client.operation(HTTP.Request(server.url()), on: .main)
-      elsewhere.onChallenge { _ in HTTP.Credential(user: "user", password: "none", origin: "https://other.example:443") }
+      elsewhere.onChallenge { _ in HTTP.Credential(user: "user", password: "none", origin: "https://other.example:443")
+      }
       #expect(await outcome(elsewhere) == "401 who?")
       let stubborn = client.operation(HTTP.Request(server.url()), on: .main)
       let count = Counter()

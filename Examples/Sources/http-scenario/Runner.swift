@@ -34,7 +34,8 @@ final class ScenarioSink: HTTP.Sink {
 
   init(rules: [(moment: Moment, deed: Deed)], path: String?) {
     state = Mutex(
-      State(rules: rules.enumerated().map { Rule(number: $0.offset, moment: $0.element.moment, deed: $0.element.deed) }))
+      State(rules: rules.enumerated().map { Rule(number: $0.offset, moment: $0.element.moment, deed: $0.element.deed) })
+    )
     self.path = path
   }
 

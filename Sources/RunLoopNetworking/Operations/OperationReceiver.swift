@@ -59,7 +59,8 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   func setHooks(_ change: (inout Hooks) -> Void) {
     var hooks = lock.withLock { self.hooks }
     change(&hooks)
-    if hooks.response != nil || hooks.progress != nil || hooks.cookies != nil, !reports.exchange(true, ordering: .acquiringAndReleasing) {
+    let isReporting = hooks.response != nil || hooks.progress != nil || hooks.cookies != nil
+    if isReporting, !reports.exchange(true, ordering: .acquiringAndReleasing) {
       multiplexer.enter()
     }
     // What was there is released outside the lock.
