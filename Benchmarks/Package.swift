@@ -46,6 +46,13 @@ let package = Package(
         .product(name: "RunLoopPorts", package: "swift-run-loop"),
       ]),
     .executableTarget(
+      name: "network-ours",
+      dependencies: [
+        .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopNetworking", package: "swift-run-loop"),
+      ]),
+    .executableTarget(name: "network-Foundation", swiftSettings: beforeSwift6),
+    .executableTarget(
       name: "racer-CoreFoundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),
     .executableTarget(
       name: "racer-Foundation", dependencies: ["CRace", "Race"], swiftSettings: beforeSwift6),

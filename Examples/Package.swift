@@ -47,7 +47,10 @@ let package = Package(
     .executableTarget(
       name: "log-viewer", dependencies: [core, display, ports, transactions], swiftSettings: swiftSettings),
     .executableTarget(name: "http-get", dependencies: [core, networking], swiftSettings: swiftSettings),
-    .executableTarget(name: "http-scenario", dependencies: [core, networking], swiftSettings: swiftSettings),
+    // Quick in a debug build, too: bodies of gigabytes are digested.
+    .target(name: "CDigest", cSettings: [.unsafeFlags(["-O2"])]),
+    .executableTarget(
+      name: "http-scenario", dependencies: ["CDigest", core, networking], swiftSettings: swiftSettings),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(

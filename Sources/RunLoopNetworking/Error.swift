@@ -43,7 +43,7 @@ extension HTTP.Error.Code {
   public static let timedOut = Self("timedOut")
   /// The host's name has no address.
   public static let cannotFindHost = Self("cannotFindHost")
-  /// No address of the host takes a connection.
+  /// No address of the host takes a connection, or the system has no descriptor or thread left for one.
   public static let cannotConnect = Self("cannotConnect")
   /// The connection ended before the answer did.
   public static let connectionLost = Self("connectionLost")

@@ -70,6 +70,7 @@ SAME(clc_multi_option_timer_function, CURLMOPT_TIMERFUNCTION);
 SAME(clc_multi_option_timer_data, CURLMOPT_TIMERDATA);
 SAME(clc_multi_option_most_connections, CURLMOPT_MAXCONNECTS);
 SAME(clc_multi_option_most_of_a_host, CURLMOPT_MAX_HOST_CONNECTIONS);
+SAME(clc_multi_option_most_streams, CURLMOPT_MAX_CONCURRENT_STREAMS);
 SAME(clc_info_connect_code, CURLINFO_HTTP_CONNECTCODE);
 SAME(clc_info_system_error, CURLINFO_OS_ERRNO);
 SAME(clc_info_new_connections, CURLINFO_NUM_CONNECTS);
@@ -134,6 +135,20 @@ SAME(clc_bad_certificate_status, CURLE_SSL_INVALIDCERTSTATUS);
 SAME(clc_http2_stream, CURLE_HTTP2_STREAM);
 SAME(clc_proxy_failed, CURLE_PROXY);
 SAME(clc_client_certificate_required, CURLE_SSL_CLIENTCERT);
+SAME(clc_bad_argument, CURLE_BAD_FUNCTION_ARGUMENT);
+SAME(clc_interface_failed, CURLE_INTERFACE_FAILED);
+SAME(clc_tls_engine_missing, CURLE_SSL_ENGINE_NOTFOUND);
+SAME(clc_tls_engine_failed, CURLE_SSL_ENGINE_SETFAILED);
+SAME(clc_tls_required, CURLE_USE_SSL_FAILED);
+SAME(clc_tls_engine_not_started, CURLE_SSL_ENGINE_INITFAILED);
+SAME(clc_bad_revocation_file, CURLE_SSL_CRL_BADFILE);
+SAME(clc_no_connection, CURLE_NO_CONNECTION_AVAILABLE);
+#if LIBCURL_VERSION_NUM >= 0x080600
+SAME(clc_too_large, CURLE_TOO_LARGE);
+#endif
+#if LIBCURL_VERSION_NUM >= 0x080800
+SAME(clc_hello_encryption_required, CURLE_ECH_REQUIRED);
+#endif
 
 // Versions are numbered alike.
 SAME(clc_oldest, CURL_VERSION_BITS(7, 76, 0));

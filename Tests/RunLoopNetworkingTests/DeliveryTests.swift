@@ -285,44 +285,6 @@ import Testing
 
   @Test("the shared client cannot be stopped")
   func shared() { #expect(HTTP.Client.shared.stop(.immediately) == .running) }
-
-  @Test("requests that are dropped and stopped at random all end once, and leave no socket open")
-  func teardown() async throws {
-    let server = try LyingServer { exchange in
-      switch exchange.path {
-      case "/silent": break
-      case "/half": exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
-      case "/close": exchange.close()
-      default: exchange.answer(pattern(50_000))
-      }
-    }
-    var random = SplitMix64(seed: 17)
-    let paths = ["/silent", "/half", "/close", "/ok", "/ok"]
-    var ended = 0
-    for _ in 0..<50 {
-      let client = HTTP.Client()
-      let urls = (0..<20).map { _ in server.url(paths[Int.random(in: 0..<paths.count, using: &random)]) }
-      let operations = urls.map { client.operation(HTTP.Request($0), on: .main) }
-      let ends = Counter()
-      for operation in operations {
-        operation.onCompletionByLoader { _ in ends.add() }
-        operation.start()
-        switch Int.random(in: 0..<6, using: &random) {
-        case 0: operation.cancel()
-        case 1: operation.pause()
-        case 2: operation.hold()
-        default: break
-        }
-      }
-      client.stop(.immediately)
-      let report = await client.finished()
-      #expect(ends.value == 20)
-      #expect(report.completed + report.failed + report.cancelled + report.stopped + report.refused == 20)
-      ended += ends.value
-    }
-    #expect(ended == 1000)
-    await eventually { server.ended.value == server.accepted.value }
-  }
 }
 
 /// A client that waits however long the other tests keep the threads of the tasks.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopNetworking
+import TestSupport
 import Testing
 
 /// What a client makes of answers that no honest server sends.
@@ -39,7 +40,7 @@ import Testing
       "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 6", "Content-Length: -5", "Content-Length: +5",
       "Content-Length: 99999999999999999999", "Content-Length: 0x5", "Content-Length:",
       "Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked",
-      "Content-Length: 5\r\n 5", "Content-Length : 5",
+      "Content-Length: 5\r\n 5", "Content-Length : 5", " Content-Length: 5", ": 5",
     ])
   func lengths(_ fields: String) async throws {
     #expect(try await end(after: "HTTP/1.1 200 OK\r\n\(fields)\r\n\r\nhello") == "badServerResponse")
@@ -57,7 +58,10 @@ import Testing
 
   @Test(
     "chunks that are garbage are no answer",
-    arguments: ["zz\r\nhello\r\n", "fffffffffffffffffffff\r\nhello\r\n", "-5\r\nhello\r\n", "5\r\nhelloX\r\n0\r\n\r\n"])
+    arguments: [
+      "zz\r\nhello\r\n", "fffffffffffffffffffff\r\nhello\r\n", "-5\r\nhello\r\n", "5\r\nhelloX\r\n0\r\n\r\n",
+      "5\r\nhello\r\n0\r\nnot a field\r\n\r\n",
+    ])
   func chunks(_ text: String) async throws {
     #expect(try await end(after: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + text) == "badServerResponse")
   }
@@ -119,6 +123,39 @@ import Testing
       #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url("/stray"))) == "200 hello")
       #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url("/next"))) == "200 hello")
     }
+  }
+
+  @Test("an answer on the way to another is not waited for, however slowly it comes")
+  func slowRedirects() async throws {
+    let server = try LyingServer { exchange in
+      if exchange.path == "/from" {
+        exchange.send("HTTP/1.1 302 Found\r\nLocation: /to\r\nContent-Length: 1000\r\n\r\nx")
+      } else {
+        exchange.answer("there")
+      }
+    }
+    try await withClient { client in
+      // No timeout would end it.
+      #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url("/from"))) == "200 there")
+    }
+  }
+
+  @Test("a server that does not do what is expected is asked again without it", arguments: ["POST", "PUT"])
+  func expectation(_ method: String) async throws {
+    let server = try LyingServer { exchange in
+      if exchange.field("Expect") == nil {
+        exchange.answer("\(exchange.line.prefix(4)) \(exchange.body.count)")
+      } else {
+        exchange.answer("", status: "417 No")
+      }
+    }
+    try await withClient { client in
+      let request = HTTP.Request(
+        server.url(), method: method, headers: ["Expect": "100-continue"], body: .bytes(pattern(1000)))
+      #expect(
+        await RunLoopNetworkingTests.end(client, request) == "200 \(method.count == 3 ? "PUT " : method) 1000")
+    }
+    #expect(server.requests.value.count == 2)
   }
 
   @Test("a part that nobody has asked for is no answer")

@@ -51,6 +51,18 @@ import Testing
     }
   }
 
+  @Test("a proxy's credential is in no text of a configuration")
+  func proxyTexts() {
+    var configuration = HTTP.Configuration()
+    configuration.proxy = .url("http://user:hidden@proxy.example:3128")
+    configuration.trust.certificate = .init(chain: "/c", key: "/k", password: "hidden")
+    configuration.credential = HTTP.Credential(user: "user", password: "hidden")
+    var dumped = ""
+    dump(configuration, to: &dumped)
+    #expect(!"\(configuration) \(String(reflecting: configuration)) \(dumped)".contains("hidden"))
+    #expect(configuration.proxy.description == "proxy http://proxy.example:3128/")
+  }
+
   @Test("a credential's password is in no text")
   func secretTexts() {
     let credential = HTTP.Credential(user: "u", password: "secret")

@@ -56,6 +56,11 @@ import Testing
     #expect(try WebAddress("http://u:p@a/b?secret#f").safeText == "http://a/b")
     #expect(WebAddress.safeText(of: "ftp://u:p@a/b?secret#f") == "ftp://a/b")
     #expect(WebAddress.safeText(of: "u:p@a?q") == "a")
+    // A password that nobody has written with percent signs: where it ends cannot be told.
+    #expect(WebAddress.safeText(of: "http://user:pa#ss@host/path") == "http://…")
+    #expect(WebAddress.safeText(of: "http://user:pa?ss@host/path") == "http://…")
+    #expect(WebAddress.safeText(of: "http://host:99999/path?mail=a@b") == "http://…")
+    #expect(WebAddress.safeText(of: "http://host/path?mail=a@b") == "http://host/path")
   }
 
   @Test(

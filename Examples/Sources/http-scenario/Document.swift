@@ -85,6 +85,9 @@ enum Moment: Equatable {
 enum Deed: String {
   case cancel, hold, release, pause, resume, note
   case pauseResume = "pause-resume"
+
+  /// Whether another is its end.
+  func isEnded(by other: Deed) -> Bool { self == .pause && other == .resume || self == .hold && other == .release }
 }
 
 struct Unsupported: Error {

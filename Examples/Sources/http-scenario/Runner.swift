@@ -12,8 +12,19 @@ final class ScenarioSink: HTTP.Sink {
     var count: Int64 = 0
     var text: [UInt8] = []
     var file: FileHandle?
-    var rules: [(moment: Moment, deed: Deed)]
+    var rules: [Rule]
     var noted: Int64?
+  }
+
+  private struct Rule {
+    enum Phase {
+      case waiting, due, running
+    }
+
+    let number: Int
+    let moment: Moment
+    let deed: Deed
+    var phase = Phase.waiting
   }
 
   private let state: Mutex<State>
@@ -22,7 +33,9 @@ final class ScenarioSink: HTTP.Sink {
   let operation = Mutex<HTTP.Operation?>(nil)
 
   init(rules: [(moment: Moment, deed: Deed)], path: String?) {
-    state = Mutex(State(rules: rules))
+    state = Mutex(
+      State(rules: rules.enumerated().map { Rule(number: $0.offset, moment: $0.element.moment, deed: $0.element.deed) })
+    )
     self.path = path
   }
 
@@ -61,14 +74,30 @@ final class ScenarioSink: HTTP.Sink {
 
   func end() throws { try state.withLock { try $0.file?.synchronize() } }
 
-  /// Does what is due, once.
+  /// Does what is due, once, in the order of the document.
+  ///
+  /// What ends a pause or a hold waits for the one before it: the times of a document are guesses.
   func apply(_ isDue: (Moment) -> Bool) {
-    let due = state.withLock { state in
-      let due = state.rules.filter { isDue($0.moment) }
-      state.rules.removeAll { isDue($0.moment) }
-      return due.map(\.deed)
+    state.withLock { state in
+      for index in state.rules.indices where state.rules[index].phase == .waiting && isDue(state.rules[index].moment) {
+        state.rules[index].phase = .due
+      }
     }
-    for deed in due { perform(deed) }
+    while let rule = takeDue() {
+      perform(rule.deed)
+      state.withLock { $0.rules.removeAll { $0.number == rule.number } }
+    }
+  }
+
+  private func takeDue() -> Rule? {
+    state.withLock { state in
+      for (index, rule) in state.rules.enumerated() where rule.phase == .due {
+        guard !state.rules[..<index].contains(where: { $0.deed.isEnded(by: rule.deed) }) else { continue }
+        state.rules[index].phase = .running
+        return rule
+      }
+      return nil
+    }
   }
 
   func perform(_ deed: Deed) {
@@ -156,10 +185,10 @@ struct Runner {
     let operation = client.operation(asked, output: .sink(sink), on: .main)
     sink.operation.withLock { $0 = operation }
     let begin = ContinuousClock.now
-    let outcome = AsyncStream<Result<(HTTP.Body, HTTP.Response), HTTP.Error>>.makeStream()
+    let end = AsyncStream<Void>.makeStream()
     operation.onCompletionByLoader { result in
-      outcome.continuation.yield(result)
       report(request.id, result, sink, begin.duration(to: .now))
+      end.continuation.yield()
     }
     let starting = rules.contains { $0.moment == .start }
     if starting, rules.contains(where: { $0.moment == .start && $0.deed == .hold || $0.deed == .note }) {
@@ -178,7 +207,7 @@ struct Runner {
       }
     }
     return Task {
-      for await _ in outcome.stream.prefix(1) {}
+      for await _ in end.stream.prefix(1) {}
       sink.operation.withLock { $0 = nil }
       if let path { try? FileManager.default.removeItem(atPath: path) }
     }
@@ -208,7 +237,7 @@ struct Runner {
 
   private func body(_ body: ScenarioRequest.Body?) throws -> HTTP.Content? {
     guard let body else { return nil }
-    if let count = body.pattern { return .bytes((0..<count).map { UInt8($0 % 251) }) }
+    if let count = body.pattern { return .bytes(Pattern.bytes(count)) }
     guard let count = body.stream else { throw Unsupported(reason: "a body that is neither a pattern nor a stream") }
     return .stream(length: body.known ?? false ? Int64(count) : nil) { Pattern(count: count) }
   }
@@ -221,11 +250,24 @@ struct Pattern: AsyncSequence, AsyncIteratorProtocol, Sendable {
 
   init(count: Int) { self.count = count }
 
-  mutating func next() async -> [UInt8]? {
+  private static let chunk = 16_384
+  /// A chunk, from wherever it begins.
+  private static let block = (0..<chunk + 251).map { UInt8($0 % 251) }
+
+  mutating func next() async -> [UInt8]? { nextChunk() }
+
+  private mutating func nextChunk() -> [UInt8]? {
     guard position < count else { return nil }
-    let end = Swift.min(position + 16_384, count)
-    defer { position = end }
-    return (position..<end).map { UInt8($0 % 251) }
+    let (first, length) = (position % 251, Swift.min(Self.chunk, count - position))
+    position += length
+    return Array(Self.block[first..<first + length])
+  }
+
+  static func bytes(_ count: Int) -> [UInt8] {
+    var (pattern, bytes): (Pattern, [UInt8]) = (Pattern(count: count), [])
+    bytes.reserveCapacity(count)
+    while let chunk = pattern.nextChunk() { bytes += chunk }
+    return bytes
   }
 
   func makeAsyncIterator() -> Pattern { self }

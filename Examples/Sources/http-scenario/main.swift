@@ -22,10 +22,19 @@ func descriptorCount() -> Int {
   return count
 }
 
+func digits(_ unit: UInt16) -> String {
+  let text = String(unit, radix: 16)
+  return String(repeating: "0", count: 4 - text.count) + text
+}
+
 func print(_ object: [String: Any]) {
   do {
     let data = try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys])
-    Swift.print(String(decoding: data, as: UTF8.self))
+    // In ASCII: some readers take other characters for the end of a line.
+    Swift.print(
+      String(decoding: data, as: UTF8.self).unicodeScalars.map { scalar in
+        scalar.isASCII ? String(scalar) : String(scalar).utf16.map { "\\u" + digits($0) }.joined()
+      }.joined())
   } catch {
     Swift.print("{\"unsupported\": \"the results are no JSON\"}")
   }

@@ -96,6 +96,7 @@ enum {
   clc_multi_option_timer_data = 10005,
   clc_multi_option_most_connections = 6,
   clc_multi_option_most_of_a_host = 7,
+  clc_multi_option_most_streams = 16,
 };
 
 enum {
@@ -154,22 +155,32 @@ enum {
   clc_timed_out = 28,
   clc_tls_connect_error = 35,
   clc_aborted_by_callback = 42,
+  clc_bad_argument = 43,
+  clc_interface_failed = 45,
   clc_got_nothing = 52,
+  clc_tls_engine_missing = 53,
+  clc_tls_engine_failed = 54,
   clc_send_error = 55,
   clc_receive_error = 56,
   clc_certificate_problem = 58,
   clc_cipher_problem = 59,
   clc_peer_failed_verification = 60,
   clc_bad_content_encoding = 61,
+  clc_tls_required = 64,
   clc_send_fail_rewind = 65,
+  clc_tls_engine_not_started = 66,
   clc_bad_ca_file = 77,
   clc_tls_shutdown_failed = 80,
+  clc_bad_revocation_file = 82,
   clc_tls_issuer_error = 83,
+  clc_no_connection = 89,
   clc_pinned_key_mismatch = 90,
   clc_bad_certificate_status = 91,
   clc_http2_stream = 92,
   clc_proxy_failed = 97,
   clc_client_certificate_required = 98,
+  clc_too_large = 100,
+  clc_hello_encryption_required = 101,
 };
 
 // What libcurl says of a socket that it wants (struct curl_sockaddr begins so).
@@ -228,12 +239,17 @@ clc_easy *clc_multi_next_ended(clc_multi *multi, int *code);
 
 // Whether libcurl encrypts by OpenSSL.
 int clc_uses_openssl(void);
-// Sets a transfer's encryption up, where that is OpenSSL's: it notes whether the server wants a certificate and there is none.
+// Sets a transfer's encryption up, where that is OpenSSL's: it notes whether the server wants a certificate and there is none,
+// and whether the server ends the connection (close_notify).
 // The number names the transfer, and is not zero.
 int clc_set_encryption(clc_easy *easy, uintptr_t number);
 int clc_prepare_encryption(clc_easy *easy, void *context, void *number);
 // Whether that was noted, on this thread.
 int clc_wanted_certificate(uintptr_t number);
+// Whether the ends of connections are noted.
+int clc_notes_ends(void);
+// Whether the server has ended the connection that this transfer has made; lately, and on this thread.
+int clc_was_ended(uintptr_t number);
 
 // Decoding by zlib, which libcurl itself needs.
 

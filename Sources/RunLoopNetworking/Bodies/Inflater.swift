@@ -107,6 +107,9 @@ final class Decoder {
   private let stages: [Inflater]
   /// How many codings one above the other are believed to be meant.
   static let mostStages = 4
+  /// How many bytes all codings together write before everybody else takes a turn: a few bytes may stand for gigabytes.
+  static let mostInTurn = 4 << 20
+  private var written = 0
 
   /// - Parameter codings: In the order in which they were applied, each one that ``Inflater/decodes(_:)``.
   init(_ codings: [String]) { stages = codings.reversed().map { Inflater(gzip: $0 != "deflate") } }
@@ -115,13 +118,23 @@ final class Decoder {
 
   func feed(_ bytes: UnsafeRawBufferPointer) { stages[0].feed(bytes) }
 
+  /// Whether ``next()`` has returned nil because everybody else is to take a turn.
+  var wantsTurn: Bool { written >= Self.mostInTurn }
+
+  /// Everybody else has taken a turn.
+  func beginTurn() { written = 0 }
+
   func next() throws(Inflater.Failure) -> UnsafeRawBufferPointer? { try next(stages.count - 1) }
 
   private func next(_ stage: Int) throws(Inflater.Failure) -> UnsafeRawBufferPointer? {
-    while true {
-      if let bytes = try stages[stage].next() { return bytes }
+    while !wantsTurn {
+      if let bytes = try stages[stage].next() {
+        written += bytes.count
+        return bytes
+      }
       guard stage > 0, let bytes = try next(stage - 1) else { return nil }
       stages[stage].feed(bytes)
     }
+    return nil
   }
 }

@@ -63,10 +63,16 @@ final class PartFile: @unchecked Sendable {
   func write(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) {
     var rest = bytes[...]
     while !rest.isEmpty {
-      let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw Self.failure("\(partPath) cannot be written") }
-      rest = rest.dropFirst(count)
+      let bytes = UnsafeRawBufferPointer(rebasing: rest.prefix(1 << 30))
+      do throws(SystemError) {
+        let count = try SystemCall.fileWrite.makeUninterrupted {
+          let count = Glibc.write(descriptor, bytes.baseAddress, bytes.count)
+          return count < 0 ? -errno : Int32(count)
+        }
+        rest = rest.dropFirst(Int(count))
+      } catch {
+        throw HTTP.Error(.fileFailed, "\(partPath) cannot be written: \(systemText(error.number))")
+      }
     }
   }
 

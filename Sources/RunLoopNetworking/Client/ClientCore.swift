@@ -29,6 +29,7 @@ final class ClientCore: @unchecked Sendable {
   private var multiplexers: [MultiplexerKey: WeakMultiplexer] = [:]
 
   // The loop's thread alone.
+  private var knownLoop: RunLoop?
   private var loader: Loader?
   private var transfers: [ObjectIdentifier: Transfer] = [:]
   var names = NameCache()
@@ -115,7 +116,8 @@ final class ClientCore: @unchecked Sendable {
         thread = made
         loop = made.runLoop
       } catch {
-        throw HTTP.Error(.stopped, "the loader's thread cannot start: \(error)")
+        // The next request tries again.
+        throw HTTP.Error(.cannotConnect, "the loader's thread cannot start: \(error)")
       }
     }
     guard loop.add(intake, forMode: .common) else {
@@ -189,8 +191,13 @@ final class ClientCore: @unchecked Sendable {
   }
 
   /// The loop; the client lives somewhere when this is asked.
+  ///
+  /// The loop's thread.
   var loop: RunLoop {
-    lock.withLock { home?.loop } ?? givenLoop ?? .current
+    if let knownLoop { return knownLoop }
+    let found = lock.withLock { home?.loop } ?? givenLoop ?? .current
+    knownLoop = found
+    return found
   }
 }
 

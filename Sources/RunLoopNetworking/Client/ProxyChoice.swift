@@ -44,10 +44,15 @@ struct ProxyChoice: Sendable {
   }
 
   private static func read(_ text: String) throws(HTTP.Error) -> WebAddress {
+    let address: WebAddress
     do throws(WebAddress.Failure) {
-      return try WebAddress(text.contains("://") ? text : "http://" + text)
+      address = try WebAddress(text.contains("://") ? text : "http://" + text)
     } catch {
       throw HTTP.Error(.proxyFailed, "the proxy's address is not one of http or https")
     }
+    guard HTTP.Credential(user: address.user ?? "", password: address.password ?? "").isSendable else {
+      throw HTTP.Error(.proxyFailed, "the proxy's credential has a control character")
+    }
+    return address
   }
 }

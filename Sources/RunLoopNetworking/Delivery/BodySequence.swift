@@ -41,6 +41,13 @@ final class BodyOwner: Sendable {
 
   deinit { if !buffer.hasEnded { transfer.cancel() } }
 
+  /// Ends the request, and returns why.
+  func tooLarge(_ detail: String) -> HTTP.Error {
+    transfer.cancel()
+    return HTTP.Error(
+      .tooLarge, url: WebAddress.safeText(of: transfer.request.url), bytesReceived: buffer.received, detail)
+  }
+
   func next() async throws -> [UInt8]? {
     let transfer = transfer
     return try await withTaskCancellationHandler {
@@ -63,6 +70,8 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
   private var first = 0
   private var count = 0
   private var isFull = false
+  /// How many bytes have arrived in all.
+  private var total: Int64 = 0
   private var end: Result<Void, HTTP.Error>?
   private var consumer: CheckedContinuation<[UInt8]?, any Swift.Error>?
   /// Resumed once, by the head or by the end.
@@ -71,6 +80,7 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
   init(onHead: @escaping @Sendable (Result<HTTP.Response, HTTP.Error>) -> Void) { self.onHead = onHead }
 
   var hasEnded: Bool { lock.withLock { end != nil } }
+  var received: Int64 { lock.withLock { total } }
 
   // The loader's thread.
 
@@ -93,6 +103,7 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
     lock.lock()
     let waiting = consumer
     consumer = nil
+    total += Int64(chunk.count)
     if waiting == nil {
       chunks.append(chunk)
       count += chunk.count

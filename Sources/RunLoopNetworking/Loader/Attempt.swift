@@ -51,7 +51,8 @@ final class Attempt {
   private(set) var requests = 0
   private(set) var sent: Int64 = 0
   private(set) var hasSentAll = false
-  private var opened: Set<Int32> = []
+  private var opened: [Int32] = []
+  private var connection: SocketWatch?
   /// Why a socket could not be made.
   private var socketFailure: String?
   /// Whether the proxy has asked for its credential.
@@ -85,6 +86,9 @@ final class Attempt {
 
   func fail(_ error: HTTP.Error) { if failure == nil { failure = error } }
 
+  /// Bytes have come on its connection.
+  func noteActivity() { if transfer.attempt === self { transfer.noteActivity() } }
+
   /// Gives the lists and the body back; the library has let go of them.
   func release() {
     for list in lists { clc_list_free(list) }
@@ -103,16 +107,29 @@ final class Attempt {
   func outcome(_ code: Int32) -> HTTP.Error? {
     if let failure { return failure }
     if code == 0 {
-      if reader.isComplete { return nil }
-      return HTTP.Error(.connectionLost, "the connection ended within the head of the answer")
+      guard reader.isComplete else {
+        return HTTP.Error(.connectionLost, "the connection ended within the head of the answer")
+      }
+      guard !wasCut else {
+        return HTTP.Error(.connectionLost, "the encrypted connection was cut, and the body has no length")
+      }
+      return nil
     }
     let said = CurlFailure(
       code: code, text: String(cString: errorBuffer),
       systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
       connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxy != nil,
-      wasConnected: requests > 0, isBeforeAnswer: !reader.hasBegun,
+      wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
       wantedCertificate: clc_wanted_certificate(number) != 0)
     return HTTP.Error(said.errorCode, socketFailure.map { "\(said.detail); \($0)" } ?? said.detail)
+  }
+
+  /// Whether the end of the connection is the only end of the body, and it is not the server's.
+  private var wasCut: Bool {
+    guard reader.endsWithConnection, exchange.address.isTLS, CurlLibrary.usesOpenSSL, clc_notes_ends() != 0,
+      let connection, connection.opener != 0
+    else { return false }
+    return exchange.method != "HEAD" && clc_was_ended(connection.opener) == 0
   }
 
   var timings: HTTP.Timings {
@@ -170,6 +187,12 @@ extension Attempt {
     case .failed(let code, let detail): fail(HTTP.Error(code, detail))
     case .head(let head):
       isAskedByProxy = head.status == 407 && exchange.proxy?.user != nil
+      if head.version == "2" {
+        connection?.speaksHTTP2 = true
+        connection?.attempt = nil
+      } else {
+        connection?.speaksHTTP1 = true
+      }
       do throws(HTTP.Error) {
         try transfer.take(head, from: self)
         return true
@@ -242,13 +265,17 @@ extension Attempt {
     requests += 1
     hasBegun = true
     transfer.noteActivity()
+    if requests > 1, transfer.hasAnswer, !isAskedByProxy {
+      fail(HTTP.Error(.badServerResponse, "the library asks again after an answer"))
+      return Int32(clc_prerequest_abort)
+    }
     if requests > 1, isOnce, !isAskedByProxy {
       fail(HTTP.Error(.connectionLost, "the kept connection ended under a request that is not sent twice"))
       return Int32(clc_prerequest_abort)
     }
-    if !exchange.address.isTLS,
-      loader.hasStrayBytes(ownPort: ownPort, peerPort: peerPort, openedHere: opened)
-    {
+    connection = loader.connection(.init(own: ownPort, peer: peerPort), opened: opened)
+    if connection?.speaksHTTP2 == false { connection?.attempt = self }
+    if let connection, loader.hasStrayBytes(connection) {
       needsFresh = true
       fail(HTTP.Error(.badServerResponse, "bytes came that nobody has asked for"))
       return Int32(clc_prerequest_abort)
@@ -265,8 +292,10 @@ extension Attempt {
         let number = socket(wanted.family, wanted.type | Int32(SOCK_CLOEXEC.rawValue), wanted.protocol)
         return number < 0 ? -errno : number
       }
-      opened.insert(descriptor)
+      opened.append(descriptor)
       loader.noteOpened(descriptor)
+      loader.watches[descriptor]?.attempt = self
+      loader.watches[descriptor]?.opener = number
       return descriptor
     } catch {
       // The library goes on with the next address.

@@ -30,21 +30,30 @@ struct CurlFailure {
   var errorCode: HTTP.Error.Code {
     if isBeforeAnswer, wantedCertificate, Self.refusals.contains(Int(code)) { return .clientCertificateRequired }
     return switch Int(code) {
-    case Int(clc_unsupported_protocol), Int(clc_weird_reply), Int(clc_write_error): .badServerResponse
+    case Int(clc_weird_reply), Int(clc_write_error): .badServerResponse
+    // A head of HTTP/0.9; before a connection, a library without encryption.
+    case Int(clc_unsupported_protocol): wasConnected ? .badServerResponse : .noLibrary
+    // A chunk or a line of a head that it cannot read; before a connection, what it is asked for.
+    case Int(clc_bad_argument): wasConnected ? .badServerResponse : usesProxy ? .proxyFailed : .invalidRequest
     case Int(clc_bad_url): .unsupportedURL
     case Int(clc_not_built_in), Int(clc_upload_failed), Int(clc_read_error): .invalidRequest
     case Int(clc_cannot_resolve_proxy), Int(clc_proxy_failed): .proxyFailed
     case Int(clc_cannot_resolve_host): .cannotFindHost
-    case Int(clc_cannot_connect), Int(clc_failed_init): usesProxy ? .proxyFailed : .cannotConnect
+    case Int(clc_cannot_connect): usesProxy ? .proxyFailed : .cannotConnect
+    case Int(clc_failed_init), Int(clc_interface_failed), Int(clc_no_connection): .cannotConnect
     // A line that is longer than the library takes is a lack of memory to it.
     case Int(clc_out_of_memory): wasConnected ? .tooLarge : .cannotConnect
+    case Int(clc_too_large): .tooLarge
     case Int(clc_http2): systemError == 0 ? .badServerResponse : .connectionLost
     case Int(clc_http2_stream): text.contains("PROTOCOL_ERROR") ? .badServerResponse : .connectionLost
     case Int(clc_timed_out): .timedOut
     case Int(clc_tls_connect_error): isAboutOwnCertificate ? .clientCertificateRequired : tlsCode
-    case Int(clc_certificate_problem), Int(clc_cipher_problem): .tlsFailed
+    case Int(clc_certificate_problem), Int(clc_cipher_problem), Int(clc_tls_engine_missing),
+      Int(clc_tls_engine_failed), Int(clc_tls_engine_not_started), Int(clc_tls_required),
+      Int(clc_hello_encryption_required):
+      .tlsFailed
     case Int(clc_peer_failed_verification), Int(clc_bad_ca_file), Int(clc_tls_issuer_error),
-      Int(clc_bad_certificate_status):
+      Int(clc_bad_certificate_status), Int(clc_bad_revocation_file):
       .untrusted
     case Int(clc_pinned_key_mismatch): .pinMismatch
     case Int(clc_client_certificate_required): .clientCertificateRequired
@@ -64,6 +73,7 @@ struct CurlFailure {
     if connectStatus != 0, !(200...299).contains(connectStatus) { return .proxyFailed }
     if isAboutOwnCertificate { return .clientCertificateRequired }
     if text.contains("chunked-encoding") { return .badServerResponse }
+    if text.contains("Too large response headers") { return .tooLarge }
     return usesProxy && !wasConnected ? .proxyFailed : .connectionLost
   }
 

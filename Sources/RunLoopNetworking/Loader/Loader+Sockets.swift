@@ -10,10 +10,22 @@ import RunLoopCore
 /// socket is closed.
 final class SocketWatch {
   let source: RunLoop.DescriptorSource
+  /// The number of the attempt that has opened it; zero for none.
+  var opener: UInt = 0
   /// Whether the loop has the source.
   var isAdded = false
   /// The socket's own port and the peer's, once they were asked for.
-  var ports: (own: Int32, peer: Int32)?
+  var ports: Ports?
+  /// Whether an answer of HTTP/1 has come on it: between its answers nothing may come.
+  var speaksHTTP1 = false
+  var speaksHTTP2 = false
+  /// Whose bytes come on it, where that is one attempt alone: libcurl reports lines, and a line may come byte by byte.
+  weak var attempt: Attempt?
+
+  struct Ports: Hashable {
+    let own: Int32
+    let peer: Int32
+  }
 
   init(_ source: RunLoop.DescriptorSource) { self.source = source }
 }
@@ -21,10 +33,13 @@ final class SocketWatch {
 extension Loader {
   /// A socket was made; it is watched when the library asks for it.
   func noteOpened(_ descriptor: Int32) {
-    watches[descriptor]?.source.invalidate()
+    forget(descriptor)
     let source = RunLoop.DescriptorSource(descriptor: descriptor, events: []) { [weak self] source, events in
       var bits = 0
-      if events.contains(.readable) { bits |= Int(clc_select_in) }
+      if events.contains(.readable) {
+        bits |= Int(clc_select_in)
+        self?.watches[source.descriptor]?.attempt?.noteActivity()
+      }
       if events.contains(.writable) { bits |= Int(clc_select_out) }
       if !events.isDisjoint(with: [.error, .hangUp]) { bits |= Int(clc_select_error) }
       self?.act(source.descriptor, Int32(bits))
@@ -58,24 +73,42 @@ extension Loader {
   }
 
   func close(_ descriptor: Int32) {
-    watches.removeValue(forKey: descriptor)?.source.invalidate()
+    forget(descriptor)
     _ = Glibc.close(descriptor)
   }
 
-  /// Whether a kept plain connection has bytes that came after the end of the last answer: they would be the next answer.
-  func hasStrayBytes(ownPort: Int32, peerPort: Int32, openedHere: Set<Int32>) -> Bool {
-    for (descriptor, watch) in watches where !openedHere.contains(descriptor) {
-      let ports = watch.ports ?? Self.ports(of: descriptor)
-      watch.ports = ports
-      guard let ports, ports == (ownPort, peerPort) else { continue }
-      var byte: UInt8 = 0
-      if recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0 { return true }
+  private func forget(_ descriptor: Int32) {
+    guard let watch = watches.removeValue(forKey: descriptor) else { return }
+    watch.source.invalidate()
+    if let ports = watch.ports, connections[ports] === watch { connections[ports] = nil }
+  }
+
+  /// The socket of a connection; nil for one that has no ports.
+  ///
+  /// - Parameter opened: The sockets that it probably is, if no request was sent on it before.
+  /// - Complexity: O(1), and O(n) for the first request on a connection that another transfer has opened.
+  func connection(_ ports: SocketWatch.Ports, opened: [Int32]) -> SocketWatch? {
+    func note(_ descriptor: Int32) {
+      guard let watch = watches[descriptor], watch.ports == nil, let found = Self.ports(of: descriptor) else { return }
+      watch.ports = found
+      connections[found] = watch
     }
-    return false
+    if connections[ports] == nil { for descriptor in opened { note(descriptor) } }
+    if connections[ports] == nil { for descriptor in watches.keys { note(descriptor) } }
+    return connections[ports]
+  }
+
+  /// Whether a kept connection has bytes that came after the end of the last answer: they would be the next answer.
+  ///
+  /// On an encrypted connection they may be the end of it, which is as good a reason for another.
+  func hasStrayBytes(_ watch: SocketWatch) -> Bool {
+    guard watch.speaksHTTP1 else { return false }
+    var byte: UInt8 = 0
+    return recv(watch.source.descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
   }
 
   /// The ports of a connection; nil for one that has none.
-  private static func ports(of descriptor: Int32) -> (own: Int32, peer: Int32)? {
+  private static func ports(of descriptor: Int32) -> SocketWatch.Ports? {
     func port(_ ask: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32) -> Int32? {
       var address = sockaddr_storage()
       var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -89,7 +122,7 @@ extension Loader {
       }
     }
     guard let own = port(getsockname), let peer = port(getpeername) else { return nil }
-    return (own, peer)
+    return SocketWatch.Ports(own: own, peer: peer)
   }
 }
 

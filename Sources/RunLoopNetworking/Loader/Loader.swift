@@ -18,6 +18,8 @@ final class Loader: @unchecked Sendable {
   private var spare: [OpaquePointer] = []
   private static let mostSpare = 32
   var watches: [Int32: SocketWatch] = [:]
+  /// The sockets of connections on which a request was sent.
+  var connections: [SocketWatch.Ports: SocketWatch] = [:]
   /// How deep we are in the library, which must not be called while it calls us.
   private var depth = 0
   private var deferred: [() -> Void] = []
@@ -46,12 +48,14 @@ final class Loader: @unchecked Sendable {
     guard isOpen else { throw HTTP.Error(.stopped, "the client has stopped") }
     guard multi == nil else { return }
     try CurlLibrary.open()
-    guard let multi = clc_multi_make() else {
+    guard Self.hasMemory, let multi = clc_multi_make() else {
       throw HTTP.Error(.noLibrary, "libcurl has too little memory to start")
     }
     self.multi = multi
     _ = clc_multi_set_long(multi, Int32(clc_multi_option_most_of_a_host), connectionsPerHost)
     _ = clc_multi_set_long(multi, Int32(clc_multi_option_most_connections), max(64, 4 * connectionsPerHost))
+    // As many as the server takes.
+    _ = clc_multi_set_long(multi, Int32(clc_multi_option_most_streams), 1000)
     let context = Unmanaged.passUnretained(self).toOpaque()
     _ = clc_multi_set_socket_function(multi, loaderSocketFunction, context)
     _ = clc_multi_set_timer_function(multi, loaderTimerFunction, context)
@@ -68,6 +72,7 @@ final class Loader: @unchecked Sendable {
     spare = []
     for watch in watches.values { watch.source.invalidate() }
     watches = [:]
+    connections = [:]
     timer?.invalidate()
     timer = nil
   }
@@ -96,7 +101,10 @@ final class Loader: @unchecked Sendable {
   // Attempts.
 
   /// A transfer of the library's, to be set up; nil if there is no memory.
-  func takeEasy() -> OpaquePointer? { spare.popLast() ?? clc_easy_make() }
+  func takeEasy() -> OpaquePointer? { spare.popLast() ?? (Self.hasMemory ? clc_easy_make() : nil) }
+
+  /// Whether the library finds memory, as far as a test has planned that.
+  private static var hasMemory: Bool { (try? SystemCall.memoryAllocate.make { 0 }) != nil }
 
   func start(_ attempt: Attempt) {
     attempts[attempt.easy] = attempt

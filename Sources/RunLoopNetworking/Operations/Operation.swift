@@ -171,6 +171,29 @@ extension HTTP.Operation {
     receiver.setHooks { $0.redirect = body }
   }
 
+  /// Asks a block for the credential when a server wants one; before the start.
+  ///
+  /// It is called by the loader's thread each time the server asks by Basic or Digest, unless the request has an
+  /// `Authorization` of its own, and returns at once. With nil, the answer 401 is delivered. After ten credentials that a
+  /// server has rejected, the request ends with ``HTTP/Error/Code/authenticationFailed``.
+  public func onChallenge(_ body: @escaping @Sendable (HTTP.AuthenticationChallenge) -> HTTP.Credential?) {
+    receiver.setHooks { $0.challenge = body }
+  }
+
+  /// Calls a block on the operation's loop with the cookies that an answer has set, those of redirects included; before the
+  /// start.
+  ///
+  /// Only cookies that the client keeps are reported: see ``HTTP/Configuration/storesCookies``. A cookie whose time is
+  /// over was removed.
+  public func onCookies(_ body: @escaping @Sendable ([HTTP.Cookie]) -> Void) {
+    receiver.setHooks { $0.cookies = body }
+  }
+
+  /// How far it has arrived, as it does, until the operation ends.
+  ///
+  /// Each call makes a sequence, which begins with what is there. A task that takes its time gets the newest value.
+  public func progressValues() -> AsyncStream<HTTP.Progress> { receiver.progressValues() }
+
   /// Calls a block with the end, on the operation's loop and in its modes; if that loop has ended, on the loader's thread.
   public func onCompletion(_ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void) {
     let multiplexer = receiver.multiplexer

@@ -30,11 +30,14 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   private var outcome: Outcome?
   private var hooks = Hooks()
   private var completions: [@Sendable (Outcome) -> Void] = []
+  private var streams: [AsyncStream<HTTP.Progress>.Continuation] = []
 
   struct Hooks {
     var response: (@Sendable (HTTP.Response) -> Void)?
     var progress: (@Sendable (HTTP.Progress) -> Void)?
     var redirect: (@Sendable (HTTP.Request, HTTP.Response) -> HTTP.Request?)?
+    var challenge: (@Sendable (HTTP.AuthenticationChallenge) -> HTTP.Credential?)?
+    var cookies: (@Sendable ([HTTP.Cookie]) -> Void)?
   }
 
   init(_ output: HTTP.Output, _ url: String, _ multiplexer: MultiplexerSource) {
@@ -56,7 +59,8 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   func setHooks(_ change: (inout Hooks) -> Void) {
     var hooks = lock.withLock { self.hooks }
     change(&hooks)
-    if hooks.response != nil || hooks.progress != nil, !reports.exchange(true, ordering: .acquiringAndReleasing) {
+    let isReporting = hooks.response != nil || hooks.progress != nil || hooks.cookies != nil
+    if isReporting, !reports.exchange(true, ordering: .acquiringAndReleasing) {
       multiplexer.enter()
     }
     // What was there is released outside the lock.
@@ -132,6 +136,31 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     return hook(next, response)
   }
 
+  var answersChallenges: Bool { lock.withLock { hooks.challenge != nil } }
+
+  func answer(_ challenge: HTTP.AuthenticationChallenge) -> HTTP.Credential? {
+    lock.withLock { hooks.challenge }?(challenge)
+  }
+
+  func note(_ cookies: [HTTP.Cookie]) {
+    guard lock.withLock({ hooks.cookies != nil }) else { return }
+    deliver { [self] in lock.withLock { hooks.cookies }?(cookies) }
+  }
+
+  /// The progress from now on: what is there, and then the newest whenever the task takes one.
+  func progressValues() -> AsyncStream<HTTP.Progress> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: HTTP.Progress.self, bufferingPolicy: .bufferingNewest(1))
+    lock.lock()
+    let hasEnded = outcome != nil
+    if !hasEnded { streams.append(continuation) }
+    let latest = latest
+    lock.unlock()
+    continuation.yield(latest)
+    if hasEnded { continuation.finish() }
+    return stream
+  }
+
   func note(_ state: OperationState, sent: Int64, ofSent: Int64?) {
     lock.lock()
     snapshot = HTTP.Operation.State(state.phase)
@@ -140,9 +169,12 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     latest.totalToSend = ofSent
     latest.received = state.part.received
     latest.total = state.part.total
+    let streams = latest != before ? streams : []
+    let progress = latest
     let isNews = latest != before && hooks.progress != nil && !isProgressPosted && !state.isFinished
     if isNews { isProgressPosted = true }
     lock.unlock()
+    for stream in streams { stream.yield(progress) }
     guard isNews else { return }
     // At most one call-out a pass: what comes until then is in it.
     deliver { [self] in
@@ -169,7 +201,10 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     snapshot = .finished
     let completions = completions
     self.completions = []
+    let streams = streams
+    self.streams = []
     lock.unlock()
+    for stream in streams { stream.finish() }
     for completion in completions { completion(outcome) }
     // What waits to be called comes before, and finds its hook.
     guard reports.load(ordering: .acquiring) else { return setHooks { $0 = Hooks() } }

@@ -22,6 +22,31 @@ extension HTTP {
   }
 }
 
+extension HTTP {
+  /// What a server asks for before it answers.
+  public struct AuthenticationChallenge: Sendable {
+    /// `basic` or `digest`; of several, the safest.
+    public let scheme: String
+    /// What the server calls the part of it that the credential is for; it may say anything.
+    public let realm: String
+    /// Who asks: scheme, host and port, such as `https://example.org:443`.
+    public let origin: String
+    /// How many credentials this server has rejected in the course of this request.
+    public let failures: Int
+    /// The credential of the address or of the configuration, if it is for this origin and was not rejected.
+    public let proposed: Credential?
+    /// The answer that asks.
+    public let response: Response
+  }
+}
+
+extension HTTP.Credential {
+  /// Whether it can stand in a head.
+  var isSendable: Bool { Self.isSendable(user) && Self.isSendable(password) }
+
+  static func isSendable(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f } }
+}
+
 extension HTTP.Credential: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// A text without the password.
   public var description: String { "credential of \(user)" }

@@ -36,7 +36,7 @@ extension HTTP {
     public init() {}
   }
 
-  /// The proxy that a client asks.
+  /// The proxy that a client asks; its text has no user and no password.
   public enum Proxy: Sendable, Hashable {
     /// None, whatever the environment says.
     case none
@@ -45,4 +45,28 @@ extension HTTP {
     /// What the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say when the client is made.
     case environment
   }
+}
+
+extension HTTP.Trust.Certificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// A text without the key's password.
+  public var description: String { "certificate of \(chain)" }
+  /// A text without the key's password.
+  public var debugDescription: String { description }
+  /// A mirror without the key's password.
+  public var customMirror: Mirror { Mirror(self, children: ["chain": chain, "key": key]) }
+}
+
+extension HTTP.Proxy: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// A text without user and password.
+  public var description: String {
+    switch self {
+    case .none: "no proxy"
+    case .url(let text): "proxy \(WebAddress.safeText(of: text))"
+    case .environment: "the environment's proxy"
+    }
+  }
+  /// A text without user and password.
+  public var debugDescription: String { description }
+  /// A mirror without user and password.
+  public var customMirror: Mirror { Mirror(self, children: ["proxy": description]) }
 }

@@ -13,6 +13,10 @@ extension HTTP {
     public let domain: String
     /// Whether the host alone gets it, and not those below it.
     public let isHostOnly: Bool
+    /// The port that gets it; nil for the usual ones of both schemes.
+    ///
+    /// RFC 6265 shares cookies between all ports of a host. Here they stay with the server that has set them.
+    public let port: Int?
     /// The path below which it is sent.
     public let path: String
     /// Whether it is sent over encrypted connections only.
@@ -57,6 +61,7 @@ extension HTTP.Cookie {
     value = trimmed(parts[0][parts[0].index(after: equals)...])
     self.domain = domain ?? address.host
     isHostOnly = domain == nil
+    port = Self.port(of: address)
     self.path = path ?? Self.defaultPath(address.path)
     self.isSecure = isSecure
     self.expires =
@@ -65,11 +70,15 @@ extension HTTP.Cookie {
 
   func isMeant(for address: WebAddress, now: Int64) -> Bool {
     guard domain == address.host || !isHostOnly && Self.isBelow(address.host, domain) else { return false }
-    guard !isSecure || address.isTLS, expires.map({ $0 > now }) ?? true else { return false }
+    guard !isSecure || address.isTLS, port == Self.port(of: address), expires.map({ $0 > now }) ?? true else {
+      return false
+    }
     guard address.path.hasPrefix(path) else { return false }
     return path.hasSuffix("/") || address.path.count == path.count
       || address.path.dropFirst(path.count).hasPrefix("/")
   }
+
+  private static func port(of address: WebAddress) -> Int? { address.isDefaultPort ? nil : Int(address.port) }
 
   private static func isBelow(_ host: String, _ domain: String) -> Bool { host.hasSuffix("." + domain) }
 

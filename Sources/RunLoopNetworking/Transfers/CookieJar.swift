@@ -11,14 +11,16 @@ final class CookieJar: @unchecked Sendable {
   /// How many cookies are kept in all and of a domain; the oldest go first.
   static let (limit, domainLimit) = (3000, 50)
 
-  /// Takes what an answer sets.
-  func take(_ headers: HTTP.Headers, from address: WebAddress, now: Int64 = WebDate.now) {
-    let texts = headers.values(of: "Set-Cookie")
-    guard !texts.isEmpty else { return }
+  /// Takes what an answer sets, and returns it; a cookie that has ended is one that was removed.
+  @discardableResult
+  func take(_ headers: HTTP.Headers, from address: WebAddress, now: Int64 = WebDate.now) -> [HTTP.Cookie] {
+    let taken = headers.values(of: "Set-Cookie").compactMap { HTTP.Cookie($0, from: address, now: now) }
+    guard !taken.isEmpty else { return [] }
     lock.withLock {
-      for text in texts {
-        guard let cookie = HTTP.Cookie(text, from: address, now: now) else { continue }
-        cookies.removeAll { $0.name == cookie.name && $0.domain == cookie.domain && $0.path == cookie.path }
+      for cookie in taken {
+        cookies.removeAll {
+          $0.name == cookie.name && $0.domain == cookie.domain && $0.path == cookie.path && $0.port == cookie.port
+        }
         guard cookie.expires.map({ $0 > now }) ?? true else { continue }
         let ofDomain = cookies.indices.filter { cookies[$0].domain == cookie.domain }
         if ofDomain.count >= Self.domainLimit { cookies.remove(at: ofDomain[0]) }
@@ -26,6 +28,7 @@ final class CookieJar: @unchecked Sendable {
         cookies.append(cookie)
       }
     }
+    return taken
   }
 
   /// What is sent to an address; nil for nothing.

@@ -39,6 +39,8 @@ struct HeadReader {
 
   /// Whether the head of the answer is complete.
   var isComplete: Bool { if case .body = phase { true } else { false } }
+  /// Whether the end of the connection is that of the body.
+  private(set) var endsWithConnection = false
   /// Whether a line has come.
   var hasBegun: Bool { count > 0 }
 
@@ -113,6 +115,8 @@ struct HeadReader {
     guard codings.isEmpty || head.length == nil else { return bad("the answer has a length and is cut into chunks") }
     head.codings = head.headers.list(of: "Content-Encoding").map { $0.lowercased() }.filter { $0 != "identity" }
     phase = .body
+    endsWithConnection =
+      codings.isEmpty && head.length == nil && head.status != 204 && head.status != 304 && head.version != "2"
     return .head(head)
   }
 

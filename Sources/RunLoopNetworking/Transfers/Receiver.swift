@@ -25,6 +25,12 @@ protocol Receiver: AnyObject, Sendable {
   func finish(_ result: Result<HTTP.Response, HTTP.Error>)
   /// Whether a redirect is followed, and how; nil: it is refused.
   func redirect(_ next: HTTP.Request, after response: HTTP.Response) -> HTTP.Request?
+  /// Whether the program answers challenges.
+  var answersChallenges: Bool { get }
+  /// What a challenge is answered with; nil: not at all, and the answer is delivered.
+  func answer(_ challenge: HTTP.AuthenticationChallenge) -> HTTP.Credential?
+  /// An answer has set cookies, which may be one that is not the last.
+  func note(_ cookies: [HTTP.Cookie])
   /// The state or the progress has changed.
   func note(_ state: OperationState, sent: Int64, ofSent: Int64?)
 }
@@ -33,5 +39,8 @@ extension Receiver {
   func prepare() throws(HTTP.Error) -> OperationState.Part? { nil }
   func close(_ done: @escaping @Sendable (HTTP.Error?) -> Void) throws(HTTP.Error) -> Bool { true }
   func redirect(_ next: HTTP.Request, after response: HTTP.Response) -> HTTP.Request? { next }
+  var answersChallenges: Bool { false }
+  func answer(_ challenge: HTTP.AuthenticationChallenge) -> HTTP.Credential? { nil }
+  func note(_ cookies: [HTTP.Cookie]) {}
   func note(_ state: OperationState, sent: Int64, ofSent: Int64?) {}
 }

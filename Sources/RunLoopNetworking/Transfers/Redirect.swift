@@ -14,6 +14,8 @@ extension HTTP {
 extension HTTP.Hop {
   /// Statuses that say where to go on.
   static let redirects: Set<Int> = [301, 302, 303, 307, 308]
+  /// Fields that are meant for one origin.
+  static let secrets = ["Authorization", "Cookie", "Proxy-Authorization", "Host"]
 
   /// The request that an answer sends us to, as RFC 9110 has it in section 15.4.
   ///
@@ -40,7 +42,7 @@ extension HTTP.Hop {
         of: "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location")
     }
     if next.address.origin != address.origin {
-      next.headers.removeAll(of: "Authorization", "Cookie", "Proxy-Authorization", "Host")
+      for name in Self.secrets { next.headers.removeAll(of: name) }
     }
     return next
   }

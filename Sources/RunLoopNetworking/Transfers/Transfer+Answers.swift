@@ -7,15 +7,28 @@ import RunLoopCore
 extension Transfer {
   /// How much of an answer's body is read that is not the last, to keep the connection.
   static let drainLimit = 64 * 1024
+  /// How many credentials of the program's a server may reject.
+  static let mostFailures = 10
+  /// For how long it is read, in nanoseconds.
+  static let drainTime: Int64 = 1_000_000_000
 
   /// The head of an answer has come.
   func take(_ head: Head, from attempt: Attempt) throws(HTTP.Error) {
     guard let hop else { return }
-    if configuration.storesCookies { core.jar.take(head.headers, from: hop.address) }
+    if configuration.storesCookies {
+      let cookies = core.jar.take(head.headers, from: hop.address)
+      if !cookies.isEmpty { receiver.note(cookies) }
+    }
     let plan = try decide(head, hop, attempt)
     self.plan = plan
     lastHead = head
-    if case .deliver = plan { try begin(head, hop, attempt) }
+    switch plan {
+    case .deliver: try begin(head, hop, attempt)
+    case .leaveToLibrary: break
+    case .follow, .authenticate, .again, .complete, .withoutExpectation:
+      drainDue = core.now + Self.drainTime
+      core.note(deadline: deadline)
+    }
   }
 
   private func decide(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) -> Plan {
@@ -28,12 +41,10 @@ extension Transfer {
       return .follow(location)
     }
     if head.status == 407, attempt.isAskedByProxy { return .leaveToLibrary }
-    if head.status == 401, credential != nil, credentialOrigin == hop.address.origin,
-      hop.headers["Authorization"] == nil, let asked = Challenge.best(of: head.headers)
+    if head.status == 417, hop.headers["Expect"] != nil { return .withoutExpectation }
+    if head.status == 401, hop.headers["Authorization"] == nil, let asked = Challenge.best(of: head.headers),
+      try answers(asked, head, hop)
     {
-      if let challenge, !asked.isStale || challenge.isStale {
-        throw HTTP.Error(.authenticationFailed, "the server has not accepted the credential")
-      }
       return .authenticate(asked)
     }
     if HTTP.Retry.statuses.contains(head.status), HTTP.Request.isIdempotent(hop.method),
@@ -49,6 +60,36 @@ extension Transfer {
       throw HTTP.Error(.badServerResponse, "a part has arrived that nobody has asked for")
     }
     return .deliver
+  }
+
+  /// Whether a challenge is answered; then the credential for it is there.
+  private func answers(_ asked: Challenge, _ head: Head, _ hop: HTTP.Hop) throws(HTTP.Error) -> Bool {
+    let isKnown = credential != nil && credentialOrigin == hop.address.origin
+    // What was answered to this origin before has not been accepted, unless only its number was too old.
+    if isKnown, let challenge {
+      if asked.isStale, !challenge.isStale { return true }
+      failures += 1
+    }
+    guard receiver.answersChallenges, failures < Self.mostFailures else {
+      guard failures == 0 else {
+        throw HTTP.Error(.authenticationFailed, "the server has not accepted the credential")
+      }
+      return isKnown
+    }
+    let wanted = receiver.answer(
+      HTTP.AuthenticationChallenge(
+        scheme: asked.scheme, realm: asked.parameters["realm"] ?? "", origin: hop.address.origin, failures: failures,
+        proposed: isKnown && failures == 0 ? credential : nil,
+        response: HTTP.Response(
+          status: head.status, headers: head.headers, url: hop.address.text, reason: head.reason,
+          version: head.version, redirects: hop.redirects)))
+    guard let wanted, wanted.origin == nil || wanted.origin == hop.address.origin else { return false }
+    guard wanted.isSendable else {
+      throw HTTP.Error(.invalidRequest, "the credential has a control character")
+    }
+    credential = wanted
+    credentialOrigin = hop.address.origin
+    return true
   }
 
   /// Whether an answer goes on where the last one ended.
@@ -136,7 +177,7 @@ extension Transfer {
       return drained > Self.drainLimit ? .stop : .taken
     }
     if hasBeenCancelled { return .stop }
-    if updateHold() { return .pause }
+    if updateHold() || isDecodingLater { return .pause }
     wireCount += Int64(bytes.count)
     if let decoder {
       decoder.feed(bytes)
@@ -144,24 +185,42 @@ extension Transfer {
     } else {
       try deliver(bytes)
     }
-    if hasWholeAnswer, let attempt, attempt.hasBody, !attempt.hasSentAll, lastHead?.version == "2" {
-      // The stream has ended on the server's side, and libcurl waits for room that never comes.
-      core.later { [self] in if attempt === self.attempt, !state.isHeld { endEarly() } }
+    if isWholeBeforeAllIsSent, let attempt {
+      core.later { [self] in if attempt === self.attempt, !state.isHeld, !isDecodingLater { endEarly() } }
     }
     return .taken
   }
 
-  /// Delivers what can be decoded, until the request is held.
+  /// Whether the stream has ended on the server's side, and libcurl waits for room that never comes.
+  private var isWholeBeforeAllIsSent: Bool {
+    guard hasWholeAnswer, let attempt, lastHead?.version == "2" else { return false }
+    return attempt.hasBody && !attempt.hasSentAll
+  }
+
+  /// Delivers what can be decoded, until the request is held or everybody else is to take a turn.
   private func decode(_ decoder: Decoder) throws(HTTP.Error) {
+    decoder.beginTurn()
     while !updateHold(), !hasBeenCancelled {
       do {
-        guard let bytes = try decoder.next() else { return }
+        guard let bytes = try decoder.next() else {
+          if decoder.wantsTurn { decodeLater() }
+          return
+        }
         try deliver(bytes)
       } catch let error as HTTP.Error {
         throw error
       } catch {
         throw HTTP.Error(.cannotDecode, "the coded body is broken")
       }
+    }
+  }
+
+  private func decodeLater() {
+    isDecodingLater = true
+    core.post { [self] in
+      guard isDecodingLater else { return }
+      isDecodingLater = false
+      release()
     }
   }
 
@@ -187,7 +246,7 @@ extension Transfer {
   ///
   /// Outside of the library.
   func release() {
-    guard case .receiving = state.phase else { return }
+    guard case .receiving = state.phase, !isDecodingLater else { return }
     noteActivity()
     if let decoder {
       do throws(HTTP.Error) {
@@ -195,12 +254,13 @@ extension Transfer {
       } catch {
         return apply(.fail(error))
       }
-      guard case .receiving = state.phase else { return }
+      guard case .receiving = state.phase, !isDecodingLater else { return }
     }
     if hasEndedHeld {
       hasEndedHeld = false
       return endBody()
     }
+    if isWholeBeforeAllIsSent { return endEarly() }
     attempt?.resumeReceiving()
     core.settle()
   }
@@ -230,10 +290,14 @@ extension Transfer {
     case .authenticate(let asked):
       challenge = asked
       apply(.retry(after: .zero))
+    case .withoutExpectation:
+      self.hop?.headers.removeAll(of: "Expect")
+      apply(.retry(after: .zero))
     case .follow(let location):
       do throws(HTTP.Error) {
         self.hop = try followed(hop, location)
         challenge = nil
+        failures = 0
         apply(.retry(after: .zero))
       } catch {
         apply(.fail(error))
@@ -261,6 +325,12 @@ extension Transfer {
       throw HTTP.Error(.redirectRefused, "the program's redirect leads to no address of http or https")
     }
     (next.method, next.headers, next.body) = (wanted.method, wanted.headers, wanted.body)
+    if let meant = try? WebAddress(request.url), meant.origin != next.address.origin {
+      // What the program has not set for this address stays with the one that it was meant for.
+      for name in HTTP.Hop.secrets where wanted.headers.values(of: name) == request.headers.values(of: name) {
+        next.headers.removeAll(of: name)
+      }
+    }
     return next
   }
 }

@@ -60,6 +60,9 @@ extension Transfer {
         credential = configuration.credential
         credentialOrigin = configuration.credential?.origin ?? address.origin
       }
+      if let credential, !credential.isSendable {
+        return .failure(HTTP.Error(.invalidRequest, url: address.safeText, "the credential has a control character"))
+      }
       return .success(
         HTTP.Hop(address: address, method: request.method, headers: request.headers, body: request.body))
     } catch {

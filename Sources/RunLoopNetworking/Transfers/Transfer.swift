@@ -22,6 +22,8 @@ final class Transfer: @unchecked Sendable {
     case leaveToLibrary
     /// Everything had come before.
     case complete
+    /// The server does not do what `Expect` asks for.
+    case withoutExpectation
   }
 
   let core: ClientCore
@@ -45,11 +47,15 @@ final class Transfer: @unchecked Sendable {
   var decoder: Decoder?
   /// Whether the body has ended while it was held with more to decode.
   var hasEndedHeld = false
+  /// Whether more is to be decoded when everybody else has taken a turn.
+  var isDecodingLater = false
   var response: HTTP.Response?
   var limit: Int64?
   var retries = 0
   var isFresh = false
   var challenge: Challenge?
+  /// How many credentials the server has not accepted.
+  var failures = 0
   var credential: HTTP.Credential?
   var credentialOrigin: String?
   var lookup: HostLookup?
@@ -59,6 +65,8 @@ final class Transfer: @unchecked Sendable {
   var lastActivity = Tick.never
   var totalDue = Tick.never
   var beginDue = Tick.never
+  /// Until when an answer is read that is not the last.
+  var drainDue = Tick.never
 
   init(_ core: ClientCore, _ request: HTTP.Request, _ receiver: any Receiver) {
     self.core = core
@@ -154,6 +162,8 @@ final class Transfer: @unchecked Sendable {
     wireCount = 0
     decoder = nil
     hasEndedHeld = false
+    isDecodingLater = false
+    drainDue = .never
     lastActivity = core.now
     if delay > .zero {
       beginDue = core.now + Int64(saturating: delay)
@@ -239,7 +249,7 @@ extension Transfer {
     case .deliver:
       // A server may answer before it has read everything, and go.
       if let error, !(hasWholeAnswer && error.code == .connectionLost) { return handle(error) }
-      if state.isHeld, decoder != nil {
+      if state.isHeld || isDecodingLater, decoder != nil {
         hasEndedHeld = true
       } else {
         endBody()
@@ -260,6 +270,9 @@ extension Transfer {
     retries += 1
     return configuration.retry.delay(before: retries, chance: Double.random(in: 0..<1))
   }
+
+  /// Whether the head of an answer has come.
+  var hasAnswer: Bool { plan != nil }
 
   /// Whether all that the head announces has arrived.
   var hasWholeAnswer: Bool {
@@ -290,7 +303,7 @@ extension Transfer {
   var deadline: Tick {
     // What is paused is looked at when it is resumed.
     guard state.isRunning || state.isFinishing else { return .never }
-    let due = min(totalDue, beginDue)
+    let due = min(totalDue, beginDue, drainDue)
     guard let idle = configuration.idleTimeout, state.isRunning, beginDue == .never, !isWaitingForUs else { return due }
     return min(due, lastActivity + Int64(saturating: idle))
   }
@@ -320,7 +333,7 @@ extension Transfer {
       leaveAttempt()
       return goOn(plan)
     }
-    if hasWholeAnswer, !state.isHeld { return endEarly() }
+    if hasWholeAnswer, !state.isHeld, !isDecodingLater { return endEarly() }
     apply(.fail(HTTP.Error(.timedOut, "nothing came or went for the idle timeout")))
   }
 }

@@ -81,14 +81,17 @@ struct WebAddress: Hashable, Sendable {
   /// Whether the host is a number.
   var isNumeric: Bool { isIPv6 || (try? SocketAddress(host: host, port: port)) != nil }
 
-  /// The text of an address that could not be read, without what may be secret.
+  /// The text of an address, which perhaps cannot be read, without what may be secret.
   static func safeText(of text: String) -> String {
+    if let address = try? WebAddress(text) { return address.safeText }
     var rest = text[...]
     for mark in ["#", "?"] { if let end = rest.firstIndex(of: Character(mark)) { rest = rest[..<end] } }
     if let at = rest.lastIndex(of: "@") {
       let scheme = rest.range(of: "://").map { String(rest[..<$0.upperBound]) } ?? ""
       return scheme + rest[rest.index(after: at)...]
     }
+    // A password with one of these marks ends behind it, and the host cannot be told from the user.
+    if text.contains("@") { return (rest.range(of: "://").map { String(rest[..<$0.upperBound]) } ?? "") + "…" }
     return String(rest)
   }
 }

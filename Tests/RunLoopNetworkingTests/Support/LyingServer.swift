@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import RunLoopCore
-import RunLoopPorts
 import RunLoopThreads
 import TestSupport
 
 @testable import RunLoopNetworking
+@testable import RunLoopPorts
 
 /// A server that answers whatever a test wants, byte by byte.
 final class LyingServer: Sendable {
@@ -42,6 +43,11 @@ final class LyingServer: Sendable {
       send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + body)
     }
     func end() { socket.shutDown(.write) }
+    /// Ends the connection as somebody between would, who knows nothing of its encryption.
+    func cut() {
+      guard let number = socket.lock.withLock({ socket.descriptor?.number }) else { return }
+      _ = shutdown(number, Int32(SHUT_WR))
+    }
     func close() {
       // A socket that is invalidated reports nothing more.
       if socket.isValid { ended.add() }
@@ -58,11 +64,24 @@ final class LyingServer: Sendable {
   let accepted = Counter()
   let ended = Counter()
 
-  init(_ respond: @escaping @Sendable (Exchange) -> Void) throws {
+  private let scheme: String
+
+  /// - Parameters:
+  ///   - address: Where it listens.
+  ///   - tls: What secures its connections; nil: they are plain.
+  init(
+    at address: SocketAddress = .loopback(port: 0), tls: TLSContext? = nil,
+    _ respond: @escaping @Sendable (Exchange) -> Void
+  ) throws {
     thread = try ResidentThread(name: "LyingServer")
+    scheme = tls == nil ? "http" : "https"
     var options = ListeningSocket.Options()
     options.accepted.highWater = 1 << 30
-    listener = try ListeningSocket(at: .loopback(port: 0), options: options)
+    if let tls {
+      listener = try ListeningSocket(at: address, tls: tls, options: options)
+    } else {
+      listener = try ListeningSocket(at: address, options: options)
+    }
     let (loop, connections, requests) = (thread.runLoop, connections, requests)
     listener.handler = { [accepted, ended] _, event in
       guard case .accepted(let socket) = event else { return }
@@ -92,7 +111,7 @@ final class LyingServer: Sendable {
   }
 
   func url(_ path: String = "/", host: String = "127.0.0.1") -> String {
-    "http://\(host):\(listener.address.port ?? 0)\(path)"
+    "\(scheme)://\(host):\(listener.address.port ?? 0)\(path)"
   }
 
   func stop() {

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopPorts
+import TestSupport
+import Testing
+
+@testable import RunLoopNetworking
+
+/// Encrypted connections to servers of every kind.
+@Suite(.enabled(if: TLSFiles.canBeMade), .timeLimit(.minutes(5))) struct SecurityTests {
+  private static func identity(_ name: String) -> TLSIdentity {
+    TLSIdentity(certificateFile: TLSFiles.path("\(name).pem"), keyFile: TLSFiles.path("\(name).key"))
+  }
+
+  private static func server(
+    _ name: String = "server", _ change: (inout TLSServerConfiguration) -> Void = { _ in },
+    _ respond: @escaping @Sendable (LyingServer.Exchange) -> Void = { $0.answer("hello") }
+  ) throws -> LyingServer {
+    var configuration = TLSServerConfiguration(identity: identity(name))
+    change(&configuration)
+    return try LyingServer(tls: TLSContext(configuration), respond)
+  }
+
+  private func outcome(
+    _ server: LyingServer, _ path: String = "/", method: String = "GET", body: HTTP.Content? = nil,
+    _ change: (inout HTTP.Trust) -> Void = { _ in }
+  ) async throws -> String {
+    try await withClient {
+      $0.trust.roots = TLSFiles.path("ca.pem")
+      change(&$0.trust)
+    } _: { client in
+      await end(client, HTTP.Request(server.url(path), method: method, body: body))
+    }
+  }
+
+  @Test("a certificate that is in order is trusted, whatever its kind", arguments: ["server", "chain", "rsa"])
+  func good(_ name: String) async throws { #expect(try await outcome(Self.server(name)) == "200 hello") }
+
+  @Test(
+    "a certificate that is not in order is not, whatever is wrong with it; in tests one may want it all the same",
+    arguments: ["expired", "future", "elsewhere", "unknown", "self", "below", "wide", "usage", "onlycommon"])
+  func bad(_ name: String) async throws {
+    let server = try Self.server(name)
+    #expect(try await outcome(server) == "untrusted")
+    #expect(try await outcome(server) { $0.allowsInvalidCertificates = true } == "200 hello")
+  }
+
+  @Test("without roots of its own a client does not trust ours, and with a file that is none it trusts nobody")
+  func roots() async throws {
+    let server = try Self.server()
+    #expect(try await outcome(server) { $0.roots = nil } == "untrusted")
+    #expect(try await outcome(server) { $0.roots = TLSFiles.path("none.pem") } == "untrusted")
+    #expect(try await outcome(server) { $0.roots = TLSFiles.path("server.key") } == "untrusted")
+  }
+
+  @Test("one of the pins has to be the server's, even where any certificate will do")
+  func pins() async throws {
+    let server = try Self.server()
+    let (own, other) = (TLSFiles.pin("server"), TLSFiles.pin("self"))
+    #expect(try await outcome(server) { $0.pins = [own] } == "200 hello")
+    #expect(try await outcome(server) { $0.pins = [other, own] } == "200 hello")
+    #expect(try await outcome(server) { $0.pins = [other] } == "pinMismatch")
+    #expect(
+      try await outcome(server) {
+        $0.pins = [other]
+        $0.allowsInvalidCertificates = true
+      } == "pinMismatch")
+    #expect(try await outcome(Self.server("unknown")) { $0.pins = [own] } == "untrusted")
+  }
+
+  @Test("a server that wants a certificate says so, and gets it", arguments: [TLSVersion.tls12, .tls13])
+  func clientCertificates(_ version: TLSVersion) async throws {
+    let server = try Self.server("server") {
+      $0.newestVersion = version
+      $0.clientVerification = .required
+      $0.clientRoots = [.file(TLSFiles.path("ca.pem"))]
+    }
+    #expect(try await outcome(server) == "clientCertificateRequired")
+    #expect(try await outcome(server, method: "POST", body: .bytes(pattern(100_000))) == "clientCertificateRequired")
+    let certificate = HTTP.Trust.Certificate(chain: TLSFiles.path("client.pem"), key: TLSFiles.path("client.key"))
+    #expect(try await outcome(server) { $0.certificate = certificate } == "200 hello")
+    let mixed = HTTP.Trust.Certificate(chain: TLSFiles.path("client.pem"), key: TLSFiles.path("server.key"))
+    #expect(try await outcome(server) { $0.certificate = mixed } == "tlsFailed")
+  }
+
+  @Test("a key with a password is opened by it, and the password is in no text")
+  func lockedKey() async throws {
+    let server = try Self.server("server") {
+      $0.clientVerification = .required
+      $0.clientRoots = [.file(TLSFiles.path("ca.pem"))]
+    }
+    let locked = HTTP.Trust.Certificate(
+      chain: TLSFiles.path("locked.pem"), key: TLSFiles.path("locked.key"), password: "sesame")
+    #expect(!"\(locked)".contains("sesame"))
+    #expect(!String(reflecting: locked).contains("sesame"))
+    #expect(try await outcome(server) { $0.certificate = locked } == "200 hello")
+    let wrong = HTTP.Trust.Certificate(chain: locked.chain, key: locked.key, password: "open")
+    #expect(try await outcome(server) { $0.certificate = wrong } == "tlsFailed")
+  }
+
+  @Test("a body whose only end is that of the connection has to end with the server's farewell")
+  func cutBodies() async throws {
+    let server = try Self.server("server", { _ in }) { exchange in
+      exchange.send("HTTP/1.1 200 OK\r\n\(exchange.path == "/length" ? "Content-Length: 5\r\n" : "")\r\nhello")
+      if exchange.path == "/cut" { exchange.cut() } else { exchange.end() }
+    }
+    #expect(try await outcome(server, "/whole") == "200 hello")
+    #expect(try await outcome(server, "/length") == "200 hello")
+    try await withClient {
+      $0.trust.roots = TLSFiles.path("ca.pem")
+    } _: { client in
+      do {
+        _ = try await client.data(for: HTTP.Request(server.url("/cut")))
+        Issue.record("there is an answer")
+      } catch let error as HTTP.Error {
+        #expect(error.code == .connectionLost)
+        #expect(error.bytesReceived == 5)
+      }
+    }
+  }
+
+  @Test("bytes after the end of an answer are not the next answer, though nobody can read them")
+  func strayBytes() async throws {
+    let server = try Self.server("server", { _ in }) { exchange in
+      exchange.answer("hello")
+      if exchange.path == "/stray" { exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil") }
+    }
+    try await withClient {
+      $0.trust.roots = TLSFiles.path("ca.pem")
+    } _: { client in
+      for _ in 0..<3 {
+        #expect(await end(client, HTTP.Request(server.url("/stray"))) == "200 hello")
+        #expect(await end(client, HTTP.Request(server.url("/next"))) == "200 hello")
+      }
+    }
+  }
+
+  @Test("one encrypted connection serves request after request")
+  func keeping() async throws {
+    let server = try Self.server()
+    try await withClient {
+      $0.trust.roots = TLSFiles.path("ca.pem")
+    } _: { client in
+      for _ in 0..<5 { #expect(await end(client, HTTP.Request(server.url())) == "200 hello") }
+    }
+    #expect(server.accepted.value == 1)
+  }
+
+  @Test("secrets do not follow a redirect out of the encryption")
+  func downgrade() async throws {
+    let plain = try LyingServer { exchange in
+      exchange.answer("\(exchange.field("Authorization") ?? "-") \(exchange.field("Cookie") ?? "-")")
+    }
+    let target = plain.url()
+    let server = try Self.server("server", { _ in }) { $0.answer("", status: "302 Found", "Location: \(target)") }
+    try await withClient {
+      $0.trust.roots = TLSFiles.path("ca.pem")
+    } _: { client in
+      let request = HTTP.Request(server.url(), headers: ["Authorization": "secret", "Cookie": "secret"])
+      #expect(await end(client, request) == "200 - -")
+    }
+  }
+
+  @Test("a request without encryption to a server with it is a typed error")
+  func missingEncryption() async throws {
+    let server = try Self.server()
+    try await withClient { client in
+      let end = await end(client, HTTP.Request(server.url().replacing("https:", with: "http:")))
+      #expect(end == "badServerResponse" || end == "connectionLost")
+    }
+  }
+}
