@@ -20,6 +20,7 @@ let package = Package(
     .library(name: "RunLoopDisplay", targets: ["RunLoopDisplay"]),
     .library(name: "RunLoopDisplayTesting", targets: ["RunLoopDisplayTesting"]),
     .library(name: "RunLoopNetworking", targets: ["RunLoopNetworking"]),
+    .library(name: "RunLoopNetworkingFoundation", targets: ["RunLoopNetworkingFoundation"]),
     .library(name: "RunLoopInstruments", targets: ["RunLoopInstruments"]),
     // Its target has another name: a target's name has to be unique among all packages of a client, a product's not.
     .executable(name: "runloop", targets: ["RunLoopTool"]),
@@ -59,6 +60,11 @@ let package = Package(
         "RunLoopThreads",
       ],
       swiftSettings: swiftSettings),
+    // Links FoundationNetworking, and so libcurl: nothing else may depend on it.
+    .target(
+      name: "RunLoopNetworkingFoundation",
+      dependencies: ["RunLoopCore", "RunLoopFoundation", "RunLoopKit", "RunLoopNetworking", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
     // The example of this name without its main function: the laboratory shows what it has in the main loop.
     .target(
       name: "RunLoopCatalog", dependencies: ["RunLoopCore", "RunLoopDisplay", "RunLoopTransactions"],
@@ -66,8 +72,8 @@ let package = Package(
     .target(
       name: "RunLoopLab",
       dependencies: [
-        "CRunLoopSystem", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopPorts", "RunLoopSymbols",
-        "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog", "RunLoopTimeline",
+        "CRunLoopSystem", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopNetworking", "RunLoopPorts",
+        "RunLoopSymbols", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog", "RunLoopTimeline",
       ],
       swiftSettings: swiftSettings),
     // The socket of the agent, which C opens when the first loop is made, if the environment says so.
@@ -165,6 +171,13 @@ let package = Package(
       name: "RunLoopNetworkingTests",
       dependencies: [
         "RunLoopNetworking", "RunLoopCore", "RunLoopPorts", "RunLoopTesting", "RunLoopThreads", "TestSupport",
+      ],
+      swiftSettings: swiftSettings),
+    .testTarget(
+      name: "RunLoopNetworkingFoundationTests",
+      dependencies: [
+        "RunLoopNetworkingFoundation", "RunLoopCore", "RunLoopNetworking", "RunLoopPorts", "RunLoopThreads",
+        "TestSupport",
       ],
       swiftSettings: swiftSettings),
     .testTarget(

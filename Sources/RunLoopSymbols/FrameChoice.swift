@@ -67,8 +67,8 @@ package enum FrameChoice: Equatable {
   /// The modules of this package, and those of the toolchain.
   private static let modules = [
     "RunLoopCore", "RunLoopThreads", "RunLoopPorts", "RunLoopTransactions", "RunLoopFoundation", "RunLoopKit",
-    "RunLoopDisplay", "RunLoopNetworking", "RunLoopInstruments", "Dispatch", "Foundation", "FoundationEssentials",
-    "Synchronization",
+    "RunLoopDisplay", "RunLoopNetworking", "RunLoopNetworkingFoundation", "RunLoopInstruments", "Dispatch",
+    "Foundation", "FoundationEssentials", "FoundationNetworking", "Synchronization",
   ]
 
   /// Whether a function is one of this package or of the toolchain's libraries.

@@ -37,11 +37,14 @@ extension RunLoop {
       let perform: @Sendable () -> Void
       let schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
       let cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+      /// What descriptions say of the call-out, as Core Foundation's name its function.
+      let label: StaticString?
 
       init(
         _ perform: @escaping @Sendable () -> Void, schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?,
-        cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+        cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?, label: StaticString?
       ) {
+        self.label = label
         self.perform = perform
         self.schedule = schedule
         self.cancel = cancel
@@ -72,15 +75,23 @@ extension RunLoop {
     ///   - perform: Called on a loop's thread once for each signal that was not yet performed.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`.
-    public init(
+    public convenience init(
       order: Int = 0,
       schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil,
       cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil,
       perform: @escaping @Sendable () -> Void
     ) {
+      self.init(label: nil, order: order, schedule: schedule, cancel: cancel, perform: perform)
+    }
+
+    /// Makes a source whose call-out has a name in descriptions.
+    package init(
+      label: StaticString?, order: Int = 0, schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil,
+      cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)? = nil, perform: @escaping @Sendable () -> Void
+    ) {
       self.order = order
       hasModeCalls = schedule != nil || cancel != nil
-      body = .passRetained(Body(perform, schedule: schedule, cancel: cancel))
+      body = .passRetained(Body(perform, schedule: schedule, cancel: cancel, label: label))
       noteSignalsIfRecorded()
     }
 
@@ -316,7 +327,13 @@ extension RunLoop.Source: CustomDebugStringConvertible {
   /// The item's state, in the shape of Core Foundation's description.
   public var debugDescription: String {
     "<RunLoop.Source \(addressDescription(self))>{signalled = \(yesOrNo(isSignalled)), valid = \(yesOrNo(isValid)), "
-      + "order = \(order), version = 0, \(callOutDescription(heldCode { code }))}"
+      + "order = \(order), version = 0, \(label.map { "callout = \($0)" } ?? callOutDescription(heldCode { code }))}"
+  }
+
+  private var label: StaticString? {
+    guard reference.enter() else { return nil }
+    defer { letGo() }
+    return body?._withUnsafeGuaranteedRef { $0.label }
   }
 }
 

@@ -178,13 +178,14 @@ final class ClientCore: @unchecked Sendable {
   }
 
   /// What brings call-outs to a loop in some modes; one for all operations of it.
-  func multiplexer(_ loop: RunLoop, _ modes: [RunLoop.Mode]) -> MultiplexerSource {
-    guard !generation.isPast else { return MultiplexerSource(loop: loop, modes: modes) }
+  func multiplexer(_ loop: RunLoop, _ modes: [RunLoop.Mode], isForCookies: Bool = false) -> MultiplexerSource {
+    let label: StaticString = isForCookies ? "HTTP.CookieSource" : "HTTP.MultiplexerSource"
+    guard !generation.isPast else { return MultiplexerSource(loop: loop, modes: modes, label: label) }
     return lock.withLock {
-      let key = MultiplexerKey(loop: ObjectIdentifier(loop), modes: modes)
+      let key = MultiplexerKey(loop: ObjectIdentifier(loop), modes: modes, isForCookies: isForCookies)
       if let known = multiplexers[key]?.source { return known }
       if multiplexers.count > 64 { multiplexers = multiplexers.filter { $0.value.source != nil } }
-      let made = MultiplexerSource(loop: loop, modes: modes)
+      let made = MultiplexerSource(loop: loop, modes: modes, label: label)
       multiplexers[key] = WeakMultiplexer(source: made)
       return made
     }
@@ -311,6 +312,7 @@ extension ClientCore.Home {
 private struct MultiplexerKey: Hashable {
   let loop: ObjectIdentifier
   let modes: [RunLoop.Mode]
+  let isForCookies: Bool
 }
 
 private struct WeakMultiplexer {

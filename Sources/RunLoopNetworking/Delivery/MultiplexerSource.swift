@@ -10,15 +10,18 @@ final class MultiplexerSource: @unchecked Sendable {
 
   let loop: RunLoop
   let modes: [RunLoop.Mode]
+  /// What the loop's description calls it.
+  private let label: StaticString
   private let lock = Lock()
   private var waiting: [@Sendable () -> Void] = []
   private var source: RunLoop.Source?
   private var users = 0
   private var hasEnded = false
 
-  init(loop: RunLoop, modes: [RunLoop.Mode]) {
+  init(loop: RunLoop, modes: [RunLoop.Mode], label: StaticString = "HTTP.MultiplexerSource") {
     self.loop = loop
     self.modes = modes
+    self.label = label
   }
 
   /// An operation may report something from now on.
@@ -27,7 +30,9 @@ final class MultiplexerSource: @unchecked Sendable {
     users += 1
     var made: RunLoop.Source?
     if users == 1, !hasEnded {
-      made = RunLoop.Source(cancel: { [weak self] _, _ in self?.loopMayHaveEnded() }) { [weak self] in self?.deliver() }
+      made = RunLoop.Source(label: label, cancel: { [weak self] _, _ in self?.loopMayHaveEnded() }) { [weak self] in
+        self?.deliver()
+      }
       source = made
     }
     lock.unlock()

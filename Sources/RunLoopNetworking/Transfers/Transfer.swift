@@ -29,6 +29,8 @@ final class Transfer: @unchecked Sendable {
   let core: ClientCore
   let request: HTTP.Request
   let receiver: any Receiver
+  /// How this request is made, where that is not how the client makes all.
+  private let ownConfiguration: OwnConfiguration?
   private(set) var state = OperationState()
   private(set) var attempt: Attempt?
 
@@ -68,13 +70,16 @@ final class Transfer: @unchecked Sendable {
   /// Until when an answer is read that is not the last.
   var drainDue = Tick.never
 
-  init(_ core: ClientCore, _ request: HTTP.Request, _ receiver: any Receiver) {
+  init(
+    _ core: ClientCore, _ request: HTTP.Request, _ receiver: any Receiver, configuration: OwnConfiguration? = nil
+  ) {
     self.core = core
+    ownConfiguration = configuration
     self.request = request
     self.receiver = receiver
   }
 
-  var configuration: HTTP.Configuration { core.configuration }
+  var configuration: HTTP.Configuration { ownConfiguration?.value ?? core.configuration }
   var hasBeenCancelled: Bool { isCancelled.load(ordering: .acquiring) }
   var isWantedHeld: Bool { isHeldByUser.load(ordering: .acquiring) }
 
@@ -219,6 +224,13 @@ final class Transfer: @unchecked Sendable {
   }
 
   func forgetKept() { state.forget() }
+}
+
+/// A configuration that several transfers share.
+final class OwnConfiguration: Sendable {
+  let value: HTTP.Configuration
+
+  init(_ value: HTTP.Configuration) { self.value = value }
 }
 
 // What happens to an attempt. Within the library, but for the last.

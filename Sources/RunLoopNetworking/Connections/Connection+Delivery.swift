@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import RunLoopCore
+
+// Where it calls out. Any thread.
+extension HTTP.Connection {
+  func place(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Place {
+    Place(
+      loop: loop, mode: mode,
+      sources: [core.multiplexer(loop, [mode]), core.multiplexer(loop, [mode], isForCookies: true)])
+  }
+
+  /// Calls out on a loop in a mode, too.
+  package func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) {
+    let place = place(loop, mode)
+    lock.lock()
+    guard phase != .ended, !places.contains(where: place.isSame) else { return lock.unlock() }
+    places.append(place)
+    let enters = phase == .running && executor == nil
+    // Whoever was asked before may never come.
+    isPosted = false
+    lock.unlock()
+    if enters { for source in place.sources { source.enter() } }
+    call()
+  }
+
+  /// Calls out no more on a loop in a mode.
+  package func unschedule(from loop: RunLoop, forMode mode: RunLoop.Mode) {
+    lock.lock()
+    guard let index = places.firstIndex(where: { $0.loop == loop && $0.mode == mode }) else { return lock.unlock() }
+    let place = places.remove(at: index)
+    let leaves = phase == .running && executor == nil
+    isPosted = false
+    lock.unlock()
+    if leaves { for source in place.sources { source.leave() } }
+    call()
+  }
+
+  /// Calls out by an executor that runs one block at a time, instead of loops; nil: by the loops again.
+  package func setExecutor(_ executor: Executor?) {
+    lock.lock()
+    guard phase != .ended else { return lock.unlock() }
+    let before = self.executor
+    self.executor = executor
+    let sources = phase == .running ? places.flatMap(\.sources) : []
+    isPosted = false
+    lock.unlock()
+    switch (before == nil, executor == nil) {
+    case (true, false): for source in sources { source.leave() }
+    case (false, true): for source in sources { source.enter() }
+    case (true, true), (false, false): break
+    }
+    call()
+  }
+
+  /// Asks to be called back, if there is something to deliver.
+  func call() {
+    lock.lock()
+    guard phase == .running, !isPosted, !isDelivering, hasMail else { return lock.unlock() }
+    isPosted = true
+    let (executor, places) = (executor, places)
+    lock.unlock()
+    if let executor { return executor { [self] in deliver(to: nil) } }
+    for place in places { place.sources[0].post { [self] in deliver(to: place) } }
+  }
+
+  /// Under the lock.
+  private var hasMail: Bool { !isAwaitingAnswer && !isPaused && !(mail.isEmpty && cookies.isEmpty) }
+
+  /// Whether a place may deliver.
+  ///
+  /// Under the lock. A loop that has ended may if no other is left: the loader calls then.
+  private func mayDeliver(to place: Place?) -> Bool {
+    guard phase == .running, let place else { return phase == .running && executor != nil }
+    guard executor == nil, places.contains(where: place.isSame) else { return false }
+    return !place.loop.hasEnded || places.allSatisfy(\.loop.hasEnded)
+  }
+
+  /// Delivers what waits now; what arrives meanwhile waits for the next pass.
+  private func deliver(to place: Place?) {
+    lock.lock()
+    guard mayDeliver(to: place) else { return lock.unlock() }
+    isPosted = false
+    guard !isDelivering else { return lock.unlock() }
+    isDelivering = true
+    var rest = mail.count
+    while mayDeliver(to: place), hasMail, rest > 0 || !cookies.isEmpty, let delegate {
+      let cookies = cookies
+      self.cookies = []
+      guard cookies.isEmpty else {
+        lock.unlock()
+        for response in cookies { delegate.connection(storeCookiesOf: response) }
+        lock.lock()
+        continue
+      }
+      guard let (event, hasRoom) = mail.next() else { break }
+      rest -= 1
+      let transfer = hasRoom ? asking.transfer : nil
+      let generation = asking.generation
+      lock.unlock()
+      transfer?.receiverHasRoom()
+      deliver(event, to: delegate, generation)
+      lock.lock()
+    }
+    isDelivering = false
+    lock.unlock()
+    call()
+  }
+
+  /// Stores the cookies that wait: the source for them is signalled before the delegate's.
+  func deliverCookies(to place: Place) {
+    lock.lock()
+    guard mayDeliver(to: place), let delegate else { return lock.unlock() }
+    let cookies = cookies
+    self.cookies = []
+    lock.unlock()
+    for response in cookies { delegate.connection(storeCookiesOf: response) }
+  }
+
+  private func deliver(_ event: ConnectionMail.Event, to delegate: any ConnectionDelegate, _ generation: Int) {
+    switch event {
+    case .response(let response): delegate.connection(didReceive: response)
+    case .data(let bytes): delegate.connection(didReceive: bytes)
+    case .sent(let count, let total): delegate.connection(didSend: count, of: total)
+    case .redirect(let next, let response):
+      guard let next = delegate.connection(willFollow: next, after: response) else {
+        return delegate.connection(didReceive: response)
+      }
+      follow(next, from: generation) { $0.redirects += 1 }
+    case .challenge(let asked, let address, let response): take(asked, address, response, delegate, generation)
+    case .end(let error):
+      lock.lock()
+      guard phase == .running else { return lock.unlock() }
+      let left = end()
+      lock.unlock()
+      delegate.connectionDidEnd(error)
+      left.leave()
+    }
+  }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Brings what comes of one of a connection's requests to the connection.
+final class ConnectionReceiver: Receiver, @unchecked Sendable {
+  // Sendable: used by the loader's thread alone, but for the transfer, which is set before that begins.
+
+  private let connection: HTTP.Connection
+  /// Without what was added to it.
+  private let request: HTTP.Request
+  private let redirects: Int
+  private let generation: Int
+  weak var transfer: Transfer?
+  private var sent: Int64 = 0
+  /// How many bytes came that nobody wants.
+  private var drained = 0
+
+  init(_ connection: HTTP.Connection, _ request: HTTP.Request, _ redirects: Int, _ generation: Int) {
+    self.connection = connection
+    self.request = request
+    self.redirects = redirects
+    self.generation = generation
+  }
+
+  // What was reported is to be forgotten when another answer begins.
+  var canRestart: Bool { true }
+  var defaultLimit: Int64? { nil }
+
+  func begin(_ response: HTTP.Response, at offset: Int64) throws(HTTP.Error) {
+    if response.headers["Set-Cookie"] != nil { connection.postCookies(of: response, generation) }
+    guard offset == 0 else { return }
+    guard let address = try? WebAddress(request.url) else {
+      post(.response(response))
+      return
+    }
+    if HTTP.Hop.redirects.contains(response.status), connection.maximumRedirects > 0,
+      let location = response.headers["Location"]
+    {
+      guard redirects < connection.maximumRedirects else {
+        throw HTTP.Error(.tooManyRedirects, "there are more than \(connection.maximumRedirects) redirects")
+      }
+      let hop = HTTP.Hop(
+        address: address, method: request.method, headers: request.headers, body: request.body, redirects: redirects)
+      let next = try hop.following(response.status, to: location)
+      var wanted = HTTP.Request(next.address.text, method: next.method, headers: next.headers, body: next.body)
+      wanted.maximumBody = request.maximumBody
+      post(.redirect(wanted, response))
+    } else if response.status == 401, address.user == nil, let asked = Challenge.best(of: response.headers) {
+      post(.challenge(asked, address, response))
+    } else {
+      post(.response(response))
+    }
+  }
+
+  func take(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) -> Bool {
+    guard !bytes.isEmpty else { return true }
+    guard !connection.isOver(generation) else {
+      drained += bytes.count
+      if drained > Transfer.drainLimit { transfer?.cancel() }
+      return true
+    }
+    return post(.data(Array(bytes)))
+  }
+
+  func note(_ state: OperationState, sent: Int64, ofSent: Int64?) {
+    guard sent != self.sent, !state.isFinished else { return }
+    self.sent = sent
+    if sent > 0 { post(.sent(sent, of: ofSent)) }
+  }
+
+  func finish(_ result: Result<HTTP.Response, HTTP.Error>) {
+    switch result {
+    case .success: post(.end(nil))
+    case .failure(let error): post(.end(error))
+    }
+  }
+
+  @discardableResult
+  private func post(_ event: ConnectionMail.Event) -> Bool { connection.post(event, generation) }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+public import Foundation
+public import FoundationNetworking
+import RunLoopCore
+
+/// A request of HTTP as an operation, whose answer is checked and read by a serializer.
+///
+/// It is AFNetworking 2's class of this name.
+open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable {
+  // Sendable: the lock guards what is made of the answer; what the program sets, it sets before the start.
+
+  /// Checks the answer and reads its body; by default it takes every body and the statuses of success.
+  open var responseSerializer: any AFURLResponseSerialization = AFHTTPResponseSerializer()
+
+  private let lock = Lock()
+  // Guarded by the lock.
+  private var answer: (object: Any?, error: (any Error)?)?
+
+  private static let processing = DispatchQueue(label: "AFNetworking.processing", attributes: .concurrent)
+
+  /// The head of the answer, once that has arrived.
+  public var httpResponse: HTTPURLResponse? { response as? HTTPURLResponse }
+
+  /// What the serializer has made of the body; nil before the end, and after an error.
+  open var responseObject: Any? { serialized.object }
+
+  open override var error: (any Error)? { super.error ?? (isFinished ? serialized.error : nil) }
+
+  /// Reads the answer, once.
+  private var serialized: (object: Any?, error: (any Error)?) {
+    guard isFinished, super.error == nil else { return (nil, nil) }
+    lock.lock()
+    defer { lock.unlock() }
+    if let answer { return answer }
+    let made: (object: Any?, error: (any Error)?)
+    do {
+      made = (try responseSerializer.responseObject(for: response, data: responseData), nil)
+    } catch {
+      made = (nil, error)
+    }
+    answer = made
+    return made
+  }
+
+  /// Calls one of two blocks when it has finished, once, by ``completionQueue`` or the main queue.
+  ///
+  /// Unlike AFNetworking's it leaves `completionBlock` to the program, and may be called several times. If it has finished,
+  /// the block is called then.
+  open func setCompletionBlockWithSuccess(
+    _ success: (@Sendable (AFHTTPRequestOperation, Any?) -> Void)?,
+    failure: (@Sendable (AFHTTPRequestOperation, any Error) -> Void)? = nil
+  ) {
+    let (queue, group) = (completionQueue ?? .main, completionGroup)
+    group?.enter()
+    whenFinished { [self] in
+      Self.processing.async { [self] in
+        _ = serialized
+        queue.async { [self] in
+          if let error { failure?(self, error) } else { success?(self, responseObject) }
+          group?.leave()
+        }
+      }
+    }
+  }
+}
+
+extension AFURLConnectionOperation {
+  /// Operations that are followed by a block when all of them have finished, in whatever way.
+  ///
+  /// - Parameters:
+  ///   - operations: The operations, which have not been started.
+  ///   - progressBlock: Called by the main queue after each end, with how many have finished of how many.
+  ///   - completionBlock: Called once by the main queue.
+  /// - Returns: The operations and one more, to be added to a queue.
+  public class func batch(
+    ofRequestOperations operations: [AFURLConnectionOperation],
+    progressBlock: (@Sendable (UInt, UInt) -> Void)? = nil,
+    completionBlock: (@Sendable ([AFURLConnectionOperation]) -> Void)? = nil
+  ) -> [Foundation.Operation] {
+    let last = BlockOperation { DispatchQueue.main.async { completionBlock?(operations) } }
+    let ended = ThreadSafe<UInt>(0)
+    for operation in operations {
+      last.addDependency(operation)
+      operation.whenFinished {
+        // Counted where it is reported, so that the numbers come in order.
+        DispatchQueue.main.async {
+          ended.value += 1
+          progressBlock?(ended.value, UInt(operations.count))
+        }
+      }
+    }
+    return operations + [last]
+  }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import FoundationNetworking
+
+/// The domain of errors of answers that are not acceptable or cannot be read.
+public let AFURLResponseSerializationErrorDomain = "com.alamofire.error.serialization.response"
+/// The head of the answer, in an error's `userInfo`.
+public let AFNetworkingOperationFailingURLResponseErrorKey = "com.alamofire.serialization.response.error.response"
+/// The body of the answer, in an error's `userInfo`.
+public let AFNetworkingOperationFailingURLResponseDataErrorKey = "com.alamofire.serialization.response.error.data"
+
+/// Makes something of an answer.
+public protocol AFURLResponseSerialization: AnyObject, Sendable {
+  /// What the body stands for; nil for an empty one.
+  ///
+  /// Called by a queue of dispatch, after the end of the request.
+  ///
+  /// - Throws: Why the answer is not acceptable, or its body cannot be read.
+  func responseObject(for response: URLResponse?, data: Data?) throws -> Any?
+}
+
+/// Checks an answer's status and type, and returns the body as it is.
+///
+/// It is AFNetworking 2's class of this name.
+open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Sendable {
+  // Sendable: what the program sets, it sets before it makes requests.
+
+  /// The statuses of answers that are taken; nil: all.
+  open var acceptableStatusCodes: IndexSet? = IndexSet(200..<300)
+  /// The types of bodies that are taken; nil: all.
+  open var acceptableContentTypes: Set<String>?
+
+  /// Makes a serializer that takes every body and the statuses of success.
+  public init() {}
+
+  /// Throws if an answer is not taken.
+  ///
+  /// An empty body may have any type.
+  ///
+  /// - Throws: An error of ``AFURLResponseSerializationErrorDomain`` with the code `NSURLErrorBadServerResponse` for the
+  ///   status, or `NSURLErrorCannotDecodeContentData` for the type.
+  open func validateResponse(_ response: HTTPURLResponse?, data: Data?) throws {
+    guard let response else { return }
+    if let acceptableStatusCodes, !acceptableStatusCodes.contains(response.statusCode) {
+      throw failure(
+        .badServerResponse, "the server has answered with the status \(response.statusCode)", response, data)
+    }
+    let type = response.mimeType ?? "application/octet-stream"
+    if let acceptableContentTypes, let data, !data.isEmpty, !acceptableContentTypes.contains(type.lowercased()) {
+      throw failure(.cannotDecodeContentData, "the body's type is \(type)", response, data)
+    }
+  }
+
+  open func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
+    try validateResponse(response as? HTTPURLResponse, data: data)
+    return data
+  }
+
+  /// The body of an answer that is taken; nil if there is none, or a single space, as Rails sends it.
+  func body(of response: URLResponse?, _ data: Data?) throws -> Data? {
+    try validateResponse(response as? HTTPURLResponse, data: data)
+    guard let data, !data.isEmpty, data != Data(" ".utf8) else { return nil }
+    return data
+  }
+
+  func failure(
+    _ code: URLError.Code, _ text: String, _ response: URLResponse?, _ data: Data?, _ cause: (any Error)? = nil
+  ) -> NSError {
+    var userInfo: [String: Any] = [NSLocalizedDescriptionKey: text]
+    userInfo[NSURLErrorFailingURLErrorKey] = response?.url
+    userInfo[AFNetworkingOperationFailingURLResponseErrorKey] = response
+    userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] = data
+    userInfo[NSUnderlyingErrorKey] = cause
+    return NSError(domain: AFURLResponseSerializationErrorDomain, code: code.rawValue, userInfo: userInfo)
+  }
+}
+
+/// Reads JSON.
+open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+  // Sendable: what the program sets, it sets before it makes requests.
+
+  /// How JSON is read.
+  open var readingOptions: JSONSerialization.ReadingOptions = []
+  /// Whether entries that are null are left out.
+  open var removesKeysWithNullValues = false
+
+  /// Makes a serializer for `application/json`, `text/json` and `text/javascript`.
+  public override init() {
+    super.init()
+    acceptableContentTypes = ["application/json", "text/json", "text/javascript"]
+  }
+
+  open override func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
+    guard let body = try body(of: response, data) else { return nil }
+    do {
+      let object = try JSONSerialization.jsonObject(with: body, options: readingOptions)
+      return removesKeysWithNullValues ? withoutNulls(object) : object
+    } catch {
+      throw failure(.cannotDecodeContentData, "the body is not JSON", response, data, error)
+    }
+  }
+
+  private func withoutNulls(_ object: Any) -> Any {
+    switch object {
+    case let dictionary as [String: Any]: dictionary.filter { !($0.value is NSNull) }.mapValues(withoutNulls)
+    case let array as [Any]: array.map(withoutNulls)
+    default: object
+    }
+  }
+}
+
+/// Reads property lists.
+open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+  // Sendable: what the program sets, it sets before it makes requests.
+
+  /// Makes a serializer for `application/x-plist`.
+  public override init() {
+    super.init()
+    acceptableContentTypes = ["application/x-plist"]
+  }
+
+  open override func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
+    guard let body = try body(of: response, data) else { return nil }
+    do {
+      return try PropertyListSerialization.propertyList(from: body, format: nil)
+    } catch {
+      throw failure(.cannotDecodeContentData, "the body is not a property list", response, data, error)
+    }
+  }
+}
+
+/// Asks several serializers, one after the other; the first that can read an answer does.
+open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+  // Sendable: the list does not change.
+
+  /// Who is asked, in order.
+  public let responseSerializers: [any AFURLResponseSerialization]
+
+  /// Makes a serializer of others; if none can read an answer, the body is returned as it is.
+  public init(compoundWith serializers: [any AFURLResponseSerialization]) {
+    responseSerializers = serializers
+    super.init()
+  }
+
+  open override func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
+    for serializer in responseSerializers {
+      if let object = try? serializer.responseObject(for: response, data: data) { return object }
+    }
+    return try super.responseObject(for: response, data: data)
+  }
+}

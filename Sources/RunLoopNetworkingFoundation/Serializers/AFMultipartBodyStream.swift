@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// The body of a form with several parts, read part by part, so that files need not be in memory.
+///
+/// One thread at a time, as with every stream. It can be read again from the beginning: see ``fresh()``.
+final class AFMultipartBodyStream: InputStream {
+
+  /// What a part is made of.
+  enum Source: Sendable {
+    case data(Data)
+    /// A file, of which so many bytes are sent.
+    case file(URL, length: Int)
+
+    var length: Int {
+      switch self {
+      case .data(let data): data.count
+      case .file(_, let length): length
+      }
+    }
+  }
+
+  private let sources: [Source]
+  private var next = 0
+  private var current: InputStream?
+  /// How many bytes the current source has yet to bring.
+  private var rest = 0
+  private var status = Status.notOpen
+  private var failed: (any Error)?
+
+  init(_ sources: [Source]) {
+    self.sources = sources
+    super.init(data: Data())
+  }
+
+  /// How many bytes there are in all.
+  var length: Int { sources.reduce(0) { $0 + $1.length } }
+
+  /// The same body, from its beginning.
+  func fresh() -> AFMultipartBodyStream { AFMultipartBodyStream(sources) }
+
+  override var streamStatus: Status { status }
+  override var streamError: (any Error)? { failed }
+  override var hasBytesAvailable: Bool { status == .open }
+
+  override func open() { if status == .notOpen { status = .open } }
+
+  override func close() {
+    current?.close()
+    current = nil
+    status = .closed
+  }
+
+  override func getBuffer(
+    _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length len: UnsafeMutablePointer<Int>
+  ) -> Bool { false }
+
+  override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
+    guard status == .open else { return status == .error ? -1 : 0 }
+    var count = 0
+    while count < len {
+      if current == nil {
+        guard next < sources.count else { break }
+        begin(sources[next])
+        next += 1
+      }
+      guard let current else { continue }
+      let taken = rest > 0 ? current.read(buffer + count, maxLength: min(len - count, rest)) : 0
+      if taken < 0 || (taken == 0 && rest > 0) {
+        // A file that has become shorter would let the body end before its announced length.
+        failed = current.failure ?? CocoaError(.fileReadUnknown)
+        status = .error
+        return -1
+      }
+      count += taken
+      rest -= taken
+      if rest == 0 {
+        current.close()
+        self.current = nil
+      }
+    }
+    if count == 0, next == sources.count { status = .atEnd }
+    return count
+  }
+
+  private func begin(_ source: Source) {
+    rest = source.length
+    let stream: InputStream?
+    switch source {
+    case .data(let data): stream = InputStream(data: data)
+    case .file(let url, _): stream = InputStream(url: url)
+    }
+    // One that cannot be opened is an error when it is read.
+    let opened = stream ?? InputStream(data: Data())
+    opened.open()
+    current = opened
+  }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// What parts are added to.
+public protocol AFMultipartFormData: AnyObject {
+  /// Adds a part of a form: the bytes of a field.
+  func appendPart(withForm data: Data, name: String)
+  /// Adds bytes as a file.
+  func appendPart(withFileData data: Data, name: String, fileName: String, mimeType: String)
+  /// Adds a file, which is read when the form is sent; its name and type are those of the file.
+  ///
+  /// - Throws: An error of Foundation's if it is not there or no file.
+  func appendPart(withFileURL url: URL, name: String) throws
+  /// Adds a file, which is read when the form is sent.
+  ///
+  /// - Throws: As ``appendPart(withFileURL:name:)``.
+  func appendPart(withFileURL url: URL, name: String, fileName: String, mimeType: String) throws
+  /// Adds a part with fields of its own.
+  func appendPart(withHeaders headers: [String: String]?, body: Data)
+}
+
+/// The parts of a form, as they are added.
+final class MultipartForm: AFMultipartFormData {
+  /// What stands between the parts.
+  let boundary: String
+  private let encoding: String.Encoding
+  private var sources: [AFMultipartBodyStream.Source] = []
+
+  init(_ encoding: String.Encoding) {
+    self.encoding = encoding
+    let parts = (0..<2).map { _ in
+      let digits = String(UInt32.random(in: 0 ... .max), radix: 16, uppercase: true)
+      return String(repeating: "0", count: 8 - digits.count) + digits
+    }
+    boundary = "Boundary+" + parts.joined()
+  }
+
+  /// The body, complete.
+  func stream() -> AFMultipartBodyStream {
+    AFMultipartBodyStream(
+      sources + [.data(Data("\(sources.isEmpty ? "" : "\r\n")--\(boundary)--\r\n".utf8))])
+  }
+
+  func appendPart(withForm data: Data, name: String) {
+    appendPart(withHeaders: ["Content-Disposition": "form-data; name=\"\(quoted(name))\""], body: data)
+  }
+
+  func appendPart(withFileData data: Data, name: String, fileName: String, mimeType: String) {
+    begin(fileHeaders(name, fileName, mimeType))
+    sources.append(.data(data))
+  }
+
+  func appendPart(withFileURL url: URL, name: String) throws {
+    try appendPart(
+      withFileURL: url, name: name, fileName: url.lastPathComponent, mimeType: Self.type(of: url.pathExtension))
+  }
+
+  func appendPart(withFileURL url: URL, name: String, fileName: String, mimeType: String) throws {
+    let values = try FileManager.default.attributesOfItem(atPath: url.path)
+    guard values[.type] as? FileAttributeType == .typeRegular, let length = values[.size] as? NSNumber else {
+      throw CocoaError(.fileReadUnknown, userInfo: [NSFilePathErrorKey: url.path])
+    }
+    begin(fileHeaders(name, fileName, mimeType))
+    sources.append(.file(url, length: length.intValue))
+  }
+
+  func appendPart(withHeaders headers: [String: String]?, body: Data) {
+    begin((headers ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+    sources.append(.data(body))
+  }
+
+  private func fileHeaders(_ name: String, _ fileName: String, _ mimeType: String) -> [(String, String)] {
+    [
+      ("Content-Disposition", "form-data; name=\"\(quoted(name))\"; filename=\"\(quoted(fileName))\""),
+      ("Content-Type", oneLine(mimeType)),
+    ]
+  }
+
+  private func begin(_ headers: [(String, String)]) {
+    var text = "\(sources.isEmpty ? "" : "\r\n")--\(boundary)\r\n"
+    for (name, value) in headers { text += "\(oneLine(name)): \(oneLine(value))\r\n" }
+    sources.append(.data((text + "\r\n").data(using: encoding) ?? Data((text + "\r\n").utf8)))
+  }
+
+  /// A name as it stands between quotation marks: nothing in it ends them or the line.
+  private func quoted(_ text: String) -> String {
+    text.replacingOccurrences(of: "\"", with: "%22").replacingOccurrences(of: "\r", with: "%0D")
+      .replacingOccurrences(of: "\n", with: "%0A")
+  }
+
+  private func oneLine(_ text: String) -> String {
+    String(text.unicodeScalars.map { $0.value < 32 ? " " : Character($0) })
+  }
+
+  /// The type of a file that is usual for the end of its name.
+  private static func type(of pathExtension: String) -> String {
+    switch pathExtension.lowercased() {
+    case "txt", "log": "text/plain"
+    case "html", "htm": "text/html"
+    case "json": "application/json"
+    case "xml": "application/xml"
+    case "pdf": "application/pdf"
+    case "zip": "application/zip"
+    case "gz": "application/gzip"
+    case "png": "image/png"
+    case "jpg", "jpeg": "image/jpeg"
+    case "gif": "image/gif"
+    case "svg": "image/svg+xml"
+    default: "application/octet-stream"
+    }
+  }
+}

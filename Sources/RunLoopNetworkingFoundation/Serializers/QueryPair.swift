@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// A name and a value of a form.
+///
+/// Parameters in each other are written as AFNetworking writes them: `key[name]` for dictionaries, in the order of the names,
+/// and `key[]` for arrays and sets.
+struct QueryPair: Equatable {
+  var name: String
+  var value: String
+
+  /// The pairs of parameters.
+  static func pairs(of parameters: Any?) -> [QueryPair] { pairs(nil, parameters ?? [String: Any]()) }
+
+  private static func pairs(_ key: String?, _ value: Any) -> [QueryPair] {
+    switch value {
+    case let dictionary as [AnyHashable: Any]:
+      dictionary.map { ("\($0.key)", $0.value) }.sorted { $0.0 < $1.0 }.flatMap { name, value in
+        pairs(key.map { "\($0)[\(name)]" } ?? name, value)
+      }
+    case let array as [Any]: array.flatMap { pairs("\(key ?? "")[]", $0) }
+    case let set as Set<AnyHashable>:
+      set.map { "\($0)" }.sorted().flatMap { pairs(key ?? "", $0) }
+    case is NSNull: [QueryPair(name: key ?? "", value: "")]
+    default: [QueryPair(name: key ?? "", value: "\(value)")]
+    }
+  }
+
+  /// Parameters as they stand in an address or a body.
+  static func text(of parameters: Any) -> String {
+    pairs(of: parameters).map { "\(escaped($0.name))=\(escaped($0.value))" }.joined(separator: "&")
+  }
+
+  /// What need not be escaped in a query (RFC 3986), without what separates pairs.
+  private static let plain: CharacterSet = {
+    var set = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/?")
+    set.remove(charactersIn: ":#[]@!$&'()*+,;=")
+    return set
+  }()
+
+  static func escaped(_ text: String) -> String { text.addingPercentEncoding(withAllowedCharacters: plain) ?? "" }
+}

@@ -1,0 +1,1 @@
+../../RunLoopNetworkingTests/Support/LyingServer.swift
