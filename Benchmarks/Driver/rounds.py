@@ -40,7 +40,7 @@ def machine():
 
 def versions():
     """The versions of the peers' packages."""
-    packages = ["libuv1-dev", "libevent-dev", "libev-dev", "libglib2.0-dev", "libboost-dev"]
+    packages = ["libuv1-dev", "libevent-dev", "libev-dev", "libglib2.0-dev", "libboost-dev", "libncurses-dev"]
     told = output_of("dpkg-query", "-W", "-f", "${Package} ${Version}\\n", *packages)
     return dict(line.split() for line in told.split("\n") if len(line.split()) == 2)
 

@@ -171,6 +171,19 @@ struct ViewTests {
     #expect(list.selectedRow == nil && list.rowCount == 0)
   }
 
+  @Test("a page moves what is seen and the selection, as far as there are rows")
+  func pages() throws {
+    let list = makeList(10)
+    #expect(try type([.type(.pageDown)], into: list) == "row 3\nrow 4\nrow 5" && list.selectedRow == 3)
+    #expect(
+      try type([.type(.up), .type(.pageDown), .type(.pageDown), .type(.pageDown)], into: list)
+        == "row 7\nrow 8\nrow 9" && list.selectedRow == 9)
+    #expect(try type([.type(.pageUp)], into: list) == "row 4\nrow 5\nrow 6" && list.selectedRow == 6)
+    #expect(
+      try type([.type(.pageUp), .type(.pageUp), .type(.pageUp)], into: list) == "row 0\nrow 1\nrow 2"
+        && list.selectedRow == 0)
+  }
+
   @Test("rows that a list gets, loses or provides anew are shown in the same turn")
   func changes() throws {
     try Stage.perform(width: 20, height: 4) { stage in
