@@ -22,7 +22,7 @@ MADE = {
     "floor-wheel": (None, None),
 }
 # Programs that run others, and the headers that a part of theirs needs.
-SCRIPTS = ["frames", "beats"]
+SCRIPTS = {"frames": ["frame-bytes"], "beats": ["display-beats", "gates"]}
 HEADERS = {"/usr/include/curses.h": "libncurses-dev"}
 TOOLS = {"make": "make", "cc": "gcc", "c++": "g++", "pkg-config": "pkg-config"}
 
@@ -76,12 +76,14 @@ def build(scratch, chosen, install=True):
     """Builds the racers and gives those that there are."""
     if install:
         globals()["install"]()
-    names = chosen.split(",") if chosen else SWIFT + list(MADE) + SCRIPTS
+    names = chosen.split(",") if chosen else SWIFT + list(MADE) + list(SCRIPTS)
     print("building", file=sys.stderr)
     command = ["swift", "build", "-c", "release", "--package-path", HERE, "--scratch-path", scratch]
-    built = subprocess.run(command, capture_output=True, text=True)
-    if built.returncode != 0:
-        sys.exit(built.stdout + built.stderr)
+    products = [product for name in names for product in SCRIPTS.get(name, [f"racer-{name}"] if name in SWIFT else [])]
+    for part in [["--product", product] for product in products] if chosen else [[]]:
+        built = subprocess.run(command + part, capture_output=True, text=True)
+        if built.returncode != 0:
+            sys.exit(built.stdout + built.stderr)
     release = os.path.join(os.path.realpath(scratch), "release")
     made = os.path.join(os.path.realpath(scratch), "peers")
     environment = dict(os.environ, RACE_ECHO_CLIENT=os.path.join(release, "race-client"), RACE_SCRATCH=os.path.realpath(scratch))
