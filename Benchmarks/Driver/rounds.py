@@ -4,6 +4,7 @@
 
 import datetime
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -74,7 +75,7 @@ def race(racers, options):
     results = Results({
         "date": datetime.date.today().isoformat(), "machine": machine(), "versions": versions(),
         "command": command(options),
-        "rounds": rounds_of(options, "W"), "quick": options.quick})
+        "rounds": rounds_of(options, "W"), "quick": options.quick, "load": os.getloadavg()[0]})
     for workload in workloads.chosen(options.workloads):
         began, rounds = time.monotonic(), rounds_of(options, workload)
         for option, suffix in workloads.WORKLOADS[workload][1]:

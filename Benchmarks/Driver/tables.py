@@ -154,8 +154,11 @@ def readme(results, old):
 def how(results):
     about = results.about
     versions = ", ".join(f"{package} {version}" for package, version in sorted(about["versions"].items()))
+    # Of a record that was made before loads were noted there is none.
+    load = about.get("load", 0)
+    load = f" a load of {load:.0f} by others when it began;" if load >= 1 else ""
     return (
-        f"Run on {about['date']} with `{about['command']}`: {about['machine']}; {about['rounds']} rounds. "
+        f"Run on {about['date']} with `{about['command']}`: {about['machine']};{load} {about['rounds']} rounds. "
         f"The peers' packages: {versions}.")
 
 
@@ -191,8 +194,8 @@ def article(results):
 
 DISPLAY_WORDS = """The bytes of a frame are counted on a terminal of 80 by 24 cells, of which both know the same; the median of
 the rounds is each round's value, as nothing in it depends on time. In D4 a program with this package and one that blocks in its
-writes make another frame of 3 KB with each beat of a timer of 60 Hz; lost are the beats in three seconds, in one of which the terminal
-does not read, less than in three in which it does. D1 is the time until 100,000 rows of a list have been drawn by workers, beside the
+writes make another frame of 3 KB with each beat of a timer of 60 Hz; lost are the beats that are missing after three seconds, in one of
+which the terminal does not read, beyond those that are missing where it always reads. D1 is the time until 100,000 rows of a list have been drawn by workers, beside the
 same drawings on the loop's own thread, and by how much the beats of a timer of 60 Hz are apart meanwhile.
 """
 

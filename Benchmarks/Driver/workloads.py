@@ -44,7 +44,7 @@ MORE_IS_BETTER = {"requests per second"}
 WITHOUT_RATIO = {
     "the last is late", "drift per tick", "descriptors per loop", "worst gap above the control's",
     "time, as a part of what the loop's thread needs", "more for a frame that is shown as a whole",
-    "beats lost while the terminal does not read", "memory while the terminal does not read",
+    "beats lost while the terminal does not read", "beats lost while the terminal always reads", "memory while the terminal does not read",
     "wake-ups in two seconds with nothing to do"}
 CHANGES = ["clock tick", "selection", "top", "log scroll", "CJK scroll", "page", "random"]
 STEADY = ["frame of text, drawn and shown", "frame in which a list scrolls by three rows", "frame beside a list of nodes"]

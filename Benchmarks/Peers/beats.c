@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/timerfd.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 static void show(int columns, int rows) {
@@ -49,7 +50,9 @@ int main(void) {
     if (both[0].revents) {
       char key;
       if (read(0, &key, 1) <= 0 || key == 'q') break;
-      if (key == 'b') dprintf(3, "%ld\n", beats);
+      struct timespec now;
+      clock_gettime(CLOCK_MONOTONIC, &now);
+      if (key == 'b') dprintf(3, "%ld %lld\n", beats, now.tv_sec * 1000000000LL + now.tv_nsec);
     }
     if (both[1].revents) {
       uint64_t dates;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Shows a screen that is another with each beat of a timer of 60 Hz, on the terminal that it runs in. `b` writes the number of
-// the beats so far to descriptor 3, `q` ends.
+// the beats so far, and the nanoseconds of the monotonic clock, to descriptor 3, `q` ends.
 //
 //     display-beats [--still]        --still: without the timer, so that nothing happens
 
@@ -31,7 +31,9 @@ final class Letters: Window {
   override func keyPressed(_ key: KeyEvent) {
     switch key.key {
     case .character("b"):
-      var line = "\(beats)\n"
+      var now = timespec()
+      clock_gettime(CLOCK_MONOTONIC, &now)
+      var line = "\(beats) \(now.tv_sec * 1_000_000_000 + now.tv_nsec)\n"
       line.withUTF8 { _ = write(3, $0.baseAddress, $0.count) }
     case .character("q"): application?.terminate()
     default: super.keyPressed(key)
