@@ -115,7 +115,8 @@ let package = Package(
       swiftSettings: swiftSettings),
     // A program that takes the terminal it runs in, and ends in every way that there is.
     .executableTarget(
-      name: "terminal-ends", dependencies: ["RunLoopDisplay", "RunLoopCore"], path: "Tests/TerminalEnds",
+      name: "terminal-ends", dependencies: ["RunLoopDisplay", "RunLoopCore", "RunLoopTransactions"],
+      path: "Tests/TerminalEnds",
       swiftSettings: swiftSettings),
     // A program whose first thread leaves.
     .executableTarget(

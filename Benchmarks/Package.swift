@@ -40,6 +40,12 @@ let package = Package(
         .product(name: "RunLoopTransactions", package: "swift-run-loop"),
       ]),
     .executableTarget(
+      name: "display-beats",
+      dependencies: [
+        .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopDisplay", package: "swift-run-loop"),
+      ]),
+    .executableTarget(
       name: "tls-server",
       dependencies: [
         .product(name: "RunLoopCore", package: "swift-run-loop"),

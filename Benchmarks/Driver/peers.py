@@ -22,6 +22,9 @@ MADE = {
     "floor-wheel": (None, None),
     "tls": ("/usr/include/openssl/ssl.h", "libssl-dev"),
 }
+# Programs that run others, and the headers that a part of theirs needs.
+SCRIPTS = {"frames": ["frame-bytes"], "beats": ["display-beats", "gates"]}
+HEADERS = {"/usr/include/curses.h": "libncurses-dev"}
 TOOLS = {"make": "make", "cc": "gcc", "c++": "g++", "pkg-config": "pkg-config"}
 
 # Which of the names in the results are what.
@@ -29,7 +32,8 @@ OURS = "RunLoopKit"
 C_PEERS = ["libdispatch (C)", "libuv", "libevent", "libev", "GLib", "Boost.Asio"]
 C_PEERS_WITH_POSTS = ["libdispatch (C)", "GLib", "Boost.Asio"]
 OTHERS = ["RunLoopKit (sockets)", "CoreFoundation", "CoreFoundation (source)", "Foundation", "libdispatch (Swift)", "Swift concurrency"]
-ORDER = [OURS] + OTHERS + C_PEERS
+DISPLAYS = ["the loop's own thread", "ncurses", "blocking writes"]
+ORDER = [OURS] + OTHERS + C_PEERS + DISPLAYS
 
 
 def is_floor(peer):
@@ -51,7 +55,8 @@ class Racer:
 
 def missing_packages():
     packages = [package for tool, package in TOOLS.items() if not shutil.which(tool)]
-    return packages + [package for file, package in MADE.values() if file and not os.path.exists(file)]
+    needed = list(MADE.values()) + list(HEADERS.items())
+    return packages + [package for file, package in needed if file and not os.path.exists(file)]
 
 
 def install():
@@ -72,19 +77,23 @@ def build(scratch, chosen, install=True):
     """Builds the racers and gives those that there are."""
     if install:
         globals()["install"]()
-    names = chosen.split(",") if chosen else SWIFT + list(MADE)
+    names = chosen.split(",") if chosen else SWIFT + list(MADE) + list(SCRIPTS)
     print("building", file=sys.stderr)
     command = ["swift", "build", "-c", "release", "--package-path", HERE, "--scratch-path", scratch]
-    built = subprocess.run(command, capture_output=True, text=True)
-    if built.returncode != 0:
-        sys.exit(built.stdout + built.stderr)
+    products = [product for name in names for product in SCRIPTS.get(name, [f"racer-{name}"] if name in SWIFT else [])]
+    for part in [["--product", product] for product in products] if chosen else [[]]:
+        built = subprocess.run(command + part, capture_output=True, text=True)
+        if built.returncode != 0:
+            sys.exit(built.stdout + built.stderr)
     release = os.path.join(os.path.realpath(scratch), "release")
     made = os.path.join(os.path.realpath(scratch), "peers")
-    environment = dict(os.environ, RACE_ECHO_CLIENT=os.path.join(release, "race-client"), RACE_TLS_SERVER=os.path.join(release, "tls-server"))
+    environment = dict(
+        os.environ, RACE_ECHO_CLIENT=os.path.join(release, "race-client"), RACE_TLS_SERVER=os.path.join(release, "tls-server"),
+        RACE_SCRATCH=os.path.realpath(scratch))
     racers = []
     for name in names:
         directory = release if name in SWIFT else made
-        path = os.path.join(directory, f"racer-{name}")
+        path = os.path.join(HERE, name) if name in SCRIPTS else os.path.join(directory, f"racer-{name}")
         if name in MADE:
             command = ["make", "-s", "-C", os.path.join(HERE, "Peers"), f"OUT={made}", path]
             if subprocess.run(command, stdout=sys.stderr).returncode != 0:

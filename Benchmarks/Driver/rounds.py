@@ -4,6 +4,7 @@
 
 import datetime
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def machine():
 
 def versions():
     """The versions of the peers' packages."""
-    packages = ["libuv1-dev", "libevent-dev", "libev-dev", "libglib2.0-dev", "libboost-dev"]
+    packages = ["libuv1-dev", "libevent-dev", "libev-dev", "libglib2.0-dev", "libboost-dev", "libncurses-dev"]
     told = output_of("dpkg-query", "-W", "-f", "${Package} ${Version}\\n", *packages)
     return dict(line.split() for line in told.split("\n") if len(line.split()) == 2)
 
@@ -74,7 +75,7 @@ def race(racers, options):
     results = Results({
         "date": datetime.date.today().isoformat(), "machine": machine(), "versions": versions(),
         "command": command(options),
-        "rounds": rounds_of(options, "W"), "quick": options.quick})
+        "rounds": rounds_of(options, "W"), "quick": options.quick, "load": os.getloadavg()[0]})
     for workload in workloads.chosen(options.workloads):
         began, rounds = time.monotonic(), rounds_of(options, workload)
         for option, suffix in workloads.WORKLOADS[workload][1]:

@@ -24,6 +24,9 @@ WORKLOADS = {
     "M4": ("TLS echo, 50 connections and 1", [PLAIN, ONE]),
     "D1": ("100,000 small drawings off the loop's thread", [PLAIN]),
     "D2": ("Handing drawings to workers, in the loop's thread's time", [PLAIN]),
+    "D3": ("Bytes of a frame, seven kinds of change", [PLAIN]),
+    "D4": ("A terminal that does not read for one of three seconds", [PLAIN]),
+    "D5": ("A screen at rest, and frames that are steady", [PLAIN]),
     "E1": ("Two actors call each other on one thread", [PLAIN]),
     "E2": ("From the default executor to an actor and back", [PINNED, PLAIN]),
     "E3": ("Tasks that another thread resumes", [PLAIN]),
@@ -41,7 +44,12 @@ MORE_IS_BETTER = {"requests per second", "handshakes per second"}
 # Metrics that may be zero or negative, of which there is no ratio.
 WITHOUT_RATIO = {
     "the last is late", "drift per tick", "descriptors per loop", "worst gap above the control's",
-    "worst gap where the loop's thread draws", "time, as a part of what the loop's thread needs"}
+    "time, as a part of what the loop's thread needs", "more for a frame that is shown as a whole",
+    "beats lost while the terminal does not read", "beats lost while the terminal always reads", "memory while the terminal does not read",
+    "wake-ups in two seconds with nothing to do"}
+CHANGES = ["clock tick", "selection", "top", "log scroll", "CJK scroll", "page", "random"]
+STEADY = ["frame of text, drawn and shown", "frame in which a list scrolls by three rows", "frame beside a list of nodes"]
+WITHOUT_RATIO |= {f"allocations, {frame}" for frame in STEADY}
 
 BEST, BEST_C = "the best peer", "the best C peer"
 # libuv, libevent and libev leave the queue to their user, who writes it as lean as the floor's.
@@ -82,6 +90,7 @@ RATIOS = [
     ("M3", "requests per second", "floor", 0.95),
     ("M4", "requests per second", "floor", 0.9),
     ("M4", "requests per second, 1 connection", "floor", 0.9),
+    *[("D3", f"frame, {change}", "ncurses", 1.0) for change in CHANGES],
     ("E2", "await there and back, on one processor", "libdispatch (Swift)", 1.0),
     ("E2", "await there and back, on one processor", "Swift concurrency", 1.0),
     ("E2", "await there and back", "libdispatch (Swift)", 1.0),
@@ -95,6 +104,11 @@ VALUES = [
     ("W12", "descriptors per loop", 0),
     ("D1", "worst gap above the control's", 2),
     ("D1", "time, as a part of what the loop's thread needs", 1.5),
+    ("D3", "more for a frame that is shown as a whole", 16),
+    ("D4", "beats lost while the terminal does not read", 2),
+    ("D4", "memory while the terminal does not read", 16),
+    ("D5", "wake-ups in two seconds with nothing to do", 0),
+    *[("D5", f"allocations, {frame}", 0) for frame in STEADY],
 ]
 
 

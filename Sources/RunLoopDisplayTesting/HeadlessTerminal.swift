@@ -8,7 +8,7 @@ public import RunLoopDisplay
 /// parser of real ones to the client.
 ///
 /// The emulated terminal understands what the encoder may write, and notes anything else in ``errors``. Input arrives as it
-/// does from a real terminal: in a pass of the main loop, through a source 1 in the common modes. On the main thread of a
+/// does from a real terminal: in a pass of the main loop, through a source 1 in the common modes and the one for events. On the main thread of a
 /// test with `VirtualTime`, the main loop is the one on virtual time.
 ///
 /// ```swift
@@ -133,6 +133,7 @@ public final class HeadlessTerminal: DisplayDevice {
       handler: MainActor.handler { [weak self] _, _ in self?.serve() })
     do {
       try RunLoop.main.add(source, forMode: .common)
+      try RunLoop.main.add(source, forMode: .eventReceive)
     } catch {
       tearDown()
       throw .system(call: "epoll_ctl", code: 0)

@@ -15,6 +15,7 @@ struct TerminalEndTests {
     "however the program ends, which keeps its end",
     arguments: [
       ("return", 0), ("exit", 7), ("trap", -SIGILL), ("segv", -SIGSEGV), ("overflow", -SIGSEGV), ("abort", -SIGABRT),
+      ("overflow of a worker", -SIGSEGV),
     ])
   func ends(_ how: String, _ status: Int32) throws {
     let terminal = try PseudoTerminal()

@@ -6,6 +6,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopDisplay
+import RunLoopTransactions
 
 func note(_ text: String) { write(text, to: 3) }
 
@@ -71,6 +72,14 @@ func end(_ how: String) {
   case "trap": preconditionFailure("the trap that the test wants")
   case "segv": UnsafeMutablePointer<Int>(bitPattern: 8)?.pointee = 1
   case "overflow": note("\(overflow(0))")
+  case "overflow of a worker":
+    let transaction = AsyncTransaction(group: .main)
+    transaction.add { _ in
+      overflow(0)
+    } completion: {
+      note("\($0)")
+    }
+    transaction.commit()
   case "abort": abort()
   case "errors":
     write("written meanwhile", to: STDERR_FILENO)

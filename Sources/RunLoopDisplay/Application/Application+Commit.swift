@@ -57,7 +57,7 @@ extension Application {
 
   /// Calls a block after the frame that shows what has been changed so far.
   func whenShown(_ block: @escaping @MainActor @Sendable () -> Void) {
-    guard items != nil else { return block() }
+    guard items != nil else { return Transaction.complete(block) }
     completions.append(block)
     setNeedsCommit()
   }
@@ -71,7 +71,7 @@ extension Application {
     while !shown.isEmpty {
       let blocks = shown
       shown.removeAll()
-      for block in blocks { block() }
+      for block in blocks { if all { Transaction.complete(block) } else { block() } }
     }
   }
 }

@@ -23,6 +23,8 @@ public import RunLoopTransactions
 /// The application is the last of the chain of responders. It ends with Ctrl-C, shows everything anew with Ctrl-L, and
 /// is suspended with Ctrl-Z, unless a responder before it handles these keys.
 ///
+/// An application can run again. What it has in the main loop beyond a run, its ``pipeline``, goes with it.
+///
 /// The corresponding class of UIKit is `UIApplication`.
 @MainActor
 public final class Application: Responder {
@@ -82,6 +84,11 @@ public final class Application: Responder {
     gestures.application = self
     window.application = self
     addStages()
+  }
+
+  isolated deinit {
+    // When the loop has ended, so has the pipeline.
+    if RunLoop.currentIfMade === loop { pipeline.invalidate() }
   }
 
   /// The mode that the loop runs in, or is about to run in.
@@ -175,7 +182,8 @@ public final class Application: Responder {
   /// Gives the device back and takes what served the application out of the loop.
   package func finish() {
     window.cancelTouches { _ in true }
-    // What was changed last is to be seen.
+    // Gestures report that they were cancelled, and what was changed last is to be seen.
+    gestures.update()
     if end != .hungUp { pipeline.flush() }
     device.close()
     device.client = nil
@@ -183,7 +191,9 @@ public final class Application: Responder {
     items = nil
     gestures.stop()
     events = EventQueue()
+    let mode = modes.current
     modes = ModeStack()
+    if mode != modes.current { modeDidChange?(modes.current) }
     callShown(all: true)
   }
 }

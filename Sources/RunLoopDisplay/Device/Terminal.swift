@@ -13,25 +13,13 @@ import RunLoopPorts
 ///
 /// The terminal is restored by ``close()``, when the process calls `exit`, when a signal ends it or a fault does, the
 /// toolchain's backtracer included, and while it is stopped. The end stays what it was: the process still ends by that signal.
-/// A stack that overflows is covered on the thread that has taken the terminal. Only `SIGKILL`, and `_exit`, leave the terminal as
+/// A stack that overflows is covered on the thread that has taken the terminal, and on those of a `WorkerPool`. Only `SIGKILL`, and `_exit`, leave the terminal as
 /// it is. What other code writes to the standard error meanwhile, if that is the terminal, is kept, up to a mebibyte, and
 /// shown afterwards.
 ///
 /// Signals for which the program has a handler of its own stay with it; to restore the terminal, they call ``close()``.
 @MainActor
 public final class Terminal: DisplayDevice {
-  /// How the device and its terminal stand.
-  enum State: Hashable {
-    /// Not taken.
-    case closed
-    /// Taken.
-    case open
-    /// Given back for a time: the process is stopped, or about to be.
-    case suspended
-    /// Gone for good.
-    case hungUp
-  }
-
   /// What the device calls; held weakly.
   public weak var client: (any DisplayDeviceClient)?
 
@@ -41,12 +29,10 @@ public final class Terminal: DisplayDevice {
   private let input: Int32
   private let output: Int32
   private let name: String?
-  private(set) var state = State.closed
+  private var state = TerminalState()
   private var session: TerminalSession
   private var connection: TerminalConnection?
-  /// What is to be written, and how much of it has been.
-  private var pending: ContiguousArray<UInt8> = []
-  private var written = 0
+  private var pending = OutputState()
   private var events: [InputEvent] = []
   private var escapeTimer: EscapeTimer?
   /// Fires when the process was not stopped after all, as nobody could have let it continue.
@@ -88,7 +74,7 @@ public final class Terminal: DisplayDevice {
   /// - Throws: ``DisplayError/notATerminal(descriptor:)``, ``DisplayError/unusableTerminal(name:)``, or
   ///   ``DisplayError/system(call:code:)`` if the system has no descriptor left or the terminal cannot be used.
   public func open() throws(DisplayError) {
-    guard state == .closed else { return }
+    guard state.phase == .closed else { return }
     for descriptor in [input, output] where crl_terminal_is_one(descriptor) != 1 {
       throw .notATerminal(descriptor: descriptor)
     }
@@ -106,13 +92,12 @@ public final class Terminal: DisplayDevice {
     }
     escapeTimer = EscapeTimer { [weak self] in self?.escapeIsOver() }
     resumeTimer = EscapeTimer { [weak self] in self?.resume() }
-    state = .open
-    crl_terminal_capture_errors(connection.writer)
     noteSize()
-    pending.removeAll(keepingCapacity: true)
-    written = 0
+    state.open()
+    crl_terminal_capture_errors(connection.writer)
+    pending.discard()
     prepareForEnd()
-    session.enter(asks: true, into: &pending)
+    pending.append { session.enter(asks: true, into: &$0) }
     write()
   }
 
@@ -120,9 +105,11 @@ public final class Terminal: DisplayDevice {
   ///
   /// It waits up to a second for a terminal that does not read.
   public func close() {
-    guard state != .closed else { return }
-    if state == .open { leave() }
-    state = .closed
+    switch state.close() {
+    case .restoreAndRelease: leave()
+    case .release: break
+    default: return
+    }
     tearDown()
     crl_terminal_show_errors()
   }
@@ -134,11 +121,11 @@ public final class Terminal: DisplayDevice {
   public func suspend() { suspend(group: true) }
 
   private func suspend(group: Bool) {
-    guard state == .open, let connection else { return }
+    guard state.phase == .open else { return }
     client?.deviceWillSuspend(self)
-    guard state == .open else { return }
+    // The client may have closed it.
+    guard state.suspend() == .restoreAndStop, let connection else { return }
     leave()
-    state = .suspended
     crl_terminal_show_errors()
     crl_terminal_stop(group ? connection.writer : -1)
     // It continues: the signal that says so takes the terminal again; if it was not stopped, the timer does.
@@ -147,17 +134,17 @@ public final class Terminal: DisplayDevice {
 
   /// Takes the terminal again.
   private func resume() {
-    guard state == .suspended || state == .open, let connection else { return }
+    guard state.resume() == .take, let connection else { return }
     resumeTimer?.set(false)
     guard connection.setRaw() == 0 else { return hangUp() }
     crl_terminal_capture_errors(connection.writer)
-    state = .open
     // What was under way is not finished: it is written in full again.
-    pending.removeAll(keepingCapacity: true)
-    written = 0
-    pending.append(0x18)
+    pending.discard()
     prepareForEnd()
-    session.enter(asks: false, into: &pending)
+    pending.append {
+      $0.append(0x18)
+      session.enter(asks: false, into: &$0)
+    }
     write()
     let before = size
     noteSize()
@@ -170,13 +157,12 @@ public final class Terminal: DisplayDevice {
     guard let connection else { return }
     // First, so that an end in the middle does not do it again.
     connection.prepareForEnd(nil)
-    pending.removeAll(keepingCapacity: true)
-    written = 0
-    session.leave(into: &pending)
-    _ = pending.withUnsafeBytes {
+    pending.discard()
+    pending.append { session.leave(into: &$0) }
+    _ = pending.bytes.withUnsafeBytes {
       crl_terminal_write_all(connection.writer, $0.baseAddress, $0.count, 1000)
     }
-    pending.removeAll(keepingCapacity: true)
+    pending.discard()
     // Answers that come too late are nothing for who reads the terminal next.
     if session.awaitsAnswers { crl_terminal_drop_input(connection.reader) }
     connection.putBack()
@@ -196,22 +182,19 @@ public final class Terminal: DisplayDevice {
     resumeTimer = nil
     connection?.close()
     connection = nil
-    pending = []
-    written = 0
+    pending = OutputState()
   }
 
   // MARK: Frames
 
   /// Whether a frame can be presented: the terminal is taken, and what was written before has gone to it.
-  public var isReadyForFrame: Bool { state == .open && written == pending.count }
+  public var isReadyForFrame: Bool { state.phase == .open && pending.isIdle }
 
   /// Shows a frame.
   @discardableResult
   public func present(_ grid: borrowing Grid, scrolls: [ScrollHint] = []) -> Int {
     precondition(isReadyForFrame, "a frame was presented to a terminal that was not ready for it")
-    pending.removeAll(keepingCapacity: true)
-    written = 0
-    let count = session.encoder.encode(grid, scrolls: scrolls, into: &pending)
+    let count = pending.append { session.encoder.encode(grid, scrolls: scrolls, into: &$0) }
     if count > 0 { write() }
     return count
   }
@@ -223,21 +206,17 @@ public final class Terminal: DisplayDevice {
   @discardableResult
   private func write() -> Bool {
     guard let connection else { return true }
-    var hasGone = false
-    while written < pending.count {
-      let count = pending.withUnsafeBytes {
-        crl_terminal_write(connection.writer, $0.baseAddress?.advanced(by: written), $0.count - written)
+    var action = pending.isIdle ? OutputState.Action.finish : .write
+    while action == .write {
+      let next = pending.next
+      let result = pending.bytes.withUnsafeBytes {
+        crl_terminal_write(connection.writer, $0.baseAddress?.advanced(by: next.lowerBound), next.count)
       }
-      if count > 0 {
-        written += Int(count)
-      } else {
-        hasGone = count != 0 && count != -EAGAIN
-        break
-      }
+      action = pending.note(Int(result), wouldBlock: -Int(EAGAIN))
     }
     // A terminal that has gone has room, and then the same error comes where the client can be called.
-    connection.waitsForRoom(written < pending.count)
-    return !hasGone
+    connection.waitsForRoom(!pending.isIdle)
+    return action != .hangUp
   }
 
   /// There is room again.
@@ -250,7 +229,7 @@ public final class Terminal: DisplayDevice {
 
   /// There is something to read, or the terminal has gone.
   func terminalIsReadable() {
-    guard state == .open, let connection else { return }
+    guard state.phase == .open, let connection else { return }
     let count = Int(crl_terminal_read(connection.reader, buffer.baseAddress, buffer.count))
     if count == -Int(EAGAIN) { return }
     guard count > 0 else { return hangUp() }
@@ -260,7 +239,7 @@ public final class Terminal: DisplayDevice {
   }
 
   private func escapeIsOver() {
-    guard state == .open, let connection else { return }
+    guard state.phase == .open, let connection else { return }
     // What has come meanwhile belongs to the escape: the loop was late, not the terminal.
     let count = Int(crl_terminal_read(connection.reader, buffer.baseAddress, buffer.count))
     take(max(0, count)) { session, events, replies in
@@ -282,9 +261,7 @@ public final class Terminal: DisplayDevice {
     parse(&session, &events, &replies)
     if !replies.isEmpty || capabilities != session.encoder.capabilities { prepareForEnd() }
     if !replies.isEmpty {
-      pending.removeSubrange(..<written)
-      written = 0
-      pending.append(contentsOf: replies)
+      pending.append { $0.append(contentsOf: replies) }
       write()
     }
     escapeTimer?.set(session.awaitsMore)
@@ -294,8 +271,7 @@ public final class Terminal: DisplayDevice {
   }
 
   private func hangUp() {
-    guard state == .open || state == .suspended else { return }
-    state = .hungUp
+    guard state.hangUp() == .releaseAndReport else { return }
     tearDown()
     client?.device(self, didRead: 0, events: [.hangUp])
   }
@@ -306,7 +282,7 @@ public final class Terminal: DisplayDevice {
   func terminalGot(signal: Int32) {
     switch signal {
     case SIGWINCH:
-      guard state == .open else { return }
+      guard state.phase == .open else { return }
       let before = size
       noteSize()
       if size != before { client?.device(self, didRead: 0, events: [.resize(size)]) }
@@ -322,7 +298,7 @@ public final class Terminal: DisplayDevice {
     guard crl_terminal_size(connection.writer, &columns, &rows) == 0 else { return }
     // A terminal that does not say its size has the usual one.
     let found = Size(width: columns > 0 ? Int(columns) : 80, height: rows > 0 ? Int(rows) : 24)
-    guard found != size || state == .closed else { return }
+    guard found != size || state.phase == .closed else { return }
     size = found
     session.encoder.resize(to: found)
   }

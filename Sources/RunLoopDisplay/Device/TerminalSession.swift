@@ -8,6 +8,8 @@ package struct TerminalSession: Sendable {
   private var parser: InputParser
   /// Whether the keys are to be sent by the keyboard protocol.
   private var hasKeyboard = false
+  /// Whether clusters were switched on: once, whatever the terminal says how often.
+  private var hasClusters = false
   /// Whether answers may still come.
   package private(set) var awaitsAnswers = false
 
@@ -83,7 +85,8 @@ package struct TerminalSession: Sendable {
     case .answer(.mode(2026, let state)): encoder.capabilities.synchronizes = state == 1 || state == 2
     case .answer(.mode(2027, let state)):
       let grants = (1...3).contains(state)
-      if grants, !encoder.capabilities.knowsClusters { output.append(contentsOf: Self.clustersOn.utf8) }
+      if grants, !hasClusters { output.append(contentsOf: Self.clustersOn.utf8) }
+      hasClusters = hasClusters || grants
       encoder.capabilities.knowsClusters = grants
     case .answer(.keyboard):
       if !hasKeyboard { output.append(contentsOf: Self.keyboardOn.utf8) }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopCore
 import RunLoopTransactions
 
 /// The changes of views that one commit shows.
@@ -35,7 +36,23 @@ public enum Transaction {
   public static func commit() {
     guard let last = open.popLast() else { fatalError("Transaction.commit() was called without Transaction.begin()") }
     guard let completion = last else { return }
-    if let application = Application.shared { application.whenShown(completion) } else { completion() }
+    if let application = Application.shared { application.whenShown(completion) } else { complete(completion) }
+  }
+
+  /// Whether a block is being called for which no frame came.
+  private static var isCompleting = false
+
+  /// Calls a completion block for which no frame comes: now, or in a later turn if another is being called.
+  ///
+  /// Blocks that begin a transaction each would call each other forever.
+  static func complete(_ block: @escaping @MainActor @Sendable () -> Void) {
+    guard !isCompleting else {
+      RunLoop.main.perform(MainActor.handler { complete(block) })
+      return
+    }
+    isCompleting = true
+    block()
+    isCompleting = false
   }
 
   /// Shows what has been changed so far, without waiting for the end of the turn.
@@ -46,7 +63,8 @@ public enum Transaction {
   /// Sets what is called when the changes of the transaction that was begun last can be seen, or at once by
   /// ``commit()`` if there is no application.
   ///
-  /// It is called exactly once, on the main actor; at the latest when the application ends.
+  /// It is called exactly once, on the main actor, at the latest when the application ends. What a block sets that is called
+  /// by the end of the application, or without one, is called in a later turn of the main loop.
   ///
   /// - Precondition: A transaction was begun.
   public static func setCompletionBlock(_ block: (@MainActor @Sendable () -> Void)?) {

@@ -87,7 +87,7 @@ final class RowsAhead {
     for (row, drawing) in zip(rows, results) where wanted.contains(row) && !visible.contains(row) {
       if let drawing, drawing.grid.size == size { drawings[row] = drawing }
     }
-    // A drawing without a result would be tried again and again.
+    // A drawing without a result would be tried indefinitely.
     if results.contains(where: { $0 != nil }) { drawMissing() }
   }
 }

@@ -40,13 +40,21 @@ open class Responder {
   ///   does not give it up.
   @discardableResult
   open func becomeFirstResponder() -> Bool {
-    guard let window = focusWindow, canBecomeFirstResponder else { return false }
-    guard !isFirstResponder else { return true }
-    if let current = window.firstResponder, !current.resignFirstResponder() { return false }
-    // What the other did may have changed everything.
-    guard focusWindow === window, window.firstResponder == nil else { return false }
-    window.firstResponder = self
-    return true
+    guard let window = focusWindow else { return false }
+    if askForFocus(of: window) == .ask, let current = window.firstResponder {
+      guard current.resignFirstResponder() else { return false }
+      // What the other did may have changed everything.
+      guard focusWindow === window else { return false }
+      _ = askForFocus(of: window)
+    }
+    return isFirstResponder
+  }
+
+  private func askForFocus(of window: Window) -> FocusState.Action {
+    var focus = window.focus
+    let action = focus.request(ObjectIdentifier(self), isAble: canBecomeFirstResponder)
+    if action == .take { window.firstResponder = self }
+    return action
   }
 
   /// Leaves the focus, so that no responder has it.
@@ -56,9 +64,13 @@ open class Responder {
   /// - Returns: Whether the responder is without the focus now.
   @discardableResult
   open func resignFirstResponder() -> Bool {
-    guard isFirstResponder else { return true }
-    guard canResignFirstResponder else { return false }
-    focusWindow?.firstResponder = nil
+    guard let window = focusWindow else { return true }
+    var focus = window.focus
+    switch focus.resign(ObjectIdentifier(self), isAble: canResignFirstResponder) {
+    case .release: window.firstResponder = nil
+    case .reject: return false
+    case .nothing, .ask, .take: break
+    }
     return true
   }
 

@@ -58,17 +58,20 @@ extension View {
 
   /// Lays out until nothing is marked, or the rounds are used up; returns how many views were laid out.
   final func layoutRounds() -> Int {
+    guard let outer = LayoutRound.begin() else {
+      dropLayout("asked for one within itself \(Window.layoutRounds) times")
+      return 0
+    }
+    defer { LayoutRound.end(outer) }
     var count = 0
     var round = 0
     while !marks.isDisjoint(with: [.layout, .layoutWithin]) {
       guard round < Window.layoutRounds else {
-        let name = dropLayoutMarks() ?? displayName
-        Diagnostic.layout.report(
-          "the layout of \(name) asked for another after \(Window.layoutRounds) rounds, and was not made again"
-        )
+        dropLayout("asked for another after \(Window.layoutRounds) rounds")
         break
       }
       round += 1
+      LayoutRound.next()
       count += layoutOnce()
     }
     return count
@@ -82,13 +85,21 @@ extension View {
       layoutSubviews()
     }
     guard marks.remove(.layoutWithin) != nil else { return count }
-    var index = 0
-    // What a view does may change the list.
-    while index < subviews.count {
-      count += subviews[index].layoutOnce()
-      index += 1
+    // What a view does may change the list: those that were in it have their turn.
+    for view in subviews where view.superview === self {
+      if view.layoutRoundAdded == LayoutRound.current {
+        // In the next round: a view that adds one in each of its layouts would make this one endless.
+        view.propagateMarks()
+      } else {
+        count += view.layoutOnce()
+      }
     }
     return count
+  }
+
+  private func dropLayout(_ what: String) {
+    let name = dropLayoutMarks() ?? displayName
+    Diagnostic.layout.report("the layout of \(name) \(what), and was not made again")
   }
 
   /// Takes the marks away, and returns the name of a view that had one.
@@ -100,5 +111,32 @@ extension View {
       name = name ?? within
     }
     return name
+  }
+}
+
+/// The round of a layout that is under way.
+@MainActor
+enum LayoutRound {
+  /// Its number; 0: none is under way.
+  private(set) static var current = 0
+  private static var last = 0
+  /// How many layouts are under way within each other.
+  private static var depth = 0
+
+  /// Begins a layout, maybe within another, whose round is returned; nil: there are too many within each other.
+  static func begin() -> Int? {
+    guard depth < Window.layoutRounds else { return nil }
+    depth += 1
+    return current
+  }
+
+  static func next() {
+    last += 1
+    current = last
+  }
+
+  static func end(_ outer: Int) {
+    depth -= 1
+    current = outer
   }
 }

@@ -23,6 +23,7 @@ extension View {
       before.subviews.removeAll { $0 === view }
     }
     subviews.insert(view, at: min(max(0, index), subviews.count))
+    if view.superview == nil { view.layoutRoundAdded = LayoutRound.current }
     view.superview = self
     // The marks of a view that was elsewhere are not known here yet.
     view.propagateMarks()

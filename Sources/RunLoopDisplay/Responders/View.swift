@@ -26,6 +26,8 @@ open class View: Responder {
   public internal(set) final weak var window: Window?
 
   var marks: Marks = [.layout, .display]
+  /// The round of a layout in which the view was added; 0: none.
+  var layoutRoundAdded = 0
   /// The recognisers in the order in which they were added, as their owner sees them.
   var recognizers = GestureList()
 

@@ -8,7 +8,8 @@ open class Window: View {
   /// How many times what is marked within ``View/layoutSubviews()`` is laid out in one commit.
   ///
   /// Views that mark each other forever do not keep a program busy: what is still marked then is dropped, and a
-  /// line on the standard error names a view that was.
+  /// line on the standard error names a view that was. A view that a layout adds is laid out in the round that follows, and
+  /// as many layouts may ask for another within themselves by ``View/layoutIfNeeded()``.
   public static let layoutRounds = 16
 
   /// The application that shows the window; nil if there is none.
@@ -18,6 +19,9 @@ open class Window: View {
   public internal(set) final var firstResponder: Responder? {
     didSet { if firstResponder !== oldValue { focusDidChange() } }
   }
+
+  /// Who has the focus.
+  var focus: FocusState { FocusState(holder: firstResponder.map { ObjectIdentifier($0) }) }
 
   let screen = Screen()
   /// The buttons that are held down.
@@ -71,6 +75,7 @@ open class Window: View {
     cancelTouches { $0.view?.isDescendant(of: view) ?? true }
     guard let responder = firstResponder as? View, responder.isDescendant(of: view) else { return }
     responder.resignFirstResponder()
-    if firstResponder === responder { firstResponder = nil }
+    var focus = focus
+    if focus.remove(ObjectIdentifier(responder)) == .release { firstResponder = nil }
   }
 }

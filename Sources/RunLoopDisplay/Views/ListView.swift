@@ -13,7 +13,8 @@
 /// list.rowCount = 1_000_000
 /// ```
 ///
-/// The keys Up, Down, PageUp, PageDown, Home and End move the selection, and a click selects; the wheel scrolls.
+/// The keys Up, Down, PageUp, PageDown, Home and End move the selection, those for pages what is seen as well, and a click
+/// selects; the wheel scrolls.
 ///
 /// The corresponding class of UIKit is `UITableView`.
 @MainActor
@@ -138,12 +139,18 @@ open class ListView: ScrollView {
     switch key.key {
     case .up: select(selectedRow.map { $0 - 1 } ?? 0)
     case .down: select(selectedRow.map { $0 + 1 } ?? 0)
-    case .pageUp: select((selectedRow ?? 0) - page)
-    case .pageDown: select((selectedRow ?? 0) + page)
+    case .pageUp: turnPage(by: -page)
+    case .pageDown: turnPage(by: page)
     case .home: select(0)
     case .end: select(rowCount - 1)
     default: super.keyPressed(key)
     }
+  }
+
+  /// Moves what is seen and the selection by a page.
+  private func turnPage(by rows: Int) {
+    contentOffset.y += rows
+    select((selectedRow ?? 0) + rows)
   }
 
   private func select(_ index: Int) {

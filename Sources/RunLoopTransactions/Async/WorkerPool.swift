@@ -145,6 +145,7 @@ private final class WorkerPoolCore: @unchecked Sendable {
       end.running = nil
     }
     RunLoop.current.detach(end)
+    end.stack.free()
   }
 
   /// Waits for a piece of work; nil: the thread is to end.
@@ -193,11 +194,13 @@ private final class WorkerEnd: LoopAttachment, @unchecked Sendable {
   // Sendable: the variable is the thread's alone.
 
   private let pool: WorkerPoolCore
+  let stack = SignalStack()
   @exclusivity(unchecked) var running: (item: WorkerPoolCore.Item, piece: Int)?
 
   init(_ pool: WorkerPoolCore) { self.pool = pool }
 
   func loopDidEnd() {
+    stack.free()
     guard let (item, piece) = running.take() else { return }
     item.transaction.abandon(item.operation, piece)
     pool.threadHasEnded()

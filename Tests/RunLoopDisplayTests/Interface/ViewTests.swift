@@ -146,8 +146,8 @@ struct ViewTests {
     #expect(text == "row 0\nrow 1\nrow 2")
     #expect(
       log.text == """
-        new 0 new 1 new 2 0->3 1->4 2->5 3->999997 4->999998 5->999999 999998->999996 999999->999995 \
-        999995->0 999996->1 999997->2
+        new 0 new 1 new 2 0->3 1->4 2->5 3->999997 4->999998 5->999999 999997->999994 999998->999995 \
+        999999->999996 999994->0 999995->1 999996->2
         """)
     #expect(list.subviews.count == 3 && list.visibleRows == 0..<3 && list.selectedRow == 0)
   }
@@ -169,6 +169,19 @@ struct ViewTests {
     #expect(list.selectedRow == 0)
     list.rowCount = -5
     #expect(list.selectedRow == nil && list.rowCount == 0)
+  }
+
+  @Test("a page moves what is seen and the selection, as far as there are rows")
+  func pages() throws {
+    let list = makeList(10)
+    #expect(try type([.type(.pageDown)], into: list) == "row 3\nrow 4\nrow 5" && list.selectedRow == 3)
+    #expect(
+      try type([.type(.up), .type(.pageDown), .type(.pageDown), .type(.pageDown)], into: list)
+        == "row 7\nrow 8\nrow 9" && list.selectedRow == 9)
+    #expect(try type([.type(.pageUp)], into: list) == "row 4\nrow 5\nrow 6" && list.selectedRow == 6)
+    #expect(
+      try type([.type(.pageUp), .type(.pageUp), .type(.pageUp)], into: list) == "row 0\nrow 1\nrow 2"
+        && list.selectedRow == 0)
   }
 
   @Test("rows that a list gets, loses or provides anew are shown in the same turn")

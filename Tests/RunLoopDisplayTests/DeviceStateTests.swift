@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import RunLoopDisplay
+
+@Suite("The states of a terminal, its output and the focus, event by event")
+struct DeviceStateTests {
+  private static let events: [(name: String, apply: @Sendable (inout TerminalState) -> TerminalState.Action)] = [
+    ("close", { $0.close() }), ("suspend", { $0.suspend() }), ("resume", { $0.resume() }), ("hangUp", { $0.hangUp() }),
+  ]
+
+  private static func terminal(_ phase: TerminalState.Phase) -> TerminalState {
+    var state = TerminalState()
+    if phase != .closed { state.open() }
+    if phase == .suspended { _ = state.suspend() }
+    if phase == .hungUp { _ = state.hangUp() }
+    #expect(state.phase == phase)
+    return state
+  }
+
+  @Test("a terminal in each of its phases, for each event")
+  func terminals() {
+    let rows = TerminalState.Phase.allCases.flatMap { phase in
+      Self.events.map { name, apply in
+        var state = Self.terminal(phase)
+        let action = apply(&state)
+        return "\(phase) \(name): \(action), \(state.phase)"
+      }
+    }
+    #expect(
+      rows == [
+        "closed close: nothing, closed", "closed suspend: nothing, closed", "closed resume: nothing, closed",
+        "closed hangUp: nothing, closed",
+        "open close: restoreAndRelease, closed", "open suspend: restoreAndStop, suspended", "open resume: take, open",
+        "open hangUp: releaseAndReport, hungUp",
+        "suspended close: release, closed", "suspended suspend: nothing, suspended", "suspended resume: take, open",
+        "suspended hangUp: releaseAndReport, hungUp",
+        "hungUp close: release, closed", "hungUp suspend: nothing, hungUp", "hungUp resume: nothing, hungUp",
+        "hungUp hangUp: nothing, hungUp",
+      ])
+    var again = Self.terminal(.hungUp)
+    _ = again.close()
+    again.open()
+    #expect(again.phase == .open)
+  }
+
+  @Test("output is written on, waits for room, finishes or hangs up, and an answer follows what was not written")
+  func output() {
+    var output = OutputState()
+    #expect(output.isIdle && output.next.isEmpty)
+    output.append { bytes in (0..<10).forEach { bytes.append(UInt8($0)) } }
+    #expect(!output.isIdle && output.next == 0..<10)
+    #expect(output.note(4, wouldBlock: -11) == .write && output.next == 4..<10)
+    #expect(output.note(-11, wouldBlock: -11) == .wait && output.note(0, wouldBlock: -11) == .wait)
+    #expect(output.note(-5, wouldBlock: -11) == .hangUp && output.next == 4..<10)
+    output.append { $0.append(99) }
+    #expect(output.next == 0..<7 && Array(output.bytes) == [4, 5, 6, 7, 8, 9, 99])
+    #expect(output.note(7, wouldBlock: -11) == .finish && output.isIdle)
+    // More than was asked for is not written.
+    output.append { $0.append(1) }
+    #expect(output.next == 0..<1 && output.note(9, wouldBlock: -11) == .finish && output.next == 1..<1)
+    output.append { $0.append(contentsOf: [1, 2]) }
+    output.discard()
+    #expect(output.isIdle && output.bytes.isEmpty)
+  }
+
+  @Test("output that goes on indefinitely keeps the memory of one frame")
+  func outputMemory() {
+    var output = OutputState()
+    for _ in 0..<1000 {
+      output.append { $0.append(contentsOf: repeatElement(0, count: 1000)) }
+      while !output.isIdle { _ = output.note(100, wouldBlock: -11) }
+    }
+    #expect(output.bytes.capacity < 4000)
+  }
+
+  @Test("the focus is taken, asked for, left and lost")
+  func focus() {
+    let objects = [Token(), Token()]
+    let (first, second) = (ObjectIdentifier(objects[0]), ObjectIdentifier(objects[1]))
+    var focus = FocusState()
+    #expect(focus.resign(first, isAble: false) == .nothing && focus.remove(first) == .nothing)
+    #expect(focus.request(first, isAble: false) == .reject && focus.holder == nil)
+    #expect(focus.request(first, isAble: true) == .take && focus.holder == first)
+    #expect(focus.request(first, isAble: true) == .nothing && focus.request(second, isAble: false) == .reject)
+    #expect(focus.request(second, isAble: true) == .ask && focus.holder == first)
+    #expect(focus.resign(second, isAble: true) == .nothing && focus.resign(first, isAble: false) == .reject)
+    #expect(focus.holder == first && focus.resign(first, isAble: true) == .release && focus.holder == nil)
+    #expect(focus.request(second, isAble: true) == .take && focus.remove(first) == .nothing)
+    #expect(focus.remove(second) == .release && focus == FocusState())
+  }
+
+  @Test("a terminal that repeatedly takes back what it has granted is sent nothing for it")
+  func answers() {
+    var session = TerminalSession(size: Size(width: 9, height: 1), capabilities: TerminalCapabilities())
+    var output: ContiguousArray<UInt8> = []
+    session.enter(asks: true, into: &output)
+    output = []
+    var events: [InputEvent] = []
+    for _ in 0..<100 {
+      Array("\u{1B}[?2027;0$y\u{1B}[?2027;2$y\u{1B}[?0u".utf8).withUnsafeBytes {
+        session.receive($0, events: &events, output: &output)
+      }
+    }
+    #expect(String(decoding: output, as: UTF8.self) == "\u{1B}[?2027h\u{1B}[>1u" && events.isEmpty)
+  }
+
+  private final class Token {}
+}
