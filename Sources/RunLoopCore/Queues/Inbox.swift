@@ -130,22 +130,10 @@ final class Inbox: @unchecked Sendable {
     var found: [WaitingWork] = []
     lock.withLock {
       if isDefault { arrivals.own.forEachFirst { found.append(.init($0.sequence, $0.work)) } }
-      if isCommon {
-        arrivals.common.forEachFirst { found.append(.init($0.sequence, $0.work)) }
-        arrivals.jobs.forEachFirst { found.append(.init($0.sequence, $0.work)) }
-      }
-      arrivals.shared.forEachFirst {
-        guard $0.block.isFor(mode, isCommon: isCommon) else { return }
-        found.append(.init($0.sequence, .shared($0.block)))
-      }
+      if isCommon { arrivals.jobs.forEachFirst { found.append(.init($0.sequence, $0.work)) } }
+      arrivals.addressed.forEachFirst { if let work = $0.waiting(for: mode, isCommon) { found.append(work) } }
       arrivals.handOffs.forEachFirst {
-        switch $0.handOff {
-        case .inDefaultMode(let block): if isDefault { found.append(.init($0.sequence, .own(block), isHandOff: true)) }
-        case .inCommonModes(let block): if isCommon { found.append(.init($0.sequence, .own(block), isHandOff: true)) }
-        case .inModes(let shared):
-          guard shared.isFor(mode, isCommon: isCommon) else { return }
-          found.append(.init($0.sequence, .shared(shared), isHandOff: true))
-        }
+        if let work = $0.waiting(for: mode, isCommon, isHandOff: true) { found.append(work) }
       }
       for index in found.indices { found[index].site = crl_post_site(recorder, found[index].sequence) }
     }
@@ -177,6 +165,17 @@ struct Arrivals: ~Copyable {
   struct Addressed {
     let sequence: UInt64
     let block: AddressedBlock
+
+    /// The work, if it may run in a mode.
+    func waiting(for mode: ModeState, _ isCommon: Bool, isHandOff: Bool = false) -> WaitingWork? {
+      switch block {
+      case .inMode(let own, let block) where own === mode: WaitingWork(sequence, .own(block), isHandOff: isHandOff)
+      case .inCommonModes(let block) where isCommon: WaitingWork(sequence, .own(block), isHandOff: isHandOff)
+      case .inModes(let shared) where shared.isFor(mode, isCommon: isCommon):
+        WaitingWork(sequence, .shared(shared), isHandOff: isHandOff)
+      case .inMode, .inCommonModes, .inModes: nil
+      }
+    }
   }
 
   /// The place of the last entry in the order of all.
