@@ -106,11 +106,6 @@ extension ChildProcessSource: SeatedSource {
 
   func hasLeft() { if endsWithLoop { invalidate() } }
 
-  /// Wrapped, so that it is no thunk.
-  private struct Call {
-    let body: @Sendable (ChildProcessSource, End) -> Void
-  }
-
   package var keepAliveKind: KeepAliveKind { .child }
   package var keepAliveDetail: String { "process \(process)" }
   package var keepAliveCode: UInt64 {
