@@ -144,7 +144,7 @@ private final class NotifySocket: Sendable {
     withUnsafePointer(to: &name) { name in
       name.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
         // Nobody is there to be told: then nobody waits.
-        let flags = Int32(MSG_NOSIGNAL.rawValue) | Int32(MSG_DONTWAIT.rawValue)
+        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
         _ = sendto(descriptor, bytes, bytes.count, flags, name, length)
       }
     }
