@@ -6,7 +6,6 @@
 //
 // It prints its port, and ends when its standard input does.
 
-#define _GNU_SOURCE
 #include "common.h"
 
 typedef struct {
