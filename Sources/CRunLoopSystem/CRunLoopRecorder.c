@@ -48,6 +48,98 @@ uint64_t crl_ticks(void) { return ticks(); }
 
 uint64_t crl_cause(void) { return cause(); }
 
+// Who has caused what a loop calls later, where that is not a post: an item that was signalled, added or moved, a message in a
+// port, and a job that has passed through Swift's pool. A table of fixed size: what finds no room takes the place of something
+// older, and then nobody knows where that came from.
+
+enum { PLACES = 8192, TRIES = 200 };
+
+typedef struct entry {
+  uint64_t turn;  // odd while it is written
+  uint64_t key;
+  uint64_t tag;  // what tells two things of the same address apart
+  crl_origin origin;
+} entry;
+
+// One more, as each place is two.
+static entry entries[PLACES + 1];
+
+// All that is noted of an address stands at few places: of a port several messages wait at a time, and each has a number.
+static inline __attribute__((always_inline)) entry *place_of(uint64_t key, uint64_t tag) {
+  uint64_t spread = tag >> 63 ? tag & 15 : 0;
+  return &entries[((key >> 4) + spread) * 0x9e3779b97f4a7c15ull >> 51];
+}
+
+// Takes an entry to be written; 0: another thread keeps it for too long.
+static inline __attribute__((always_inline)) int lock(entry *place, uint64_t *turn) {
+  for (int count = 0; count < TRIES; count++) {
+    *turn = load(&place->turn);
+    if (!(*turn & 1) && __atomic_compare_exchange_n(&place->turn, turn, *turn + 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+      return 1;
+    crl_spin_hint();
+  }
+  return 0;
+}
+
+static inline void unlock(entry *place, uint64_t turn) { publish(&place->turn, turn + 2); }
+
+static inline __attribute__((always_inline)) void note(
+  uint64_t key, uint64_t tag, uint64_t cause, uint64_t posted, uint64_t site
+) {
+  entry *place = place_of(key, tag);
+  // One of two: the one that has it, else the older.
+  if (load(&place->key) != key) {
+    entry *other = place + 1;
+    if (load(&other->key) == key || load(&other->origin.posted) < load(&place->origin.posted)) place = other;
+  }
+  uint64_t turn;
+  if (!lock(place, &turn)) return;
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+  store(&place->key, key);
+  store(&place->tag, tag);
+  store(&place->origin.cause, cause);
+  store(&place->origin.posted, posted);
+  store(&place->origin.site, site);
+  unlock(place, turn);
+}
+
+void crl_origin_note(uint64_t key, uint64_t tag, crl_origin origin) {
+  note(key, tag, origin.cause, origin.posted, origin.site);
+}
+
+void crl_origin_note_here(uint64_t key, uint64_t tag, uint64_t site) { note(key, tag, cause(), ticks(), site); }
+
+// Copies what stands at one place, if it is what was asked for.
+static inline __attribute__((always_inline)) int copy(entry *place, uint64_t key, uint64_t tag, crl_origin *origin) {
+  uint64_t turn = __atomic_load_n(&place->turn, __ATOMIC_ACQUIRE);
+  if (load(&place->key) != key || load(&place->tag) != tag || turn & 1) return 0;
+  origin->cause = load(&place->origin.cause);
+  origin->posted = load(&place->origin.posted);
+  origin->site = load(&place->origin.site);
+  __atomic_thread_fence(__ATOMIC_ACQUIRE);
+  return load(&place->turn) == turn;
+}
+
+static inline __attribute__((always_inline)) int find(uint64_t key, uint64_t tag, crl_origin *origin) {
+  entry *place = place_of(key, tag);
+  return copy(place, key, tag, origin) || copy(place + 1, key, tag, origin);
+}
+
+int crl_origin_find(uint64_t key, uint64_t tag, crl_origin *origin) { return find(key, tag, origin); }
+
+void crl_origin_forget(uint64_t key, uint64_t tag) {
+  entry *place = place_of(key, tag);
+  for (int index = 0; index < 2; index++, place++) {
+    uint64_t turn;
+    if (load(&place->key) != key || load(&place->tag) != tag || !lock(place, &turn)) continue;
+    if (load(&place->key) == key && load(&place->tag) == tag) {
+      store(&place->key, 0);
+      store(&place->origin.posted, 0);
+    }
+    unlock(place, turn);
+  }
+}
+
 static inline __attribute__((always_inline)) void begin(
   crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, const crl_origin *origin
 ) {
@@ -80,7 +172,8 @@ void crl_record_begin(crl_recorder *recorder, uint64_t kind, uint64_t code, uint
 
 void crl_record_begin_caused(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, uint64_t tag) {
   crl_origin origin;
-  begin(recorder, kind, code, item, crl_origin_find(item, tag, &origin) ? &origin : NULL);
+  if (find(item, tag, &origin)) return begin(recorder, kind, code, item, &origin);
+  begin(recorder, kind, code, item, NULL);
 }
 
 uint64_t crl_run_begin(crl_recorder *recorder, uint32_t kind, uint64_t site) {
@@ -143,7 +236,7 @@ void crl_record_name(uint64_t code) {
 }
 
 static inline __attribute__((always_inline)) void post_from(
-  crl_recorder *recorder, uint64_t sequence, uint64_t site, uint64_t cause
+  crl_recorder *recorder, uint64_t sequence, uint64_t site, uint64_t job
 ) {
   crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
   if (__builtin_expect(!ring, 0) && !(ring = crl_recorder_ring(recorder))) return;
@@ -151,17 +244,17 @@ static inline __attribute__((always_inline)) void post_from(
   __atomic_store_n(&post->sequence, 0, __ATOMIC_RELAXED);
   __atomic_thread_fence(__ATOMIC_RELEASE);
   store(&post->site, site);
-  store(&post->cause, cause);
+  store(&post->cause, job ? crl_job_origin(job).cause : cause());
   store(&post->posted, ticks());
   publish(&post->sequence, sequence);
 }
 
 void crl_post_record(crl_recorder *recorder, uint64_t sequence, uint64_t site) {
-  post_from(recorder, sequence, site, cause());
+  post_from(recorder, sequence, site, 0);
 }
 
 void crl_post_record_job(crl_recorder *recorder, uint64_t sequence, uint64_t job) {
-  post_from(recorder, sequence, 0, crl_job_origin(job).cause);
+  post_from(recorder, sequence, 0, job);
   crl_job_arrived(job);
 }
 

@@ -264,7 +264,7 @@ extension PerfettoTrace {
         Self.annotate(&event, "posted from", posted.function)
         if !posted.place.isEmpty { Self.annotate(&event, "posted at", posted.place) }
       }
-      if let time = item.posted { Self.annotate(&event, "delay", max(0, item.begin - time)) }
+      if let time = item.waitsSince { Self.annotate(&event, "delay", max(0, item.begin - time)) }
       if item.isEndLost { Self.annotate(&event, "end", "not known") }
     }
   }

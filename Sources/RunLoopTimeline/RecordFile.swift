@@ -20,6 +20,9 @@ package final class RecordFile {
   /// Reads the memory of a process that has no file anew, and writes its level; nil: the file is mapped.
   private let remote: RemoteRecords?
   private let isWritable: Bool
+  /// Where faces and rings stand, which does not change.
+  private let faces: Int
+  private let rings: (count: Int, offset: Int, size: Int)
 
   /// Maps a file.
   ///
@@ -47,6 +50,8 @@ package final class RecordFile {
       munmap(memory, size)
       throw RecordError(RecordFile.complaint(of: header, path, Int(status.st_size)))
     }
+    faces = Int(header.face_offset)
+    rings = (min(Int(header.ring_count), Int(CRL_RINGS)), Int(header.ring_offset), Int(header.ring_size))
   }
 
   /// Opens a file by its path, which may be no link.
@@ -79,6 +84,8 @@ package final class RecordFile {
       munmap(memory, size)
       throw RecordError(RecordFile.complaint(of: header, path, size))
     }
+    faces = Int(header.face_offset)
+    rings = (min(Int(header.ring_count), Int(CRL_RINGS)), Int(header.ring_offset), Int(header.ring_size))
   }
 
   deinit { munmap(board, size) }
@@ -119,7 +126,7 @@ extension RecordFile {
 
   /// The face of a slot as it is now.
   package func face(_ slot: Int) -> crl_face {
-    address(Int(header.face_offset) + slot * MemoryLayout<crl_face>.size).load(as: crl_face.self)
+    address(faces + slot * MemoryLayout<crl_face>.size).load(as: crl_face.self)
   }
 
   /// How many faces there are.
@@ -153,8 +160,8 @@ extension RecordFile {
 
   /// The ring of a slot; nil: the slot has none.
   private func ring(_ slot: Int) -> UnsafeRawPointer? {
-    guard slot < min(Int(header.ring_count), Int(CRL_RINGS)) else { return nil }
-    return address(Int(header.ring_offset) + slot * Int(header.ring_size))
+    guard slot < rings.count else { return nil }
+    return address(rings.offset + slot * rings.size)
   }
 
   /// The complete records of a slot, the newest first, and how many contradict themselves.

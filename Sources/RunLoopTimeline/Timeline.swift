@@ -143,6 +143,8 @@ extension Timeline.Item {
   package var isSleep: Bool { kind == UInt8(CRL_KIND_SLEEP.rawValue) }
   /// Whether it is a run, or a pass that a host has let the loop make.
   package var isRun: Bool { kind == UInt8(CRL_KIND_RUN.rawValue) || kind == UInt8(CRL_KIND_HOST.rawValue) }
+  /// When the work began to wait for its turn; nil: not known, or of a timer, which waits for its date.
+  package var waitsSince: Int64? { kind == UInt8(CRL_KIND_TIMER.rawValue) ? nil : posted }
   /// Whether it was a hang: a call-out of 250 ms and more.
   package var isHang: Bool { isCallOut && end - begin >= 250_000_000 }
 }

@@ -105,7 +105,7 @@ package struct TimelinePage {
     for item in lane.items {
       columns.begin.append(Double(item.begin - timeline.begin))
       columns.end.append(Double(item.end - timeline.begin))
-      columns.posted.append(item.posted.map { Double($0 - timeline.begin) } ?? .nan)
+      columns.posted.append(item.waitsSince.map { Double($0 - timeline.begin) } ?? .nan)
       columns.kind.append(item.kind)
       columns.mode.append(number(ofMode: item.mode))
       columns.flags.append(LaneColumns.flags(of: item))
