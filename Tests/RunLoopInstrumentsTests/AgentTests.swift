@@ -156,7 +156,9 @@ import Testing
     #expect(session.complaints.count == 1)
   }
 
-  @Test("a call listens in another directory, which the tool finds by its own variable; one that others can write to is none")
+  @Test(
+    "a call listens in another directory, which the tool finds by its own variable; one that others can write to is none"
+  )
   func listens() throws {
     let other = try Victim.makeDirectory()
     defer { try? FileManager.default.removeItem(atPath: other) }
@@ -168,7 +170,8 @@ import Testing
     victim.kill()
 
     chmod(other, 0o777)
-    let second = try Victim(["listens", other], level: "off", program: "kept-victim", hasDirectory: false, waits: false)
+    let second = try Victim(
+      ["listens", other], level: "off", program: "kept-victim", hasDirectory: false, waits: false)
     #expect(try second.line().contains("others cannot write to"))
   }
 

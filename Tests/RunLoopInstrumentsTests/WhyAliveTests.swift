@@ -82,7 +82,8 @@ import Testing
     #expect(place(reasons.first?["added"])?.function.contains("Performs.handOver") == true, "\(reasons)")
   }
 
-  @Test("the blocks are listed that wait behind a call-out for the mode that runs, with their places if they were recorded")
+  @Test(
+    "the blocks are listed that wait behind a call-out for the mode that runs, with their places if they were recorded")
   func blocks() throws {
     let victim = try Victim(["blocks"], level: "record", program: "kept-victim")
     let reasons = try reasons(loop("blocks", of: victim))

@@ -20,7 +20,8 @@ struct LocalizedErrorTests {
     ChildProcessError.noSuchProcess(4_000_000), FileChangeError.notAPath("a\u{0}b"),
     SpawnError.notFound(program: "nothing"), TLSError(.noServerName),
     SocketActivationError.malformed(variable: "LISTEN_FDS", value: "many"),
-    DatagramError.tooLong(byteCount: 70_000, address: nil), InstrumentsError.noDirectory, HostConnectionError.cancelled(host: "nowhere"),
+    DatagramError.tooLong(byteCount: 70_000, address: nil), InstrumentsError.noDirectory,
+    HostConnectionError.cancelled(host: "nowhere"),
   ]
 
   // M21

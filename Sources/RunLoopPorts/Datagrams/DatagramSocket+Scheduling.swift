@@ -51,7 +51,8 @@ extension DatagramSocket {
   private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
     let presence = Presence(self)
     let events = state.interest
-    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? [], carrying: presence) { _, events in
+    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? [], carrying: presence) {
+      _, events in
       presence.item.ready(events)
     }
     if events == nil { source.pause() }

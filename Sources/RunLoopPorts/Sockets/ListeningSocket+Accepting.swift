@@ -50,7 +50,8 @@ extension ListeningSocket {
 
   private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
     let presence = Presence(self)
-    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable, carrying: presence) { _, _ in
+    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: .readable, carrying: presence) {
+      _, _ in
       presence.item.accept()
     }
     if !accepts { source.pause() }

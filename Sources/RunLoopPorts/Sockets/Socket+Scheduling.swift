@@ -61,7 +61,8 @@ extension Socket {
   private func makeSource(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource {
     let events = state.interest(isQueueEmpty: !hasUnsent)
     let presence = Presence(self)
-    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? [], carrying: presence) { _, events in
+    let source = RunLoop.DescriptorSource(descriptor: descriptor.number, events: events ?? [], carrying: presence) {
+      _, events in
       presence.item.ready(events)
     }
     if events == nil { source.pause() }
