@@ -35,7 +35,9 @@ final class AgentConnection {
 
   deinit { close(socket) }
 
-  /// Connects to the socket in a directory's directory; nil if nobody listens there. No link is followed.
+  /// Connects to the socket in a directory's directory; nil if nobody listens there.
+  ///
+  /// No link is followed.
   private static func connect(_ directory: String, _ target: TargetProcess) throws(RecordError) -> Int32? {
     let parent = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard parent >= 0 else { return nil }
@@ -85,7 +87,8 @@ final class AgentConnection {
   }
 
   private static func silence(_ target: TargetProcess) -> RecordError {
-    RecordError("process \(target.number) does not answer within \(patience) s: it may be stopped, or a debugger holds it")
+    RecordError(
+      "process \(target.number) does not answer within \(patience) s: it may be stopped, or a debugger holds it")
   }
 
   /// Sends a request and gives the frames of the answer; a process that ends meanwhile gives what came.
@@ -136,7 +139,9 @@ final class AgentConnection {
     var bytes = [UInt8](repeating: 0, count: count)
     var received = 0
     while received < count {
-      let number = bytes.withUnsafeMutableBytes { recv(socket, $0.baseAddress.map { $0 + received }, count - received, 0) }
+      let number = bytes.withUnsafeMutableBytes {
+        recv(socket, $0.baseAddress.map { $0 + received }, count - received, 0)
+      }
       if number < 0, errno == EINTR { continue }
       if number < 0, errno == EAGAIN { throw AgentConnection.silence(target) }
       guard number > 0 else { return nil }

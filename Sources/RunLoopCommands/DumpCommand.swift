@@ -76,7 +76,8 @@ struct NamedDescription {
   }
 
   private static func named(_ line: Substring, _ loop: LoopAnswer, _ symbolizer: Symbolizer) -> String {
-    guard let start = line.firstRange(of: "callout = ")?.upperBound, let brace = line[start...].lastIndex(of: "}") else {
+    guard let start = line.firstRange(of: "callout = ")?.upperBound, let brace = line[start...].lastIndex(of: "}")
+    else {
       return String(line)
     }
     let added = item(in: line).flatMap { loop.places[$0] }.flatMap { symbolizer.caller($0) }

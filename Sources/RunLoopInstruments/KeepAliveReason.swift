@@ -43,10 +43,11 @@ public struct KeepAliveReason: Sendable, Hashable, Codable {
   public let modes: [String]
   /// The function that will be called; nil if that is not known.
   public let code: CodeAddress?
-  /// Who added it: the callers, the innermost first, of which the first few are of this package. Empty if the loops were not
-  /// watched then.
+  /// Who added it: the callers, the innermost first, of which the first few are of this package.
+  ///
+  /// Empty if the loops were not watched then.
   public let addedAt: [CodeAddress]
-  /// What tells it from others of its kind, for people.
+  /// What distinguishes it from others of its kind, for people.
   public let detail: String
 
   init(_ item: KeptItem) {

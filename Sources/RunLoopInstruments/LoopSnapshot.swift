@@ -16,7 +16,7 @@ public struct LoopSnapshot: Sendable, Hashable, Codable {
   public let depth: Int
   /// Whether the loop waits for something to happen.
   public let isWaiting: Bool
-  /// How many blocks, jobs and pieces of handed-over work wait.
+  /// How many blocks, jobs and hand-offs wait.
   public let waitingBlocks: Int
   /// How many times the loop has slept or looked, as of its last sleep.
   public let waits: Int

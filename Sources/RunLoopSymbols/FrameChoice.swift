@@ -49,9 +49,10 @@ package enum FrameChoice: Equatable {
 
   /// Whether a function is one by which a loop calls out: what stands behind it has not called what stands before it.
   static func isCallOut(_ symbol: String) -> Bool {
-    symbol.hasPrefix("$s11RunLoopCore") && ["runLoopIsCallingOut", "runLoopIsPerforming", "runLoopIsServicing"].contains {
-      symbol.contains($0)
-    }
+    symbol.hasPrefix("$s11RunLoopCore")
+      && ["runLoopIsCallingOut", "runLoopIsPerforming", "runLoopIsServicing"].contains {
+        symbol.contains($0)
+      }
   }
 
   /// Whether a library is the system's or the toolchain's, of which nothing is the user's.

@@ -53,13 +53,17 @@ final class Importer: @unchecked Sendable {
   }
 
   private func addChild(_ loop: RunLoop) {
+    // It ends with this process, which holds the other end of its input, and has none of this process's descriptors.
+    var ends: [Int32] = [0, 0]
+    pipe(&ends)
     var child = pid_t()
-    var words: [UnsafeMutablePointer<CChar>?] = [strdup("sleep"), strdup("600"), nil]
-    // It must not keep the pipe of whoever reads what this process prints.
+    var words: [UnsafeMutablePointer<CChar>?] = [strdup("cat"), nil]
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
-    for number in 0...2 { posix_spawn_file_actions_addopen(&actions, Int32(number), "/dev/null", O_RDWR, 0) }
-    guard posix_spawnp(&child, "sleep", &actions, nil, &words, environ) == 0 else { fatalError("no sleep") }
+    posix_spawn_file_actions_adddup2(&actions, ends[0], 0)
+    for number in 1...2 { posix_spawn_file_actions_addopen(&actions, Int32(number), "/dev/null", O_RDWR, 0) }
+    for number in 3..<Int32(256) { _ = fcntl(number, F_SETFD, FD_CLOEXEC) }
+    guard posix_spawnp(&child, "cat", &actions, nil, &words, environ) == 0 else { fatalError("no cat") }
     let source = sure(try ChildProcessSource(process: child) { _, _ in _ = getppid() })
     sure(try loop.add(source, forMode: .default))
   }

@@ -12,6 +12,7 @@
 //   kept-victim fork        a loop, and a forked child that has one too
 //   kept-victim exec        a loop, and becomes "kept-victim resident"
 //   kept-victim churn       a thread whose items come and go without end
+//   kept-victim exit        a loop, and exits
 //   kept-victim none        no loop
 import Glibc
 import RunLoopCore
@@ -63,6 +64,9 @@ case "exec":
   Residents().start(says: false)
   execv("/proc/self/exe", [strdup(arguments[0]), strdup("resident"), nil])
 case "churn": Churn().start()
+case "exit":
+  Residents().start()
+  exit(0)
 case "none": ready()
 default: exit(2)
 }

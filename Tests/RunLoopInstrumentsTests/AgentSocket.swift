@@ -64,7 +64,7 @@ final class AgentSocket {
     var bytes = [UInt8](repeating: 0, count: count)
     var received = 0
     while received < count {
-      let number = bytes.withUnsafeMutableBytes { recv(self.number, $0.baseAddress! + received, count - received, 0) }
+      let number = bytes[received...].withUnsafeMutableBytes { recv(self.number, $0.baseAddress, $0.count, 0) }
       guard number > 0 else { return nil }
       received += number
     }

@@ -24,7 +24,7 @@ package protocol CarriedItem: AnyObject, Sendable {
   var keepAliveKind: KeepAliveKind { get }
   /// The address of the user's function, or zero.
   var keepAliveCode: UInt64 { get }
-  /// What tells the item from others of its kind, for people.
+  /// What distinguishes the item from others of its kind, for people.
   var keepAliveDetail: String { get }
   /// What the user knows, which several items of this layer may stand for.
   var keepAliveIdentity: AnyObject { get }

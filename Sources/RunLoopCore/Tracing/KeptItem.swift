@@ -59,7 +59,9 @@ extension RunLoop {
     let added = content.handOffPlace?.addresses ?? []
     let waiting = waitingWork(mode).filter(\.isHandOff)
     if waiting.isEmpty {
-      return [.init(kind: .perform, modes: content.modesOfHandOffs, added: added, detail: "takes work that is handed over")]
+      return [
+        .init(kind: .perform, modes: content.modesOfHandOffs, added: added, detail: "takes work that is handed over")
+      ]
     }
     return waiting.map {
       .init(
@@ -159,7 +161,8 @@ extension ModeContent.Entry {
   private func kept(_ carried: any CarriedItem) -> KeptItem {
     let place = carried.keepAlivePlace ?? self.place
     return KeptItem(
-      kind: carried.keepAliveKind, item: itemAddress(carried.keepAliveIdentity), modes: modes, code: carried.keepAliveCode,
+      kind: carried.keepAliveKind, item: itemAddress(carried.keepAliveIdentity), modes: modes,
+      code: carried.keepAliveCode,
       added: place?.addresses ?? [], detail: carried.keepAliveDetail)
   }
 
@@ -207,9 +210,12 @@ enum Span {
     guard nanoseconds > 0 else { return "0 s" }
     for (unit, size) in units where nanoseconds >= 2 * size || (unit == "s" && nanoseconds >= size) {
       // Whole seconds as they were given: an hour is 3600 s.
-      if unit != "s", size > 1_000_000_000, nanoseconds % 1_000_000_000 == 0, nanoseconds < 7200_000_000_000 { continue }
+      if unit != "s", size > 1_000_000_000, nanoseconds % 1_000_000_000 == 0, nanoseconds < 7200_000_000_000 {
+        continue
+      }
       let tenths = (nanoseconds + size / 20) / (size / 10)
-      return tenths % 10 == 0 || tenths >= 100 ? "\((tenths + 5) / 10) \(unit)" : "\(tenths / 10).\(tenths % 10) \(unit)"
+      return tenths % 10 == 0 || tenths >= 100
+        ? "\((tenths + 5) / 10) \(unit)" : "\(tenths / 10).\(tenths % 10) \(unit)"
     }
     return "\(nanoseconds) ns"
   }

@@ -30,10 +30,10 @@ public struct Histogram: Sendable, Hashable, Codable {
   /// The end of a step, in nanoseconds, which does not belong to it.
   public static func end(ofStep step: Int) -> Int64 { step >= 53 ? .max : 1024 << Int64(step) }
 
-  /// A time that so large a part of all do not exceed, in nanoseconds: the end of its step, or the longest. Nil if there are
-  /// none.
+  /// A time that so large a part of all do not exceed, in nanoseconds: the end of its step, or the longest.
   ///
   /// - Parameter part: Between zero and one, such as 0.99.
+  /// - Returns: Nil if there are none.
   public func quantile(_ part: Double) -> Int64? {
     guard count > 0 else { return nil }
     let wanted = (min(max(part, 0), 1) * Double(count)).rounded(.up)

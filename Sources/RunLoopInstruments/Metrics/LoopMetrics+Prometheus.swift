@@ -25,8 +25,8 @@ extension LoopMetrics {
       family(name, kind, help) { [("", "\(value($0))")] }
     }
     number("waits_total", "counter", "Times that the loop has slept or looked for something to do.") { $0.waits }
-    number("posts_total", "counter", "Blocks, jobs and pieces of handed-over work that it was given.") { $0.posted }
-    number("queue", "gauge", "Blocks, jobs and pieces of handed-over work that wait.") { $0.waitingBlocks }
+    number("posts_total", "counter", "Blocks, jobs and hand-offs that it was given.") { $0.posted }
+    number("queue", "gauge", "Blocks, jobs and hand-offs that wait.") { $0.waitingBlocks }
     number("items", "gauge", "Items that keep the mode alive that it runs in.") { $0.items }
     number("dropped_blocks_total", "counter", "Blocks that were dropped as its thread ended.") { $0.droppedBlocks }
     number("refusals_total", "counter", "Items and blocks that it has rejected.") { $0.refusals }

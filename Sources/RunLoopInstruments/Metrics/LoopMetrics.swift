@@ -15,7 +15,7 @@ public struct LoopMetrics: Sendable, Hashable, Codable {
   public var thread: Int32
   /// How many times it has slept or looked for something to do.
   public var waits: Int
-  /// How many blocks, jobs and pieces of handed-over work it was given.
+  /// How many blocks, jobs and hand-offs it was given.
   public var posted: Int
   /// How many of them wait.
   public var waitingBlocks: Int

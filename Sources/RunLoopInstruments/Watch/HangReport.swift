@@ -1,29 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An address in a process's code, and what a symbolizer needs to name it after the process is gone.
-public struct CodeAddress: Sendable, Codable, Hashable {
-  /// Where the code stands in the process's memory.
-  public var address: UInt64
-  /// The path of the program or library; nil if it lies in none.
-  public var image: String?
-  /// The program's or library's build id, in hexadecimal digits; nil if it has none.
-  public var buildID: String?
-  /// The address in the program's or library's file.
-  public var offset: UInt64?
-
-  /// - Parameters:
-  ///   - address: Where the code stands in the process's memory.
-  ///   - image: The path of the program or library.
-  ///   - buildID: Its build id, in hexadecimal digits.
-  ///   - offset: The address in its file.
-  public init(address: UInt64, image: String? = nil, buildID: String? = nil, offset: UInt64? = nil) {
-    self.address = address
-    self.image = image
-    self.buildID = buildID
-    self.offset = offset
-  }
-}
-
 /// A call-out of a run loop that lasts too long, or posts that wait too long.
 ///
 /// Times are in nanoseconds of the monotonic clock.
