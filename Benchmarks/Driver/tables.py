@@ -115,7 +115,9 @@ def markdown(results):
 
 
 def rows_of(results, keys, names):
-    rows = ["| | ours | floor | " + " | ".join(names) + " |", "|---" * (len(names) + 3) + "|"]
+    has_floor = any(peers.is_floor(peer) for key in keys for peer in results.peers(key))
+    columns = ["ours"] + (["floor"] if has_floor else []) + names
+    rows = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for key in keys:
         ours = results.spread(key, peers.OURS)
         if not ours:
@@ -123,7 +125,7 @@ def rows_of(results, keys, names):
         floors = [peer for peer in results.peers(key) if peers.is_floor(peer)]
         floor = results.best(key, floors)
         cells = [f"{key[0]} {key[1]}", f"{number(ours.median)} {results.units[key]}".strip()]
-        for peer in [floor] + names:
+        for peer in ([floor] if has_floor else []) + names:
             ratio = results.ratio(key, peer) if peer else None
             cells.append(ratio_text(ratio) if ratio else "–")
         rows.append("| " + " | ".join(cells) + " |")
@@ -172,8 +174,9 @@ def article(results):
         "", "## Overview", "",
         "Each workload is the same work for everybody. A number in the table is the ratio of ours to the peer's: "
         "below one, we need less time or memory (of requests per second, above one is better). It is the median of "
-        "the rounds' ratios; the peers take turns within a round. The floor is the leanest C program that does the work, without a "
-        "loop around it. Absolute values are worth little on a machine that is shared; ratios within one run are not.",
+        "the rounds' ratios; the peers take turns within a round. "
+        + ("" if of_display else "The floor is the leanest C program that does the work, without a loop around it. ")
+        + "Absolute values are worth little on a machine that is shared; ratios within one run are not.",
         "",
         how(results), "",
         "### Ratios", "", markdown(results),
@@ -192,11 +195,13 @@ def article(results):
     return "\n".join(lines)
 
 
-DISPLAY_WORDS = """The bytes of a frame are counted on a terminal of 80 by 24 cells, of which both know the same; the median of
-the rounds is each round's value, as nothing in it depends on time. In D4 a program with this package and one that blocks in its
-writes make another frame of 3 KB with each beat of a timer of 60 Hz; lost are the beats that are missing after three seconds, in one of
-which the terminal does not read, beyond those that are missing where it always reads. D1 is the time until 100,000 rows of a list have been drawn by workers, beside the
-same drawings on the loop's own thread, and by how much the beats of a timer of 60 Hz are apart meanwhile.
+DISPLAY_WORDS = """
+- *D1* is the time until 100,000 rows of a list have been drawn by workers, beside the same drawings on the loop's own thread,
+  and by how many frames the beats of a timer of 60 Hz are apart meanwhile, more than while the loop rests.
+- *D3.* The bytes of a frame are counted on a terminal of 80 by 24 cells, of which both know the same. Nothing in it depends on time.
+- *D4.* A program with this package and one that blocks in its writes make another frame of 3 KB with each beat of a timer of
+  60 Hz. Lost are the beats that are missing after three seconds, in one of which the terminal does not read, beyond those that are
+  missing where it always reads.
 """
 
 

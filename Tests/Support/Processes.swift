@@ -34,7 +34,7 @@ package func inForkedChild(_ body: () throws -> Int32) -> ForkedEnd {
   var none = sigset_t()
   sigemptyset(&none)
   sigprocmask(SIG_SETMASK, &none, nil)
-  alarm(20)
+  alarm(300)
   do { _exit(try body()) } catch { _exit(99) }
 }
 
