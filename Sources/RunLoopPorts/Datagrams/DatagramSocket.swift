@@ -62,26 +62,26 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
 
   let lock = ProcessLock()
 
-  // Guarded by the lock.
+  // Guarded by the lock, under which nobody is called: so no access meets another, and none is checked for that.
 
-  var state = DatagramState()
-  var descriptor: OwnedDescriptor?
+  @exclusivity(unchecked) var state = DatagramState()
+  @exclusivity(unchecked) var descriptor: OwnedDescriptor?
   /// The file to be removed when the socket is closed.
   let file: SocketFile?
   /// The address that it is connected to, for errors.
   let peer: SocketAddress?
   /// Whether a Unix socket has a peer, of whose queue the system reports that it has room.
   let reportsRoom: Bool
-  var body: Body?
+  @exclusivity(unchecked) var body: Body?
   var places = Places()
   var reader = TaskWait<Datagram?>()
   var writer = TaskWait<Void>()
   var lastWait: UInt64 = 0
   let hasBeenAwaited = Atomic<Bool>(false)
   /// The sender of the last datagram, whose address is not made again for the next.
-  var lastSender: SocketAddress?
+  @exclusivity(unchecked) var lastSender: SocketAddress?
   /// The thread that responds to an event and calls the handler, or zero.
-  var responder: pthread_t = 0
+  @exclusivity(unchecked) var responder: pthread_t = 0
 
   /// A handler; in a structure of its own it is stored without a thunk.
   struct Body {

@@ -80,29 +80,29 @@ public final class Socket: @unchecked Sendable, Hashable {
 
   let lock = ProcessLock()
 
-  // Guarded by the lock.
+  // Guarded by the lock, under which nobody is called: so no access meets another, and none is checked for that.
 
-  var state: SocketState
-  var descriptor: OwnedDescriptor?
-  var queue = ByteQueue()
-  var body: Body?
+  @exclusivity(unchecked) var state: SocketState
+  @exclusivity(unchecked) var descriptor: OwnedDescriptor?
+  @exclusivity(unchecked) var queue = ByteQueue()
+  @exclusivity(unchecked) var body: Body?
   var places = Places()
   /// Where the socket is to connect to as soon as the queue of the one that listens there has room.
   var awaitedAddress: SocketAddress?
-  var lastActivity: Tick?
+  @exclusivity(unchecked) var lastActivity: Tick?
   var reader = TaskWait<[UInt8]?>()
   var readerLimit = 0
   var writer = TaskWait<Void>()
   var lastWait: UInt64 = 0
   let hasBeenAwaited = Atomic<Bool>(false)
   /// What encrypts and decrypts, if the connection is or will be secured.
-  var tls: TLSSession?
+  @exclusivity(unchecked) var tls: TLSSession?
   /// Whether a loop will look for what the session has.
-  var hasPostedSession = false
+  @exclusivity(unchecked) var hasPostedSession = false
   /// The place that the socket has among the connections of the listening socket that accepted it.
   var place: ConnectionPlace?
   /// The thread that responds to an event and calls the handler, or zero.
-  var responder: pthread_t = 0
+  @exclusivity(unchecked) var responder: pthread_t = 0
 
   /// A handler; in a structure of its own it is stored without a thunk.
   struct Body {

@@ -17,9 +17,10 @@ final class TLSSession {
   let context: TLSContext
   /// The server's name, of a client's connection.
   let name: TLSName?
-  private(set) var state = TLSState()
+  // Whoever owns it guards it: no access meets another, and none is checked for that.
+  @exclusivity(unchecked) private(set) var state = TLSState()
   /// Plain bytes that have come, and had no room where they were wanted.
-  private(set) var plain = ByteQueue()
+  @exclusivity(unchecked) private(set) var plain = ByteQueue()
   private let handle: OpaquePointer
 
   /// Makes an end.
