@@ -14,9 +14,13 @@ else { exit(2) }
 /// Counts the ends of requests, and lets what comes go.
 final class Chains: NSObject, URLSessionDataDelegate, @unchecked Sendable {
   // Sendable: used by the session's queue alone, which is serial, once it has begun.
+  let url: URL
+  let count: Int
   var session: URLSession?
   var (started, ended) = (0, 0)
   let done = DispatchSemaphore(value: 0)
+
+  init(_ url: URL, _ count: Int) { (self.url, self.count) = (url, count) }
 
   func next() {
     guard started < count else { return }
@@ -44,14 +48,15 @@ configuration.httpMaximumConnectionsPerHost = connections
 configuration.timeoutIntervalForRequest = 600
 let queue = OperationQueue()
 queue.maxConcurrentOperationCount = 1
-let chains = Chains()
+let chains = Chains(url, count)
 let begin = ContinuousClock.now
 chains.session = URLSession(configuration: configuration, delegate: chains, delegateQueue: queue)
 queue.addOperation { for _ in 0..<connections { chains.next() } }
 chains.done.wait()
 let time = begin.duration(to: .now)
 var usage = rusage()
-getrusage(RUSAGE_SELF, &usage)
+// RUSAGE_SELF, which has another type.
+getrusage(0, &usage)
 let processor =
   Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
 let seconds = Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18

@@ -12,7 +12,8 @@ import Synchronization
 
 func processorTime() -> (seconds: Double, peak: Int) {
   var usage = rusage()
-  getrusage(RUSAGE_SELF, &usage)
+  // RUSAGE_SELF, which has another type.
+  getrusage(0, &usage)
   let (user, system) = (usage.ru_utime, usage.ru_stime)
   return (Double(user.tv_sec + system.tv_sec) + Double(user.tv_usec + system.tv_usec) / 1e6, usage.ru_maxrss)
 }
