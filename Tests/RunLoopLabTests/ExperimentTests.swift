@@ -137,7 +137,6 @@ struct ExperimentTests {
 
   @Test("the ids are unique and in order")
   func ids() {
-    let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18), ("E", 5)]
     let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18), ("E", 5), ("F", 4)]
     #expect(Catalog.ids == groups.flatMap { group, count in (1...count).map { "\(group)\($0)" } })
   }
