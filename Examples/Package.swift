@@ -24,6 +24,8 @@ let ports = Target.Dependency.product(name: "RunLoopPorts", package: "swift-run-
 
 let networking = Target.Dependency.product(name: "RunLoopNetworking", package: "swift-run-loop")
 
+let networkingFoundation = Target.Dependency.product(name: "RunLoopNetworkingFoundation", package: "swift-run-loop")
+
 let package = Package(
   name: "swift-run-loop-examples",
   // The name holds whatever the folder of the clone is called.
@@ -48,6 +50,8 @@ let package = Package(
       name: "log-viewer", dependencies: [core, display, ports, transactions], swiftSettings: swiftSettings),
     .executableTarget(name: "http-get", dependencies: [core, networking], swiftSettings: swiftSettings),
     .executableTarget(name: "http-scenario", dependencies: [core, networking], swiftSettings: swiftSettings),
+    // With the compiler's usual settings, as code that is ported has them.
+    .executableTarget(name: "ported-networking", dependencies: [networkingFoundation]),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(
