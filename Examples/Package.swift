@@ -24,6 +24,8 @@ let ports = Target.Dependency.product(name: "RunLoopPorts", package: "swift-run-
 
 let networking = Target.Dependency.product(name: "RunLoopNetworking", package: "swift-run-loop")
 
+let networkingFoundation = Target.Dependency.product(name: "RunLoopNetworkingFoundation", package: "swift-run-loop")
+
 let package = Package(
   name: "swift-run-loop-examples",
   // The name holds whatever the folder of the clone is called.
@@ -51,6 +53,8 @@ let package = Package(
     .target(name: "CDigest", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(
       name: "http-scenario", dependencies: ["CDigest", core, networking], swiftSettings: swiftSettings),
+    // With the compiler's usual settings, as code that is ported has them.
+    .executableTarget(name: "ported-networking", dependencies: [networkingFoundation]),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.
     .target(name: "DefectsAlone", swiftSettings: swiftSettings),
     .target(

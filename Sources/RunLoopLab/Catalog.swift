@@ -12,7 +12,7 @@ enum Catalog {
     SignalAndWake(), TimerDates(), ObserverOrder(), CallOutNames(), LoopDescribed(), MainDispatchQueue(),
     DelayedAndPosted(), Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
     AutoreleasePool(), EventPath(), Gestures(), InterfaceCommit(),
-    AsyncDisplay(),
+    AsyncDisplay(), ConnectionPath(), OperationHops(),
     WhoPosted(), WhyAlive(), SeenFromOutside(), HangFound(),
   ]
 

@@ -80,6 +80,8 @@ struct ExperimentTests {
     ("E4", .duplicatesAdded),
     ("E5", .observersReversed),
     ("E5", .stopIgnored),
+    ("E6", .strangersAdded),
+    ("E7", .handOffsAreBlocks),
     ("F1", .postsMakeTimers),
     ("F1", .portsSilent),
     ("F2", .strangersAdded),
@@ -137,7 +139,7 @@ struct ExperimentTests {
 
   @Test("the ids are unique and in order")
   func ids() {
-    let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18), ("E", 5), ("F", 4)]
+    let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18), ("E", 7), ("F", 4)]
     #expect(Catalog.ids == groups.flatMap { group, count in (1...count).map { "\(group)\($0)" } })
   }
 

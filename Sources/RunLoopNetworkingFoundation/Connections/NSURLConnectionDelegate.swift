@@ -10,7 +10,9 @@ public import FoundationNetworking
 public protocol NSURLConnectionDelegate: AnyObject {
   /// The connection has ended without an answer; the last call.
   ///
-  /// - Parameter error: A `URLError`, whose underlying error is an ``HTTP/Error``.
+  /// - Parameters:
+  ///   - connection: The connection.
+  ///   - error: A `URLError`, whose underlying error is an `HTTP.Error`.
   func connection(_ connection: NSURLConnection, didFailWithError error: any Error)
   /// Whether credentials of `URLCredentialStorage` are proposed; by default they are.
   func connectionShouldUseCredentialStorage(_ connection: NSURLConnection) -> Bool

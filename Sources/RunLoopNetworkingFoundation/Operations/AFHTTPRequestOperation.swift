@@ -44,7 +44,7 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
     return made
   }
 
-  /// Calls one of two blocks when it has finished, once, by ``completionQueue`` or the main queue.
+  /// Calls one of two blocks when it has finished, once, by `completionQueue` or the main queue.
   ///
   /// Unlike AFNetworking's it leaves `completionBlock` to the program, and may be called several times. If it has finished,
   /// the block is called then.

@@ -5,7 +5,7 @@ public import RunLoopNetworking
 /// Whom operations trust, and how they show who they are.
 ///
 /// AFNetworking's policy compares certificates of the program's bundle. Here roots and pins are named by
-/// ``HTTP/Trust``.
+/// `HTTP.Trust`.
 public struct AFSecurityPolicy: Sendable {
   /// The roots, pins and the client's certificate.
   public var trust = HTTP.Trust()
