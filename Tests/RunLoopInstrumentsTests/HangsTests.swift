@@ -202,7 +202,7 @@ import Testing
 @Suite("HangWatch") struct HangWatchTests {
   @Test("a process finds its own hangs, with stacks, and interrupts none of its blocking calls")
   func watched() throws {
-    let victim = try Victim(["watched", "1.5"], program: "hang-victim", level: "off")
+    let victim = try Victim(["watched", "6"], program: "hang-victim", level: "off")
     var found: [String: [Substring]] = [:]
     var over: Set<Substring> = []
     while true {
