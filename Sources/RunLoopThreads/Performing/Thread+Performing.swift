@@ -39,6 +39,8 @@ extension Thread {
   /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, and
   ///   ``ThreadError/dropped(thread:)`` if the thread ends first, ``ThreadError/timedOut``,
   ///   ``ThreadError/wouldDeadlock(cycle:)``.
+  // For every other type the runtime looks up those that hold the outcome, in each call.
+  @_specialize(where Value == Void, Failure == Never)
   @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,

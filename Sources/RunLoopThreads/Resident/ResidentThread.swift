@@ -104,6 +104,8 @@ extension ResidentThread {
   /// - Returns: What the block returns.
   /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, ``ThreadError/cancelled`` if
   ///   the thread is stopped immediately, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
+  // For every other type the runtime looks up those that hold the outcome, in each call.
+  @_specialize(where Value == Void, Failure == Never)
   @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
