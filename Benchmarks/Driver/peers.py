@@ -28,7 +28,8 @@ OURS = "RunLoopKit"
 C_PEERS = ["libdispatch (C)", "libuv", "libevent", "libev", "GLib", "Boost.Asio"]
 C_PEERS_WITH_POSTS = ["libdispatch (C)", "GLib", "Boost.Asio"]
 OTHERS = ["RunLoopKit (sockets)", "CoreFoundation", "CoreFoundation (source)", "Foundation", "libdispatch (Swift)", "Swift concurrency"]
-ORDER = [OURS] + OTHERS + C_PEERS
+OWN_WAYS = ["RunLoopKit (sleep)", "RunLoopKit (usual slack)"]
+ORDER = [OURS] + OWN_WAYS + OTHERS + C_PEERS
 
 
 def is_floor(peer):
