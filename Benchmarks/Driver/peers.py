@@ -33,7 +33,8 @@ C_PEERS = ["libdispatch (C)", "libuv", "libevent", "libev", "GLib", "Boost.Asio"
 C_PEERS_WITH_POSTS = ["libdispatch (C)", "GLib", "Boost.Asio"]
 OTHERS = ["RunLoopKit (sockets)", "CoreFoundation", "CoreFoundation (source)", "Foundation", "libdispatch (Swift)", "Swift concurrency"]
 DISPLAYS = ["the loop's own thread", "ncurses", "blocking writes"]
-ORDER = [OURS] + OTHERS + C_PEERS + DISPLAYS
+OWN_WAYS = ["RunLoopKit (sleep)", "RunLoopKit (usual slack)"]
+ORDER = [OURS] + OWN_WAYS + OTHERS + C_PEERS + DISPLAYS
 
 
 def is_floor(peer):

@@ -18,6 +18,8 @@ WORKLOADS = {
     "W10": ("A repeating timer of a millisecond", [PLAIN]),
     "W11": ("TCP echo, 50 connections, 1 and 1,000", [PLAIN, ONE, THOUSAND]),
     "W12": ("Memory", [PLAIN]),
+    "L1": ("A loop that waits gets work", [PLAIN]),
+    "L2": ("100 loops at rest", [PLAIN]),
     "M1": ("Messages between two processes", [PINNED, PLAIN]),
     "M2": ("Messages between two threads", [PINNED, PLAIN]),
     "M3": ("UDP echo, 16 datagrams under way", [PINNED, PLAIN]),

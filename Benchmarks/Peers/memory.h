@@ -31,8 +31,8 @@ int main(int argc, char **argv) {
   static const char *const names[] = {"W5", "W6", "W7", "W12"};
   static void (*const workloads[])(void) = {w5, w6, w7, w12};
 #else
-  static const char *const names[] = {"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W11", "W12"};
-  static void (*const workloads[])(void) = {w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12};
+  static const char *const names[] = {"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W11", "W12", "L1", "L2"};
+  static void (*const workloads[])(void) = {w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, l1, l2};
 #endif
   race_begin(argc, argv, PEER);
   race_run(names, workloads, (int)(sizeof names / sizeof *names));

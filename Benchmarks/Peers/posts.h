@@ -143,6 +143,20 @@ static void w4(void) {
   race_turns("post and wait", race_scaled(TURNS, 100), make_calls, &call);
 }
 
+// L1 and L2.
+static void wait_over(void *context) {
+  (void)context;
+  race_wait_over();
+}
+
+static void post_wait(void *context) { loop_post((struct loop *)context, wait_over, NULL); }
+static void l1(void) { race_waits(post_wait, loop_start()); }
+
+static void l2(void) {
+  for (int i = 0; i < 100; i++) loop_start();
+  race_rest("100 idle loops");
+}
+
 // W8, in processor time, as nobody waits.
 static void w8(void) {
   struct loop *loop = (struct loop *)calloc(1, sizeof *loop);

@@ -32,6 +32,23 @@ struct BlockTests {
     #expect(log == "1 2 3 4 5 6 timedOut")
   }
 
+  // R53, R55
+  @Test("blocks for one mode keep their order, among each other and with those for several modes")
+  func orderInOneMode() {
+    let log = record(observing: nil) { _, loop, log in
+      let lists: [[RunLoop.Mode]] = [["a"], ["a", "b"], ["b"], ["a"], [.default], ["a", .default], ["b"]]
+      for (number, modes) in lists.enumerated() {
+        loop.perform(inModes: modes) { log.write("\(number)") }
+      }
+      loop.run(log, mode: "a")
+      loop.perform(inModes: ["b"]) { log.write("7") }
+      loop.run(log, mode: "b")
+      loop.perform { log.write("8") }
+      loop.run(log)
+    }
+    #expect(log == "0 1 3 5 timedOut 2 6 7 timedOut 4 8 timedOut")
+  }
+
   // R55
   @Test("what one mode has run does not stay in others that never run")
   func nothingStays() {

@@ -19,7 +19,7 @@ struct InboxTests {
         #expect(!inbox.mayHaveEntries)
         model = []
       } else {
-        #expect(reader.post(number, of: random.below(3), to: inbox))
+        #expect(reader.post(number, of: random.below(5), to: inbox))
         #expect(inbox.mayHaveEntries)
         model.append(number)
       }
@@ -60,7 +60,7 @@ struct InboxTests {
     let threads = (0..<4).map { producer in
       startThread {
         for number in 0..<count {
-          precondition(reader.post(producer * count + number, of: number % 3, to: inbox), "the inbox is open")
+          precondition(reader.post(producer * count + number, of: number % 5, to: inbox), "the inbox is open")
         }
       }
     }
@@ -104,6 +104,7 @@ struct InboxTests {
 /// Makes entries that know their number, on any thread, and reads the numbers of what an inbox gives, on one.
 private final class Reader: @unchecked Sendable {
   // Sendable: only the reading thread runs blocks and so touches the number.
+  private static let modes = [ModeState("first"), ModeState("second")]
   private var number = 0
 
   func post(_ number: Int, of kind: Int, to inbox: Inbox) -> Bool {
@@ -111,6 +112,8 @@ private final class Reader: @unchecked Sendable {
     return switch kind {
     case 0: inbox.append(inDefaultMode: block)
     case 1: inbox.append(.inCommonModes(block))
+    case 2: inbox.append(.inMode(Reader.modes[number % 2], block))
+    case 3: inbox.append(block, inModeAsBefore: "first", site: 0) || inbox.append(.inMode(Reader.modes[0], block))
     default: inbox.append(.inModes(SharedBlock(block, modes: [], isForCommonModes: false)))
     }
   }
@@ -121,6 +124,7 @@ private final class Reader: @unchecked Sendable {
     inbox.drain(into: &arrived)
     var entries: [BlockQueue.Entry] = []
     while !arrived.own.isEmpty { entries.append(arrived.own.takeFirst()) }
+    while !arrived.inMode.isEmpty { entries.append(arrived.inMode.takeFirst()) }
     while !arrived.jobs.isEmpty { entries.append(arrived.jobs.takeFirst()) }
     while !arrived.addressed.isEmpty {
       let addressed = arrived.addressed.takeFirst()

@@ -55,6 +55,17 @@ public func raceTurns(_ metric: String, _ count: Int64, begin: @escaping @Sendab
   withExtendedLifetime(body) {}
 }
 
+/// L1: calls `post`, which lets a loop call `race_wait_over()`, in many rhythms.
+public func raceWaits(post: @escaping @Sendable () -> Void) {
+  let body = Body<Void> { post() }
+  race_waits(
+    { body in
+      guard let body else { return }
+      Unmanaged<Body<Void>>.fromOpaque(body).takeUnretainedValue().run(())
+    }, Unmanaged.passUnretained(body).toOpaque())
+  withExtendedLifetime(body) {}
+}
+
 private func runCounted(_ count: Int64, _ body: UnsafeMutableRawPointer?) {
   guard let body else { return }
   Unmanaged<Body<Int64>>.fromOpaque(body).takeUnretainedValue().run(count)

@@ -44,6 +44,7 @@ final class Measure: @unchecked Sendable {
 /// What `gates` does: it runs each gate as a traced child, which says its allocations.
 func gates() {
   let arguments = CommandLine.arguments
+  runStepped(arguments)
   if arguments.count == 3, arguments[1] == "--child", let gate = all.first(where: { $0.name == arguments[2] }) {
     let measure = Measure()
     gate.run(gate.count, measure)
@@ -56,10 +57,11 @@ func gates() {
   print(pad("", 44), pad("allocations", 16), "system calls")
   var failures = 0
   for gate in chosen where !check(gate) { failures += 1 }
+  if arguments.count == 1 { failures += checkRatios() }
   if failures > 0 { fail("\(failures) operations cost more than they may") }
 }
 
-private func pad(_ text: String, _ width: Int) -> String {
+func pad(_ text: String, _ width: Int) -> String {
   text + String(repeating: " ", count: max(0, width - text.count))
 }
 

@@ -20,6 +20,10 @@ let all: [Gate] =
       let object = Object()
       postToHeldLoop(measure) { loop in for number in 0..<count { loop.perform { object.touch(number) } } }
     },
+    Gate(name: "post for one mode", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
+      let modes: [RunLoop.Mode] = ["gates"]
+      postToHeldLoop(measure) { loop in for _ in 0..<count { loop.perform(inModes: modes) {} } }
+    },
     Gate(name: "post for two modes", count: 1000, allocations: 4, systemCalls: 0) { count, measure in
       postToHeldLoop(measure) { loop in
         for _ in 0..<count { loop.perform(inModes: [.default, .common]) {} }

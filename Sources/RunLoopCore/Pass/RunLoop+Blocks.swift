@@ -159,6 +159,10 @@ extension RunLoop {
     guard blocks.arrived.lastSequence != blocks.lastSequence else { return }
     blocks.lastSequence = blocks.arrived.lastSequence
     if !blocks.arrived.addressed.isEmpty { sortAddressed() }
+    if let mode = blocks.arrived.mode {
+      if !blocks.arrived.inMode.isEmpty { mode.blocks.append(all: &blocks.arrived.inMode) }
+      blocks.arrived.mode = nil
+    }
     if !blocks.arrived.own.isEmpty { table.defaultMode.blocks.append(all: &blocks.arrived.own) }
     if !blocks.arrived.jobs.isEmpty { blocks.jobs.append(all: &blocks.arrived.jobs) }
     if !blocks.arrived.handOffs.isEmpty { sortHandOffs() }
@@ -183,6 +187,7 @@ extension RunLoop {
   @inline(__always)
   private func appendBlock(_ entry: consuming BlockQueue.Entry, to mode: ModeState) {
     if mode === table.defaultMode { mode.blocks.append(from: &blocks.arrived.own, before: entry.sequence) }
+    if mode === blocks.arrived.mode { mode.blocks.append(from: &blocks.arrived.inMode, before: entry.sequence) }
     mode.blocks.append(entry)
   }
 }

@@ -41,11 +41,32 @@ final class Inbox: @unchecked Sendable {
     return close()
   }
 
+  /// Appends a block for the mode that the last such block was for; false if that is another, or once the inbox is closed.
+  ///
+  /// It costs what a block for the default mode does.
+  @inline(__always)
+  func append(_ block: borrowing Block, inModeAsBefore name: RunLoop.Mode, site: UInt64) -> Bool {
+    guard open() else { return false }
+    guard let last = arrivals.modeName, last == name else {
+      lock.unlock()
+      return false
+    }
+    arrivals.lastSequence += 1
+    arrivals.inMode.append(.init(sequence: arrivals.lastSequence, work: .own(copy block)))
+    note(site: site)
+    return close()
+  }
+
   /// Appends a block for other modes; false once the inbox is closed.
   func append(_ block: consuming AddressedBlock, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
     arrivals.lastSequence += 1
-    arrivals.addressed.append(.init(sequence: arrivals.lastSequence, block: block))
+    if case .inMode(let mode, let block) = block, arrivals.inMode.isEmpty, mode.name != .default {
+      (arrivals.mode, arrivals.modeName) = (mode, mode.name)
+      arrivals.inMode.append(.init(sequence: arrivals.lastSequence, work: .own(block)))
+    } else {
+      arrivals.addressed.append(.init(sequence: arrivals.lastSequence, block: block))
+    }
     note(site: site)
     return close()
   }
@@ -111,6 +132,10 @@ final class Inbox: @unchecked Sendable {
     if hasEntries.load(ordering: .relaxed) {
       drained.lastSequence = arrivals.lastSequence
       if !arrivals.own.isEmpty { swap(&arrivals.own, &drained.own) }
+      if !arrivals.inMode.isEmpty {
+        swap(&arrivals.inMode, &drained.inMode)
+        drained.mode = arrivals.mode
+      }
       if !arrivals.addressed.isEmpty { swap(&arrivals.addressed, &drained.addressed) }
       if !arrivals.jobs.isEmpty { swap(&arrivals.jobs, &drained.jobs) }
       if !arrivals.handOffs.isEmpty {
@@ -182,7 +207,11 @@ struct Arrivals: ~Copyable {
   var lastSequence: UInt64 = 0
   /// Blocks for the default mode.
   var own = MoveQueue<BlockQueue.Entry>()
-  /// Blocks for other modes.
+  /// Blocks for one other mode, and which it is.
+  var inMode = MoveQueue<BlockQueue.Entry>()
+  var mode: ModeState?
+  var modeName: RunLoop.Mode?
+  /// Blocks for any modes.
   var addressed = MoveQueue<Addressed>()
   /// Jobs of executors.
   var jobs = MoveQueue<BlockQueue.Entry>()
@@ -190,11 +219,12 @@ struct Arrivals: ~Copyable {
   var handOffs = MoveQueue<Addressed>()
   var handOffSignal: UInt64 = 0
 
-  var isEmpty: Bool { own.isEmpty && addressed.isEmpty && jobs.isEmpty && handOffs.isEmpty }
+  var isEmpty: Bool { own.isEmpty && inMode.isEmpty && addressed.isEmpty && jobs.isEmpty && handOffs.isEmpty }
 
   /// The rules, for tests.
   func checkInvariants() {
     own.checkInvariants()
+    inMode.checkInvariants()
     addressed.checkInvariants()
     jobs.checkInvariants()
     handOffs.checkInvariants()

@@ -45,8 +45,11 @@ extension RunLoop {
   public func perform(inModes modes: [Mode], block: @escaping @Sendable () -> Void) -> Bool {
     guard !modes.isEmpty else { return refuse(.noMode) }
     let site = crl_call_site()
-    guard let block = address(Block(body: block), modes), inbox.append(block, site: site) else {
-      return refuse(.endedLoop)
+    let block = Block(body: block)
+    if modes.count > 1 || !inbox.append(block, inModeAsBefore: modes[0], site: site) {
+      guard let addressed = address(block, modes), inbox.append(addressed, site: site) else {
+        return refuse(.endedLoop)
+      }
     }
     if mainService != nil { for mode in modes { tellOfItem(mode) } }
     post()

@@ -17,20 +17,21 @@ final class PerformTask: @unchecked Sendable {
   }
 
   private let word = AwaitedWord(State.pending.rawValue)
-  private var body: BareBlock?
+  // Not checked for exclusive access, as each says who guards it.
+  @exclusivity(unchecked) private var body: BareBlock?
   /// Whether the owner has accepted the work, so that it counts.
   ///
   /// Guarded by the owner's lock.
-  var isAccepted = false
+  @exclusivity(unchecked) var isAccepted = false
   private let lock = Lock()
   /// Who counts what becomes of the work, until it is over.
   ///
-  /// Guarded by the lock.
-  private var owner: ResidentCore?
+  /// Guarded by the lock; whoever has claimed the work, and will write it next, reads it without.
+  @exclusivity(unchecked) private var owner: ResidentCore?
   /// Who is told when the work is over.
   ///
   /// Guarded by the lock.
-  private var listener: (@Sendable (State) -> Void)?
+  @exclusivity(unchecked) private var listener: (@Sendable (State) -> Void)?
 
   /// Where the work was posted from.
   let origin: Origin
@@ -78,8 +79,9 @@ final class PerformTask: @unchecked Sendable {
     word.exchange(State.pending.rawValue, for: state.rawValue)
   }
 
+  /// The one who has claimed the work, and who alone gives up the owner.
   private func finish(_ state: State) {
-    lock.withLock { owner }?.count(self, state)
+    owner?.count(self, state)
     settle(state)
   }
 
@@ -127,8 +129,8 @@ final class PerformTask: @unchecked Sendable {
     }
 
     deinit {
-      // The loop has let go of the work without running it.
-      task.end(.dropped)
+      // The loop may have let go of the work without running it.
+      if task.state == .pending { task.end(.dropped) }
     }
   }
 }

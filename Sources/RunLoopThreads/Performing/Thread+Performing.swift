@@ -39,12 +39,14 @@ extension Thread {
   /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, and
   ///   ``ThreadError/dropped(thread:)`` if the thread ends first, ``ThreadError/timedOut``,
   ///   ``ThreadError/wouldDeadlock(cycle:)``.
+  @_specialize(where Value == Void, Failure == Never)
   @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
     if Thread.current === self { return try body() }
+    // Specialised for the common types: for others the runtime looks up those that hold the outcome, in each call.
     let outcome = Outcome<Value, Failure>()
     let origin = Origin(site: crl_call_site()).waits
     let task = PerformTask(owner: keeper, from: origin) { outcome.set { () throws(Failure) in try body() } }

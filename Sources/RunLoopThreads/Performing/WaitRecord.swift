@@ -14,9 +14,9 @@ import Synchronization
 final class WaitRecord: @unchecked Sendable {
   // Sendable: guarded by the lock, but for the looker, which is the waiting thread's own.
   private let lock = Lock()
-  private var target: Thread?
-  private var isOver: (() -> Bool)?
-  private var generation: UInt64 = 0
+  @exclusivity(unchecked) private var target: Thread?
+  @exclusivity(unchecked) private var isOver: (() -> Bool)?
+  @exclusivity(unchecked) private var generation: UInt64 = 0
   /// Whether the thread looks before it sleeps for another's work.
   @exclusivity(unchecked) var looker = Looker()
 
@@ -73,7 +73,10 @@ extension Thread {
     guard !isOver() else { return }
     waiting.publish(target, isOver: isOver)
     defer { waiting.withdraw() }
-    if let cycle = closedCycle() { throw .wouldDeadlock(cycle: cycle.map(\.label)) }
+    // Mostly the other waits for nobody, and closes nothing.
+    if target === self || target.waiting.current != nil, let cycle = closedCycle() {
+      throw .wouldDeadlock(cycle: cycle.map(\.label))
+    }
     try begin()
     let isWatched = ThreadFace.isWatched
     if isWatched { ThreadFace.noteWait(forThread: target.kernelID) }

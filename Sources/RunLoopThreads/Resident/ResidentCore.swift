@@ -12,12 +12,12 @@ final class ResidentCore: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
 
   let lock = Lock()
-  var lifecycle = ResidentLifecycle()
-  var report = ResidentThread.StopReport()
+  @exclusivity(unchecked) var lifecycle = ResidentLifecycle()
+  @exclusivity(unchecked) var report = ResidentThread.StopReport()
   /// The pieces of work that were accepted.
-  private var accepted = 0
+  @exclusivity(unchecked) private var accepted = 0
   /// Work that waits for a date, and the timers that are to run it.
-  private var delayed: [ObjectIdentifier: Delayed] = [:]
+  @exclusivity(unchecked) private var delayed: [ObjectIdentifier: Delayed] = [:]
   /// The place in the order of all posts up to which the thread drains: that of the last before the stop.
   private var drainEnd: UInt64 = .max
   /// The jobs that the loop takes no more.

@@ -104,12 +104,14 @@ extension ResidentThread {
   /// - Returns: What the block returns.
   /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, ``ThreadError/cancelled`` if
   ///   the thread is stopped immediately, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
+  @_specialize(where Value == Void, Failure == Never)
   @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ work: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
     if Thread.current === core.thread { return try work() }
+    // Specialised for the common types: for others the runtime looks up those that hold the outcome, in each call.
     let outcome = Outcome<Value, Failure>()
     let origin = Origin(site: crl_call_site()).waits
     let task = PerformTask(owner: core, from: origin) { outcome.set { () throws(Failure) in try work() } }

@@ -40,7 +40,10 @@ extension Thread {
 
   /// Notes that the calling thread begins a piece of work, or has come to the end of it.
   static func noteBegun(_ task: PerformTask) { current.running.append(task) }
-  static func noteEnded(_ task: PerformTask) { current.running.removeAll { $0 === task } }
+  static func noteEnded(_ task: PerformTask) {
+    let thread = current
+    if thread.running.last === task { thread.running.removeLast() } else { thread.running.removeAll { $0 === task } }
+  }
 }
 
 /// A block that can be called without holding it.

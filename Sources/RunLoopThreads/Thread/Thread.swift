@@ -23,7 +23,7 @@ open class Thread: @unchecked Sendable, Hashable {
   /// The pieces of work that the thread runs, one within the other.
   ///
   /// The thread's own.
-  final var running: [PerformTask] = []
+  @exclusivity(unchecked) final var running: [PerformTask] = []
   /// Whether the thread's end has been announced, which it is once, also if an observer of it leaves by ``exit()``.
   ///
   /// The thread's own.

@@ -147,6 +147,16 @@ void race_udp_serve(int descriptor);
 /// Sends requests of 64 bytes to a port, as many under way as `window` says, until `count` were answered; the nanoseconds.
 int64_t race_udp_ask(int port, int64_t count, int window);
 
+// -- L1 and L2: waits
+
+/// Calls `post` in many rhythms, each of which lets the loop call `race_wait_over()`, and tells how late that was and what processor
+/// time it cost: the loop's thread's, or where a call is waited for the process's.
+void race_waits(void (*post)(void *context), void *context);
+/// What is posted does this, on the loop's thread.
+void race_wait_over(void);
+/// Tells the processor time of a second in which nobody asks for anything.
+void race_rest(const char *what);
+
 // -- W12: memory
 
 /// Bytes that the heap has given out.
