@@ -5,6 +5,7 @@ import Glibc
 import RunLoopCore
 import RunLoopThreads
 import RunLoopTimeline
+import Synchronization
 
 /// F1: what has caused what a loop calls now.
 struct WhoPosted: Experiment {
@@ -75,6 +76,8 @@ private final class Pair: Sendable {
   private let first: WatchedThread
   let second: WatchedThread
   private let bench: Bench
+  /// The number of the last record of the second loop that was looked at.
+  private let seen = Mutex<UInt64>(0)
 
   init(_ bench: Bench) {
     self.bench = bench
@@ -96,7 +99,6 @@ private final class Pair: Sendable {
 
   /// Lets a block of the first loop do something, and says what the first's call-outs have caused on the second.
   func causes(_ body: @escaping @Sendable (Pair, Flag) -> Void) -> String {
-    let begin = crl_monotonic_nanoseconds()
     let done = bench.flag()
     first.runLoop?.perform { [self] in body(self, done) }
     bench.meeting.wait { done.isSet }
@@ -106,9 +108,15 @@ private final class Pair: Sendable {
     let reader = TimelineReader(file, of: process)
     try? reader.read()
     let timeline = reader.finish()
+    // Threads of these names may have been there before.
+    guard let lane = timeline.lanes.lastIndex(where: { $0.name == "second" }) else { return "no records" }
+    let before = seen.withLock { seen in
+      defer { seen = timeline.lanes[lane].items.last?.number ?? 0 }
+      return seen
+    }
     var found: [String] = []
-    for edge in timeline.edges where edge.kind != .wake && edge.time >= begin {
-      guard timeline.lanes[edge.to.lane].name == "second", case .item(let from) = edge.from,
+    for edge in timeline.edges where edge.kind != .wake && edge.to.lane == lane {
+      guard timeline.lanes[lane].items[edge.to.index].number > before, case .item(let from) = edge.from,
         timeline.lanes[from.lane].name == "first"
       else { continue }
       let cause = Timeline.kindName(timeline.lanes[from.lane].items[from.index].kind)
