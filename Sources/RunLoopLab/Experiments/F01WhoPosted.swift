@@ -108,8 +108,11 @@ private final class Pair: Sendable {
     let reader = TimelineReader(file, of: process)
     try? reader.read()
     let timeline = reader.finish()
-    // Threads of these names may have been there before.
-    guard let lane = timeline.lanes.lastIndex(where: { $0.name == "second" }) else { return "no records" }
+    // Threads of these names may have been there before: the newest is meant.
+    let lanes = timeline.lanes.indices.filter { timeline.lanes[$0].name == "second" }
+    guard let lane = lanes.max(by: { lastBegin(timeline.lanes[$0]) < lastBegin(timeline.lanes[$1]) }) else {
+      return "no records"
+    }
     let before = seen.withLock { seen in
       defer { seen = timeline.lanes[lane].items.last?.number ?? 0 }
       return seen
@@ -125,6 +128,8 @@ private final class Pair: Sendable {
     }
     return found.isEmpty ? "none" : found.joined(separator: ", ")
   }
+
+  private func lastBegin(_ lane: Timeline.Lane) -> Int64 { lane.items.last?.begin ?? .min }
 
   func end() {
     for thread in [first, second] {
