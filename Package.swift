@@ -65,8 +65,7 @@ let package = Package(
     .target(
       name: "RunLoopLab",
       dependencies: [
-        "CRunLoopSystem", "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions",
-        "RunLoopCatalog", "RunLoopTimeline",
+        "RunLoopCore", "RunLoopDisplay", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog",
       ],
       swiftSettings: swiftSettings),
     .target(

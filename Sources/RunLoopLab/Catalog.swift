@@ -13,7 +13,6 @@ enum Catalog {
     DelayedAndPosted(), Turns(), TimerWithoutLoop(), TimerOwner(), FiveModes(),
     AutoreleasePool(), EventPath(), Gestures(), InterfaceCommit(),
     AsyncDisplay(),
-    WhoPosted(),
   ]
 
   /// The ids of all experiments, in order.

@@ -80,8 +80,6 @@ struct ExperimentTests {
     ("E4", .duplicatesAdded),
     ("E5", .observersReversed),
     ("E5", .stopIgnored),
-    ("F1", .postsMakeTimers),
-    ("F1", .portsSilent),
   ]
 
   /// All ways of breaking a loop.
@@ -133,7 +131,7 @@ struct ExperimentTests {
 
   @Test("the ids are unique and in order")
   func ids() {
-    let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18), ("E", 5), ("F", 1)]
+    let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18), ("E", 5)]
     #expect(Catalog.ids == groups.flatMap { group, count in (1...count).map { "\(group)\($0)" } })
   }
 
