@@ -33,10 +33,19 @@ package struct RecordClock: Sendable {
 
   /// Two times that were read at once.
   private static func pairNow() -> crl_times {
-    let before = crl_processor_ticks()
-    let now = crl_monotonic_nanoseconds()
-    let after = crl_processor_ticks()
-    return crl_times(ticks: before + (after - before) / 2, monotonic: now, wall: crl_wall_nanoseconds())
+    // The thread may lose its processor between two readings: the closest of several counts.
+    var least = UInt64.max
+    var pair = crl_times(ticks: 0, monotonic: 0, wall: crl_wall_nanoseconds())
+    for _ in 0..<16 {
+      let before = crl_processor_ticks()
+      let now = crl_monotonic_nanoseconds()
+      let after = crl_processor_ticks()
+      guard after &- before < least else { continue }
+      least = after &- before
+      pair.ticks = before &+ least / 2
+      pair.monotonic = now
+    }
+    return pair
   }
 
   /// Notes the second pair in a file that is kept.

@@ -10,34 +10,34 @@ import XCTest
 import class RunLoopCore.RunLoop
 import class RunLoopCore.Timer
 
+/// Runs the application until `isDone`, which is asked again and again, says so, and returns how it ended.
+@MainActor
+private func runTop(_ top: Top, _ terminal: HeadlessTerminal, until isDone: @escaping @MainActor () -> Bool) throws
+  -> Top.End
+{
+  let asks = Timer(after: .zero, repeating: .milliseconds(20), on: .main) { _ in
+    MainActor.assumeIsolated { if isDone() { terminal.press(.character("q")) } }
+  }
+  RunLoop.main.add(asks, forMode: .common)
+  defer { asks.invalidate() }
+  return try top.run()
+}
+
+@MainActor
+private func makeTop(_ victim: Victim, _ terminal: HeadlessTerminal) throws -> Top {
+  let target = try TargetProcess(victim.number)
+  return try Top(target, target.openRecords(), on: terminal)
+}
+
 // XCTest runs its tests on the main thread, where applications live.
 final class TopXCTests: XCTestCase {
-  /// Runs the application until `isDone`, which is asked again and again, says so, and returns how it ended.
-  @MainActor
-  private func run(_ top: Top, _ terminal: HeadlessTerminal, until isDone: @escaping @MainActor () -> Bool) throws
-    -> Top.End
-  {
-    let asks = Timer(after: .zero, repeating: .milliseconds(20), on: .main) { _ in
-      MainActor.assumeIsolated { if isDone() { terminal.press(.character("q")) } }
-    }
-    RunLoop.main.add(asks, forMode: .common)
-    defer { asks.invalidate() }
-    return try top.run()
-  }
-
-  @MainActor
-  private func makeTop(_ victim: Victim, _ terminal: HeadlessTerminal) throws -> Top {
-    let target = try TargetProcess(victim.number)
-    return try Top(target, target.openRecords(), on: terminal)
-  }
-
   func testWhileNothingHappensInTheProcessNothingIsLookedAtOrDrawn() throws {
     try MainActor.assumeIsolated {
       let victim = try Victim(["idle"], level: "off")
       let terminal = HeadlessTerminal(size: Size(width: 100, height: 20))
       let top = try makeTop(victim, terminal)
       var counts: [(looks: Int, frames: Int)] = []
-      let end = try run(top, terminal) {
+      let end = try runTop(top, terminal) {
         guard top.isParked else { return false }
         counts.append((top.lookCount, top.application.frameCount))
         return counts.count == 20
@@ -57,7 +57,7 @@ final class TopXCTests: XCTestCase {
       let top = try makeTop(victim, terminal)
       var screen = ""
       var hasClicked = false
-      let end = try run(top, terminal) {
+      let end = try runTop(top, terminal) {
         screen = terminal.screen
         guard screen.contains("endlessWork()"), screen.contains("importer") else { return false }
         if !hasClicked {
@@ -80,7 +80,7 @@ final class TopXCTests: XCTestCase {
       let victim = try Victim(["idle"], level: "off")
       let terminal = HeadlessTerminal()
       let top = try makeTop(victim, terminal)
-      let end = try run(top, terminal) {
+      let end = try runTop(top, terminal) {
         if top.isParked { victim.kill() }
         return false
       }

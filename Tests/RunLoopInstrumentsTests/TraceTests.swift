@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import RunLoopTimeline
 import Testing
+
+@testable import RunLoopTimeline
 
 @Suite("runloop trace") struct TraceTests {
   /// What `Tests/Perfetto/read-trace` prints of a trace, which it reads by Perfetto's own schema.
