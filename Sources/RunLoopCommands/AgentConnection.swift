@@ -11,8 +11,8 @@ final class AgentConnection {
   private let socket: Int32
   private let target: TargetProcess
 
-  /// How long an answer may take.
-  static let patience = 5
+  /// How many seconds an answer may take of a process that runs.
+  static let patience = 30
 
   /// Connects; throws one sentence if nobody answers.
   init(_ target: TargetProcess) throws(RecordError) {
@@ -54,7 +54,7 @@ final class AgentConnection {
     }
     let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard socket >= 0 else { throw failure("socket") }
-    var limit = timeval(tv_sec: patience, tv_usec: 0)
+    var limit = timeval(tv_sec: 1, tv_usec: 0)
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     var address = sockaddr_un()
@@ -86,9 +86,10 @@ final class AgentConnection {
     RecordError("\(call) has failed: \(String(cString: strerror(errno)))")
   }
 
+  /// Why nothing comes.
   private static func silence(_ target: TargetProcess) -> RecordError {
-    RecordError(
-      "process \(target.number) does not answer within \(patience) s: it may be stopped, or a debugger holds it")
+    let reason = target.isStopped ? "it is stopped, by a signal or a debugger" : "it has not for \(patience) s"
+    return RecordError("process \(target.number) does not answer: \(reason)")
   }
 
   /// Sends a request and gives the frames of the answer; a process that ends meanwhile gives what came.
@@ -138,12 +139,17 @@ final class AgentConnection {
   private func receive(_ count: Int) throws(RecordError) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: count)
     var received = 0
+    var seconds = 0
     while received < count {
       let number = bytes.withUnsafeMutableBytes {
         recv(socket, $0.baseAddress.map { $0 + received }, count - received, 0)
       }
       if number < 0, errno == EINTR { continue }
-      if number < 0, errno == EAGAIN { throw AgentConnection.silence(target) }
+      if number < 0, errno == EAGAIN {
+        seconds += 1
+        if target.isStopped || seconds >= AgentConnection.patience { throw AgentConnection.silence(target) }
+        continue
+      }
       guard number > 0 else { return nil }
       received += number
     }

@@ -8,7 +8,7 @@ public struct LoopSnapshot: Sendable, Hashable, Codable {
   public let thread: Int32
   /// The name of the thread's object, `main` for the first, else the kernel's.
   public let name: String
-  /// What the loop is called, ``RunLoopCore/RunLoop/label``.
+  /// What the loop is called, `RunLoop.label`.
   public let label: String
   /// The mode of the innermost run, by its raw value; nil outside every run.
   public let mode: String?

@@ -31,6 +31,12 @@ package struct TargetProcess: Sendable {
     return UInt64(fields[19])
   }
 
+  /// Whether it is stopped, by a signal or by a debugger.
+  package var isStopped: Bool {
+    guard let text = readWhole("/proc/\(number)/stat"), let end = text.lastIndex(of: ")") else { return false }
+    return ["T", "t"].contains(text[text.index(after: end)...].split(separator: " ").first)
+  }
+
   /// Whether it still runs.
   package var isAlive: Bool { TargetProcess.start(of: number) == start }
 

@@ -16,10 +16,60 @@ struct DescriptionTests {
     expect(
       text,
       inOrder: [
-        "<RunLoop 0x", "{wakeup port = ", "stopped = false", "ignoreWakeUps = ", "current mode = ", "common modes = ",
+        "<RunLoop 0x", "{wakeup port = ", "stopped = false", "ignoreWakeUps = ", "thread = ", "depth = 0",
+        "waiting blocks = 0", "current mode = ", "common modes = ",
         "common mode items = ", "modes = ", "name = kCFRunLoopDefaultMode", "sources0 = ", "sources1 = ",
         "observers = ", "timers = ", "currently ", "soft deadline in: ", "hard deadline in: ",
       ])
+  }
+
+  @Test("each item says which function it calls, and where that lies, as long as it is valid")
+  func callOuts() {
+    let texts = onVirtualTime { _, loop in
+      let source = RunLoop.Source {}
+      let timer = Timer(at: 10) { _ in }
+      let observer = RunLoop.Observer(activities: .exit) { _, _ in }
+      let port = Port { _, _ in }
+      let descriptor = RunLoop.DescriptorSource(descriptor: 0, events: .readable) { _, _ in }
+      func texts() -> [String] {
+        [source.debugDescription, timer.debugDescription, observer.debugDescription, port.debugDescription]
+          + [descriptor.debugDescription, Port().debugDescription]
+      }
+      let valid = texts()
+      source.invalidate()
+      timer.invalidate()
+      observer.invalidate()
+      port.invalidate()
+      descriptor.invalidate()
+      return (valid, texts())
+    }
+    for text in texts.0.dropLast() {
+      #expect(text.contains(/, callout = 0x[0-9a-f]+ \(\S+ \+ 0x[0-9a-f]+\)/), "\(text)")
+    }
+    for text in texts.1 + texts.0.suffix(1) { #expect(text.hasSuffix(", callout = (none)}"), "\(text)") }
+  }
+
+  @Test("the loop says its thread, the depth of its runs and how many blocks wait")
+  func state() {
+    let texts = onVirtualTime { _, loop in
+      let texts = Box<[String]>([])
+      loop.perform {
+        loop.perform {}
+        loop.perform(inModes: ["A"]) {}
+        loop.perform(inModes: ["A"]) { texts.update { $0.append(loop.debugDescription) } }
+        texts.update { $0.append(loop.debugDescription) }
+        loop.run(mode: "A", for: .zero)
+      }
+      loop.keepAlive("A")
+      loop.run(mode: .default, for: .zero)
+      return texts.value + [loop.debugDescription]
+    }
+    let thread = "thread = \\S.* \\([0-9]+\\), "
+    for (text, rest) in zip(texts, ["depth = 1, waiting blocks = 3", "depth = 2, waiting blocks = 1"]) {
+      #expect((try? Regex(thread + rest + ",\n").firstMatch(in: text)) != nil, "\(text.prefix(300))")
+    }
+    #expect(texts.count == 3)
+    #expect(texts.last?.contains("depth = 0, waiting blocks = ") == true)
   }
 
   @Test("each item stands in each of its modes, and once more if it is common")

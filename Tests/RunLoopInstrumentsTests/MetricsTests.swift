@@ -33,7 +33,7 @@ import class RunLoopThreads.Thread
   private func recorded(_ blocks: Int, _ body: (ResidentThread) throws -> Void) throws {
     let holder = Instruments.hold(.record)
     defer { holder.release() }
-    let worker = try ResidentThread(name: "metrics \"quoted\"")
+    let worker = try ResidentThread(name: "metrics of \(blocks) blocks")
     for _ in 0..<blocks { worker.runLoop.perform {} }
     try worker.performAndWait {}
     // The last call-out has its end when another has begun.
@@ -132,13 +132,13 @@ import class RunLoopThreads.Thread
       let session = runloop("postmortem", path, "--json")
       #expect(session.status == 0, "\(session.complaints)")
       let threads = try #require(try session.json()["threads"] as? [[String: Any]])
-      let own = try #require(threads.first { $0["thread"] as? String == "metrics \"quoted\"" })
+      let own = try #require(threads.first { $0["thread"] as? String == "metrics of 200 blocks" })
       #expect((own["last"] as? [[String: Any]])?.count ?? 0 >= 200)
       #expect(own["torn"] as? Int == 0)
 
       try Instruments.writeRecord(to: path, last: .zero)
       let empty = try #require(try runloop("postmortem", path, "--json").json()["threads"] as? [[String: Any]])
-      let before = empty.first { $0["thread"] as? String == "metrics \"quoted\"" }
+      let before = empty.first { $0["thread"] as? String == "metrics of 200 blocks" }
       #expect((before?["last"] as? [[String: Any]])?.isEmpty ?? true)
 
       #expect(throws: InstrumentsError.self) { try Instruments.writeRecord(to: "/nowhere/at/all", last: .zero) }

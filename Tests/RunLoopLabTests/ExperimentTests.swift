@@ -140,7 +140,8 @@ struct ExperimentTests {
   @Test("the ids are unique and in order")
   func ids() {
     let groups = [("A", 11), ("B", 8), ("C", 5), ("D", 18), ("E", 7), ("F", 4)]
-    #expect(Catalog.ids == groups.flatMap { group, count in (1...count).map { "\(group)\($0)" } })
+    let ids: [String] = groups.flatMap { group, count in (1...count).map { "\(group)\($0)" } }
+    #expect(Catalog.ids == ids)
   }
 
   @Test("every experiment names its articles, and says what is right where it corrects them", arguments: Catalog.ids)
