@@ -121,8 +121,9 @@ extension RunLoop {
     @inline(never)
     public func signal() {
       let word = reference.word.load(ordering: .relaxed)
-      guard word & (HandlerReference.Bits.mark | HandlerReference.Bits.closed | HandlerReference.Bits.noted) == 0 else {
-        if word & (HandlerReference.Bits.mark | HandlerReference.Bits.closed) == 0 { signalNoted(from: crl_return_address()) }
+      let isDone = HandlerReference.Bits.mark | HandlerReference.Bits.closed
+      guard word & (isDone | HandlerReference.Bits.noted) == 0 else {
+        if word & isDone == 0 { signalNoted(from: crl_return_address()) }
         return
       }
       mark(SignalOrder.next())
