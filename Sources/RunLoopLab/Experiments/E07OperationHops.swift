@@ -171,7 +171,7 @@ private final class HopRig: Sendable {
   }
 
   func finish() {
-    thread.runLoop.setSabotage([])
+    thread.runLoop.setFaults([])
     try? thread.performAndWait(timeout: .seconds(5)) { [self] in watched.unwatch() }
   }
 
