@@ -181,8 +181,8 @@ struct PortSpellingTests {
         return log.text
       }
     }.get()
-    // The ports take turns.
-    #expect(log == "3 [[1], [2, 3]] 2 3 text true 0 [[4]]")
+    // The ports take turns, each with the messages that it has.
+    #expect(log == "3 [[1], [2, 3]] 0 [[4]] 2 3 text true")
   }
 
   // M21
