@@ -18,6 +18,9 @@ struct LoopDescription: Sendable {
         text.replace("descriptor = \(source.descriptor),", with: "descriptor = \(name),")
       }
     }
+    // Neither the thread nor where the code lies is the same the next time.
+    text.replace(#/thread = .* \([0-9]+\),/#, with: "thread = its own,")
+    text.replace(#/callout = 0x[0-9a-f]+ \(\S+ \+ 0x[0-9a-f]+\)[^}]*/#, with: "callout = its own")
     lines = text.split(separator: "\n").map { String($0.replacing("\t", with: "  ")) }
   }
 

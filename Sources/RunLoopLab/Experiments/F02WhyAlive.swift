@@ -42,6 +42,7 @@ struct WhyAlive: Experiment {
       // An observer is in the mode too, and keeps nothing.
       watch.perform { RunLoop.current.add(RunLoop.Observer(activities: .exit) { _, _ in }, forMode: .default) }
       watch.settle()
+      watch.say("stays because of \(kinds(watch))")
       outcome.observe(
         "what keeps the thread, and who has added it", reasons(watch),
         requires: "port by addPort(_:), timer by addTimer(_:)")

@@ -39,6 +39,7 @@ struct SeenFromOutside: Experiment {
         thread.watch.settle()
       }
       let seen = Onlooker.waits(of: threads.map(\.watch.threadNumber), for: seconds)
+      for thread in threads { thread.watch.say("was looked at by another process") }
       var outcome = Outcome()
       outcome.observe("with nothing due", text(seen?.counts.first), requires: "no wake-up")
       outcome.observe(
@@ -68,8 +69,9 @@ private enum Onlooker {
   /// How often threads of this process have waited for something while another process looked, and how long that was.
   static func waits(of threads: [Int32], for seconds: Int) -> (counts: [Int], seconds: Double)? {
     let files = threads.map { "/proc/\(getpid())/task/\($0)/status" }.joined(separator: " ")
+    // A thread that has announced its sleep has yet to go to sleep: it is given a second before it is looked at.
     let look = "grep -h '^voluntary_ctxt_switches' \(files) || exit 1; cut -d ' ' -f 1 /proc/uptime"
-    guard let text = output(of: "\(look); sleep \(seconds); \(look)") else { return nil }
+    guard let text = output(of: "sleep 1; \(look); sleep \(seconds); \(look)") else { return nil }
     let numbers = text.split(separator: "\n").compactMap { Double($0.split(separator: "\t").last ?? "") }
     let half = threads.count + 1
     guard numbers.count == 2 * half else { return nil }
