@@ -64,6 +64,10 @@ public final class Application: Responder {
   var completions: [@MainActor @Sendable () -> Void] = []
   var shown: [@MainActor @Sendable () -> Void] = []
   private(set) var end: End?
+  /// The depth of its own runs among those of the loop.
+  private var runDepth = 0
+  /// Ends its run when a run within it has taken the stop.
+  private var runEnder: RunLoop.Observer?
 
   /// Makes an application, which does nothing until it runs.
   ///
@@ -106,6 +110,7 @@ public final class Application: Responder {
   public func run() throws(DisplayError) -> End {
     try start()
     defer { finish() }
+    runDepth = loop.runDepth + 1
     while true {
       if let end { return end }
       // A stop by somebody else ends one run.
@@ -121,7 +126,23 @@ public final class Application: Responder {
   func terminate(_ end: End) {
     guard self.end == nil else { return }
     self.end = end
+    endRun()
+  }
+
+  /// Ends the application's own run.
+  ///
+  /// A stop ends the innermost run only, which is another if a handler of the application runs the loop. So its own is
+  /// stopped once more when that one has ended.
+  private func endRun() {
     loop.stop()
+    guard items != nil else { return }
+    let observer = RunLoop.Observer(
+      activities: .beforeTimers,
+      handler: MainActor.handler { [weak self] _, _ in
+        if let self, loop.runDepth <= runDepth { loop.stop() }
+      })
+    runEnder = observer
+    loop.add(observer, forMode: .common)
   }
 
   /// Lets the loop run in another mode until its owner pops it.
@@ -189,6 +210,8 @@ public final class Application: Responder {
     device.client = nil
     items?.invalidate()
     items = nil
+    runEnder?.invalidate()
+    runEnder = nil
     gestures.stop()
     events = EventQueue()
     let mode = modes.current

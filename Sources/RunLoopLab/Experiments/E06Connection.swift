@@ -96,7 +96,8 @@ struct ConnectionPath: Experiment {
       rig.bench.meeting.wait { rig.loader.isAsleep }
       let (description, mode) = (rig.loader.description, RunLoop.Mode.default)
       let sockets = sourceLines(of: description, "<RunLoop.DescriptorSource ", in: mode).count
-      loaderSources.value = "sockets \(sockets), ports \(sourceLines(of: description, "<Port ", in: mode).count)"
+      let ports = sourceLines(of: description, "<ResidentKeepAlive ", in: mode).count
+      loaderSources.value = "sockets \(sockets), ports \(ports)"
       rig.loader.forgetKinds()
       rig.server.sendRest()
     } onEnd: {

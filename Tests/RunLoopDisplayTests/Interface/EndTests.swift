@@ -39,6 +39,27 @@ struct EndTests {
     }
   }
 
+  @Test("a run within the application's own takes the stop, and the application ends when that run has ended")
+  func nestedRun() throws {
+    try Stage.perform { stage in
+      let loop = stage.application.loop
+      stage.logged = { _ in false }
+      stage.at(50) {
+        loop.perform {
+          let result = loop.run(mode: .default, for: .seconds(1))
+          MainActor.assumeIsolated { stage.log.write("\(result)") }
+        }
+      }
+      stage.at(60) { stage.application.terminate() }
+      stage.at(300) {
+        stage.log.write("late")
+        loop.stop()
+      }
+      try stage.run(until: 200)
+      #expect(stage.log.text == "stopped")
+    }
+  }
+
   @Test("a gesture that is being recognised reports that it was cancelled, and what its action shows is seen")
   func gesture() throws {
     try Stage.perform { stage in
