@@ -29,52 +29,42 @@ import class RunLoopThreads.Thread
     #expect(histogram.quantile(7) == .max)
   }
 
-  /// A resident thread that records and has called some blocks.
-  private func recorded(_ blocks: Int, _ body: (ResidentThread) throws -> Void) throws {
-    let holder = Instruments.hold(.record)
-    defer { holder.release() }
-    let worker = try ResidentThread(name: "metrics of \(blocks) blocks")
-    for _ in 0..<blocks { worker.runLoop.perform {} }
-    try worker.performAndWait {}
-    // The last call-out has its end when another has begun.
-    try worker.performAndWait {}
-    try body(worker)
-    worker.stop()
-    _ = try worker.join()
-  }
-
   @Test("what a loop has called is counted and measured")
-  func metrics() throws {
-    try recorded(100) { worker in
-      let metrics = try #require(Instruments.metrics(of: worker.runLoop))
-      #expect(metrics.posted >= 102)
-      #expect(metrics.waitingBlocks == 0)
-      #expect(metrics.items == 1)
-      #expect(metrics.callOuts.count >= 101)
-      #expect(metrics.delays.count >= 101)
-      let busy = try #require(metrics.busy)
-      #expect(busy > 0 && busy <= 1)
-      let copy = try JSONDecoder().decode(LoopMetrics.self, from: JSONEncoder().encode(metrics))
-      #expect(copy == metrics)
+  func metrics() async throws {
+    await #expect(processExitsWith: .success) {
+      try recorded(100) { worker in
+        let metrics = try #require(Instruments.metrics(of: worker.runLoop))
+        #expect(metrics.posted >= 102)
+        #expect(metrics.waitingBlocks == 0)
+        #expect(metrics.items == 1)
+        #expect(metrics.callOuts.count >= 101)
+        #expect(metrics.delays.count >= 101)
+        let busy = try #require(metrics.busy)
+        #expect(busy > 0 && busy <= 1)
+        let copy = try JSONDecoder().decode(LoopMetrics.self, from: JSONEncoder().encode(metrics))
+        #expect(copy == metrics)
+      }
     }
   }
 
   @Test("in the text format every family has its type, and labels are escaped")
-  func prometheus() throws {
-    try recorded(10) { worker in
-      worker.runLoop.label = "a\\b\"c\nd"
-      let text = try #require(Instruments.metrics(of: worker.runLoop)).prometheus
-      let lines = text.split(separator: "\n")
-      #expect(text.contains("runloop_posts_total{loop=\"a\\\\b\\\"c\\nd\",tid=\""))
-      let families = Set(lines.filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ")[2] })
-      #expect(families.count == 10)
-      let sample = try Regex(#"(runloop_[a-z_]+?)(_sum|_count)?\{[^}]*\} [0-9.e+-]+"#)
-      for line in lines where !line.hasPrefix("#") {
-        let match = try #require(try sample.wholeMatch(in: line), "\(line)")
-        #expect(families.contains(try #require(match.output[1].substring)), "\(line)")
+  func prometheus() async throws {
+    await #expect(processExitsWith: .success) {
+      try recorded(10) { worker in
+        worker.runLoop.label = "a\\b\"c\nd"
+        let text = try #require(Instruments.metrics(of: worker.runLoop)).prometheus
+        let lines = text.split(separator: "\n")
+        #expect(text.contains("runloop_posts_total{loop=\"a\\\\b\\\"c\\nd\",tid=\""))
+        let families = Set(lines.filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ")[2] })
+        #expect(families.count == 10)
+        let sample = try Regex(#"(runloop_[a-z_]+?)(_sum|_count)?\{[^}]*\} [0-9.e+-]+"#)
+        for line in lines where !line.hasPrefix("#") {
+          let match = try #require(try sample.wholeMatch(in: line), "\(line)")
+          #expect(families.contains(try #require(match.output[1].substring)), "\(line)")
+        }
+        #expect(lines.contains { $0.hasPrefix("runloop_call_out_seconds{") && $0.contains("quantile=\"0.99\"") })
+        #expect(lines.contains { $0.hasPrefix("runloop_delay_seconds_count{") })
       }
-      #expect(lines.contains { $0.hasPrefix("runloop_call_out_seconds{") && $0.contains("quantile=\"0.99\"") })
-      #expect(lines.contains { $0.hasPrefix("runloop_delay_seconds_count{") })
     }
   }
 
@@ -124,27 +114,45 @@ import class RunLoopThreads.Thread
   }
 
   @Test("the flight recorder's file is read by the tool, and holds what began in the time that was asked for")
-  func flightRecorder() throws {
-    let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
-    defer { unlink(path) }
-    try recorded(200) { worker in
-      try Instruments.writeRecord(to: path, last: .seconds(3600))
-      let session = runloop("postmortem", path, "--json")
-      #expect(session.status == 0, "\(session.complaints)")
-      let threads = try #require(try session.json()["threads"] as? [[String: Any]])
-      let own = try #require(threads.first { $0["thread"] as? String == "metrics of 200 blocks" })
-      #expect((own["last"] as? [[String: Any]])?.count ?? 0 >= 200)
-      #expect(own["torn"] as? Int == 0)
+  func flightRecorder() async throws {
+    await #expect(processExitsWith: .success) {
+      let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
+      defer { unlink(path) }
+      try recorded(200) { worker in
+        try Instruments.writeRecord(to: path, last: .seconds(3600))
+        let session = runloop("postmortem", path, "--json")
+        #expect(session.status == 0, "\(session.complaints)")
+        let threads = try #require(try session.json()["threads"] as? [[String: Any]])
+        let own = try #require(threads.first { $0["thread"] as? String == "metrics of 200 blocks" })
+        #expect((own["last"] as? [[String: Any]])?.count ?? 0 >= 200)
+        #expect(own["torn"] as? Int == 0)
 
-      try Instruments.writeRecord(to: path, last: .zero)
-      let empty = try #require(try runloop("postmortem", path, "--json").json()["threads"] as? [[String: Any]])
-      let before = empty.first { $0["thread"] as? String == "metrics of 200 blocks" }
-      #expect((before?["last"] as? [[String: Any]])?.isEmpty ?? true)
+        try Instruments.writeRecord(to: path, last: .zero)
+        let empty = try #require(try runloop("postmortem", path, "--json").json()["threads"] as? [[String: Any]])
+        let before = empty.first { $0["thread"] as? String == "metrics of 200 blocks" }
+        #expect((before?["last"] as? [[String: Any]])?.isEmpty ?? true)
 
-      #expect(throws: InstrumentsError.self) { try Instruments.writeRecord(to: "/nowhere/at/all", last: .zero) }
-      symlink("/dev/null", path + "-link")
-      defer { unlink(path + "-link") }
-      #expect(throws: InstrumentsError.self) { try Instruments.writeRecord(to: path + "-link", last: .zero) }
+        #expect(throws: InstrumentsError.self) { try Instruments.writeRecord(to: "/nowhere/at/all", last: .zero) }
+        symlink("/dev/null", path + "-link")
+        defer { unlink(path + "-link") }
+        #expect(throws: InstrumentsError.self) { try Instruments.writeRecord(to: path + "-link", last: .zero) }
+      }
     }
   }
+}
+
+/// A resident thread that records and has called some blocks.
+///
+/// In a process of its own: in that of the tests live more loops than leave records.
+private func recorded(_ blocks: Int, _ body: (ResidentThread) throws -> Void) throws {
+  let holder = Instruments.hold(.record)
+  defer { holder.release() }
+  let worker = try ResidentThread(name: "metrics of \(blocks) blocks")
+  for _ in 0..<blocks { worker.runLoop.perform {} }
+  try worker.performAndWait {}
+  // The last call-out has its end when another has begun.
+  try worker.performAndWait {}
+  try body(worker)
+  worker.stop()
+  _ = try worker.join()
 }

@@ -42,21 +42,23 @@ private final class Manager {
 
 @Suite("The service manager's watchdog") struct ServiceWatchdogTests {
   @Test("it is told that the process is alive while its loops go on, and not while one hangs")
-  func hang() throws {
-    let manager = Manager()
-    let worker = try ResidentThread(name: "watched")
-    let watchdog = ServiceWatchdog(socket: manager.path, within: .milliseconds(400), loops: [worker.runLoop])
-    #expect(watchdog != nil)
-    for _ in 0..<3 { #expect(manager.message(within: 60_000) == "WATCHDOG=1") }
-    let gate = Gate()
-    worker.runLoop.perform { gate.wait() }
-    // Once more it may be said before half of the time is over; then the hang lasts as long as the silence.
-    var silent = false
-    for _ in 0..<100 where !silent { silent = manager.message(within: 1000) == nil }
-    #expect(silent)
-    gate.open()
-    #expect(manager.message(within: 60_000) == "WATCHDOG=1")
-    withExtendedLifetime(watchdog) {}
+  func hang() async throws {
+    await #expect(processExitsWith: .success) {
+      let manager = Manager()
+      let worker = try ResidentThread(name: "watched")
+      let watchdog = ServiceWatchdog(socket: manager.path, within: .milliseconds(400), loops: [worker.runLoop])
+      #expect(watchdog != nil)
+      for _ in 0..<3 { #expect(manager.message(within: 60_000) == "WATCHDOG=1") }
+      let gate = Gate()
+      worker.runLoop.perform { gate.wait() }
+      // Once more it may be said before half of the time is over; then the hang lasts as long as the silence.
+      var silent = false
+      for _ in 0..<100 where !silent { silent = manager.message(within: 1000) == nil }
+      #expect(silent)
+      gate.open()
+      #expect(manager.message(within: 60_000) == "WATCHDOG=1")
+      withExtendedLifetime(watchdog) {}
+    }
   }
 
   @Test("without a service manager there is no watchdog")

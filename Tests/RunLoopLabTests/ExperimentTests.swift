@@ -10,7 +10,7 @@ import class RunLoopCore.RunLoop
 
 /// The experiments that any thread can run; the others are tested by ``MainThreadTests``.
 // The workers of this process run the tests themselves; what looks at workers is tested beside what needs the main thread.
-private let idsForAnyThread = Catalog.all.filter { !$0.needsMainThread && !$0.needsFreshWorkers }.map(\.id)
+private let idsForAnyThread = Catalog.all.filter { !$0.needsMainThread && !$0.needsFreshWorkers && !$0.needsRecords }.map(\.id)
 
 @Suite("The experiments")
 struct ExperimentTests {
@@ -100,6 +100,32 @@ struct ExperimentTests {
       #expect(observation.observed == observation.required, "\(id): \(observation.subject)")
     }
     #expect(report.outcome.holds)
+  }
+
+  // In a process of their own: in this one live more loops than leave records.
+  @Test("an honest loop does what each experiment with records requires")
+  func holdsWithRecords() throws {
+    let tool = try #require(builtProgram("runloop"))
+    let process = Foundation.Process()
+    let output = Foundation.Pipe()
+    process.executableURL = tool
+    process.arguments = ["lab"] + Catalog.all.filter(\.needsRecords).map(\.id)
+    process.standardOutput = output
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0, "\(text)")
+    #expect(text.contains("4 of 4 experiments hold"), "\(text)")
+  }
+
+  @Test(
+    "a loop that is broken on purpose makes the experiment with records fail", .enabled(if: LoopFaults.isPossible),
+    arguments: noticed.filter { $0.id == "F2" || $0.id == "F3" || $0.id == "F4" })
+  func failsWithRecords(_ id: String, _ faults: LoopFaults) async throws {
+    await #expect(processExitsWith: .success) { [id = id as String, faults = faults.rawValue as UInt32] in
+      let experiment = try #require(Catalog.experiment(id))
+      #expect(!Report(of: experiment, on: Bench(faults: LoopFaults(rawValue: faults))).outcome.holds)
+    }
   }
 
   @Test("the same experiment observes the same again", arguments: idsForAnyThread)
@@ -216,4 +242,10 @@ struct ExperimentTests {
 /// Posts a block that posts itself again, for ever and at one moment.
 private func postAgain(_ loop: RunLoop) {
   loop.perform { postAgain(loop) }
+}
+
+/// A program of this package that was built beside the tests; nil if it was not.
+private func builtProgram(_ name: String) -> URL? {
+  [Bundle.main.bundleURL, URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()]
+    .map { $0.appendingPathComponent(name) }.first { FileManager.default.isExecutableFile(atPath: $0.path) }
 }

@@ -25,6 +25,8 @@ protocol Experiment: Sendable {
   var needsMainThread: Bool { get }
   /// Whether it looks at dispatch's own workers, which nobody else must have used before.
   var needsFreshWorkers: Bool { get }
+  /// Whether its loops have to be among those of the process that leave records, which are the first 64 that live.
+  var needsRecords: Bool { get }
 
   /// Runs loops on a bench and returns what was observed, beside what the verdict requires.
   func run(on bench: Bench) -> Outcome
@@ -36,6 +38,7 @@ extension Experiment {
   /// Most experiments make their own loops and can be run anywhere.
   var needsMainThread: Bool { false }
   var needsFreshWorkers: Bool { false }
+  var needsRecords: Bool { false }
 }
 
 /// Whether a claim of the articles is right about Apple's loop.

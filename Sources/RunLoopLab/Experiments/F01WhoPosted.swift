@@ -15,6 +15,7 @@ struct WhoPosted: Experiment {
     What a loop's thread runs can be read from a backtrace: each of the six kinds of call-out has a function of its own in it. Who has \
     posted the block, signalled the source or added the timer is not in it, as that thread has long gone on.
     """
+  let needsRecords = true
   let verdict = Verdict.confirmed
   let evidence =
     "The backtraces that Xilankong and Ren print end at __CFRUNLOOP_IS_CALLING_OUT_TO_…, above CFRunLoopRunSpecific."

@@ -13,6 +13,7 @@ struct WhyAlive: Experiment {
     A thread whose loop was given something does not end any more. What it is that keeps the thread, and who has added it, is \
     for the reader of the code to find.
     """
+  let needsRecords = true
   let verdict = Verdict.corrected(
     """
     The loop has what keeps it in the mode that it runs in: with the places where it was added noted, it can be asked, and \

@@ -12,6 +12,7 @@ struct SeenFromOutside: Experiment {
   let claim = """
     An application that nobody touches turns once a minute, as observers in it print.
     """
+  let needsRecords = true
   let verdict = Verdict.corrected(
     """
     An idle loop does nothing: another process, which adds nothing to it, sees in five seconds no wake-up of its thread, and \

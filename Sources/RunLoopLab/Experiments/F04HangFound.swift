@@ -14,6 +14,7 @@ struct HangFound: Experiment {
     A loop that stays in one call-out for too long is stuck: whoever watches the loop's states from another thread can find that out \
     and print the stack of the thread.
     """
+  let needsRecords = true
   let verdict = Verdict.corrected(
     """
     The states alone tell which stage hangs, and a stack that is taken when the time is over blames what runs last. What was called, \
