@@ -6,7 +6,7 @@ import Glibc
 import RunLoopInstruments
 import Testing
 
-@Suite("The agent") struct AgentTests {
+@Suite("The agent", .ownThread) struct AgentTests {
   private static let reasons = #"{"request": "reasons"}"#
 
   private func victim(_ arguments: String..., level: String = "watch") throws -> Victim {

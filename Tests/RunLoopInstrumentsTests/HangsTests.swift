@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@Suite("runloop hangs") struct HangsTests {
+@Suite("runloop hangs", .ownThread) struct HangsTests {
   private struct Expected {
     var kind: String
     /// In the name of the code.
@@ -199,7 +199,7 @@ import Testing
   }
 }
 
-@Suite("HangWatch") struct HangWatchTests {
+@Suite("HangWatch", .ownThread) struct HangWatchTests {
   @Test("a process finds its own hangs, with stacks, and interrupts none of its blocking calls")
   func watched() throws {
     let victim = try Victim(["watched", "6"], program: "hang-victim", level: "off")

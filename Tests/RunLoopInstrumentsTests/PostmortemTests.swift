@@ -4,7 +4,7 @@ import Foundation
 import RunLoopTimeline
 import Testing
 
-@Suite("runloop postmortem") struct PostmortemTests {
+@Suite("runloop postmortem", .ownThread) struct PostmortemTests {
   /// The threads of a record by their names.
   private func threads(_ session: Session) throws -> [String: [String: Any]] {
     let list = try #require(try session.json()["threads"] as? [[String: Any]])

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@Suite("runloop ps") struct PsTests {
+@Suite("runloop ps", .ownThread) struct PsTests {
   private func loops(_ session: Session) throws -> [[String: Any]] {
     try #require(try session.json()["loops"] as? [[String: Any]])
   }

@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Suite("The scan of a blocked thread's stack") struct StackScanTests {
+  @Suite("The scan of a blocked thread's stack", .ownThread) struct StackScanTests {
     private let bottom: UInt64 = 0x7000_0000
     private func place(_ word: Int) -> UInt64 { bottom + UInt64(8 * word) }
 
@@ -91,7 +91,7 @@ import Testing
   }
 #endif
 
-@Suite("Samples of a hang") struct StackSampleTests {
+@Suite("Samples of a hang", .ownThread) struct StackSampleTests {
   private func sample(_ addresses: UInt64..., function: UInt64 = 0) -> StackSample {
     StackSample(addresses: addresses, function: function)
   }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopTimeline
 
-@Suite("runloop trace") struct TraceTests {
+@Suite("runloop trace", .ownThread) struct TraceTests {
   private static let python = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent(".build/perfetto/bin/python3")
   /// Whether Perfetto's schema is installed, which `.ci/setup` does.
@@ -34,7 +34,9 @@ import Testing
     flow.replacing(#/(closure #\d+ in )+/#, with: "")
   }
 
-  @Test("a flow leads from each cause to what it has caused, and from no other, by Perfetto's own schema", .enabled(if: hasSchema))
+  @Test(
+    "a flow leads from each cause to what it has caused, and from no other, by Perfetto's own schema",
+    .enabled(if: hasSchema))
   func causes() throws {
     let victim = try Victim(["causes"])
     victim.kill()
@@ -79,7 +81,7 @@ import Testing
     let document = try session.json()
     #expect(document["records"] as? Int ?? 0 > 1000)
     #expect(document["torn"] as? Int == 0)
-    #expect(try !flows(path).isEmpty)
+    if Self.hasSchema { #expect(try !flows(path).isEmpty) }
     #expect(try runloop("ps", "\(victim.number)", "--json").json()["level"] as? String == level)
   }
 
@@ -142,7 +144,7 @@ import Testing
   }
 }
 
-@Suite("a timeline") struct TimelineTests {
+@Suite("a timeline", .ownThread) struct TimelineTests {
   private func block(_ number: UInt64, _ begin: Int64, _ end: Int64, outer: UInt32 = 0) -> Timeline.Item {
     Timeline.Item(
       number: number, outer: outer, kind: 1, mode: "kCFRunLoopDefaultMode", depth: 1, begin: begin, end: end)

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-@Suite("runloop why-alive") struct WhyAliveTests {
+@Suite("runloop why-alive", .ownThread) struct WhyAliveTests {
   private func loop(_ name: String, of victim: Victim) throws -> [String: Any] {
     let session = runloop("why-alive", "\(victim.number)", "--json")
     #expect(session.status == 0, "\(session.complaints)")

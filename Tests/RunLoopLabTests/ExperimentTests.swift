@@ -10,7 +10,8 @@ import class RunLoopCore.RunLoop
 
 /// The experiments that any thread can run; the others are tested by ``MainThreadTests``.
 // The workers of this process run the tests themselves; what looks at workers is tested beside what needs the main thread.
-private let idsForAnyThread = Catalog.all.filter { !$0.needsMainThread && !$0.needsFreshWorkers && !$0.needsRecords }.map(\.id)
+private let idsForAnyThread =
+  Catalog.all.filter { !$0.needsMainThread && !$0.needsFreshWorkers && !$0.needsRecords }.map(\.id)
 
 @Suite("The experiments")
 struct ExperimentTests {
@@ -104,16 +105,19 @@ struct ExperimentTests {
 
   // In a process of their own: in this one live more loops than leave records.
   @Test("an honest loop does what each experiment with records requires")
-  func holdsWithRecords() throws {
+  func holdsWithRecords() async throws {
     let tool = try #require(builtProgram("runloop"))
     let process = Foundation.Process()
     let output = Foundation.Pipe()
     process.executableURL = tool
     process.arguments = ["lab"] + Catalog.all.filter(\.needsRecords).map(\.id)
     process.standardOutput = output
+    // The pool's threads are for other tests meanwhile.
+    let end = AsyncStream.makeStream(of: Void.self)
+    process.terminationHandler = { _ in end.continuation.finish() }
     try process.run()
+    for await _ in end.stream {}
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
     #expect(process.terminationStatus == 0, "\(text)")
     #expect(text.contains("4 of 4 experiments hold"), "\(text)")
   }

@@ -68,7 +68,9 @@ final class MainThreadTests: XCTestCase {
   }
 
   func testNoLineOfAReportIsWiderThanAHundredColumns() {
-    for line in lab(["--verbose"] + Self.ids).split(separator: "\n") { XCTAssertLessThanOrEqual(line.count, 100, String(line)) }
+    for line in lab(["--verbose"] + Self.ids).split(separator: "\n") {
+      XCTAssertLessThanOrEqual(line.count, 100, String(line))
+    }
   }
 
   func testTheReportsAreOneArrayOfObjectsThatAnyReaderOfJSONUnderstands() throws {
