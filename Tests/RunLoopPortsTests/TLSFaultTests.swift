@@ -68,7 +68,11 @@ import TestSupport
           break
         }
         for log in [client, server] {
-          let ends = log.filter { $0.hasPrefix("closed") || $0 == "truncated" }
+          // A program that another test is just starting may hold the other end for a moment, so that its end is not seen
+          // before the time for the handshake, which is virtual, is over.
+          let ends = log.filter {
+            $0.hasPrefix("closed") || $0 == "truncated" || $0.hasPrefix("handshakeTimedOut")
+          }
           #expect(ends.count == 1 && ends.first == log.last, "call \(turn): \(log)")
           // A call that is not needed any more may fail unseen.
           if ends == ["closed"] { #expect(log == whole, "call \(turn): \(log)") }
