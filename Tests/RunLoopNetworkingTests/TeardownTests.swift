@@ -17,6 +17,8 @@ import Testing
   @Test("transfers that are dropped, stopped and cancelled at random all end once, and leave nothing behind")
   func random() async {
     await #expect(processExitsWith: .success) {
+      // What never ends is to fail.
+      alarm(900)
       let server = try makeServer()
       // What everything opens that stays open.
       _ = await turn(server, SplitMix64(seed: 0))
