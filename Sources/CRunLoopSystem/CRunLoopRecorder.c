@@ -32,19 +32,7 @@ static inline uint64_t cause(void) {
   return CRL_CAUSE_THREAD | (thread ? thread : ask_thread_number());
 }
 
-// The slow clock changes no register of the caller's, so that the fast one costs no saving.
-__attribute__((noinline, cold, preserve_most)) static uint64_t system_ticks(void) {
-  return (uint64_t)crl_monotonic_nanoseconds();
-}
-
-static inline uint64_t ticks(void) {
-#if defined(__x86_64__)
-  if (__builtin_expect(crl_clock_is_tsc, 1)) return __builtin_ia32_rdtsc();
-#endif
-  return system_ticks();
-}
-
-uint64_t crl_ticks(void) { return ticks(); }
+uint64_t crl_system_ticks(void) { return (uint64_t)crl_monotonic_nanoseconds(); }
 
 uint64_t crl_cause(void) { return cause(); }
 
@@ -107,7 +95,7 @@ void crl_origin_note(uint64_t key, uint64_t tag, crl_origin origin) {
   note(key, tag, origin.cause, origin.posted, origin.site);
 }
 
-void crl_origin_note_here(uint64_t key, uint64_t tag, uint64_t site) { note(key, tag, cause(), ticks(), site); }
+void crl_origin_note_here(uint64_t key, uint64_t tag, uint64_t site) { note(key, tag, cause(), crl_ticks(), site); }
 
 // Copies what stands at one place, if it is what was asked for.
 static inline __attribute__((always_inline)) int copy(entry *place, uint64_t key, uint64_t tag, crl_origin *origin) {
@@ -162,7 +150,7 @@ static inline __attribute__((always_inline)) void begin(
   recorder->current = record;
   face->open = number;
   face->kind = (uint8_t)(kind >> CRL_KIND_SHIFT);
-  record->begin = ticks();
+  record->begin = crl_ticks();
   publish(&record->number, number);
 }
 
@@ -191,16 +179,7 @@ uint64_t crl_run_begin(crl_recorder *recorder, uint32_t kind, uint64_t site) {
 void crl_run_end(crl_recorder *recorder, uint64_t number) {
   if (number == 0) return;
   crl_record *record = &recorder->ring->records[number % CRL_RECORDS];
-  if (record->number == number) record->end = ticks();
-}
-
-void crl_record_end(crl_recorder *recorder) {
-  crl_face *face = recorder->face;
-  crl_record *record = recorder->current;
-  // What was called in this call-out may have gone all around the ring.
-  if (__builtin_expect(record->number == face->open, 1)) record->end = ticks();
-  face->open = 0;
-  face->kind = 0;
+  if (record->number == number) record->end = crl_ticks();
 }
 
 crl_outer crl_recorder_nest(crl_recorder *recorder) {
@@ -245,7 +224,7 @@ static inline __attribute__((always_inline)) void post_from(
   __atomic_thread_fence(__ATOMIC_RELEASE);
   store(&post->site, site);
   store(&post->cause, job ? crl_job_origin(job).cause : cause());
-  store(&post->posted, ticks());
+  store(&post->posted, crl_ticks());
   publish(&post->sequence, sequence);
 }
 

@@ -19,9 +19,12 @@ import Testing
   private static let expected: [String: Expected] = [
     "read": .init(
       kind: "block", code: "postRead()", call: "read", on: "pipe", isPosted: true, function: "hangInRead()"),
-    "sleep": .init(kind: "timer", code: "startSleep()", call: "clock_nanosleep", function: "hangInSleep()"),
+    "sleep": .init(
+      kind: "timer", code: "startSleep()", call: "clock_nanosleep", isPosted: true,
+      function: "hangInSleep()"),
     "lock": .init(
-      kind: "source0", code: "signalLock()", call: "futex", on: "lock", waitsFor: "holder", function: "hangInLock()"),
+      kind: "source0", code: "signalLock()", call: "futex", on: "lock", waitsFor: "holder", isPosted: true,
+      function: "hangInLock()"),
     "compute": .init(kind: "perform", code: "performCompute()", isPosted: true, function: "hangInCompute()"),
     "semaphore": .init(
       kind: "block", code: "postSemaphore()", call: "futex", isPosted: true, function: "hangInSemaphore()"),
@@ -33,7 +36,8 @@ import Testing
       function: "hangInJoin()"),
     "descriptor": .init(
       kind: "source1", code: "writeToDescriptor()", call: "poll", on: "pipe", function: "hangInDescriptor()"),
-    "port": .init(kind: "source1", code: "sendToPort()", call: "clock_nanosleep", function: "hangInPort()"),
+    "port": .init(
+      kind: "source1", code: "sendToPort()", call: "clock_nanosleep", isPosted: true, function: "hangInPort()"),
     "observer": .init(
       kind: "observer", code: "addObserver()", call: "recvfrom", on: "socket", function: "hangInObserver()"),
     "job": .init(kind: "job", code: "startJob()", call: "clock_nanosleep", function: "Hangs.hangInJob()"),

@@ -184,16 +184,22 @@ package final class HangScout {
 
   private func report(_ face: crl_face, _ slot: Int, _ since: Int64, _ now: Int64) -> HangReport {
     let record = face.level < CRL_RECORD.rawValue || face.open == 0 ? nil : faces.record(face.open, of: slot)
-    let post = record.flatMap { $0.kind <= CRL_KIND_JOB.rawValue ? faces.post($0.item, of: slot) : nil }
+    let site = record.map { self.site(of: $0, slot) & ~CRL_SITE_WAITS } ?? 0
     var report = HangReport(
       loop: face.loop, thread: face.thread, threadName: threadName(face, slot),
       kind: face.kind == 0 ? nil : CallOutName.of(face.kind),
       code: record.flatMap { $0.code == 0 ? nil : address($0.code) },
-      postedFrom: post.flatMap { $0.site == 0 ? nil : address($0.site & ~(1 << 63)) }, mode: faces.mode(face.mode),
+      postedFrom: site == 0 ? nil : address(site), mode: faces.mode(face.mode),
       depth: Int(face.depth), begin: since, end: nil, processor: .blocked, shares: nil, blockedIn: nil, waitsFor: nil,
       waitsForName: nil, stack: [], samples: 0, isBacklog: false, sites: [], leftOut: 0)
     complete(&report, slot, now)
     return report
+  }
+
+  /// The place that left what a record is of: a post's, or that of whoever signalled, added or moved an item; 0: unknown.
+  private func site(of record: crl_record, _ slot: Int) -> UInt64 {
+    if record.flags & UInt8(CRL_RECORD_CAUSED) != 0 { return record.item }
+    return record.kind <= CRL_KIND_JOB.rawValue ? faces.post(record.item, of: slot)?.site ?? 0 : 0
   }
 
   /// Adds what was sampled so far.
@@ -236,7 +242,7 @@ package final class HangScout {
       let arrived = faces.nanoseconds(post.posted)
       // The first look at which it waited is a little later.
       if arrived <= since, since - arrived < 200_000_000 { report.begin = min(report.begin, arrived) }
-      sites[post.site & ~(1 << 63), default: 0] += 1
+      sites[post.site & ~CRL_SITE_WAITS, default: 0] += 1
     }
     let frequent = sites.sorted { ($0.value, $1.key) > ($1.value, $0.key) }.prefix(5)
     report.sites = frequent.map { .init(site: $0.key == 0 ? nil : address($0.key), count: $0.value) }
