@@ -67,6 +67,26 @@ struct TerminalTests {
     #expect(terminal.text.contains("after"))
   }
 
+  @Test("that reads again just when it has answered a question gets the next frame")
+  func answersBehindFrame() throws {
+    // A frame is more than the terminal holds, and the rest of it is less.
+    let terminal = try PseudoTerminal(columns: 200, rows: 100)
+    try terminal.start(["flood"])
+    terminal.note("open")
+    terminal.type("x")
+    #expect(terminal.note("key")?.hasSuffix("ready: false") == true)
+    // It sees the answer, which is answered, before the room.
+    terminal.send(SIGSTOP)
+    var status: Int32 = 0
+    #expect(waitpid(terminal.process, &status, WUNTRACED) == terminal.process)
+    terminal.type("\u{1B}[?0u")
+    terminal.readAll()
+    terminal.send(SIGCONT)
+    #expect(terminal.note("shown 2", reads: true) != nil)
+    terminal.type("q")
+    #expect(terminal.end() == 0)
+  }
+
   @Test("that goes away ends the input with one event")
   func hangUp() throws {
     let terminal = try PseudoTerminal()

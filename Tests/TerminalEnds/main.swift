@@ -24,7 +24,15 @@ final class Client: DisplayDeviceClient {
 
   func show(_ device: any DisplayDevice) {
     guard device.isReadyForFrame else { return }
-    frames += 1
+    repeat {
+      frames += 1
+      present(to: device)
+      if frames <= 3 { note("shown \(frames)") }
+      // Nobody says so of one that has always been ready, as the window reads fast.
+    } while how == "flood" && frames < 3 && device.isReadyForFrame
+  }
+
+  private func present(to device: any DisplayDevice) {
     var canvas = Canvas(size: device.size)
     if how == "flood" {
       let letters: [Character] = ["a", "b", "c", "d"]
@@ -34,7 +42,6 @@ final class Client: DisplayDeviceClient {
     }
     canvas.draw("frame \(how)", at: .zero)
     device.present(canvas.grid, scrolls: [])
-    if frames <= 3 { note("shown \(frames)") }
   }
 
   func device(_ device: any DisplayDevice, didRead bytes: Int, events: [InputEvent]) {

@@ -68,7 +68,7 @@ public protocol DisplayDeviceClient: AnyObject {
   ///   - events: What they mean, in order; possibly nothing.
   func device(_ device: any DisplayDevice, didRead bytes: Int, events: [InputEvent])
 
-  /// A frame can be presented again.
+  /// A frame can be presented again, where none could be before: a device that has stayed ready does not say so.
   func deviceIsReadyForFrame(_ device: any DisplayDevice)
 
   /// The process is about to be stopped: the device has been given back.

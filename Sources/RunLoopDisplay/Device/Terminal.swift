@@ -260,12 +260,15 @@ public final class Terminal: DisplayDevice {
     self.events = []
     parse(&session, &events, &replies)
     if !replies.isEmpty || capabilities != session.encoder.capabilities { prepareForEnd() }
+    let wasReady = isReadyForFrame
     if !replies.isEmpty {
       pending.append { $0.append(contentsOf: replies) }
       write()
     }
     escapeTimer?.set(session.awaitsMore)
     client?.device(self, didRead: count, events: events)
+    // The answers may have found room for all that was before them.
+    if !wasReady, isReadyForFrame { client?.deviceIsReadyForFrame(self) }
     events.removeAll(keepingCapacity: true)
     if self.events.isEmpty { self.events = events }
   }

@@ -23,7 +23,8 @@ public final class ServiceWatchdog: Sendable {
 
   /// Begins to notify the service manager, as `NOTIFY_SOCKET` and `WATCHDOG_USEC` ask for it.
   ///
-  /// Nil if they are not set, or are meant for another process. Can be called from any thread.
+  /// Nil if they are not set, or are meant for another process, or if the process can start no more threads. Can be called from
+  /// any thread.
   ///
   /// - Parameter loops: The loops that must go on, which the watchdog holds; nil: all of the process.
   public convenience init?(loops: [RunLoop]? = nil) {
@@ -46,7 +47,7 @@ public final class ServiceWatchdog: Sendable {
     let nanoseconds = seconds > 1 << 32 ? .max / 4 : seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     guard nanoseconds >= 1_000_000, let link = NotifySocket(socket) else { return nil }
     core = WatchdogCore(link, half: nanoseconds / 2, loops: loops)
-    core.start()
+    guard core.start() else { return nil }
   }
 
   /// Nothing is said any more.
@@ -65,17 +66,18 @@ private final class WatchdogCore: Sendable {
     (self.link, self.half, self.loops) = (link, half, loops)
   }
 
-  func start() {
+  /// False if no thread can be started; then nothing is held.
+  func start() -> Bool {
     let context = Unmanaged.passRetained(self)
     let answer = crl_thread_start(
       { context in
         if let context { Unmanaged<WatchdogCore>.fromOpaque(context).takeRetainedValue().run() }
         return nil
       }, context.toOpaque())
-    if answer != 0 {
-      context.release()
-      fatalError("no thread can be started for the service manager's watchdog: \(String(cString: strerror(-answer)))")
-    }
+    guard answer != 0 else { return true }
+    context.release()
+    holder.release()
+    return false
   }
 
   func stop() {

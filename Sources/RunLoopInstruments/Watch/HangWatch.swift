@@ -56,10 +56,15 @@ public final class HangWatch: Sendable {
   }
 
   private let core: WatchCore
+  /// Whether there is a thread that watches.
+  ///
+  /// False if the process could start none when the watch was made, for which a program that is watched need not end: nothing
+  /// is reported.
+  public let isWatching: Bool
 
   /// Begins to watch.
   ///
-  /// Can be called from any thread.
+  /// Can be called from any thread. Whether a thread could be started for it, ``isWatching`` says.
   ///
   /// - Parameters:
   ///   - configuration: What is watched, and what is a hang.
@@ -67,7 +72,7 @@ public final class HangWatch: Sendable {
   ///     ``HangReport/end`` says when. While it runs nothing is watched.
   public init(_ configuration: Configuration = .init(), report: @escaping @Sendable (HangReport) -> Void) {
     core = WatchCore(configuration, report)
-    core.start()
+    isWatching = core.start()
   }
 
   /// No report begins any more; one that runs goes on.

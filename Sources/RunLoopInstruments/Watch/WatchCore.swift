@@ -19,17 +19,18 @@ final class WatchCore: Sendable {
     holder = Instruments.hold(max(configuration.level, .watch))
   }
 
-  func start() {
+  /// False if no thread can be started; then nothing is held.
+  func start() -> Bool {
     let context = Unmanaged.passRetained(self)
     let answer = crl_thread_start(
       { context in
         if let context { Unmanaged<WatchCore>.fromOpaque(context).takeRetainedValue().run() }
         return nil
       }, context.toOpaque())
-    if answer != 0 {
-      context.release()
-      fatalError("no thread can be started to watch for hangs: \(String(cString: strerror(-answer)))")
-    }
+    guard answer != 0 else { return true }
+    context.release()
+    holder.release()
+    return false
   }
 
   func stop() {

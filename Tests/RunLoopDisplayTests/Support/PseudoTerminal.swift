@@ -138,6 +138,9 @@ final class PseudoTerminal {
     }
   }
 
+  /// Reads what the program has written.
+  func readAll() { while read(from: window, to: &text, milliseconds: 100) {} }
+
   /// Waits for a line that the program notes, and drops those before it.
   ///
   /// `reads`: whether the window reads meanwhile.

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Glibc
+import RunLoopInstruments
+import TestSupport
+import Testing
+
+@Suite("A process that can start no more threads", .disabled(if: isSanitizedForThreads))
+struct LackingThreadsTests {
+  @Test("has a watch that says that it does not watch, and no watchdog, and neither holds a level")
+  func memory() async {
+    await #expect(processExitsWith: .success) {
+      // There is room for what these need, and none for a stack.
+      let stack = 4 << 20
+      try limitMemory(toMore: stack)
+      let watch = HangWatch(.init(level: .record)) { _ in }
+      #expect(!watch.isWatching)
+      #expect(ServiceWatchdog(socket: "@runloop-tests-nobody-\(getpid())", within: .seconds(1)) == nil)
+      #expect(Instruments.level == .off)
+      try limitMemory(toMore: 1 << 30)
+      #expect(HangWatch { _ in }.isWatching)
+    }
+  }
+}
+
+/// Limits the process's memory to what it has and so many bytes.
+private func limitMemory(toMore bytes: Int) throws {
+  let file = try #require(fopen("/proc/self/statm", "r"))
+  defer { fclose(file) }
+  var line = [CChar](repeating: 0, count: 256)
+  try #require(fgets(&line, 256, file) != nil)
+  let pages = try #require(Int(String(decoding: line.prefix { $0 >= 48 }.map(UInt8.init(bitPattern:)), as: UTF8.self)))
+  var limit = rlimit()
+  getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+  limit.rlim_cur = rlim_t(pages * Int(sysconf(Int32(_SC_PAGESIZE))) + bytes)
+  try #require(setrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0)
+}
