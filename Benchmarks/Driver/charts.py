@@ -138,7 +138,7 @@ def page(results):
         for key in [key for key in tables.compared(results) if key[0] == name]:
             chart = bars(results, key)
             if chart:
-                more = ", more is better" if key[1] in workloads.MORE_IS_BETTER else ""
+                more = ", more is better" if workloads.more_is_better(key[1]) else ""
                 parts.append(f"<h3>{html.escape(key[1])}, {html.escape(results.units[key] + more)}</h3>{chart}")
         series = results.growth(name)
         if series:

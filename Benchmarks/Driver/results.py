@@ -85,7 +85,7 @@ class Results:
     def best(self, key, candidates):
         """The peer that has done best, by the median."""
         known = [peer for peer in self.values.get(key, {}) if peer in candidates]
-        sign = -1 if key[1] in workloads.MORE_IS_BETTER else 1
+        sign = -1 if workloads.more_is_better(key[1]) else 1
         return min(known, key=lambda peer: sign * self.spread(key, peer).median) if known else None
 
     def lines(self):

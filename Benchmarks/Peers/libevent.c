@@ -33,7 +33,7 @@ static void loop_make(struct loop *loop) {
   evthread_use_pthreads();
   struct event_config *config = event_config_new();
   // Where one thread uses the base, it needs no locks.
-  if (!race_is("W1") && !race_is("W2") && !race_is("W3") && !race_is("W4")) {
+  if (!race_is("W1") && !race_is("W2") && !race_is("W3") && !race_is("W4") && !race_is("L1")) {
     event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
   }
   if (race_is("W10")) event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
