@@ -141,6 +141,7 @@ public final class HeadlessTerminal: DisplayDevice {
     self.source = source
     escapeTimer = EscapeTimer { [weak self] in self?.escapeIsOver() }
     isOpen = true
+    isSuspended = false
     session.enter(asks: true, into: &output)
     drain()
   }

@@ -9,7 +9,7 @@ import TestSupport
 @Suite("A loop that looks before it sleeps", .timeLimit(.minutes(5)))
 struct LookingTests {
   /// One that looks for 50 microseconds in its next wait, wherever it runs.
-  private static let eager: Looker = {
+  static let eager: Looker = {
     var policy = LookPolicy()
     for _ in 0..<8 { policy.noteSleep(idle: 0, latency: 100_000, limit: 50_000) }
     return Looker(policy, .spins)

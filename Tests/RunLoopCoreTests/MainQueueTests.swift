@@ -62,6 +62,23 @@ final class MainQueueTests: XCTestCase {
     XCTAssertEqual(onNewThread { RunLoop.current.run(mode: .default, for: .zero) }, .finished)
   }
 
+  func testARunWithinABlockOfTheQueueSleepsThoughMoreWasQueued() {
+    let looks = Box<Int?>(nil)
+    _ = log { log in
+      let loop = loop
+      DispatchQueue.main.async {
+        // For the run around this one, as that block is not over.
+        DispatchQueue.main.async { loop.stop() }
+        loop.looker = LookingTests.eager
+        let before = loop.statistics.looks
+        _ = loop.run(mode: .default, for: .milliseconds(100))
+        looks.value = loop.statistics.looks - before
+      }
+    }
+    // It gives up looking as soon as that finds nothing, and would find the queue's notice for ever.
+    XCTAssertLessThanOrEqual(looks.value ?? 1000, 20)
+  }
+
   // R2, R4, R111
   func testOneCallOutDrainsWhatWasQueuedBeforeIt() {
     let text = log { log in

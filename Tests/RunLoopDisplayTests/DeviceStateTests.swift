@@ -106,5 +106,18 @@ struct DeviceStateTests {
     #expect(String(decoding: output, as: UTF8.self) == "\u{1B}[?2027h\u{1B}[>1u" && events.isEmpty)
   }
 
+  @Test("what was cut off when the terminal was given back does not go on when it is taken again")
+  func cutOff() {
+    for beginning in ["\u{1B}[200~pasted", "\u{1B}]0;title", "\u{1B}["] {
+      var session = TerminalSession(size: Size(width: 9, height: 1), capabilities: TerminalCapabilities())
+      var output: ContiguousArray<UInt8> = []
+      var events: [InputEvent] = []
+      Array(beginning.utf8).withUnsafeBytes { session.receive($0, events: &events, output: &output) }
+      session.enter(asks: false, into: &output)
+      Array("x".utf8).withUnsafeBytes { session.receive($0, events: &events, output: &output) }
+      #expect(events == [.key(KeyEvent(.character("x")))], "\(beginning.debugDescription)")
+    }
+  }
+
   private final class Token {}
 }

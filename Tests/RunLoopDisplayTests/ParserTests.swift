@@ -144,7 +144,7 @@ struct ParserTests {
     "CAN ends any sequence, and other control characters are keys that end it",
     arguments: [
       ("^[1;2\u{18}x", "x"), ("^\u{18}x", "x"), ("^O\u{18}x", "x"), ("^[[\u{18}x", "x"), ("^]0;title\u{18}x", "x"),
-      ("^P>|a\u{18}x", "x"),
+      ("^P>|a\u{18}x", "x"), ("^Pj\u{3}x", "C-c x"), ("^]0;a\u{D}", "enter"),
       ("^[M!\u{18}x", "x"), ("^[<0;1\u{1A}x", "x"), ("^^[\u{18}x", "x"), ("^[1;2\u{3}x", "C-c x"), ("^[1^[A", "up"),
       ("^]0;a^[A", "up"),
       ("^[1äx", "ä x"), ("\u{18}", "C-x"),

@@ -48,7 +48,7 @@ extension RunLoop {
     guard let set else { return false }
     set.wait(0)
     hasFoundDescriptors = set.hasFound
-    return hasFoundDescriptors || set.isMainQueueReady
+    return set.hasWork
   }
 
   /// Ends a hosted sleep; true if a wake-up waits for an answer.

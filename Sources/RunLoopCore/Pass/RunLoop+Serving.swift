@@ -86,7 +86,7 @@ extension RunLoop {
     var served: Served?
     while hasFoundDescriptors, let (source, events) = takeNextDescriptor(mode) {
       let isHandled = calling(
-        RecordKind.source1, mode, hook: .source1, code: source.code, item: itemAddress(source)
+        RecordKind.source1, mode, hook: .source1, code: source.heldCode { source.code }, item: itemAddress(source)
       ) { source.call(events) }
       if isHandled || served == nil { served = isHandled ? .source : .other }
       guard wait == waitCount, !(isHandled && innermost.returnsAfterSource), !isStopped(mode) else { break }

@@ -105,7 +105,7 @@ extension RunLoop {
       guard (mode.pollSet != nil) == isWatching else { return .again }
       if let set = mode.pollSet {
         guard !hasReady(set, mode) else { return .never }
-        set.prepareToWait()
+        set.prepareToWait(servingMainQueue: isServingMainQueue(mode))
       }
       var deadline = min(innermost.deadline, mode.timers.wakeTick)
       if faults.contains(.sleepInSlices) { deadline = min(deadline, tickNow + 1_000_000_000) }
@@ -137,7 +137,7 @@ extension RunLoop {
     guard mode.isWatching.load(ordering: .relaxed), !hasFoundDescriptors else { return }
     let set = table.withLock { _ -> PollSet? in
       guard let set = mode.pollSet, !hasReady(set, mode), !servesOthersFirst(mode) else { return nil }
-      set.prepareToWait()
+      set.prepareToWait(servingMainQueue: isServingMainQueue(mode))
       return set
     }
     set?.wait(0)

@@ -25,7 +25,8 @@ extension RunLoop {
       dueTimers[fired].isCalled = true
       dueTimers[fired].member.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef { timer in
         calling(
-          RecordKind.timer, mode, hook: .timer, code: timer.code, item: itemAddress(timer), tag: crl_origin_tag()
+          RecordKind.timer, mode, hook: .timer, code: timer.heldCode { timer.code }, item: itemAddress(timer),
+          tag: crl_origin_tag()
         ) { _ = timer.callOut() }
         endFiring(timer)
       }

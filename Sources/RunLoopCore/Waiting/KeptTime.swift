@@ -140,7 +140,9 @@ extension RunLoop {
     return table.withLock { _ in
       if mustGoOn(mode) || (mode.timerCount > 0 && mode.timers.firstTick <= now) { return true }
       // What is found is asked for again by the pass that comes.
-      return mode.pollSet?.poll() ?? false
+      guard let set = mode.pollSet else { return false }
+      set.prepareToWait(servingMainQueue: isServingMainQueue(mode))
+      return set.poll()
     }
   }
 

@@ -37,7 +37,7 @@ final class PollSet: @unchecked Sendable {
 
   let wakeDescriptor: WakeDescriptor
   @exclusivity(unchecked) private var epoll: OwnedDescriptor
-  /// The kernel's set, for a gate to watch; another after ``prepareToWait()``.
+  /// The kernel's set, for a gate to watch; another after ``prepareToWait(servingMainQueue:)``.
   var descriptor: OwnedDescriptor { epoll }
   @exclusivity(unchecked) private var mainQueueHandle: Int32?
   @exclusivity(unchecked) private var watches = WatchTable()
@@ -59,6 +59,8 @@ final class PollSet: @unchecked Sendable {
   @exclusivity(unchecked) private var services: UInt64 = 0
   /// The main dispatch queue has said that it has work.
   @exclusivity(unchecked) var isMainQueueReady = false
+  /// Whether that ends the wait that is prepared: a run within a block of that queue keeps it for the run around it.
+  @exclusivity(unchecked) private var servesMainQueue = false
 
   init(wakeDescriptor: WakeDescriptor) throws(SystemError) {
     self.wakeDescriptor = wakeDescriptor
@@ -183,7 +185,8 @@ extension PollSet {
   }
 
   /// Makes the set ready for a wait: the kernel's is made anew if it reports what nobody watches and nobody can remove.
-  func prepareToWait() {
+  func prepareToWait(servingMainQueue: Bool) {
+    servesMainQueue = servingMainQueue
     departuresBeforeWait = departures
     if hasStrayEvents { makeAnew() }
   }
@@ -262,6 +265,9 @@ extension PollSet {
     @inline(__always) get { takenCount < foundCount }
   }
 
+  /// Whether the last wait has found something that the run serves.
+  var hasWork: Bool { hasFound || (isMainQueueReady && servesMainQueue) }
+
   /// Waits until a descriptor is ready, the loop is woken, or the time is over.
   ///
   /// - Parameter nanoseconds: How long to wait; nil: without end. It may return early: the caller looks again.
@@ -282,10 +288,10 @@ extension PollSet {
     start = 0
   }
 
-  /// Asks what is ready, without waiting; whether there is anything.
+  /// Asks what is ready, without waiting; whether there is anything for the run that has prepared it.
   func poll() -> Bool {
     wait(0)
-    return hasFound || isMainQueueReady
+    return hasWork
   }
 
   private func waitUnlessInterrupted(_ nanoseconds: Int64?) -> Int32 {

@@ -69,7 +69,7 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
     while word.state == asleep {
       // What is ready in the real world is ready before the virtual time goes on.
       set?.wait(0)
-      if let set, set.hasFound || set.isMainQueueReady { return }
+      if let set, set.hasWork { return }
       if let action = takeEvent(until: deadline) {
         action()
       } else if deadline == .never, let action = lock.withLock({ endlessSleepAction }) {

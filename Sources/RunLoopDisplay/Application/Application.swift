@@ -195,6 +195,8 @@ public final class Application: Responder {
       throw error
     }
     end = nil
+    // It may have been suspended when it ended.
+    frame = FrameState()
     items = ApplicationItems(self)
     resize(to: device.size)
     setNeedsCommit()

@@ -91,7 +91,10 @@ extension GestureEnvironment {
     guard let index = sessions.firstIndex(where: { $0.touch === touch }) else { return }
     let recognizers = sessions.remove(at: index).recognizers
     for recognizer in recognizers where recognizer.touch === touch {
-      if !recognizer.machine.isHeld, !(recognizer.machine.state == .possible && recognizer.isWaitingForTouch) {
+      if recognizer.machine.isHeld {
+        // It is reported when others have failed, and then is over.
+        recognizer.state = .ended
+      } else if !(recognizer.machine.state == .possible && recognizer.isWaitingForTouch) {
         recognizer.abandon()
       }
       recognizer.leaveTouch()

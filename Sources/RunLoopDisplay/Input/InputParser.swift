@@ -255,6 +255,8 @@ package struct InputParser: Sendable {
     switch byte {
     case 0x1B: state = .stringEscape
     case 0x07: endString(emit)
+    // A key: the string was none, or has no end.
+    case ..<0x20, 0x7F: restart(byte, emit)
     default: if text.count < Self.stringLimit { text.append(byte) }
     }
   }

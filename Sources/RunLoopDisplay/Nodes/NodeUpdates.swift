@@ -136,10 +136,12 @@ extension NodeUpdates {
     let apply = MainActor.handler { [weak self] in self?.drain() ?? () }
     pipeline.add(
       .init(name: "nodes", order: TurnOrder.updates) { [weak self] in
-        guard let self, hasPending else { return }
-        apply()
-        // In a loop that does not come to its wait, nobody else hands them over.
-        if arrival.waits != loop.waits { commitDrawings() }
+        if self?.hasPending ?? false { apply() }
+      })
+    pipeline.add(
+      .init(name: "drawings", order: TurnOrder.afterCommit) { [weak self] in
+        // The layout has found some too. In a loop that does not come to its wait, nobody else hands them over.
+        if let self, arrival.waits != loop.waits { commitDrawings() }
       })
   }
 

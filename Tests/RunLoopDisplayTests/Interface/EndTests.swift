@@ -97,6 +97,20 @@ struct EndTests {
     }
   }
 
+  @Test("that was suspended is no reason for the next run to show nothing")
+  func suspended() throws {
+    try Stage.perform { stage in
+      let label = Label("once", frame: Rect(x: 0, y: 0, width: 20, height: 1))
+      stage.window.addSubview(label)
+      stage.at(50) { stage.device.suspend() }
+      try stage.run(until: 100)
+      #expect(stage.device.text == "once")
+      label.text = "again"
+      try stage.run(until: 200)
+      #expect(stage.device.text == "again")
+    }
+  }
+
   @Test("the mode is the default one again, and its owners are notified")
   func mode() throws {
     try Stage.perform { stage in

@@ -108,6 +108,26 @@ struct GestureTests {
     }
   }
 
+  /// Begins with the touch, and leaves its end to the touch's.
+  private final class Press: GestureRecognizer {
+    override func touchesBegan(_ touch: Touch) { state = .began }
+  }
+
+  @Test("what is reported when its touch is over, as it waited for others to fail, ends at once, and can begin again")
+  func heldBeyondTouch() throws {
+    try perform { stage, view in
+      stage.logged = { _ in false }
+      let double = TapGestureRecognizer(tapsRequired: 2, logger(stage, "double"))
+      let press = Press(logger(stage, "press"))
+      press.require(toFail: double)
+      view.addGestureRecognizer(press)
+      view.addGestureRecognizer(double)
+      for start in [10, 1010] { stage.send(.press(0, 0), .release(0, 0), at: start) }
+      let log = try stage.record(until: 2000)
+      #expect(log == "press:began:0,0@310 press:ended:0,0@310 press:began:0,0@1310 press:ended:0,0@1310")
+    }
+  }
+
   @Test("without that requirement both a tap and a double tap are recognised")
   func singleAndDouble() throws {
     try perform { stage, view in
