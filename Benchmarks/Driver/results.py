@@ -51,6 +51,14 @@ class Results:
                 peer: {int(number): value for number, value in values.items()} for peer, values in row["peers"].items()}
         return results
 
+    def include(self, other):
+        """Takes the workloads of another run in place of its own: each is compared within one run."""
+        names = {key[0] for key in other.values}
+        self.values = {key: values for key, values in self.values.items() if key[0] not in names} | other.values
+        self.units |= other.units
+        self.failures = [words for words in self.failures if words.split()[1] not in names] + other.failures
+        self.about["command"] += "` and `" + other.about["command"]
+
     def workloads(self):
         return [name for name in workloads.WORKLOADS if any(key[0] == name for key in self.values)]
 
