@@ -176,7 +176,7 @@ extension MessagePort.Remote {
     lock.lock()
     guard state.end == nil else { return lock.unlock() }
     state.end = reason
-    let sources = state.places.removeAll()
+    let sources = state.registrations.removeAll()
     var wakes: [(@Sendable (ReplyWaiter.Outcome) -> Void)] = []
     for waiter in state.pending.removeAll() {
       waiter.outcome = .failure(reason)
