@@ -108,7 +108,7 @@ final class RawClient {
     crl_message_send(socket.number, bytes, bytes.count, nil, 0, descriptors, Int32(descriptors.count))
   }
 
-  /// Reads one packet; empty: the end.
+  /// Reads one packet, without the time that an answer has; empty: the end.
   func receive() -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: 40_000)
     var descriptors = [Int32](repeating: -1, count: 253)
@@ -116,6 +116,7 @@ final class RawClient {
     var truncation: Int32 = 0
     let size = crl_message_receive(socket.number, 1, &bytes, bytes.count, &descriptors, &count, &truncation)
     for number in descriptors.prefix(Int(count)) { close(number) }
+    if MessageFrame.Kind(rawValue: bytes[5])?.isAnswer == true { bytes.replaceSubrange(8..<12, with: [0, 0, 0, 0]) }
     return Array(bytes.prefix(max(0, Int(size))))
   }
 

@@ -178,7 +178,7 @@ struct SocketPlacesTests {
       let parter = startThread { for _ in 0..<2_000 { loop.remove(socket, forMode: "a") } }
       joiner.result()
       parter.result()
-      let isNoted = socket.lock.withLock { socket.places.contains(loop, "a") }
+      let isNoted = socket.lock.withLock { socket.registrations.contains(loop, "a") }
       log.write("\(isNoted == loop.contains(socket, forMode: "a"))")
       loop.remove(socket, forMode: "a")
       log.write("\(loop.contains(socket, forMode: "a"))")

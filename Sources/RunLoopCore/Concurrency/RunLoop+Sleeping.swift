@@ -91,8 +91,7 @@ private final class TaskSleep: @unchecked Sendable {
     let taken = lock.withLock {
       guard self.result == nil else { return nil as CheckedContinuation<Void, any Error>? }
       self.result = result
-      defer { continuation = nil }
-      return continuation
+      return continuation.take()
     }
     taken?.resume(with: result)
   }

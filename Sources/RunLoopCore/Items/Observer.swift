@@ -139,11 +139,7 @@ extension RunLoop.Observer {
   }
 
   @inline(never)
-  private func releaseHandler() {
-    let released = handler
-    handler = nil
-    released?.release()
-  }
+  private func releaseHandler() { handler.take()?.release() }
 }
 
 extension RunLoop.Observer: RunLoopItem {

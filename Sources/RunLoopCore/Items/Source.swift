@@ -288,11 +288,7 @@ extension RunLoop.Source {
   }
 
   /// Takes the closures out before they go, so that what their release runs finds the source without them.
-  func releaseClosures() {
-    let released = body
-    body = nil
-    released?.release()
-  }
+  func releaseClosures() { body.take()?.release() }
 }
 
 extension RunLoop.Source: RunLoopItem {

@@ -232,9 +232,7 @@ extension Timer {
 
   func releaseContents() {
     if hasAttachment { releaseAttachment() }
-    let released = body
-    body = nil
-    withExtendedLifetime(released) {}
+    _ = body.take()
   }
 
   @inline(never)

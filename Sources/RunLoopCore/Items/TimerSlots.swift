@@ -54,10 +54,7 @@ struct TimerSlots {
     /// What its maker has attached to the timer.
     @exclusivity(unchecked) var attachment: (any Sendable)?
 
-    func takeAttachment() -> (any Sendable)? {
-      defer { attachment = nil }
-      return attachment
-    }
+    func takeAttachment() -> (any Sendable)? { attachment.take() }
   }
 
   /// The first mode's slot; empty only if all are.

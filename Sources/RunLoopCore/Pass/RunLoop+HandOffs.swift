@@ -18,15 +18,26 @@ extension RunLoop {
   package func handOff(
     inModes modes: [Mode], from origin: Origin = .unknown, block: @escaping @Sendable () -> Void
   ) -> Bool {
+    guard leaveHandOff(inModes: modes, from: origin, block: block) else { return false }
+    wakeForHandOffs()
+    return true
+  }
+
+  /// The same, for somebody who holds a lock and calls ``wakeForHandOffs()`` then: whoever is woken may want the lock.
+  package func leaveHandOff(
+    inModes modes: [Mode], from origin: Origin, block: @escaping @Sendable () -> Void
+  ) -> Bool {
     if faults.contains(.handOffsAreBlocks) { return perform(inModes: modes, block: block) }
     guard !modes.isEmpty else { return refuse(.noMode) }
     noteHandOffPlace()
     guard let handOff = address(Block(body: block), modes), inbox.append(handOff: handOff, site: origin.site) else {
       return refuse(.endedLoop)
     }
-    post()
     return true
   }
+
+  /// Wakes the loop, if it sleeps, for what was left.
+  package func wakeForHandOffs() { post() }
 }
 
 // Phase 5 of the pass, as far as it performs the source of the hand-offs.

@@ -37,8 +37,5 @@ final class SharedBlock: @unchecked Sendable {
     (isForCommonModes && isCommon) || modes.contains { $0 === mode }
   }
 
-  func take() -> Block? {
-    defer { block = nil }
-    return block
-  }
+  func take() -> Block? { block.take() }
 }

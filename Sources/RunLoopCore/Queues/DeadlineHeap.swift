@@ -42,10 +42,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     }
 
     /// Hands the reference over.
-    mutating func take() -> Member? {
-      defer { member = nil }
-      return member
-    }
+    mutating func take() -> Member? { member.take() }
   }
 
   let kind: DeadlineHeapKind

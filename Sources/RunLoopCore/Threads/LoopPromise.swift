@@ -45,10 +45,7 @@ package final class LoopPromise: @unchecked Sendable {
 
   /// Forgets the loop, which has ended while its thread goes on: whoever asks next gets a new one.
   func forgetLoop() {
-    let former = lock.withLock { () -> RunLoop? in
-      defer { made = nil }
-      return made
-    }
+    let former = lock.withLock { made.take() }
     withExtendedLifetime(former) {}
   }
 

@@ -21,9 +21,15 @@ package struct Looker: Sendable {
   /// After how many waits the system is asked again where the thread may run.
   private static let waitsBetweenQuestions = 1024
 
+  /// Asks the system anew where the thread may run: it may be another than before.
+  package mutating func forgetPlace() {
+    place = .none
+    waitsUntilAsked = 0
+  }
+
   /// Whether the coming wait is worth the two readings of the clock, which are for nothing where there can be no look.
   @inline(__always)
-  mutating func measures(_ waiting: RunLoop.Waiting) -> Bool {
+  package mutating func measures(_ waiting: RunLoop.Waiting) -> Bool {
     guard waiting.limit > 0 else { return false }
     guard waitsUntilAsked > 0 else { return true }
     waitsUntilAsked -= 1
@@ -32,7 +38,7 @@ package struct Looker: Sendable {
 
   /// Whether the coming wait begins with a look, if the time allows.
   @inline(__always)
-  mutating func isDue(_ waiting: RunLoop.Waiting) -> Bool {
+  package mutating func isDue(_ waiting: RunLoop.Waiting) -> Bool {
     guard waiting.limit > 0, policy.isDue else { return false }
     if waitsUntilAsked == 0 {
       place = LookPlace.ask(yields: waiting.yields)
@@ -44,7 +50,7 @@ package struct Looker: Sendable {
   }
 
   /// What has become of a look.
-  enum Outcome {
+  package enum Outcome {
     /// There was none: its time was over before it began.
     case none
     case found
@@ -56,7 +62,7 @@ package struct Looker: Sendable {
   /// - Parameters:
   ///   - poll: Called every few microseconds, as it is a system call; true: the wait is over.
   ///   - willLook: Called if there is a look.
-  mutating func look(
+  package mutating func look(
     from began: Tick, until deadline: Tick, limit: Int64, isOver: () -> Bool, poll: () -> Bool = { false },
     willLook: () -> Void = {}
   ) -> Outcome {
@@ -101,7 +107,7 @@ package struct Looker: Sendable {
   /// Notes a sleep that began as a wait at `began` and that somebody has ended at `wakeTick`, if somebody has.
   ///
   /// - Parameter isEvent: Whether something happened at a time that is not known, as a descriptor became ready.
-  mutating func noteSleep(from began: Tick, wokenAt wakeTick: Tick, isEvent: Bool, limit: Int64) {
+  package mutating func noteSleep(from began: Tick, wokenAt wakeTick: Tick, isEvent: Bool, limit: Int64) {
     let now = SystemWaiter.now
     if wakeTick >= began, wakeTick <= now {
       policy.noteSleep(

@@ -51,7 +51,7 @@ extension RunLoop {
     }
 
     /// The longest look in nanoseconds; zero: none.
-    var limit: Int64 { bits >> 1 }
+    package var limit: Int64 { bits >> 1 }
     /// Whether a thread on one processor looks and yields.
     var yields: Bool { bits & 1 != 0 }
   }

@@ -21,7 +21,7 @@ extension RunLoop {
   public func contains(_ socket: DatagramSocket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
 }
 
-extension DatagramSocket: PlacedItem {
+extension DatagramSocket: RegisteredItem {
   /// Adds the socket to a mode of a loop, in the words of streams.
   public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
 
@@ -33,7 +33,7 @@ extension DatagramSocket: PlacedItem {
   }
 
   func hasEntered() {
-    if state.room == .byTime, places.secondTimer == nil { startRetrying() }
+    if state.room == .byTime, registrations.secondTimer == nil { startRetrying() }
     if case .closing = state.phase { postEnd() }
   }
 
@@ -42,7 +42,7 @@ extension DatagramSocket: PlacedItem {
   /// Under the lock.
   @inline(__always)
   func updateInterest() {
-    guard let source = places.source else { return }
+    guard let source = registrations.source else { return }
     let events = state.interest
     guard source.isPaused ? events != nil : events != source.events else { return }
     do {
@@ -64,7 +64,7 @@ extension DatagramSocket: PlacedItem {
   private func postEnd() {
     // Whoever responds to an event looks for the end when that is done.
     guard responder == 0 else { return }
-    _ = places.perform { [self] in ready([]) }
+    _ = registrations.perform { [self] in ready([]) }
   }
 
   /// Ends the socket and gives what is to be released without the lock; nil if that was done before.
@@ -77,14 +77,15 @@ extension DatagramSocket: PlacedItem {
       body = nil
     }
     return Remains(
-      file: file, timers: [places.replaceTimer(nil), places.replaceSecondTimer(nil)], source: places.removeAll(),
+      file: file, timers: [registrations.replaceTimer(nil), registrations.replaceSecondTimer(nil)],
+      source: registrations.removeAll(),
       descriptor: descriptor, body: body, reader: reader.take(), writer: writer.take())
   }
 
   /// What a socket that is closed had.
   struct Remains {
     let file: SocketFile?
-    let timers: [PlacedTimer?]
+    let timers: [RegisteredTimer?]
     let source: RunLoop.DescriptorSource?
     let descriptor: OwnedDescriptor?
     let body: Body?
@@ -109,17 +110,17 @@ extension DatagramSocket {
   /// Under the lock.
   func postpone() {
     state.isExhausted = true
-    let timer = PlacedTimer(deadline: places.instant(after: options.retryInterval)) { [weak self] timer in
+    let timer = RegisteredTimer(deadline: registrations.instant(after: options.retryInterval)) { [weak self] timer in
       self?.receiveAgain(timer)
     }
-    places.replaceTimer(timer)
+    registrations.replaceTimer(timer)
     updateInterest()
   }
 
   private func receiveAgain(_ timer: Timer) {
     lock.lock()
-    guard places.timer?.contains(timer) == true else { return lock.unlock() }
-    let over = places.replaceTimer(nil)
+    guard registrations.timer?.contains(timer) == true else { return lock.unlock() }
+    let over = registrations.replaceTimer(nil)
     state.isExhausted = false
     updateInterest()
     lock.unlock()
@@ -131,17 +132,17 @@ extension DatagramSocket {
 
   /// Under the lock.
   func startRetrying() {
-    guard places.secondTimer == nil, !places.all.isEmpty else { return }
-    let timer = PlacedTimer(deadline: places.instant(after: Self.roomInterval)) { [weak self] timer in
+    guard registrations.secondTimer == nil, !registrations.all.isEmpty else { return }
+    let timer = RegisteredTimer(deadline: registrations.instant(after: Self.roomInterval)) { [weak self] timer in
       self?.mayHaveRoom(timer)
     }
-    _ = places.replaceSecondTimer(timer)
+    _ = registrations.replaceSecondTimer(timer)
   }
 
   private func mayHaveRoom(_ timer: Timer) {
     lock.lock()
-    guard places.secondTimer?.contains(timer) == true else { return lock.unlock() }
-    let over = places.replaceSecondTimer(nil)
+    guard registrations.secondTimer?.contains(timer) == true else { return lock.unlock() }
+    let over = registrations.replaceSecondTimer(nil)
     lock.unlock()
     over?.invalidate()
     ready(.writable)

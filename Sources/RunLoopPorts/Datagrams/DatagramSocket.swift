@@ -73,7 +73,7 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
   /// Whether a Unix socket has a peer, of whose queue the system reports that it has room.
   let reportsRoom: Bool
   @exclusivity(unchecked) var body: Body?
-  var places = Places()
+  var registrations = Registrations()
   var reader = TaskWait<Datagram?>()
   var writer = TaskWait<Void>()
   var lastWait: UInt64 = 0

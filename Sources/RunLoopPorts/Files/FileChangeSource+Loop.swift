@@ -9,18 +9,18 @@ extension RunLoop {
   ///
   /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the
   ///   mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
-  public func add(_ source: FileChangeSource, forMode mode: Mode) throws(RunLoopError) { try seat(source, mode) }
+  public func add(_ source: FileChangeSource, forMode mode: Mode) throws(RunLoopError) { try register(source, mode) }
 
   /// Removes a source of file changes from a mode, or, for `RunLoop.Mode.common`, a common source from every common
   /// mode.
   ///
   /// Can be called from any thread.
-  public func remove(_ source: FileChangeSource, forMode mode: Mode) { unseat(source, mode) }
+  public func remove(_ source: FileChangeSource, forMode mode: Mode) { unregister(source, mode) }
 
   /// Whether a source of file changes is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
   /// Can be called from any thread.
-  public func contains(_ source: FileChangeSource, forMode mode: Mode) -> Bool { seats(source, mode) }
+  public func contains(_ source: FileChangeSource, forMode mode: Mode) -> Bool { isRegistered(source, mode) }
 }
 
 extension FileChangeSource {

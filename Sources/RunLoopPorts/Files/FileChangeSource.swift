@@ -27,7 +27,7 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   /// Later ones are reported by ``FileChange/Kind/unwatched(_:)``.
   public let unreadable: [Path]
 
-  let seat: Seat
+  let loopRegistration: LoopRegistration
   private let lock = ProcessLock()
   private var watcher: FileWatcher?
   private let handler: HandlerBox<Call>
@@ -65,7 +65,7 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   ) throws(FileChangeError) {
     let watcher = try FileWatcher(path, recursive: recursive, events: events, limit: limit, ownQueue: ownQueue)
     unreadable = watcher.unreadable
-    seat = Seat(watcher.inbox.descriptor, watcher.queue.descriptor)
+    loopRegistration = LoopRegistration(watcher.inbox.descriptor, watcher.queue.descriptor)
     self.watcher = watcher
     self.path = path
     self.events = events
@@ -80,7 +80,7 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   /// Whether the source can still be added and called.
   ///
   /// Can be used from any thread.
-  public var isValid: Bool { seat.isOpen }
+  public var isValid: Bool { loopRegistration.isOpen }
 
   /// How many directories are watched, or one for a file; none when the source is invalid.
   ///
@@ -92,7 +92,7 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   /// The handler is released at once, or when its running call-out has returned. Can be called from any thread. Calling
   /// it again has no effect.
   public func invalidate() {
-    guard seat.close() else { return }
+    guard loopRegistration.close() else { return }
     let ended = lock.withLock {
       let ended = watcher
       watcher = nil
@@ -109,10 +109,10 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-extension FileChangeSource: SeatedSource {
+extension FileChangeSource: RegisteredSource {
   func serve() {
     var mayTake = true
-    while seat.isOpen {
+    while loopRegistration.isOpen {
       lock.lock()
       let step = watcher?.step(mayTake: mayTake)
       let hasEnded = watcher?.hasEnded ?? true

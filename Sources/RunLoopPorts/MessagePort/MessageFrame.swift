@@ -11,7 +11,7 @@
 /// | 5 | the ``Kind`` |
 /// | 6 | 1: the payload lies in memory that comes as the first descriptor, and not in the packet |
 /// | 7 | zero |
-/// | 8..<12 | the sender's id of the message, or the reason of a refusal |
+/// | 8..<12 | the sender's id of the message, the reason of a refusal, or the ``time(of:)`` at which an answer is sent |
 /// | 12..<14 | how many descriptors the message has, without the payload's memory |
 /// | 14..<16 | zero |
 /// | 16..<24 | the token, which a reply, a refusal and a confirmation give back |
@@ -34,6 +34,9 @@ struct MessageFrame: Hashable, Sendable {
 
     /// Whether a packet of this kind may have a payload and descriptors.
     var hasContent: Bool { self == .request || self == .oneWay || self == .reply }
+
+    /// Whether it answers a request that was received.
+    var isAnswer: Bool { self == .reply || self == .noReply }
 
     /// Whether it is a message to a local port, whose sender is told what has become of it.
     var expectsAnswer: Bool { self == .request || self == .oneWay }
@@ -73,6 +76,17 @@ struct MessageFrame: Hashable, Sendable {
 
   /// How many descriptors come with the packet.
   var carriedDescriptors: Int { descriptorCount + (isOutOfLine ? 1 : 0) }
+
+  /// What an answer says of the time at which it is sent, so that its receiver knows what waking up has cost: the lowest bits
+  /// of the monotonic clock's nanoseconds.
+  static func time(of nanoseconds: Int64) -> Int32 { Int32(truncatingIfNeeded: nanoseconds) }
+
+  /// When an answer was sent that has been received now.
+  ///
+  /// Another process may say anything: it is within the last five seconds, and no more than that is known.
+  static func nanoseconds(of time: Int32, receivedAt now: Int64) -> Int64 {
+    now - Int64(UInt32(bitPattern: Self.time(of: now) &- time))
+  }
 
   /// Writes the header into the first ``size`` bytes.
   func encode(into bytes: UnsafeMutableRawBufferPointer) {

@@ -17,7 +17,7 @@ extension MessagePort.Local {
     let source = RunLoop.DescriptorSource(descriptor: watched.number, events: .readable) { [weak self] _, _ in
       self?.serve()
     }
-    _ = withPlaces { $0.insert(source, in: loop, .default) }
+    _ = withRegistrations { $0.insert(source, in: loop, .default) }
     do { try loop.add(source, forMode: .default) } catch { throw .runLoop(error) }
   }
 

@@ -9,9 +9,9 @@ extension MessagePort.Local: MessagePortItem {
 
   var watched: MessagePort.Descriptor { epoll }
 
-  func withPlaces<Result: Sendable>(_ body: (inout MessagePortPlaces) -> Result) -> Result? {
+  func withRegistrations<Result: Sendable>(_ body: (inout MessagePortRegistrations) -> Result) -> Result? {
     guard !lock.isParents else { return nil }
-    return lock.withLock { held == nil ? nil : body(&places) }
+    return lock.withLock { held == nil ? nil : body(&registrations) }
   }
 
   /// Takes connections and messages; a loop's thread.
@@ -108,16 +108,16 @@ extension MessagePort.Local {
   private static var retryInterval: Duration { .milliseconds(100) }
 
   private func postpone() {
-    let timer = PlacedTimer(deadline: RunLoop.current.instant(after: Self.retryInterval)) { [weak self] _ in
+    let timer = RegisteredTimer(deadline: RunLoop.current.instant(after: Self.retryInterval)) { [weak self] _ in
       self?.tryAgain()
     }
-    withPlaces { $0.replaceTimer(timer) }??.invalidate()
+    withRegistrations { $0.replaceTimer(timer) }??.invalidate()
   }
 
   /// Listens again, in whatever loop it is time first.
   private func tryAgain() {
     lock.lock()
-    let timer = held == nil ? nil : places.replaceTimer(nil)
+    let timer = held == nil ? nil : registrations.replaceTimer(nil)
     let name = held
     lock.unlock()
     timer?.invalidate()
@@ -219,9 +219,10 @@ extension MessagePort.Local {
   /// Sees to it that connections end that say nothing.
   private func awaitSpeech() {
     lock.lock()
-    let next = places.hasTimer(.silence) ? nil : clients.values.filter(\.mustSpeak).compactMap(\.silenceEnd).min()
+    let next =
+      registrations.hasTimer(.silence) ? nil : clients.values.filter(\.mustSpeak).compactMap(\.silenceEnd).min()
     if let next, held != nil {
-      _ = places.replaceTimer(PlacedTimer(deadline: next) { [weak self] _ in self?.endSilence() }, .silence)
+      _ = registrations.replaceTimer(RegisteredTimer(deadline: next) { [weak self] _ in self?.endSilence() }, .silence)
     }
     lock.unlock()
   }
@@ -230,7 +231,7 @@ extension MessagePort.Local {
   private func endSilence() {
     let now = RunLoop.current.now
     lock.lock()
-    let timer = places.replaceTimer(nil, .silence)
+    let timer = registrations.replaceTimer(nil, .silence)
     let all = held == nil ? [] : Array(clients.values)
     lock.unlock()
     timer?.invalidate()

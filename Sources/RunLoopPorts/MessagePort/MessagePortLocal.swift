@@ -22,7 +22,7 @@ extension MessagePort {
 
     let epoll: Descriptor
     let lock = ProcessLock()
-    var places = MessagePortPlaces()
+    var registrations = MessagePortRegistrations()
     let accepts: @Sendable (Credentials) -> Bool
     /// What all connections cost, and those of each other user.
     let account: MessageAccount
@@ -147,9 +147,9 @@ extension MessagePort {
       let clients = clients
       self.clients = [:]
       favourite = nil
-      let timer = places.replaceTimer(nil)
-      let silenceTimer = places.replaceTimer(nil, .silence)
-      let sources = places.removeAll()
+      let timer = registrations.replaceTimer(nil)
+      let silenceTimer = registrations.replaceTimer(nil, .silence)
+      let sources = registrations.removeAll()
       let observers = observers.takeAll()
       let users = Array(users.values)
       lock.unlock()

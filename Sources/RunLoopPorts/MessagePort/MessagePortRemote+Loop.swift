@@ -10,9 +10,9 @@ extension MessagePort.Remote: MessagePortItem {
 
   func serve() { readWhatIsThere() }
 
-  func withPlaces<Result: Sendable>(_ body: (inout MessagePortPlaces) -> Result) -> Result? {
+  func withRegistrations<Result: Sendable>(_ body: (inout MessagePortRegistrations) -> Result) -> Result? {
     guard !lock.isParents else { return nil }
-    return lock.withLock { state.end == nil ? body(&state.places) : nil }
+    return lock.withLock { state.end == nil ? body(&state.registrations) : nil }
   }
 }
 
@@ -107,7 +107,7 @@ extension MessagePort.Remote {
     let isNeeded = lock.withLock {
       guard state.end == nil, !self[keyPath: mark] else { return false }
       self[keyPath: mark] = true
-      state.places.insert(source, in: loop, .default)
+      state.registrations.insert(source, in: loop, .default)
       return true
     }
     guard isNeeded else { return }

@@ -77,6 +77,7 @@ extension MessagePort.Remote {
         frame.token,
         .failure(reason == .tooLarge ? .messageTooLarge(frame.length, limit: messageSizeLimit) : .refused(reason)))
     case .message(let frame, let bytes, let descriptors):
+      if frame.kind.isAnswer { answerTime = frame.id }
       switch frame.kind {
       case .reply: complete(frame.token, .success(MessagePort.Reply(bytes, descriptors: descriptors)))
       case .noReply: complete(frame.token, .success(nil))
@@ -151,11 +152,7 @@ extension MessagePort.Remote {
       } else {
         state.isReading = true
         lock.unlock()
-        if setTimeout(deadline) {
-          _ = readOne(blocks: true)
-        } else if awaitPacket(until: deadline) {
-          _ = readOne(blocks: false)
-        }
+        readNext(until: deadline)
         giveRoleUp()
       }
     }
@@ -170,6 +167,41 @@ extension MessagePort.Remote {
     lock.unlock()
     readWord.futexWait(while: seen, until: deadline)
     lock.withLock { state.followers -= 1 }
+  }
+
+  /// Waits for a packet and reads it; it may return early.
+  ///
+  /// The reading thread looks before it sleeps, as a loop does. Nobody but the kernel knows that a packet has come, so a look is
+  /// a read now and then that does not block.
+  private func readNext(until deadline: Tick) {
+    let waiting = RunLoop.waiting
+    if lookingThread != RunLoop.callingThreadID {
+      lookingThread = RunLoop.callingThreadID
+      looker.forgetPlace()
+    }
+    let looks = looker.isDue(waiting)
+    guard looks || looker.measures(waiting) else { return sleepAndRead(until: deadline) }
+    let began = Tick.monotonicNow
+    if looks {
+      let outcome = looker.look(
+        from: began, until: deadline, limit: waiting.limit, isOver: { false },
+        poll: { readOne(blocks: false) || lock.withLock { state.end != nil } })
+      if outcome == .found { return }
+    }
+    answerTime = nil
+    sleepAndRead(until: deadline)
+    let sent = answerTime.map {
+      Tick(nanoseconds: MessageFrame.nanoseconds(of: $0, receivedAt: Tick.monotonicNow.nanoseconds))
+    }
+    looker.noteSleep(from: began, wokenAt: sent ?? .distantPast, isEvent: false, limit: waiting.limit)
+  }
+
+  private func sleepAndRead(until deadline: Tick) {
+    if setTimeout(deadline) {
+      _ = readOne(blocks: true)
+    } else if awaitPacket(until: deadline) {
+      _ = readOne(blocks: false)
+    }
   }
 
   /// Sees to it that a read that blocks ends at a date; false: it would not.

@@ -36,6 +36,11 @@ extension MessagePort {
     let reader = MessageReader()
     /// The time-out that the socket has for reading, in nanoseconds; the reading thread's.
     @exclusivity(unchecked) var socketTimeout: Int64 = 0
+    /// Whether the reading thread looks before it sleeps, and which thread that was last.
+    @exclusivity(unchecked) var looker = Looker()
+    @exclusivity(unchecked) var lookingThread: Int32 = 0
+    /// What the last answer that the reading thread has read says of the time when it was sent.
+    @exclusivity(unchecked) var answerTime: Int32?
     /// Changes when threads that follow the reading one have to look again.
     let readWord = Atomic<UInt32>(0)
     let undelivered: (@Sendable (Undelivered) -> Void)?
@@ -171,7 +176,7 @@ extension MessagePort.Remote {
     lock.lock()
     guard state.end == nil else { return lock.unlock() }
     state.end = reason
-    let sources = state.places.removeAll()
+    let sources = state.registrations.removeAll()
     var wakes: [(@Sendable (ReplyWaiter.Outcome) -> Void)] = []
     for waiter in state.pending.removeAll() {
       waiter.outcome = .failure(reason)

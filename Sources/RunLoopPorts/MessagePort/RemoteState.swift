@@ -23,7 +23,7 @@ struct RemoteState {
   /// How many threads wait for the reading thread.
   var followers = 0
   var statistics = MessagePort.Remote.Statistics()
-  var places = MessagePortPlaces()
+  var registrations = MessagePortRegistrations()
   var observers = InvalidationList<MessagePort.Remote>()
 
   /// Somebody for a thread that blocks.

@@ -21,7 +21,7 @@ public final class ChildProcessSource: Sendable, Hashable {
   /// The child's process number.
   public let process: Int32
 
-  let seat: Seat
+  let loopRegistration: LoopRegistration
   /// Whether the child is left to be reaped by somebody else.
   public let leavesStatus: Bool
   private let waiting: HandlerBox<Waiting>
@@ -65,7 +65,7 @@ public final class ChildProcessSource: Sendable, Hashable {
     _ child: ChildProcess, leavesStatus: Bool, endsWithLoop: Bool,
     _ handler: @escaping @Sendable (ChildProcessSource, End) -> Void
   ) {
-    seat = Seat(child.descriptor)
+    loopRegistration = LoopRegistration(child.descriptor)
     process = child.process
     self.leavesStatus = leavesStatus
     waiting = HandlerBox(Waiting(child: child, handler: handler))
@@ -79,14 +79,14 @@ public final class ChildProcessSource: Sendable, Hashable {
   /// Whether the source can still be added and called.
   ///
   /// Can be used from any thread.
-  public var isValid: Bool { seat.isOpen }
+  public var isValid: Bool { loopRegistration.isOpen }
 
   /// Ends the source permanently: it leaves all modes of all loops and is not called any more.
   ///
   /// The child goes on. The handler is released at once, or when its running call-out has returned. Can be called from
   /// any thread. Calling it again has no effect.
   public func invalidate() {
-    if seat.close() { waiting.take() }
+    if loopRegistration.close() { waiting.take() }
   }
 
   /// Whether both are the same.
@@ -96,10 +96,10 @@ public final class ChildProcessSource: Sendable, Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-extension ChildProcessSource: SeatedSource {
+extension ChildProcessSource: RegisteredSource {
   func serve() {
     guard let end = waiting.held?.child.awaitEnd(leavesStatus: leavesStatus), let taken = waiting.take() else { return }
-    _ = seat.close()
+    _ = loopRegistration.close()
     noteCall(of: Call(body: taken.handler))
     taken.handler(self, end)
   }

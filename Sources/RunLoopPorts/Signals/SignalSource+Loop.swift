@@ -9,17 +9,17 @@ extension RunLoop {
   ///
   /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the
   ///   mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
-  public func add(_ source: SignalSource, forMode mode: Mode) throws(RunLoopError) { try seat(source, mode) }
+  public func add(_ source: SignalSource, forMode mode: Mode) throws(RunLoopError) { try register(source, mode) }
 
   /// Removes a signal source from a mode, or, for `RunLoop.Mode.common`, a common source from every common mode.
   ///
   /// It goes on counting. Can be called from any thread.
-  public func remove(_ source: SignalSource, forMode mode: Mode) { unseat(source, mode) }
+  public func remove(_ source: SignalSource, forMode mode: Mode) { unregister(source, mode) }
 
   /// Whether a signal source is in a mode, or, for `RunLoop.Mode.common`, among the common items.
   ///
   /// Can be called from any thread.
-  public func contains(_ source: SignalSource, forMode mode: Mode) -> Bool { seats(source, mode) }
+  public func contains(_ source: SignalSource, forMode mode: Mode) -> Bool { isRegistered(source, mode) }
 }
 
 extension SignalSource {

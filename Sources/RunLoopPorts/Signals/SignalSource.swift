@@ -41,7 +41,7 @@ public final class SignalSource: Sendable, Hashable {
   /// The signal's number.
   public let signal: Int32
 
-  let seat: Seat
+  let loopRegistration: LoopRegistration
   private let registration: SignalRegistration
   private let handler: HandlerBox<Call>
 
@@ -75,7 +75,7 @@ public final class SignalSource: Sendable, Hashable {
     do throws(SystemError) {
       let descriptor = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
       registration = try SignalRegistration(signal, descriptor.number)
-      seat = Seat(descriptor)
+      loopRegistration = LoopRegistration(descriptor)
     } catch {
       throw .system(signal: signal, error)
     }
@@ -91,17 +91,17 @@ public final class SignalSource: Sendable, Hashable {
   /// Whether the source can still be added and called.
   ///
   /// Can be used from any thread.
-  public var isValid: Bool { seat.isOpen }
+  public var isValid: Bool { loopRegistration.isOpen }
 
   /// Ends the source permanently: it leaves all modes of all loops and is not called again.
   ///
   /// The last source of a signal puts the former action back. The handler is released at once, or when its running
   /// call-out has returned. Can be called from any thread. Calling it again has no effect.
   public func invalidate() {
-    guard seat.isOpen else { return }
+    guard loopRegistration.isOpen else { return }
     // Before the descriptor can be closed.
     registration.stop()
-    guard seat.close() else { return }
+    guard loopRegistration.close() else { return }
     handler.take()
   }
 
@@ -112,9 +112,9 @@ public final class SignalSource: Sendable, Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-extension SignalSource: SeatedSource {
+extension SignalSource: RegisteredSource {
   func serve() {
-    guard let descriptor = seat.opened else { return }
+    guard let descriptor = loopRegistration.opened else { return }
     // The descriptor before the count: see the handler. Another loop may have been faster.
     _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(descriptor.number) }
     guard let event = registration.take(), let handler = handler.held else { return }

@@ -55,7 +55,7 @@ enum WaitRefusal {
 }
 
 /// An item of ours for which tasks wait on whatever threads they run, while it is in a loop.
-protocol TaskItem: PlacedItem {
+protocol TaskItem: RegisteredItem {
   /// The number of the last wait.
   ///
   /// Under the lock.
@@ -117,12 +117,12 @@ extension TaskItem {
   private func endOfLoops<Value>() -> Result<Value, any Error>? {
     // Before the loops are looked at: then either the task finds them over, or their end finds the task.
     hasBeenAwaited.store(true, ordering: .sequentiallyConsistent)
-    return places.areOver ? .failure(Self.error(.loopsHaveEnded)) : nil
+    return registrations.areOver ? .failure(Self.error(.loopsHaveEnded)) : nil
   }
 
   func endWaitsIfLoopsHaveEnded() {
     lock.lock()
-    guard places.areOver else { return lock.unlock() }
+    guard registrations.areOver else { return lock.unlock() }
     let waiting = takeWaits()
     lock.unlock()
     for fail in waiting { fail(Self.error(.loopsHaveEnded)) }

@@ -23,7 +23,7 @@ extension RunLoop {
   public func contains(_ socket: ListeningSocket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
 }
 
-extension ListeningSocket: PlacedItem {
+extension ListeningSocket: RegisteredItem {
   /// Adds the socket to a mode of a loop, in the words of streams.
   public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
 
@@ -37,13 +37,13 @@ extension ListeningSocket: PlacedItem {
   func hasEntered() {}
 
   private var accepts: Bool {
-    !isPaused && places.timer == nil && (acceptor.isTaken || body != nil)
+    !isPaused && registrations.timer == nil && (acceptor.isTaken || body != nil)
       && connectionCount < options.connectionLimit ?? .max
   }
 
   /// Under the lock.
   func updateInterest() {
-    guard let source = places.source, source.isPaused == accepts else { return }
+    guard let source = registrations.source, source.isPaused == accepts else { return }
     do {
       try source.watch(for: accepts ? .readable : nil)
     } catch {
@@ -140,21 +140,21 @@ extension ListeningSocket: PlacedItem {
   ///
   /// Under the lock.
   private func postpone(_ error: SystemError) {
-    guard places.timer == nil else { return }
+    guard registrations.timer == nil else { return }
     let interval = options.retryInterval
-    let deadline = places.all.first?.loop.instant(after: interval) ?? Tick.after(interval).instant
-    let timer = PlacedTimer(deadline: deadline) { [weak self] timer in
+    let deadline = registrations.all.first?.loop.instant(after: interval) ?? Tick.after(interval).instant
+    let timer = RegisteredTimer(deadline: deadline) { [weak self] timer in
       self?.tryAgain(timer)
     }
-    places.replaceTimer(timer)
+    registrations.replaceTimer(timer)
     updateInterest()
   }
 
   private func tryAgain(_ timer: Timer) {
     lock.lock()
     // Not for one that has been ended meanwhile.
-    guard places.timer?.contains(timer) == true else { return lock.unlock() }
-    let over = places.replaceTimer(nil)
+    guard registrations.timer?.contains(timer) == true else { return lock.unlock() }
+    let over = registrations.replaceTimer(nil)
     updateInterest()
     lock.unlock()
     over?.invalidate()
@@ -170,14 +170,15 @@ extension ListeningSocket: PlacedItem {
       body = nil
     }
     return Remains(
-      file: file, timer: places.replaceTimer(nil), source: places.removeAll(), descriptor: descriptor, body: body,
+      file: file, timer: registrations.replaceTimer(nil), source: registrations.removeAll(), descriptor: descriptor,
+      body: body,
       acceptor: acceptor.take())
   }
 
   /// What a socket that is closed had.
   struct Remains {
     let file: SocketFile?
-    let timer: PlacedTimer?
+    let timer: RegisteredTimer?
     let source: RunLoop.DescriptorSource?
     let descriptor: OwnedDescriptor
     let body: Body?

@@ -88,7 +88,7 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   /// The file to be removed when the socket is closed.
   let file: SocketFile?
   var body: Body?
-  var places = Places()
+  var registrations = Registrations()
   var acceptor = TaskWait<Socket?>()
   var lastWait: UInt64 = 0
   let hasBeenAwaited = Atomic<Bool>(false)
@@ -213,7 +213,7 @@ extension ListeningSocket {
     guard !lock.isParents else { return }
     lock.lock()
     isPaused = false
-    let timer = places.replaceTimer(nil)
+    let timer = registrations.replaceTimer(nil)
     updateInterest()
     lock.unlock()
     timer?.invalidate()
@@ -238,7 +238,7 @@ extension ListeningSocket: CustomDebugStringConvertible {
     guard !lock.isParents else { return "<ListeningSocket>{of the parent process}" }
     return lock.withLock {
       "<ListeningSocket \(Unmanaged.passUnretained(self).toOpaque())>{descriptor = \(descriptor?.number ?? -1), "
-        + "address = \(address), paused = \(isPaused), exhausted = \(places.timer != nil), "
+        + "address = \(address), paused = \(isPaused), exhausted = \(registrations.timer != nil), "
         + "connections = \(connectionCount)}"
     }
   }

@@ -101,13 +101,14 @@ extension Socket {
       queue.removeAll()
     }
     return Remains(
-      timers: [places.replaceTimer(nil), places.replaceSecondTimer(nil)], source: places.removeAll(),
+      timers: [registrations.replaceTimer(nil), registrations.replaceSecondTimer(nil)],
+      source: registrations.removeAll(),
       descriptor: descriptor, body: body, reader: reader.take(), writer: writer.take(), tls: tls, place: place)
   }
 
   /// What a socket that is over had.
   struct Remains {
-    let timers: [PlacedTimer?]
+    let timers: [RegisteredTimer?]
     let source: RunLoop.DescriptorSource?
     let descriptor: OwnedDescriptor?
     let body: Body?

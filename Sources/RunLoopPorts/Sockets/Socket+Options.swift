@@ -58,12 +58,12 @@ extension Socket {
   func setDeadline(after time: Duration?, on loop: RunLoop?) {
     guard !lock.isParents else { return }
     lock.lock()
-    var next: PlacedTimer?
+    var next: RegisteredTimer?
     if let time, !state.isOver {
-      let deadline = loop?.instant(after: time) ?? places.instant(after: time)
-      next = PlacedTimer(deadline: deadline) { [weak self] timer in self?.deadlinePassed(timer, time) }
+      let deadline = loop?.instant(after: time) ?? registrations.instant(after: time)
+      next = RegisteredTimer(deadline: deadline) { [weak self] timer in self?.deadlinePassed(timer, time) }
     }
-    let before = places.replaceSecondTimer(next)
+    let before = registrations.replaceSecondTimer(next)
     lock.unlock()
     before?.invalidate()
   }
@@ -71,7 +71,7 @@ extension Socket {
   /// On the thread of one of the loops.
   private func deadlinePassed(_ timer: Timer, _ time: Duration) {
     lock.lock()
-    guard places.secondTimer?.contains(timer) == true else { return lock.unlock() }
+    guard registrations.secondTimer?.contains(timer) == true else { return lock.unlock() }
     close(.deadlinePassed(after: time))
     lock.unlock()
     ready([])

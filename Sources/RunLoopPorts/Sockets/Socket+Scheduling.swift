@@ -24,7 +24,7 @@ extension RunLoop {
   public func contains(_ socket: Socket, forMode mode: Mode) -> Bool { socket.isIn(self, mode) }
 }
 
-extension Socket: PlacedItem {
+extension Socket: RegisteredItem {
   /// Adds the socket to a mode of a loop.
   ///
   /// The same as `add(_:forMode:)` of the loop, in the words of streams.
@@ -38,7 +38,7 @@ extension Socket: PlacedItem {
   }
 
   func hasEntered() {
-    if places.timer == nil { startTimer() }
+    if registrations.timer == nil { startTimer() }
     if case .closing = state.phase { postEnd() }
     if tls != nil {
       // A loop that has ended looks for nothing.
@@ -51,7 +51,7 @@ extension Socket: PlacedItem {
   ///
   /// Under the lock.
   func updateInterest() {
-    guard let source = places.source else { return }
+    guard let source = registrations.source else { return }
     if tls != nil { postSession() }
     let events = state.interest(isQueueEmpty: !hasUnsent)
     guard source.isPaused ? events != nil : events != source.events else { return }
@@ -75,7 +75,7 @@ extension Socket: PlacedItem {
   private func postEnd() {
     // Whoever responds to an event looks for the end when that is done.
     guard responder == 0 else { return }
-    _ = places.perform { [self] in ready([]) }
+    _ = registrations.perform { [self] in ready([]) }
   }
 }
 
@@ -85,7 +85,7 @@ extension Socket {
   ///
   /// Under the lock.
   @discardableResult
-  func startTimer() -> PlacedTimer? {
+  func startTimer() -> RegisteredTimer? {
     if state.awaitsRoom, state.phase == .connecting { return startRetrying() }
     let limit: Duration?
     switch state.phase {
@@ -94,33 +94,34 @@ extension Socket {
     case .open: limit = options.idleTimeout
     case .closing, .closed: limit = nil
     }
-    guard let limit, let loop = places.all.first?.loop else { return places.replaceTimer(nil) }
+    guard let limit, let loop = registrations.all.first?.loop else { return registrations.replaceTimer(nil) }
     lastActivity = loop.clockNow
-    let timer = PlacedTimer(deadline: loop.instant(after: limit), interval: limit) { [weak self] timer in
+    let timer = RegisteredTimer(deadline: loop.instant(after: limit), interval: limit) { [weak self] timer in
       self?.timeIsOver(timer, limit)
     }
-    return places.replaceTimer(timer)
+    return registrations.replaceTimer(timer)
   }
 
   /// How often connecting is tried where there is no room for the connection yet.
   private static let retryInterval: Duration = .milliseconds(10)
 
   /// Under the lock.
-  private func startRetrying() -> PlacedTimer? {
-    guard let loop = places.all.first?.loop else { return places.replaceTimer(nil) }
+  private func startRetrying() -> RegisteredTimer? {
+    guard let loop = registrations.all.first?.loop else { return registrations.replaceTimer(nil) }
     lastActivity = loop.clockNow
-    let timer = PlacedTimer(deadline: loop.instant(after: Self.retryInterval), interval: Self.retryInterval) {
+    let timer = RegisteredTimer(deadline: loop.instant(after: Self.retryInterval), interval: Self.retryInterval) {
       [weak self] timer in self?.tryToConnect(timer)
     }
-    return places.replaceTimer(timer)
+    return registrations.replaceTimer(timer)
   }
 
   /// On the thread of one of the loops.
   private func tryToConnect(_ timer: Timer) {
     lock.lock()
-    guard places.timer?.contains(timer) == true, let address = awaitedAddress, let descriptor, let begun = lastActivity
+    guard registrations.timer?.contains(timer) == true, let address = awaitedAddress, let descriptor,
+      let begun = lastActivity
     else { return lock.unlock() }
-    var over: PlacedTimer?
+    var over: RegisteredTimer?
     do throws(SystemError) {
       if try descriptor.connect(address) {
         awaitedAddress = nil
@@ -141,7 +142,7 @@ extension Socket {
   /// On the thread of one of the loops.
   private func timeIsOver(_ timer: Timer, _ limit: Duration) {
     lock.lock()
-    guard places.timer?.contains(timer) == true, let lastActivity else { return lock.unlock() }
+    guard registrations.timer?.contains(timer) == true, let lastActivity else { return lock.unlock() }
     let due = lastActivity + Int64(saturating: limit)
     if due > RunLoop.current.clockNow {
       timer.deadline = due.instant
@@ -158,7 +159,7 @@ extension Socket {
   @inline(__always)
   func noteActivity() {
     // The time of a handshake goes on whatever comes.
-    guard options.idleTimeout != nil, state.phase != .securing, let loop = places.all.first?.loop else { return }
+    guard options.idleTimeout != nil, state.phase != .securing, let loop = registrations.all.first?.loop else { return }
     lastActivity = loop.clockNow
   }
 }

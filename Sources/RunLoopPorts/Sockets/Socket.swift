@@ -86,7 +86,7 @@ public final class Socket: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var descriptor: OwnedDescriptor?
   @exclusivity(unchecked) var queue = ByteQueue()
   @exclusivity(unchecked) var body: Body?
-  var places = Places()
+  var registrations = Registrations()
   /// Where the socket is to connect to as soon as the queue of the one that listens there has room.
   var awaitedAddress: SocketAddress?
   @exclusivity(unchecked) var lastActivity: Tick?

@@ -21,7 +21,7 @@ extension ByteStream {
   public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) {
     guard !lock.isParents else { return }
     lock.lock()
-    let source = places.leave(loop, mode)
+    let source = registrations.leave(loop, mode)
     lock.unlock()
     withExtendedLifetime(source) {}
   }
@@ -36,11 +36,11 @@ extension ByteStream {
     var source: RunLoop.DescriptorSource?
     do throws(RunLoopError) {
       if let channel {
-        let entering = places.source ?? makeSource(channel)
+        let entering = registrations.source ?? makeSource(channel)
         source = entering
-        try places.enter(loop, mode, entering)
+        try registrations.enter(loop, mode, entering)
       } else {
-        places.insert(loop, mode)
+        registrations.insert(loop, mode)
       }
     } catch {
       lock.unlock()
@@ -59,11 +59,11 @@ extension ByteStream {
   ///
   /// Under the lock; the source is to be released outside it.
   func enterPlaces(_ channel: ByteChannel) -> RunLoop.DescriptorSource? {
-    guard !places.all.isEmpty else { return nil }
+    guard !registrations.all.isEmpty else { return nil }
     let source = makeSource(channel)
-    for place in places.all {
+    for place in registrations.all {
       do throws(RunLoopError) {
-        try places.enter(place.loop, place.mode, source)
+        try registrations.enter(place.loop, place.mode, source)
       } catch {
         // The thread of one loop may have ended; what the system refuses is the end.
         if error != .loopHasEnded { note(.failed(.loop(error))) }
@@ -93,7 +93,7 @@ extension ByteStream {
 
   /// Under the lock.
   func updateInterest() {
-    guard let source = places.source else { return }
+    guard let source = registrations.source else { return }
     postSession()
     guard source.isPaused ? interest != nil : interest != source.events else { return }
     do {
@@ -114,7 +114,7 @@ extension ByteStream {
 
   /// Under the lock.
   func postNews() {
-    if owesNews || owesOpening { _ = places.perform { [self] in tellNews() } }
+    if owesNews || owesOpening { _ = registrations.perform { [self] in tellNews() } }
   }
 
   /// Tells the end or the error, once.
@@ -147,7 +147,7 @@ extension ByteStream {
       do throws(SocketError) {
         if try core.advance() {
           isOther = core.tls != nil
-          places.replaceTimer(nil)?.invalidate()
+          registrations.replaceTimer(nil)?.invalidate()
           state = .open
           updateInterest()
           tell(.openCompleted)
@@ -157,7 +157,7 @@ extension ByteStream {
         }
       } catch {
         isOther = core.tls != nil
-        places.replaceTimer(nil)?.invalidate()
+        registrations.replaceTimer(nil)?.invalidate()
         note(.failed(error))
         updateInterest()
       }

@@ -54,7 +54,7 @@ public class ByteStream: @unchecked Sendable, Hashable {
   var state = Status.notOpen
   var channel: ByteChannel?
   var body: Body?
-  var places = Places()
+  var registrations = Registrations()
   /// Told that there is something to do; nothing is watched after that call-out until it is done.
   var isTold = false
   /// Whether a loop will look for what has been decrypted.
@@ -167,8 +167,8 @@ extension ByteStream {
     lock.lock()
     guard state != .closed else { return lock.unlock() }
     state = .closed
-    let (timer, stays) = (places.replaceTimer(nil), places.all)
-    let source = places.removeAll()
+    let (timer, stays) = (registrations.replaceTimer(nil), registrations.all)
+    let source = registrations.removeAll()
     let (channel, body) = (channel, body)
     self.channel = nil
     self.body = nil

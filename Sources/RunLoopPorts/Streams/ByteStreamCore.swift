@@ -25,7 +25,7 @@ final class ByteStreamCore: @unchecked Sendable {
   /// Whether its handshake has begun.
   var hasBegun = false
   /// Ends what goes on after a stream was closed, if that takes too long.
-  var lingering: PlacedTimer?
+  var lingering: RegisteredTimer?
   /// The streams: each is notified of what the other has done to the handshake.
   weak var input: ByteStream?
   weak var output: ByteStream?

@@ -70,7 +70,7 @@ extension ByteStream {
   /// Looks on a loop at a handshake that has begun, as nothing more may come for this stream to find.
   func postHandshake() {
     guard state == .opening, core.isShakingHands else { return }
-    _ = places.perform { [self] in ready([]) }
+    _ = registrations.perform { [self] in ready([]) }
   }
 
   /// Has a loop report what the session has to be read, which it does not find.
@@ -78,7 +78,7 @@ extension ByteStream {
     guard core.tls != nil, direction == .readable, state == .open, !isTold, !hasPostedSession, core.isReadable else {
       return
     }
-    hasPostedSession = places.perform { [self] in
+    hasPostedSession = registrations.perform { [self] in
       lock.withLock { hasPostedSession = false }
       ready(.readable)
     }
@@ -86,11 +86,11 @@ extension ByteStream {
 
   /// Counts the time of the handshake, if it is not counted yet.
   func startHandshakeTimer() {
-    guard places.timer == nil, let limit = core.tls?.context.handshakeTimeout else { return }
-    let timer = PlacedTimer(deadline: RunLoop.current.instant(after: limit)) { [weak self] timer in
+    guard registrations.timer == nil, let limit = core.tls?.context.handshakeTimeout else { return }
+    let timer = RegisteredTimer(deadline: RunLoop.current.instant(after: limit)) { [weak self] timer in
       self?.handshakeTimedOut(timer, limit)
     }
-    places.replaceTimer(timer)
+    registrations.replaceTimer(timer)
   }
 }
 
@@ -104,8 +104,8 @@ extension ByteStream {
   /// On the thread of one of the loops.
   private func handshakeTimedOut(_ timer: Timer, _ limit: Duration) {
     lock.lock()
-    guard places.timer?.contains(timer) == true, state == .opening else { return lock.unlock() }
-    let over = places.replaceTimer(nil)
+    guard registrations.timer?.contains(timer) == true, state == .opening else { return lock.unlock() }
+    let over = registrations.replaceTimer(nil)
     note(.failed(core.handshakeTimedOut(limit)))
     updateInterest()
     lock.unlock()

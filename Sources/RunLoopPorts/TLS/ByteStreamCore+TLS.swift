@@ -216,7 +216,7 @@ extension ByteStreamCore {
     }
     let limit = tls?.context.handshakeTimeout ?? .seconds(30)
     guard let first = places.first else { return }
-    var timer = PlacedTimer(deadline: first.loop.instant(after: limit)) { [weak self, weak source] _ in
+    var timer = RegisteredTimer(deadline: first.loop.instant(after: limit)) { [weak self, weak source] _ in
       if let source { self?.endLingering(source) }
     }
     for place in places { timer.enter(place.loop, place.mode) }

@@ -200,7 +200,7 @@ extension Socket {
   /// Has a loop attend to what the session has, unless one responds to something now.
   func postSession() {
     guard responder == 0, !hasPostedSession, isSessionReady, state.receives else { return }
-    hasPostedSession = places.perform { [self] in
+    hasPostedSession = registrations.perform { [self] in
       lock.withLock { hasPostedSession = false }
       ready(.readable)
     }

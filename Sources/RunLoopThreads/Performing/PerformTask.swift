@@ -3,7 +3,7 @@
 import RunLoopCore
 
 /// One piece of work on its way to a thread: it runs, or is cancelled, or is dropped because the thread ended first.
-final class PerformTask: @unchecked Sendable {
+final class PerformTask: Awaited, @unchecked Sendable {
   // Sendable: the body belongs to whoever has taken the state out of `pending`.
 
   enum State: UInt32 {
@@ -13,7 +13,8 @@ final class PerformTask: @unchecked Sendable {
     case cancelled
     case dropped
 
-    var isOver: Bool { self != .pending && self != .running }
+    /// Those that come after `running` are the last.
+    var isOver: Bool { rawValue > State.running.rawValue }
   }
 
   private let word = AwaitedWord(State.pending.rawValue)
@@ -33,18 +34,23 @@ final class PerformTask: @unchecked Sendable {
   /// Guarded by the lock.
   @exclusivity(unchecked) private var listener: (@Sendable (State) -> Void)?
 
+  /// The work around this one that its thread runs, while it runs this one.
+  ///
+  /// The thread's own.
+  @exclusivity(unchecked) var outer: PerformTask?
+
   /// Where the work was posted from.
   let origin: Origin
 
-  init(owner: ResidentCore? = nil, from origin: Origin = .unknown, _ body: @escaping @Sendable () -> Void) {
+  init(owner: ResidentCore?, from origin: Origin, _ body: @escaping @Sendable () -> Void) {
     self.origin = origin
     self.body = BareBlock(body)
     self.owner = owner
   }
 
-  var state: State { PerformTask.state(word.value) }
+  var state: State { State(rawValue: word.value) ?? .dropped }
 
-  private static func state(_ value: UInt32) -> State { State(rawValue: value) ?? .dropped }
+  var isOver: Bool { word.value > State.running.rawValue }
 
   /// Runs the work, unless it is over.
   func run() {
@@ -70,7 +76,11 @@ final class PerformTask: @unchecked Sendable {
 
   /// Takes work that has not begun out of `pending`, and gives the state that it is in then; nil for all but the first.
   private func claim(_ state: State) -> State? {
-    guard let owner = lock.withLock({ owner }) else { return leavePending(for: state) ? state : nil }
+    // Not by a closure: here it would be one of generic code, which takes longer than all else.
+    lock.lock()
+    let owner = owner
+    lock.unlock()
+    guard let owner else { return leavePending(for: state) ? state : nil }
     return owner.claim(self, state)
   }
 
@@ -89,14 +99,13 @@ final class PerformTask: @unchecked Sendable {
   func settle(_ state: State) {
     body = nil
     word.finish(state.rawValue)
-    let (listener, owner) = lock.withLock {
-      defer {
-        self.listener = nil
-        self.owner = nil
-      }
-      return (self.listener, self.owner)
-    }
-    withExtendedLifetime(owner) { listener?(state) }
+    lock.lock()
+    let (listener, owner) = (listener, owner)
+    self.listener = nil
+    self.owner = nil
+    lock.unlock()
+    listener?(state)
+    withExtendedLifetime(owner) {}
   }
 
   /// Calls `body` when the work is over, or now if it is.
@@ -108,11 +117,8 @@ final class PerformTask: @unchecked Sendable {
     if state.isOver { body(state) }
   }
 
-  /// Waits until the work is over, or the deadline; it may return early.
-  ///
-  /// - Parameter looker: The calling thread's own.
   func wait(until deadline: Tick, by looker: inout Looker) {
-    word.wait(until: deadline, by: &looker) { PerformTask.state($0).isOver }
+    word.wait(until: deadline, by: &looker) { $0 > State.running.rawValue }
   }
 
   /// A closure that runs the task once, and drops it if it is released without having been run.

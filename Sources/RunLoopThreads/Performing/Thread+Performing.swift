@@ -45,13 +45,9 @@ extension Thread {
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
-    if Thread.current === self { return try body() }
-    // Specialised for the common types: for others the runtime looks up those that hold the outcome, in each call.
-    let outcome = Outcome<Value, Failure>()
-    let origin = Origin(site: crl_call_site()).waits
-    let task = PerformTask(owner: keeper, from: origin) { outcome.set { () throws(Failure) in try body() } }
-    try wait(for: task, timeout: timeout) { () throws(ThreadError) in try post(task, inModes: modes) }
-    return try outcome.get()
+    try Thread.current.wait(
+      for: body, on: self, owner: keeper, from: Origin(site: crl_call_site()).waits, timeout: timeout
+    ) { task throws(ThreadError) in try post(task, inModes: modes) }
   }
 
   /// Runs a block on the thread after a time, when its loop runs in one of several modes.
@@ -91,19 +87,28 @@ extension Thread {
     guard try loopForWork().handOff(inModes: modes, from: task.origin, block: task.ticket) else { throw endedError }
   }
 
-  /// Posts a task and waits until it is over, on the calling thread.
-  func wait(
-    for task: PerformTask, timeout: Duration?, post: () throws(ThreadError) -> Void
-  ) throws(ThreadError) {
-    let deadline = timeout.map { Tick.after($0) } ?? .never
+  /// Lets a thread run a block and waits for what it gives; on the calling thread.
+  ///
+  /// Apart from the public functions, which are specialised for the most common types: for others the runtime looks up that of
+  /// the answer, in each call.
+  @inline(never)
+  func wait<Value: Sendable, Failure: Error>(
+    for work: @escaping @Sendable () throws(Failure) -> Value, on other: Thread, owner: ResidentCore?,
+    from origin: Origin, timeout: Duration?, post: (PerformTask) throws(ThreadError) -> Void
+  ) throws -> Value {
+    if other === self { return try work() }
+    // Written before the work is over, read after.
+    nonisolated(unsafe) var answer: Result<Value, Failure>?
+    let task = PerformTask(owner: owner, from: origin) {
+      do throws(Failure) {
+        answer = .success(try work())
+      } catch {
+        answer = .failure(error)
+      }
+    }
     do throws(ThreadError) {
-      let caller = Thread.current
-      try caller.wait(for: self, until: deadline) {
-        task.state.isOver
-      } begin: { () throws(ThreadError) in
-        try post()
-      } sleep: { deadline in
-        task.wait(until: deadline, by: &caller.waiting.looker)
+      try wait(for: task, of: other, until: timeout.map { Tick.after($0) } ?? .never) { () throws(ThreadError) in
+        try post(task)
       }
     } catch {
       // Nobody waits for it any more: it does not begin.
@@ -111,9 +116,10 @@ extension Thread {
       throw error
     }
     switch task.state {
-    case .cancelled: throw .cancelled
-    case .dropped: throw .dropped(thread: label)
-    case .pending, .running, .ran: break
+    case .dropped: throw ThreadError.dropped(thread: other.label)
+    case .pending, .running, .ran, .cancelled:
+      guard let answer else { throw ThreadError.cancelled }
+      return try answer.get()
     }
   }
 
@@ -121,25 +127,5 @@ extension Thread {
     if hasNotStarted { throw .notStarted(thread: label) }
     guard let loop = runLoop else { throw endedError }
     return loop
-  }
-}
-
-/// What a block that somebody waits for has given.
-///
-/// Written before the task is over, read after.
-final class Outcome<Value: Sendable, Failure: Error>: @unchecked Sendable {
-  private var result: Result<Value, Failure>?
-
-  func set(_ body: () throws(Failure) -> Value) {
-    do throws(Failure) {
-      result = .success(try body())
-    } catch {
-      result = .failure(error)
-    }
-  }
-
-  func get() throws -> Value {
-    guard let result else { throw ThreadError.cancelled }
-    return try result.get()
   }
 }

@@ -3,6 +3,19 @@
 import RunLoopCore
 import Synchronization
 
+/// Something that a thread is to do and for which others wait.
+protocol Awaited: AnyObject {
+  /// Whether it has been done, or never will be.
+  ///
+  /// Any thread, under a lock.
+  var isOver: Bool { get }
+
+  /// Waits until it is over, or the deadline; it may return early.
+  ///
+  /// - Parameter looker: The calling thread's own.
+  func wait(until deadline: Tick, by looker: inout Looker)
+}
+
 /// Whom a thread waits for, and whether the wait is still for something to come.
 ///
 /// Each thread that waits publishes it before it sleeps, and then walks from thread to thread. Of several waits that close a
@@ -14,27 +27,26 @@ import Synchronization
 final class WaitRecord: @unchecked Sendable {
   // Sendable: guarded by the lock, but for the looker, which is the waiting thread's own.
   private let lock = Lock()
-  @exclusivity(unchecked) private var target: Thread?
-  @exclusivity(unchecked) private var isOver: (() -> Bool)?
+  // Not held here: the waiting thread holds both until it has withdrawn them.
+  @exclusivity(unchecked) private unowned(unsafe) var target: Thread?
+  @exclusivity(unchecked) private unowned(unsafe) var awaited: (any Awaited)?
   @exclusivity(unchecked) private var generation: UInt64 = 0
   /// Whether the thread looks before it sleeps for another's work.
   @exclusivity(unchecked) var looker = Looker()
 
-  func publish(_ target: Thread, isOver: @escaping () -> Bool) {
+  func publish(_ target: Thread, _ awaited: any Awaited) {
     lock.lock()
     self.target = target
-    self.isOver = isOver
+    self.awaited = awaited
     generation += 1
     lock.unlock()
   }
 
   func withdraw() {
     lock.lock()
-    let released = (target, isOver)
     target = nil
-    isOver = nil
+    awaited = nil
     lock.unlock()
-    withExtendedLifetime(released) {}
   }
 
   /// One wait of a thread.
@@ -49,7 +61,7 @@ final class WaitRecord: @unchecked Sendable {
   var current: Wait? {
     lock.lock()
     defer { lock.unlock() }
-    guard let target, let isOver, !isOver() else { return nil }
+    guard let target, let awaited, !awaited.isOver else { return nil }
     return Wait(target: target, generation: generation)
   }
 
@@ -58,20 +70,19 @@ final class WaitRecord: @unchecked Sendable {
 }
 
 extension Thread {
-  /// Waits for something that another thread is to do.
+  /// Waits until something is over that another thread is to do.
   ///
   /// - Parameters:
+  ///   - awaited: What it is.
   ///   - target: Who is to do it.
   ///   - deadline: When to give up.
-  ///   - isOver: Whether it has been done. Any thread.
   ///   - begin: Asks the other thread for it. What that does of it finds the wait published.
-  ///   - sleep: Sleeps until it may have been done, or until the deadline.
   func wait(
-    for target: Thread, until deadline: Tick, isOver: @escaping () -> Bool,
-    begin: () throws(ThreadError) -> Void = {}, sleep: (Tick) -> Void
+    for awaited: some Awaited, of target: Thread, until deadline: Tick,
+    begin: () throws(ThreadError) -> Void = {}
   ) throws(ThreadError) {
-    guard !isOver() else { return }
-    waiting.publish(target, isOver: isOver)
+    guard !awaited.isOver else { return }
+    waiting.publish(target, awaited)
     defer { waiting.withdraw() }
     // Mostly the other waits for nobody, and closes nothing.
     if target === self || target.waiting.current != nil, let cycle = closedCycle() {
@@ -81,9 +92,9 @@ extension Thread {
     let isWatched = ThreadFace.isWatched
     if isWatched { ThreadFace.noteWait(forThread: target.kernelID) }
     defer { if isWatched { ThreadFace.noteWait(forThread: 0) } }
-    while !isOver() {
-      guard Tick.monotonicNow < deadline else { throw .timedOut }
-      sleep(deadline)
+    while !awaited.isOver {
+      guard deadline == .never || Tick.monotonicNow < deadline else { throw .timedOut }
+      awaited.wait(until: deadline, by: &waiting.looker)
     }
   }
 

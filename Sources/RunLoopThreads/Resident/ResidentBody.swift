@@ -5,18 +5,10 @@ import RunLoopCore
 /// The thread of a resident thread.
 final class ResidentBody: Thread, @unchecked Sendable {
   // Sendable: the block and the core are written before the thread is started and given up by its last step, or instead of a
-  // start; the reference to the core for others is weak, and written before anybody has it.
+  // start; others read the core, and it is given up, under the lock.
   private var block: BareBlock?
-  private var ownCore: ResidentCore?
-  private weak var sharedCore: ResidentCore?
-
-  var core: ResidentCore? {
-    get { sharedCore }
-    set {
-      ownCore = newValue
-      sharedCore = newValue
-    }
-  }
+  // No weak reference: an object that has one counts its references the long way.
+  var core: ResidentCore?
 
   /// What the thread does.
   var work: (@Sendable () -> Void)? {
@@ -24,7 +16,7 @@ final class ResidentBody: Thread, @unchecked Sendable {
     set { block = newValue.map(BareBlock.init) }
   }
 
-  override var keeper: ResidentCore? { sharedCore }
+  override var keeper: ResidentCore? { lock.withLock { core } }
 
   override func main() {
     // No frame holds the core: a thread that leaves by `exit()` gives it up at its end.
@@ -33,13 +25,14 @@ final class ResidentBody: Thread, @unchecked Sendable {
   }
 
   override func finishWork() {
-    ownCore?.finishWork()
+    core?.finishWork()
     letGo()
   }
 
   /// The core holds this thread, and this thread the core, until then.
   func letGo() {
     block = nil
-    ownCore = nil
+    // Released outside the lock.
+    _ = lock.withLock { core.take() }
   }
 }

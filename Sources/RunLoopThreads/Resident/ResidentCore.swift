@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// The thread owns it until it has finished, whatever becomes of the handles. It is the executor's identity too, as an actor
 /// keeps no reference to its executor.
-final class ResidentCore: @unchecked Sendable {
+final class ResidentCore: Awaited, @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
 
   let lock = Lock()
@@ -36,7 +36,7 @@ final class ResidentCore: @unchecked Sendable {
   private var hasClosed = false
   private var hasCalledStop = false
   /// One once the loop takes work.
-  private let started = Atomic<UInt32>(0)
+  private let started = AwaitedWord(0)
   let lateThread = Atomic<Int32>(0)
 
   let thread: Thread
@@ -79,22 +79,24 @@ final class ResidentCore: @unchecked Sendable {
     thread.core = core
     // Until then code of the actors' thread may run on it, and no two run at once.
     thread.ending.whenCome { core.beginLateJobs() }
-    // Published before the thread can run: what it does at its start may not wait for the one that waits for it.
-    let maker = Thread.current
-    maker.waiting.publish(thread) { core.hasStarted }
-    defer { maker.waiting.withdraw() }
     thread.work = { core.live(onStart: onStart) }
-    do {
-      try thread.tryStart()
-    } catch {
-      thread.letGo()
-      throw error
+    // What the thread does at its start may not wait for the one that waits for it.
+    try Thread.current.wait(for: core, of: thread, until: .never) { () throws(ThreadError) in
+      do throws(ThreadError) {
+        try thread.tryStart()
+      } catch {
+        thread.letGo()
+        throw error
+      }
     }
-    while !core.hasStarted { core.started.futexWait(while: 0) }
     return core
   }
 
-  private var hasStarted: Bool { started.load(ordering: .acquiring) == 1 }
+  // The start, for which the maker waits.
+
+  var isOver: Bool { started.value == 1 }
+
+  func wait(until deadline: Tick, by looker: inout Looker) { started.wait(until: deadline, by: &looker) { $0 == 1 } }
 
   /// The thread's life.
   private func live(onStart: (@Sendable () -> Void)?) {
@@ -108,10 +110,7 @@ final class ResidentCore: @unchecked Sendable {
     isDone = true
   }
 
-  private func noteStarted() {
-    started.store(1, ordering: .releasing)
-    started.futexWake(.max)
-  }
+  private func noteStarted() { started.finish(1) }
 
   /// The end of the thread's work, however it came about; again, if a part of it leaves by `exit()`.
   func finishWork() {
@@ -198,7 +197,9 @@ extension ResidentCore {
 
   /// Counts what has become of a task that has begun.
   func count(_ task: PerformTask, _ state: PerformTask.State) {
-    let finished = lock.withLock { note(task, state) }
+    lock.lock()
+    let finished = note(task, state)
+    lock.unlock()
     withExtendedLifetime(finished) {}
   }
 
@@ -221,12 +222,13 @@ extension ResidentCore {
     let ticket = task.ticket
     lock.lock()
     // Under the lock, so that a stop that comes later finds the work in the loop.
-    task.isAccepted = mayAccept(task) && runLoop.handOff(inModes: modes, from: task.origin, block: ticket)
+    task.isAccepted = mayAccept(task) && runLoop.leaveHandOff(inModes: modes, from: task.origin, block: ticket)
     if task.isAccepted { accepted += 1 }
     let error = task.isAccepted ? nil : refuse(task)
     lock.unlock()
     withExtendedLifetime(ticket) {}
     if let error { throw error }
+    runLoop.wakeForHandOffs()
   }
 
   /// Accepts a task that is to run after a time.

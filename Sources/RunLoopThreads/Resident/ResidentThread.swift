@@ -110,15 +110,9 @@ extension ResidentThread {
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ work: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
-    if Thread.current === core.thread { return try work() }
-    // Specialised for the common types: for others the runtime looks up those that hold the outcome, in each call.
-    let outcome = Outcome<Value, Failure>()
-    let origin = Origin(site: crl_call_site()).waits
-    let task = PerformTask(owner: core, from: origin) { outcome.set { () throws(Failure) in try work() } }
-    try core.thread.wait(for: task, timeout: timeout) { () throws(ThreadError) in
-      try core.post(task, inModes: modes)
-    }
-    return try outcome.get()
+    try Thread.current.wait(
+      for: work, on: core.thread, owner: core, from: Origin(site: crl_call_site()).waits, timeout: timeout
+    ) { task throws(ThreadError) in try core.post(task, inModes: modes) }
   }
 
   /// Runs a block on the thread after a time.
@@ -142,9 +136,9 @@ extension ResidentThread {
   /// - Throws: What the block throws, `CancellationError`, or a ``ThreadError`` as
   ///   ``performAndWait(inModes:timeout:_:)``.
   public func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-    let outcome = Outcome<Value, any Error>()
-    let origin = Origin(site: crl_call_site())
-    let task = PerformTask(owner: core, from: origin) { outcome.set(work) }
+    // Written before the work is over, read after.
+    nonisolated(unsafe) var answer: Result<Value, any Error>?
+    let task = PerformTask(owner: core, from: Origin(site: crl_call_site())) { answer = Result(catching: work) }
     let state: PerformTask.State = try await withTaskCancellationHandler {
       try Task.checkCancellation()
       return try await withCheckedThrowingContinuation { continuation in
@@ -164,7 +158,9 @@ extension ResidentThread {
       try Task.checkCancellation()
       throw ThreadError.cancelled
     case .dropped: throw ThreadError.dropped(thread: core.thread.label)
-    case .pending, .running, .ran: return try outcome.get()
+    case .pending, .running, .ran:
+      guard let answer else { throw ThreadError.cancelled }
+      return try answer.get()
     }
   }
 }

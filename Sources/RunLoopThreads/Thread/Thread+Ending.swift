@@ -28,11 +28,7 @@ extension ThreadMembers {
     let me = Thread.current
     guard me !== self else { throw .joinsItself(thread: label) }
     guard !hasNotStarted else { throw .notStarted(thread: label) }
-    try me.wait(for: self, until: deadline) { [self] in
-      ending.hasCome
-    } sleep: {
-      ending.wait(until: $0, by: &me.waiting.looker)
-    }
+    try me.wait(for: ending, of: self, until: deadline)
   }
 }
 

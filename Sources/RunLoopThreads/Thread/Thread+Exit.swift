@@ -13,6 +13,7 @@ import RunLoopCore
 // | released the thread's object            | the thread's slot owns it, and no frame of `entry` does                       |
 // | released the block that it calls        | the object or the task owns it, and it is called by its words: ``BareBlock``  |
 // | ended a piece of work that others await | ``Thread/noteBegun(_:)`` has written it down, and the thread's end drops it    |
+// | withdrawn the wait that it is part of   | the thread's end does it                                                      |
 // | ended a call-out of the loop            | the loop ends those that it had begun: `RunLoop.endAbandonedCallOuts()`       |
 // | gone on with the thread's last steps    | each is noted before it is made, so that the end can be begun anew            |
 //
@@ -39,10 +40,14 @@ extension Thread {
   }
 
   /// Notes that the calling thread begins a piece of work, or has come to the end of it.
-  static func noteBegun(_ task: PerformTask) { current.running.append(task) }
+  static func noteBegun(_ task: PerformTask) {
+    let thread = current
+    task.outer = thread.running
+    thread.running = task
+  }
   static func noteEnded(_ task: PerformTask) {
     let thread = current
-    if thread.running.last === task { thread.running.removeLast() } else { thread.running.removeAll { $0 === task } }
+    if thread.running === task { thread.running = task.outer.take() }
   }
 }
 

@@ -67,8 +67,12 @@ extension Thread {
   /// Whatever of a user's is called here may leave by ``exit()``, which calls this again: each step can be begun anew, or is
   /// noted before it is made.
   func endOnThread(announces: Bool) {
-    // What a thread that leaves by `exit()` was running never comes to its end.
-    while let task = running.popLast() { task.abandon() }
+    // What a thread that leaves by `exit()` was running never comes to its end, nor does it wait any more.
+    waiting.withdraw()
+    while let task = running {
+      running = task.outer.take()
+      task.abandon()
+    }
     finishWork()
     if announces, !hasAnnouncedEnd {
       hasAnnouncedEnd = true
@@ -79,8 +83,7 @@ extension Thread {
     _ = lock.withLock {
       if lifecycle.phase == .executing { lifecycle.end() }
       settings.end()
-      defer { body = nil }
-      return body
+      return body.take()
     }
     releaseAttachments()
   }

@@ -20,10 +20,10 @@ open class Thread: @unchecked Sendable, Hashable {
   final var threadID: Int32 = 0
   final var body: BareBlock?
   private var hasRunBody = false
-  /// The pieces of work that the thread runs, one within the other.
+  /// The innermost piece of work that the thread runs, which has the one around it.
   ///
   /// The thread's own.
-  @exclusivity(unchecked) final var running: [PerformTask] = []
+  @exclusivity(unchecked) final var running: PerformTask?
   /// Whether the thread's end has been announced, which it is once, also if an observer of it leaves by ``exit()``.
   ///
   /// The thread's own.
@@ -110,10 +110,7 @@ open class Thread: @unchecked Sendable, Hashable {
     guard let words = beginBody() else { return }
     words.call()
     // Released outside the lock.
-    _ = lock.withLock {
-      defer { body = nil }
-      return body
-    }
+    _ = lock.withLock { body.take() }
   }
 
   /// The last work on the thread before its loop ends, also after ``exit()``.

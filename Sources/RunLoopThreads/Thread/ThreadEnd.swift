@@ -5,7 +5,7 @@ import RunLoopCore
 /// The end of a thread, for those who wait for it.
 ///
 /// The thread itself keeps it until then, when its object may be gone.
-final class ThreadEnd: @unchecked Sendable {
+final class ThreadEnd: Awaited, @unchecked Sendable {
   // Sendable: the listeners are guarded by the lock.
 
   /// One once it has come.
@@ -23,6 +23,7 @@ final class ThreadEnd: @unchecked Sendable {
   var lastRound = 3
 
   var hasCome: Bool { word.value == 1 }
+  var isOver: Bool { hasCome }
 
   /// Lets everybody who waits go on.
   func note() {
@@ -46,8 +47,5 @@ final class ThreadEnd: @unchecked Sendable {
     if hasCome { listener() }
   }
 
-  /// Waits until the end has come, or the deadline; it may return early.
-  ///
-  /// - Parameter looker: The calling thread's own.
   func wait(until deadline: Tick, by looker: inout Looker) { word.wait(until: deadline, by: &looker) { $0 == 1 } }
 }

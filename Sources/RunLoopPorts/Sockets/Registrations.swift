@@ -8,15 +8,15 @@ import RunLoopCore
 /// holds what is in it, and what no loop and nobody else holds ends.
 ///
 /// Guarded by the item's lock.
-struct Places {
+struct Registrations {
   /// Whether the item was in loops, whose threads have all ended: nobody serves it until it is added to another.
   var areOver: Bool { !all.isEmpty && all.allSatisfy { $0.loop.takesNoItems } }
 
   private(set) weak var source: RunLoop.DescriptorSource?
   private(set) var all: [(loop: RunLoop, mode: RunLoop.Mode)] = []
-  private(set) var timer: PlacedTimer?
+  private(set) var timer: RegisteredTimer?
   /// Counts beside the other, and independently of it.
-  private(set) var secondTimer: PlacedTimer?
+  private(set) var secondTimer: RegisteredTimer?
 
   /// Enters a mode of a loop with the source that is in loops, or with a new one.
   ///
@@ -77,7 +77,7 @@ struct Places {
 
   /// Has a timer wherever the item is and will be, and gives the one before, to be ended outside the lock.
   @discardableResult
-  mutating func replaceTimer(_ next: PlacedTimer?) -> PlacedTimer? {
+  mutating func replaceTimer(_ next: RegisteredTimer?) -> RegisteredTimer? {
     let before = timer
     timer = next
     for place in all { timer?.enter(place.loop, place.mode) }
@@ -85,7 +85,7 @@ struct Places {
   }
 
   /// The same for the second timer.
-  mutating func replaceSecondTimer(_ next: PlacedTimer?) -> PlacedTimer? {
+  mutating func replaceSecondTimer(_ next: RegisteredTimer?) -> RegisteredTimer? {
     let before = secondTimer
     secondTimer = next
     for place in all { secondTimer?.enter(place.loop, place.mode) }
@@ -98,7 +98,7 @@ struct Places {
   }
 }
 
-extension PlacedTimer {
+extension RegisteredTimer {
   /// Ends the timers.
   ///
   /// Outside the lock.

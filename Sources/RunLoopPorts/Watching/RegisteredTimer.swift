@@ -6,7 +6,7 @@ import RunLoopCore
 /// others, and when there are none, in the next.
 ///
 /// Guarded by the item's lock. The block takes that lock, and asks whether its time is still wanted.
-struct PlacedTimer {
+struct RegisteredTimer {
   private struct Entry {
     weak var loop: RunLoop?
     let timer: Timer

@@ -3,10 +3,10 @@
 import RunLoopCore
 
 /// An item of ours that loops serve by one descriptor source: what sockets of all kinds have in common.
-protocol PlacedItem: AwaitedItem, CarriedItem {
+protocol RegisteredItem: AwaitedItem, CarriedItem {
   /// Guards the rest; what belongs to a parent process is not touched.
   var lock: ProcessLock { get }
-  var places: Places { get set }
+  var registrations: Registrations { get set }
 
   /// The descriptor, and what is waited for at it now, nil for nothing; nil if the item is closed.
   ///
@@ -22,16 +22,16 @@ protocol PlacedItem: AwaitedItem, CarriedItem {
   func hasEntered()
 }
 
-extension PlacedItem {
+extension RegisteredItem {
   func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(RunLoopError) {
     guard !lock.isParents else { throw .invalidSource }
     lock.lock()
-    guard let source = places.source ?? makeSource() else {
+    guard let source = registrations.source ?? makeSource() else {
       lock.unlock()
       throw .invalidSource
     }
     do throws(RunLoopError) {
-      try places.enter(loop, mode, source)
+      try registrations.enter(loop, mode, source)
     } catch {
       lock.unlock()
       throw withExtendedLifetime(source) { error }
@@ -54,13 +54,13 @@ extension PlacedItem {
   func part(_ loop: RunLoop, _ mode: RunLoop.Mode) {
     guard !lock.isParents else { return }
     lock.lock()
-    let source = places.leave(loop, mode)
+    let source = registrations.leave(loop, mode)
     lock.unlock()
     withExtendedLifetime(source) {}
   }
 
   func isIn(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
-    guard !lock.isParents, let source = lock.withLock({ places.source }) else { return false }
+    guard !lock.isParents, let source = lock.withLock({ registrations.source }) else { return false }
     return loop.contains(source, forMode: mode)
   }
 }

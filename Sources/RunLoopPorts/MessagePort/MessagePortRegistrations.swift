@@ -6,7 +6,7 @@ import RunLoopCore
 ///
 /// In each it has a descriptor source of its own, which only the loop holds: a port that is in a loop is kept alive by it, and
 /// let go when the loop ends. Guarded by the port's lock.
-struct MessagePortPlaces {
+struct MessagePortRegistrations {
   private struct Place {
     weak var loop: RunLoop?
     let mode: RunLoop.Mode
@@ -14,7 +14,7 @@ struct MessagePortPlaces {
   }
 
   private var all: [Place] = []
-  private var timers: [Waiting: PlacedTimer] = [:]
+  private var timers: [Waiting: RegisteredTimer] = [:]
 
   /// What a port has a timer for.
   enum Waiting: CaseIterable {
@@ -53,7 +53,7 @@ struct MessagePortPlaces {
   }
 
   /// Has a timer wherever the port is and will be, and gives the one before, to be ended outside the lock.
-  mutating func replaceTimer(_ next: PlacedTimer?, _ purpose: Waiting = .retry) -> PlacedTimer? {
+  mutating func replaceTimer(_ next: RegisteredTimer?, _ purpose: Waiting = .retry) -> RegisteredTimer? {
     let before = timers[purpose]
     timers[purpose] = next
     for place in all {
@@ -82,14 +82,15 @@ protocol MessagePortItem: CarriedItem {
   /// Does what is to be done when it is ready; the loop's thread.
   func serve()
   /// Changes the places under the lock; nil if the port is invalid.
-  func withPlaces<Result: Sendable>(_ body: (inout MessagePortPlaces) -> Result) -> Result?
+  func withRegistrations<Result: Sendable>(_ body: (inout MessagePortRegistrations) -> Result) -> Result?
 }
 
 extension MessagePortItem {
   package var keepAliveKind: KeepAliveKind { .port }
 
   func join(_ loop: RunLoop, _ mode: RunLoop.Mode) throws(MessagePortError) {
-    guard let isThere = withPlaces({ $0.source(in: loop, mode).map { loop.contains($0, forMode: mode) } ?? false })
+    guard
+      let isThere = withRegistrations({ $0.source(in: loop, mode).map { loop.contains($0, forMode: mode) } ?? false })
     else {
       throw .invalid
     }
@@ -97,23 +98,23 @@ extension MessagePortItem {
     let source = RunLoop.DescriptorSource(descriptor: watched.number, events: .readable, carrying: self) { _, _ in
       self.serve()
     }
-    let isTaken = withPlaces { $0.insert(source, in: loop, mode) } != nil
+    let isTaken = withRegistrations { $0.insert(source, in: loop, mode) } != nil
     do throws(RunLoopError) {
       if isTaken { try loop.add(source, forMode: mode) }
     } catch {
       source.invalidate()
       // Whoever invalidated the port meanwhile invalidated the source.
-      throw withPlaces({ _ in true }) == nil ? .invalid : .runLoop(error)
+      throw withRegistrations({ _ in true }) == nil ? .invalid : .runLoop(error)
     }
     guard isTaken else { throw .invalid }
   }
 
   func part(_ loop: RunLoop, _ mode: RunLoop.Mode) {
-    withPlaces { $0.remove(from: loop, mode) }??.invalidate()
+    withRegistrations { $0.remove(from: loop, mode) }??.invalidate()
   }
 
   func isIn(_ loop: RunLoop, _ mode: RunLoop.Mode) -> Bool {
-    guard let source = withPlaces({ $0.source(in: loop, mode) }) ?? nil else { return false }
+    guard let source = withRegistrations({ $0.source(in: loop, mode) }) ?? nil else { return false }
     return loop.contains(source, forMode: mode)
   }
 }

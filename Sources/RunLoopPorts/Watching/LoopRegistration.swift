@@ -3,8 +3,8 @@
 import RunLoopCore
 
 /// A source that is served when a descriptor is readable.
-protocol SeatedSource: CarriedItem {
-  var seat: Seat { get }
+protocol RegisteredSource: CarriedItem {
+  var loopRegistration: LoopRegistration { get }
 
   /// Reads what is there and calls out.
   ///
@@ -23,7 +23,7 @@ protocol SeatedSource: CarriedItem {
 ///
 /// In a child of a fork, the sources of its parent are invalid: the parent's signals, children and file changes are read from
 /// descriptors that both have open, and what the child read the parent would miss.
-final class Seat: @unchecked Sendable {
+final class LoopRegistration: @unchecked Sendable {
   // Sendable: the lock guards everything.
 
   private let lock = ProcessLock()
@@ -62,7 +62,7 @@ final class Seat: @unchecked Sendable {
   }
 
   /// The descriptor sources to be put into a mode; none once closed.
-  fileprivate func sources(for owner: some SeatedSource) -> [RunLoop.DescriptorSource] {
+  fileprivate func sources(for owner: some RegisteredSource) -> [RunLoop.DescriptorSource] {
     guard !lock.isParents else { return [] }
     return lock.withLock {
       let present = [first, second].compactMap { $0 }
@@ -84,9 +84,9 @@ final class Seat: @unchecked Sendable {
 
 /// Lives as long as a source is in a mode.
 private final class Stay: Sendable {
-  let owner: any SeatedSource
+  let owner: any RegisteredSource
 
-  init(_ owner: any SeatedSource) {
+  init(_ owner: any RegisteredSource) {
     self.owner = owner
   }
 
@@ -101,8 +101,8 @@ extension Stay: CarriedItem {
 }
 
 extension RunLoop {
-  func seat(_ source: some SeatedSource, _ mode: Mode) throws(RunLoopError) {
-    let sources = source.seat.sources(for: source)
+  func register(_ source: some RegisteredSource, _ mode: Mode) throws(RunLoopError) {
+    let sources = source.loopRegistration.sources(for: source)
     guard let first = sources.first else { throw .invalidSource }
     let wasThere = contains(first, forMode: mode)
     for next in sources {
@@ -115,18 +115,18 @@ extension RunLoop {
     }
   }
 
-  func unseat(_ source: some SeatedSource, _ mode: Mode) {
-    for next in source.seat.present { remove(next, forMode: mode) }
+  func unregister(_ source: some RegisteredSource, _ mode: Mode) {
+    for next in source.loopRegistration.present { remove(next, forMode: mode) }
   }
 
-  func seats(_ source: some SeatedSource, _ mode: Mode) -> Bool {
-    source.seat.present.first.map { contains($0, forMode: mode) } ?? false
+  func isRegistered(_ source: some RegisteredSource, _ mode: Mode) -> Bool {
+    source.loopRegistration.present.first.map { contains($0, forMode: mode) } ?? false
   }
 }
 
 /// The beginning of a description, with the item's type and address.
-func itemDescription(_ item: some SeatedSource, _ rest: String) -> String {
+func itemDescription(_ item: some RegisteredSource, _ rest: String) -> String {
   let address = UInt(bitPattern: Unmanaged.passUnretained(item).toOpaque())
-  return
-    "<\(type(of: item)) 0x\(String(address, radix: 16))>{valid = \(item.seat.isOpen ? "Yes" : "No"), version = 1, \(rest)}"
+  let isValid = item.loopRegistration.isOpen ? "Yes" : "No"
+  return "<\(type(of: item)) 0x\(String(address, radix: 16))>{valid = \(isValid), version = 1, \(rest)}"
 }
