@@ -117,7 +117,7 @@ struct SocketTakingOverTests {
   }
 
   #if DEBUG
-    @Test("a fault at one of the service manager's descriptors names it, and all stay as they were; the next call has them")
+    @Test("a fault at one of several descriptors names it, and all stay as they were; the next call has them")
     func activationFaults() throws {
       try withNeighbours { first in
         for call in 0..<4 {

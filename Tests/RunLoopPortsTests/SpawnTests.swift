@@ -272,7 +272,8 @@ struct SpawnTests {
         (options.standardInput, options.standardOutput, options.standardError) = (.pipe, .pipe, .null)
         let (given, before) = (options, DescriptorCensus())
         for (call, number, count) in [
-          (SystemCall.pipe, EMFILE, 2), (.descriptorFlags, EBADF, 2), (.openFile, ENFILE, 1), (.processSpawn, EAGAIN, 1),
+          (SystemCall.pipe, EMFILE, 2), (.descriptorFlags, EBADF, 2), (.openFile, ENFILE, 1),
+          (.processSpawn, EAGAIN, 1),
         ] {
           for index in 0..<count {
             let plan = FaultPlan()
