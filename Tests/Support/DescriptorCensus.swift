@@ -43,9 +43,11 @@ package struct DescriptorCensus: Equatable, CustomStringConvertible {
     }
   }
 
-  /// Whether of no kind more is open than before: what was about to be closed at that time may be gone.
-  package func isWithin(_ before: DescriptorCensus) -> Bool {
-    counts.allSatisfy { $0.value <= before.counts[$0.key, default: 0] + (Self.more[$0.key] ?? 0) }
+  /// Whether no more of any kind is open than before, but for so many of some; what was about to be closed may be gone.
+  package func isWithin(_ before: DescriptorCensus, with more: [String: Int] = [:]) -> Bool {
+    counts.allSatisfy { kind, count in
+      count <= before.counts[kind, default: 0] + more[kind, default: 0] + (Self.more[kind] ?? 0)
+    }
   }
 
   package var description: String { counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", ") }
