@@ -2,7 +2,9 @@
 
 // libcurl as its authors drive it: epoll and curl_multi_socket_action, in plain C. It needs libcurl4-openssl-dev.
 //
-//     curl PORT PATH COUNT CONNECTIONS
+//     curl PORT PATH COUNT CONNECTIONS [http2 CERTIFICATE]
+//
+// http2: so many at once, on one connection, to a server with this certificate.
 
 #define _GNU_SOURCE
 #include <curl/curl.h>
@@ -39,11 +41,12 @@ static int timer(CURLM *multi, long milliseconds, void *context) {
 }
 
 int main(int count, char **arguments) {
-  if (count != 5) return 2;
+  if (count < 5) return 2;
+  int multiplexes = count > 6 && strcmp(arguments[5], "http2") == 0;
   long requests = atol(arguments[3]), started = 0, ended = 0;
   int many = atoi(arguments[4]);
   char url[256];
-  snprintf(url, sizeof url, "http://127.0.0.1:%s%s", arguments[1], arguments[2]);
+  snprintf(url, sizeof url, "%s://127.0.0.1:%s%s", multiplexes ? "https" : "http", arguments[1], arguments[2]);
   curl_global_init(CURL_GLOBAL_DEFAULT);
   set = epoll_create1(0);
   double begin = now();
@@ -51,13 +54,19 @@ int main(int count, char **arguments) {
   curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, watch);
   curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, multi);
   curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
-  curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, (long)many);
+  curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, multiplexes ? 1L : (long)many);
   curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)many);
+  curl_multi_setopt(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, 1000L);
   for (; started < many && started < requests; started++) {
     CURL *easy = curl_easy_init();
     curl_easy_setopt(easy, CURLOPT_URL, url);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    if (multiplexes) {
+      curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+      curl_easy_setopt(easy, CURLOPT_CAINFO, arguments[6]);
+      curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    }
     curl_multi_add_handle(multi, easy);
   }
   int running;

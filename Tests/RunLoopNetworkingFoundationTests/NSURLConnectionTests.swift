@@ -142,6 +142,24 @@ struct NSURLConnectionTests {
     }
   }
 
+  @Test("one that is cancelled with something to report does not hold up the next on the same loop")
+  func cancelledWithMail() async throws {
+    let server = try LyingServer { $0.answer("hello") }
+    await apart {
+      let recorder = Recorder()
+      guard let first = NSURLConnection(request: server.request(), delegate: Recorder()),
+        let second = NSURLConnection(request: server.request(), delegate: recorder, startImmediately: false)
+      else { return }
+      // Both use the same source, which is in the loop while one of them runs.
+      second.schedule(in: .current, forMode: .default)
+      waitUntil { first.connection.hasReceivedEnd }
+      first.cancel()
+      second.start()
+      recorder.run()
+      #expect(recorder.log.text == "response 200 data finish")
+    }
+  }
+
   @Test("it keeps itself and its delegate from the start to the end, and neither before nor after")
   func lifetime() async throws {
     let hold = Latch()

@@ -22,7 +22,7 @@ import Testing
       let server = try makeServer()
       // What everything opens that stays open.
       _ = await turn(server, SplitMix64(seed: 0))
-      await eventually { server.ended.value == server.accepted.value }
+      await eventually { server.isSettled }
       let census = DescriptorCensus()
       let threads = threadCount()
       for number in 1...TeardownTests.count {
@@ -30,7 +30,7 @@ import Testing
         #expect(problem == nil, "turn \(number)")
         if problem != nil { break }
       }
-      await eventually { server.ended.value == server.accepted.value && census.isFollowed(by: DescriptorCensus()) }
+      await eventually { server.isSettled && DescriptorCensus().isWithin(census) }
       await eventually { threadCount() <= threads + 8 }
     }
   }

@@ -104,6 +104,21 @@ struct DatagramTaskTests {
       #expect(plan.isUsedUp)
     }
 
+    @Test(
+      "a fault while a socket is taken over is thrown, and the descriptor stays its owner's",
+      arguments: [(SystemCall.socketOptionRead, ENOBUFS), (.socketName, ENOBUFS), (.descriptorFlags, EPERM)])
+    func takingOver(call: SystemCall, number: Int32) {
+      let descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+      let plan = failing(call, number)
+      let error = SystemError(call: call.rawValue, number: number)
+      _ = plan.rule {
+        #expect(throws: DatagramError.system(error, address: nil)) {
+          _ = try DatagramSocket(takingOver: descriptor)
+        }
+      }
+      #expect(plan.isUsedUp && close(descriptor) == 0)
+    }
+
     @Test("an option that cannot be set is in the error, and a file that was made is removed")
     func options() throws {
       var options = DatagramSocket.Options()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import Testing
@@ -40,6 +41,30 @@ struct SocketConnectionTests {
         "connected received(hello) server:closed ended closed", "connected received(hello) ended server:closed closed",
         "connected received(hello) ended closed server:closed",
       ].contains(log), "\(log)")
+  }
+
+  @Test("when the end is told, the descriptor is closed")
+  func closedBefore() throws {
+    let (one, other) = try socketPair()
+    /// What tells an open file from whatever has its number by then.
+    @Sendable func number() -> ino_t? {
+      var status = stat()
+      return fstat(one, &status) == 0 ? status.st_ino : nil
+    }
+    let log = onSocketLoop { loop, log in
+      let before = number()
+      let socket = try Socket(takingOver: one) { socket, event in
+        switch event {
+        case .ended: socket.shutDown(.write)
+        case .closed: log.write("\(before != nil) \(number() == before)")
+        default: log.write(event.word)
+        }
+      }
+      try loop.add(socket, forMode: .default)
+      close(other)
+      loop.runUntilStopped()
+    }
+    #expect(log == "true false")
   }
 
   @Test("a refused connection is told once, and is the last event", arguments: ["127.0.0.1:0", "[::1]:0"])

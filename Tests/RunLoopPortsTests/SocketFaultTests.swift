@@ -42,6 +42,54 @@
     }
 
     @Test(
+      "what fails while a stale file is replaced is thrown; unless the file is gone by then, the next who tries has it",
+      arguments: [
+        (SystemCall.openFile, 0, EACCES), (.lockFile, 0, ENOLCK), (.socket, 1, EMFILE), (.connect, 0, EACCES),
+        (.unlink, 0, EROFS), (.bind, 1, EACCES), (.listen, 0, EADDRINUSE),
+      ])
+    func replacing(call: SystemCall, index: Int, number: Int32) throws {
+      let path = socketPath()
+      let address = try SocketAddress(path: path)
+      var options = ListeningSocket.Options()
+      options.removesFile = false
+      try ListeningSocket(at: address, options: options).invalidate()
+      options.replacesStaleFile = true
+      options.removesFile = true
+      let plan = FaultPlan()
+      for _ in 0..<index { plan.plan(call, nil) }
+      plan.plan(call, .fails(number))
+      let given = options
+      plan.rule {
+        let failure = socketFailure { _ = try ListeningSocket(at: address, options: given) }
+        // Whether somebody listens there is not known then: the file is taken for somebody's.
+        #expect(failure == (call == .connect ? "bind:\(EADDRINUSE)" : "\(call.rawValue):\(number)"))
+      }
+      #expect(plan.isUsedUp)
+      #expect((access(path, F_OK) == 0) == ![.bind, .listen].contains(call))
+      let listener = try ListeningSocket(at: address, options: options)
+      _ = try Socket(connectingTo: address)
+      listener.invalidate()
+      #expect(access(path, F_OK) == -1)
+    }
+
+    @Test("a lock that another holds is waited for, a tenth of a second at most")
+    func heldLock() throws {
+      var options = ListeningSocket.Options()
+      options.replacesStaleFile = true
+      let given = options
+      for (failures, isTaken) in [(99, true), (100, false)] {
+        let address = try SocketAddress(path: socketPath())
+        let plan = FaultPlan()
+        for number in 0..<failures { plan.plan(.lockFile, .fails(number % 2 == 0 ? EWOULDBLOCK : EINTR)) }
+        plan.rule {
+          let failure = socketFailure { try ListeningSocket(at: address, options: given).invalidate() }
+          #expect(failure == (isTaken ? "nothing" : "flock:\(EINTR)"))
+        }
+        #expect(plan.isUsedUp)
+      }
+    }
+
+    @Test(
       "what fails while a socket begins to connect is thrown",
       arguments: [(SystemCall.socket, EMFILE), (.socketOption, ENOMEM), (.connect, ENETUNREACH)])
     func connecting(call: SystemCall, number: Int32) throws {

@@ -117,6 +117,42 @@ struct SocketTakingOverTests {
   }
 
   #if DEBUG
+    @Test("a fault at one of several descriptors names it, and all stay as they were; the next call has them")
+    func activationFaults() throws {
+      try withNeighbours { first in
+        for call in 0..<4 {
+          let plan = FaultPlan()
+          for _ in 0..<call { plan.plan(.descriptorFlags, nil) }
+          plan.plan(.descriptorFlags, .fails(ENOMEM))
+          let answer = plan.rule { activation(["LISTEN_PID": "77", "LISTEN_FDS": "2"], first: first) }
+          let error = SystemError(call: "fcntl", number: ENOMEM)
+          #expect(answer == .failure(.notOpen(descriptor: first + Int32(call / 2), error)))
+          #expect(plan.isUsedUp)
+          for number in [first, first + 1] { #expect(fcntl(number, F_GETFD) == 0, "call \(call)") }
+        }
+        #expect(
+          activation(["LISTEN_PID": "77", "LISTEN_FDS": "2"], first: first)
+            == .success(["\(first)=unknown", "\(first + 1)=unknown"]))
+        for number in [first, first + 1] { #expect(fcntl(number, F_GETFD) == FD_CLOEXEC) }
+      }
+    }
+
+    /// Two descriptors, one after the other, that stay open on exec.
+    private func withNeighbours(_ body: (Int32) throws -> Void) throws {
+      let null = open("/dev/null", O_RDONLY | O_CLOEXEC)
+      try #require(null >= 0)
+      defer { close(null) }
+      // High numbers are nobody else's; of two that are not neighbours, the first is given back.
+      var first = fcntl(null, F_DUPFD, 700)
+      while true {
+        try #require(first >= 0)
+        let ends = (first, fcntl(null, F_DUPFD, first + 1))
+        defer { for end in [ends.0, ends.1] { close(end) } }
+        if ends.1 == first + 1 { return try body(first) }
+        first = fcntl(null, F_DUPFD, ends.1 + 1)
+      }
+    }
+
     @Test(
       "a fault while a socket is taken over is thrown, and the descriptor stays its owner's",
       arguments: [(SystemCall.socketOptionRead, ENOBUFS), (.descriptorFlags, EPERM), (.socketName, ENOBUFS)])

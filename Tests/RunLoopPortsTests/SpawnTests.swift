@@ -265,6 +265,29 @@ struct SpawnTests {
       }
     }
 
+    @Test("whichever call fails while a program is started, nothing was started and no descriptor stays open")
+    func everyFault() async {
+      await #expect(processExitsWith: .success) {
+        var options = SpawnedProcess.Options()
+        (options.standardInput, options.standardOutput, options.standardError) = (.pipe, .pipe, .null)
+        let (given, before) = (options, DescriptorCensus())
+        for (call, number, count) in [
+          (SystemCall.pipe, EMFILE, 2), (.descriptorFlags, EBADF, 2), (.openFile, ENFILE, 1),
+          (.processSpawn, EAGAIN, 1),
+        ] {
+          for index in 0..<count {
+            let plan = FaultPlan()
+            for _ in 0..<index { plan.plan(call, nil) }
+            plan.plan(call, .fails(number))
+            let error = SpawnError.system(program: "true", SystemError(call: call.rawValue, number: number))
+            _ = plan.rule { #expect(throws: error) { try SpawnedProcess("true", options: given) } }
+            #expect(plan.isUsedUp && DescriptorCensus().isWithin(before), "\(call) \(index)")
+          }
+        }
+        #expect(waitpid(-1, nil, WNOHANG) == -1 && errno == ECHILD)
+      }
+    }
+
     @Test("a child that cannot be signalled is not taken for one that was asked to end")
     func signalFault() throws {
       let spawned = try SpawnedProcess("sleep", ["1000"])

@@ -23,7 +23,9 @@ package struct DescriptorCensus: Equatable, CustomStringConvertible {
       let length = readlink("/proc/self/fd/\(name)", &target, 255)
       // It may have been closed meanwhile.
       guard length > 0 else { continue }
-      let text = String(decoding: target.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self)
+      var text = String(decoding: target.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self)
+      // A file that another process removes meanwhile, of which this one has inherited a descriptor, is no other file.
+      if text.hasSuffix(Self.removed) { text.removeLast(Self.removed.count) }
       // "socket:[123]" and "anon_inode:[eventfd]": the kind is before a number, and the whole of what has none.
       let kind = text.prefix { $0 != "[" || text.hasPrefix("anon_inode") }
       counts[String(kind), default: 0] += 1
@@ -41,7 +43,16 @@ package struct DescriptorCensus: Equatable, CustomStringConvertible {
     }
   }
 
+  /// Whether no more of any kind is open than before, but for so many of some; what was about to be closed may be gone.
+  package func isWithin(_ before: DescriptorCensus, with more: [String: Int] = [:]) -> Bool {
+    counts.allSatisfy { kind, count in
+      count <= before.counts[kind, default: 0] + more[kind, default: 0] + (Self.more[kind] ?? 0)
+    }
+  }
+
   package var description: String { counts.map { "\($0.key) \($0.value)" }.sorted().joined(separator: ", ") }
+
+  private static let removed = " (deleted)"
 
   /// How many Dispatch may close and open at any time.
   private static let fewer = ["anon_inode:[eventpoll]": 1, "anon_inode:[eventfd]": 1, "anon_inode:[timerfd]": 1]

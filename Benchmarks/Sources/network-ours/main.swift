@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The client of this package in the race: PORT PATH COUNT CONNECTIONS [own | cancel | idle]
+// The client of this package in the race: PORT PATH COUNT CONNECTIONS [own | http2 CERTIFICATE | http2-own CERTIFICATE |
+// cancel | idle]
 //
-// own: on the main thread's loop. cancel: requests without an answer are cancelled, and the time is told until the server
+// own: on the main thread's loop. http2: so many at once on one connection, to a server with this certificate. cancel: requests without an answer are cancelled, and the time is told until the server
 // has seen all of their connections go. idle: the program makes no request.
 
 import Glibc
@@ -56,7 +57,7 @@ final class Chains: Sendable {
 let arguments = CommandLine.arguments
 guard arguments.count >= 5, let count = Int(arguments[3]), let connections = Int(arguments[4]) else { exit(2) }
 let kind = arguments.count > 5 ? arguments[5] : ""
-let base = "http://127.0.0.1:\(arguments[1])"
+let base = "\(kind.hasPrefix("http2") ? "https" : "http")://127.0.0.1:\(arguments[1])"
 var configuration = HTTP.Configuration()
 configuration.connectionsPerHost = connections
 let begin = ContinuousClock.now
@@ -86,7 +87,12 @@ case "cancel":
   }
   loop.runUntilStopped()
 default:
-  let client = HTTP.Client(configuration, on: kind == "own" ? loop : nil)
+  if kind.hasPrefix("http2") {
+    guard arguments.count > 6 else { exit(2) }
+    configuration.trust.roots = arguments[6]
+    configuration.connectionsPerHost = 1
+  }
+  let client = HTTP.Client(configuration, on: kind.hasSuffix("own") ? loop : nil)
   let chains = Chains(client, HTTP.Request(base + arguments[2]), count == 1 ? .discard : .memory, count, loop)
   for _ in 0..<connections { chains.next() }
   loop.runUntilStopped()

@@ -114,5 +114,10 @@ extension RunLoop {
       defer { crl_fault_slot_set(nil) }
       return try body()
     }
+
+    /// Lets the plan rule the calling thread's system calls until ``endRuling()`` on the same thread; the caller holds it.
+    package func beginRuling() { crl_fault_slot_set(Unmanaged.passUnretained(self).toOpaque()) }
+    /// Lets no plan rule the calling thread's system calls.
+    package static func endRuling() { crl_fault_slot_set(nil) }
   }
 #endif

@@ -17,11 +17,9 @@ extension HTTP.Connection {
     guard phase != .ended, !places.contains(where: place.isSame) else { return lock.unlock() }
     places.append(place)
     let enters = phase == .running && executor == nil
-    // Whoever was asked before may never come.
-    isPosted = false
     lock.unlock()
     if enters { for source in place.sources { source.enter() } }
-    call()
+    callAfresh()
   }
 
   /// Calls out no more on a loop in a mode.
@@ -30,10 +28,9 @@ extension HTTP.Connection {
     guard let index = places.firstIndex(where: { $0.loop == loop && $0.mode == mode }) else { return lock.unlock() }
     let place = places.remove(at: index)
     let leaves = phase == .running && executor == nil
-    isPosted = false
     lock.unlock()
     if leaves { for source in place.sources { source.leave() } }
-    call()
+    callAfresh()
   }
 
   /// Calls out by an executor that runs one block at a time, instead of loops; nil: by the loops again.
@@ -43,13 +40,18 @@ extension HTTP.Connection {
     let before = self.executor
     self.executor = executor
     let sources = phase == .running ? places.flatMap(\.sources) : []
-    isPosted = false
     lock.unlock()
     switch (before == nil, executor == nil) {
     case (true, false): for source in sources { source.leave() }
     case (false, true): for source in sources { source.enter() }
     case (true, true), (false, false): break
     }
+    callAfresh()
+  }
+
+  /// Asks again, when places have come or gone: whoever was asked before may never come, or had not entered its loop yet.
+  private func callAfresh() {
+    lock.withLock { isPosted = false }
     call()
   }
 

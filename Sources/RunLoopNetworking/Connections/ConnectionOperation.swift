@@ -11,9 +11,24 @@ extension HTTP {
 
     package typealias Phase = ConnectionOperationState.Phase
 
-    /// AFNetworking's `networkRequestThread`: one for all operations, which stays.
-    package static let sharedThread: Result<ResidentThread, ThreadError> = Result { () throws(ThreadError) in
-      try ResidentThread(name: "AFNetworking")
+    /// AFNetworking's `networkRequestThread`: one for all operations, which stays; nil if it cannot be started now.
+    package static var sharedThread: ResidentThread? { shared.thread }
+    private static let shared = SharedThread()
+
+    private final class SharedThread: @unchecked Sendable {
+      // Sendable: the lock guards the thread.
+      private let lock = Lock()
+      private var made: ResidentThread?
+
+      /// The thread, which the first who asks starts, and whoever asks after a failure.
+      ///
+      /// The others wait for it: there is never a second one.
+      var thread: ResidentThread? {
+        lock.lock()
+        defer { lock.unlock() }
+        if made == nil { made = try? ResidentThread(name: "AFNetworking") }
+        return made
+      }
     }
 
     /// What an operation does on the network thread.

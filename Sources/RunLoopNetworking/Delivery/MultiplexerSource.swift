@@ -38,29 +38,38 @@ final class MultiplexerSource: @unchecked Sendable {
     lock.unlock()
     guard let made else { return }
     for mode in modes where !loop.add(made, forMode: mode) { end() }
+    // What was posted before it was in the loop has woken nobody.
+    guard lock.withLock({ source === made && !waiting.isEmpty }) else { return }
+    made.signal()
+    loop.wakeUp()
   }
 
   /// An operation has reported its last.
   func leave() {
     lock.lock()
     users -= 1
-    let left = users == 0 ? source : nil
-    if users == 0 { source = nil }
+    var left: RunLoop.Source?
+    var dropped: [@Sendable () -> Void] = []
+    if users == 0 {
+      swap(&left, &source)
+      // Of nobody who still has something to report; whoever comes next posts, and signals, afresh.
+      swap(&dropped, &waiting)
+    }
     lock.unlock()
     left?.invalidate()
+    withExtendedLifetime(dropped) {}
   }
 
-  /// Calls a block on the loop.
+  /// Calls a block on the loop; here if the loop has ended.
   ///
-  /// - Returns: False if the loop has ended; the block was called here.
-  @discardableResult
-  func post(_ body: @escaping @Sendable () -> Void) -> Bool {
+  /// The block of somebody who has not entered yet, or has left, is dropped.
+  func post(_ body: @escaping @Sendable () -> Void) {
     lock.lock()
-    guard !hasEnded, let source else {
+    guard !hasEnded else {
       lock.unlock()
-      body()
-      return false
+      return body()
     }
+    guard let source else { return lock.unlock() }
     waiting.append(body)
     let isFirst = waiting.count == 1
     lock.unlock()
@@ -68,7 +77,6 @@ final class MultiplexerSource: @unchecked Sendable {
       source.signal()
       loop.wakeUp()
     }
-    return true
   }
 
   private func deliver() {

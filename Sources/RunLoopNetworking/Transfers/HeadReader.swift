@@ -79,14 +79,14 @@ struct HeadReader {
       guard !["content-length", "transfer-encoding"].contains(last.name.lowercased()) else {
         return bad("\(last.name) goes on in a second line")
       }
-      fields[fields.count - 1].value += " " + trimmed(Self.decode(line))
+      fields[fields.count - 1].value += " " + Self.decode(trimmed(line))
       return .more
     }
     guard let colon = line.firstIndex(of: 58), HTTP.Headers.isToken(line[line.startIndex..<colon]) else {
       return bad("a line of the head is not a field")
     }
     let name = String(decoding: line[line.startIndex..<colon], as: UTF8.self)
-    fields.append((name, trimmed(Self.decode(line[(colon + 1)...]))))
+    fields.append((name, Self.decode(trimmed(line[(colon + 1)...]))))
     return .more
   }
 
@@ -122,21 +122,24 @@ struct HeadReader {
 
   /// "HTTP/1.1 200 OK", with or without a reason.
   private static func readStatus(_ line: Slice<UnsafeRawBufferPointer>) -> Head? {
-    let text = decode(line)
-    guard text.hasPrefix("HTTP/") else { return nil }
-    let parts = text.dropFirst(5).split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-    guard parts.count >= 2, ["1.0", "1.1", "2", "2.0", "3"].contains(parts[0]) else { return nil }
-    guard parts[1].utf8.count == 3, parts[1].utf8.allSatisfy({ (48...57).contains($0) }),
-      let status = Int(parts[1]), status >= 100
-    else { return nil }
-    return Head(
-      version: parts[0] == "2.0" ? "2" : String(parts[0]), status: status,
-      reason: parts.count > 2 ? trimmed(parts[2]) : "")
+    guard line.starts(with: "HTTP/".utf8) else { return nil }
+    let rest = line.dropFirst(5)
+    guard let end = rest.firstIndex(of: 32), let version = version(rest[..<end]) else { return nil }
+    let digits = rest[(end + 1)...].prefix { $0 != 32 }
+    guard digits.count == 3, digits.allSatisfy({ (48...57).contains($0) }) else { return nil }
+    let status = digits.reduce(0) { $0 * 10 + Int($1 - 48) }
+    guard status >= 100 else { return nil }
+    return Head(version: version, status: status, reason: decode(trimmed(rest[digits.endIndex...])))
+  }
+
+  private static func version(_ text: Slice<UnsafeRawBufferPointer>) -> String? {
+    for known in ["1.1", "2", "1.0", "3"] where text.elementsEqual(known.utf8) { return known }
+    return text.elementsEqual("2.0".utf8) ? "2" : nil
   }
 
   /// UTF-8, and where it is not, Latin-1.
   private static func decode(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
-    if let text = String(validating: bytes, as: UTF8.self) { return text }
+    if let text = String(validating: UnsafeRawBufferPointer(rebasing: bytes), as: UTF8.self) { return text }
     var text = ""
     for byte in bytes { text.unicodeScalars.append(Unicode.Scalar(byte)) }
     return text

@@ -86,9 +86,17 @@ extension HTTP {
 }
 
 /// A text without the spaces and tabs at its ends.
-func trimmed(_ text: some StringProtocol) -> String {
-  var bytes = Array(text.utf8)[...]
-  while let first = bytes.first, first == 32 || first == 9 { bytes = bytes.dropFirst() }
-  while let last = bytes.last, last == 32 || last == 9 { bytes = bytes.dropLast() }
-  return String(decoding: bytes, as: UTF8.self)
+func trimmed(_ text: Substring) -> String {
+  var bytes = text.utf8
+  while let first = bytes.first, first == 32 || first == 9 { bytes.removeFirst() }
+  while let last = bytes.last, last == 32 || last == 9 { bytes.removeLast() }
+  return String(Substring(bytes))
+}
+
+/// Bytes without the spaces and tabs at their ends.
+func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+  var bytes = bytes
+  while let first = bytes.first, first == 32 || first == 9 { bytes.removeFirst() }
+  while let last = bytes.last, last == 32 || last == 9 { bytes.removeLast() }
+  return bytes
 }

@@ -105,33 +105,36 @@ extension WebAddress {
     var query: String?
     var fragment: String?
 
+    // Byte by byte: what is marked is marked by a byte, whatever characters stand around it.
     init(_ text: String) throws(Failure) {
-      var rest = text[...]
-      guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { throw .malformed("it has a control character") }
-      if let mark = rest.firstIndex(of: "#") {
-        fragment = WebAddress.escape(rest[rest.index(after: mark)...])
+      var rest = text[...].utf8
+      guard rest.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { throw .malformed("it has a control character") }
+      if let mark = rest.firstIndex(of: ASCII.hash) {
+        fragment = WebAddress.escape(Substring(rest[rest.index(after: mark)...]))
         rest = rest[..<mark]
       }
-      if let mark = rest.firstIndex(of: "?") {
-        query = WebAddress.escape(rest[rest.index(after: mark)...])
+      if let mark = rest.firstIndex(of: ASCII.questionMark) {
+        query = WebAddress.escape(Substring(rest[rest.index(after: mark)...]))
         rest = rest[..<mark]
       }
-      if let colon = rest.firstIndex(of: ":"), Self.isScheme(rest[..<colon]) {
-        scheme = rest[..<colon].lowercased()
+      if let colon = rest.firstIndex(of: ASCII.colon), Self.isScheme(rest[..<colon]) {
+        scheme = Substring(rest[..<colon]).lowercased()
         rest = rest[rest.index(after: colon)...]
       }
-      if rest.hasPrefix("//") {
+      if rest.first == ASCII.slash, rest.dropFirst().first == ASCII.slash {
         rest = rest.dropFirst(2)
-        let end = rest.firstIndex(of: "/") ?? rest.endIndex
-        authority = String(rest[..<end])
+        let end = rest.firstIndex(of: ASCII.slash) ?? rest.endIndex
+        authority = String(Substring(rest[..<end]))
         rest = rest[end...]
       }
-      path = WebAddress.escape(rest)
+      path = WebAddress.escape(Substring(rest))
     }
 
-    private static func isScheme(_ text: Substring) -> Bool {
-      guard let first = text.utf8.first, WebAddress.isLetter(first) else { return false }
-      return text.utf8.allSatisfy { WebAddress.isLetter($0) || (48...57).contains($0) || [43, 45, 46].contains($0) }
+    private static func isScheme(_ text: Substring.UTF8View) -> Bool {
+      guard let first = text.first, WebAddress.isLetter(first) else { return false }
+      return text.allSatisfy {
+        WebAddress.isLetter($0) || (48...57).contains($0) || $0 == 43 || $0 == ASCII.hyphen || $0 == ASCII.dot
+      }
     }
   }
 
@@ -140,35 +143,35 @@ extension WebAddress {
   private static func readAuthority(
     _ text: String, isTLS: Bool
   ) throws(Failure) -> (user: String?, password: String?, host: String, isIPv6: Bool, port: UInt16) {
-    var rest = text[...]
+    var rest = text[...].utf8
     var user: String?
     var password: String?
-    if let at = rest.lastIndex(of: "@") {
-      let parts = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-      user = unescape(parts[0])
-      password = parts.count > 1 ? unescape(parts[1]) : nil
+    if let at = rest.lastIndex(of: ASCII.at) {
+      let parts = rest[..<at].split(separator: ASCII.colon, maxSplits: 1, omittingEmptySubsequences: false)
+      user = unescape(Substring(parts[0]))
+      password = parts.count > 1 ? unescape(Substring(parts[1])) : nil
       rest = rest[rest.index(after: at)...]
     }
     var host: String
     var isIPv6 = false
-    if rest.hasPrefix("[") {
-      guard let end = rest.firstIndex(of: "]") else { throw .malformed("a bracket is missing") }
-      host = String(rest[rest.index(after: rest.startIndex)..<end])
+    if rest.first == ASCII.openingBracket {
+      guard let end = rest.firstIndex(of: ASCII.closingBracket) else { throw .malformed("a bracket is missing") }
+      host = String(Substring(rest[rest.index(after: rest.startIndex)..<end]))
       guard (try? SocketAddress(host: host, port: 0))?.family == .ipv6 else {
         throw .malformed("the host in brackets is no address of IPv6")
       }
       isIPv6 = true
       rest = rest[rest.index(after: end)...]
     } else {
-      let end = rest.firstIndex(of: ":") ?? rest.endIndex
-      host = try asciiHost(String(rest[..<end]))
+      let end = rest.firstIndex(of: ASCII.colon) ?? rest.endIndex
+      host = try asciiHost(String(Substring(rest[..<end])))
       rest = rest[end...]
     }
     var port: UInt16 = isTLS ? 443 : 80
-    if rest.hasPrefix(":") {
+    if rest.first == ASCII.colon {
       let digits = rest.dropFirst()
       if !digits.isEmpty {
-        guard digits.utf8.allSatisfy({ (48...57).contains($0) }), let number = UInt16(digits), number != 0 else {
+        guard digits.allSatisfy({ (48...57).contains($0) }), let number = UInt16(Substring(digits)), number != 0 else {
           throw .malformed("the port is not a number from 1 to 65535")
         }
         port = number
@@ -182,10 +185,13 @@ extension WebAddress {
   /// A name in lower case, each part that is not ASCII in Punycode.
   private static func asciiHost(_ host: String) throws(Failure) -> String {
     guard !host.isEmpty else { throw .malformed("the host is empty") }
+    if host.utf8.count <= 253, host != ".", host.utf8.allSatisfy({ isLowerHostByte($0) || $0 == ASCII.dot }) {
+      return host
+    }
     var labels: [String] = []
     for label in host.lowercased().split(separator: ".", omittingEmptySubsequences: false) {
       if label.utf8.allSatisfy({ $0 < 0x80 }) {
-        guard label.utf8.allSatisfy({ isLetter($0) || (48...57).contains($0) || $0 == 45 || $0 == 95 }) else {
+        guard label.utf8.allSatisfy(isLowerHostByte) else {
           throw .malformed("the host has a character that no name has")
         }
         labels.append(String(label))
@@ -197,6 +203,11 @@ extension WebAddress {
     let text = labels.joined(separator: ".")
     guard text.utf8.count <= 253, text != "." else { throw .malformed("the host is no name") }
     return text
+  }
+
+  /// Whether a byte may stand in a name in lower case.
+  private static func isLowerHostByte(_ byte: UInt8) -> Bool {
+    (97...122).contains(byte) || (48...57).contains(byte) || byte == ASCII.hyphen || byte == 95
   }
 
   /// Writes bytes that cannot stand in an address with percent signs, and leaves those that are.
@@ -228,10 +239,19 @@ extension WebAddress {
     return String(decoding: bytes, as: UTF8.self)
   }
 
+  private static func hasSegmentWithDot(_ path: String) -> Bool {
+    var before: UInt8 = 0
+    for byte in path.utf8 {
+      if byte == ASCII.dot, before == ASCII.slash { return true }
+      before = byte
+    }
+    return false
+  }
+
   /// A path without dot segments, as RFC 3986 has it in section 5.2.4.
   static func normalPath(_ path: String) -> String {
     guard !path.isEmpty else { return "/" }
-    guard path.contains("/.") || !path.hasPrefix("/") else { return path }
+    guard path.utf8.first != ASCII.slash || hasSegmentWithDot(path) else { return path }
     var kept: [Substring] = []
     let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst(path.hasPrefix("/") ? 1 : 0)
     for (number, segment) in segments.enumerated() {
@@ -246,6 +266,19 @@ extension WebAddress {
     }
     return "/" + kept.joined(separator: "/")
   }
+}
+
+/// The bytes that separate the parts of an address.
+private enum ASCII {
+  static var hash: UInt8 { UInt8(ascii: "#") }
+  static var hyphen: UInt8 { UInt8(ascii: "-") }
+  static var dot: UInt8 { UInt8(ascii: ".") }
+  static var slash: UInt8 { UInt8(ascii: "/") }
+  static var colon: UInt8 { UInt8(ascii: ":") }
+  static var questionMark: UInt8 { UInt8(ascii: "?") }
+  static var at: UInt8 { UInt8(ascii: "@") }
+  static var openingBracket: UInt8 { UInt8(ascii: "[") }
+  static var closingBracket: UInt8 { UInt8(ascii: "]") }
 }
 
 extension Substring {

@@ -22,7 +22,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
 
   /// The thread of all operations; nil if it could not be started.
   public class var networkRequestThread: RunLoopThreads.Thread? {
-    try? HTTP.ConnectionOperation.sharedThread.get().thread
+    HTTP.ConnectionOperation.sharedThread?.thread
   }
 
   /// What is asked for.
@@ -72,7 +72,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   public required init(request: URLRequest) {
     self.request = request
     let owner = Owner()
-    core = (try? HTTP.ConnectionOperation.sharedThread.get()).map { thread in
+    core = HTTP.ConnectionOperation.sharedThread.map { thread in
       HTTP.ConnectionOperation(
         on: thread,
         .init {

@@ -17,9 +17,11 @@ extension Socket {
     responder = outer
     guard case .closing(let error) = state.phase else { return lock.unlock() }
     let body = body
-    let remains = finish()
+    var remains = finish()
     lock.unlock()
     remains?.release(error)
+    // Whoever is told of the end finds the descriptor closed.
+    remains = nil
     noteCall(of: body)
     body?.handler(self, .closed(error))
   }

@@ -50,10 +50,15 @@ public enum SocketActivation {
     }
     let names = variable("LISTEN_FDNAMES")?.split(separator: ":", omittingEmptySubsequences: false) ?? []
     let numbers = (0..<countNumber).map { first + $0 }
+    var before: [(number: Int32, flags: Int32)] = []
     for number in numbers {
       do throws(SystemError) {
-        _ = try SystemCall.descriptorFlags.make { fcntl(number, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 0 }
+        let flags = try SystemCall.descriptorFlags.make { control(number, F_GETFD, 0) }
+        _ = try SystemCall.descriptorFlags.make { control(number, F_SETFD, FD_CLOEXEC) }
+        before.append((number, flags))
       } catch {
+        // A program that is started instead of this one is to have them all.
+        for (number, flags) in before { _ = control(number, F_SETFD, flags) }
         throw .notOpen(descriptor: number, error)
       }
     }
@@ -62,6 +67,12 @@ public enum SocketActivation {
       return Descriptor(number: number, name: name.isEmpty ? "unknown" : name)
     }
   }
+}
+
+/// The answer of `fcntl`, or the kernel's error below zero.
+private func control(_ descriptor: Int32, _ command: Int32, _ argument: Int32) -> Int32 {
+  let answer = fcntl(descriptor, command, argument)
+  return answer < 0 ? -errno : answer
 }
 
 /// Why the descriptors of a service manager cannot be taken.

@@ -50,8 +50,9 @@ final class LyingServer: Sendable {
     }
     func close() {
       // A socket that is invalidated reports nothing more.
-      if socket.isValid { ended.add() }
+      let isFirst = socket.isValid
       socket.invalidate()
+      if isFirst { ended.add() }
     }
   }
 
@@ -112,6 +113,21 @@ final class LyingServer: Sendable {
 
   func url(_ path: String = "/", host: String = "127.0.0.1") -> String {
     "\(scheme)://\(host):\(listener.address.port ?? 0)\(path)"
+  }
+
+  /// Whether every connection that was made was accepted and has ended.
+  ///
+  /// It is asked on the server's thread, where no connection is between its end and its count. What waits to be accepted has no
+  /// descriptor yet and is not counted: without looking for it, all of none would have ended.
+  var isSettled: Bool {
+    let answer = try? thread.performAndWait { [listener, accepted, ended] in
+      guard accepted.value == ended.value else { return false }
+      return listener.withDescriptor { descriptor in
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&waiting, 1, 0) == 0
+      } ?? true
+    }
+    return answer ?? false
   }
 
   func stop() {
