@@ -11,6 +11,7 @@
 #include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -53,8 +54,9 @@ static void complain(const char *what, const char *detail) {
   if (length > 0 && write(2, line, length < (int)sizeof line ? (size_t)length : sizeof line - 1) < 0) return;
 }
 
-// The time at which a process began, as its `stat` has it, in clock ticks since the system began; 0: there is none.
-static uint64_t start_time(const char *process) {
+// The time at which a process began, as its `stat` has it, in clock ticks since the system began, and its state; 0: there is
+// none.
+static uint64_t start_time(const char *process, char *state) {
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%.20s/stat", process);
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -65,6 +67,7 @@ static uint64_t start_time(const char *process) {
   text[length] = 0;
   // The name stands in parentheses and may hold anything.
   char *place = strrchr(text, ')');
+  if (place && state) *state = place[1] ? place[2] : 0;
   for (int field = 2; place && field < 22; field++) place = strchr(place + 1, ' ');
   return place ? strtoull(place + 1, NULL, 10) : 0;
 }
@@ -149,7 +152,7 @@ static int find_dead(int parent, const char *name, uint64_t spaces, dead_process
   if (length == 0 || length >= sizeof process || strspn(name, "0123456789") != length) return 0;
   memcpy(process, name, length);
   process[length] = 0;
-  if (strlen(name) >= sizeof dead->name || start_time(process) == strtoull(dot + 1, NULL, 10)) return 0;
+  if (strlen(name) >= sizeof dead->name || start_time(process, NULL) == strtoull(dot + 1, NULL, 10)) return 0;
   snprintf(path, sizeof path, "%s/rings", name);
   int file = openat(parent, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return 0;
@@ -282,7 +285,7 @@ static void fill_header(void) {
   crl_header *header = &crl_instruments;
   const uint64_t *random = (const uint64_t *)getauxval(AT_RANDOM);
   header->process = getpid();
-  header->start = start_time("self");
+  header->start = start_time("self", NULL);
   header->pid_namespace = pid_namespace();
   header->image_random = random ? *random : 0;
   header->face_count = CRL_FACES;
@@ -468,6 +471,7 @@ crl_recorder *crl_recorder_take(const void *loop) {
   recorder->face->mode = 255;
   recorder->face->loop = (uint64_t)(uintptr_t)loop;
   pthread_mutex_unlock(&mutex);
+  crl_holders_check();
   if (is_first) announce_board();
   return recorder;
 }
@@ -617,9 +621,44 @@ void crl_level_settle(crl_header *header) {
 int crl_holder_take(crl_holder *holder, int process, uint64_t start, uint32_t level) {
   int32_t nobody = 0;
   if (!__atomic_compare_exchange_n(&holder->process, &nobody, process, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return 0;
-  holder->start = start;
+  // Whoever looks for holders that have ended knows it by its start only.
   __atomic_store_n(&holder->level, level, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&holder->start, start, __ATOMIC_SEQ_CST);
   return 1;
+}
+
+int crl_holder_free(crl_holder *holder, int process) {
+  int32_t number = __atomic_load_n(&holder->process, __ATOMIC_SEQ_CST);
+  if (number == 0 || (number != process && number != -process)) return 0;
+  __atomic_store_n(&holder->start, 0, __ATOMIC_SEQ_CST);
+  return __atomic_compare_exchange_n(&holder->process, &number, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static int has_ended(int process, uint64_t start) {
+  // What may not be seen in /proc can be there all the same.
+  if (kill(process, 0) != 0 && errno == ESRCH) return 1;
+  char name[16], state = 0;
+  snprintf(name, sizeof name, "%d", process);
+  uint64_t found = start_time(name, &state);
+  return found != 0 && start != 0 && (found != start || state == 'Z' || state == 'X');
+}
+
+int crl_holders_drop_ended(crl_header *header, int is_elsewhere) {
+  int dropped = 0;
+  for (int index = 0; index < CRL_HOLDERS; index++) {
+    crl_holder *holder = &header->holders[index];
+    int32_t number = __atomic_load_n(&holder->process, __ATOMIC_SEQ_CST);
+    uint64_t start = __atomic_load_n(&holder->start, __ATOMIC_SEQ_CST);
+    if (number == 0 || (number < 0) != is_elsewhere || !has_ended(number < 0 ? -number : number, start)) continue;
+    // Two may find it at once, and a third may have the place by then.
+    if (start && !__atomic_compare_exchange_n(&holder->start, &start, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) continue;
+    dropped |= __atomic_compare_exchange_n(&holder->process, &number, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  }
+  return dropped;
+}
+
+void crl_holders_check(void) {
+  if (crl_holders_drop_ended(&crl_instruments, 0)) crl_level_settle(&crl_instruments);
 }
 
 static void settle_own(void) {

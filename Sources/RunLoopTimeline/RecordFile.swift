@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CRunLoopSystem
+import CRunLoopTools
 import Glibc
 
 /// Why the records of a process cannot be read, in one sentence.
@@ -104,6 +105,12 @@ package final class RecordFile {
     let header = UnsafeMutableRawPointer(board).assumingMemoryBound(to: crl_header.self)
     change(header)
     try remote?.write(header)
+  }
+
+  /// Lets a signal that ends this process let go of what it holds; gives what that is taken back with.
+  func guardLevel() -> Int32 {
+    if let remote { return crlt_level_guard(remote.process, remote.base) }
+    return crlt_level_guard(0, UInt64(UInt(bitPattern: board)))
   }
 
   private static func complaint(of header: crl_header, _ path: String, _ size: Int) -> String {

@@ -8,7 +8,7 @@ import Glibc
 /// debugger needs.
 package final class RemoteRecords {
   package let process: Int32
-  private let base: UInt64
+  package let base: UInt64
 
   /// Looks for the records in the map of a process's memory; nil: there are none.
   package init?(process: Int32) {

@@ -31,6 +31,12 @@ package struct TargetProcess: Sendable {
     return UInt64(fields[19])
   }
 
+  /// The namespace of this process's processes, as headers have it.
+  static var namespace: UInt64 {
+    var status = stat()
+    return stat("/proc/self/ns/pid", &status) == 0 ? UInt64(status.st_ino) : 0
+  }
+
   /// Whether it is stopped, by a signal or by a debugger.
   package var isStopped: Bool {
     guard let text = readWhole("/proc/\(number)/stat"), let end = text.lastIndex(of: ")") else { return false }

@@ -137,9 +137,9 @@ typedef struct crl_image {
 } crl_image;
 
 typedef struct crl_holder {
-  int32_t process;  // 0: free
+  int32_t process;  // 0: free; negative: of another namespace than the header's
   uint32_t level;
-  uint64_t start;
+  uint64_t start;  // 0 while the place is taken or freed
 } crl_holder;
 
 // What three clocks said at once.
@@ -391,6 +391,12 @@ void crl_level_release(uint32_t level);
 void crl_level_settle(crl_header *header);
 // Takes a place for a tool that holds a level; whether it was free.
 int crl_holder_take(crl_holder *holder, int process, uint64_t start, uint32_t level);
+// Frees a place that a process has; whether it had it. A handler of signals may call it, and settle the level.
+int crl_holder_free(crl_holder *holder, int process);
+// Frees the places of tools that have ended without doing so, of this namespace of processes or another; whether there were any.
+int crl_holders_drop_ended(crl_header *header, int is_elsewhere);
+// Does that in this process, and settles the level. A few calls of the system for each tool; none without one.
+void crl_holders_check(void);
 
 // The name of a thread, for its loop's face; null: none. For the calling thread it is kept until it is forgotten.
 void crl_thread_name_set(int thread, const char *name);
