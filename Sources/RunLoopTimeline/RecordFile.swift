@@ -21,9 +21,6 @@ package final class RecordFile {
   /// Reads the memory of a process that has no file anew, and writes its level; nil: the file is mapped.
   private let remote: RemoteRecords?
   private let isWritable: Bool
-  /// Where faces and rings stand, which does not change.
-  private let faces: Int
-  private let rings: (count: Int, offset: Int, size: Int)
 
   /// Maps a file.
   ///
@@ -46,13 +43,10 @@ package final class RecordFile {
     }
     board = memory.assumingMemoryBound(to: crl_board.self)
     let header = memory.load(as: crl_header.self)
-    let isKnown = header.magic == CRL_MAGIC && header.version == UInt32(CRL_LAYOUT_VERSION)
-    guard isKnown, Int(status.st_size) >= size else {
+    guard RecordLayout.isKept(by: header), Int(status.st_size) >= size else {
       munmap(memory, size)
       throw RecordError(RecordFile.complaint(of: header, path, Int(status.st_size)))
     }
-    faces = Int(header.face_offset)
-    rings = (min(Int(header.ring_count), Int(CRL_RINGS)), Int(header.ring_offset), Int(header.ring_size))
   }
 
   /// Opens a file by its path, which may be no link.
@@ -81,12 +75,10 @@ package final class RecordFile {
       throw error
     }
     let header = memory.load(as: crl_header.self)
-    guard header.magic == CRL_MAGIC, header.version == UInt32(CRL_LAYOUT_VERSION) else {
+    guard RecordLayout.isKept(by: header) else {
       munmap(memory, size)
       throw RecordError(RecordFile.complaint(of: header, path, size))
     }
-    faces = Int(header.face_offset)
-    rings = (min(Int(header.ring_count), Int(CRL_RINGS)), Int(header.ring_offset), Int(header.ring_size))
   }
 
   deinit { munmap(board, size) }
@@ -120,6 +112,9 @@ package final class RecordFile {
         "\(path) has the layout \(header.version), and this tool reads \(CRL_LAYOUT_VERSION): use a runloop that is "
         + (header.version > UInt32(CRL_LAYOUT_VERSION) ? "newer" : "older")
     }
+    guard RecordLayout.isKept(by: header) else {
+      return "\(path) is damaged: its header contradicts the layout \(CRL_LAYOUT_VERSION)"
+    }
     return "\(path) is cut off: it has \(size) bytes"
   }
 }
@@ -131,29 +126,35 @@ extension RecordFile {
 
   private func address(_ offset: Int) -> UnsafeRawPointer { UnsafeRawPointer(board) + offset }
 
-  /// The face of a slot as it is now.
+  /// The face of a slot as it is now, with counts that can be reckoned with, whatever stands there.
   package func face(_ slot: Int) -> crl_face {
-    address(faces + slot * MemoryLayout<crl_face>.size).load(as: crl_face.self)
+    var face = address(RecordLayout.faces + slot * MemoryLayout<crl_face>.size).load(as: crl_face.self)
+    face.number = min(face.number, RecordLayout.most)
+    face.posted = min(face.posted, RecordLayout.most)
+    face.served = min(face.served, RecordLayout.most)
+    face.waits = min(face.waits, RecordLayout.most)
+    face.sleeps = min(face.sleeps, RecordLayout.most)
+    return face
   }
 
   /// How many faces there are.
-  package var faceCount: Int { min(Int(header.face_count), Int(CRL_FACES)) }
+  package var faceCount: Int { Int(CRL_FACES) }
 
   /// The name that a thread's object has; empty: none.
   package func name(_ slot: Int) -> String {
-    text(address(Int(header.details_offset) + slot * MemoryLayout<crl_details>.size), 256)
+    text(address(RecordLayout.details + slot * MemoryLayout<crl_details>.size), 256)
   }
 
   /// The name of a mode; nil: it found no room.
   package func mode(_ index: UInt8) -> String? {
     guard Int(index) < min(Int(header.used_modes), Int(CRL_MODES)) else { return nil }
-    return text(address(Int(header.mode_offset) + Int(index) * MemoryLayout<crl_mode_name>.size), 128)
+    return text(address(RecordLayout.modes + Int(index) * MemoryLayout<crl_mode_name>.size), 128)
   }
 
   /// The programs and libraries that the process had loaded when it began to record.
   package var images: [LoadedImage] {
     (0..<min(Int(header.used_images), Int(CRL_IMAGES))).map { index in
-      let place = address(Int(header.image_offset) + index * MemoryLayout<crl_image>.size)
+      let place = address(RecordLayout.images + index * MemoryLayout<crl_image>.size)
       let image = place.load(as: crl_image.self)
       let identity = withUnsafeBytes(of: image.build_id) { Array($0.prefix(Int(min(image.build_id_length, 20)))) }
       return LoadedImage(base: image.base, end: image.end, buildID: identity, path: text(place + 40, 216))
@@ -167,8 +168,8 @@ extension RecordFile {
 
   /// The ring of a slot; nil: the slot has none.
   private func ring(_ slot: Int) -> UnsafeRawPointer? {
-    guard slot < rings.count else { return nil }
-    return address(rings.offset + slot * rings.size)
+    guard slot < Int(CRL_RINGS) else { return nil }
+    return address(RecordLayout.rings + slot * MemoryLayout<crl_ring>.size)
   }
 
   /// The complete records of a slot, the newest first, and how many contradict themselves.
