@@ -748,7 +748,9 @@ void crl_instruments_forked(void) {
   mutex = fresh;
   crl_thread_recorder_set(NULL);
   generation++;
+  crl_thread_number_forget();
   if (!has_board) return;
+  close_backing();
   crl_header header = crl_instruments;
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   mmap(board, sizeof *board, PROT_READ | PROT_WRITE, flags, -1, 0);

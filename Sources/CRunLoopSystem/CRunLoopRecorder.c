@@ -23,6 +23,8 @@ __attribute__((noinline, cold, preserve_most)) static uint32_t ask_thread_number
   return thread_number = (uint32_t)crl_thread_id();
 }
 
+void crl_thread_number_forget(void) { thread_number = 0; }
+
 // What the calling thread is doing.
 static inline uint64_t cause(void) {
   crl_recorder *recorder = crl_thread_recorder;

@@ -441,3 +441,5 @@ void crl_face_copy(const crl_face *face, crl_face *copy);
 
 // Leaves a forked child without what its parent shares.
 void crl_instruments_forked(void);
+// The calling thread has another number: it is a forked child's.
+void crl_thread_number_forget(void);
