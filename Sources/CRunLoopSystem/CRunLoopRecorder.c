@@ -201,11 +201,17 @@ void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer) {
   recorder->face->kind = outer.kind;
 }
 
+// Wakes the tool that waits for something to happen, if there is one.
+static inline void unpark(void) {
+  if (__builtin_expect(__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED), 0)) crl_unpark();
+}
+
 void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth) {
   recorder->face->mode = (uint8_t)mode;
   recorder->face->depth = depth;
   recorder->face->stack = (uint64_t)(uintptr_t)__builtin_frame_address(0);
   crl_watcher_stir();
+  unpark();
   recorder->run = (uint32_t)recorder->run | (uint64_t)(mode & 255) << 40 | (uint64_t)(depth < 255 ? depth : 255) << 48;
 }
 
@@ -274,9 +280,9 @@ void crl_sleep_end(crl_recorder *recorder, int descriptor) {
   crl_face *face = recorder->face;
   crl_face_set_flags(face, crl_face_flags(face) & ~(CRL_FACE_SLEEPS | CRL_FACE_HOSTED));
   crl_watcher_stir();
+  unpark();
   crl_record *record = recorder->current;
   if (!face->open || record->number != face->open || record->kind != CRL_KIND_SLEEP) return;
-  if (__builtin_expect(__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED), 0)) crl_unpark();
   record->cause = load(&recorder->waker);
   if (descriptor >= 0) {
     record->item = (uint64_t)descriptor;
