@@ -239,7 +239,29 @@ static int open_file(void) {
   return file;
 }
 
-static int populate(void *memory, size_t size) { return madvise(memory, size, MADV_POPULATE_WRITE) == 0; }
+// The file of the board, where memory cannot be populated; else -1.
+static int backing = -1;
+
+static void close_backing(void) {
+  if (backing >= 0) close(backing);
+  backing = -1;
+}
+
+static void back(int file) {
+  close_backing();
+  // Linux before 5.14 does not know it, and nothing of nothing is what it can populate.
+  if (file >= 0 && madvise(NULL, 0, MADV_POPULATE_WRITE) != 0) backing = fcntl(file, F_DUPFD_CLOEXEC, 3);
+}
+
+// Sees to it that a part of the board that is mapped at `base` can be written to.
+static int populate_in(const crl_board *base, void *memory, size_t size) {
+  if (madvise(memory, size, MADV_POPULATE_WRITE) == 0) return 1;
+  if (errno != EINVAL) return 0;
+  // What the file has room for is there when it is touched.
+  return backing < 0 || posix_fallocate(backing, (const char *)memory - (const char *)base, (off_t)size) == 0;
+}
+
+static int populate(void *memory, size_t size) { return populate_in(board, memory, size); }
 
 // Maps the file, or memory that nobody else has.
 static int map_file(int file) {
@@ -251,8 +273,11 @@ static int map_file(int file) {
   if (memory == MAP_FAILED) return 0;
   // The names of modes, and what the process begins with.
   crl_board *made = memory;
-  int is_good = file < 0 || (populate(&made->header, 2 * PAGE) && populate(made->modes, sizeof made->modes));
+  back(file);
+  int is_good = file < 0 || (populate_in(made, &made->header, 2 * PAGE) &&
+                             populate_in(made, made->modes, sizeof made->modes));
   if (!is_good) {
+    close_backing();
     mmap(memory, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     board = made;
     return 0;
@@ -303,6 +328,8 @@ static void fill_header(void) {
   memset(header->holders, 0, sizeof header->holders);
 }
 
+static void remove_own_files(void);
+
 static void make_board(void) {
   has_board = 1;
   fill_header();
@@ -310,7 +337,10 @@ static void make_board(void) {
   int is_made = file >= 0 && map_file(file);
   if (file >= 0) close(file);
   if (!is_made) {
-    if (file >= 0) complain("the file of the records cannot be made, as there is no room: ", directory);
+    if (file >= 0) {
+      complain("the file of the records cannot be made, as there is no room: ", directory);
+      remove_own_files();
+    }
     if (inherited >= 0) is_made = map_file(inherited);
     int memory = is_made ? -1 : memfd_create("runloop-rings", MFD_CLOEXEC);
     if (!is_made) is_made = memory >= 0 && map_file(memory);
@@ -731,6 +761,7 @@ __attribute__((constructor)) static void read_environment(void) {
   complain("the instruments are off, as RUNLOOP_INSTRUMENTS is none of off, watch and record: ", level);
 }
 
+// Also when the file cannot be made.
 __attribute__((destructor)) static void remove_own_files(void) {
   if (!has_directory || crl_instruments.process != getpid()) return;
   has_directory = 0;
