@@ -181,8 +181,8 @@ extension RecordFile {
     var torn = 0
     for index in 0..<Int(CRL_RECORDS) {
       let place = ring + index * MemoryLayout<crl_record>.size
-      let record = place.load(as: crl_record.self)
-      guard record.number != 0, place.load(as: UInt64.self) == record.number else { continue }
+      var record = crl_record()
+      guard crl_numbered_copy(place, &record, MemoryLayout<crl_record>.size) != 0 else { continue }
       let isSound =
         record.number % UInt64(CRL_RECORDS) == UInt64(index) && record.begin != 0 && record.kind > 0
         && record.kind < CRL_KINDS && (record.end == 0 || record.end >= record.begin)
@@ -196,8 +196,9 @@ extension RecordFile {
   package func record(_ number: UInt64, of slot: Int) -> crl_record? {
     guard number != 0, let ring = ring(slot) else { return nil }
     let place = ring + Int(number % UInt64(CRL_RECORDS)) * MemoryLayout<crl_record>.size
-    let record = place.load(as: crl_record.self)
-    return record.number == number && place.load(as: UInt64.self) == number ? record : nil
+    var record = crl_record()
+    let isWhole = crl_numbered_copy(place, &record, MemoryLayout<crl_record>.size) != 0
+    return isWhole && record.number == number ? record : nil
   }
 
   /// Who left the work of a sequence number, if it is still known.
@@ -205,8 +206,9 @@ extension RecordFile {
     guard sequence != 0, let ring = ring(slot) else { return nil }
     let posts = ring + Int(CRL_RECORDS) * MemoryLayout<crl_record>.size
     let place = posts + Int(sequence % UInt64(CRL_POSTS)) * MemoryLayout<crl_post>.size
-    let post = place.load(as: crl_post.self)
-    return post.sequence == sequence && place.load(as: UInt64.self) == sequence ? post : nil
+    var post = crl_post()
+    let isWhole = crl_numbered_copy(place, &post, MemoryLayout<crl_post>.size) != 0
+    return isWhole && post.sequence == sequence ? post : nil
   }
 
   /// The clock by which ticks of the file are nanoseconds.

@@ -393,7 +393,8 @@ void crl_level_settle(crl_header *header);
 int crl_holder_take(crl_holder *holder, int process, uint64_t start, uint32_t level);
 // Frees a place that a process has; whether it had it. A handler of signals may call it, and settle the level.
 int crl_holder_free(crl_holder *holder, int process);
-// Frees the places of tools that have ended without doing so, of this namespace of processes or another; whether there were any.
+// Frees the places of tools that have ended without doing so, of this namespace of processes or another; whether there were
+// any.
 int crl_holders_drop_ended(crl_header *header, int is_elsewhere);
 // Does that in this process, and settles the level. A few calls of the system for each tool; none without one.
 void crl_holders_check(void);
@@ -425,6 +426,9 @@ typedef struct crl_code {
 // Finds it; 0 if the address lies in no file.
 int crl_code_find(uint64_t address, crl_code *code);
 
+// Copies a record or post, which begins with its number, unless there is none or it is being written; whether it did. Whoever
+// writes may be another process.
+int crl_numbered_copy(const void *source, void *target, size_t size);
 // Copies the complete records of a recorder, at most CRL_RECORDS, in no order; gives their number.
 uint32_t crl_records_copy(const crl_recorder *recorder, crl_record *records);
 // The post of a sequence number, if it is still known; 0 otherwise.
