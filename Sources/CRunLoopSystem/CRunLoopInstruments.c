@@ -90,7 +90,7 @@ static int open_directory(const char *path) {
   return -1;
 }
 
-static int is_on_tmpfs(const char *path) {
+int crl_is_on_tmpfs(const char *path) {
   char word[64];
   // The type without <sys/vfs.h>: a name of a mount is in no other place.
   struct stat status;
@@ -120,7 +120,7 @@ static int find_directory(char *path, size_t size) {
     return file;
   }
   const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
-  if (runtime && *runtime == '/' && is_on_tmpfs(runtime)) {
+  if (runtime && *runtime == '/' && crl_is_on_tmpfs(runtime)) {
     snprintf(path, size, "%s/runloop-instruments", runtime);
     int file = open_directory(path);
     if (file >= 0) return file;

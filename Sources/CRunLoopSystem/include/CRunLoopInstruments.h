@@ -404,6 +404,8 @@ void crl_thread_name_set(int thread, const char *name);
 void crl_thread_name_forget(void);
 // Where the process's file is; null if it has none.
 const char *crl_instruments_directory(void);
+// Whether a directory's files are in memory: only there do processes leave records without being told to.
+int crl_is_on_tmpfs(const char *path);
 // Opens the process's directory, where its file is, or in another directory; makes what is not there. No link is followed, and
 // both must be the user's own. A negative number of an error if that cannot be; -ENOENT: the process has no directory.
 int crl_instruments_open(const char *parent);
