@@ -263,7 +263,6 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
   face->waits = waits;
   face->sleeps++;
   if (face->level >= CRL_RECORD) {
-    store(&recorder->waker, 0);
     crl_record_begin(recorder, (uint64_t)CRL_KIND_SLEEP << CRL_KIND_SHIFT, (uint64_t)deadline, 0);
     // A sleep is no call-out.
     face->kind = 0;
@@ -290,5 +289,7 @@ void crl_sleep_end(crl_recorder *recorder, int descriptor) {
   }
   crl_record_end(recorder);
 }
+
+void crl_wake_forget(crl_recorder *recorder) { store(&recorder->waker, 0); }
 
 void crl_wake_note(crl_recorder *recorder) { store(&recorder->waker, cause()); }

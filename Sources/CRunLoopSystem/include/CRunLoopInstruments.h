@@ -357,7 +357,8 @@ void crl_sleep_end(crl_recorder *recorder, int descriptor);
 // Wakes the tool that waits for something to happen.
 void crl_unpark(void);
 
-// Notes who has woken the loop; any thread.
+// Forgets who has woken the loop, before it says that it sleeps, and notes it, before it is woken; that any thread.
+void crl_wake_forget(crl_recorder *recorder);
 void crl_wake_note(crl_recorder *recorder);
 
 // Counts a post in the face, under the lock of the inbox; whether it is to be recorded.
