@@ -74,6 +74,9 @@ struct HangsCommand: ObservingCommand {
     defer { hold.release() }
     let interruption = Interruption()
     defer { interruption.end() }
+    // As long as it is connected.
+    let permission = AgentConnection.permission(of: target)
+    defer { withExtendedLifetime(permission) {} }
     let faces = FileFaces(file)
     try faces.refresh()
     let settings = HangJudge.Settings(threshold: threshold, backlog: backlog, tolerance: threshold)

@@ -99,6 +99,8 @@ struct TraceCommand: ObservingCommand {
       return (file, reader.finish())
     }
     let target = try TargetProcess(process ?? 0)
+    let permission = AgentConnection.permission(of: target)
+    defer { withExtendedLifetime(permission) {} }
     let file = try target.openRecords()
     return (file, try TimelineWatch(target, file).look(for: Int64(seconds * 1e9)))
   }
