@@ -82,7 +82,7 @@ let package = Package(
       name: "RunLoopInstruments", dependencies: ["RunLoopCore", "CRunLoopSystem", "CRunLoopAgent"],
       swiftSettings: swiftSettings),
     // What only the tool links: it reads what other processes leave, and names their code.
-    .target(name: "CRunLoopTools", cSettings: [.define("_GNU_SOURCE")]),
+    .target(name: "CRunLoopTools", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "RunLoopTimeline", dependencies: ["CRunLoopSystem", "CRunLoopTools"], swiftSettings: swiftSettings),
     .target(
@@ -141,7 +141,7 @@ let package = Package(
       dependencies: [
         "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopLab",
         "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTimeline", "CRunLoopAgent", "CRunLoopSystem",
-        "TestSupport", "hang-victim", "kept-victim", "recorded-victim",
+        "TestSupport", "hang-victim", "kept-victim", "recorded-victim", "RunLoopTool",
       ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),

@@ -11,6 +11,7 @@
 #include <link.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -53,8 +54,9 @@ static void complain(const char *what, const char *detail) {
   if (length > 0 && write(2, line, length < (int)sizeof line ? (size_t)length : sizeof line - 1) < 0) return;
 }
 
-// The time at which a process began, as its `stat` has it, in clock ticks since the system began; 0: there is none.
-static uint64_t start_time(const char *process) {
+// The time at which a process began, as its `stat` has it, in clock ticks since the system began, and its state; 0: there is
+// none.
+static uint64_t start_time(const char *process, char *state) {
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%.20s/stat", process);
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -65,6 +67,7 @@ static uint64_t start_time(const char *process) {
   text[length] = 0;
   // The name stands in parentheses and may hold anything.
   char *place = strrchr(text, ')');
+  if (place && state) *state = place[1] ? place[2] : 0;
   for (int field = 2; place && field < 22; field++) place = strchr(place + 1, ' ');
   return place ? strtoull(place + 1, NULL, 10) : 0;
 }
@@ -87,7 +90,7 @@ static int open_directory(const char *path) {
   return -1;
 }
 
-static int is_on_tmpfs(const char *path) {
+int crl_is_on_tmpfs(const char *path) {
   char word[64];
   // The type without <sys/vfs.h>: a name of a mount is in no other place.
   struct stat status;
@@ -117,7 +120,7 @@ static int find_directory(char *path, size_t size) {
     return file;
   }
   const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
-  if (runtime && *runtime == '/' && is_on_tmpfs(runtime)) {
+  if (runtime && *runtime == '/' && crl_is_on_tmpfs(runtime)) {
     snprintf(path, size, "%s/runloop-instruments", runtime);
     int file = open_directory(path);
     if (file >= 0) return file;
@@ -149,7 +152,7 @@ static int find_dead(int parent, const char *name, uint64_t spaces, dead_process
   if (length == 0 || length >= sizeof process || strspn(name, "0123456789") != length) return 0;
   memcpy(process, name, length);
   process[length] = 0;
-  if (strlen(name) >= sizeof dead->name || start_time(process) == strtoull(dot + 1, NULL, 10)) return 0;
+  if (strlen(name) >= sizeof dead->name || start_time(process, NULL) == strtoull(dot + 1, NULL, 10)) return 0;
   snprintf(path, sizeof path, "%s/rings", name);
   int file = openat(parent, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return 0;
@@ -236,7 +239,29 @@ static int open_file(void) {
   return file;
 }
 
-static int populate(void *memory, size_t size) { return madvise(memory, size, MADV_POPULATE_WRITE) == 0; }
+// The file of the board, where memory cannot be populated; else -1.
+static int backing = -1;
+
+static void close_backing(void) {
+  if (backing >= 0) close(backing);
+  backing = -1;
+}
+
+static void back(int file) {
+  close_backing();
+  // Linux before 5.14 does not know it, and nothing of nothing is what it can populate.
+  if (file >= 0 && madvise(NULL, 0, MADV_POPULATE_WRITE) != 0) backing = fcntl(file, F_DUPFD_CLOEXEC, 3);
+}
+
+// Sees to it that a part of the board that is mapped at `base` can be written to.
+static int populate_in(const crl_board *base, void *memory, size_t size) {
+  if (madvise(memory, size, MADV_POPULATE_WRITE) == 0) return 1;
+  if (errno != EINVAL) return 0;
+  // What the file has room for is there when it is touched.
+  return backing < 0 || posix_fallocate(backing, (const char *)memory - (const char *)base, (off_t)size) == 0;
+}
+
+static int populate(void *memory, size_t size) { return populate_in(board, memory, size); }
 
 // Maps the file, or memory that nobody else has.
 static int map_file(int file) {
@@ -248,8 +273,11 @@ static int map_file(int file) {
   if (memory == MAP_FAILED) return 0;
   // The names of modes, and what the process begins with.
   crl_board *made = memory;
-  int is_good = file < 0 || (populate(&made->header, 2 * PAGE) && populate(made->modes, sizeof made->modes));
+  back(file);
+  int is_good = file < 0 || (populate_in(made, &made->header, 2 * PAGE) &&
+                             populate_in(made, made->modes, sizeof made->modes));
   if (!is_good) {
+    close_backing();
     mmap(memory, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     board = made;
     return 0;
@@ -282,7 +310,7 @@ static void fill_header(void) {
   crl_header *header = &crl_instruments;
   const uint64_t *random = (const uint64_t *)getauxval(AT_RANDOM);
   header->process = getpid();
-  header->start = start_time("self");
+  header->start = start_time("self", NULL);
   header->pid_namespace = pid_namespace();
   header->image_random = random ? *random : 0;
   header->face_count = CRL_FACES;
@@ -300,6 +328,8 @@ static void fill_header(void) {
   memset(header->holders, 0, sizeof header->holders);
 }
 
+static void remove_own_files(void);
+
 static void make_board(void) {
   has_board = 1;
   fill_header();
@@ -307,7 +337,10 @@ static void make_board(void) {
   int is_made = file >= 0 && map_file(file);
   if (file >= 0) close(file);
   if (!is_made) {
-    if (file >= 0) complain("the file of the records cannot be made, as there is no room: ", directory);
+    if (file >= 0) {
+      complain("the file of the records cannot be made, as there is no room: ", directory);
+      remove_own_files();
+    }
     if (inherited >= 0) is_made = map_file(inherited);
     int memory = is_made ? -1 : memfd_create("runloop-rings", MFD_CLOEXEC);
     if (!is_made) is_made = memory >= 0 && map_file(memory);
@@ -468,6 +501,7 @@ crl_recorder *crl_recorder_take(const void *loop) {
   recorder->face->mode = 255;
   recorder->face->loop = (uint64_t)(uintptr_t)loop;
   pthread_mutex_unlock(&mutex);
+  crl_holders_check();
   if (is_first) announce_board();
   return recorder;
 }
@@ -617,9 +651,44 @@ void crl_level_settle(crl_header *header) {
 int crl_holder_take(crl_holder *holder, int process, uint64_t start, uint32_t level) {
   int32_t nobody = 0;
   if (!__atomic_compare_exchange_n(&holder->process, &nobody, process, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return 0;
-  holder->start = start;
+  // Whoever looks for holders that have ended knows it by its start only.
   __atomic_store_n(&holder->level, level, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&holder->start, start, __ATOMIC_SEQ_CST);
   return 1;
+}
+
+int crl_holder_free(crl_holder *holder, int process) {
+  int32_t number = __atomic_load_n(&holder->process, __ATOMIC_SEQ_CST);
+  if (number == 0 || (number != process && number != -process)) return 0;
+  __atomic_store_n(&holder->start, 0, __ATOMIC_SEQ_CST);
+  return __atomic_compare_exchange_n(&holder->process, &number, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static int has_ended(int process, uint64_t start) {
+  // What may not be seen in /proc can be there all the same.
+  if (kill(process, 0) != 0 && errno == ESRCH) return 1;
+  char name[16], state = 0;
+  snprintf(name, sizeof name, "%d", process);
+  uint64_t found = start_time(name, &state);
+  return found != 0 && start != 0 && (found != start || state == 'Z' || state == 'X');
+}
+
+int crl_holders_drop_ended(crl_header *header, int is_elsewhere) {
+  int dropped = 0;
+  for (int index = 0; index < CRL_HOLDERS; index++) {
+    crl_holder *holder = &header->holders[index];
+    int32_t number = __atomic_load_n(&holder->process, __ATOMIC_SEQ_CST);
+    uint64_t start = __atomic_load_n(&holder->start, __ATOMIC_SEQ_CST);
+    if (number == 0 || (number < 0) != is_elsewhere || !has_ended(number < 0 ? -number : number, start)) continue;
+    // Two may find it at once, and a third may have the place by then.
+    if (start && !__atomic_compare_exchange_n(&holder->start, &start, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) continue;
+    dropped |= __atomic_compare_exchange_n(&holder->process, &number, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  }
+  return dropped;
+}
+
+void crl_holders_check(void) {
+  if (crl_holders_drop_ended(&crl_instruments, 0)) crl_level_settle(&crl_instruments);
 }
 
 static void settle_own(void) {
@@ -692,6 +761,7 @@ __attribute__((constructor)) static void read_environment(void) {
   complain("the instruments are off, as RUNLOOP_INSTRUMENTS is none of off, watch and record: ", level);
 }
 
+// Also when the file cannot be made.
 __attribute__((destructor)) static void remove_own_files(void) {
   if (!has_directory || crl_instruments.process != getpid()) return;
   has_directory = 0;
@@ -709,7 +779,9 @@ void crl_instruments_forked(void) {
   mutex = fresh;
   crl_thread_recorder_set(NULL);
   generation++;
+  crl_thread_number_forget();
   if (!has_board) return;
+  close_backing();
   crl_header header = crl_instruments;
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   mmap(board, sizeof *board, PROT_READ | PROT_WRITE, flags, -1, 0);

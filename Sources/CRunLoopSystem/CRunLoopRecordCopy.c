@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// Copies a record or post that begins with its number, unless it is being written.
-__attribute__((no_sanitize("thread"))) static int copy_numbered(const void *source, void *target, size_t size) {
+__attribute__((no_sanitize("thread"))) int crl_numbered_copy(const void *source, void *target, size_t size) {
   const volatile uint64_t *words = source;
   uint64_t *copy = target;
-  for (size_t index = 0; index < size / sizeof *words; index++) copy[index] = words[index];
+  // The rest is read after the number with which it was published.
+  copy[0] = __atomic_load_n((const uint64_t *)source, __ATOMIC_ACQUIRE);
+  for (size_t index = 1; index < size / sizeof *words; index++) copy[index] = words[index];
   __atomic_thread_fence(__ATOMIC_ACQUIRE);
   return copy[0] != 0 && words[0] == copy[0];
 }
@@ -20,7 +21,7 @@ __attribute__((no_sanitize("thread"))) static int copy_numbered(const void *sour
 static uint32_t copy_ring(const crl_ring *ring, crl_record *records) {
   uint32_t count = 0;
   for (int index = 0; index < CRL_RECORDS; index++)
-    if (copy_numbered(&ring->records[index], &records[count], sizeof(crl_record))) count++;
+    if (crl_numbered_copy(&ring->records[index], &records[count], sizeof(crl_record))) count++;
   return count;
 }
 
@@ -31,7 +32,7 @@ uint32_t crl_records_copy(const crl_recorder *recorder, crl_record *records) {
 
 int crl_post_copy(const crl_recorder *recorder, uint64_t sequence, crl_post *post) {
   const crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
-  return ring && sequence != 0 && copy_numbered(&ring->posts[sequence % CRL_POSTS], post, sizeof *post) &&
+  return ring && sequence != 0 && crl_numbered_copy(&ring->posts[sequence % CRL_POSTS], post, sizeof *post) &&
          post->sequence == sequence;
 }
 
@@ -72,10 +73,10 @@ static int write_ring(int file, uint32_t slot, const crl_ring *ring, uint64_t si
   memset(copy, 0, sizeof *copy);
   crl_record record;
   for (int index = 0; index < CRL_RECORDS; index++)
-    if (copy_numbered(&ring->records[index], &record, sizeof record) && record.begin >= since)
+    if (crl_numbered_copy(&ring->records[index], &record, sizeof record) && record.begin >= since)
       copy->records[index] = record;
   for (int index = 0; index < CRL_POSTS; index++)
-    if (!copy_numbered(&ring->posts[index], &copy->posts[index], sizeof(crl_post))) copy->posts[index].sequence = 0;
+    if (!crl_numbered_copy(&ring->posts[index], &copy->posts[index], sizeof(crl_post))) copy->posts[index].sequence = 0;
   return write_at(file, copy, sizeof *copy, offsetof(crl_board, rings) + slot * sizeof *copy);
 }
 

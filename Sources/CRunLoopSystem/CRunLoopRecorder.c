@@ -23,6 +23,8 @@ __attribute__((noinline, cold, preserve_most)) static uint32_t ask_thread_number
   return thread_number = (uint32_t)crl_thread_id();
 }
 
+void crl_thread_number_forget(void) { thread_number = 0; }
+
 // What the calling thread is doing.
 static inline uint64_t cause(void) {
   crl_recorder *recorder = crl_thread_recorder;
@@ -199,11 +201,17 @@ void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer) {
   recorder->face->kind = outer.kind;
 }
 
+// Wakes the tool that waits for something to happen, if there is one.
+static inline void unpark(void) {
+  if (__builtin_expect(__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED), 0)) crl_unpark();
+}
+
 void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth) {
   recorder->face->mode = (uint8_t)mode;
   recorder->face->depth = depth;
   recorder->face->stack = (uint64_t)(uintptr_t)__builtin_frame_address(0);
   crl_watcher_stir();
+  unpark();
   recorder->run = (uint32_t)recorder->run | (uint64_t)(mode & 255) << 40 | (uint64_t)(depth < 255 ? depth : 255) << 48;
 }
 
@@ -255,10 +263,11 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
   face->waits = waits;
   face->sleeps++;
   if (face->level >= CRL_RECORD) {
-    store(&recorder->waker, 0);
     crl_record_begin(recorder, (uint64_t)CRL_KIND_SLEEP << CRL_KIND_SHIFT, (uint64_t)deadline, 0);
     // A sleep is no call-out.
     face->kind = 0;
+    // A tool that was killed lets nobody go on recording for ever.
+    if (__builtin_expect(face->sleeps % 1024 == 0, 0)) crl_holders_check();
   } else {
     face->number++;
   }
@@ -270,9 +279,9 @@ void crl_sleep_end(crl_recorder *recorder, int descriptor) {
   crl_face *face = recorder->face;
   crl_face_set_flags(face, crl_face_flags(face) & ~(CRL_FACE_SLEEPS | CRL_FACE_HOSTED));
   crl_watcher_stir();
+  unpark();
   crl_record *record = recorder->current;
   if (!face->open || record->number != face->open || record->kind != CRL_KIND_SLEEP) return;
-  if (__builtin_expect(__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED), 0)) crl_unpark();
   record->cause = load(&recorder->waker);
   if (descriptor >= 0) {
     record->item = (uint64_t)descriptor;
@@ -280,5 +289,7 @@ void crl_sleep_end(crl_recorder *recorder, int descriptor) {
   }
   crl_record_end(recorder);
 }
+
+void crl_wake_forget(crl_recorder *recorder) { store(&recorder->waker, 0); }
 
 void crl_wake_note(crl_recorder *recorder) { store(&recorder->waker, cause()); }

@@ -27,7 +27,9 @@ __attribute__((noinline, cold)) void crl_watcher_wake(void) {
 }
 
 const uint32_t *crl_watcher_park(void) {
-  __atomic_store_n(&crl_watcher_parked, 1, __ATOMIC_SEQ_CST);
+  // Each has a number of its own: who has seen another's does not sleep on it.
+  static uint32_t turn;
+  __atomic_store_n(&crl_watcher_parked, __atomic_add_fetch(&turn, 2, __ATOMIC_RELAXED) | 1, __ATOMIC_SEQ_CST);
   return &crl_watcher_parked;
 }
 

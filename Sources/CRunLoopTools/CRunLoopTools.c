@@ -77,13 +77,20 @@ static volatile sig_atomic_t interruption;
 static struct sigaction before_interruption[3];
 static const int interrupting[3] = {SIGINT, SIGTERM, SIGHUP};
 
-static void note_interruption(int number) { interruption = number; }
+static void note_interruption(int number) {
+  interruption = number;
+  // A second one ends the command at once.
+  for (int index = 0; index < 3; index++)
+    if (interrupting[index] == number) sigaction(number, &before_interruption[index], NULL);
+}
 
 void crlt_interruption_begin(void) {
   interruption = 0;
-  // A second one ends the command at once.
-  struct sigaction action = {.sa_handler = note_interruption, .sa_flags = (int)SA_RESETHAND};
-  for (int index = 0; index < 3; index++) sigaction(interrupting[index], &action, &before_interruption[index]);
+  struct sigaction action = {.sa_handler = note_interruption};
+  for (int index = 0; index < 3; index++) {
+    sigaction(interrupting[index], NULL, &before_interruption[index]);
+    sigaction(interrupting[index], &action, NULL);
+  }
 }
 
 int crlt_interruption_has_come(void) { return interruption; }

@@ -35,6 +35,16 @@ final class AgentConnection {
 
   deinit { close(socket) }
 
+  /// Asks a process to let its memory be read, where the kernel allows that for children only.
+  ///
+  /// It does as long as what is given lasts. Nil: that need not be, or nobody answers.
+  static func permission(of target: TargetProcess) -> AgentConnection? {
+    guard geteuid() != 0, readWhole("/proc/sys/kernel/yama/ptrace_scope")?.hasPrefix("1") ?? false,
+      let agent = try? AgentConnection(target), (try? agent.ask(["request": .text("permit")])) != nil
+    else { return nil }
+    return agent
+  }
+
   /// Connects to the socket in a directory's directory; nil if nobody listens there.
   ///
   /// No link is followed.

@@ -28,7 +28,8 @@ struct HangsCommand: ObservingCommand {
       --thread NAME   only the loop of the thread of that name
       --json          prints {"hangs": [{"tid", "thread", "begin", "end", "class", "callOut", "cpu",
                       "blockedIn", "waitsFor", "stack"}]}; with --follow a line for each; times are
-                      nanoseconds of CLOCK_MONOTONIC, and "end" is null if the hang was not over
+                      nanoseconds of CLOCK_MONOTONIC; "end" is null if the hang was not over, "callOut" of a
+                      backlog and where the kind of the call-out is not known
 
     Exit status: 0, also if the process ends meanwhile, 1 if it cannot be looked at, 2 for arguments that
     make no sense.
@@ -73,6 +74,9 @@ struct HangsCommand: ObservingCommand {
     defer { hold.release() }
     let interruption = Interruption()
     defer { interruption.end() }
+    // As long as it is connected.
+    let permission = AgentConnection.permission(of: target)
+    defer { withExtendedLifetime(permission) {} }
     let faces = FileFaces(file)
     try faces.refresh()
     let settings = HangJudge.Settings(threshold: threshold, backlog: backlog, tolerance: threshold)
@@ -169,8 +173,8 @@ enum HangText {
       ? (report.end == nil ? "has had posts waiting for" : "had posts waiting for")
       : (report.end == nil ? "hangs, so far for" : "hung for")
     var lines = ["\(report.threadName) (\(report.thread)) \(verb) \(lasted)"]
-    if let kind = hang.kind {
-      lines.append("  in      \(kind)  \(hang.code?.text ?? "?")")
+    if !report.isBacklog {
+      lines.append("  in      \(hang.kind ?? "?")  \(hang.code?.text ?? "?")")
       if let posted = hang.posted, posted != hang.code { lines.append("  posted  \(posted.text)") }
     }
     lines.append("  was     \(was(report))")

@@ -67,7 +67,7 @@ package final class Top {
   }
 
   private let file: RecordFile
-  private let hold: LevelHold
+  private var hold: LevelHold?
   private let reader: TopReader
   private let screen = TopScreen()
   private let parking: Parking?
@@ -87,7 +87,6 @@ package final class Top {
   ) throws(RecordError) {
     self.file = file
     self.thread = thread
-    hold = try LevelHold(file, CRL_RECORD.rawValue)
     reader = TopReader(target, file)
     parking = Parking(file)
     application = Application(device: device, window: screen)
@@ -96,7 +95,7 @@ package final class Top {
   }
 
   package func run() throws(RecordError) -> End {
-    defer { hold.release() }
+    defer { hold?.release() }
     let process = try watchEnd()
     defer { process?.invalidate() }
     let timer = Timer(after: .zero, repeating: .milliseconds(100)) { [weak self] _ in
@@ -140,6 +139,8 @@ package final class Top {
     guard !isPaused else { return }
     lookCount += 1
     do throws(RecordError) {
+      // A signal frees it and then gives the terminal back, which is taken by now.
+      if hold == nil { hold = try LevelHold(file, CRL_RECORD.rawValue) }
       let loops = try reader.read().filter { thread == nil || $0.name == thread }
       screen.show(loops)
       let lost = reader.lost > 0 ? "   too fast: the lower table shows a part" : ""

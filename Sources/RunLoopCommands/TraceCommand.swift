@@ -99,6 +99,8 @@ struct TraceCommand: ObservingCommand {
       return (file, reader.finish())
     }
     let target = try TargetProcess(process ?? 0)
+    let permission = AgentConnection.permission(of: target)
+    defer { withExtendedLifetime(permission) {} }
     let file = try target.openRecords()
     return (file, try TimelineWatch(target, file).look(for: Int64(seconds * 1e9)))
   }
@@ -133,47 +135,6 @@ struct TraceCommand: ObservingCommand {
     if timeline.lostCauses > 0 {
       output.print("\(timeline.lostCauses) causes are not known, as their records were overwritten")
     }
-  }
-}
-
-/// A file that is written whole, or not at all.
-final class OutputFile {
-  private let path: String
-  private let descriptor: Int32
-
-  init(_ path: String) throws(RecordError) {
-    self.path = path
-    descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else {
-      throw RecordError("\(path) cannot be written: \(String(cString: strerror(errno)))")
-    }
-  }
-
-  deinit { close(descriptor) }
-
-  func write(_ bytes: [UInt8]) throws(RecordError) {
-    var place = 0
-    while place < bytes.count {
-      let count = bytes.withUnsafeBytes { buffer in
-        Glibc.write(descriptor, buffer.baseAddress.map { $0 + place }, bytes.count - place)
-      }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw RecordError("\(path) cannot be written: \(String(cString: strerror(errno)))") }
-      place += count
-    }
-  }
-
-  func finish() throws(RecordError) {
-    // Some file systems say only now that they are full.
-    guard fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS else {
-      throw RecordError("\(path) cannot be written: \(String(cString: strerror(errno)))")
-    }
-  }
-
-  /// What is no regular file, such as a pipe, is not ours to take away.
-  func remove() {
-    var status = stat()
-    if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG { unlink(path) }
   }
 }
 

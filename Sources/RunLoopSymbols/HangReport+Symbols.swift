@@ -6,7 +6,7 @@ import RunLoopTimeline
 /// A hang whose code has names.
 package struct SymbolicatedHang: Sendable {
   package let report: HangReport
-  /// The kind of the call-out; nil of a backlog.
+  /// The kind of the call-out; nil of a backlog, and where nothing that could be read says it.
   package let kind: String?
   package let code: CodePlace?
   package let posted: CodePlace?
@@ -52,7 +52,7 @@ package final class HangNames {
       // What began before anybody looked is named by its stack.
       let code = report.code.flatMap { symbolizer.place(.function, $0.address) } ?? posted ?? named.code
       return SymbolicatedHang(
-        report: report, kind: report.isBacklog ? nil : report.kind ?? named.kind ?? "block",
+        report: report, kind: report.isBacklog ? nil : report.kind ?? named.kind,
         code: report.isBacklog ? nil : code, posted: posted,
         stack: named.places.isEmpty && !report.isBacklog ? code.map { [$0] } ?? [] : named.places,
         sites: report.sites.map { site in (site.site.flatMap { symbolizer.place(.site, $0.address) }, site.count) })

@@ -354,7 +354,7 @@ extension Timeline.Lane {
       while from < min(item.end, end) {
         let index = Int((from - begin) / span)
         let to = min(item.end, begin + Int64(index + 1) * span, end)
-        sums[index] += to - from
+        sums[index] &+= to - from
         from = to
       }
     }

@@ -21,15 +21,21 @@ package struct RecordClock: Sendable {
     var second = header.calibration.1
     if second.ticks == 0 { second = RecordClock.pairNow() }
     ticks = first.ticks
-    nanoseconds = first.monotonic
+    // Whatever stands there, times can be reckoned with.
+    nanoseconds = max(-RecordClock.most, min(RecordClock.most, first.monotonic))
     let span = Double(second.ticks) - Double(first.ticks)
-    rate = span > 0 ? Double(second.monotonic - first.monotonic) / span : 1
+    rate = span > 0 ? (Double(second.monotonic) - Double(first.monotonic)) / span : 1
   }
 
   /// The nanoseconds of so many ticks.
   package func nanoseconds(_ ticks: UInt64) -> Int64 {
-    nanoseconds &+ Int64(Double(Int64(bitPattern: ticks &- self.ticks)) * rate)
+    nanoseconds + RecordClock.bounded(Double(Int64(bitPattern: ticks &- self.ticks)) * rate)
   }
+
+  /// Some of these can be added and subtracted.
+  private static let most: Int64 = 1 << 60
+
+  private static func bounded(_ value: Double) -> Int64 { Int64(max(-Double(most), min(Double(most), value))) }
 
   /// Two times that were read at once.
   private static func pairNow() -> crl_times {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CRunLoopSystem
+import CRunLoopTools
 import Glibc
 
 /// Why the records of a process cannot be read, in one sentence.
@@ -20,9 +21,6 @@ package final class RecordFile {
   /// Reads the memory of a process that has no file anew, and writes its level; nil: the file is mapped.
   private let remote: RemoteRecords?
   private let isWritable: Bool
-  /// Where faces and rings stand, which does not change.
-  private let faces: Int
-  private let rings: (count: Int, offset: Int, size: Int)
 
   /// Maps a file.
   ///
@@ -45,13 +43,10 @@ package final class RecordFile {
     }
     board = memory.assumingMemoryBound(to: crl_board.self)
     let header = memory.load(as: crl_header.self)
-    let isKnown = header.magic == CRL_MAGIC && header.version == UInt32(CRL_LAYOUT_VERSION)
-    guard isKnown, Int(status.st_size) >= size else {
+    guard RecordLayout.isKept(by: header), Int(status.st_size) >= size else {
       munmap(memory, size)
       throw RecordError(RecordFile.complaint(of: header, path, Int(status.st_size)))
     }
-    faces = Int(header.face_offset)
-    rings = (min(Int(header.ring_count), Int(CRL_RINGS)), Int(header.ring_offset), Int(header.ring_size))
   }
 
   /// Opens a file by its path, which may be no link.
@@ -80,12 +75,10 @@ package final class RecordFile {
       throw error
     }
     let header = memory.load(as: crl_header.self)
-    guard header.magic == CRL_MAGIC, header.version == UInt32(CRL_LAYOUT_VERSION) else {
+    guard RecordLayout.isKept(by: header) else {
       munmap(memory, size)
       throw RecordError(RecordFile.complaint(of: header, path, size))
     }
-    faces = Int(header.face_offset)
-    rings = (min(Int(header.ring_count), Int(CRL_RINGS)), Int(header.ring_offset), Int(header.ring_size))
   }
 
   deinit { munmap(board, size) }
@@ -106,12 +99,21 @@ package final class RecordFile {
     try remote?.write(header)
   }
 
+  /// Lets a signal that ends this process let go of what it holds; gives what that is taken back with.
+  func guardLevel() -> Int32 {
+    if let remote { return crlt_level_guard(remote.process, remote.base) }
+    return crlt_level_guard(0, UInt64(UInt(bitPattern: board)))
+  }
+
   private static func complaint(of header: crl_header, _ path: String, _ size: Int) -> String {
     guard header.magic == CRL_MAGIC else { return "\(path) holds no records of run loops" }
     guard header.version == UInt32(CRL_LAYOUT_VERSION) else {
       return
         "\(path) has the layout \(header.version), and this tool reads \(CRL_LAYOUT_VERSION): use a runloop that is "
         + (header.version > UInt32(CRL_LAYOUT_VERSION) ? "newer" : "older")
+    }
+    guard RecordLayout.isKept(by: header) else {
+      return "\(path) is damaged: its header contradicts the layout \(CRL_LAYOUT_VERSION)"
     }
     return "\(path) is cut off: it has \(size) bytes"
   }
@@ -124,29 +126,35 @@ extension RecordFile {
 
   private func address(_ offset: Int) -> UnsafeRawPointer { UnsafeRawPointer(board) + offset }
 
-  /// The face of a slot as it is now.
+  /// The face of a slot as it is now, with counts that can be reckoned with, whatever stands there.
   package func face(_ slot: Int) -> crl_face {
-    address(faces + slot * MemoryLayout<crl_face>.size).load(as: crl_face.self)
+    var face = address(RecordLayout.faces + slot * MemoryLayout<crl_face>.size).load(as: crl_face.self)
+    face.number = min(face.number, RecordLayout.most)
+    face.posted = min(face.posted, RecordLayout.most)
+    face.served = min(face.served, RecordLayout.most)
+    face.waits = min(face.waits, RecordLayout.most)
+    face.sleeps = min(face.sleeps, RecordLayout.most)
+    return face
   }
 
   /// How many faces there are.
-  package var faceCount: Int { min(Int(header.face_count), Int(CRL_FACES)) }
+  package var faceCount: Int { Int(CRL_FACES) }
 
   /// The name that a thread's object has; empty: none.
   package func name(_ slot: Int) -> String {
-    text(address(Int(header.details_offset) + slot * MemoryLayout<crl_details>.size), 256)
+    text(address(RecordLayout.details + slot * MemoryLayout<crl_details>.size), 256)
   }
 
   /// The name of a mode; nil: it found no room.
   package func mode(_ index: UInt8) -> String? {
     guard Int(index) < min(Int(header.used_modes), Int(CRL_MODES)) else { return nil }
-    return text(address(Int(header.mode_offset) + Int(index) * MemoryLayout<crl_mode_name>.size), 128)
+    return text(address(RecordLayout.modes + Int(index) * MemoryLayout<crl_mode_name>.size), 128)
   }
 
   /// The programs and libraries that the process had loaded when it began to record.
   package var images: [LoadedImage] {
     (0..<min(Int(header.used_images), Int(CRL_IMAGES))).map { index in
-      let place = address(Int(header.image_offset) + index * MemoryLayout<crl_image>.size)
+      let place = address(RecordLayout.images + index * MemoryLayout<crl_image>.size)
       let image = place.load(as: crl_image.self)
       let identity = withUnsafeBytes(of: image.build_id) { Array($0.prefix(Int(min(image.build_id_length, 20)))) }
       return LoadedImage(base: image.base, end: image.end, buildID: identity, path: text(place + 40, 216))
@@ -160,8 +168,8 @@ extension RecordFile {
 
   /// The ring of a slot; nil: the slot has none.
   private func ring(_ slot: Int) -> UnsafeRawPointer? {
-    guard slot < rings.count else { return nil }
-    return address(rings.offset + slot * rings.size)
+    guard slot < Int(CRL_RINGS) else { return nil }
+    return address(RecordLayout.rings + slot * MemoryLayout<crl_ring>.size)
   }
 
   /// The complete records of a slot, the newest first, and how many contradict themselves.
@@ -173,8 +181,8 @@ extension RecordFile {
     var torn = 0
     for index in 0..<Int(CRL_RECORDS) {
       let place = ring + index * MemoryLayout<crl_record>.size
-      let record = place.load(as: crl_record.self)
-      guard record.number != 0, place.load(as: UInt64.self) == record.number else { continue }
+      var record = crl_record()
+      guard crl_numbered_copy(place, &record, MemoryLayout<crl_record>.size) != 0 else { continue }
       let isSound =
         record.number % UInt64(CRL_RECORDS) == UInt64(index) && record.begin != 0 && record.kind > 0
         && record.kind < CRL_KINDS && (record.end == 0 || record.end >= record.begin)
@@ -188,8 +196,9 @@ extension RecordFile {
   package func record(_ number: UInt64, of slot: Int) -> crl_record? {
     guard number != 0, let ring = ring(slot) else { return nil }
     let place = ring + Int(number % UInt64(CRL_RECORDS)) * MemoryLayout<crl_record>.size
-    let record = place.load(as: crl_record.self)
-    return record.number == number && place.load(as: UInt64.self) == number ? record : nil
+    var record = crl_record()
+    let isWhole = crl_numbered_copy(place, &record, MemoryLayout<crl_record>.size) != 0
+    return isWhole && record.number == number ? record : nil
   }
 
   /// Who left the work of a sequence number, if it is still known.
@@ -197,8 +206,9 @@ extension RecordFile {
     guard sequence != 0, let ring = ring(slot) else { return nil }
     let posts = ring + Int(CRL_RECORDS) * MemoryLayout<crl_record>.size
     let place = posts + Int(sequence % UInt64(CRL_POSTS)) * MemoryLayout<crl_post>.size
-    let post = place.load(as: crl_post.self)
-    return post.sequence == sequence && place.load(as: UInt64.self) == sequence ? post : nil
+    var post = crl_post()
+    let isWhole = crl_numbered_copy(place, &post, MemoryLayout<crl_post>.size) != 0
+    return isWhole && post.sequence == sequence ? post : nil
   }
 
   /// The clock by which ticks of the file are nanoseconds.

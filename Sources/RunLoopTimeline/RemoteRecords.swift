@@ -8,7 +8,7 @@ import Glibc
 /// debugger needs.
 package final class RemoteRecords {
   package let process: Int32
-  private let base: UInt64
+  package let base: UInt64
 
   /// Looks for the records in the map of a process's memory; nil: there are none.
   package init?(process: Int32) {
@@ -43,15 +43,16 @@ package final class RemoteRecords {
 
   /// Copies what is in use.
   func copy(into memory: UnsafeMutableRawPointer) throws(RecordError) {
-    let front = MemoryLayout<crl_board>.offset(of: \.rings) ?? 0
+    let front = RecordLayout.rings
     try read(0, front, into: memory)
     let header = memory.load(as: crl_header.self)
-    guard header.version == UInt32(CRL_LAYOUT_VERSION), Int(header.ring_offset) == front else { return }
+    guard RecordLayout.isKept(by: header) else { return }
+    let size = MemoryLayout<crl_ring>.size
     for slot in 0..<Int(CRL_RINGS) {
-      let place = memory + Int(header.face_offset) + slot * MemoryLayout<crl_face>.size
+      let place = memory + RecordLayout.faces + slot * MemoryLayout<crl_face>.size
       let face = place.load(as: crl_face.self)
       if face.generation > 0, face.level >= CRL_RECORD.rawValue {
-        try read(front + slot * Int(header.ring_size), Int(header.ring_size), into: memory)
+        try read(front + slot * size, size, into: memory)
       }
     }
   }

@@ -31,6 +31,12 @@ package struct TargetProcess: Sendable {
     return UInt64(fields[19])
   }
 
+  /// The namespace of this process's processes, as headers have it.
+  static var namespace: UInt64 {
+    var status = stat()
+    return stat("/proc/self/ns/pid", &status) == 0 ? UInt64(status.st_ino) : 0
+  }
+
   /// Whether it is stopped, by a signal or by a debugger.
   package var isStopped: Bool {
     guard let text = readWhole("/proc/\(number)/stat"), let end = text.lastIndex(of: ")") else { return false }
@@ -113,11 +119,11 @@ package struct TargetProcess: Sendable {
 
 /// A directory of records.
 package enum RecordDirectory {
-  /// Where this user's processes leave their records, the likeliest first.
+  /// Where this user's processes leave their records, the likeliest first, by the same rule as theirs.
   package static var own: [String] {
     var found: [String] = []
     if let given = getenv("RUNLOOP_DIR"), given.pointee != 0 { found.append(String(cString: given)) }
-    if let runtime = getenv("XDG_RUNTIME_DIR"), runtime.pointee == 47 {
+    if let runtime = getenv("XDG_RUNTIME_DIR"), runtime.pointee == 47, crl_is_on_tmpfs(runtime) != 0 {
       found.append("\(String(cString: runtime))/runloop-instruments")
     }
     found.append("/dev/shm/runloop-\(geteuid())")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
+import CRunLoopTools
 import Glibc
 
 /// Looks at a living process for a time, while it records.
@@ -17,8 +18,9 @@ package final class TimelineWatch {
   package func look(for nanoseconds: Int64) throws(RecordError) -> Timeline {
     let hold = try LevelHold(file, CRL_RECORD.rawValue)
     defer { hold.release() }
-    Interruption.begin()
-    defer { Interruption.end() }
+    // Who interrupts is told what was seen.
+    crlt_interruption_begin()
+    defer { crlt_interruption_end() }
     let reader = TimelineReader(file, of: target)
     let begin = crl_monotonic_nanoseconds()
     // The process may never have recorded: then its clock is not known yet, and there is nothing to leave out.
@@ -26,7 +28,7 @@ package final class TimelineWatch {
     reader.readShares()
     var pause: Int64 = 5_000_000
     var nextShares = begin + 20_000_000
-    while crl_monotonic_nanoseconds() - begin < nanoseconds, !Interruption.hasCome {
+    while crl_monotonic_nanoseconds() - begin < nanoseconds, crlt_interruption_has_come() == 0 {
       let rest = nanoseconds - (crl_monotonic_nanoseconds() - begin)
       usleep(UInt32(max(1, min(pause, rest) / 1000)))
       guard target.isAlive else { break }
@@ -53,34 +55,5 @@ package final class TimelineWatch {
   /// Now, by the clock of the records.
   private var firstTicks: UInt64 {
     file.header.clock == UInt32(CRL_CLOCK_TSC) ? crl_processor_ticks() : UInt64(crl_monotonic_nanoseconds())
-  }
-}
-
-/// The key that ends a command, and the request of another process: what was seen is still written.
-package enum Interruption {
-  // Written by the handler, read by the command's thread.
-  nonisolated(unsafe) private static var flag: sig_atomic_t = 0
-  // The command's thread only.
-  nonisolated(unsafe) private static var before: [sigaction] = []
-
-  package static func begin() {
-    flag = 0
-    before = []
-    for number in [SIGINT, SIGTERM] {
-      var action = sigaction()
-      action.__sigaction_handler.sa_handler = { _ in Interruption.flag = 1 }
-      var earlier = sigaction()
-      sigaction(number, &action, &earlier)
-      before.append(earlier)
-    }
-  }
-
-  package static var hasCome: Bool { flag != 0 }
-
-  package static func end() {
-    for (index, number) in [SIGINT, SIGTERM].enumerated() where index < before.count {
-      sigaction(number, &before[index], nil)
-    }
-    before = []
   }
 }

@@ -39,6 +39,14 @@ func idle(loops: Int) {
   withExtendedLifetime(threads) { waitForEnd() }
 }
 
+func wakes() {
+  let worker = sure(try ResidentThread(name: "importer"))
+  let timer = Timer(after: .zero, repeating: .microseconds(100), on: worker.runLoop) { _ in }
+  worker.runLoop.add(timer, forMode: .default)
+  ready()
+  withExtendedLifetime(worker) { waitForEnd() }
+}
+
 func hang() {
   let worker = sure(try ResidentThread(name: "importer"))
   worker.runLoop.perform {

@@ -7,6 +7,7 @@
 //   recorded-victim kinds     makes each kind of call-out once
 //   recorded-victim causes    lets one loop cause what another calls, in each way once
 //   recorded-victim idle      has a loop that sleeps
+//   recorded-victim wakes     has a loop that wakes again and again
 //   recorded-victim hang      has a loop in a call-out that does not end, and five blocks behind it
 //   recorded-victim loops N   has so many loops that sleep
 //   recorded-victim fork      is in a call-out of a loop whose forked child is, too
@@ -36,6 +37,7 @@ case "load": endlessWork()
 case "kinds": Kinds().run()
 case "causes": Causes().run()
 case "idle": idle(loops: 1)
+case "wakes": wakes()
 case "hang": hang()
 case "loops": idle(loops: Int(arguments.last ?? "") ?? 1)
 case "fork": forkWithin()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Glibc
 import Synchronization
 import Testing
@@ -38,6 +39,18 @@ struct ForkTests {
         }
       }
       #expect(ends == Array(repeating: .exited(0), count: 20), "\(ends)")
+    }
+  }
+
+  // R113
+  @Test("what a child causes is not taken for what its parent's thread does")
+  func cause() async {
+    await #expect(processExitsWith: .success) {
+      let end = onVirtualTime { _, _ in
+        guard crl_cause() != 0 else { return ForkedEnd.exited(1) }
+        return inForkedChild { crl_cause() == UInt64(1) << 63 | UInt64(getpid()) ? 0 : 2 }
+      }
+      #expect(end == .exited(0))
     }
   }
 

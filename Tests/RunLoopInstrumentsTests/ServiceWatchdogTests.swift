@@ -36,6 +36,21 @@ private final class Manager {
     return String(decoding: bytes[..<max(0, count)], as: UTF8.self)
   }
 
+  /// Leaves the queue without room.
+  func fill() {
+    let other = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+    defer { close(other) }
+    var name = sockaddr_un()
+    name.sun_family = sa_family_t(AF_UNIX)
+    let bytes = [0] + Array(path.utf8.dropFirst())
+    withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: bytes) }
+    withUnsafePointer(to: &name) { name in
+      name.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
+        while sendto(other, "other", 5, 0, name, socklen_t(2 + bytes.count)) == 5 {}
+      }
+    }
+  }
+
   /// Drops what has come so far.
   func drain() { while message(within: 0) != nil {} }
 }
@@ -57,6 +72,21 @@ private final class Manager {
       #expect(silent)
       gate.open()
       #expect(manager.message(within: 60_000) == "WATCHDOG=1")
+      withExtendedLifetime(watchdog) {}
+    }
+  }
+
+  @Test("what the manager had no room for is said again soon, and not after half of the time")
+  func fullQueue() async {
+    await #expect(processExitsWith: .success) {
+      let manager = Manager()
+      manager.fill()
+      // It tries at once, and then every 5 s.
+      let watchdog = ServiceWatchdog(socket: manager.path, within: .seconds(80))
+      usleep(500_000)
+      manager.drain()
+      // Half of the time is 40 s.
+      #expect(manager.message(within: 30_000) == "WATCHDOG=1")
       withExtendedLifetime(watchdog) {}
     }
   }

@@ -34,6 +34,26 @@ import Testing
     flow.replacing(#/(closure #\d+ in )+/#, with: "")
   }
 
+  @Test("a file that is there stays as it was when the command fails, and is replaced when it does not")
+  func outputFile() throws {
+    let directory = try Victim.makeDirectory()
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let path = "\(directory)/kept.html"
+    let link = "\(directory)/link.html"
+    try Data("what was there".utf8).write(to: URL(fileURLWithPath: path))
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+    func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: directory).sorted() }
+    #expect(runloop("trace", "\(Int32.max)", "--for", "1", "--output", path).status == 1)
+    #expect(runloop("trace", "--from", "/nonexistent/record", "--output", link).status == 1)
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "what was there")
+    #expect(try names() == ["kept.html", "link.html"])
+    let victim = try Victim(["idle"])
+    #expect(runloop("trace", "\(victim.number)", "--for", "0.1", "--output", link).status == 0)
+    #expect(try String(contentsOfFile: path, encoding: .utf8).contains("<html"))
+    #expect(try names() == ["kept.html", "link.html"])
+    #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == path)
+  }
+
   @Test(
     "a flow leads from each cause to what it has caused, and from no other, by Perfetto's own schema",
     .enabled(if: hasSchema))

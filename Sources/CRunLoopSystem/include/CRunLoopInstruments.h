@@ -137,9 +137,9 @@ typedef struct crl_image {
 } crl_image;
 
 typedef struct crl_holder {
-  int32_t process;  // 0: free
+  int32_t process;  // 0: free; negative: of another namespace than the header's
   uint32_t level;
-  uint64_t start;
+  uint64_t start;  // 0 while the place is taken or freed
 } crl_holder;
 
 // What three clocks said at once.
@@ -357,7 +357,8 @@ void crl_sleep_end(crl_recorder *recorder, int descriptor);
 // Wakes the tool that waits for something to happen.
 void crl_unpark(void);
 
-// Notes who has woken the loop; any thread.
+// Forgets who has woken the loop, before it says that it sleeps, and notes it, before it is woken; that any thread.
+void crl_wake_forget(crl_recorder *recorder);
 void crl_wake_note(crl_recorder *recorder);
 
 // Counts a post in the face, under the lock of the inbox; whether it is to be recorded.
@@ -391,12 +392,21 @@ void crl_level_release(uint32_t level);
 void crl_level_settle(crl_header *header);
 // Takes a place for a tool that holds a level; whether it was free.
 int crl_holder_take(crl_holder *holder, int process, uint64_t start, uint32_t level);
+// Frees a place that a process has; whether it had it. A handler of signals may call it, and settle the level.
+int crl_holder_free(crl_holder *holder, int process);
+// Frees the places of tools that have ended without doing so, of this namespace of processes or another; whether there were
+// any.
+int crl_holders_drop_ended(crl_header *header, int is_elsewhere);
+// Does that in this process, and settles the level. A few calls of the system for each tool; none without one.
+void crl_holders_check(void);
 
 // The name of a thread, for its loop's face; null: none. For the calling thread it is kept until it is forgotten.
 void crl_thread_name_set(int thread, const char *name);
 void crl_thread_name_forget(void);
 // Where the process's file is; null if it has none.
 const char *crl_instruments_directory(void);
+// Whether a directory's files are in memory: only there do processes leave records without being told to.
+int crl_is_on_tmpfs(const char *path);
 // Opens the process's directory, where its file is, or in another directory; makes what is not there. No link is followed, and
 // both must be the user's own. A negative number of an error if that cannot be; -ENOENT: the process has no directory.
 int crl_instruments_open(const char *parent);
@@ -419,6 +429,9 @@ typedef struct crl_code {
 // Finds it; 0 if the address lies in no file.
 int crl_code_find(uint64_t address, crl_code *code);
 
+// Copies a record or post, which begins with its number, unless there is none or it is being written; whether it did. Whoever
+// writes may be another process.
+int crl_numbered_copy(const void *source, void *target, size_t size);
 // Copies the complete records of a recorder, at most CRL_RECORDS, in no order; gives their number.
 uint32_t crl_records_copy(const crl_recorder *recorder, crl_record *records);
 // The post of a sequence number, if it is still known; 0 otherwise.
@@ -435,3 +448,5 @@ void crl_face_copy(const crl_face *face, crl_face *copy);
 
 // Leaves a forked child without what its parent shares.
 void crl_instruments_forked(void);
+// The calling thread has another number: it is a forked child's.
+void crl_thread_number_forget(void);

@@ -18,6 +18,7 @@ extern uint32_t crl_watcher_parked __attribute__((visibility("hidden")));
 void crl_watcher_wake(void);
 // Says that a watcher is about to park; gives the word, which reads 1 until somebody wakes the watchers.
 const uint32_t *crl_watcher_park(void);
+static inline uint32_t crl_watcher_turn(const uint32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 
 // Notes that a loop has begun to do something.
 static inline __attribute__((always_inline)) void crl_watcher_stir(void) {

@@ -24,10 +24,15 @@ void crlt_let_go(int gate);
 // Waits for its end; gives the status as `waitpid` has it.
 int crlt_wait(int process, int *status);
 
-// From now on the signals that interrupt a command are only noted, until it is at its end.
+// From now on the signals that interrupt a command are only noted, the first of each, until it is at its end.
 void crlt_interruption_begin(void);
 int crlt_interruption_has_come(void);
 void crlt_interruption_end(void);
+
+// Lets go of every level that this process holds by a header, here or in another process (0: here), when one of the signals
+// INT, TERM, HUP, PIPE and QUIT ends it; gives what it is taken back with, -1 if too many are guarded.
+int crlt_level_guard(int process, uint64_t address);
+void crlt_level_unguard(int place);
 
 // The name that a mangled name of Swift stands for, to be freed; null if it is none.
 char *crlt_demangle(const char *name);

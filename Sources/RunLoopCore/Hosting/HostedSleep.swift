@@ -20,6 +20,7 @@ extension RunLoop {
     gate.close()
     while true {
       let isWatching = mode.isWatching.load(ordering: .relaxed)
+      forgetWaking()
       let asleep = word.apply(.announceSleep(.hosted)).after
       switch asleep.isWoken ? .never : lastLook(mode, asleep, isWatching: isWatching, at: gate) {
       case .never:

@@ -39,6 +39,8 @@ extension RunLoop {
       let isWatching = mode.isWatching.load(ordering: .relaxed)
       let sleeper = waiter.sleeper(watching: isWatching)
       let looks = isOnSystemTime && looker.isDue(RunLoop.waiting)
+      // Whoever sees the announcement may be the one.
+      forgetWaking()
       let asleep = word.apply(.announceSleep(looks ? .looking : sleeper)).after
       switch asleep.isWoken ? .never : lastLook(mode, asleep, isWatching: isWatching) {
       case .never: isOver = true

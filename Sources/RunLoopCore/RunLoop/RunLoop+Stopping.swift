@@ -7,6 +7,9 @@ extension RunLoop {
   /// Wakes the loop if it sleeps, to look for what was posted.
   @inline(__always)
   func post() {
+    guard word.hasSleeper else { return }
+    // Before it can go on to its next sleep, which somebody else ends.
+    noteWaking()
     let sleeper = word.post()
     if sleeper != .nobody { wake(sleeper) }
   }
@@ -15,7 +18,6 @@ extension RunLoop {
   private func wake(_ sleeper: WakeState.Sleeper) {
     // Whoever is woken asks himself whether a look would have been enough.
     if sleeper == .futex || sleeper == .epoll { wakeTime.store(SystemWaiter.now.nanoseconds, ordering: .relaxed) }
-    if sleeper != .nobody { noteWaking() }
     if sleeper == .futex || sleeper == .virtual { word.wakeSleeper() }
     // The set or gate that the loop waits at cannot be closed under this: it is held here and by the loop.
     if sleeper == .epoll || sleeper == .virtual { table.withLock { $0.waitingIn }?.wakeDescriptor.wake() }
@@ -58,6 +60,7 @@ extension RunLoop {
   /// `CFRunLoopWakeUp`.
   public func wakeUp() {
     table.checkFork()
+    if word.hasSleeper { noteWaking() }
     wake(word.apply(.wakeUp).action.sleeper)
   }
 }

@@ -83,13 +83,21 @@ extension RunLoop {
     #endif
   }
 
-  /// Notes who wakes the loop.
+  /// Notes who wakes the loop, before it is woken.
   ///
   /// Any thread.
   @inline(__always)
   func noteWaking() {
     #if !RUNLOOP_WITHOUT_INSTRUMENTS
       if tracing.load(ordering: .relaxed) & Tracing.record != 0 { crl_wake_note(recorder) }
+    #endif
+  }
+
+  /// Forgets who has woken the loop, before it says that it sleeps.
+  @inline(__always)
+  func forgetWaking() {
+    #if !RUNLOOP_WITHOUT_INSTRUMENTS
+      if tracing.load(ordering: .relaxed) & Tracing.record != 0 { crl_wake_forget(recorder) }
     #endif
   }
 

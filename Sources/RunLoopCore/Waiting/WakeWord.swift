@@ -30,13 +30,17 @@ struct WakeWord: ~Copyable {
     }
   }
 
+  /// Whether there is somebody to wake.
+  @inline(__always)
+  var hasSleeper: Bool { WakeState(bits: word.load(ordering: .acquiring)).sleeper != .nobody }
+
   /// Takes the loop out of its sleep, if it sleeps, and says who is to be woken for it.
   ///
   /// An awake loop costs one load. What was posted must lie behind a lock that the loop takes after it has announced its
   /// sleep.
   @inline(__always)
   borrowing func post() -> WakeState.Sleeper {
-    guard WakeState(bits: word.load(ordering: .acquiring)).sleeper != .nobody else { return .nobody }
+    guard hasSleeper else { return .nobody }
     return apply(.post).action.sleeper
   }
 

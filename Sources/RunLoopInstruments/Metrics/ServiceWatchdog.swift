@@ -96,10 +96,8 @@ private final class WatchdogCore: Sendable {
       _ = scout?.look(at: now)
       if now >= nextWord {
         // Said late rather than never, as soon as the hang is over.
-        if scout?.lasting.isEmpty ?? true {
-          link.send("WATCHDOG=1")
-          nextWord = now + half
-        }
+        // What the socket has no room for is said again soon.
+        if scout?.lasting.isEmpty ?? true, link.send("WATCHDOG=1") { nextWord = now + half }
       }
       // While all loops sleep, nothing has to be looked at until it is to be said again.
       let isQuiet = scout?.isQuiet ?? true
@@ -137,17 +135,18 @@ private final class NotifySocket: Sendable {
 
   deinit { close(descriptor) }
 
-  func send(_ text: String) {
+  /// Whether it was sent.
+  func send(_ text: String) -> Bool {
     var name = sockaddr_un()
     name.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: address) }
     let length = socklen_t(MemoryLayout<sa_family_t>.size + address.count)
     let bytes = Array(text.utf8)
-    withUnsafePointer(to: &name) { name in
+    return withUnsafePointer(to: &name) { name in
       name.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
         // Nobody is there to be told: then nobody waits.
         let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
-        _ = sendto(descriptor, bytes, bytes.count, flags, name, length)
+        return sendto(descriptor, bytes, bytes.count, flags, name, length) == bytes.count
       }
     }
   }

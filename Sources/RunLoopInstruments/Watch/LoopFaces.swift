@@ -51,16 +51,18 @@ final class OwnFaces: LoopFaces {
   func record(_ number: UInt64, of slot: Int) -> crl_record? {
     guard number != 0, let ring = ring(slot) else { return nil }
     let place = ring + Int(number % UInt64(CRL_RECORDS)) * MemoryLayout<crl_record>.size
-    let record = place.load(as: crl_record.self)
-    return record.number == number && place.load(as: UInt64.self) == number ? record : nil
+    var record = crl_record()
+    let isWhole = crl_numbered_copy(place, &record, MemoryLayout<crl_record>.size) != 0
+    return isWhole && record.number == number ? record : nil
   }
 
   func post(_ sequence: UInt64, of slot: Int) -> crl_post? {
     guard sequence != 0, let ring = ring(slot) else { return nil }
     let posts = ring + Int(CRL_RECORDS) * MemoryLayout<crl_record>.size
     let place = posts + Int(sequence % UInt64(CRL_POSTS)) * MemoryLayout<crl_post>.size
-    let post = place.load(as: crl_post.self)
-    return post.sequence == sequence && place.load(as: UInt64.self) == sequence ? post : nil
+    var post = crl_post()
+    let isWhole = crl_numbered_copy(place, &post, MemoryLayout<crl_post>.size) != 0
+    return isWhole && post.sequence == sequence ? post : nil
   }
 
   func name(_ slot: Int) -> String { text(place(header.details_offset, slot, MemoryLayout<crl_details>.size), 256) }

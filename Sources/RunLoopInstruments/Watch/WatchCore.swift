@@ -94,8 +94,13 @@ final class WatchCore: Sendable {
   private func park(unless isBusy: () -> Bool) {
     let parked = crl_watcher_park()
     sleep(until: crl_monotonic_nanoseconds() + 20_000_000)
-    guard !isStopped, !isBusy() else { return }
-    _ = crl_futex_wait(parked, 1, nil)
+    // Another watch may park between the question and the sleep, after a stop has taken the word back: it is asked again.
+    var isOther = true
+    while isOther {
+      let turn = crl_watcher_turn(parked)
+      guard turn != 0, !isStopped, !isBusy() else { return }
+      isOther = crl_futex_wait(parked, turn, nil) == -EAGAIN
+    }
   }
 }
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Foundation
+import Testing
+
+@Suite("Records that are damaged, or that somebody has made up", .ownThread) struct DamagedRecordTests {
+  /// The record of a process that was killed.
+  private func record() throws -> Data {
+    let victim = try Victim(["last"])
+    victim.kill()
+    return try Data(contentsOf: URL(fileURLWithPath: try #require(victim.file)))
+  }
+
+  /// What two commands say of a record.
+  private func sessions(_ bytes: Data) throws -> [Session] {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).record").path
+    defer { for suffix in ["", ".pftrace", ".html"] { unlink(path + suffix) } }
+    try bytes.write(to: URL(fileURLWithPath: path))
+    return [
+      runloop("postmortem", path, "--json"), runloop("postmortem", path),
+      runloop("trace", "--from", path, "--output", path + ".pftrace"),
+      runloop("trace", "--from", path, "--output", path + ".html"),
+    ]
+  }
+
+  private func put<Value>(_ value: Value, at offset: Int?, _ bytes: inout Data) throws {
+    let place = try #require(offset)
+    withUnsafeBytes(of: value) { bytes.replaceSubrange(place..<place + $0.count, with: $0) }
+  }
+
+  @Test("a header that contradicts the layout is refused in one sentence, whichever field does")
+  func layout() throws {
+    let whole = try record()
+    typealias Header = MemoryLayout<crl_header>
+    let fields: [(String, Int?)] = [
+      ("header_size", Header.offset(of: \.header_size)), ("face_count", Header.offset(of: \.face_count)),
+      ("ring_count", Header.offset(of: \.ring_count)), ("record_count", Header.offset(of: \.record_count)),
+      ("post_count", Header.offset(of: \.post_count)), ("face_offset", Header.offset(of: \.face_offset)),
+      ("details_offset", Header.offset(of: \.details_offset)), ("mode_offset", Header.offset(of: \.mode_offset)),
+      ("image_offset", Header.offset(of: \.image_offset)), ("ring_offset", Header.offset(of: \.ring_offset)),
+      ("ring_size", Header.offset(of: \.ring_size)),
+    ]
+    for (name, offset) in fields {
+      // What is far away, what is not aligned, and nothing.
+      for value in [UInt32.max, 0x1000_0000, 4097, 0] {
+        var bytes = whole
+        try put(value, at: offset, &bytes)
+        for session in try sessions(bytes) {
+          #expect(session.status == 1, "\(name) \(value)")
+          #expect(session.complaints.first?.contains("is damaged") == true, "\(name) \(value)")
+          #expect(session.complaints.count == 1)
+        }
+      }
+    }
+  }
+
+  @Test("numbers and times that nobody can reckon with are read as others")
+  func numbers() throws {
+    var whole = try record()
+    // Nothing is to be named, which would take long.
+    try put(UInt32(0), at: MemoryLayout<crl_header>.offset(of: \.used_images), &whole)
+    let calibration = try #require(MemoryLayout<crl_header>.offset(of: \.calibration))
+    let faces = try #require(MemoryLayout<crl_board>.offset(of: \.faces))
+    let rings = try #require(MemoryLayout<crl_board>.offset(of: \.rings))
+    var places: [(String, Int)] = []
+    for (index, name) in ["ticks", "monotonic", "wall"].enumerated() {
+      places.append(("first \(name)", calibration + 8 * index))
+      places.append(("second \(name)", calibration + 24 + 8 * index))
+    }
+    // Everything of the faces that have had a loop, and of a record.
+    for offset in stride(from: 0, to: 2 * MemoryLayout<crl_face>.size, by: 8) {
+      places.append(("faces + \(offset)", faces + offset))
+    }
+    for index in [1, 5] {
+      for offset in stride(from: 0, to: MemoryLayout<crl_record>.size, by: 8) {
+        places.append(("record \(index) + \(offset)", rings + index * MemoryLayout<crl_record>.size + offset))
+      }
+    }
+    for (name, place) in places {
+      for value in [UInt64.max, UInt64(Int64.max), 1 << 63] {
+        var bytes = whole
+        try put(value, at: place, &bytes)
+        for session in try sessions(bytes) { #expect(session.status == 0, "\(name) \(value): \(session.complaints)") }
+      }
+    }
+  }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Foundation
+import RunLoopTimeline
+import Testing
+
+/// The tool, in a process of its own.
+private final class Tool {
+  let process = Process()
+  let output = Pipe()
+
+  init(_ arguments: [String]) throws {
+    process.executableURL = Victim.program(named: "runloop")
+    process.arguments = arguments
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+  }
+
+  deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+
+  func end(by signal: Int32) {
+    kill(process.processIdentifier, signal)
+    process.waitUntilExit()
+  }
+}
+
+private func level(of victim: Victim) throws -> UInt32 {
+  try TargetProcess(victim.number).openRecords().header.level
+}
+
+/// Starts the tool, again if need be, until it holds the level: `ps` does for a quarter of a second only.
+private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
+  while true {
+    let tool = try Tool(arguments)
+    while tool.process.isRunning {
+      if try level(of: victim) == 2 { return tool }
+      usleep(1000)
+    }
+  }
+}
+
+@Suite("What a tool holds of a process's level", .ownThread) struct LevelHoldTests {
+  @Test(
+    "a signal that ends the tool lets the level be what it was",
+    arguments: ["ps", "hangs", "trace"], [SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT])
+  func signals(command: String, signal: Int32) throws {
+    let victim = try Victim(["hang"], level: "off")
+    let output = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).html").path
+    defer { try? FileManager.default.removeItem(atPath: output) }
+    let more = ["ps": [], "hangs": ["--follow"], "trace": ["--for", "600", "--output", output]]
+    let tool = try holding(victim, [command, "\(victim.number)"] + (more[command] ?? []))
+    defer { unlink("\(output).\(tool.process.processIdentifier).part") }
+    tool.end(by: signal)
+    #expect(try level(of: victim) == 0)
+  }
+
+  @Test("it does so in the memory of a process that has no file")
+  func memory() throws {
+    let victim = try Victim(["hang"], level: "off", directory: "/nonexistent/records")
+    let tool = try holding(victim, ["hangs", "\(victim.number)", "--follow"])
+    tool.end(by: SIGQUIT)
+    #expect(try level(of: victim) == 0)
+  }
+
+  @Test("of a tool that was killed, the process lets go while its loops go on")
+  func killed() throws {
+    let victim = try Victim(["wakes"], level: "off")
+    let tool = try holding(victim, ["hangs", "\(victim.number)", "--follow"])
+    tool.end(by: SIGKILL)
+    while try level(of: victim) != 0 { usleep(1000) }
+  }
+
+  @Test("the places of those who have ended are freed, and those of others kept")
+  func ended() throws {
+    let gone = Process()
+    gone.executableURL = URL(fileURLWithPath: "/bin/true")
+    try gone.run()
+    gone.waitUntilExit()
+    let own = try #require(TargetProcess.start(of: getpid()))
+    var header = crl_header()
+    func set(_ index: Int, _ process: Int32, _ start: UInt64) {
+      withUnsafeMutableBytes(of: &header.holders) {
+        $0.bindMemory(to: crl_holder.self)[index] = crl_holder(process: process, level: 2, start: start)
+      }
+    }
+    set(0, getpid(), own)
+    set(1, gone.processIdentifier, 5)
+    // Its number was given to another.
+    set(2, getpid(), own + 1)
+    // It is being taken.
+    set(3, getpid(), 0)
+    set(4, gone.processIdentifier, 0)
+    // Its number is another namespace's.
+    set(5, -gone.processIdentifier, 5)
+    func kept() -> [Int] {
+      withUnsafeBytes(of: header.holders) { bytes in
+        bytes.bindMemory(to: crl_holder.self).indices.filter {
+          bytes.bindMemory(to: crl_holder.self)[$0].process != 0
+        }
+      }
+    }
+    #expect(crl_holders_drop_ended(&header, 0) == 1)
+    #expect(kept() == [0, 3, 5])
+    #expect(crl_holders_drop_ended(&header, 0) == 0)
+    #expect(crl_holders_drop_ended(&header, 1) == 1)
+    #expect(kept() == [0, 3])
+    #expect(crl_holder_free(withUnsafeMutablePointer(to: &header) { holder(in: $0, 3) }, getpid()) == 1)
+    #expect(kept() == [0])
+  }
+
+  private func holder(in header: UnsafeMutablePointer<crl_header>, _ index: Int) -> UnsafeMutablePointer<crl_holder> {
+    let place = UnsafeMutableRawPointer(header) + (MemoryLayout<crl_header>.offset(of: \.holders) ?? 0)
+    return place.assumingMemoryBound(to: crl_holder.self) + index
+  }
+}

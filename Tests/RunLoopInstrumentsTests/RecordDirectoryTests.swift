@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import RunLoopTimeline
+import Testing
+
+@Suite("Where records are") struct RecordDirectoryTests {
+  @Test("the directory of the session counts where its files are in memory, as it does for the processes")
+  func runtimeDirectory() async {
+    await #expect(processExitsWith: .success) {
+      unsetenv("RUNLOOP_DIR")
+      setenv("XDG_RUNTIME_DIR", "/proc", 1)
+      #expect(RecordDirectory.own == ["/dev/shm/runloop-\(geteuid())"])
+      setenv("XDG_RUNTIME_DIR", "/dev/shm", 1)
+      #expect(RecordDirectory.own == ["/dev/shm/runloop-instruments", "/dev/shm/runloop-\(geteuid())"])
+    }
+  }
+}
