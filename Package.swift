@@ -136,12 +136,21 @@ let package = Package(
       name: "kept-victim",
       dependencies: ["RunLoopCore", "RunLoopInstruments", "RunLoopPorts", "RunLoopThreads", "TestSupport"],
       path: "Tests/KeptVictim", swiftSettings: swiftSettings),
+    // Is called by each layer, and killed.
+    .executableTarget(
+      name: "named-victim",
+      dependencies: [
+        "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopFoundation", "RunLoopKit",
+        "RunLoopNetworking",
+        "RunLoopNetworkingFoundation", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions",
+      ],
+      path: "Tests/NamedVictim", swiftSettings: swiftSettings),
     .testTarget(
       name: "RunLoopInstrumentsTests",
       dependencies: [
         "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopLab",
         "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTimeline", "CRunLoopAgent", "CRunLoopSystem",
-        "TestSupport", "hang-victim", "kept-victim", "recorded-victim", "RunLoopTool",
+        "TestSupport", "hang-victim", "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
       ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),

@@ -713,13 +713,6 @@ void crl_level_release(uint32_t level) {
   pthread_mutex_unlock(&mutex);
 }
 
-const crl_board *crl_instruments_board(void) {
-  pthread_mutex_lock(&mutex);
-  const crl_board *found = has_board ? board : NULL;
-  pthread_mutex_unlock(&mutex);
-  return found;
-}
-
 const char *crl_instruments_directory(void) { return has_directory ? directory : NULL; }
 
 uint64_t crl_instruments_start(void) { return crl_instruments.start; }

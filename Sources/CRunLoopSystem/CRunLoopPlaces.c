@@ -50,6 +50,18 @@ int crl_code_find(uint64_t address, crl_code *code) {
   return 1;
 }
 
+extern const char *swift_getTypeContextDescriptor(const void *type) __attribute__((weak));
+
+// What describes a type has flags, its surroundings and its name before the function, each a word of four bytes; the last three
+// are counted from where they stand.
+uint64_t crl_type_code(const void *type) {
+  const char *descriptor = swift_getTypeContextDescriptor ? swift_getTypeContextDescriptor(type) : NULL;
+  int32_t distance;
+  if (!descriptor) return 0;
+  memcpy(&distance, descriptor + 12, sizeof distance);
+  return distance ? (uint64_t)(uintptr_t)(descriptor + 12) + (uint64_t)(int64_t)distance : 0;
+}
+
 __attribute__((no_sanitize("thread"))) void crl_face_copy(const crl_face *face, crl_face *copy) {
   const volatile uint64_t *words = (const volatile uint64_t *)face;
   uint64_t *target = (uint64_t *)copy;

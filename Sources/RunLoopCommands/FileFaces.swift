@@ -17,6 +17,11 @@ final class FileFaces: LoopFaces {
   /// Looks anew, if the records are a copy.
   func refresh() throws(RecordError) {
     try file.refresh()
+    recalibrate()
+  }
+
+  /// Reads the clock anew, if others have read the records anew.
+  func recalibrate() {
     // The process may have begun to record, and the longer the span is, the better is the clock.
     clock = file.clock
   }

@@ -185,7 +185,7 @@ enum HangText {
     return lines
   }
 
-  private static func was(_ report: HangReport) -> String {
+  static func was(_ report: HangReport) -> String {
     var text = report.processor.rawValue
     if let call = report.blockedIn { text += " in \(call.call)(\(call.on ?? ""))" }
     if let thread = report.waitsForName { text += ", waits for \(thread)" }

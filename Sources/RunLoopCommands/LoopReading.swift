@@ -2,6 +2,7 @@
 
 import CRunLoopSystem
 import Glibc
+import RunLoopInstruments
 import RunLoopSymbols
 import RunLoopTimeline
 
@@ -41,6 +42,10 @@ struct LoopReader {
   private struct Look {
     let face: crl_face
     let record: crl_record?
+    let time: Int64
+    /// Of a busy loop, what its thread has done so far and whether it can run.
+    let clock: ThreadClock?
+    let isRunnable: Bool
   }
 
   private func look() -> [Int: Look] {
@@ -49,7 +54,12 @@ struct LoopReader {
       let face = file.face(slot)
       guard face.thread != 0, face.loop != 0, face.flags & UInt8(CRL_FACE_ENDED) == 0 else { continue }
       let record = face.open == 0 || face.level < CRL_RECORD.rawValue ? nil : file.record(face.open, of: slot)
-      found[slot] = Look(face: face, record: record?.kind == UInt8(CRL_KIND_SLEEP.rawValue) ? nil : record)
+      let now = crl_monotonic_nanoseconds()
+      let isBusy = isBusy(face)
+      found[slot] = Look(
+        face: face, record: record?.kind == UInt8(CRL_KIND_SLEEP.rawValue) ? nil : record, time: now,
+        clock: isBusy ? ThreadClock(thread: face.thread, of: target.number, at: now) : nil,
+        isRunnable: isBusy && ThreadState(thread: face.thread, of: target.number) == .runs)
     }
     return found
   }
@@ -58,22 +68,24 @@ struct LoopReader {
   func read() throws(RecordError) -> [LoopStatus] {
     try file.refresh()
     let first = look()
-    let isClear = first.values.allSatisfy {
-      !isBusy($0.face) || $0.record.map { age(of: $0) >= Self.threshold } ?? false
-    }
     var second = first
-    if !isClear {
+    if !first.values.allSatisfy({ isClear($0, since: nil) }) {
       // So that what goes on meanwhile has a name.
       let hold = try? LevelHold(file, CRL_RECORD.rawValue)
       defer { hold?.release() }
-      let end = crl_monotonic_nanoseconds() + Self.threshold + 10_000_000
-      while crl_monotonic_nanoseconds() < end, target.isAlive {
+      let begin = crl_monotonic_nanoseconds()
+      repeat {
         usleep(10_000)
         try file.refresh()
         second = look()
-        // Everyone has slept or has gone on to something with a name: there is no hang to be found.
-        if second.allSatisfy({ slot, look in first[slot].map { !isSame($0, look) && isNamed(look) } ?? true }) { break }
-      }
+        // Everyone has slept, has gone on to something with a name, or hangs.
+        let isOver = second.allSatisfy { slot, look in
+          guard let before = first[slot] else { return true }
+          return isSame(before, look) ? isClear(look, since: before) : isNamed(look)
+        }
+        if isOver { break }
+        // A thread that gets no processor needs longer to show what it does.
+      } while crl_monotonic_nanoseconds() < begin + 4 * Self.threshold && target.isAlive
     }
     let names = RecordNames(file)
     names.prepare(second.compactMap { slot, look in look.record.map { (slot, $0) } })
@@ -86,15 +98,31 @@ struct LoopReader {
 
   private func isNamed(_ look: Look) -> Bool { !isBusy(look.face) || look.record != nil }
 
-  private func age(of record: crl_record) -> Int64 {
-    crl_monotonic_nanoseconds() - file.clock.nanoseconds(record.begin)
-  }
-
   /// Whether a busy loop has done nothing between two looks that it would have noted.
   private func isSame(_ first: Look, _ second: Look) -> Bool {
     isBusy(first.face) && isBusy(second.face) && first.face.number == second.face.number
       && first.face.sleeps == second.face.sleeps && first.face.served == second.face.served
       && first.face.level == second.face.level
+  }
+
+  /// Whether it can be told what a loop does.
+  private func isClear(_ look: Look, since first: Look?) -> Bool { !isBusy(look.face) || isHung(look, since: first) }
+
+  /// Whether a call-out has gone on for the threshold, apart from the time in which others had the processor.
+  private func isHung(_ look: Look, since first: Look?) -> Bool {
+    // Of the time before the first look nobody knows what a thread has got that could run.
+    var lasted: Int64 = 0
+    let known = first.flatMap { isSame($0, look) ? $0 : nil }
+    if let record = look.record, !(known ?? look).isRunnable {
+      lasted = (known ?? look).time - file.clock.nanoseconds(record.begin)
+    }
+    if let known {
+      lasted += look.time - known.time
+      if let clock = look.clock, let before = known.clock {
+        lasted -= clock.starvation(since: before, isRunnable: look.isRunnable)
+      }
+    }
+    return lasted >= Self.threshold
   }
 
   private func status(_ slot: Int, _ look: Look, before: Look?, _ names: RecordNames) -> LoopStatus {
@@ -103,8 +131,7 @@ struct LoopReader {
     var state: LoopStatus.State = face.depth == 0 ? .notRunning : isBusy(face) ? .busy : .idle
     var callOut: LoopStatus.CallOut?
     if state == .busy {
-      let isOld = look.record.map { age(of: $0) >= Self.threshold }
-      if isOld ?? before.map({ isSame($0, look) }) ?? false { state = .hung }
+      if isHung(look, since: before) { state = .hung }
       if let record = look.record {
         callOut = .init(
           kind: KindName.of(record.kind), code: names.code(record, slot), since: file.clock.nanoseconds(record.begin))

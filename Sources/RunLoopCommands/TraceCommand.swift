@@ -14,8 +14,9 @@ struct TraceCommand: ObservingCommand {
            runloop trace --from FILE --output FILE.pftrace|FILE.html [--thread NAME] [--json]
 
     Writes what the run loops of a process call while it looks on: each call-out, sleep and run with its
-    code, from where it was posted, and what has caused it. The process records meanwhile. It ends earlier
-    when the process does, or at a key that interrupts it; what was seen is written.
+    code, from where it was posted, and what has caused it; of a call-out of 250 milliseconds and more also
+    where its thread stood. The process records meanwhile. It ends earlier when the process does, or at a
+    key that interrupts it; what was seen is written.
 
       --for SECONDS   how long to look
       --from FILE     reads a record that was kept, instead of a process: see "runloop record --help"
@@ -102,7 +103,10 @@ struct TraceCommand: ObservingCommand {
     let permission = AgentConnection.permission(of: target)
     defer { withExtendedLifetime(permission) {} }
     let file = try target.openRecords()
-    return (file, try TimelineWatch(target, file).look(for: Int64(seconds * 1e9)))
+    let stacks = HangStacks(of: target, file)
+    var timeline = try TimelineWatch(target, file).look(for: Int64(seconds * 1e9)) { stacks.look() }
+    timeline.add(stacks.hangs())
+    return (file, timeline)
   }
 
   private func write(_ timeline: Timeline, _ names: TimelineNames, to target: OutputFile) throws(RecordError) {

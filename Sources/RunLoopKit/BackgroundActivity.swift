@@ -21,6 +21,8 @@ final class BackgroundActivity: @unchecked Sendable {
   private let handle: FileHandle
   private let descriptor: Int32
   private let loop: RunLoop
+  /// Where it was begun: who observes its notification is not known.
+  private let origin: Origin
   private let queue = DispatchQueue(label: "RunLoopKit.FileHandle", target: .global())
   private var source: RunLoop.Source?
   private var readable: (any DispatchSourceRead)?
@@ -29,21 +31,22 @@ final class BackgroundActivity: @unchecked Sendable {
   private var connection: FileHandle?
   private var error: Int32 = 0
 
-  private init(_ kind: Kind, _ handle: FileHandle, _ loop: RunLoop) {
+  private init(_ kind: Kind, _ handle: FileHandle, _ loop: RunLoop, _ origin: Origin) {
     self.kind = kind
     self.handle = handle
     self.descriptor = handle.fileDescriptor
     self.loop = loop
+    self.origin = origin
   }
 
   /// Begins an activity; the calling thread's loop stays alive in the modes until its notification has been posted.
-  static func begin(_ kind: Kind, of handle: FileHandle, in modes: [RunLoop.Mode]) {
+  static func begin(_ kind: Kind, of handle: FileHandle, in modes: [RunLoop.Mode], from origin: Origin) {
     guard !modes.isEmpty else {
       return Diagnostic.noMode.report(
         "the file handle for descriptor \(handle.fileDescriptor) has no mode to post its notification in, and does nothing: "
           + "name at least one mode, such as .default")
     }
-    let activity = BackgroundActivity(kind, handle, .current)
+    let activity = BackgroundActivity(kind, handle, .current, origin)
     // It is cancelled when it has told, and when its loop ends before.
     let source = RunLoop.Source(cancel: { _, _ in activity.leave() }) { activity.tell() }
     activity.source = source
@@ -58,6 +61,7 @@ extension BackgroundActivity {
     // Another activity may begin, and the loop may run, while the notification is posted.
     source?.invalidate()
     let (name, userInfo) = notification
+    noteCall(for: origin)
     NotificationCenter.default.post(name: name, object: handle, userInfo: userInfo)
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 public import Foundation
 public import RunLoopCore
 
@@ -20,7 +21,8 @@ extension FileHandle {
   ///
   /// The corresponding Foundation method has the same name.
   public func readInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
-    BackgroundActivity.begin(.read, of: self, in: modes)
+    let site = crl_call_site()
+    BackgroundActivity.begin(.read, of: self, in: modes, from: Origin(site: site))
   }
 
   /// Reads until the end, in the background, and posts all of it on the calling thread's loop.
@@ -30,7 +32,8 @@ extension FileHandle {
   ///
   /// The corresponding Foundation method has the same name.
   public func readToEndOfFileInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
-    BackgroundActivity.begin(.readToEnd, of: self, in: modes)
+    let site = crl_call_site()
+    BackgroundActivity.begin(.readToEnd, of: self, in: modes, from: Origin(site: site))
   }
 
   /// Accepts a connection of this listening socket, in the background, and posts its handle on the calling thread's
@@ -41,7 +44,8 @@ extension FileHandle {
   ///
   /// The corresponding Foundation method has the same name.
   public func acceptConnectionInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
-    BackgroundActivity.begin(.accept, of: self, in: modes)
+    let site = crl_call_site()
+    BackgroundActivity.begin(.accept, of: self, in: modes, from: Origin(site: site))
   }
 
   /// Waits in the background until there is something to read, and says so on the calling thread's loop.
@@ -50,30 +54,35 @@ extension FileHandle {
   ///
   /// The corresponding Foundation method has the same name.
   public func waitForDataInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
-    BackgroundActivity.begin(.wait, of: self, in: modes)
+    let site = crl_call_site()
+    BackgroundActivity.begin(.wait, of: self, in: modes, from: Origin(site: site))
   }
 
   /// As the other of this name; without modes, the default mode.
   @_disfavoredOverload
   public func readInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
-    BackgroundActivity.begin(.read, of: self, in: modes ?? [.default])
+    let site = crl_call_site()
+    BackgroundActivity.begin(.read, of: self, in: modes ?? [.default], from: Origin(site: site))
   }
 
   /// As the other of this name; without modes, the default mode.
   @_disfavoredOverload
   public func readToEndOfFileInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
-    BackgroundActivity.begin(.readToEnd, of: self, in: modes ?? [.default])
+    let site = crl_call_site()
+    BackgroundActivity.begin(.readToEnd, of: self, in: modes ?? [.default], from: Origin(site: site))
   }
 
   /// As the other of this name; without modes, the default mode.
   @_disfavoredOverload
   public func acceptConnectionInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
-    BackgroundActivity.begin(.accept, of: self, in: modes ?? [.default])
+    let site = crl_call_site()
+    BackgroundActivity.begin(.accept, of: self, in: modes ?? [.default], from: Origin(site: site))
   }
 
   /// As the other of this name; without modes, the default mode.
   @_disfavoredOverload
   public func waitForDataInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
-    BackgroundActivity.begin(.wait, of: self, in: modes ?? [.default])
+    let site = crl_call_site()
+    BackgroundActivity.begin(.wait, of: self, in: modes ?? [.default], from: Origin(site: site))
   }
 }

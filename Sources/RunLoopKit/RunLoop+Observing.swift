@@ -89,10 +89,12 @@ extension RunLoopCore.RunLoop {
     _ activities: _Activities, in mode: Mode = .default, repeats: Bool = true, order: Int = 0,
     handler: @escaping (_Activity) -> Void
   ) -> _Observer {
-    let handler = LoopsOwn(handler)
+    let handler = LoopsOwn(StageHandler(call: handler))
     let stages = Activity(rawValue: activities.rawValue)
     let observer = Observer(activities: stages, repeats: repeats, order: order) { _, activity in
-      if let stage = _Activity(rawValue: activity.rawValue) { handler.value(stage) }
+      guard let stage = _Activity(rawValue: activity.rawValue) else { return }
+      noteCall(of: handler.value)
+      handler.value.call(stage)
     }
     add(observer, forMode: mode)
     return _Observer(observer)
@@ -121,13 +123,20 @@ extension RunLoopCore.RunLoop {
       // Nobody is called once the object is gone: the source is invalid then.
       let me = LoopsOwn(Unowned(self))
       source = Source(
-        order: order, schedule: { _, mode in me.value.object?.didSchedule(in: mode) },
-        cancel: { _, mode in me.value.object?.didCancel(in: mode) }, perform: { me.value.object?.perform() })
+        order: order, schedule: { _, mode in me.value.called?.didSchedule(in: mode) },
+        cancel: { _, mode in me.value.called?.didCancel(in: mode) }, perform: { me.value.called?.perform() })
     }
 
     private final class Unowned {
-      weak var object: _Source?
+      private weak var object: _Source?
       init(_ object: _Source) { self.object = object }
+
+      /// The object, one of whose functions is about to be called.
+      var called: _Source? {
+        let object = object
+        noteCall(on: object.map { type(of: $0) })
+        return object
+      }
     }
 
     deinit { source?.invalidate() }
@@ -173,6 +182,11 @@ extension RunLoopCore.RunLoop {
   public func _remove(_ source: _Source, for mode: Mode) {
     if let source = source.source { remove(source, forMode: mode) }
   }
+}
+
+/// In a structure of its own a closure is kept without a thunk.
+private struct StageHandler {
+  let call: (RunLoopCore.RunLoop._Activity) -> Void
 }
 
 /// Takes what is no `Sendable` to the thread of a loop, which alone uses it.

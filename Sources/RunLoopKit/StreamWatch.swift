@@ -89,6 +89,7 @@ extension StreamWatch {
     guard let stream else { return end() }
     if let event = events.next(sight(of: stream, afterEvent: false)) {
       places.isReady = false
+      noteCall(on: stream.delegate.map { type(of: $0) })
       stream.delegate?.stream(stream, handle: event)
     }
     look(at: stream, afterEvent: true)

@@ -15,6 +15,7 @@ package enum FrameChoice: Equatable {
   package static func function(_ frames: [CodeFrame]) -> FrameChoice {
     guard let outermost = frames.last else { return .nobodys }
     if isThunk(outermost.symbol) || isOurs(outermost.symbol) { return .nobodys }
+    if let type = type(outermost.symbol) { return .place(CodePlace(function: type)) }
     guard isForwarder(outermost.symbol) else { return place(outermost).map { .place($0) } ?? .nobodys }
     let target = String(outermost.symbol.dropLast(2))
     if isThunk(target) || isOurs(target) { return .nobodys }
@@ -42,6 +43,14 @@ package enum FrameChoice: Equatable {
     guard symbol.hasPrefix("$s") else { return false }
     let base = symbol.hasSuffix("TA") ? String(symbol.dropLast(2)) : symbol
     return base.hasSuffix("TR") || base.hasSuffix("TRTA") || demangled(symbol).contains("reabstraction thunk")
+  }
+
+  /// The type whose metadata a function finds: it stands for a method of the type's, as nobody calls it out.
+  private static func type(_ symbol: String) -> String? {
+    guard symbol.hasPrefix("$s"), symbol.hasSuffix("Ma") else { return nil }
+    let name = demangled(symbol)
+    let prefix = "type metadata accessor for "
+    return name.hasPrefix(prefix) ? String(name.dropFirst(prefix.count)) : nil
   }
 
   /// Whether a function hands on what a closure has captured.

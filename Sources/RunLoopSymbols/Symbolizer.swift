@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import CRunLoopTools
 import Glibc
 package import RunLoopTimeline
@@ -58,6 +59,12 @@ package final class Symbolizer {
   private struct Query: Hashable {
     let kind: Kind
     let address: UInt64
+
+    /// The place that stands for a function is asked for as one.
+    init(_ kind: Kind, _ address: UInt64) {
+      self.kind = address & CRL_CODE_PLACE != 0 ? .site : kind
+      self.address = address & ~CRL_CODE_PLACE
+    }
   }
 
   private let images: [LoadedImage]
@@ -74,8 +81,7 @@ package final class Symbolizer {
   /// Asks for many addresses at once, which is faster than one after the other.
   package func prepare(functions: [UInt64], sites: [UInt64]) {
     var queries: [String: [Query]] = [:]
-    let all =
-      functions.map { Query(kind: .function, address: $0) } + sites.map { Query(kind: .site, address: $0) }
+    let all = functions.map { Query(.function, $0) } + sites.map { Query(.site, $0) }
     for query in Set(all) where known[query] == nil {
       guard let image = image(of: query.address) else {
         known[query] = .some(nil)
@@ -90,7 +96,7 @@ package final class Symbolizer {
   package func place(_ kind: Kind, _ address: UInt64) -> CodePlace? {
     guard address != 0 else { return nil }
     prepare(functions: kind == .function ? [address] : [], sites: kind == .site ? [address] : [])
-    return known[Query(kind: kind, address: address)] ?? nil
+    return known[Query(kind, address)] ?? nil
   }
 
   /// The first of a call's callers that is the user's; nil if there is none before a call-out of a loop, in which what was

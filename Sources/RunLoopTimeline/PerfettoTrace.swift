@@ -5,10 +5,12 @@ import CRunLoopSystem
 /// Writes a timeline as a trace of Perfetto's: track events, which ui.perfetto.dev and `trace_processor` read.
 ///
 /// Each thread has a track with a slice for each run, call-out and sleep, and counters of what waits and of how busy it is.
+/// A hang has the stack on which its thread stood.
 /// Flows lead from what has caused something to that. All times are of the monotonic clock, which is Perfetto's number 3.
 package final class PerfettoTrace {
   private let timeline: Timeline
   private let names: TimelineNames
+  private let stacks: PerfettoStacks
   private var writer = ProtobufWriter()
   private let emit: ([UInt8]) throws(RecordError) -> Void
 
@@ -20,6 +22,7 @@ package final class PerfettoTrace {
     self.timeline = timeline
     self.names = names
     self.emit = emit
+    stacks = PerfettoStacks(timeline)
   }
 
   /// What an event has of flows.
@@ -33,6 +36,8 @@ package final class PerfettoTrace {
     let time: Int64
     let name: String
     var flows = Flows()
+    /// The number of a stack.
+    var stack: UInt64?
     /// How long it lasts; nil: no time.
     var end: Int64?
   }
@@ -40,12 +45,16 @@ package final class PerfettoTrace {
   package func write() throws(RecordError) {
     writeClock()
     describeProcess()
+    describeStacks()
     var itemFlows: [[Int: Flows]] = timeline.lanes.map { _ in [:] }
     var marks: [Int32: [Mark]] = [:]
     collectFlows(&itemFlows, &marks)
+    for (hang, stack) in stacks.others {
+      marks[hang.thread, default: []].append(Mark(time: max(hang.begin, timeline.begin), name: "hangs", stack: stack))
+    }
     for (index, lane) in timeline.lanes.enumerated() {
       describeThread(lane.thread, lane.name, order: index)
-      try writeLane(lane, itemFlows[index], marks.removeValue(forKey: lane.thread) ?? [])
+      try writeLane(index, itemFlows[index], marks.removeValue(forKey: lane.thread) ?? [])
       try writeCounters(lane, index)
     }
     for (thread, name) in timeline.threads.sorted(by: { $0.key < $1.key }) {
@@ -161,6 +170,18 @@ extension PerfettoTrace {
     }
   }
 
+  /// Says what the numbers of stacks stand for.
+  private func describeStacks() {
+    guard !stacks.isEmpty else { return }
+    let (stacks, program) = (stacks, timeline.processName)
+    add { packet in
+      packet.number(8, timeline.begin)
+      packet.number(58, Self.monotonic)
+      packet.number(13, UInt64(2))
+      packet.message(12) { stacks.write(&$0, program: program) }
+    }
+  }
+
   private func track(_ thread: Int32) -> UInt64 { 1 << 32 | UInt64(UInt32(bitPattern: thread)) }
 
   private func describeThread(_ thread: Int32, _ name: String, order: Int) {
@@ -197,21 +218,25 @@ extension PerfettoTrace {
 
 // Slices.
 extension PerfettoTrace {
-  private func event(_ time: Int64, _ type: UInt64, _ track: UInt64, _ fill: (inout ProtobufWriter) -> Void) {
+  private func event(
+    _ time: Int64, _ type: UInt64, _ track: UInt64, stack: UInt64? = nil, _ fill: (inout ProtobufWriter) -> Void
+  ) {
     add { packet in
       packet.number(8, time)
       packet.number(58, Self.monotonic)
+      // It says something only beside what was said before.
+      if stack != nil { packet.number(13, UInt64(2)) }
       packet.message(11) { event in
         event.number(9, type)
         event.number(11, track)
+        if let stack { event.number(56, stack) }
         fill(&event)
       }
     }
   }
 
-  private func writeLane(
-    _ lane: Timeline.Lane, _ flows: [Int: Flows], _ marks: [Mark]
-  ) throws(RecordError) {
+  private func writeLane(_ number: Int, _ flows: [Int: Flows], _ marks: [Mark]) throws(RecordError) {
+    let lane = timeline.lanes[number]
     let track = track(lane.thread)
     let marks = marks.sorted { ($0.time, -($0.end ?? $0.time)) < ($1.time, -($1.end ?? $1.time)) }
     var mark = 0
@@ -231,7 +256,7 @@ extension PerfettoTrace {
         writeMark(marks[mark], lane.thread)
         mark += 1
       }
-      begin(item, track, flows[index])
+      begin(item, track, flows[index], stack: stacks.byPlace[.init(lane: number, index: index)])
       stack.append(index)
       try flush()
     }
@@ -248,11 +273,11 @@ extension PerfettoTrace {
     }
   }
 
-  private func begin(_ item: Timeline.Item, _ track: UInt64, _ flows: Flows?) {
+  private func begin(_ item: Timeline.Item, _ track: UInt64, _ flows: Flows?, stack: UInt64?) {
     let title = names.title(item)
     let code = names.code(item)
     let posted = names.posted(item)
-    event(item.begin, 1, track) { event in
+    event(item.begin, 1, track, stack: stack) { event in
       event.text(22, Timeline.kindName(item.kind))
       event.text(23, title)
       for flow in flows?.starts ?? [] { event.fixed64(47, flow) }
@@ -279,7 +304,7 @@ extension PerfettoTrace {
 
   private func writeMark(_ mark: Mark, _ thread: Int32) {
     let track = track(thread)
-    event(mark.time, mark.end == nil ? 3 : 1, track) { event in
+    event(mark.time, mark.end == nil ? 3 : 1, track, stack: mark.stack) { event in
       event.text(22, "cause")
       event.text(23, mark.name)
       for flow in mark.flows.starts { event.fixed64(47, flow) }

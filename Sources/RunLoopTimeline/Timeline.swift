@@ -13,6 +13,8 @@ package struct Timeline: Sendable {
   package var edges: [Edge] = []
   /// Causes whose records are not there any more.
   package var lostCauses = 0
+  /// The hangs whose stacks were seen.
+  package var hangs: [Hang] = []
   /// The span, in nanoseconds of the monotonic clock.
   package var begin: Int64
   package var end: Int64
@@ -39,6 +41,8 @@ package struct Timeline: Sendable {
   /// Leaves loops out, and with them what they have caused.
   package mutating func keep(_ isKept: (Lane) -> Bool) {
     lanes = lanes.filter(isKept)
+    let kept = Set(lanes.map(\.thread))
+    hangs.removeAll { !kept.contains($0.thread) }
     connect()
     // Those of the loops that are left out are not lost.
     lostCauses = 0

@@ -15,7 +15,9 @@ package final class TimelineWatch {
   }
 
   /// What its loops do from now on, for so many nanoseconds, or until the process ends or somebody interrupts.
-  package func look(for nanoseconds: Int64) throws(RecordError) -> Timeline {
+  ///
+  /// - Parameter alsoLook: Called after each look, at least every 20 milliseconds.
+  package func look(for nanoseconds: Int64, _ alsoLook: () -> Void = {}) throws(RecordError) -> Timeline {
     let hold = try LevelHold(file, CRL_RECORD.rawValue)
     defer { hold.release() }
     // Who interrupts is told what was seen.
@@ -39,6 +41,7 @@ package final class TimelineWatch {
         if target.isAlive { throw error }
         return reader.finish(end: crl_monotonic_nanoseconds(), begin: begin)
       }
+      alsoLook()
       // Often enough that the rings are never more than half overwritten.
       if reader.fill > 0.25 { pause = max(200_000, pause / 2) } else { pause = min(20_000_000, pause * 5 / 4) }
       if crl_monotonic_nanoseconds() >= nextShares {

@@ -147,6 +147,31 @@ final class Causes: Sendable {
   }
 }
 
+/// Makes tasks in call-outs of a first loop, which come to a second by way of Swift's pool.
+final class Tasks: Sendable {
+  private let first = sure(try ResidentThread(name: "first"))
+  private let second = sure(try ResidentThread(name: "second"))
+
+  func run() {
+    let pinned = Pinned(second)
+    for _ in 0..<200 {
+      let done = Flag()
+      first.runLoop.perform { self.makeTask(pinned, done) }
+      done.wait()
+    }
+    for thread in [first, second] { try? thread.performAndWait {} }
+    ready()
+    waitForEnd()
+  }
+
+  private func makeTask(_ pinned: Pinned, _ done: Flag) {
+    Task.detached {
+      await Task.yield()
+      await pinned.isMadeInPool(done)
+    }
+  }
+}
+
 extension Pinned {
   func isMade(_ done: Flag) { done.set() }
   func isMadeInPool(_ done: Flag) { done.set() }

@@ -6,6 +6,7 @@
 //   recorded-victim load      calls blocks without end
 //   recorded-victim kinds     makes each kind of call-out once
 //   recorded-victim causes    lets one loop cause what another calls, in each way once
+//   recorded-victim tasks     lets call-outs of one loop make 200 tasks that come to another by way of Swift's pool
 //   recorded-victim idle      has a loop that sleeps
 //   recorded-victim wakes     has a loop that wakes again and again
 //   recorded-victim hang      has a loop in a call-out that does not end, and five blocks behind it
@@ -36,6 +37,7 @@ case "last": lastWork()
 case "load": endlessWork()
 case "kinds": Kinds().run()
 case "causes": Causes().run()
+case "tasks": Tasks().run()
 case "idle": idle(loops: 1)
 case "wakes": wakes()
 case "hang": hang()

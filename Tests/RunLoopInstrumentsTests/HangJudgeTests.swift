@@ -51,6 +51,30 @@ private let asleep = HangJudge.Look(slot: 0, isAsleep: true)
 private let between = HangJudge.Look(slot: 0)
 
 @Suite("The judgement of hangs") struct HangJudgeTests {
+  @Test("the time in which a thread could run and had no processor does not make a hang of its call-out")
+  func starved() {
+    var court = Court()
+    court.look(at: 0, open(1, began: 0))
+    court.follow(until: 200) { _ in open(1, began: 0) }
+    court.follow(until: 450) { _ in
+      var look = open(1, began: 0)
+      look.starved = 50_000_000
+      return look
+    }
+    court.follow(until: 700) { _ in open(1, began: 0) }
+    #expect(court.log.filter { !$0.contains("sample") } == ["650 hang 0 since 0"], "\(court.log)")
+  }
+
+  @Test(
+    "a thread that could run has had no processor while it has not used one, a blocked one as long as the kernel says")
+  func starvation() {
+    let first = ThreadClock(running: 10, runnable: 5, time: 100)
+    let last = ThreadClock(running: 30, runnable: 15, time: 200)
+    #expect(last.starvation(since: first, isRunnable: true) == 80)
+    #expect(last.starvation(since: first, isRunnable: false) == 10)
+    #expect(ThreadClock(running: 110, runnable: 5, time: 200).starvation(since: first, isRunnable: true) == 0)
+  }
+
   @Test("a call-out that is open and unchanged for the threshold is a hang, sampled from half of it on")
   func hang() {
     var court = Court()

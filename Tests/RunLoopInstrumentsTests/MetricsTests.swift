@@ -57,13 +57,49 @@ import class RunLoopThreads.Thread
         #expect(text.contains("runloop_posts_total{loop=\"a\\\\b\\\"c\\nd\",tid=\""))
         let families = Set(lines.filter { $0.hasPrefix("# TYPE ") }.map { $0.split(separator: " ")[2] })
         #expect(families.count == 10)
-        let sample = try Regex(#"(runloop_[a-z_]+?)(_sum|_count)?\{[^}]*\} [0-9.e+-]+"#)
+        let sample = try Regex(#"(runloop_[a-z_]+?)(_bucket|_sum|_count)?\{[^}]*\} [0-9.e+-]+"#)
         for line in lines where !line.hasPrefix("#") {
           let match = try #require(try sample.wholeMatch(in: line), "\(line)")
           #expect(families.contains(try #require(match.output[1].substring)), "\(line)")
         }
-        #expect(lines.contains { $0.hasPrefix("runloop_call_out_seconds{") && $0.contains("quantile=\"0.99\"") })
+        let buckets = lines.filter { $0.hasPrefix("runloop_call_out_seconds_bucket{") }
+        #expect(buckets.count == 26)
+        let values = buckets.map { $0.split(separator: " ").last.flatMap { Int($0) } ?? -1 }
+        #expect(values == values.sorted())
+        #expect(buckets.last?.contains("le=\"+Inf\"") == true)
+        let count = try #require(lines.first { $0.hasPrefix("runloop_call_out_seconds_count{") })
+        #expect(count.split(separator: " ").last.flatMap { Int($0) } == values.last)
         #expect(lines.contains { $0.hasPrefix("runloop_delay_seconds_count{") })
+      }
+    }
+  }
+
+  @Test("what was measured once stays counted when its records are overwritten, and nothing is counted twice")
+  func cumulative() async throws {
+    await #expect(processExitsWith: .success) {
+      try recorded(0) { worker in
+        func metrics() throws -> LoopMetrics { try #require(Instruments.metrics(of: worker.runLoop)) }
+        // In one go, as a sleep between two blocks would need a record too.
+        func call(_ blocks: Int) throws {
+          let isPosted = DispatchSemaphore(value: 0)
+          worker.runLoop.perform { isPosted.wait() }
+          for _ in 0..<blocks { worker.runLoop.perform {} }
+          isPosted.signal()
+          try worker.performAndWait {}
+          try worker.performAndWait {}
+        }
+        try call(1500)
+        let first = try metrics()
+        #expect(first.callOuts.count >= 1500 && first.callOuts.count < 1600)
+        // The last may have got its end since.
+        let again = try metrics()
+        #expect(again.callOuts.count - first.callOuts.count <= 1)
+        #expect(again.delays.count == first.delays.count)
+        try call(1500)
+        let last = try metrics()
+        #expect(last.callOuts.count >= 3000 && last.callOuts.count < 3200)
+        #expect(last.delays.count >= 3000)
+        #expect(zip(last.callOuts.counts, first.callOuts.counts).allSatisfy { $0 >= $1 })
       }
     }
   }

@@ -91,6 +91,21 @@ import Testing
     }
   }
 
+  @Test(
+    "of 100 tasks that come by way of Swift's pool, 99 lead back to the call-outs that made them",
+    .enabled(if: hasSchema))
+  func tasks() throws {
+    let victim = try Victim(["tasks"])
+    victim.kill()
+    let path = "\(victim.directory)/tasks.pftrace"
+    let session = runloop("trace", "--from", try #require(victim.file), "--output", path, "--json")
+    #expect(session.status == 0, "\(session.complaints)")
+    let found = try flows(path).filter {
+      $0.hasPrefix("first: ") && $0.contains("-> second: ") && !$0.hasSuffix("sleep")
+    }
+    #expect(found.count(where: { $0.contains("Tasks.run()") }) >= 198, "\(found.count)")
+  }
+
   @Test("a process is looked at while it runs, and its level is what it was afterwards", arguments: ["off", "record"])
   func living(level: String) throws {
     let victim = try Victim(["load"], level: level)
@@ -102,6 +117,54 @@ import Testing
     #expect(document["torn"] as? Int == 0)
     if Self.hasSchema { #expect(try !flows(path).isEmpty) }
     #expect(try runloop("ps", "\(victim.number)", "--json").json()["level"] as? String == level)
+  }
+
+  @Test(
+    "a call-out that hangs has the stack on which its thread stood, by Perfetto's own schema", .enabled(if: hasSchema))
+  func stacksForPerfetto() throws {
+    let victim = try Victim(["hangs", "1.5"], program: "hang-victim", level: "off")
+    let path = "\(victim.directory)/hangs.pftrace"
+    let session = runloop("trace", "\(victim.number)", "--for", "300", "--output", path, "--json")
+    #expect(session.status == 0, "\(session.complaints)")
+    let lines = try flows(path).map(shortened)
+    for (thread, function) in [("read", "hangInRead()"), ("compute", "hangInCompute()"), ("port", "hangInPort()")] {
+      let found = lines.filter { $0.hasPrefix("\(thread): ") && $0.contains(" stands in ") }
+      #expect(found.count == 1, "\(thread): \(found)")
+      #expect(found.first?.contains("Hangs.\(function)") == true, "\(found)")
+    }
+  }
+
+  @Test("a loop that hung before anybody looked has the stack on its thread's track", .enabled(if: hasSchema))
+  func stackWithoutRecord() throws {
+    let victim = try Victim(["late", "600"], program: "hang-victim", level: "off")
+    let path = "\(victim.directory)/late.pftrace"
+    #expect(runloop("trace", "\(victim.number)", "--for", "1", "--output", path).status == 0)
+    let lines = try flows(path)
+    #expect(
+      lines.contains { $0.hasPrefix("late: hangs stands in ") && $0.contains("hangBeforeAnybodyLooks()") }, "\(lines)")
+  }
+
+  @Test("the page has the stack of a hang, with what its thread did")
+  func stacksOnThePage() throws {
+    let victim = try Victim(["hangs", "1.5"], program: "hang-victim", level: "off")
+    let path = "\(victim.directory)/hangs.html"
+    #expect(runloop("trace", "\(victim.number)", "--for", "300", "--output", path, "--thread", "read").status == 0)
+    let document = try document(of: String(contentsOfFile: path, encoding: .utf8))
+    let names = try #require(document["names"] as? [[Any]]).map { $0.first as? String ?? "" }
+    let stacks = try #require(document["stacks"] as? [[String: Any]])
+    #expect(stacks.count == 1)
+    let functions = (stacks.first?["names"] as? [Int] ?? []).map { names[$0] }
+    #expect(functions.contains { $0.contains("Hangs.hangInRead()") }, "\(functions)")
+    #expect((stacks.first?["state"] as? String)?.hasPrefix("blocked in read(") == true, "\(stacks)")
+  }
+
+  /// What a page shows.
+  private func document(of text: String) throws -> [String: Any] {
+    let start = try #require(text.range(of: "id=\"trace\">\n"))
+    let end = try #require(text.range(of: "\n</script>", range: start.upperBound..<text.endIndex))
+    let data = String(text[start.upperBound..<end.lowerBound])
+    #expect(!data.contains("<"))
+    return try #require(try JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any])
   }
 
   @Test("a process that ends meanwhile ends the command, and what was seen is written")
@@ -129,11 +192,7 @@ import Testing
     for word in ["http://", "https://", " src=", "<link", "@import", "url("] {
       #expect(!text.contains(word), "\(word)")
     }
-    let start = try #require(text.range(of: "id=\"trace\">\n"))
-    let end = try #require(text.range(of: "\n</script>", range: start.upperBound..<text.endIndex))
-    let data = String(text[start.upperBound..<end.lowerBound])
-    #expect(!data.contains("<"))
-    let document = try #require(try JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any])
+    let document = try document(of: text)
     let lanes = try #require(document["lanes"] as? [[String: Any]])
     #expect(Set(lanes.compactMap { $0["name"] as? String }).isSuperset(of: ["first", "second"]))
   }

@@ -19,7 +19,7 @@ struct NotificationListTests {
   private func entry(_ sequence: UInt64, _ modes: [RunLoop.Mode]) -> NotificationList.Entry {
     NotificationList.Entry(
       sequence: sequence, notification: .named("\(sequence % 5)", from: Self.senders[Int(sequence % 3)]), modes: modes,
-      outlet: Self.outlets[Int(sequence % 2)])
+      outlet: Self.outlets[Int(sequence % 2)], origin: .unknown)
   }
 
   @Test("an entry is taken once, by its number and its modes, and its modes are named until then")

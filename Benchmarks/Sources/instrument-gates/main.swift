@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the instruments of the core cost, in instructions of the loop's thread. `Benchmarks/instruments` compares what a build
-// without them needs with one that has them, at each level.
+// What the instruments of the core cost the loop's thread: instructions, allocations and system calls. `Benchmarks/instruments`
+// compares what a build without them needs with one that has them, at each level.
 //
-//   instrument-gates                     prints "name instructions" for each operation, at the level of the environment
+//   instrument-gates                     prints "name instructions" for each operation, at the level of the environment, and
+//                                        "name-allocations number" and "name-calls number" of a hundred of them
 import CCounts
 import Glibc
 import RunLoopCore
+
+/// What is counted from now on, or from now on not.
+enum Count {
+  /// Whether a parent stops this process at its system calls, and does not step through it.
+  static let isTraced = CommandLine.arguments.dropFirst().first == "--traced"
+  // The loop's thread only.
+  nonisolated(unsafe) private static var before = 0
+  nonisolated(unsafe) private(set) static var allocations = 0
+
+  static func count(_ counts: Bool) {
+    guard isTraced else { return counts_step(counts) }
+    if counts { before = counts_allocations() }
+    counts_mark(counts)
+    if !counts { allocations = counts_allocations() - before }
+  }
+}
 
 /// Counts from one call-out of a loop to another, so many operations later.
 final class Span: @unchecked Sendable {
@@ -24,8 +41,8 @@ final class Span: @unchecked Sendable {
   /// One operation; true while there are more.
   func next() -> Bool {
     number += 1
-    if number == warmUp { counts_step(true) }
-    if number == warmUp + count { counts_step(false) }
+    if number == warmUp { Count.count(true) }
+    if number == warmUp + count { Count.count(false) }
     return number < warmUp + count
   }
 }
@@ -61,11 +78,11 @@ enum Operation: String, CaseIterable {
     for turn in 0..<12 {
       let isMeasured = turn == 11
       loop.perform {
-        if isMeasured { counts_step(true) }
+        if isMeasured { Count.count(true) }
         for _ in 0..<count { loop.perform {} }
-        if isMeasured && !runs { counts_step(false) }
+        if isMeasured && !runs { Count.count(false) }
         loop.perform {
-          if isMeasured && runs { counts_step(false) }
+          if isMeasured && runs { Count.count(false) }
           loop.stop()
         }
       }
@@ -85,23 +102,32 @@ func runOnThread(_ operation: Operation, _ count: Int) {
       guard let pointer else { return nil }
       let (operation, count) = pointer.load(as: (Operation, Int).self)
       operation.run(count)
+      if Count.isTraced { print(Count.allocations) }
+      fflush(nil)
       _exit(0)
     }, number)
   pthread_join(thread, nil)
 }
 
 let arguments = CommandLine.arguments
-if arguments.count == 4, arguments[1] == "--child", let operation = Operation(rawValue: arguments[2]) {
+if arguments.count == 4, ["--stepped", "--traced"].contains(arguments[1]),
+  let operation = Operation(rawValue: arguments[2])
+{
   runOnThread(operation, Int(arguments[3]) ?? 0)
+}
+
+/// The words with which this program runs an operation as its own child.
+func withWords<Result>(
+  _ how: String, _ operation: Operation, _ count: Int, _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
+) -> Result {
+  let words = ["instrument-gates", how, operation.rawValue, "\(count)"].map { strdup($0) }
+  defer { for word in words { free(word) } }
+  return body(words + [nil])
 }
 
 func instructions(_ operation: Operation, _ count: Int) -> Int {
   var status: Int32 = 0
-  var words: [UnsafeMutablePointer<CChar>?] = []
-  for word in ["instrument-gates", "--child", operation.rawValue, "\(count)"] { words.append(strdup(word)) }
-  words.append(nil)
-  let steps = counts_instructions(&words, &status)
-  for word in words { free(word) }
+  let steps = withWords("--stepped", operation, count) { counts_instructions($0, &status) }
   guard steps > 0, status == 0 else {
     print("\(operation.rawValue): instructions cannot be counted here (\(steps), \(status))")
     exit(1)
@@ -109,9 +135,25 @@ func instructions(_ operation: Operation, _ count: Int) -> Int {
   return steps
 }
 
+/// The allocations and system calls of so many operations.
+func traced(_ operation: Operation, _ count: Int) -> (allocations: Int, calls: Int) {
+  var status: Int32 = 0
+  var output = [CChar](repeating: 0, count: 64)
+  let calls = withWords("--traced", operation, count) { counts_trace($0, &output, output.count, &status) }
+  let text = String(decoding: output.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  guard calls >= 0, status == 0, let allocations = Int(text.prefix { $0 != "\n" }) else {
+    print("\(operation.rawValue): system calls cannot be counted here (\(calls), \(status), \(text))")
+    exit(1)
+  }
+  return (allocations, calls)
+}
+
 // The difference of two lengths: what is done once cancels out.
 for operation in Operation.allCases {
   let (short, long) = (20, 120)
   let each = Double(instructions(operation, long) - instructions(operation, short)) / Double(long - short)
   print("\(operation.rawValue) \(each)")
+  let counted = traced(operation, 100)
+  print("\(operation.rawValue)-allocations \(counted.allocations)")
+  print("\(operation.rawValue)-calls \(counted.calls)")
 }

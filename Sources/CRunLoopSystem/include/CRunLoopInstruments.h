@@ -73,6 +73,9 @@ enum {
 // In the place of a post: whoever has posted waits until the work is done.
 #define CRL_SITE_WAITS (1ull << 63)
 
+// In the code of a record: it is no function but the place, as a post has it, that stands for one that nobody knows.
+#define CRL_CODE_PLACE (1ull << 63)
+
 // One cache line for each call-out or sleep. A reader copies it, reads the number again, and drops what has changed.
 typedef struct crl_record {
   uint64_t number;  // 0 while it is written; ascends within a ring, with gaps
@@ -245,6 +248,17 @@ static inline __attribute__((always_inline)) uint32_t crl_level_get(void) {
   return __atomic_load_n(&crl_instruments.level, __ATOMIC_RELAXED);
 }
 
+// Whether something records. On x86 the comparison is one with memory, for which a compiler does not take an atomic load.
+static inline __attribute__((always_inline)) int crl_is_recording(void) {
+#if defined(__x86_64__)
+  int is_recording;
+  __asm__ volatile("cmpl %2, %1" : "=@ccae"(is_recording) : "m"(crl_instruments.level), "i"(CRL_RECORD));
+  return is_recording;
+#else
+  return crl_level_get() >= CRL_RECORD;
+#endif
+}
+
 // Where the public function was called from in which this is used; zero unless something records.
 static inline __attribute__((always_inline)) uint64_t crl_call_site(void) {
   return crl_level_get() >= CRL_RECORD ? (uint64_t)(uintptr_t)__builtin_return_address(0) : 0;
@@ -365,11 +379,13 @@ void crl_wake_note(crl_recorder *recorder);
 static inline __attribute__((always_inline)) int crl_face_note_post(crl_face *face, uint64_t sequence) {
   face->posted = sequence;
   // A loop that sleeps has not taken the level up.
-  return crl_level_get() >= CRL_RECORD;
+  return crl_is_recording();
 }
 
 // Names the user's code of the call-out that the calling thread is in.
 void crl_record_name(uint64_t code);
+// A function that stands for a type of Swift's, given its metadata: the one that finds these; 0 where there is none.
+uint64_t crl_type_code(const void *type);
 // Notes a post; under the lock of the inbox. The first of a loop that has not recorded yet makes its ring.
 void crl_post_record(crl_recorder *recorder, uint64_t sequence, uint64_t site);
 // The same, of the job of a task.
@@ -381,7 +397,7 @@ void crl_recorder_name(const crl_recorder *recorder, char name[256]);
 // What the calling thread is doing, as a cause.
 uint64_t crl_cause(void);
 
-// The memory that the records are in, and whether a slot has records; for those who copy it.
+// The memory that the faces and records of this process are in, null before the first loop; and whether a slot has records.
 const crl_board *crl_board_get(void);
 int crl_slot_has_ring(uint32_t slot);
 

@@ -55,6 +55,3 @@ void crl_sampler_close(crl_sampler *sampler);
 int crl_thread_start(void *(*body)(void *), void *context);
 // Names the calling thread, for the kernel.
 void crl_thread_set_kernel_name(const char *name);
-
-// The memory in which the loops of this process have their faces; null before the first loop.
-const struct crl_board *crl_instruments_board(void);

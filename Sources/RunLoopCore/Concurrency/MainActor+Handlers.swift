@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
-
 extension MainActor {
   /// Returns a handler, for an item of the main loop or for a block that is performed on it, that runs on the main
   /// actor.
@@ -27,7 +25,7 @@ extension MainActor {
     let isolated = unsafeBitCast(body, to: (@Sendable () -> Result).self)
     return {
       checkIsolated()
-      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { ClosureCode.isCalled(in: Isolated0(body: isolated)) }
+      noteCall(of: Isolated0(body: isolated))
       return isolated()
     }
   }
@@ -41,7 +39,7 @@ extension MainActor {
     let isolated = unsafeBitCast(body, to: (@Sendable (Argument) -> Result).self)
     return { argument in
       checkIsolated()
-      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { ClosureCode.isCalled(in: Isolated1(body: isolated)) }
+      noteCall(of: Isolated1(body: isolated))
       return isolated(argument)
     }
   }
@@ -55,7 +53,7 @@ extension MainActor {
     let isolated = unsafeBitCast(body, to: (@Sendable (First, Second) -> Result).self)
     return { first, second in
       checkIsolated()
-      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { ClosureCode.isCalled(in: Isolated2(body: isolated)) }
+      noteCall(of: Isolated2(body: isolated))
       return isolated(first, second)
     }
   }

@@ -35,9 +35,9 @@ final class Inbox: @unchecked Sendable {
   @inline(__always)
   func append(inDefaultMode block: consuming Block, site: @autoclosure () -> UInt64 = 0) -> Bool {
     guard open() else { return false }
-    arrivals.lastSequence += 1
-    arrivals.own.append(.init(sequence: arrivals.lastSequence, work: .own(block)))
-    note(site: site())
+    let sequence = arrivals.nextSequence()
+    arrivals.own.append(.init(sequence: sequence, work: .own(block)))
+    note(sequence, site: site())
     return close()
   }
 
@@ -51,23 +51,23 @@ final class Inbox: @unchecked Sendable {
       lock.unlock()
       return false
     }
-    arrivals.lastSequence += 1
-    arrivals.inMode.append(.init(sequence: arrivals.lastSequence, work: .own(copy block)))
-    note(site: site)
+    let sequence = arrivals.nextSequence()
+    arrivals.inMode.append(.init(sequence: sequence, work: .own(copy block)))
+    note(sequence, site: site)
     return close()
   }
 
   /// Appends a block for other modes; false once the inbox is closed.
   func append(_ block: consuming AddressedBlock, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
-    arrivals.lastSequence += 1
+    let sequence = arrivals.nextSequence()
     if case .inMode(let mode, let block) = block, arrivals.inMode.isEmpty, mode.name != .default {
       (arrivals.mode, arrivals.modeName) = (mode, mode.name)
-      arrivals.inMode.append(.init(sequence: arrivals.lastSequence, work: .own(block)))
+      arrivals.inMode.append(.init(sequence: sequence, work: .own(block)))
     } else {
-      arrivals.addressed.append(.init(sequence: arrivals.lastSequence, block: block))
+      arrivals.addressed.append(.init(sequence: sequence, block: block))
     }
-    note(site: site)
+    note(sequence, site: site)
     return close()
   }
 
@@ -75,12 +75,10 @@ final class Inbox: @unchecked Sendable {
   @inline(__always)
   func append(_ job: LoopJob) -> Bool {
     guard open() else { return false }
-    arrivals.lastSequence += 1
-    arrivals.jobs.append(.init(sequence: arrivals.lastSequence, work: .job(job)))
+    let sequence = arrivals.nextSequence()
+    arrivals.jobs.append(.init(sequence: sequence, work: .job(job)))
     #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if _slowPath(crl_face_note_post(face, arrivals.lastSequence) != 0) {
-        crl_post_record_job(recorder, arrivals.lastSequence, job.address)
-      }
+      if _slowPath(crl_face_note_post(face, sequence) != 0) { crl_post_record_job(recorder, sequence, job.address) }
     #endif
     return close()
   }
@@ -88,22 +86,20 @@ final class Inbox: @unchecked Sendable {
   /// Appends work that is handed over; false once the inbox is closed.
   func append(handOff: consuming AddressedBlock, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
-    arrivals.lastSequence += 1
+    let sequence = arrivals.nextSequence()
     if arrivals.handOffs.isEmpty { arrivals.handOffSignal = SignalOrder.next() }
-    arrivals.handOffs.append(.init(sequence: arrivals.lastSequence, block: handOff))
-    note(site: site)
+    arrivals.handOffs.append(.init(sequence: sequence, block: handOff))
+    note(sequence, site: site)
     return close()
   }
 
-  /// Notes the last entry in the face, and while the loop records among its posts.
+  /// Notes an entry, the last, in the face, and while the loop records among its posts.
   ///
   /// Under the lock.
   @inline(__always)
-  private func note(site: @autoclosure () -> UInt64) {
+  private func note(_ sequence: UInt64, site: @autoclosure () -> UInt64) {
     #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if _slowPath(crl_face_note_post(face, arrivals.lastSequence) != 0) {
-        crl_post_record(recorder, arrivals.lastSequence, site())
-      }
+      if _slowPath(crl_face_note_post(face, sequence) != 0) { crl_post_record(recorder, sequence, site()) }
     #endif
   }
 
@@ -218,6 +214,13 @@ struct Arrivals: ~Copyable {
   /// Work that was handed over, and the place of the first piece in the order of all signals.
   var handOffs = MoveQueue<Addressed>()
   var handOffSignal: UInt64 = 0
+
+  /// The place of an entry that is about to be appended.
+  @inline(__always)
+  mutating func nextSequence() -> UInt64 {
+    lastSequence += 1
+    return lastSequence
+  }
 
   var isEmpty: Bool { own.isEmpty && inMode.isEmpty && addressed.isEmpty && jobs.isEmpty && handOffs.isEmpty }
 

@@ -57,18 +57,19 @@ extension RunLoop {
     #if RUNLOOP_WITHOUT_INSTRUMENTS
       return body()
     #else
-      // Loaded again and again where it is not zero: so a comparison needs no register.
       if _fastPath(tracing.load(ordering: .relaxed) == Tracing.off) { return body() }
-      if tracing.load(ordering: .relaxed) == Tracing.record {
-        beginRecord(kind, code(), item(), tag())
-        let result = body()
-        crl_record_end(recorder)
-        return result
-      }
-      if tracing.load(ordering: .relaxed) == Tracing.watch {
+      // Loaded again: so the comparison before needs no register.
+      let tracing = tracing.load(ordering: .relaxed)
+      if tracing == Tracing.watch {
         crl_watch_begin(face, kind)
         let result = body()
         crl_watch_end(face)
+        return result
+      }
+      if tracing == Tracing.record {
+        beginRecord(kind, code(), item(), tag())
+        let result = body()
+        crl_record_end(recorder)
         return result
       }
       let level = beginHooked(kind, mode, hook, code(), item(), tag())

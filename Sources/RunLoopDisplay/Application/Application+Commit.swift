@@ -26,11 +26,17 @@ extension Application {
     pipeline.add(
       .init(
         name: "layout, display, present", order: TurnOrder.commit,
-        perform: MainActor.handler { [weak self] in self?.commitFrame() }))
+        perform: MainActor.handler { [weak self] in
+          guard let self else { return }
+          DisplayCallOut.make(pipeline.isCalledOut) { self.commitFrame() }
+        }))
     pipeline.add(
       .init(
         name: "completion blocks", order: TurnOrder.afterCommit,
-        perform: MainActor.handler { [weak self] in self?.callShown(all: false) }))
+        perform: MainActor.handler { [weak self] in
+          guard let self else { return }
+          DisplayCallOut.make(pipeline.isCalledOut) { self.callShown(all: false) }
+        }))
   }
 
   /// Lays out, lets draw, composes, and presents one frame.
@@ -58,7 +64,7 @@ extension Application {
   /// Calls a block after the frame that shows what has been changed so far.
   func whenShown(_ block: @escaping @MainActor @Sendable () -> Void) {
     guard items != nil else { return Transaction.complete(block) }
-    completions.append(block)
+    completions.append(ShownBlock(call: block))
     setNeedsCommit()
   }
 
@@ -71,7 +77,14 @@ extension Application {
     while !shown.isEmpty {
       let blocks = shown
       shown.removeAll()
-      for block in blocks { if all { Transaction.complete(block) } else { block() } }
+      for block in blocks {
+        if all {
+          Transaction.complete(block.call)
+        } else {
+          DisplayCallOut.note(closure: block)
+          block.call()
+        }
+      }
     }
   }
 }

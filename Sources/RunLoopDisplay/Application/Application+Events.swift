@@ -44,7 +44,9 @@ extension Application {
         trace?.applicationDid(.resize(size))
         resize(to: size)
       case .input(.hangUp): terminate(.hungUp)
-      case .input(let event): window.sendEvent(event)
+      case .input(let event):
+        DisplayCallOut.note(window)
+        window.sendEvent(event)
       }
     }
   }

@@ -61,8 +61,8 @@ public final class Application: Responder {
   var modes = ModeStack()
   var frame = FrameState()
   /// The completion blocks that wait for a frame, and those whose frame was presented.
-  var completions: [@MainActor @Sendable () -> Void] = []
-  var shown: [@MainActor @Sendable () -> Void] = []
+  var completions: [ShownBlock] = []
+  var shown: [ShownBlock] = []
   private(set) var end: End?
   /// The depth of its own runs among those of the loop.
   private var runDepth = 0

@@ -18,7 +18,8 @@ struct ApplicationItems {
     TurnPool.install(in: loop)
     _ = AsyncTransactionGroup.of(loop)
     eventQueue = RunLoop.Source(
-      order: TurnOrder.eventQueue, perform: MainActor.handler { [unowned application] in application.handleEvents() })
+      order: TurnOrder.eventQueue,
+      perform: MainActor.handler { [unowned application] in DisplayCallOut.make { application.handleEvents() } })
     loop.add(eventQueue, forMode: .common)
     // As in UIKit: the mode for receiving events knows the input, and nothing else.
     loop.add(eventQueue, forMode: .eventReceive)

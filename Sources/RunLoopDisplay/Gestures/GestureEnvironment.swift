@@ -25,7 +25,7 @@ final class GestureEnvironment {
 
   func start() {
     guard observer == nil else { return }
-    let update = MainActor.handler { [weak self] in self?.update() }
+    let update = MainActor.handler { [weak self] in DisplayCallOut.make { self?.update() ?? () } }
     let observer = RunLoop.Observer(activities: .beforeWaiting, order: TurnOrder.queues) { [weak self] _, _ in
       // In most passes there is nothing to do.
       if let self, isDue.load(ordering: .relaxed) { update() }

@@ -56,6 +56,12 @@ open class GestureRecognizer {
   }
 
   private let action: @MainActor (GestureRecognizer) -> Void
+
+  /// The action by itself, so that a record names it.
+  private struct Action {
+    let call: @MainActor (GestureRecognizer) -> Void
+  }
+
   var machine = GestureState()
   /// The touch that is being followed.
   var touch: Touch?
@@ -167,6 +173,7 @@ open class GestureRecognizer {
       deadline: loop.now, interval: .seconds(1 << 28),
       block: MainActor.handler { [weak self] timer in
         timer.park()
+        noteCall(on: self.map { type(of: $0) })
         self?.timeOut()
       })
     timer.park()
@@ -209,6 +216,7 @@ extension GestureRecognizer {
   final func callAction(_ report: Report) {
     let outer = self.report
     self.report = report
+    DisplayCallOut.note(closure: Action(call: action))
     action(self)
     self.report = outer
   }

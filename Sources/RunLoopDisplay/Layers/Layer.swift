@@ -66,6 +66,7 @@ extension Layer {
     // The canvas has the only reference to the cells while it is drawn on, so that they are not copied.
     var canvas = Canvas(grid: grid)
     grid = Grid(size: .zero)
+    DisplayCallOut.note(view)
     canvas.within(Rect(origin: .zero - part.origin, size: size)) { view.draw(&$0) }
     grid = canvas.grid
   }

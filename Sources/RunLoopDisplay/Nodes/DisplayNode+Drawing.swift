@@ -27,6 +27,7 @@ extension DisplayNode {
   @MainActor
   private func drawHere(_ view: NodeView) {
     guard let ticket = begin() else { return }
+    DisplayCallOut.note(content)
     updates.measureDrawing {
       guard let drawing = draw(ticket, Cancellation()) else { return }
       finish(ticket, drawing)

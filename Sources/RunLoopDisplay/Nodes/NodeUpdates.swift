@@ -46,7 +46,7 @@ final class NodeUpdates: @unchecked Sendable {
   }
 
   private func observe() {
-    let apply = MainActor.handler { [unowned self] in self.drain() }
+    let apply = MainActor.handler { [unowned self] in DisplayCallOut.make { self.drain() } }
     let update = RunLoop.Observer(activities: [.beforeWaiting, .exit], order: TurnOrder.updates) {
       [unowned self] _, activity in
       if activity == .beforeWaiting { arrival = (loop.runDepth, loop.waits) }
@@ -133,7 +133,9 @@ extension NodeUpdates {
       return true
     }
     guard isNew else { return }
-    let apply = MainActor.handler { [weak self] in self?.drain() ?? () }
+    let apply = MainActor.handler { [weak self, weak pipeline] in
+      DisplayCallOut.make(pipeline?.isCalledOut ?? false) { self?.drain() ?? () }
+    }
     pipeline.add(
       .init(name: "nodes", order: TurnOrder.updates) { [weak self] in
         if self?.hasPending ?? false { apply() }

@@ -82,6 +82,7 @@ extension View {
     var count = 0
     if marks.remove(.layout) != nil {
       count += 1
+      DisplayCallOut.note(self)
       layoutSubviews()
     }
     guard marks.remove(.layoutWithin) != nil else { return count }

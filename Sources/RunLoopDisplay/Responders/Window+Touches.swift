@@ -21,7 +21,9 @@ extension Window {
       send(touch, touch.delivery.end())
       application?.gestures.finish(touch)
     case .wheel(let wheel):
-      (hitTest(event.location) ?? self).wheelTurned(wheel, at: event)
+      let view = hitTest(event.location) ?? self
+      DisplayCallOut.note(view)
+      view.wheelTurned(wheel, at: event)
     }
   }
 
@@ -65,6 +67,7 @@ extension Window {
     }
     guard let view = touch.view else { return }
     application?.trace?.applicationDid(.touches(touch.phase, view: view.displayName))
+    DisplayCallOut.note(view)
     switch touch.phase {
     case .began: view.touchesBegan(touch)
     case .moved: view.touchesMoved(touch)

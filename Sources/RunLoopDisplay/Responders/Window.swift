@@ -48,8 +48,12 @@ open class Window: View {
   /// A subclass that overrides it sees all events of the window before anybody else; it calls `super`.
   open func sendEvent(_ event: InputEvent) {
     switch event {
-    case .key(let key): (firstResponder ?? self).keyPressed(key)
-    case .paste(let text, let isTruncated): (firstResponder ?? self).pasted(text, isTruncated: isTruncated)
+    case .key(let key):
+      DisplayCallOut.note(firstResponder ?? self)
+      (firstResponder ?? self).keyPressed(key)
+    case .paste(let text, let isTruncated):
+      DisplayCallOut.note(firstResponder ?? self)
+      (firstResponder ?? self).pasted(text, isTruncated: isTruncated)
     case .mouse(let event): sendMouse(event)
     case .resize, .focus, .hangUp: break
     }

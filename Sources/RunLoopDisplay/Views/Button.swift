@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopCore
+
 /// A word that does something when it is pressed: with the mouse, or with Enter when it has the focus.
 ///
 /// The corresponding class of UIKit is `UIButton`.
@@ -56,7 +58,7 @@ open class Button: View {
   }
 
   override open func keyPressed(_ key: KeyEvent) {
-    if key == KeyEvent(.enter) { action?() } else { super.keyPressed(key) }
+    if key == KeyEvent(.enter) { press() } else { super.keyPressed(key) }
   }
 
   override open func touchesBegan(_ touch: Touch) {
@@ -68,7 +70,13 @@ open class Button: View {
 
   override open func touchesEnded(_ touch: Touch) {
     isHighlighted = false
-    if bounds.contains(touch.location(in: self)) { action?() }
+    if bounds.contains(touch.location(in: self)) { press() }
+  }
+
+  private func press() {
+    guard let action else { return }
+    DisplayCallOut.note(closure: CalledBody(action))
+    action()
   }
 
   override open func touchesCancelled(_ touch: Touch) { isHighlighted = false }

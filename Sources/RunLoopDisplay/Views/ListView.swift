@@ -60,7 +60,9 @@ open class ListView: ScrollView {
       guard selectedRow != oldValue else { return }
       if let oldValue { visibleRow(oldValue)?.isSelected = false }
       if let selectedRow { visibleRow(selectedRow)?.isSelected = true }
-      selectionDidChange?(selectedRow)
+      guard let selectionDidChange else { return }
+      DisplayCallOut.note(closure: SelectionHandler(call: selectionDidChange))
+      selectionDidChange(selectedRow)
     }
   }
 
@@ -125,6 +127,7 @@ open class ListView: ScrollView {
 
   private func provide(_ index: Int) -> ListRow {
     let reused = spare.popLast()
+    DisplayCallOut.note(closure: CalledProvider(call: provider))
     let row = provider(index, reused)
     if let reused, reused !== row { reused.removeFromSuperview() }
     row.index = index
@@ -164,4 +167,14 @@ open class ListView: ScrollView {
     let row = touch.location(in: self).y
     if (0..<rowCount).contains(row) { selectedRow = row }
   }
+}
+
+// What names the user's closures in records.
+
+private struct SelectionHandler {
+  let call: (Int?) -> Void
+}
+
+private struct CalledProvider {
+  let call: ListView.Provider
 }

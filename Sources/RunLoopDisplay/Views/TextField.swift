@@ -111,8 +111,15 @@ open class TextField: View {
   private func edit(_ body: (inout TextLine) -> Bool) {
     guard body(&line) else { return }
     setNeedsDisplay()
-    textDidChange?(line.text)
+    guard let textDidChange else { return }
+    DisplayCallOut.note(closure: ChangeHandler(call: textDidChange))
+    textDidChange(line.text)
   }
+}
+
+/// What is called when the text was changed, so that a record names it.
+private struct ChangeHandler {
+  let call: (String) -> Void
 }
 
 extension Style {

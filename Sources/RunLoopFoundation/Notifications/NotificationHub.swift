@@ -28,6 +28,8 @@ final class NotificationHub: DeferredWork, @unchecked Sendable {
   /// The modes that the observer is in.
   private var modes: [RunLoop.Mode] = []
   private var observer: RunLoop.Observer?
+  /// Where a notification is being queued, if what queues it is called by another function of the queue.
+  var caller = Origin.unknown
   /// The thread's default queue, once somebody has asked for it.
   var defaultQueue: NotificationQueue?
 
@@ -70,12 +72,13 @@ final class NotificationHub: DeferredWork, @unchecked Sendable {
 extension NotificationHub {
   /// Queues a notification; refuses it if the loop has ended.
   func enqueue(
-    _ notification: Notification, from outlet: Outlet, style: NotificationQueue.PostingStyle, modes: [RunLoop.Mode]
+    _ notification: Notification, from outlet: Outlet, style: NotificationQueue.PostingStyle, modes: [RunLoop.Mode],
+    _ origin: Origin
   ) {
     guard modes.allSatisfy(watch) else { return }
     lastSequence += 1
     let entry = NotificationList.Entry(
-      sequence: lastSequence, notification: notification, modes: modes, outlet: outlet)
+      sequence: lastSequence, notification: notification, modes: modes, outlet: outlet, origin: origin)
     if style == .whenIdle { idle.append(entry) } else { asap.append(entry) }
     wakeHostedLoop()
   }
@@ -168,6 +171,7 @@ extension NotificationHub {
   private func post(_ entry: NotificationList.Entry) {
     // A queue that another thread has released could not be told.
     guard !entry.outlet.isClosed else { return loop.countDroppedNotifications(1) }
+    noteCall(for: entry.origin)
     entry.outlet.center.post(entry.notification)
   }
 }

@@ -16,6 +16,8 @@ struct NotificationList {
     let notification: Notification
     let modes: [RunLoop.Mode]
     let outlet: Outlet
+    /// Where it was queued: who observes it is not known.
+    let origin: Origin
 
     func mayBePosted(in mode: RunLoop.Mode, isCommon: Bool) -> Bool {
       modes.contains(mode) || (isCommon && modes.contains(.common))

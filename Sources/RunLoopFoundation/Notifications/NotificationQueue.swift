@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 public import Foundation
 public import RunLoopCore
 
@@ -68,7 +69,12 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
   ///   - notification: The notification to post.
   ///   - postingStyle: When to post it.
   open func enqueue(_ notification: Notification, postingStyle: PostingStyle) {
+    let site = crl_call_site()
+    // The other has been called from here, but not by the user.
+    let hub = site == 0 ? nil : NotificationHub.current
+    hub?.caller = Origin(site: site)
     enqueue(notification, postingStyle: postingStyle, coalesceMask: [.onName, .onSender], forModes: nil)
+    hub?.caller = .unknown
   }
 
   /// Queues a notification, in place of those that are queued and match it.
@@ -90,6 +96,7 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
     _ notification: Notification, postingStyle: PostingStyle, coalesceMask: NotificationCoalescing,
     forModes modes: [RunLoop.Mode]?
   ) {
+    let site = crl_call_site()
     let claim = outlet.claim()
     if case .foreign(let hub) = claim { return hub.refuseForeignThread("enqueue") }
     if !coalesceMask.isEmpty { dequeueNotifications(matching: notification, coalesceMask: coalesceMask) }
@@ -98,7 +105,8 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
       let mode = RunLoop.current.currentMode
       if mode.map(modes.contains) ?? true { outlet.center.post(notification) }
     } else if case .own(let hub) = claim {
-      hub.enqueue(notification, from: outlet, style: postingStyle, modes: modes)
+      let origin = hub.caller.site == 0 ? Origin(site: site) : hub.caller
+      hub.enqueue(notification, from: outlet, style: postingStyle, modes: modes, origin)
     } else {
       Diagnostic.endedLoop.report(
         "the notification \(notification.name.rawValue) was not queued, because the run loop of "

@@ -47,6 +47,7 @@ private final class DelegateReceiver: PortReceiver, @unchecked Sendable {
 
   func receive(_ message: Port.Message, at port: Port) -> Bool {
     guard let delegate else { return false }
+    noteCall(on: type(of: delegate))
     delegate.handle(PortMessage(message, receivedAt: port))
     return true
   }

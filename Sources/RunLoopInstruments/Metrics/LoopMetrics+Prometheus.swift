@@ -8,21 +8,20 @@ extension LoopMetrics {
 
   /// The numbers of several loops in the text format of Prometheus.
   ///
-  /// Times are in seconds. Quantiles are of the call-outs that are recorded, of which the format allows a summary to say
-  /// as much.
+  /// Times are in seconds. Those of call-outs and delays are histograms, whose buckets and sums only ever become more: see
+  /// ``LoopMetrics`` for what is in them.
   public static func prometheus(_ loops: [LoopMetrics]) -> String {
     var text = ""
-    func family(_ name: String, _ kind: String, _ help: String, _ lines: (LoopMetrics) -> [(String, String)]) {
+    func family(_ name: String, _ kind: String, _ help: String, _ samples: (LoopMetrics) -> [Sample]) {
       text += "# HELP runloop_\(name) \(help)\n# TYPE runloop_\(name) \(kind)\n"
       for loop in loops {
-        for (suffix, value) in lines(loop) {
-          let (part, more) = suffix.hasPrefix("_") ? (suffix, "") : ("", suffix)
-          text += "runloop_\(name)\(part){\(loop.labels)\(more)} \(value)\n"
+        for sample in samples(loop) {
+          text += "runloop_\(name)\(sample.suffix){\(loop.labels)\(sample.labels)} \(sample.value)\n"
         }
       }
     }
     func number(_ name: String, _ kind: String, _ help: String, _ value: @escaping (LoopMetrics) -> Int) {
-      family(name, kind, help) { [("", "\(value($0))")] }
+      family(name, kind, help) { [Sample(value: "\(value($0))")] }
     }
     number("waits_total", "counter", "Times that the loop has slept or looked for something to do.") { $0.waits }
     number("posts_total", "counter", "Blocks, jobs and hand-offs that it was given.") { $0.posted }
@@ -31,11 +30,11 @@ extension LoopMetrics {
     number("dropped_blocks_total", "counter", "Blocks that were dropped as its thread ended.") { $0.droppedBlocks }
     number("refusals_total", "counter", "Items and blocks that it has rejected.") { $0.refusals }
     number("saved_wakeups_total", "counter", "Wake-ups that the tolerances of timers have saved.") { $0.savedWakeUps }
-    family("busy_ratio", "gauge", "Part of the recorded time in which it did not sleep.") { loop in
-      loop.busy.map { [("", "\($0)")] } ?? []
+    family("busy_ratio", "gauge", "Part of the time of the last records in which it did not sleep.") { loop in
+      loop.busy.map { [Sample(value: "\($0)")] } ?? []
     }
-    family("call_out_seconds", "summary", "How long the recorded call-outs took.") { $0.callOuts.summary }
-    family("delay_seconds", "summary", "How long recorded blocks have waited to be called.") { $0.delays.summary }
+    family("call_out_seconds", "histogram", "How long the recorded call-outs took.") { $0.callOuts.samples }
+    family("delay_seconds", "histogram", "How long recorded blocks have waited to be called.") { $0.delays.samples }
     return text
   }
 
@@ -54,12 +53,33 @@ extension LoopMetrics {
   }
 }
 
+/// A line of the format: what follows the family's name, more labels, and the value.
+private struct Sample {
+  var suffix = ""
+  var labels = ""
+  var value: String
+}
+
 extension Histogram {
-  /// The lines of a summary: the end of the name or the labels, and the value.
-  fileprivate var summary: [(String, String)] {
+  /// The last step that has a bucket of its own: up to about 17 seconds.
+  private static let lastStep = 24
+
+  /// The samples of a histogram: how many times are as long as each bucket says or shorter, their sum and their number.
+  ///
+  /// The buckets are always the same ones, so that those of different times can be compared.
+  fileprivate var samples: [Sample] {
     guard count > 0 else { return [] }
-    func seconds(_ nanoseconds: Int64) -> String { "\(Double(nanoseconds) / 1e9)" }
-    let quantiles = [0.5, 0.9, 0.99].map { (",quantile=\"\($0)\"", seconds(quantile($0) ?? 0)) }
-    return quantiles + [("_sum", seconds(sum)), ("_count", "\(count)")]
+    var seen = 0
+    var samples: [Sample] = []
+    for step in 0...Histogram.lastStep {
+      if step < counts.count { seen += counts[step] }
+      // The end does not belong to the step, and there are whole nanoseconds only.
+      let longest = Double(Histogram.end(ofStep: step) - 1) / 1e9
+      samples.append(Sample(suffix: "_bucket", labels: ",le=\"\(longest)\"", value: "\(seen)"))
+    }
+    return samples + [
+      Sample(suffix: "_bucket", labels: ",le=\"+Inf\"", value: "\(count)"),
+      Sample(suffix: "_sum", value: "\(Double(sum) / 1e9)"), Sample(suffix: "_count", value: "\(count)"),
+    ]
   }
 }

@@ -5,9 +5,11 @@ public import RunLoopCore
 
 /// What a loop has done, in numbers.
 ///
-/// What is counted is counted from the loop's beginning, at every level. What is measured is of the last call-outs and sleeps
-/// that are recorded, 2048 at most, and empty unless the loop is at the level ``Instruments/Level/record``: measuring more
-/// would cost every call-out something.
+/// What is counted is counted from the loop's beginning, at every level. What is measured is of the call-outs that are
+/// recorded, and so of none unless the loop is at the level ``Instruments/Level/record``. The loop itself adds nothing
+/// up, as that would cost every call-out something: whoever asks for the numbers adds what was recorded since they were
+/// asked for last, of which the newest 2048 records are kept. So the times only ever become more; if they are asked for
+/// too seldom, some are missed.
 public struct LoopMetrics: Sendable, Hashable, Codable {
   /// What the loop is called.
   public var label: String
@@ -27,11 +29,12 @@ public struct LoopMetrics: Sendable, Hashable, Codable {
   public var refusals: Int
   /// How many wake-ups the tolerances of timers have saved.
   public var savedWakeUps: Int
-  /// How long call-outs took, those that runs were nested in included.
+  /// How long call-outs took, those that runs were nested in included, since the numbers were first asked for and a
+  /// while before.
   public var callOuts: Histogram
-  /// How long blocks, jobs and handed-over work have waited until they were called.
+  /// How long blocks, jobs and handed-over work have waited until they were called, in the same time.
   public var delays: Histogram
-  /// The part of the time that is recorded in which the loop did not sleep, between zero and one; nil: nothing is recorded.
+  /// The part of the time of the last 2048 records in which the loop did not sleep, between zero and one; nil: there are none.
   public var busy: Double?
 }
 
@@ -45,44 +48,13 @@ extension Instruments {
     guard !loop.takesNoItems else { return nil }
     let face = loop.faceReading
     let statistics = loop.statistics
-    let measured = RecordedTimes(loop)
+    let measured = RecordedTimes.now(of: loop)
     return LoopMetrics(
       label: loop.label ?? loop.nameOfThread ?? "\(loop.threadID)", thread: loop.threadID,
       waits: Int(truncatingIfNeeded: face.waits), posted: Int(truncatingIfNeeded: face.posted),
       waitingBlocks: face.waitingBlocks, items: loop.keptItems.count, droppedBlocks: statistics.droppedBlocks,
       refusals: statistics.refusals, savedWakeUps: statistics.savedWakeUps, callOuts: measured.callOuts,
       delays: measured.delays, busy: measured.busy)
-  }
-}
-
-/// What the records of a loop say about times.
-private struct RecordedTimes {
-  private(set) var callOuts = Histogram()
-  private(set) var delays = Histogram()
-  private(set) var busy: Double?
-
-  init(_ loop: RunLoop) {
-    let records = loop.recordedCallOuts
-    guard !records.isEmpty else { return }
-    let clock = TickClock()
-    let now = clock.now
-    var first = now
-    var asleep: Int64 = 0
-    for record in records {
-      let begin = clock.nanoseconds(record.begin)
-      let end = record.end == 0 ? now : clock.nanoseconds(record.end)
-      first = min(first, begin)
-      guard record.kind != UInt8(CRL_KIND_SLEEP.rawValue) else {
-        asleep += max(0, end - begin)
-        continue
-      }
-      // What goes on has no length yet; what is no call-out is no work.
-      if record.end != 0, record.kind < UInt8(CRL_KIND_HOST.rawValue) { callOuts.add(end - begin) }
-      if record.kind <= UInt8(CRL_KIND_JOB.rawValue), let posted = loop.posted(record) {
-        delays.add(begin - clock.nanoseconds(posted))
-      }
-    }
-    if now > first { busy = min(1, max(0, 1 - Double(asleep) / Double(now - first))) }
   }
 }
 

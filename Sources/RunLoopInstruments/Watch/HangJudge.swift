@@ -54,18 +54,22 @@ package struct HangJudge: Sendable {
     package var isAsleep: Bool
     /// Whether it was stopped, traced, or in a call that is expected to be long.
     package var isExcused: Bool
+    /// How much of the time since the last look its thread could have run and had no processor, as far as that is known: a
+    /// call-out is no hang because others take the processor from it.
+    package var starved: Int64
     package var posted: UInt64
     package var served: UInt64
 
     package init(
       slot: Int, generation: UInt32 = 1, callOut: CallOut? = nil, isAsleep: Bool = false, isExcused: Bool = false,
-      posted: UInt64 = 0, served: UInt64 = 0
+      starved: Int64 = 0, posted: UInt64 = 0, served: UInt64 = 0
     ) {
       self.slot = slot
       self.generation = generation
       self.callOut = callOut
       self.isAsleep = isAsleep
       self.isExcused = isExcused
+      self.starved = starved
       self.posted = posted
       self.served = served
     }

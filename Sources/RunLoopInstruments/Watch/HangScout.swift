@@ -77,7 +77,7 @@ package final class HangScout {
   /// Looks at all loops.
   package func look(at now: Int64) -> [Finding] {
     let seen = current()
-    let looks = seen.keys.sorted().compactMap { slot in seen[slot].map { describe($0, slot) } }
+    let looks = seen.keys.sorted().compactMap { slot in seen[slot].map { describe($0, slot, now) } }
     for watched in watched.values { watched.sampler.drain() }
     var findings: [Finding] = []
     for verdict in judge.judge(looks, at: now) { act(on: verdict, seen, now, &findings) }
@@ -85,7 +85,7 @@ package final class HangScout {
   }
 
   // What a loop shows, for the judge.
-  private func describe(_ face: crl_face, _ slot: Int) -> HangJudge.Look {
+  private func describe(_ face: crl_face, _ slot: Int, _ now: Int64) -> HangJudge.Look {
     let isBusy = HangScout.isBusy(face)
     var callOut: HangJudge.CallOut?
     if isBusy, face.level == 0 {
@@ -97,11 +97,14 @@ package final class HangScout {
     }
     var isExcused = face.flags & UInt8(CRL_FACE_EXPECTS) != 0
     // Asked only of what has been open for a while.
+    var starved: Int64 = 0
     if callOut != nil, let watched = watched[slot], watched.number == face.number {
       isExcused = isExcused || watched.isStopped(memory.process)
+      starved = watched.starvation(memory.process, at: now)
     }
     return HangJudge.Look(
       slot: slot, generation: face.generation, callOut: callOut, isAsleep: !isBusy, isExcused: isExcused,
+      starved: starved,
       posted: face.posted, served: face.served)
   }
 
@@ -174,7 +177,8 @@ package final class HangScout {
   /// A call-out that was over between two looks may have been long enough.
   private func doubt(_ slot: Int, _ number: UInt64, _ since: Int64, _ now: Int64, _ findings: inout [Finding]) {
     defer { watched[slot] = nil }
-    guard let loop = watched[slot], loop.number == number, let end = end(of: loop, slot), end - since >= threshold
+    guard let loop = watched[slot], loop.number == number, let end = end(of: loop, slot),
+      end - since - loop.starved >= threshold
     else { return }
     var report = report(loop.face, slot, since, now)
     findings.append(.began(report))
@@ -184,11 +188,14 @@ package final class HangScout {
 
   private func report(_ face: crl_face, _ slot: Int, _ since: Int64, _ now: Int64) -> HangReport {
     let record = face.level < CRL_RECORD.rawValue || face.open == 0 ? nil : faces.record(face.open, of: slot)
-    let site = record.map { self.site(of: $0, slot) & ~CRL_SITE_WAITS } ?? 0
+    // Where the code is a place, that is what is known.
+    let code = record?.code ?? 0
+    let place = record.map { self.site(of: $0, slot) & ~CRL_SITE_WAITS } ?? 0
+    let site = code & CRL_CODE_PLACE != 0 ? code & ~CRL_CODE_PLACE : place
     var report = HangReport(
       loop: face.loop, thread: face.thread, threadName: threadName(face, slot),
       kind: face.kind == 0 ? nil : CallOutName.of(face.kind),
-      code: record.flatMap { $0.code == 0 ? nil : address($0.code) },
+      code: code == 0 || code & CRL_CODE_PLACE != 0 ? nil : address(code),
       postedFrom: site == 0 ? nil : address(site), mode: faces.mode(face.mode),
       depth: Int(face.depth), begin: since, end: nil, processor: .blocked, shares: nil, blockedIn: nil, waitsFor: nil,
       waitsForName: nil, stack: [], samples: 0, isBacklog: false, sites: [], leftOut: 0)
@@ -287,6 +294,9 @@ private final class WatchedLoop {
   let first: ThreadClock?
   var last: ThreadClock?
   private(set) var wasStopped = false
+  /// When its thread's clock was read last for how it gets on, and how long in all it had no processor.
+  private var seen: ThreadClock?
+  private(set) var starved: Int64 = 0
   private(set) var samples: [StackSample] = []
 
   init(_ face: crl_face, in memory: ProcessMemory, at now: Int64) {
@@ -296,12 +306,23 @@ private final class WatchedLoop {
     sampler = StackSampler(thread: face.thread, in: memory)
     first = ThreadClock(thread: face.thread, of: memory.process, at: now)
     last = first
+    seen = first
   }
 
   func isStopped(_ process: Int32) -> Bool {
     let isStopped = ThreadState(thread: face.thread, of: process) == .stopped || ThreadState.isTraced(process)
     wasStopped = isStopped && !samples.isEmpty
     return isStopped
+  }
+
+  /// How much of the time since this was last asked the thread could have run and had no processor.
+  func starvation(_ process: Int32, at now: Int64) -> Int64 {
+    guard let clock = ThreadClock(thread: face.thread, of: process, at: now) else { return 0 }
+    defer { seen = clock }
+    guard let seen else { return 0 }
+    let span = clock.starvation(since: seen, isRunnable: ThreadState(thread: face.thread, of: process) == .runs)
+    starved += span
+    return span
   }
 
   /// Of many, every other is kept.

@@ -27,7 +27,7 @@ final class OwnFaces: LoopFaces {
 
   /// Nil: there is no loop yet.
   init?() {
-    guard let board = crl_instruments_board() else { return nil }
+    guard let board = crl_board_get() else { return nil }
     self.board = board
     first = crl_times(ticks: crl_ticks(), monotonic: crl_monotonic_nanoseconds(), wall: 0)
   }

@@ -32,7 +32,7 @@ struct LoopHistory: Sendable {
     _ settings: HangJudge.Settings, _ verdicts: inout [HangJudge.Verdict]
   ) {
     if let callOut = look.callOut, isSame(callOut) {
-      if case .time(let time) = credit { counted += time } else { reset() }
+      if case .time(let time) = credit { counted += max(0, time - look.starved) } else { reset() }
     } else {
       endCallOut(look.slot, now, settings, &verdicts)
       open = look.callOut

@@ -19,8 +19,16 @@ package struct ThreadClock: Sendable {
     (running, runnable, self.time) = (fields[0], fields[1], time)
   }
 
-  init(running: Int64, runnable: Int64, time: Int64) {
+  package init(running: Int64, runnable: Int64, time: Int64) {
     (self.running, self.runnable, self.time) = (running, runnable, time)
+  }
+
+  /// How much of the time since another reading the thread could have run and had no processor, at the most.
+  ///
+  /// - Parameter isRunnable: Whether it can run now: the kernel counts a wait for a processor when it is over.
+  package func starvation(since other: ThreadClock, isRunnable: Bool) -> Int64 {
+    let without = max(0, time - other.time - (running - other.running))
+    return isRunnable ? without : min(without, max(0, runnable - other.runnable))
   }
 }
 

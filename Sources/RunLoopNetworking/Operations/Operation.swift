@@ -145,7 +145,8 @@ extension HTTP.Operation {
   private func begin(with event: OperationState.Event) -> Bool {
     guard !isKnown.exchange(true, ordering: .acquiringAndReleasing) else { return false }
     if let error = core.begin(transfer, with: event) {
-      receiver.finish(.failure(error.of(url: WebAddress.safeText(of: request.url), bytesReceived: 0)))
+      let error = error.of(url: WebAddress.safeText(of: request.url), bytesReceived: 0)
+      receiver.finish(.failure(error), isCallOut: false)
     }
     return true
   }
@@ -200,6 +201,7 @@ extension HTTP.Operation {
     multiplexer.enter()
     receiver.whenFinished { outcome in
       multiplexer.post {
+        noteCall(of: OperationReceiver.Completion(call: body))
         body(outcome)
         multiplexer.leave()
       }
@@ -263,6 +265,7 @@ extension HTTP.Operation {
     let count = operations.count
     let ended = BatchCount()
     @Sendable func finish() {
+      noteCall(of: CalledBody(completion))
       completion()
       multiplexer.leave()
     }
@@ -274,13 +277,21 @@ extension HTTP.Operation {
       operation.receiver.whenFinished { _ in
         multiplexer.post {
           let number = ended.add()
-          progress?(number)
+          if let progress {
+            noteCall(of: CountHandler(call: progress))
+            progress(number)
+          }
           if number == count { finish() }
         }
       }
       operation.start()
     }
   }
+}
+
+/// What is called with how many have ended, so that a record names it.
+private struct CountHandler {
+  let call: @Sendable (Int) -> Void
 }
 
 /// How many operations of a batch have ended.

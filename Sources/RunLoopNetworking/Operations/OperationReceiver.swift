@@ -29,8 +29,35 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   private var head: HTTP.Response?
   private var outcome: Outcome?
   private var hooks = Hooks()
-  private var completions: [@Sendable (Outcome) -> Void] = []
+  private var completions: [Completion] = []
   private var streams: [AsyncStream<HTTP.Progress>.Continuation] = []
+
+  /// In a structure of its own it is kept without a thunk.
+  struct Completion: Sendable {
+    let call: @Sendable (Outcome) -> Void
+  }
+
+  // What names the user's closures in records.
+
+  private struct ResponseHook {
+    let call: @Sendable (HTTP.Response) -> Void
+  }
+
+  private struct ProgressHook {
+    let call: @Sendable (HTTP.Progress) -> Void
+  }
+
+  private struct RedirectHook {
+    let call: @Sendable (HTTP.Request, HTTP.Response) -> HTTP.Request?
+  }
+
+  private struct ChallengeHook {
+    let call: @Sendable (HTTP.AuthenticationChallenge) -> HTTP.Credential?
+  }
+
+  private struct CookiesHook {
+    let call: @Sendable ([HTTP.Cookie]) -> Void
+  }
 
   struct Hooks {
     var response: (@Sendable (HTTP.Response) -> Void)?
@@ -56,6 +83,9 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   var response: HTTP.Response? { lock.withLock { head } }
   func noteCancelled() { isCancelled.store(true, ordering: .releasing) }
 
+  /// All of them, as one closure by itself would be wrapped on its way here.
+  private var currentHooks: Hooks { lock.withLock { hooks } }
+
   func setHooks(_ change: (inout Hooks) -> Void) {
     var hooks = lock.withLock { self.hooks }
     change(&hooks)
@@ -71,7 +101,7 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   func whenFinished(_ body: @escaping @Sendable (Outcome) -> Void) {
     lock.lock()
     let outcome = outcome
-    if outcome == nil { completions.append(body) }
+    if outcome == nil { completions.append(Completion(call: body)) }
     lock.unlock()
     if let outcome { body(outcome) }
   }
@@ -94,11 +124,15 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     switch output {
     case .memory, .discard: break
     case .file: try file?.begin(response, at: offset)
-    case .sink(let sink): try Self.call { try sink.begin(response, at: offset) }
+    case .sink(let sink): try Self.call(sink) { try sink.begin(response, at: offset) }
     }
     lock.withLock { head = response }
     guard lock.withLock({ hooks.response != nil }) else { return }
-    deliver { [self] in lock.withLock { hooks.response }?(response) }
+    deliver { [self] in
+      guard let hook = currentHooks.response else { return }
+      noteCall(of: ResponseHook(call: hook))
+      hook(response)
+    }
   }
 
   func take(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) -> Bool {
@@ -106,7 +140,7 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     case .memory: self.bytes.append(contentsOf: bytes)
     case .discard: break
     case .file: _ = try file?.take(bytes)
-    case .sink(let sink): try Self.call { try sink.write(bytes) }
+    case .sink(let sink): try Self.call(sink) { try sink.write(bytes) }
     }
     return true
   }
@@ -116,12 +150,13 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     case .memory, .discard: return true
     case .file: return try file?.close(done) ?? true
     case .sink(let sink):
-      try Self.call { try sink.end() }
+      try Self.call(sink) { try sink.end() }
       return true
     }
   }
 
-  private static func call(_ body: () throws -> Void) throws(HTTP.Error) {
+  private static func call(_ sink: any HTTP.Sink, _ body: () throws -> Void) throws(HTTP.Error) {
+    noteCall(on: type(of: sink))
     do {
       try body()
     } catch let error as HTTP.Error {
@@ -132,19 +167,26 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   }
 
   func redirect(_ next: HTTP.Request, after response: HTTP.Response) -> HTTP.Request? {
-    guard let hook = lock.withLock({ hooks.redirect }) else { return next }
+    guard let hook = currentHooks.redirect else { return next }
+    noteCall(of: RedirectHook(call: hook))
     return hook(next, response)
   }
 
   var answersChallenges: Bool { lock.withLock { hooks.challenge != nil } }
 
   func answer(_ challenge: HTTP.AuthenticationChallenge) -> HTTP.Credential? {
-    lock.withLock { hooks.challenge }?(challenge)
+    guard let hook = currentHooks.challenge else { return nil }
+    noteCall(of: ChallengeHook(call: hook))
+    return hook(challenge)
   }
 
   func note(_ cookies: [HTTP.Cookie]) {
     guard lock.withLock({ hooks.cookies != nil }) else { return }
-    deliver { [self] in lock.withLock { hooks.cookies }?(cookies) }
+    deliver { [self] in
+      guard let hook = currentHooks.cookies else { return }
+      noteCall(of: CookiesHook(call: hook))
+      hook(cookies)
+    }
   }
 
   /// The progress from now on: what is there, and then the newest whenever the task takes one.
@@ -182,7 +224,9 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
       isProgressPosted = false
       let (hook, progress) = (hooks.progress, latest)
       lock.unlock()
-      hook?(progress)
+      guard let hook else { return }
+      noteCall(of: ProgressHook(call: hook))
+      hook(progress)
     }
   }
 
@@ -191,7 +235,10 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     multiplexer.post { [self] in if !isCancelled.load(ordering: .acquiring) { body() } }
   }
 
-  func finish(_ result: Result<HTTP.Response, HTTP.Error>) {
+  func finish(_ result: Result<HTTP.Response, HTTP.Error>) { finish(result, isCallOut: true) }
+
+  /// The end; a request that is rejected has it within the function that starts it.
+  func finish(_ result: Result<HTTP.Response, HTTP.Error>, isCallOut: Bool) {
     file?.finish(result)
     let body = HTTP.Body(bytes)
     bytes = []
@@ -205,7 +252,10 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     self.streams = []
     lock.unlock()
     for stream in streams { stream.finish() }
-    for completion in completions { completion(outcome) }
+    for completion in completions {
+      if isCallOut { noteCall(of: completion) }
+      completion.call(outcome)
+    }
     // What waits to be called comes before, and finds its hook.
     guard reports.load(ordering: .acquiring) else { return setHooks { $0 = Hooks() } }
     multiplexer.post { [self] in

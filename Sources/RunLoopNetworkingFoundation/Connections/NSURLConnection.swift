@@ -150,12 +150,14 @@ final class ConnectionRelay: ConnectionBorder, @unchecked Sendable {
     withExtendedLifetime((connection, delegate)) {}
   }
 
-  /// Who is called, with what.
+  /// Who is called, with what; he is about to be.
   private var called: (NSURLConnection, any NSURLConnectionDelegate)? {
-    lock.withLock {
+    let called = lock.withLock { () -> (NSURLConnection, any NSURLConnectionDelegate)? in
       guard let connection, let delegate else { return nil }
       return (connection, delegate)
     }
+    noteCall(on: called.map { type(of: $0.1) })
+    return called
   }
 
   private var calledWithData: (NSURLConnection, any NSURLConnectionDataDelegate)? {

@@ -235,10 +235,16 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
 
   // The connection's delegate: the network thread's loop.
 
+  /// All of it, as one of the blocks by itself would be wrapped on its way here.
+  private var content: Content { lock.withLock { state } }
+
   open func connectionShouldUseCredentialStorage(_ connection: NSURLConnection) -> Bool { shouldUseCredentialStorage }
 
   open func connection(_ connection: NSURLConnection, willSendRequestFor challenge: URLAuthenticationChallenge) {
-    if let block = lock.withLock({ state.challenge }) { return block(connection, challenge) }
+    if let block = content.challenge {
+      noteCall(of: ChallengeBlock(call: block))
+      return block(connection, challenge)
+    }
     if challenge.previousFailureCount == 0, let credential {
       challenge.sender?.use(credential, for: challenge)
     } else {
@@ -249,7 +255,8 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   open func connection(
     _ connection: NSURLConnection, willSend request: URLRequest, redirectResponse response: URLResponse?
   ) -> URLRequest? {
-    guard let block = lock.withLock({ state.redirect }) else { return request }
+    guard let block = content.redirect else { return request }
+    noteCall(of: RedirectBlock(call: block))
     return block(connection, request, response)
   }
 
@@ -261,8 +268,9 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     _ connection: NSURLConnection, didSendBodyData bytesWritten: Int, totalBytesWritten: Int,
     totalBytesExpectedToWrite: Int
   ) {
-    lock.withLock { state.uploadProgress }?(
-      UInt(bytesWritten), Int64(totalBytesWritten), Int64(totalBytesExpectedToWrite))
+    guard let block = content.uploadProgress else { return }
+    noteCall(of: CalledProgressBlock(call: block))
+    block(UInt(bytesWritten), Int64(totalBytesWritten), Int64(totalBytesExpectedToWrite))
   }
 
   open func connection(_ connection: NSURLConnection, didReceive response: URLResponse) {
@@ -286,7 +294,9 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     if outputStream == nil { state.data?.append(data) }
     let (block, received, response) = (state.downloadProgress, state.received, state.response)
     lock.unlock()
-    block?(UInt(data.count), received, response?.expectedContentLength ?? -1)
+    guard let block else { return }
+    noteCall(of: CalledProgressBlock(call: block))
+    block(UInt(data.count), received, response?.expectedContentLength ?? -1)
   }
 
   open func connectionDidFinishLoading(_ connection: NSURLConnection) { finish(nil) }
@@ -309,6 +319,20 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
       return true
     }
   }
+}
+
+// What names the program's blocks in records.
+
+private struct CalledProgressBlock {
+  let call: AFURLConnectionOperation.ProgressBlock
+}
+
+private struct ChallengeBlock {
+  let call: @Sendable (NSURLConnection, URLAuthenticationChallenge) -> Void
+}
+
+private struct RedirectBlock {
+  let call: @Sendable (NSURLConnection, URLRequest, URLResponse?) -> URLRequest?
 }
 
 extension Notification.Name {

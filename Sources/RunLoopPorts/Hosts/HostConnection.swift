@@ -70,6 +70,11 @@ final class HostConnector: @unchecked Sendable {
     }
   }
 
+  /// What is called with the answer, so that a record names it.
+  private struct Call {
+    let body: Body
+  }
+
   private struct Weak<Value: AnyObject> {
     weak var value: Value?
   }
@@ -206,13 +211,16 @@ extension HostConnector {
   }
 }
 
-// Any thread.
+// Any thread, but for the first.
 extension HostConnector {
   /// Ends it, and calls the block with what came of it; false if it was over.
+  ///
+  /// The loop's thread, in a call-out.
   @discardableResult
   private func finish(_ answer: ([HostConnectionError.Attempt]) -> Answer) -> Bool {
     let attempts = lock.withLock { race.attempts }
     guard let body = end() else { return false }
+    noteCall(of: Call(body: body))
     body(answer(attempts))
     return true
   }

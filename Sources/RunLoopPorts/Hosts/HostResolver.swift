@@ -58,6 +58,7 @@ public enum HostResolver {
       loop.perform(inModes: modes) {
         guard lookup.claim() else { return }
         lookup.stopTimer()
+        noteCall(of: Call(body: body))
         body(answer)
       }
     }
@@ -65,6 +66,7 @@ public enum HostResolver {
       let timer = Timer(deadline: loop.instant(after: timeout)) { [weak lookup] _ in
         guard let lookup, lookup.claim() else { return }
         lookup.giveUp()
+        noteCall(of: Call(body: body))
         body(.failure(.timedOut(host: query.host, after: timeout)))
       }
       lookup.start(timer)
@@ -125,6 +127,11 @@ public enum HostResolver {
     } else {
       workers.add(lookup)
     }
+  }
+
+  /// What is called with an answer, so that a record names it.
+  private struct Call {
+    let body: @Sendable (Answer) -> Void
   }
 
   struct Query: Sendable {

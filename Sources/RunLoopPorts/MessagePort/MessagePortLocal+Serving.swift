@@ -156,6 +156,7 @@ extension MessagePort.Local {
       self.account.change { $0.untrusted += 1 }
       return refuse(.untrusted)
     }
+    noteCall(of: Admission(accepts: accepts))
     guard accepts(credentials) else {
       self.account.change { $0.untrusted += 1 }
       refuse(.untrusted)

@@ -33,11 +33,24 @@ extension MessagePort {
     /// The connection that alone had something when the set was last asked, and how often it was served since.
     @exclusivity(unchecked) var favourite: (client: LocalClient, turns: Int)?
     var lastKey: UInt64 = 0
-    private var observers = InvalidationList<Local>()
+    private var observers = InvalidationList<InvalidationObserver>()
     /// Given up for a moment to take a connection and refuse it, when there is no other descriptor left.
     var spare: Descriptor?
     /// The port's messages as a sequence, if that is how they are received.
     let queue: RequestQueue?
+
+    private struct InvalidationObserver {
+      let call: @Sendable (Local) -> Void
+    }
+
+    private struct Handler {
+      let call: @Sendable (Request) -> Reply?
+    }
+
+    /// Whether to take messages of a process.
+    struct Admission {
+      let accepts: @Sendable (Credentials) -> Bool
+    }
 
     /// Takes a name and makes a port that is in no mode.
     ///
@@ -57,7 +70,10 @@ extension MessagePort {
       accepts: @escaping @Sendable (Credentials) -> Bool = { $0.isSameUser },
       handler: @escaping @Sendable (Request) -> Reply?
     ) throws(MessagePortError) {
-      try self.init(name, directory, limits, accepts, nil) { request in request.reply(handler(request)) }
+      try self.init(name, directory, limits, accepts, nil) { request in
+        noteCall(of: Handler(call: handler))
+        request.reply(handler(request))
+      }
     }
 
     init(
@@ -99,7 +115,7 @@ extension MessagePort {
     /// called from any thread. Calling it again has no effect.
     ///
     /// The corresponding Core Foundation function is `CFMessagePortInvalidate`.
-    public func invalidate() { for observer in close() { observer(self) } }
+    public func invalidate() { for observer in close() { observer.call(self) } }
 
     /// Calls a closure when the port is invalidated, once, on the thread that does so; at once if it is invalid
     /// already.
@@ -109,7 +125,7 @@ extension MessagePort {
       let isOver =
         lock.isParents
         || lock.withLock {
-          if held != nil { observers.append(body) }
+          if held != nil { observers.append(.init(call: body)) }
           return held == nil
         }
       if isOver { body(self) }
@@ -133,7 +149,7 @@ extension MessagePort {
 
     /// Ends everything, and gives who is to be told.
     @discardableResult
-    private func close() -> [@Sendable (Local) -> Void] {
+    private func close() -> [InvalidationObserver] {
       // A child of a fork has copies of the descriptors, which go with this object; the rest is its parent's.
       guard !lock.isParents else { return [] }
       lock.lock()

@@ -120,12 +120,14 @@ extension MessagePortItem {
 }
 
 /// Who is to be told, once, that a port is invalid.
-struct InvalidationList<Port: Sendable> {
-  private var observers: [@Sendable (Port) -> Void] = []
+///
+/// An observer is a structure with a closure, which is kept without a thunk in it.
+struct InvalidationList<Observer: Sendable> {
+  private var observers: [Observer] = []
 
-  mutating func append(_ observer: @escaping @Sendable (Port) -> Void) { observers.append(observer) }
+  mutating func append(_ observer: Observer) { observers.append(observer) }
 
-  mutating func takeAll() -> [@Sendable (Port) -> Void] {
+  mutating func takeAll() -> [Observer] {
     defer { observers = [] }
     return observers
   }

@@ -8,7 +8,7 @@ extension MessagePort.Remote: MessagePortItem {
 
   var watched: MessagePort.Descriptor { socket }
 
-  func serve() { readWhatIsThere() }
+  func serve() { readWhatIsThere(isCallOut: true) }
 
   func withRegistrations<Result: Sendable>(_ body: (inout MessagePortRegistrations) -> Result) -> Result? {
     guard !lock.isParents else { return nil }
@@ -76,7 +76,9 @@ extension MessagePort.Remote {
   ) throws(MessagePortError) -> Bool {
     let now = loop.clockNow
     guard now < deadline else { return false }
-    let source = RunLoop.DescriptorSource(descriptor: socket.number, events: events) { _, _ in self.readWhatIsThere() }
+    let source = RunLoop.DescriptorSource(descriptor: socket.number, events: events) { _, _ in
+      self.readWhatIsThere(isCallOut: true)
+    }
     defer { source.invalidate() }
     do { try loop.add(source, forMode: mode) } catch { throw .runLoop(error) }
     let limit = deadline == .never ? Double.infinity : Double((deadline + -now.nanoseconds).nanoseconds) / 1e9
@@ -102,7 +104,7 @@ extension MessagePort.Remote {
     guard !lock.isParents else { return }
     let loop = MessageService.loop
     let source = RunLoop.DescriptorSource(descriptor: socket.number, events: events) { [weak self] _, _ in
-      self?.readWhatIsThere()
+      self?.readWhatIsThere(isCallOut: true)
     }
     let isNeeded = lock.withLock {
       guard state.end == nil, !self[keyPath: mark] else { return false }

@@ -17,7 +17,7 @@ extension MessagePort.Remote {
     }
   }
 
-  private func giveRoleUp() {
+  private func giveRoleUp(isCallOut: Bool) {
     lock.lock()
     state.isReading = false
     let hasFollowers = state.followers > 0
@@ -25,17 +25,18 @@ extension MessagePort.Remote {
     let mayReport = !state.refused.isEmpty
     lock.unlock()
     if hasFollowers { readWord.futexWake(.max) }
-    if mayReport { report() }
+    if mayReport { report(isCallOut: isCallOut) }
   }
 
   /// Tells of the messages that were refused, one thread at a time, without the role: whoever is told may use the port.
-  private func report() {
+  private func report(isCallOut: Bool) {
     while true {
       lock.lock()
       guard !state.isReporting, !state.refused.isEmpty else { return lock.unlock() }
       state.isReporting = true
       let refused = state.refused.removeFirst()
       lock.unlock()
+      if isCallOut, let undelivered { noteCall(of: UndeliveredHandler(call: undelivered)) }
       undelivered?(refused)
       lock.lock()
       state.isReporting = false
@@ -47,32 +48,34 @@ extension MessagePort.Remote {
   }
 
   /// Reads and hands out what is there, unless another thread does so.
-  func readWhatIsThere() {
+  ///
+  /// - Parameter isCallOut: Whether a loop has called, and not a user's function.
+  func readWhatIsThere(isCallOut: Bool = false) {
     guard takeRole() else { return }
     // Not without end, however fast the other end writes.
-    for _ in 0..<256 { guard readOne(blocks: false) else { break } }
-    giveRoleUp()
+    for _ in 0..<256 { guard readOne(blocks: false, isCallOut: isCallOut) else { break } }
+    giveRoleUp(isCallOut: isCallOut)
   }
 
   /// Reads one packet and hands it out; false: there is none, or the end has come.
   ///
   /// The reading thread's.
-  private func readOne(blocks: Bool) -> Bool {
+  private func readOne(blocks: Bool, isCallOut: Bool = false) -> Bool {
     let incoming: MessageReader.Incoming
     do {
       incoming = try reader.next(on: socket, blocks: blocks, limit: messageSizeLimit)
     } catch {
-      finish(.system(error))
+      finish(.system(error), isCallOut: isCallOut)
       return false
     }
     switch incoming {
     case .nothing: return false
     case .ended:
-      finish(.peerClosed)
+      finish(.peerClosed, isCallOut: isCallOut)
       return false
-    case .malformed, .left: return refuseMalformed()
+    case .malformed, .left: return refuseMalformed(isCallOut)
     case .refused(let frame, let reason):
-      guard frame.kind == .reply else { return refuseMalformed() }
+      guard frame.kind == .reply else { return refuseMalformed(isCallOut) }
       complete(
         frame.token,
         .failure(reason == .tooLarge ? .messageTooLarge(frame.length, limit: messageSizeLimit) : .refused(reason)))
@@ -82,16 +85,16 @@ extension MessagePort.Remote {
       case .reply: complete(frame.token, .success(MessagePort.Reply(bytes, descriptors: descriptors)))
       case .noReply: complete(frame.token, .success(nil))
       case .confirmation: confirm(upTo: frame.token)
-      case .refusal: return takeRefusal(frame.token, MessagePort.Refusal(rawValue: frame.id) ?? .other)
-      case .request, .oneWay: return refuseMalformed()
+      case .refusal: return takeRefusal(frame.token, MessagePort.Refusal(rawValue: frame.id) ?? .other, isCallOut)
+      case .request, .oneWay: return refuseMalformed(isCallOut)
       }
     }
     return true
   }
 
-  private func refuseMalformed() -> Bool {
+  private func refuseMalformed(_ isCallOut: Bool) -> Bool {
     lock.withLock { state.statistics.malformed += 1 }
-    finish(.peerMalformed)
+    finish(.peerMalformed, isCallOut: isCallOut)
     return false
   }
 
@@ -99,9 +102,9 @@ extension MessagePort.Remote {
     lock.withLock { state.statistics.confirmed += state.unconfirmed.confirm(upTo: token) }
   }
 
-  private func takeRefusal(_ token: UInt64, _ reason: MessagePort.Refusal) -> Bool {
+  private func takeRefusal(_ token: UInt64, _ reason: MessagePort.Refusal, _ isCallOut: Bool) -> Bool {
     guard token != 0 else {
-      finish(.refused(reason))
+      finish(.refused(reason), isCallOut: isCallOut)
       return false
     }
     let isOneWay = lock.withLock {
@@ -153,7 +156,7 @@ extension MessagePort.Remote {
         state.isReading = true
         lock.unlock()
         readNext(until: deadline)
-        giveRoleUp()
+        giveRoleUp(isCallOut: false)
       }
     }
   }
@@ -249,7 +252,7 @@ extension MessagePort.Remote {
     guard reads || writable else { return follow(until: deadline) }
     if reads { state.isReading = true }
     lock.unlock()
-    defer { if reads { giveRoleUp() } }
+    defer { if reads { giveRoleUp(isCallOut: false) } }
     let events = (reads ? POLLIN : 0) | (writable ? POLLOUT : 0)
     let limit = deadline == .never ? -1 : (deadline + -now.nanoseconds).nanoseconds
     var ready: Int32 = 0

@@ -102,10 +102,19 @@ extension MessagePort {
       let isOver =
         lock.isParents
         || lock.withLock {
-          if state.end == nil { state.observers.append(body) }
+          if state.end == nil { state.observers.append(.init(call: body)) }
           return state.end != nil
         }
       if isOver { body(self) }
+    }
+
+    struct InvalidationObserver {
+      let call: @Sendable (Remote) -> Void
+    }
+
+    /// What is called with a message that was not delivered, so that a record names it.
+    struct UndeliveredHandler {
+      let call: @Sendable (Undelivered) -> Void
     }
 
     /// Whether both are the same.
@@ -170,7 +179,9 @@ extension MessagePort.Remote {
   }
 
   /// Ends the port and tells everybody.
-  func finish(_ reason: MessagePortError, tellsObservers: Bool = true) {
+  ///
+  /// - Parameter isCallOut: Whether a loop has called, and not a user's function.
+  func finish(_ reason: MessagePortError, tellsObservers: Bool = true, isCallOut: Bool = false) {
     // The connection is not for a child to end: it has copies of the parent's, which go with this object.
     guard !lock.isParents else { return }
     lock.lock()
@@ -194,11 +205,15 @@ extension MessagePort.Remote {
     readWord.futexWake(.max)
     for wake in wakes { wake(.failure(reason)) }
     if let undelivered {
+      if isCallOut, !lost.isEmpty { noteCall(of: UndeliveredHandler(call: undelivered)) }
       for message in lost {
         undelivered(MessagePort.Undelivered(serial: message.token, id: message.id, reason: reason))
       }
     }
     guard tellsObservers else { return }
-    for observer in observers { observer(self) }
+    for observer in observers {
+      if isCallOut { noteCall(of: observer) }
+      observer.call(self)
+    }
   }
 }

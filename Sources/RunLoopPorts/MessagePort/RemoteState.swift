@@ -24,7 +24,7 @@ struct RemoteState {
   var followers = 0
   var statistics = MessagePort.Remote.Statistics()
   var registrations = MessagePortRegistrations()
-  var observers = InvalidationList<MessagePort.Remote>()
+  var observers = InvalidationList<MessagePort.Remote.InvalidationObserver>()
 
   /// Somebody for a thread that blocks.
   mutating func takeWaiter() -> ReplyWaiter { spareWaiter.take() ?? ReplyWaiter() }

@@ -93,6 +93,12 @@ extension TimelinePage {
       if (lane.flags[index] & AWAITED) rows.push(["poster", "waits until it is done"]);
       let html = `<h2>${dot(lane, index)}${kinds[lane.kind[index]]}</h2><dl>` +
         rows.map(([name, value]) => `<dt>${name}</dt><dd>${value}</dd>`).join("") + "</dl>";
+      const stack = stackOf.get(key(selected.lane, index));
+      if (stack) {
+        html += `<h2>It hung</h2><div class="place">${escaped(stack.state)}</div><ol>` + stack.names.map(number =>
+          `<li style="padding:2px 4px">${escaped(trace.names[number][0])} ` +
+          `<span class="place">${escaped(place(number))}</span></li>`).join("") + "</ol>";
+      }
       const causes = back(selected);
       html += "<h2>Back to the cause</h2><ol>";
       for (const e of causes) {

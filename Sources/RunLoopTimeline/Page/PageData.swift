@@ -86,6 +86,9 @@ extension TimelinePage {
       effectsOf.get(from).push(e);
     }
 
+    // Where the threads stood that hung, by the item's key.
+    const stackOf = new Map(trace.stacks.map(stack => [key(stack.lane, stack.index), stack]));
+
     function isCallOut(lane, index) { return lane.kind[index] < HOST; }
 
     function title(lane, index) {

@@ -71,7 +71,7 @@ package struct TimelinePage {
     for (index, lane) in timeline.lanes.enumerated() {
       try emit(Array(((index > 0 ? ",\n" : "") + text(of: lane)).utf8))
     }
-    try emit(Array("],\n\"edges\": \(edgeText()),\n".utf8))
+    try emit(Array("],\n\"edges\": \(edgeText()),\n\"stacks\": [\(stackText())],\n".utf8))
     let list = table.map { name in
       "[\(TimelinePage.quoted(name.function)), \(TimelinePage.quoted(name.lastOfFile)), \(name.line ?? 0)]"
     }
@@ -119,6 +119,19 @@ package struct TimelinePage {
     }
     return "{\"name\": \(TimelinePage.quoted(lane.name)), \"tid\": \(lane.thread), \"lost\": \(lane.lost), "
       + "\"torn\": \(lane.torn), \(columns.text), \"shares\": \(Base64.quoted(shares))}"
+  }
+
+  /// The stacks of the hangs that are shown: of which item, what its thread did, and the numbers of the names.
+  private mutating func stackText() -> String {
+    var texts: [String] = []
+    for hang in timeline.hangs {
+      guard let place = timeline.place(of: hang) else { continue }
+      let names = hang.stack.map { "\(number($0))" }.joined(separator: ", ")
+      texts.append(
+        "{\"lane\": \(place.lane), \"index\": \(place.index), \"state\": \(TimelinePage.quoted(hang.state)), "
+          + "\"names\": [\(names)]}")
+    }
+    return texts.joined(separator: ",\n")
   }
 
   private func edgeText() -> String {

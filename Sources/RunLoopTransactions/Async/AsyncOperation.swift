@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopCore
 import Synchronization
 
 /// An operation of an asynchronous transaction: workers run its pieces, and its completion is called once.
@@ -14,7 +15,9 @@ protocol AsyncOperation: AnyObject, Sendable {
   /// Calls the completion, after the last piece was run or with the reason why there is no result.
   ///
   /// Called once.
-  func deliver(_ failure: AsyncTransactionError?)
+  ///
+  /// - Parameter isCallOut: Whether the loop has called, and not a user's function.
+  func deliver(_ failure: AsyncTransactionError?, isCallOut: Bool)
 }
 
 /// One piece of work with one result.
@@ -26,6 +29,10 @@ final class SingleOperation<Value: Sendable>: AsyncOperation, @unchecked Sendabl
   @exclusivity(unchecked) private var work: (@Sendable (Cancellation) throws -> Value)?
   @exclusivity(unchecked) private var result: Result<Value, any Error>?
   @exclusivity(unchecked) private var completion: (@Sendable (Result<Value, any Error>) -> Void)?
+
+  private struct Completion {
+    let call: @Sendable (Result<Value, any Error>) -> Void
+  }
 
   init(
     priority: Int, _ work: @escaping @Sendable (Cancellation) throws -> Value,
@@ -46,8 +53,11 @@ final class SingleOperation<Value: Sendable>: AsyncOperation, @unchecked Sendabl
 
   func abandon(_ piece: Int) { result = .failure(AsyncTransactionError.workerHasEnded) }
 
-  func deliver(_ failure: AsyncTransactionError?) {
-    guard let completion = completion.take() else { return }
+  func deliver(_ failure: AsyncTransactionError?, isCallOut: Bool) {
+    // As it is: a generic function would give it in a thunk.
+    guard let completion else { return }
+    self.completion = nil
+    if isCallOut { noteCall(of: Completion(call: completion)) }
     if let failure {
       completion(.failure(failure))
     } else {
@@ -71,6 +81,10 @@ final class CountedOperation<Value: Sendable>: AsyncOperation, @unchecked Sendab
   private let unfinished: Atomic<Int>
   @exclusivity(unchecked) private var results: ContiguousArray<Value?> = []
   @exclusivity(unchecked) private var completion: (@Sendable (ContiguousArray<Value?>) -> Void)?
+
+  private struct Completion {
+    let call: @Sendable (ContiguousArray<Value?>) -> Void
+  }
 
   init(
     count: Int, priority: Int, _ work: @escaping @Sendable (Int, Cancellation) -> Value,
@@ -113,8 +127,11 @@ final class CountedOperation<Value: Sendable>: AsyncOperation, @unchecked Sendab
   /// The results are not all there, and that says it.
   func abandon(_ piece: Int) {}
 
-  func deliver(_ failure: AsyncTransactionError?) {
-    guard let completion = completion.take() else { return }
+  func deliver(_ failure: AsyncTransactionError?, isCallOut: Bool) {
+    // As it is: a generic function would give it in a thunk.
+    guard let completion else { return }
+    self.completion = nil
+    if isCallOut { noteCall(of: Completion(call: completion)) }
     if failure != nil || results.count != count {
       completion(ContiguousArray(repeating: nil, count: count))
     } else {

@@ -39,7 +39,7 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
     let error = AsyncTransactionError.notOpen(lifecycle.visible)
     lock.unlock()
     let rejected = RejectedOperation(operation, error, group)
-    if group.begin(rejected) { group.isReady(rejected) } else { rejected.deliver() }
+    if group.begin(rejected) { group.isReady(rejected) } else { rejected.deliver(isCallOut: false) }
   }
 
   func commit() throws(AsyncTransactionError) {
@@ -63,7 +63,7 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
     }
   }
 
-  private func becomeReady(_ isEmpty: Bool) { if isEmpty { deliver() } else { group.isReady(self) } }
+  private func becomeReady(_ isEmpty: Bool) { if isEmpty { deliver(isCallOut: false) } else { group.isReady(self) } }
 
   func cancel() { stop { $0.cancel(hasUndelivered: $1) } }
 
@@ -112,8 +112,8 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
   /// Calls the completions that were not called yet, in order.
   ///
   /// Each leaves the list before it is called: it may run the loop, or end the thread, which calls the others.
-  func deliver() {
-    while let (operation, failure) = takeNext() { operation.deliver(failure) }
+  func deliver(isCallOut: Bool) {
+    while let (operation, failure) = takeNext() { operation.deliver(failure, isCallOut: isCallOut) }
     lock.lock()
     guard lifecycle.complete(), let outcome = lifecycle.outcome else { return lock.unlock() }
     let waiting = waiting
@@ -137,7 +137,7 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
     _ = lifecycle.fail(.loopHasEnded)
     cancelled.store(true, ordering: .relaxed)
     lock.unlock()
-    deliver()
+    deliver(isCallOut: false)
   }
 }
 
@@ -154,10 +154,10 @@ private final class RejectedOperation: Deliverable {
     self.group = group
   }
 
-  func deliver() {
-    operation.deliver(error)
+  func deliver(isCallOut: Bool) {
+    operation.deliver(error, isCallOut: isCallOut)
     group.end(self)
   }
 
-  func loopDidEnd() { deliver() }
+  func loopDidEnd() { deliver(isCallOut: false) }
 }

@@ -146,7 +146,7 @@ extension AsyncTransactionGroup: LoopAttachment {
     }
     while count > 0, let item = takeFirst() {
       count -= 1
-      item.deliver()
+      item.deliver(isCallOut: true)
     }
     let isFirst = lock.withLock {
       guard !ready.isEmpty, !isSignalled else { return false }

@@ -4,7 +4,10 @@
 ///
 /// None is released here: whoever takes one out calls and releases it, outside the lock that guards this.
 struct CommitCallbacks {
-  typealias Body = @Sendable (CommitReport) -> Void
+  /// In a structure of its own it is kept and passed on without a thunk.
+  struct Body {
+    let call: @Sendable (CommitReport) -> Void
+  }
 
   /// For the coming commit, or the one that is under way.
   private var waiting: ContiguousArray<Body> = []
@@ -12,9 +15,9 @@ struct CommitCallbacks {
   private var later: ContiguousArray<Body> = []
   private var ready = TakeQueue<(Body, CommitReport)>()
 
-  mutating func append(_ body: @escaping Body) { waiting.append(body) }
+  mutating func append(_ body: Body) { waiting.append(body) }
 
-  mutating func appendLater(_ body: @escaping Body) { later.append(body) }
+  mutating func appendLater(_ body: Body) { later.append(body) }
 
   /// A commit was made: what has waited for it is ready.
   mutating func finish(_ report: CommitReport) {

@@ -60,6 +60,9 @@ public final class CommitPipeline: @unchecked Sendable {
     let runDepth: Int
     let cause: CommitReport.Cause
     let began: Tick
+
+    /// Whether the loop has called the pipeline, and not a user's function.
+    var isCallOut: Bool { cause != .flush }
   }
 
   /// Makes the pipeline of a loop.
@@ -140,8 +143,8 @@ public final class CommitPipeline: @unchecked Sendable {
     let end: CommitReport.Cause? = lock.withLock {
       switch state.phase {
       case .ended: return isInvalidated ? .invalidated : .loopEnded
-      case .remarked: callbacks.appendLater(body)
-      case .resting, .marked, .due, .collecting, .committing: callbacks.append(body)
+      case .remarked: callbacks.appendLater(.init(call: body))
+      case .resting, .marked, .due, .collecting, .committing: callbacks.append(.init(call: body))
       }
       return nil
     }
@@ -170,6 +173,11 @@ public final class CommitPipeline: @unchecked Sendable {
     loop.detach(self)
     end(.invalidated)
   }
+
+  /// Whether the commit that is under way was begun by the loop, and not by ``flush()``.
+  ///
+  /// The loop's thread only.
+  package var isCalledOut: Bool { progress?.isCallOut ?? false }
 
   /// How many commits there have been.
   ///
@@ -233,7 +241,7 @@ extension CommitPipeline {
       let group = commit.groups[commit.next]
       commit.next += 1
       progress = commit
-      perform(group)
+      perform(group, isCallOut: commit.isCallOut)
       // A stage may have taken the pipeline out.
       guard progress != nil else { return }
     }
@@ -255,10 +263,13 @@ extension CommitPipeline {
     lock.unlock()
   }
 
-  private func perform(_ group: StageGroup) {
+  private func perform(_ group: StageGroup, isCallOut: Bool) {
     if group.order >= TurnOrder.commit { lock.withLock { state.close() } }
     isPerforming = true
-    for stage in group.stages where progress != nil { stage.perform() }
+    for stage in group.stages where progress != nil {
+      if isCallOut { noteCall(of: CalledBody(stage.perform)) }
+      stage.perform()
+    }
     isPerforming = false
   }
 
@@ -274,14 +285,17 @@ extension CommitPipeline {
     callbacks.finish(report)
     lock.unlock()
     if wakes { comeToWait() }
-    callBack()
+    callBack(isCallOut: commit.isCallOut)
   }
 
   /// Calls the closures whose commit was made.
   ///
   /// One leaves the list at a time: a closure may run the loop, which calls the others, or end the thread.
-  private func callBack() {
-    while let (body, report) = lock.withLock({ callbacks.takeFirst() }) { body(report) }
+  private func callBack(isCallOut: Bool) {
+    while let (body, report) = lock.withLock({ callbacks.takeFirst() }) {
+      if isCallOut { noteCall(of: body) }
+      body.call(report)
+    }
   }
 
   private func endReport(_ cause: CommitReport.Cause) -> CommitReport {
@@ -303,7 +317,7 @@ extension CommitPipeline {
     ended.0?.invalidate()
     for observer in ended.1 { observer.invalidate() }
     progress = nil
-    callBack()
+    callBack(isCallOut: false)
   }
 }
 

@@ -45,9 +45,11 @@ final class PoolStack: LoopAttachment, @unchecked Sendable {
   }
 
   /// Closes pools until so many are open, and releases what is in them.
-  func pop(to count: Int) {
+  ///
+  /// - Parameter isCallOut: Whether the loop has called, and not a user's function.
+  func pop(to count: Int, isCallOut: Bool = false) {
     while levels.count > count {
-      drain(from: levels[levels.count - 1].start)
+      drain(from: levels[levels.count - 1].start, isCallOut: isCallOut)
       levels.removeLast()
       pops += 1
     }
@@ -57,11 +59,13 @@ final class PoolStack: LoopAttachment, @unchecked Sendable {
   ///
   /// Each entry has left the stack before it goes: what its release runs may add to the pool, or run the loop, whose pools
   /// are opened and closed above.
-  private func drain(from start: Int) {
+  private func drain(from start: Int, isCallOut: Bool) {
     while entries.count > start {
       switch entries.removeLast() {
       case .object: break
-      case .work(let work): work()
+      case .work(let work):
+        if isCallOut { noteCall(of: CalledBody(work)) }
+        work()
       }
     }
   }
@@ -89,12 +93,12 @@ extension PoolStack {
 
   /// Closes the pool of a run, if it has one: the observers may have been added within it.
   private func endTurn(runDepth: Int, opensNext: Bool) {
-    if let level = levels.lastIndex(where: { $0.runDepth == runDepth }) { pop(to: level) }
+    if let level = levels.lastIndex(where: { $0.runDepth == runDepth }) { pop(to: level, isCallOut: true) }
     if opensNext { push(runDepth: runDepth) }
   }
 
   func loopDidEnd() {
     pop(to: 0)
-    drain(from: 0)
+    drain(from: 0, isCallOut: false)
   }
 }

@@ -74,6 +74,7 @@ final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Send
     while limits.allowsMore(after: consumed, { loop.clockNow.nanoseconds - begin.nanoseconds }) {
       guard let next = takeFirst() else { return }
       consumed += 1
+      noteCall(of: next.body)
       next.body.consume(next.element, next.isDrained)
     }
     if count > 0 { loop.wakeUp() }
