@@ -54,6 +54,13 @@ static void handle(int number) {
   // Then it ends as it would have.
   for (int index = 0; index < ENDING; index++)
     if (ending[index] == number) sigaction(number, &before[index], NULL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  raise(number);
+  pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+  // Who was there before may return, as Swift's handler of crashes does: the process holds nothing any more, and ends.
+  signal(number, SIG_DFL);
   raise(number);
   errno = error;
 }

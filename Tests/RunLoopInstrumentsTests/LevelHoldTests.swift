@@ -15,6 +15,12 @@ private final class Tool {
     process.arguments = arguments
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
+    // The threads of dispatch block all signals, and a program has those blocked that its starter has.
+    var none = sigset_t()
+    var before = sigset_t()
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
     try process.run()
   }
 
