@@ -173,6 +173,14 @@ import Testing
     #expect(throws: HTTP.Error.self) { try ProxyChoice(.url("ftp://x")).proxy(for: WebAddress("http://a/")) }
   }
 
+  @Test("the end of a part is a number after which another can be counted")
+  func contentRanges() {
+    #expect(ContentRange("bytes 5-9223372036854775807/*") == nil)
+    #expect(ContentRange("bytes 5-9223372036854775806/*")?.bounds?.upperBound == Int64.max - 1)
+    #expect(ContentRange("bytes 5-9223372036854775806/9223372036854775807")?.total == .max)
+    #expect(ContentRange("bytes 5-9223372036854775808/*") == nil)
+  }
+
   @Test("the note beside a part is read as it was written, and nothing else is")
   func notes() {
     let note = PartNote(url: "http://a/\"b\\c\u{1}", validator: "\"tag\"", total: 77)

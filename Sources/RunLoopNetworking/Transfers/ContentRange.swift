@@ -22,6 +22,8 @@ struct ContentRange: Hashable, Sendable {
       return nil
     }
     if let total, last >= total { return nil }
+    // The length up to there could not be counted.
+    guard last < .max else { return nil }
     bounds = first...last
   }
 
