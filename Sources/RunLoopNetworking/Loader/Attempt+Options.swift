@@ -95,6 +95,10 @@ extension Attempt {
     if let roots = trust.roots {
       set(Int(clc_option_ca_file), roots)
       set(Int(clc_option_proxy_ca_file), roots)
+      // The library may have been built with a directory of the system's roots, which would count too. A library that
+      // knows no directories refuses this, and has none.
+      _ = clc_set_pointer(easy, Int32(clc_option_ca_directory), nil)
+      _ = clc_set_pointer(easy, Int32(clc_option_proxy_ca_directory), nil)
     }
     if !trust.pins.isEmpty {
       set(Int(clc_option_pinned_key), trust.pins.map { "sha256//" + $0 }.joined(separator: ";"))
