@@ -80,6 +80,32 @@ import Testing
     }
   }
 
+  @Test("a sequence whose head was taken gets no body of another answer")
+  func secondAnswer() async throws {
+    let (asked, isTaken) = (Counter(), Latch())
+    let server = try LyingServer { exchange in
+      guard asked.add() == 1 else { return exchange.answer("wrong", status: "500 Wrong") }
+      exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+      isTaken.wait()
+      exchange.end()
+    }
+    try await withClient {
+      $0.retry.limit = 2
+      $0.retry.delay = .milliseconds(1)
+    } _: { client in
+      let (body, response) = try await client.stream(for: HTTP.Request(server.url()))
+      #expect(response.status == 200)
+      isTaken.open()
+      do {
+        for try await chunk in body { Issue.record("\(String(decoding: chunk, as: UTF8.self))") }
+        Issue.record("the body has an end")
+      } catch let error as HTTP.Error {
+        #expect(error.code == .connectionLost)
+      }
+    }
+    #expect(asked.value == 1)
+  }
+
   @Test("a task that is cancelled cancels its request at once")
   func cancelledTask() async throws {
     let server = try LyingServer { _ in }

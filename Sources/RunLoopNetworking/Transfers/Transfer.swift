@@ -271,9 +271,11 @@ extension Transfer {
   }
 
   /// Ends, or tries again where that may help.
+  ///
+  /// Whoever cannot take back what it has been given is not given a second head after the first, either.
   private func handle(_ error: HTTP.Error) {
     guard let hop, HTTP.Retry.codes.contains(error.code), HTTP.Request.isIdempotent(hop.method),
-      retries < configuration.retry.limit, state.part.received == 0 || receiver.canRestart || state.part.canGoOn
+      retries < configuration.retry.limit, response == nil || receiver.canRestart || state.part.canGoOn
     else { return apply(.fail(error)) }
     apply(.retry(after: nextDelay()))
   }
