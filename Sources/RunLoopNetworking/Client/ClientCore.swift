@@ -296,6 +296,7 @@ extension ClientCore {
   ) -> Attempt { Attempt(readyLoader(), transfer, easy, exchange, source) }
   func start(_ attempt: Attempt) { readyLoader().start(attempt) }
   func drop(_ attempt: Attempt) { loader?.drop(attempt) }
+  func multiplexes(_ origin: String) -> Bool { loader?.multiplexes(origin) ?? false }
   func note(deadline: Tick) { if deadline != .never { readyLoader().note(deadline: deadline) } }
   func settle() { loader?.settle() }
   func later(_ body: @escaping () -> Void) { readyLoader().later(body) }

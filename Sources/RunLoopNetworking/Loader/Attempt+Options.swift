@@ -50,7 +50,10 @@ extension Attempt {
     case .http2: set(clc_option_http_version, Int(clc_http_2_at_once))
     }
     // Further requests to an encrypted server wait for its connection, which may take them all.
-    if !isPlain, configuration.version != .http1 { set(clc_option_wait_for_multiplexing, 1) }
+    if !isPlain, configuration.version != .http1, loader.multiplexes(exchange.address.origin) != false {
+      set(clc_option_wait_for_multiplexing, 1)
+      waitsForMultiplexing = true
+    }
 
     // Where it goes.
     if !exchange.addresses.isEmpty {

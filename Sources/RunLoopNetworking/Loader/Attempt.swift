@@ -48,6 +48,8 @@ final class Attempt {
   private(set) var needsFresh = false
   /// Whether it has left the library's queue.
   private(set) var hasBegun = false
+  /// Whether it waits for a connection of another that may take it, too.
+  var waitsForMultiplexing = false
   private(set) var requests = 0
   private(set) var sent: Int64 = 0
   private(set) var hasSentAll = false
@@ -187,6 +189,7 @@ extension Attempt {
     case .failed(let code, let detail): fail(HTTP.Error(code, detail))
     case .head(let head):
       isAskedByProxy = head.status == 407 && exchange.proxy?.user != nil
+      if exchange.address.isTLS { loader.note(exchange.address.origin, multiplexes: head.version == "2") }
       if head.version == "2" {
         connection?.speaksHTTP2 = true
         connection?.attempt = nil
@@ -264,6 +267,7 @@ extension Attempt {
     guard failure == nil else { return Int32(clc_prerequest_abort) }
     requests += 1
     hasBegun = true
+    waitsForMultiplexing = false
     transfer.noteActivity()
     if requests > 1, transfer.hasAnswer, !isAskedByProxy {
       fail(HTTP.Error(.badServerResponse, "the library asks again after an answer"))
@@ -286,6 +290,7 @@ extension Attempt {
 
   func openSocket(_ wanted: clc_wanted_socket) -> Int32 {
     hasBegun = true
+    waitsForMultiplexing = false
     transfer.noteActivity()
     do throws(SystemError) {
       let descriptor = try SystemCall.socket.make {

@@ -326,7 +326,9 @@ extension Transfer {
   private var isWaitingForUs: Bool {
     if case .held = state.phase { return true }
     guard let attempt else { return false }
-    return attempt.isSendingPaused || !attempt.hasBegun
+    if attempt.isSendingPaused { return true }
+    // It waits for its turn with a host, but not for a host whose first connection is still being made.
+    return !attempt.hasBegun && !(attempt.waitsForMultiplexing && !core.multiplexes(attempt.exchange.address.origin))
   }
 
   func timeHasCome(_ now: Tick) {
