@@ -263,6 +263,40 @@ import Testing
     #expect(report.stopped == 1)
   }
 
+  /// Puts a body away when the test says so.
+  private final class PatientReceiver: Receiver, Sendable {
+    let putAway = Box<(@Sendable (HTTP.Error?) -> Void)?>(nil)
+    let end = Box("")
+
+    var canRestart: Bool { false }
+    var defaultLimit: Int64? { nil }
+    func begin(_ response: HTTP.Response, at offset: Int64) {}
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
+    func close(_ done: @escaping @Sendable (HTTP.Error?) -> Void) -> Bool {
+      putAway.value = done
+      return false
+    }
+    func finish(_ result: Result<HTTP.Response, HTTP.Error>) {
+      switch result {
+      case .success(let response): end.value = "\(response.status)"
+      case .failure(let error): end.value = error.code.name
+      }
+    }
+  }
+
+  @Test("a body that is being put away when a client is stopped after its work is put away", arguments: [true, false])
+  func puttingAway(_ isGraceful: Bool) async throws {
+    let server = try LyingServer { $0.answer("hello") }
+    let client = patientClient()
+    let receiver = PatientReceiver()
+    #expect(client.core.begin(Transfer(client.core, HTTP.Request(server.url()), receiver)) == nil)
+    await eventually { receiver.putAway.value != nil }
+    client.stop(isGraceful ? .afterPendingWork : .immediately)
+    receiver.putAway.value?(nil)
+    _ = await client.finished()
+    #expect(receiver.end.value == (isGraceful ? "200" : "stopped"))
+  }
+
   @Test("a client on a given loop has no thread, and ends its requests when the loop's thread ends")
   func givenLoop() async throws {
     let server = try LyingServer { exchange in if exchange.path == "/ok" { exchange.answer("ok") } }

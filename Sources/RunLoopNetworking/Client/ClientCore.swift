@@ -220,7 +220,9 @@ extension ClientCore {
 
   /// Ends the requests that are not to come to their end, and then perhaps the client.
   private func cut(everything: Bool) {
-    for transfer in Array(transfers.values) where everything || transfer.state.isRunning == false {
+    // Nobody would resume what waits; a body that is being put away comes to its end by itself.
+    for transfer in Array(transfers.values)
+    where everything || !transfer.state.isRunning && !transfer.state.isFinishing {
       transfer.apply(.clientStopped)
     }
     endIfOver()
