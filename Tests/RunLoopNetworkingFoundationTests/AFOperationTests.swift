@@ -236,6 +236,33 @@ struct AFOperationTests {
     #expect((blocked.error as? URLError)?.code == .userCancelledAuthentication)
   }
 
+  @Test("a credential is for the request's own server, and not for the one that a redirect leads to")
+  func redirectedCredential() async throws {
+    let seen = Box<[String]>([])
+    let other = try LyingServer { exchange in
+      seen.update { $0.append(exchange.field("Authorization") ?? "none") }
+      exchange.answer("who?", status: "401 No", "WWW-Authenticate: Basic realm=\"r\"")
+    }
+    let target = other.url()
+    let server = try LyingServer { exchange in
+      switch (exchange.path, exchange.field("Authorization")) {
+      case ("/own", _): exchange.answer("", status: "302 Found", "Location: /guarded")
+      case ("/guarded", nil): exchange.answer("", status: "401 No", "WWW-Authenticate: Basic realm=\"r\"")
+      case ("/guarded", _): exchange.answer("welcome")
+      default: exchange.answer("", status: "302 Found", "Location: \(target)")
+      }
+    }
+    let operations = ["/away", "/own"].map { AFHTTPRequestOperation(request: server.request($0)) }
+    for operation in operations {
+      operation.credential = URLCredential(user: "a", password: "b", persistence: .none)
+      operation.start()
+      await end(operation)
+    }
+    #expect(operations[0].httpResponse?.statusCode == 401)
+    #expect(seen.value == ["none"])
+    #expect(operations[1].responseString == "welcome")
+  }
+
   @Test("a body can go to a stream, and a redirect be rejected")
   func streams() async throws {
     let server = try LyingServer { exchange in

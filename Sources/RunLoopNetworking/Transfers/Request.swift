@@ -76,6 +76,9 @@ extension HTTP {
 }
 
 extension HTTP.Request {
+  /// Its scheme, host and port; nil if its address cannot be read.
+  package var origin: String? { (try? WebAddress(url))?.origin }
+
   /// Whether sending it twice is as good as sending it once.
   var isIdempotent: Bool { Self.isIdempotent(method) }
 
