@@ -163,9 +163,9 @@ private let attemptSeekFunction: clc_seek_function = { context, offset, _ in
   return attempt.rewind()
 }
 
-private let attemptPrerequestFunction: clc_prerequest_function = { context, _, _, peerPort, ownPort in
+private let attemptPrerequestFunction: clc_prerequest_function = { context, peer, own, peerPort, ownPort in
   guard let attempt = Attempt.at(context) else { return Int32(clc_prerequest_abort) }
-  return attempt.aboutToSend(ownPort: ownPort, peerPort: peerPort)
+  return attempt.aboutToSend(SocketWatch.Ends(own: own, ownPort, peer: peer, peerPort))
 }
 
 private let attemptOpenSocketFunction: clc_open_socket_function = { context, _, wanted in

@@ -263,7 +263,7 @@ extension Attempt {
   }
 
   /// A connection is there, and the request is about to be sent.
-  func aboutToSend(ownPort: Int32, peerPort: Int32) -> Int32 {
+  func aboutToSend(_ ends: SocketWatch.Ends?) -> Int32 {
     guard failure == nil else { return Int32(clc_prerequest_abort) }
     requests += 1
     hasBegun = true
@@ -277,7 +277,7 @@ extension Attempt {
       fail(HTTP.Error(.connectionLost, "the kept connection ended under a request that is not sent twice"))
       return Int32(clc_prerequest_abort)
     }
-    connection = loader.connection(.init(own: ownPort, peer: peerPort), opened: opened)
+    connection = ends.flatMap { loader.connection($0, opened: opened) }
     if connection?.speaksHTTP2 == false { connection?.attempt = self }
     if let connection, loader.hasStrayBytes(connection) {
       needsFresh = true

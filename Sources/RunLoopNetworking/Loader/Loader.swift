@@ -19,7 +19,7 @@ final class Loader: @unchecked Sendable {
   private static let mostSpare = 32
   var watches: [Int32: SocketWatch] = [:]
   /// The sockets of connections on which a request was sent.
-  var connections: [SocketWatch.Ports: SocketWatch] = [:]
+  var connections: [SocketWatch.Ends: SocketWatch] = [:]
   /// How deep we are in the library, which must not be called while it calls us.
   private var depth = 0
   private var deferred: [() -> Void] = []
