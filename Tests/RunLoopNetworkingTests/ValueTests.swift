@@ -181,6 +181,13 @@ import Testing
     #expect(ContentRange("bytes 5-9223372036854775808/*") == nil)
   }
 
+  @Test("a validator that cannot be sent is none")
+  func validators() {
+    #expect(Validator(text: "\"1\"")?.text == "\"1\"")
+    #expect(Validator(text: "\"1\r\nX: y\"") == nil)
+    #expect(Validator(["ETag": "\"1\u{1}\""]) == nil)
+  }
+
   @Test("the note beside a part is read as it was written, and nothing else is")
   func notes() {
     let note = PartNote(url: "http://a/\"b\\c\u{1}", validator: "\"tag\"", total: 77)

@@ -29,10 +29,10 @@ final class PartFile: @unchecked Sendable {
     }
     var status = stat()
     guard resumes, fstat(descriptor, &status) == 0, status.st_size > 0, let note = PartNote(path: notePath),
-      note.url == url, Int64(status.st_size) <= note.total
+      note.url == url, Int64(status.st_size) <= note.total, let validator = Validator(text: note.validator)
     else { return }
     kept.received = Int64(status.st_size)
-    kept.validator = Validator(text: note.validator)
+    kept.validator = validator
     kept.total = note.total
   }
 
