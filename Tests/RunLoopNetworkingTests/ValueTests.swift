@@ -181,6 +181,14 @@ import Testing
     #expect(ContentRange("bytes 5-9223372036854775808/*") == nil)
   }
 
+  @Test("a time to connect is at least a millisecond: zero would be the library's own")
+  func connectTimes() {
+    let times: [Duration] = [
+      .zero, .microseconds(999), .seconds(-1), .milliseconds(1), .seconds(30), .seconds(1 << 40),
+    ]
+    #expect(times.map(Attempt.milliseconds(ofConnectTimeout:)) == [1, 1, 1, 1, 30_000, Int(Int32.max)])
+  }
+
   @Test("a validator that cannot be sent is none")
   func validators() {
     #expect(Validator(text: "\"1\"")?.text == "\"1\"")

@@ -23,7 +23,7 @@ extension Attempt {
     set(clc_option_error_buffer, pointer: errorText)
     // The body is decoded here, where an end that is missing is noticed.
     set(clc_option_content_decoding, 0)
-    set(clc_option_connect_timeout, Int(clamping: Int64(saturating: configuration.connectTimeout) / 1_000_000))
+    set(clc_option_connect_timeout, Self.milliseconds(ofConnectTimeout: configuration.connectTimeout))
     if exchange.isFresh { set(clc_option_fresh_connect, 1) }
     let isPlain = !exchange.address.isTLS
     if isPlain, !CurlLibrary.asksBeforeRequest || configuration.unixSocket != nil { set(clc_option_forbid_reuse, 1) }
@@ -92,6 +92,11 @@ extension Attempt {
     if failed != 0 {
       throw HTTP.Error(.invalidRequest, "libcurl cannot do this: \(String(cString: clc_easy_text(failed))) (\(failed))")
     }
+  }
+
+  /// A timeout as the library takes it, whose zero would be its own five minutes.
+  static func milliseconds(ofConnectTimeout timeout: Duration) -> Int {
+    max(1, Int(Int32(clamping: Int64(saturating: timeout) / 1_000_000)))
   }
 
   private func setTrust(_ trust: HTTP.Trust, _ set: (Int, String) -> Void) {
