@@ -263,6 +263,34 @@ struct AFOperationTests {
     #expect(operations[1].responseString == "welcome")
   }
 
+  @Test("a serializer is called once, and may ask its operation for anything")
+  func askingSerializer() async throws {
+    final class Asking: AFHTTPResponseSerializer, @unchecked Sendable {
+      // Sendable: set before the start.
+      weak var operation: AFHTTPRequestOperation?
+      let calls = Counter()
+
+      override func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
+        calls.add()
+        #expect(operation?.responseObject == nil && operation?.error == nil)
+        return operation?.responseString
+      }
+    }
+    let server = try LyingServer { $0.answer("hello") }
+    let operation = AFHTTPRequestOperation(request: server.request())
+    let serializer = Asking()
+    serializer.operation = operation
+    operation.responseSerializer = serializer
+    operation.start()
+    await end(operation)
+    let texts = await withTaskGroup(of: String?.self) { group in
+      for _ in 0..<8 { group.addTask { await apart { operation.responseObject as? String } } }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(texts == Array(repeating: "hello", count: 8))
+    #expect(serializer.calls.value == 1)
+  }
+
   @Test("a body can go to a stream, and a redirect be rejected")
   func streams() async throws {
     let server = try LyingServer { exchange in
