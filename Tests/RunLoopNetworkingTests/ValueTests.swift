@@ -173,6 +173,22 @@ import Testing
     #expect(throws: HTTP.Error.self) { try ProxyChoice(.url("ftp://x")).proxy(for: WebAddress("http://a/")) }
   }
 
+  @Test("a cookie that is sent over encrypted connections only is not replaced by a connection without")
+  func secureCookies() throws {
+    let jar = CookieJar()
+    let (secure, plain) = (try WebAddress("https://www.example.org/a/"), try WebAddress("http://www.example.org/a/b"))
+    jar.take(["Set-Cookie": "s=1; Secure; Path=/a; Domain=example.org"], from: secure, now: 0)
+    for text in ["s=2; Path=/a; Domain=example.org", "s=2; Path=/a", "s=2; Path=/a; Domain=example.org; Max-Age=0"] {
+      #expect(jar.take(["Set-Cookie": text], from: plain, now: 0).isEmpty)
+      #expect(jar.header(for: secure, now: 0) == "s=1")
+    }
+    // Another name, and a path that the other does not cover.
+    #expect(jar.take(["Set-Cookie": "t=2; Path=/a"], from: plain, now: 0).count == 1)
+    #expect(jar.take(["Set-Cookie": "s=3; Path=/"], from: plain, now: 0).count == 1)
+    #expect(jar.take(["Set-Cookie": "s=4; Path=/a; Domain=example.org"], from: secure, now: 0).count == 1)
+    #expect(jar.header(for: secure, now: 0) == "t=2; s=4; s=3")
+  }
+
   @Test("the end of a part is a number after which another can be counted")
   func contentRanges() {
     #expect(ContentRange("bytes 5-9223372036854775807/*") == nil)
