@@ -173,6 +173,29 @@ import Testing
     #expect(throws: HTTP.Error.self) { try ProxyChoice(.url("ftp://x")).proxy(for: WebAddress("http://a/")) }
   }
 
+  @Test("hosts without a proxy are named as for curl, or with a port")
+  func proxyExceptions() throws {
+    func covers(_ text: String, _ urls: String...) throws -> [Bool] {
+      try urls.map { ProxyException(text).covers(try WebAddress($0)) }
+    }
+    #expect(
+      try covers("example.org", "http://example.org/", "http://a.example.org/", "http://notexample.org/") == [
+        true, true, false,
+      ])
+    #expect(try covers("*.example.org.", "http://a.example.org/", "http://b.org/") == [true, false])
+    #expect(try covers("a:8080", "http://a:8080/", "http://a/", "http://b:8080/") == [true, false, false])
+    #expect(try covers("*", "http://a/", "https://[::1]:7/") == [true, true])
+    #expect(
+      try covers("10.1.0.0/12", "http://10.15.0.1/", "http://10.16.0.1/", "http://[::1]/") == [true, false, false])
+    #expect(try covers("127.0.0.1:81", "http://127.0.0.1:81/", "http://127.0.0.1/") == [true, false])
+    #expect(try covers("fd00::/9", "http://[fd7f::1]/", "http://[fd80::1]/", "http://a/") == [true, false, false])
+    #expect(try covers("::1", "http://[::1]/", "http://[::2]/") == [true, false])
+    #expect(try covers("[::1]:81", "http://[::1]:81/", "http://[::1]/") == [true, false])
+    #expect(try covers("10.0.0.0/99", "http://10.0.0.0/") == [false])
+    #expect(try covers("1.2.3.4", "http://4.1.2.3.4.example/", "http://1.2.3.4/") == [false, true])
+    for text in ["", ".", "/", ":", "/8", "a/8", "[", "]:1"] { #expect(try covers(text, "http://a/") == [false]) }
+  }
+
   @Test("a cookie that is sent over encrypted connections only is not replaced by a connection without")
   func secureCookies() throws {
     let jar = CookieJar()
