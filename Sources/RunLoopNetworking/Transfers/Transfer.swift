@@ -250,6 +250,11 @@ extension Transfer {
     attempt = nil
     noteActivity()
     response?.timings = timings
+    if let error, [.cannotConnect, .timedOut, .proxyFailed].contains(error.code), ended.requests == 0 {
+      // The name may have other addresses by now.
+      let target = ended.exchange.proxy ?? ended.exchange.address
+      core.names.forget(target.host, target.port)
+    }
     switch plan {
     case nil:
       if ended.needsFresh, !isFresh {
