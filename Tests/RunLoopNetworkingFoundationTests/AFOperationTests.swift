@@ -236,6 +236,61 @@ struct AFOperationTests {
     #expect((blocked.error as? URLError)?.code == .userCancelledAuthentication)
   }
 
+  @Test("a credential is for the request's own server, and not for the one that a redirect leads to")
+  func redirectedCredential() async throws {
+    let seen = Box<[String]>([])
+    let other = try LyingServer { exchange in
+      seen.update { $0.append(exchange.field("Authorization") ?? "none") }
+      exchange.answer("who?", status: "401 No", "WWW-Authenticate: Basic realm=\"r\"")
+    }
+    let target = other.url()
+    let server = try LyingServer { exchange in
+      switch (exchange.path, exchange.field("Authorization")) {
+      case ("/own", _): exchange.answer("", status: "302 Found", "Location: /guarded")
+      case ("/guarded", nil): exchange.answer("", status: "401 No", "WWW-Authenticate: Basic realm=\"r\"")
+      case ("/guarded", _): exchange.answer("welcome")
+      default: exchange.answer("", status: "302 Found", "Location: \(target)")
+      }
+    }
+    let operations = ["/away", "/own"].map { AFHTTPRequestOperation(request: server.request($0)) }
+    for operation in operations {
+      operation.credential = URLCredential(user: "a", password: "b", persistence: .none)
+      operation.start()
+      await end(operation)
+    }
+    #expect(operations[0].httpResponse?.statusCode == 401)
+    #expect(seen.value == ["none"])
+    #expect(operations[1].responseString == "welcome")
+  }
+
+  @Test("a serializer is called once, and may ask its operation for anything")
+  func askingSerializer() async throws {
+    final class Asking: AFHTTPResponseSerializer, @unchecked Sendable {
+      // Sendable: set before the start.
+      weak var operation: AFHTTPRequestOperation?
+      let calls = Counter()
+
+      override func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
+        calls.add()
+        #expect(operation?.responseObject == nil && operation?.error == nil)
+        return operation?.responseString
+      }
+    }
+    let server = try LyingServer { $0.answer("hello") }
+    let operation = AFHTTPRequestOperation(request: server.request())
+    let serializer = Asking()
+    serializer.operation = operation
+    operation.responseSerializer = serializer
+    operation.start()
+    await end(operation)
+    let texts = await withTaskGroup(of: String?.self) { group in
+      for _ in 0..<8 { group.addTask { await apart { operation.responseObject as? String } } }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(texts == Array(repeating: "hello", count: 8))
+    #expect(serializer.calls.value == 1)
+  }
+
   @Test("a body can go to a stream, and a redirect be rejected")
   func streams() async throws {
     let server = try LyingServer { exchange in

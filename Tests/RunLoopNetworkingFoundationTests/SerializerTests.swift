@@ -17,9 +17,21 @@ struct SerializerTests {
     ]
     #expect(
       QueryPair.text(of: parameters)
-        == "a=%C3%A4%20%C3%B6&b%5Ba%5D%5B%5D=true&b%5Ba%5D%5B%5D=%26&b%5Bx%5D=1&c=&d=1&d=2"
+        == "a=%C3%A4%20%C3%B6&b%5Ba%5D%5B%5D=1&b%5Ba%5D%5B%5D=%26&b%5Bx%5D=1&c=&d=1&d=2"
         + "&e/?=%3A%23%5B%5D%40%21%24%27%28%29%2A%2B%2C%3B%3D")
     #expect(QueryPair.text(of: [String: Any]()) == "")
+    // As NSNumber describes them.
+    let numbers: [Any] = [
+      true, false, 1, -7, UInt8(255), UInt64.max, Int64.min, 1.0, 0.1, -2.5, 1e20, 3.141592653589793, Float(0.1),
+      Float(2),
+      NSNumber(value: true), NSNumber(value: 5), NSNumber(value: 1.0), NSNumber(value: 0.5),
+    ]
+    #expect(
+      QueryPair.pairs(of: ["n": numbers]).map(\.value) == [
+        "1", "0", "1", "-7", "255", "18446744073709551615", "-9223372036854775808", "1", "0.1", "-2.5", "1e+20",
+        "3.141592653589793", "0.1", "2", "1", "5", "1", "0.5",
+      ])
+    #expect(QueryPair.text(of: ["s": Set([2.0, 1.5])]) == "s=1.5&s=2")
   }
 
   @Test("parameters of GET are in the address, those of POST in the body")

@@ -80,6 +80,32 @@ import Testing
     }
   }
 
+  @Test("a sequence whose head was taken gets no body of another answer")
+  func secondAnswer() async throws {
+    let (asked, isTaken) = (Counter(), Latch())
+    let server = try LyingServer { exchange in
+      guard asked.add() == 1 else { return exchange.answer("wrong", status: "500 Wrong") }
+      exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+      isTaken.wait()
+      exchange.end()
+    }
+    try await withClient {
+      $0.retry.limit = 2
+      $0.retry.delay = .milliseconds(1)
+    } _: { client in
+      let (body, response) = try await client.stream(for: HTTP.Request(server.url()))
+      #expect(response.status == 200)
+      isTaken.open()
+      do {
+        for try await chunk in body { Issue.record("\(String(decoding: chunk, as: UTF8.self))") }
+        Issue.record("the body has an end")
+      } catch let error as HTTP.Error {
+        #expect(error.code == .connectionLost)
+      }
+    }
+    #expect(asked.value == 1)
+  }
+
   @Test("a task that is cancelled cancels its request at once")
   func cancelledTask() async throws {
     let server = try LyingServer { _ in }
@@ -235,6 +261,40 @@ import Testing
     let report = await client.finished()
     #expect(report.completed == 1)
     #expect(report.stopped == 1)
+  }
+
+  /// Puts a body away when the test says so.
+  private final class PatientReceiver: Receiver, Sendable {
+    let putAway = Box<(@Sendable (HTTP.Error?) -> Void)?>(nil)
+    let end = Box("")
+
+    var canRestart: Bool { false }
+    var defaultLimit: Int64? { nil }
+    func begin(_ response: HTTP.Response, at offset: Int64) {}
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
+    func close(_ done: @escaping @Sendable (HTTP.Error?) -> Void) -> Bool {
+      putAway.value = done
+      return false
+    }
+    func finish(_ result: Result<HTTP.Response, HTTP.Error>) {
+      switch result {
+      case .success(let response): end.value = "\(response.status)"
+      case .failure(let error): end.value = error.code.name
+      }
+    }
+  }
+
+  @Test("a body that is being put away when a client is stopped after its work is put away", arguments: [true, false])
+  func puttingAway(_ isGraceful: Bool) async throws {
+    let server = try LyingServer { $0.answer("hello") }
+    let client = patientClient()
+    let receiver = PatientReceiver()
+    #expect(client.core.begin(Transfer(client.core, HTTP.Request(server.url()), receiver)) == nil)
+    await eventually { receiver.putAway.value != nil }
+    client.stop(isGraceful ? .afterPendingWork : .immediately)
+    receiver.putAway.value?(nil)
+    _ = await client.finished()
+    #expect(receiver.end.value == (isGraceful ? "200" : "stopped"))
   }
 
   @Test("a client on a given loop has no thread, and ends its requests when the loop's thread ends")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import TestSupport
 import Testing
 
@@ -79,6 +80,27 @@ import Testing
   func largeEvents() {
     #expect(events("data: 12345\n\n", limit: 5) == ["message|12345|"])
     #expect(events("data: 123\ndata: 45\n\n", limit: 5).first == "too large")
+  }
+
+  @Test("the lines of an event cost what they are long, however many came before")
+  func manyLines() {
+    /// The processor time of an event of so many lines, in nanoseconds.
+    func time(_ count: Int) -> Double {
+      var parser = ServerSentEventParser(limit: .max)
+      let begin = threadTime()
+      for _ in 0..<count { _ = parser.take("data: a line of some thirty bytes") }
+      return threadTime() - begin
+    }
+    _ = time(1000)
+    // Sixteen times as many lines: what is quadratic takes some two hundred times as long.
+    #expect(time(64_000) < 40 * time(4000))
+  }
+
+  /// The processor time of this thread, in nanoseconds.
+  private func threadTime() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Double(time.tv_sec) * 1e9 + Double(time.tv_nsec)
   }
 
   @Test("a task takes lines and events as they come, and one that is too long ends the request")

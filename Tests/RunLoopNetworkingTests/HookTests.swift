@@ -88,6 +88,39 @@ import Testing
     #expect(server.requests.value.count == 1)
   }
 
+  @Test("a redirect that a program changes so that it cannot be sent is an error, and nothing is sent")
+  func redirectInjection() async throws {
+    let server = try LyingServer { exchange in
+      exchange.answer("there", status: exchange.path == "/here" ? "302 Found" : "200 OK", "Location: /there")
+    }
+    try await withClient { client in
+      for change: @Sendable (inout HTTP.Request) -> Void in [
+        { $0.headers["X"] = "a\r\nY: b" }, { $0.method = "GET / HTTP/1.1\r\nY: b\r\n\r\nGET" },
+        { $0.headers["Transfer-Encoding"] = "chunked" },
+      ] {
+        let operation = client.operation(HTTP.Request(server.url("/here")), on: .main)
+        operation.onRedirect { next, _ in
+          var next = next
+          change(&next)
+          return next
+        }
+        #expect(await outcome(operation) == "invalidRequest")
+      }
+    }
+    #expect(server.requests.value == ["GET /here", "GET /here", "GET /here"])
+  }
+
+  @Test("a user agent with a control character is sent by nobody")
+  func agentInjection() async throws {
+    let server = try LyingServer { $0.answer($0.field("X") ?? "none") }
+    try await withClient {
+      $0.userAgent = "agent\r\nX: y"
+    } _: { client in
+      #expect(await end(client, HTTP.Request(server.url())) == "invalidRequest")
+    }
+    #expect(server.requests.value == [])
+  }
+
   @Test("a redirect that a program sends elsewhere takes no secret with it that the program has not set")
   func redirectedSecrets() async throws {
     let other = try LyingServer { $0.answer($0.field("Authorization") ?? "none") }

@@ -158,6 +158,26 @@ import Testing
     #expect(server.requests.value.count == 2)
   }
 
+  @Test("a part whose end cannot be counted is none, and no trap")
+  func endlessPart() async throws {
+    let server = try LyingServer { exchange in
+      if exchange.field("Range") == nil {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: \"1\"\r\n\r\nhello")
+      } else {
+        let range = "bytes 5-9223372036854775807/*"
+        exchange.send("HTTP/1.1 206 Partial Content\r\nContent-Range: \(range)\r\n\r\nworld")
+      }
+      exchange.end()
+    }
+    try await withClient {
+      $0.retry.limit = 1
+      $0.retry.delay = .milliseconds(1)
+    } _: { client in
+      #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url())) == "resumeMismatch")
+    }
+    #expect(server.requests.value.count == 2)
+  }
+
   @Test("a part that nobody has asked for is no answer")
   func unaskedPart() async throws {
     let part = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/10\r\nContent-Length: 5\r\n\r\nhello"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import RunLoopPorts
+import RunLoopThreads
 import TestSupport
 import Testing
 
@@ -51,6 +53,31 @@ import Testing
     #expect(try await outcome(server) { $0.roots = nil } == "untrusted")
     #expect(try await outcome(server) { $0.roots = TLSFiles.path("none.pem") } == "untrusted")
     #expect(try await outcome(server) { $0.roots = TLSFiles.path("server.key") } == "untrusted")
+  }
+
+  @Test("roots of its own take the place of the system's, those of a directory too")
+  func systemRoots() async throws {
+    let server = try Self.server()
+    let thread = try ResidentThread(name: "roots")
+    let (directory, loop) = (TLSFiles.path("system"), thread.runLoop)
+    // Another user may not do this, and some containers forbid it.
+    guard try await thread.run({ replaceSystemRoots(by: directory) }) else {
+      thread.stop()
+      return
+    }
+    func outcome(_ roots: String?) async -> String {
+      var configuration = HTTP.Configuration()
+      configuration.trust.roots = roots
+      let client = HTTP.Client(configuration, on: loop)
+      let outcome = await end(client, HTTP.Request(server.url()))
+      client.stop()
+      _ = await client.finished()
+      return outcome
+    }
+    // Where the library knows the directory.
+    if await outcome(nil) == "200 hello" { #expect(await outcome(TLSFiles.path("other.pem")) == "untrusted") }
+    #expect(await outcome(TLSFiles.path("ca.pem")) == "200 hello")
+    thread.stop()
   }
 
   @Test("one of the pins has to be the server's, even where any certificate will do")
@@ -169,4 +196,18 @@ import Testing
       #expect(end == "badServerResponse" || end == "connectionLost")
     }
   }
+}
+
+/// Lets the calling thread, and those that it makes, see another directory in the place of the system's roots.
+private func replaceSystemRoots(by directory: String) -> Bool {
+  typealias Unshare = @convention(c) (Int32) -> Int32
+  typealias Mount =
+    @convention(c) (UnsafePointer<CChar>?, UnsafePointer<CChar>?, UnsafePointer<CChar>?, UInt, UnsafeRawPointer?) ->
+    Int32
+  guard let unshareName = dlsym(nil, "unshare"), let mountName = dlsym(nil, "mount") else { return false }
+  let unshare = unsafeBitCast(unshareName, to: Unshare.self)
+  let mount = unsafeBitCast(mountName, to: Mount.self)
+  let (newMounts, bound, all, isPrivate): (Int32, UInt, UInt, UInt) = (0x20000, 1 << 12, 1 << 14, 1 << 18)
+  return unshare(newMounts) == 0 && mount("none", "/", nil, all | isPrivate, nil) == 0
+    && mount(directory, "/etc/ssl/certs", nil, bound, nil) == 0
 }

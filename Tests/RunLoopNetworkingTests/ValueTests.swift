@@ -173,6 +173,68 @@ import Testing
     #expect(throws: HTTP.Error.self) { try ProxyChoice(.url("ftp://x")).proxy(for: WebAddress("http://a/")) }
   }
 
+  @Test("hosts without a proxy are named as for curl, or with a port")
+  func proxyExceptions() throws {
+    func covers(_ text: String, _ urls: String...) throws -> [Bool] {
+      try urls.map { ProxyException(text).covers(try WebAddress($0)) }
+    }
+    #expect(
+      try covers("example.org", "http://example.org/", "http://a.example.org/", "http://notexample.org/") == [
+        true, true, false,
+      ])
+    #expect(try covers("*.example.org.", "http://a.example.org/", "http://b.org/") == [true, false])
+    #expect(try covers("a:8080", "http://a:8080/", "http://a/", "http://b:8080/") == [true, false, false])
+    #expect(try covers("*", "http://a/", "https://[::1]:7/") == [true, true])
+    #expect(
+      try covers("10.1.0.0/12", "http://10.15.0.1/", "http://10.16.0.1/", "http://[::1]/") == [true, false, false])
+    #expect(try covers("127.0.0.1:81", "http://127.0.0.1:81/", "http://127.0.0.1/") == [true, false])
+    #expect(try covers("fd00::/9", "http://[fd7f::1]/", "http://[fd80::1]/", "http://a/") == [true, false, false])
+    #expect(try covers("::1", "http://[::1]/", "http://[::2]/") == [true, false])
+    #expect(try covers("[::1]:81", "http://[::1]:81/", "http://[::1]/") == [true, false])
+    #expect(try covers("10.0.0.0/99", "http://10.0.0.0/") == [false])
+    #expect(try covers("1.2.3.4", "http://4.1.2.3.4.example/", "http://1.2.3.4/") == [false, true])
+    for text in ["", ".", "/", ":", "/8", "a/8", "[", "]:1"] { #expect(try covers(text, "http://a/") == [false]) }
+  }
+
+  @Test("a cookie that is sent over encrypted connections only is not replaced by a connection without")
+  func secureCookies() throws {
+    let jar = CookieJar()
+    let (secure, plain) = (try WebAddress("https://www.example.org/a/"), try WebAddress("http://www.example.org/a/b"))
+    jar.take(["Set-Cookie": "s=1; Secure; Path=/a; Domain=example.org"], from: secure, now: 0)
+    for text in ["s=2; Path=/a; Domain=example.org", "s=2; Path=/a", "s=2; Path=/a; Domain=example.org; Max-Age=0"] {
+      #expect(jar.take(["Set-Cookie": text], from: plain, now: 0).isEmpty)
+      #expect(jar.header(for: secure, now: 0) == "s=1")
+    }
+    // Another name, and a path that the other does not cover.
+    #expect(jar.take(["Set-Cookie": "t=2; Path=/a"], from: plain, now: 0).count == 1)
+    #expect(jar.take(["Set-Cookie": "s=3; Path=/"], from: plain, now: 0).count == 1)
+    #expect(jar.take(["Set-Cookie": "s=4; Path=/a; Domain=example.org"], from: secure, now: 0).count == 1)
+    #expect(jar.header(for: secure, now: 0) == "t=2; s=4; s=3")
+  }
+
+  @Test("the end of a part is a number after which another can be counted")
+  func contentRanges() {
+    #expect(ContentRange("bytes 5-9223372036854775807/*") == nil)
+    #expect(ContentRange("bytes 5-9223372036854775806/*")?.bounds?.upperBound == Int64.max - 1)
+    #expect(ContentRange("bytes 5-9223372036854775806/9223372036854775807")?.total == .max)
+    #expect(ContentRange("bytes 5-9223372036854775808/*") == nil)
+  }
+
+  @Test("a time to connect is at least a millisecond: zero would be the library's own")
+  func connectTimes() {
+    let times: [Duration] = [
+      .zero, .microseconds(999), .seconds(-1), .milliseconds(1), .seconds(30), .seconds(1 << 40),
+    ]
+    #expect(times.map(Attempt.milliseconds(ofConnectTimeout:)) == [1, 1, 1, 1, 30_000, Int(Int32.max)])
+  }
+
+  @Test("a validator that cannot be sent is none")
+  func validators() {
+    #expect(Validator(text: "\"1\"")?.text == "\"1\"")
+    #expect(Validator(text: "\"1\r\nX: y\"") == nil)
+    #expect(Validator(["ETag": "\"1\u{1}\""]) == nil)
+  }
+
   @Test("the note beside a part is read as it was written, and nothing else is")
   func notes() {
     let note = PartNote(url: "http://a/\"b\\c\u{1}", validator: "\"tag\"", total: 77)

@@ -111,6 +111,18 @@ struct SpawnTests {
     #expect(log == "true true open [err\n] [] end")
   }
 
+  @Test("it leads a group, a session, or both")
+  func leaders() {
+    let script =
+      "read -r id name state parent group session rest </proc/self/stat; echo $((id == group)) $((id == session))"
+    for (leadsGroup, leadsSession, expected) in [(true, false, "1 0"), (false, true, "1 1"), (true, true, "1 1")] {
+      var options = SpawnedProcess.Options()
+      options.leadsProcessGroup = leadsGroup
+      options.leadsSession = leadsSession
+      #expect(output("/bin/sh", ["-c", script], options) == "\(success) open [\(expected)\n] [] end")
+    }
+  }
+
   @Test("what cannot be started is an error that names it, and nothing stays")
   func failures() throws {
     #expect(throws: SpawnError.notFound(program: "/no/such/program")) { try SpawnedProcess("/no/such/program") }

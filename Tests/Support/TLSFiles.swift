@@ -52,6 +52,10 @@ package enum TLSFiles {
         -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign
     }
     root ca; root other
+    # A directory of roots as a system has it: the first is found by its name, the other stands in the file.
+    mkdir system
+    cp ca.pem system/$(openssl x509 -noout -hash -in ca.pem).0
+    cp other.pem system/ca-certificates.crt
     cat >ca.cnf <<END
     [ca]
     default_ca = own

@@ -44,7 +44,7 @@ final class FileReceiver: Receiver, @unchecked Sendable {
     isPutAway = true
     // A disk may take its time, and other transfers do not wait for it.
     DispatchQueue.global().async { [self] in
-      let error = hasEnded.load(ordering: .acquiring) ? nil : file.putAway()
+      let error = file.putAway { hasEnded.load(ordering: .acquiring) }
       file.letGo()
       done(error)
     }

@@ -29,10 +29,10 @@ final class PartFile: @unchecked Sendable {
     }
     var status = stat()
     guard resumes, fstat(descriptor, &status) == 0, status.st_size > 0, let note = PartNote(path: notePath),
-      note.url == url, Int64(status.st_size) <= note.total
+      note.url == url, Int64(status.st_size) <= note.total, let validator = Validator(text: note.validator)
     else { return }
     kept.received = Int64(status.st_size)
-    kept.validator = Validator(text: note.validator)
+    kept.validator = validator
     kept.total = note.total
   }
 
@@ -76,11 +76,13 @@ final class PartFile: @unchecked Sendable {
     }
   }
 
-  /// Makes the file safe and gives it its name.
+  /// Makes the file safe and gives it its name, unless nobody wants it any more by then.
   ///
   /// It may take long.
-  func putAway() -> HTTP.Error? {
+  func putAway(unless isUnwanted: () -> Bool) -> HTTP.Error? {
+    guard !isUnwanted() else { return nil }
     guard fsync(descriptor) == 0 else { return Self.failure("\(partPath) cannot be made safe") }
+    guard !isUnwanted() else { return nil }
     guard rename(partPath, path) == 0 else { return Self.failure("\(path) cannot be made") }
     unlink(notePath)
     return nil

@@ -12,7 +12,8 @@ final class UploadPipe: @unchecked Sendable {
   let length: Int64?
   private let onBytes: @Sendable () -> Void
   private let lock = Lock()
-  private var buffer: [UInt8] = []
+  /// What was produced and not dropped yet; its first bytes may have been taken.
+  private(set) var buffer: [UInt8] = []
   private var taken = 0
   private var produced: Int64 = 0
   private var end: BodyRead?
@@ -73,6 +74,9 @@ final class UploadPipe: @unchecked Sendable {
     if let length, produced > length {
       end = .failed("the body's sequence has more than the \(length) bytes that were announced")
     } else {
+      // A producer that is always ahead leaves no moment at which nothing waits.
+      buffer.removeFirst(taken)
+      taken = 0
       buffer.append(contentsOf: chunk)
     }
     let isAwaited = takeWait()

@@ -220,7 +220,9 @@ extension ClientCore {
 
   /// Ends the requests that are not to come to their end, and then perhaps the client.
   private func cut(everything: Bool) {
-    for transfer in Array(transfers.values) where everything || transfer.state.isRunning == false {
+    // Nobody would resume what waits; a body that is being put away comes to its end by itself.
+    for transfer in Array(transfers.values)
+    where everything || !transfer.state.isRunning && !transfer.state.isFinishing {
       transfer.apply(.clientStopped)
     }
     endIfOver()
@@ -296,6 +298,7 @@ extension ClientCore {
   ) -> Attempt { Attempt(readyLoader(), transfer, easy, exchange, source) }
   func start(_ attempt: Attempt) { readyLoader().start(attempt) }
   func drop(_ attempt: Attempt) { loader?.drop(attempt) }
+  func multiplexes(_ origin: String) -> Bool { loader?.multiplexes(origin) ?? false }
   func note(deadline: Tick) { if deadline != .never { readyLoader().note(deadline: deadline) } }
   func settle() { loader?.settle() }
   func later(_ body: @escaping () -> Void) { readyLoader().later(body) }

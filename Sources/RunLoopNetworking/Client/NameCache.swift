@@ -22,6 +22,9 @@ struct NameCache {
     return entry.addresses
   }
 
+  /// Forgets addresses at which nobody could be reached.
+  mutating func forget(_ host: String, _ port: UInt16) { entries["\(host):\(port)"] = nil }
+
   mutating func note(_ host: String, _ port: UInt16, _ addresses: [SocketAddress], now: Tick) {
     if entries.count >= Self.limit { entries = entries.filter { $0.value.end > now } }
     if entries.count >= Self.limit { entries = [:] }

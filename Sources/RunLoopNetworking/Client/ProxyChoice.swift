@@ -7,7 +7,7 @@ struct ProxyChoice: Sendable {
   private enum Choice: Sendable {
     case none
     case all(String)
-    case environment(http: String?, https: String?, none: [String])
+    case environment(http: String?, https: String?, none: [ProxyException])
   }
 
   private let choice: Choice
@@ -23,7 +23,7 @@ struct ProxyChoice: Sendable {
       choice = .environment(
         http: first("http_proxy") ?? any, https: first("https_proxy", "HTTPS_PROXY") ?? any,
         none: (first("no_proxy", "NO_PROXY") ?? "").split(whereSeparator: { $0 == "," || $0 == " " }).map {
-          $0.lowercased()
+          ProxyException($0.lowercased())
         })
     }
   }
@@ -34,10 +34,7 @@ struct ProxyChoice: Sendable {
     case .none: return nil
     case .all(let text): return try Self.read(text)
     case .environment(let http, let https, let none):
-      for name in none {
-        let domain = name.hasPrefix(".") ? String(name.dropFirst()) : name
-        if name == "*" || address.host == domain || address.host.hasSuffix("." + domain) { return nil }
-      }
+      if none.contains(where: { $0.covers(address) }) { return nil }
       guard let text = address.isTLS ? https : http else { return nil }
       return try Self.read(text)
     }

@@ -17,6 +17,8 @@ final class MultiplexerSource: @unchecked Sendable {
   private var source: RunLoop.Source?
   private var users = 0
   private var hasEnded = false
+  /// Counts the sources, so that one that goes late is not taken for the one that is there.
+  private var generation = 0
 
   init(loop: RunLoop, modes: [RunLoop.Mode], label: StaticString = "HTTP.MultiplexerSource") {
     self.loop = loop
@@ -30,8 +32,10 @@ final class MultiplexerSource: @unchecked Sendable {
     users += 1
     var made: RunLoop.Source?
     if users == 1, !hasEnded {
-      made = RunLoop.Source(label: label, cancel: { [weak self] _, _ in self?.loopMayHaveEnded() }) { [weak self] in
-        self?.deliver()
+      generation += 1
+      let number = generation
+      made = RunLoop.Source(label: label, cancel: { [weak self] _, _ in self?.loopMayHaveEnded(number) }) {
+        [weak self] in self?.deliver()
       }
       source = made
     }
@@ -45,6 +49,9 @@ final class MultiplexerSource: @unchecked Sendable {
   }
 
   /// An operation has reported its last.
+  ///
+  /// Nobody wants what waits when the last one leaves: whoever comes back posts again. It would keep this source alive, and
+  /// the first post of the next user would not be the first.
   func leave() {
     lock.lock()
     users -= 1
@@ -88,8 +95,8 @@ final class MultiplexerSource: @unchecked Sendable {
   }
 
   /// The source has left a mode: because the loop's thread ends, or because nobody uses it.
-  private func loopMayHaveEnded() {
-    guard lock.withLock({ source != nil }) else { return }
+  private func loopMayHaveEnded(_ number: Int) {
+    guard lock.withLock({ source != nil && generation == number }) else { return }
     end()
   }
 

@@ -100,7 +100,9 @@ struct ServerSentEventParser {
     if value.first == " " { value = value.dropFirst() }
     switch String(scalars[..<colon]) {
     case "data":
-      data = data.map { $0 + "\n" + String(value) } ?? String(value)
+      // In place: a text that is made anew for each line costs the square of its length.
+      if data == nil { data = "" } else { data?.append("\n") }
+      data?.append(contentsOf: Substring(value))
       if (data?.utf8.count ?? 0) > limit { return .tooLarge }
     case "event": type = String(value)
     case "id": if !value.contains("\0") { id = String(value) }

@@ -23,7 +23,7 @@ extension Attempt {
     set(clc_option_error_buffer, pointer: errorText)
     // The body is decoded here, where an end that is missing is noticed.
     set(clc_option_content_decoding, 0)
-    set(clc_option_connect_timeout, Int(clamping: Int64(saturating: configuration.connectTimeout) / 1_000_000))
+    set(clc_option_connect_timeout, Self.milliseconds(ofConnectTimeout: configuration.connectTimeout))
     if exchange.isFresh { set(clc_option_fresh_connect, 1) }
     let isPlain = !exchange.address.isTLS
     if isPlain, !CurlLibrary.asksBeforeRequest || configuration.unixSocket != nil { set(clc_option_forbid_reuse, 1) }
@@ -50,7 +50,10 @@ extension Attempt {
     case .http2: set(clc_option_http_version, Int(clc_http_2_at_once))
     }
     // Further requests to an encrypted server wait for its connection, which may take them all.
-    if !isPlain, configuration.version != .http1 { set(clc_option_wait_for_multiplexing, 1) }
+    if !isPlain, configuration.version != .http1, loader.multiplexes(exchange.address.origin) != false {
+      set(clc_option_wait_for_multiplexing, 1)
+      waitsForMultiplexing = true
+    }
 
     // Where it goes.
     if !exchange.addresses.isEmpty {
@@ -91,10 +94,19 @@ extension Attempt {
     }
   }
 
+  /// A timeout as the library takes it, whose zero would be its own five minutes.
+  static func milliseconds(ofConnectTimeout timeout: Duration) -> Int {
+    max(1, Int(Int32(clamping: Int64(saturating: timeout) / 1_000_000)))
+  }
+
   private func setTrust(_ trust: HTTP.Trust, _ set: (Int, String) -> Void) {
     if let roots = trust.roots {
       set(Int(clc_option_ca_file), roots)
       set(Int(clc_option_proxy_ca_file), roots)
+      // The library may have been built with a directory of the system's roots, which would count too. A library that
+      // knows no directories refuses this, and has none.
+      _ = clc_set_pointer(easy, Int32(clc_option_ca_directory), nil)
+      _ = clc_set_pointer(easy, Int32(clc_option_proxy_ca_directory), nil)
     }
     if !trust.pins.isEmpty {
       set(Int(clc_option_pinned_key), trust.pins.map { "sha256//" + $0 }.joined(separator: ";"))
@@ -156,9 +168,9 @@ private let attemptSeekFunction: clc_seek_function = { context, offset, _ in
   return attempt.rewind()
 }
 
-private let attemptPrerequestFunction: clc_prerequest_function = { context, _, _, peerPort, ownPort in
+private let attemptPrerequestFunction: clc_prerequest_function = { context, peer, own, peerPort, ownPort in
   guard let attempt = Attempt.at(context) else { return Int32(clc_prerequest_abort) }
-  return attempt.aboutToSend(ownPort: ownPort, peerPort: peerPort)
+  return attempt.aboutToSend(SocketWatch.Ends(own: own, ownPort, peer: peer, peerPort))
 }
 
 private let attemptOpenSocketFunction: clc_open_socket_function = { context, _, wanted in

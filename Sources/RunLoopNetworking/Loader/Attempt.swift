@@ -48,6 +48,8 @@ final class Attempt {
   private(set) var needsFresh = false
   /// Whether it has left the library's queue.
   private(set) var hasBegun = false
+  /// Whether it waits for a connection of another that may take it, too.
+  var waitsForMultiplexing = false
   private(set) var requests = 0
   private(set) var sent: Int64 = 0
   private(set) var hasSentAll = false
@@ -187,6 +189,7 @@ extension Attempt {
     case .failed(let code, let detail): fail(HTTP.Error(code, detail))
     case .head(let head):
       isAskedByProxy = head.status == 407 && exchange.proxy?.user != nil
+      if exchange.address.isTLS { loader.note(exchange.address.origin, multiplexes: head.version == "2") }
       if head.version == "2" {
         connection?.speaksHTTP2 = true
         connection?.attempt = nil
@@ -260,10 +263,11 @@ extension Attempt {
   }
 
   /// A connection is there, and the request is about to be sent.
-  func aboutToSend(ownPort: Int32, peerPort: Int32) -> Int32 {
+  func aboutToSend(_ ends: SocketWatch.Ends?) -> Int32 {
     guard failure == nil else { return Int32(clc_prerequest_abort) }
     requests += 1
     hasBegun = true
+    waitsForMultiplexing = false
     transfer.noteActivity()
     if requests > 1, transfer.hasAnswer, !isAskedByProxy {
       fail(HTTP.Error(.badServerResponse, "the library asks again after an answer"))
@@ -273,7 +277,7 @@ extension Attempt {
       fail(HTTP.Error(.connectionLost, "the kept connection ended under a request that is not sent twice"))
       return Int32(clc_prerequest_abort)
     }
-    connection = loader.connection(.init(own: ownPort, peer: peerPort), opened: opened)
+    connection = ends.flatMap { loader.connection($0, opened: opened) }
     if connection?.speaksHTTP2 == false { connection?.attempt = self }
     if let connection, loader.hasStrayBytes(connection) {
       needsFresh = true
@@ -286,6 +290,7 @@ extension Attempt {
 
   func openSocket(_ wanted: clc_wanted_socket) -> Int32 {
     hasBegun = true
+    waitsForMultiplexing = false
     transfer.noteActivity()
     do throws(SystemError) {
       let descriptor = try SystemCall.socket.make {

@@ -14,17 +14,25 @@ final class SocketWatch {
   var opener: UInt = 0
   /// Whether the loop has the source.
   var isAdded = false
-  /// The socket's own port and the peer's, once they were asked for.
-  var ports: Ports?
+  /// The socket's own address and the peer's, once they were asked for.
+  var ends: Ends?
   /// Whether an answer of HTTP/1 has come on it: between its answers nothing may come.
   var speaksHTTP1 = false
   var speaksHTTP2 = false
   /// Whose bytes come on it, where that is one attempt alone: libcurl reports lines, and a line may come byte by byte.
   weak var attempt: Attempt?
 
-  struct Ports: Hashable {
-    let own: Int32
-    let peer: Int32
+  /// What tells a connection from all others: two may well have the same ports.
+  struct Ends: Hashable {
+    let own: End
+    let peer: End
+  }
+
+  /// An address and a port.
+  struct End: Hashable {
+    let high: UInt64
+    let low: UInt64
+    let port: UInt16
   }
 
   init(_ source: RunLoop.DescriptorSource) { self.source = source }
@@ -80,22 +88,24 @@ extension Loader {
   private func forget(_ descriptor: Int32) {
     guard let watch = watches.removeValue(forKey: descriptor) else { return }
     watch.source.invalidate()
-    if let ports = watch.ports, connections[ports] === watch { connections[ports] = nil }
+    if let ends = watch.ends, connections[ends] === watch { connections[ends] = nil }
   }
 
-  /// The socket of a connection; nil for one that has no ports.
+  /// The socket of a connection.
   ///
   /// - Parameter opened: The sockets that it probably is, if no request was sent on it before.
   /// - Complexity: O(1), and O(n) for the first request on a connection that another transfer has opened.
-  func connection(_ ports: SocketWatch.Ports, opened: [Int32]) -> SocketWatch? {
+  func connection(_ ends: SocketWatch.Ends, opened: [Int32]) -> SocketWatch? {
     func note(_ descriptor: Int32) {
-      guard let watch = watches[descriptor], watch.ports == nil, let found = Self.ports(of: descriptor) else { return }
-      watch.ports = found
+      guard let watch = watches[descriptor], watch.ends == nil, let found = SocketWatch.Ends(of: descriptor) else {
+        return
+      }
+      watch.ends = found
       connections[found] = watch
     }
-    if connections[ports] == nil { for descriptor in opened { note(descriptor) } }
-    if connections[ports] == nil { for descriptor in watches.keys { note(descriptor) } }
-    return connections[ports]
+    if connections[ends] == nil { for descriptor in opened { note(descriptor) } }
+    if connections[ends] == nil { for descriptor in watches.keys { note(descriptor) } }
+    return connections[ends]
   }
 
   /// Whether a kept connection has bytes that came after the end of the last answer: they would be the next answer.
@@ -106,23 +116,70 @@ extension Loader {
     var byte: UInt8 = 0
     return recv(watch.source.descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
   }
+}
 
-  /// The ports of a connection; nil for one that has none.
-  private static func ports(of descriptor: Int32) -> SocketWatch.Ports? {
-    func port(_ ask: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32) -> Int32? {
-      var address = sockaddr_storage()
-      var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-      return withUnsafeMutablePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { ask(descriptor, $0, &length) == 0 }
-          ? withUnsafeBytes(of: &pointer.pointee) { bytes in
-            guard [AF_INET, AF_INET6].contains(Int32(bytes.load(as: sa_family_t.self))) else { return nil }
-            // The port is in the third and fourth byte of either family.
-            return Int32(bytes[2]) << 8 | Int32(bytes[3])
-          } : nil
+extension SocketWatch.Ends {
+  /// What the library says of a connection; nil for one of no family that has ports.
+  init?(own: UnsafePointer<CChar>?, _ ownPort: Int32, peer: UnsafePointer<CChar>?, _ peerPort: Int32) {
+    guard let own = SocketWatch.End(own, ownPort), let peer = SocketWatch.End(peer, peerPort) else { return nil }
+    self.init(own: own, peer: peer)
+  }
+
+  /// What the system says of a socket; nil for one that is not connected, or of no family that has ports.
+  init?(of descriptor: Int32) {
+    guard let own = SocketWatch.End({ getsockname(descriptor, $0, $1) }),
+      let peer = SocketWatch.End({ getpeername(descriptor, $0, $1) })
+    else { return nil }
+    self.init(own: own, peer: peer)
+  }
+}
+
+extension SocketWatch.End {
+  fileprivate init(_ address: in_addr, _ port: UInt16) {
+    self.init(high: 0, low: UInt64(UInt32(bigEndian: address.s_addr)), port: port)
+  }
+
+  fileprivate init(_ address: in6_addr, _ port: UInt16) {
+    let (high, low) = withUnsafeBytes(of: address) {
+      ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+    }
+    self.init(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low), port: port)
+  }
+
+  /// Reads an address as the library writes it.
+  fileprivate init?(_ text: UnsafePointer<CChar>?, _ port: Int32) {
+    guard let text, let port = UInt16(exactly: port) else { return nil }
+    var (four, six) = (in_addr(), in6_addr())
+    if inet_pton(AF_INET, text, &four) == 1 {
+      self.init(four, port)
+    } else if inet_pton(AF_INET6, text, &six) == 1 {
+      self.init(six, port)
+    } else {
+      return nil
+    }
+  }
+
+  /// Reads an address as the system says it.
+  fileprivate init?(_ ask: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32) {
+    var address = sockaddr_storage()
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let found: SocketWatch.End? = withUnsafeMutablePointer(to: &address) { storage in
+      let isThere = storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { ask($0, &length) == 0 }
+      guard isThere else { return nil }
+      switch Int32(storage.pointee.ss_family) {
+      case AF_INET:
+        return storage.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+          SocketWatch.End($0.pointee.sin_addr, UInt16(bigEndian: $0.pointee.sin_port))
+        }
+      case AF_INET6:
+        return storage.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+          SocketWatch.End($0.pointee.sin6_addr, UInt16(bigEndian: $0.pointee.sin6_port))
+        }
+      default: return nil
       }
     }
-    guard let own = port(getsockname), let peer = port(getpeername) else { return nil }
-    return SocketWatch.Ports(own: own, peer: peer)
+    guard let found else { return nil }
+    self = found
   }
 }
 

@@ -19,7 +19,7 @@ final class Loader: @unchecked Sendable {
   private static let mostSpare = 32
   var watches: [Int32: SocketWatch] = [:]
   /// The sockets of connections on which a request was sent.
-  var connections: [SocketWatch.Ports: SocketWatch] = [:]
+  var connections: [SocketWatch.Ends: SocketWatch] = [:]
   /// How deep we are in the library, which must not be called while it calls us.
   private var depth = 0
   private var deferred: [() -> Void] = []
@@ -156,6 +156,44 @@ final class Loader: @unchecked Sendable {
     attempt.release()
   }
 
+  // Multiplexing.
+
+  /// Whether the servers speak HTTP/2, by their origins; false too for those that could not be reached last.
+  private var multiplexing: [String: Bool] = [:]
+
+  /// Whether an origin's connection takes further requests; nil if that is not known yet.
+  func multiplexes(_ origin: String) -> Bool? { multiplexing[origin] }
+
+  /// Notes what an origin's last connection was.
+  ///
+  /// The library tries the next of those that wait for a connection when the one before has failed. A host that does not
+  /// answer would have them time out one after the other: they are started over, and wait for no other.
+  func note(_ origin: String, multiplexes: Bool) {
+    guard multiplexing[origin] != multiplexes else { return }
+    if multiplexing.count >= 1024 { multiplexing = [:] }
+    multiplexing[origin] = multiplexes
+    guard !multiplexes else { return }
+    let waiting = attempts.values.filter { $0.waitsForMultiplexing && $0.exchange.address.origin == origin }
+    guard !waiting.isEmpty else { return }
+    later { [self] in
+      for attempt in waiting.sorted(by: { $0.number < $1.number })
+      where attempt.waitsForMultiplexing && attempts[attempt.easy] === attempt { startOver(attempt) }
+    }
+  }
+
+  /// Takes an attempt that has not begun out of the library's queue, and puts it there again to wait for no other.
+  private func startOver(_ attempt: Attempt) {
+    attempt.waitsForMultiplexing = false
+    var code: Int32 = 0
+    inside {
+      _ = clc_multi_remove(multi, attempt.easy)
+      _ = clc_set_long(attempt.easy, Int32(clc_option_wait_for_multiplexing), 0)
+      code = clc_multi_add(multi, attempt.easy)
+    }
+    guard code != 0 else { return }
+    end(attempt, HTTP.Error(.cannotConnect, "libcurl takes no more: \(String(cString: clc_multi_text(code)))"))
+  }
+
   // Yielding. The library reads as long as there is something to read, and would let nobody else come.
 
   /// How many bytes are taken before everybody else comes.
@@ -223,6 +261,9 @@ final class Loader: @unchecked Sendable {
         guard let attempt = attempts[easy] else { continue }
         let (error, timings) = (attempt.outcome(code), attempt.timings)
         remove(attempt, keepsEasy: true)
+        if error != nil, attempt.requests == 0, attempt.exchange.address.isTLS {
+          note(attempt.exchange.address.origin, multiplexes: false)
+        }
         attempt.transfer.hasEnded(attempt, error, timings: timings)
       } else if !deferred.isEmpty {
         let bodies = deferred

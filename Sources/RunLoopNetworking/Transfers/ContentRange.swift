@@ -22,6 +22,8 @@ struct ContentRange: Hashable, Sendable {
       return nil
     }
     if let total, last >= total { return nil }
+    // The length up to there could not be counted.
+    guard last < .max else { return nil }
     bounds = first...last
   }
 
@@ -39,15 +41,19 @@ struct Validator: Hashable, Sendable, Codable {
   init?(_ headers: HTTP.Headers) {
     if let tag = headers["ETag"] {
       guard tag.hasPrefix("\""), tag.hasSuffix("\""), tag.utf8.count >= 2 else { return nil }
-      text = tag
+      self.init(text: tag)
     } else if let date = headers["Last-Modified"], WebDate.read(date) != nil {
-      text = date
+      self.init(text: date)
     } else {
       return nil
     }
   }
 
-  init(text: String) { self.text = text }
+  /// A tag or a date; nil if it cannot be sent in a field.
+  init?(text: String) {
+    guard HTTP.Headers.isValue(text) else { return nil }
+    self.text = text
+  }
 
   /// Whether a head is of another version.
   func isContradicted(by headers: HTTP.Headers) -> Bool {

@@ -68,14 +68,26 @@ extension HTTP.Cookie {
       maximumAge.map { $0 <= 0 ? 0 : now.addingReportingOverflow($0).overflow ? .max : now + $0 } ?? expires
   }
 
+  /// Whether it would take the place of another, or stand before it.
+  func shadows(_ other: HTTP.Cookie) -> Bool {
+    guard name == other.name, port == other.port else { return false }
+    guard domain == other.domain || Self.isBelow(domain, other.domain) || Self.isBelow(other.domain, domain) else {
+      return false
+    }
+    return Self.isBelow(path: path, other.path)
+  }
+
   func isMeant(for address: WebAddress, now: Int64) -> Bool {
     guard domain == address.host || !isHostOnly && Self.isBelow(address.host, domain) else { return false }
     guard !isSecure || address.isTLS, port == Self.port(of: address), expires.map({ $0 > now }) ?? true else {
       return false
     }
-    guard address.path.hasPrefix(path) else { return false }
-    return path.hasSuffix("/") || address.path.count == path.count
-      || address.path.dropFirst(path.count).hasPrefix("/")
+    return Self.isBelow(path: address.path, path)
+  }
+
+  private static func isBelow(path: String, _ other: String) -> Bool {
+    guard path.hasPrefix(other) else { return false }
+    return other.hasSuffix("/") || path.count == other.count || path.dropFirst(other.count).hasPrefix("/")
   }
 
   private static func port(of address: WebAddress) -> Int? { address.isDefaultPort ? nil : Int(address.port) }

@@ -11,13 +11,17 @@ final class CookieJar: @unchecked Sendable {
   /// How many cookies are kept in all and of a domain; the oldest go first.
   static let (limit, domainLimit) = (3000, 50)
 
-  /// Takes what an answer sets, and returns it; a cookie that has ended is one that was removed.
+  /// Takes what an answer sets, and returns what was taken; a cookie that has ended is one that was removed.
   @discardableResult
   func take(_ headers: HTTP.Headers, from address: WebAddress, now: Int64 = WebDate.now) -> [HTTP.Cookie] {
-    let taken = headers.values(of: "Set-Cookie").compactMap { HTTP.Cookie($0, from: address, now: now) }
-    guard !taken.isEmpty else { return [] }
+    let set = headers.values(of: "Set-Cookie").compactMap { HTTP.Cookie($0, from: address, now: now) }
+    guard !set.isEmpty else { return [] }
+    var taken: [HTTP.Cookie] = []
     lock.withLock {
-      for cookie in taken {
+      for cookie in set {
+        // RFC 6265bis, section 5.7: a connection that anybody can change leaves alone what is safe from that.
+        guard address.isTLS || !cookies.contains(where: { $0.isSecure && cookie.shadows($0) }) else { continue }
+        taken.append(cookie)
         cookies.removeAll {
           $0.name == cookie.name && $0.domain == cookie.domain && $0.path == cookie.path && $0.port == cookie.port
         }

@@ -74,6 +74,9 @@ extension HTTP {
       !name.isEmpty && name.allSatisfy(isTokenByte)
     }
 
+    /// Whether a text can be sent as the value of a field: it has no control character but tabs.
+    static func isValue(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 } }
+
     private static func isTokenByte(_ byte: UInt8) -> Bool {
       switch byte {
       case 48...57, 65...90, 97...122: true

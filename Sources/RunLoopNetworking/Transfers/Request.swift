@@ -76,6 +76,9 @@ extension HTTP {
 }
 
 extension HTTP.Request {
+  /// Its scheme, host and port; nil if its address cannot be read.
+  package var origin: String? { (try? WebAddress(url))?.origin }
+
   /// Whether sending it twice is as good as sending it once.
   var isIdempotent: Bool { Self.isIdempotent(method) }
 
@@ -89,7 +92,7 @@ extension HTTP.Request {
     guard method != "CONNECT" else { return "CONNECT is for proxies" }
     for field in headers.fields {
       guard HTTP.Headers.isToken(field.name.utf8) else { return "the name of a header field is not a token" }
-      guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f || $0 == 9 }) else {
+      guard HTTP.Headers.isValue(field.value) else {
         return "the value of \(field.name) has a control character"
       }
     }

@@ -315,6 +315,7 @@ extension Transfer {
     guard let wanted = receiver.redirect(request, after: response) else {
       throw HTTP.Error(.redirectRefused, "the program rejected the redirect")
     }
+    if let fault = wanted.fault { throw HTTP.Error(.invalidRequest, "the program's redirect cannot be sent: \(fault)") }
     guard wanted.url != request.url else {
       (next.method, next.headers, next.body) = (wanted.method, wanted.headers, wanted.body)
       return next

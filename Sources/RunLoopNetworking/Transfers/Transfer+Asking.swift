@@ -53,6 +53,9 @@ extension Transfer {
       if let fault = request.fault {
         return .failure(HTTP.Error(.invalidRequest, url: address.safeText, fault))
       }
+      guard HTTP.Headers.isValue(configuration.userAgent) else {
+        return .failure(HTTP.Error(.invalidRequest, url: address.safeText, "the user agent has a control character"))
+      }
       if let user = address.user {
         credential = HTTP.Credential(user: user, password: address.password ?? "")
         credentialOrigin = address.origin

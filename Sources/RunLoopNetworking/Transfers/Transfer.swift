@@ -250,6 +250,11 @@ extension Transfer {
     attempt = nil
     noteActivity()
     response?.timings = timings
+    if let error, [.cannotConnect, .timedOut, .proxyFailed].contains(error.code), ended.requests == 0 {
+      // The name may have other addresses by now.
+      let target = ended.exchange.proxy ?? ended.exchange.address
+      core.names.forget(target.host, target.port)
+    }
     switch plan {
     case nil:
       if ended.needsFresh, !isFresh {
@@ -271,9 +276,11 @@ extension Transfer {
   }
 
   /// Ends, or tries again where that may help.
+  ///
+  /// Whoever cannot take back what it has been given is not given a second head after the first, either.
   private func handle(_ error: HTTP.Error) {
     guard let hop, HTTP.Retry.codes.contains(error.code), HTTP.Request.isIdempotent(hop.method),
-      retries < configuration.retry.limit, state.part.received == 0 || receiver.canRestart || state.part.canGoOn
+      retries < configuration.retry.limit, response == nil || receiver.canRestart || state.part.canGoOn
     else { return apply(.fail(error)) }
     apply(.retry(after: nextDelay()))
   }
@@ -324,7 +331,9 @@ extension Transfer {
   private var isWaitingForUs: Bool {
     if case .held = state.phase { return true }
     guard let attempt else { return false }
-    return attempt.isSendingPaused || !attempt.hasBegun
+    if attempt.isSendingPaused { return true }
+    // It waits for its turn with a host, but not for a host whose first connection is still being made.
+    return !attempt.hasBegun && !(attempt.waitsForMultiplexing && !core.multiplexes(attempt.exchange.address.origin))
   }
 
   func timeHasCome(_ now: Tick) {

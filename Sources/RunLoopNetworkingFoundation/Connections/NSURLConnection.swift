@@ -131,6 +131,8 @@ final class ConnectionRelay: ConnectionBorder, @unchecked Sendable {
   private weak var connection: NSURLConnection?
   /// From the start to the end.
   private var held: NSURLConnection?
+  /// Whether the end was there; it may have come between the start's first look and its hold.
+  private var isOver = false
   private var sent: Int64 = 0
 
   init(_ request: URLRequest, _ delegate: (any NSURLConnectionDelegate)?) {
@@ -139,11 +141,12 @@ final class ConnectionRelay: ConnectionBorder, @unchecked Sendable {
   }
 
   func note(_ connection: NSURLConnection) { lock.withLock { self.connection = connection } }
-  func hold(_ connection: NSURLConnection) { lock.withLock { held = connection } }
+  func hold(_ connection: NSURLConnection) { lock.withLock { if !isOver { held = connection } } }
 
   func letGo() {
     lock.lock()
     let (connection, delegate) = (held, delegate)
+    isOver = true
     held = nil
     self.delegate = nil
     lock.unlock()

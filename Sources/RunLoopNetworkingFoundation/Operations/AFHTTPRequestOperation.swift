@@ -14,33 +14,55 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   /// Checks the answer and reads its body; by default it takes every body and the statuses of success.
   open var responseSerializer: any AFURLResponseSerialization = AFHTTPResponseSerializer()
 
-  private let lock = Lock()
-  // Guarded by the lock.
-  private var answer: (object: Any?, error: (any Error)?)?
+  private typealias Answer = (object: Any?, error: (any Error)?)
+
+  private let condition = NSCondition()
+  // Guarded by the condition.
+  private var answer: Answer?
+  /// The thread that reads the answer, while it does.
+  private var reader: pthread_t?
 
   private static let processing = DispatchQueue(label: "AFNetworking.processing", attributes: .concurrent)
 
   /// The head of the answer, once that has arrived.
   public var httpResponse: HTTPURLResponse? { response as? HTTPURLResponse }
 
-  /// What the serializer has made of the body; nil before the end, and after an error.
+  /// What the serializer has made of the body; nil before the end, after an error, and while the serializer itself asks.
   open var responseObject: Any? { serialized.object }
 
   open override var error: (any Error)? { super.error ?? (isFinished ? serialized.error : nil) }
 
   /// Reads the answer, once.
-  private var serialized: (object: Any?, error: (any Error)?) {
+  ///
+  /// Whoever asks meanwhile waits, as with AFNetworking, but for the serializer, for which there is no answer yet.
+  private var serialized: Answer {
     guard isFinished, super.error == nil else { return (nil, nil) }
-    lock.lock()
-    defer { lock.unlock() }
-    if let answer { return answer }
-    let made: (object: Any?, error: (any Error)?)
+    let caller = pthread_self()
+    condition.lock()
+    while let reader {
+      guard reader != caller else {
+        condition.unlock()
+        return (nil, nil)
+      }
+      condition.wait()
+    }
+    if let answer {
+      condition.unlock()
+      return answer
+    }
+    reader = caller
+    condition.unlock()
+    let made: Answer
     do {
       made = (try responseSerializer.responseObject(for: response, data: responseData), nil)
     } catch {
       made = (nil, error)
     }
+    condition.lock()
     answer = made
+    reader = nil
+    condition.broadcast()
+    condition.unlock()
     return made
   }
 

@@ -27,7 +27,10 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
 
   /// What is asked for.
   public let request: URLRequest
-  /// Who answers servers that ask for a credential; nil: the shared storage, if it is used.
+  /// Who answers a server that asks for a credential; nil: the shared storage, if it is used.
+  ///
+  /// It is for the scheme, host and port of ``request``. A server at another origin, to which a redirect has led, does not get
+  /// it: unlike AFNetworking, which answers whoever asks.
   open var credential: URLCredential?
   /// Whether credentials of `URLCredentialStorage` are used.
   open var shouldUseCredentialStorage = true
@@ -245,7 +248,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
       noteCall(of: ChallengeBlock(call: block))
       return block(connection, challenge)
     }
-    if challenge.previousFailureCount == 0, let credential {
+    if challenge.previousFailureCount == 0, let credential, request.isOfOrigin(of: challenge.protectionSpace) {
       challenge.sender?.use(credential, for: challenge)
     } else {
       challenge.sender?.performDefaultHandling(for: challenge)
@@ -333,6 +336,17 @@ private struct ChallengeBlock {
 
 private struct RedirectBlock {
   let call: @Sendable (NSURLConnection, URLRequest, URLResponse?) -> URLRequest?
+}
+
+extension URLRequest {
+  /// Whether a server that asks for a credential is the one that this request is for.
+  fileprivate func isOfOrigin(of space: URLProtectionSpace) -> Bool {
+    guard let url else { return false }
+    let scheme = space.protocol == NSURLProtectionSpaceHTTPS ? "https" : "http"
+    let host = space.host.contains(":") ? "[\(space.host)]" : space.host
+    let origin = HTTP.Request(url.absoluteString).origin
+    return origin != nil && origin == HTTP.Request("\(scheme)://\(host):\(space.port)/").origin
+  }
 }
 
 extension Notification.Name {

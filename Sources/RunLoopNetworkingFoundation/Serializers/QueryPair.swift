@@ -5,7 +5,7 @@ import Foundation
 /// A name and a value of a form.
 ///
 /// Parameters in each other are written as AFNetworking writes them: `key[name]` for dictionaries, in the order of the names,
-/// and `key[]` for arrays and sets.
+/// and `key[]` for arrays and sets. Numbers are written as `NSNumber` describes them: `true` is 1, and 1.0 is 1.
 struct QueryPair: Equatable {
   var name: String
   var value: String
@@ -21,9 +21,20 @@ struct QueryPair: Equatable {
       }
     case let array as [Any]: array.flatMap { pairs("\(key ?? "")[]", $0) }
     case let set as Set<AnyHashable>:
-      set.map { "\($0)" }.sorted().flatMap { pairs(key ?? "", $0) }
+      set.map { text($0.base) }.sorted().flatMap { pairs(key ?? "", $0) }
     case is NSNull: [QueryPair(name: key ?? "", value: "")]
-    default: [QueryPair(name: key ?? "", value: "\(value)")]
+    default: [QueryPair(name: key ?? "", value: text(value))]
+    }
+  }
+
+  private static func text(_ value: Any) -> String {
+    switch value {
+    case let flag as Bool: flag ? "1" : "0"
+    case let number as Int64: "\(number)"
+    case let number as UInt64: "\(number)"
+    case let number as Double: String(format: "%.16g", number)
+    case let number as Float: String(format: "%.7g", number)
+    default: "\(value)"
     }
   }
 

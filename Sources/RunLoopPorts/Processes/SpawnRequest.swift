@@ -119,7 +119,8 @@ struct SpawnRequest {
         request.from = from.baseAddress
         request.to = to.baseAddress
         request.count = Int32(from.count)
-        request.leads_group = options.leadsProcessGroup ? 1 : 0
+        // Whoever leads a session leads its group, and can make no other.
+        request.leads_group = options.leadsProcessGroup && !options.leadsSession ? 1 : 0
         request.leads_session = options.leadsSession ? 1 : 0
         return crl_spawn(&request, &descriptor, &failed)
       }

@@ -48,7 +48,7 @@ public final class SpawnedProcess: Sendable {
     public var descriptors: [Int32: Int32] = [:]
     /// Whether it leads a process group of its own, so that a terminal's interrupts do not reach it.
     public var leadsProcessGroup = false
-    /// Whether it leads a session of its own, without a terminal.
+    /// Whether it leads a session of its own, without a terminal, and with that a process group.
     public var leadsSession = false
 
     /// The usual behaviour.
