@@ -101,6 +101,24 @@ import Testing
     }
   #endif
 
+  @Test("a file in a folder that is not there ends the request before anything is asked")
+  func missingFolder() async throws {
+    let asked = Counter()
+    let server = try LyingServer { exchange in
+      asked.add()
+      exchange.answer("ok")
+    }
+    let client = HTTP.Client()
+    let path = "/tmp/run-loop-http-\(RunLoopTestPath.next())/none/file"
+    let operation = client.operation(HTTP.Request(server.url("/small")), output: .file(path))
+    let end = await withCheckedContinuation { continuation in
+      operation.onCompletionByLoader { continuation.resume(returning: "\($0)") }
+      operation.start()
+    }
+    #expect(end.contains("fileFailed") && end.contains("\(path).part cannot be opened"), "\(end)")
+    #expect(asked.value == 0)
+  }
+
   @Test("a client whose loop's thread has ended says so")
   func endedLoop() async throws {
     let thread = try ResidentThread(name: "short")

@@ -31,8 +31,9 @@ import Testing
   ///
   /// The order of the columns is that of `events`.
   private static let table = """
-    ready start=resolving:begin resolved=- connected=- head=- bytes=- end=- closed=- fail=- retry=- pause=paused \
-    resume=- cancel=finished(cancelled):drop,finish hold=ready! release=- stopped=finished(stopped):drop,finish
+    ready start=resolving:begin resolved=- connected=- head=- bytes=- end=- closed=- \
+    fail=finished(connectionLost):drop,finish retry=- pause=paused resume=- \
+    cancel=finished(cancelled):drop,finish hold=ready! release=- stopped=finished(stopped):drop,finish
     resolving start=- resolved=connecting connected=- head=- bytes=- end=- closed=- \
     fail=finished(connectionLost):drop,finish retry=resolving:drop,begin+1 pause=paused:drop resume=- \
     cancel=finished(cancelled):drop,finish hold=resolving! release=- stopped=finished(stopped):drop,finish

@@ -59,7 +59,6 @@ final class MultiplexerSource: @unchecked Sendable {
     var dropped: [@Sendable () -> Void] = []
     if users == 0 {
       swap(&left, &source)
-      // Of nobody who still has something to report; whoever comes next posts, and signals, afresh.
       swap(&dropped, &waiting)
     }
     lock.unlock()

@@ -121,7 +121,7 @@ struct OperationState: Sendable, Hashable {
       guard case .finishing = phase else { return [] }
       return finish(nil, drops: false)
     case .fail(let error):
-      guard isRunning || isFinishing else { return [] }
+      guard isRunning || isFinishing || phase == .ready else { return [] }
       return finish(error, drops: true)
     case .retry(let delay):
       guard isRunning else { return [] }

@@ -121,11 +121,10 @@ final class Transfer: @unchecked Sendable {
     if isCancelled.load(ordering: .acquiring) { return apply(.cancel) }
     do throws(HTTP.Error) {
       if let kept = try receiver.prepare() { state = OperationState(kept: kept) }
-      apply(event)
     } catch {
-      apply(.start)
-      apply(.fail(error))
+      return apply(.fail(error))
     }
+    apply(event)
   }
 
   // Any thread.
