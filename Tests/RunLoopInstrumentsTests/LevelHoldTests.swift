@@ -7,28 +7,45 @@ import Testing
 
 /// The tool, in a process of its own.
 private final class Tool {
-  let process = Process()
-  let output = Pipe()
+  let number: pid_t
+  private var hasEnded = false
 
   init(_ arguments: [String]) throws {
-    process.executableURL = Victim.program(named: "runloop")
-    process.arguments = arguments
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
+    let path = Victim.program(named: "runloop").path
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
+      posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_WRONLY, 0)
+    }
     // The threads of dispatch block all signals, and a program has those blocked that its starter has.
     var none = sigset_t()
-    var before = sigset_t()
     sigemptyset(&none)
-    pthread_sigmask(SIG_SETMASK, &none, &before)
-    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-    try process.run()
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+    var words = ([path] + arguments).map { strdup($0) } + [nil]
+    defer { for word in words { free(word) } }
+    var child: pid_t = 0
+    guard posix_spawn(&child, path, &actions, &attributes, &words, environ) == 0 else {
+      throw VictimError(text: "\(path) cannot be started")
+    }
+    number = child
   }
 
-  deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+  deinit { if isRunning { end(by: SIGKILL) } }
+
+  var isRunning: Bool {
+    var status: Int32 = 0
+    if !hasEnded, waitpid(number, &status, WNOHANG) == number { hasEnded = true }
+    return !hasEnded
+  }
 
   func end(by signal: Int32) {
-    kill(process.processIdentifier, signal)
-    process.waitUntilExit()
+    kill(number, signal)
+    while isRunning { usleep(1000) }
   }
 }
 
@@ -40,7 +57,7 @@ private func level(of victim: Victim) throws -> UInt32 {
 private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
   while true {
     let tool = try Tool(arguments)
-    while tool.process.isRunning {
+    while tool.isRunning {
       if try level(of: victim) == 2 { return tool }
       usleep(1000)
     }
@@ -57,7 +74,7 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
     defer { try? FileManager.default.removeItem(atPath: output) }
     let more = ["ps": [], "hangs": ["--follow"], "trace": ["--for", "600", "--output", output]]
     let tool = try holding(victim, [command, "\(victim.number)"] + (more[command] ?? []))
-    defer { unlink("\(output).\(tool.process.processIdentifier).part") }
+    defer { unlink("\(output).\(tool.number).part") }
     tool.end(by: signal)
     #expect(try level(of: victim) == 0)
   }
