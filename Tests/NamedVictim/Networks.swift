@@ -8,11 +8,16 @@ import class RunLoopCore.RunLoop
 
 final class Networks: Sendable {
   private let worker: ResidentThread
-  private let client = HTTP.Client(.init())
+  private let client: HTTP.Client
   private let port = Server.start()
   private var loop: RunLoop { worker.runLoop }
 
-  init(on worker: ResidentThread) { self.worker = worker }
+  init(on worker: ResidentThread) {
+    self.worker = worker
+    var configuration = HTTP.Configuration()
+    configuration.storesCookies = true
+    client = HTTP.Client(configuration)
+  }
 
   func run() {
     response()

@@ -101,41 +101,6 @@ import Testing
     #expect(Set(kept) == Set(killed.suffix(8) + [last.number]))
   }
 
-  /// Whether a process may have a file system of its own.
-  private static let mayMount: Bool = {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/unshare")
-    process.arguments = ["-m", "mount", "-t", "tmpfs", "none", "/mnt"]
-    process.standardError = FileHandle.nullDevice
-    guard geteuid() == 0, (try? process.run()) != nil else { return false }
-    process.waitUntilExit()
-    return process.terminationStatus == 0
-  }()
-
-  @Test(
-    "on a tmpfs without room for the file, or for a ring, a process goes on, and can be looked at",
-    .enabled(if: mayMount), arguments: [16, 300])
-  func fullTmpfs(kibibytes: Int) throws {
-    let directory = try Victim.makeDirectory()
-    let complaints = directory + "-complaints"
-    defer { for path in [directory, complaints] { try? FileManager.default.removeItem(atPath: path) } }
-    // It says that it is ready when it has called many blocks.
-    let victim = try Victim(
-      ["load"], directory: directory,
-      wrapper: [
-        "/usr/bin/unshare", "-m", "/bin/sh", "-c",
-        "mount -t tmpfs -o size=\(kibibytes)k,mode=700 none \(directory) && exec \"$0\" \"$@\" 2>\(complaints)",
-      ])
-    let document = try runloop("ps", "\(victim.number)", "--json").json()
-    #expect(document["level"] as? String == "record")
-    let names = (document["loops"] as? [[String: Any]] ?? []).compactMap { $0["thread"] as? String }
-    #expect(names.contains("importer"), "\(document)")
-    let lines = try String(contentsOfFile: complaints, encoding: .utf8).split(separator: "\n")
-    // Without a file the records are in the process's own memory; without a ring there are none, and a loop is watched only.
-    #expect(lines.count == (kibibytes == 16 ? 1 : 0), "\(lines)")
-    #expect(lines.allSatisfy { $0.contains("there is no room") })
-  }
-
   @Test("a forked child has a file of its own, and its parent's stays as it was")
   func fork() throws {
     let victim = try Victim(["fork"], waits: false)

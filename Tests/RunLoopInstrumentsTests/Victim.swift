@@ -13,17 +13,14 @@ final class Victim {
   private let output = Pipe()
 
   /// Starts a process and waits until it says that it is ready.
-  ///
-  /// - Parameter wrapper: A command that becomes the program, which is given to it with the arguments.
   init(
     _ arguments: [String], program name: String = "recorded-victim", level: String? = "record",
-    directory: String? = nil, hasDirectory: Bool = true, waits: Bool = true, wrapper: [String] = []
+    directory: String? = nil, hasDirectory: Bool = true, waits: Bool = true
   ) throws {
     ownsDirectory = directory == nil
     self.directory = try directory ?? Victim.makeDirectory()
-    let command = wrapper + [Victim.program(named: name).path] + arguments
-    process.executableURL = URL(fileURLWithPath: command[0])
-    process.arguments = Array(command.dropFirst())
+    process.executableURL = Victim.program(named: name)
+    process.arguments = arguments
     var environment = ProcessInfo.processInfo.environment
     environment["RUNLOOP_DIR"] = hasDirectory ? self.directory : nil
     environment["RUNLOOP_INSTRUMENTS"] = level

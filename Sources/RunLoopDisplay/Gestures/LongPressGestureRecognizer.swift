@@ -22,7 +22,11 @@ open class LongPressGestureRecognizer: GestureRecognizer {
   ) {
     self.minimumDuration = minimumDuration
     self.slack = max(0, slack)
-    super.init { recognizer in if let press = recognizer as? LongPressGestureRecognizer { action(press) } }
+    super.init { recognizer in
+      guard let press = recognizer as? LongPressGestureRecognizer else { return }
+      DisplayCallOut.note(closure: LongPressAction(call: action))
+      action(press)
+    }
   }
 
   override open func touchesBegan(_ touch: Touch) { startTimer(minimumDuration) }
@@ -44,4 +48,9 @@ open class LongPressGestureRecognizer: GestureRecognizer {
   }
 
   override open func reset() { stopTimer() }
+}
+
+/// The action by itself, so that a record names it.
+private struct LongPressAction {
+  let call: @MainActor (LongPressGestureRecognizer) -> Void
 }

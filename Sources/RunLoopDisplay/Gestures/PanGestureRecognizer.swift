@@ -16,7 +16,11 @@ open class PanGestureRecognizer: GestureRecognizer {
   ///   - action: Called for each state of the gesture.
   public init(minimumDistance: Int = 2, _ action: @escaping @MainActor (PanGestureRecognizer) -> Void) {
     self.minimumDistance = max(1, minimumDistance)
-    super.init { recognizer in if let pan = recognizer as? PanGestureRecognizer { action(pan) } }
+    super.init { recognizer in
+      guard let pan = recognizer as? PanGestureRecognizer else { return }
+      DisplayCallOut.note(closure: PanAction(call: action))
+      action(pan)
+    }
   }
 
   /// How many columns and rows the mouse has moved since the touch began.
@@ -34,4 +38,9 @@ open class PanGestureRecognizer: GestureRecognizer {
   override open func touchesEnded(_ touch: Touch) {
     state = state == .possible && !isHeld ? .failed : .ended
   }
+}
+
+/// The action by itself, so that a record names it.
+private struct PanAction {
+  let call: @MainActor (PanGestureRecognizer) -> Void
 }

@@ -19,7 +19,11 @@ open class TapGestureRecognizer: GestureRecognizer {
   public init(tapsRequired: Int = 1, _ action: @escaping @MainActor (TapGestureRecognizer) -> Void) {
     self.tapsRequired = max(1, tapsRequired)
     tap = TapState(required: tapsRequired, slack: 1)
-    super.init { recognizer in if let tap = recognizer as? TapGestureRecognizer { action(tap) } }
+    super.init { recognizer in
+      guard let tap = recognizer as? TapGestureRecognizer else { return }
+      DisplayCallOut.note(closure: TapAction(call: action))
+      action(tap)
+    }
   }
 
   /// Several taps are recognised although the first of them is a tap by itself.
@@ -51,4 +55,9 @@ open class TapGestureRecognizer: GestureRecognizer {
     case .wait: startTimer(Self.longestInterval)
     }
   }
+}
+
+/// The action by itself, so that a record names it.
+private struct TapAction {
+  let call: @MainActor (TapGestureRecognizer) -> Void
 }

@@ -22,7 +22,7 @@ import RunLoopTransactions
 @MainActor
 public enum Transaction {
   /// The transactions that were begun: the completion block of each.
-  private static var open: [(@MainActor @Sendable () -> Void)?] = []
+  private static var open: [ShownBlock?] = []
 
   /// Begins a transaction, within the one that is open.
   public static func begin() { open.append(nil) }
@@ -36,7 +36,7 @@ public enum Transaction {
   public static func commit() {
     guard let last = open.popLast() else { fatalError("Transaction.commit() was called without Transaction.begin()") }
     guard let completion = last else { return }
-    if let application = Application.shared { application.whenShown(completion) } else { complete(completion) }
+    if let application = Application.shared { application.whenShown(completion.call) } else { complete(completion.call) }
   }
 
   /// Whether a block is being called for which no frame came.
@@ -69,6 +69,8 @@ public enum Transaction {
   /// - Precondition: A transaction was begun.
   public static func setCompletionBlock(_ block: (@MainActor @Sendable () -> Void)?) {
     guard !open.isEmpty else { fatalError("Transaction.setCompletionBlock(_:) was called without Transaction.begin()") }
-    open[open.count - 1] = block
+    // A closure by itself would be kept in a thunk.
+    guard let block else { return open[open.count - 1] = nil }
+    open[open.count - 1] = ShownBlock(call: block)
   }
 }

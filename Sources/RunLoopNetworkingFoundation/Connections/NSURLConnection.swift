@@ -159,8 +159,14 @@ final class ConnectionRelay: ConnectionBorder, @unchecked Sendable {
       guard let connection, let delegate else { return nil }
       return (connection, delegate)
     }
-    noteCall(on: called.map { type(of: $0.1) })
+    noteCall(on: called.flatMap { Self.usersType(of: $0.1) })
     return called
+  }
+
+  /// The type of a delegate, unless that is one of the package's own, which calls the program's blocks.
+  private static func usersType(of delegate: any NSURLConnectionDelegate) -> Any.Type? {
+    let type: Any.Type = Swift.type(of: delegate)
+    return type == AFURLConnectionOperation.self || type == AFHTTPRequestOperation.self ? nil : type
   }
 
   private var calledWithData: (NSURLConnection, any NSURLConnectionDataDelegate)? {
