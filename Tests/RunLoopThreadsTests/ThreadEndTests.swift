@@ -105,6 +105,11 @@ struct ThreadEndTests {
       let ends = onNewThread {
         let (parent, main) = (Thread.current, Thread.main)
         let resident = ResidentThread.shared("shared")
+        // A fork while that thread holds a lock of the runtime, as it does things for the first time, locks the child out.
+        for _ in 0..<3 {
+          try? resident.performAndWait {}
+          while !resident.runLoop.isWaiting { sched_yield() }
+        }
         return [
           inForkedChild {
             let current = Thread.current

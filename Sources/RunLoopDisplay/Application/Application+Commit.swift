@@ -25,14 +25,14 @@ extension Application {
   func addStages() {
     pipeline.add(
       .init(
-        name: "layout, display, present", order: TurnOrder.commit,
+        unnamed: "layout, display, present", order: TurnOrder.commit,
         perform: MainActor.handler { [weak self] in
           guard let self else { return }
           DisplayCallOut.make(pipeline.isCalledOut) { self.commitFrame() }
         }))
     pipeline.add(
       .init(
-        name: "completion blocks", order: TurnOrder.afterCommit,
+        unnamed: "completion blocks", order: TurnOrder.afterCommit,
         perform: MainActor.handler { [weak self] in
           guard let self else { return }
           DisplayCallOut.make(pipeline.isCalledOut) { self.callShown(all: false) }

@@ -137,11 +137,11 @@ extension NodeUpdates {
       DisplayCallOut.make(pipeline?.isCalledOut ?? false) { self?.drain() ?? () }
     }
     pipeline.add(
-      .init(name: "nodes", order: TurnOrder.updates) { [weak self] in
+      .init(unnamed: "nodes", order: TurnOrder.updates) { [weak self] in
         if self?.hasPending ?? false { apply() }
       })
     pipeline.add(
-      .init(name: "drawings", order: TurnOrder.afterCommit) { [weak self] in
+      .init(unnamed: "drawings", order: TurnOrder.afterCommit) { [weak self] in
         // The layout has found some too. In a loop that does not come to its wait, nobody else hands them over.
         if let self, arrival.waits != loop.waits { commitDrawings() }
       })

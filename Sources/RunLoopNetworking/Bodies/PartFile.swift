@@ -19,14 +19,7 @@ final class PartFile: @unchecked Sendable {
   init(_ path: String, url: String, resumes: Bool) throws(HTTP.Error) {
     self.path = path
     self.url = url
-    descriptor = open(path + ".part", O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
-    guard descriptor >= 0 else { throw Self.failure("\(path).part cannot be opened") }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      let error = Self.failure("\(path).part is used by another download")
-      close(descriptor)
-      descriptor = -1
-      throw error
-    }
+    descriptor = try Self.openLocked(path + ".part")
     var status = stat()
     guard resumes, fstat(descriptor, &status) == 0, status.st_size > 0, let note = PartNote(path: notePath),
       note.url == url, Int64(status.st_size) <= note.total, let validator = Validator(text: note.validator)
@@ -34,6 +27,29 @@ final class PartFile: @unchecked Sendable {
     kept.received = Int64(status.st_size)
     kept.validator = validator
     kept.total = note.total
+  }
+
+  /// Opens a file that nobody else has locked.
+  ///
+  /// Another download may have given the file its last name, or removed it, before it was locked here; then there is, or has
+  /// to be, another of the name.
+  private static func openLocked(_ path: String) throws(HTTP.Error) -> Int32 {
+    while true {
+      let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
+      guard descriptor >= 0 else { throw failure("\(path) cannot be opened") }
+      guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+        let error = failure("\(path) is used by another download")
+        close(descriptor)
+        throw error
+      }
+      var (locked, named) = (stat(), stat())
+      if fstat(descriptor, &locked) == 0, stat(path, &named) == 0, locked.st_ino == named.st_ino,
+        locked.st_dev == named.st_dev
+      {
+        return descriptor
+      }
+      close(descriptor)
+    }
   }
 
   deinit { letGo() }

@@ -8,6 +8,8 @@ extension CommitPipeline {
     /// Stages with a smaller order are performed first; among equals, the one that was added first.
     public let order: Int
     let perform: @Sendable () -> Void
+    /// Whether records name the closure: the stages of a layer above name what they call.
+    let isNamed: Bool
 
     /// Makes a stage.
     ///
@@ -21,6 +23,15 @@ extension CommitPipeline {
       self.name = name
       self.order = order
       self.perform = perform
+      isNamed = true
+    }
+
+    /// Makes a stage of a layer above, which calls the user's code.
+    package init(unnamed name: String, order: Int, perform: @escaping @Sendable () -> Void) {
+      self.name = name
+      self.order = order
+      self.perform = perform
+      isNamed = false
     }
   }
 }

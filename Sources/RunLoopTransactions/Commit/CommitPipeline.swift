@@ -267,7 +267,7 @@ extension CommitPipeline {
     if group.order >= TurnOrder.commit { lock.withLock { state.close() } }
     isPerforming = true
     for stage in group.stages where progress != nil {
-      if isCallOut { noteCall(of: CalledBody(stage.perform)) }
+      if isCallOut, stage.isNamed { noteCall(of: CalledBody(stage.perform)) }
       stage.perform()
     }
     isPerforming = false
