@@ -36,7 +36,8 @@ public enum Transaction {
   public static func commit() {
     guard let last = open.popLast() else { fatalError("Transaction.commit() was called without Transaction.begin()") }
     guard let completion = last else { return }
-    if let application = Application.shared { application.whenShown(completion.call) } else { complete(completion.call) }
+    guard let application = Application.shared else { return complete(completion.call) }
+    application.whenShown(completion.call)
   }
 
   /// Whether a block is being called for which no frame came.
