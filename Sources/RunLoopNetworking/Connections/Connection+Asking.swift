@@ -81,19 +81,23 @@ extension HTTP.Connection {
   func answer(_ answer: HTTP.ConnectionChallenge.Answer, _ generation: Int) {
     lock.lock()
     guard phase == .running, isAwaitingAnswer, asking.generation == generation, let asked else { return lock.unlock() }
-    isAwaitingAnswer = false
+    // Nobody else answers now.
     self.asked = nil
     let next = asking.request
     switch answer {
     case .credential(let credential):
       known = (credential, asked.address.origin)
+      // It is awaited until the next request is made: what follows the challenge in the mail is nobody's.
       lock.unlock()
       let clientNonce = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max) })
       let authorization = asked.challenge.answer(
         credential, method: next.method, target: asked.address.target, clientNonce: clientNonce)
       return follow(next, from: generation) { $0.authorization = authorization }
-    case .proceed: mail.prepend(.response(asked.response))
+    case .proceed:
+      isAwaitingAnswer = false
+      mail.prepend(.response(asked.response))
     case .cancel:
+      isAwaitingAnswer = false
       mail = ConnectionMail()
       mail.append(.end(HTTP.Error(.cancelled, "the server's challenge was cancelled")))
       asking.generation += 1
