@@ -120,7 +120,8 @@ if arguments.count == 4, ["--stepped", "--traced"].contains(arguments[1]),
 func withWords<Result>(
   _ how: String, _ operation: Operation, _ count: Int, _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
 ) -> Result {
-  let words = ["instrument-gates", how, operation.rawValue, "\(count)"].map { strdup($0) }
+  let texts: [String] = ["instrument-gates", how, operation.rawValue, "\(count)"]
+  let words: [UnsafeMutablePointer<CChar>?] = texts.map { strdup($0) }
   defer { for word in words { free(word) } }
   return body(words + [nil])
 }
