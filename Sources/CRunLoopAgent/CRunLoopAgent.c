@@ -291,7 +291,8 @@ static void listen_if_wanted(void *nothing) {
   if (length > 0 && write(2, line, (size_t)length) < 0) return;
 }
 
-// Before main, or when the library is loaded. It only stores an address: no Swift code runs before its runtime is ready.
+// Before main, or when the library is loaded. It only stores an address: no Swift code runs before its runtime is
+// ready.
 __attribute__((constructor)) static void set_hook(void) {
   crl_hook_exchange(CRL_HOOK_RECORDS_ARE_MADE, listen_if_wanted);
 }

@@ -35,7 +35,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static crl_board *board;  // where it is mapped; a forked child's is its own
 static int has_board;
 static crl_recorder recorders[CRL_FACES];
-// Queues: what was given back last is taken last. Those with a ring are apart.
+// Queues: what was returned last is taken last. Those with a ring are apart.
 static struct free_slots {
   uint16_t slots[CRL_FACES];
   uint32_t head, count;
@@ -54,8 +54,8 @@ static void complain(const char *what, const char *detail) {
   if (length > 0 && write(2, line, length < (int)sizeof line ? (size_t)length : sizeof line - 1) < 0) return;
 }
 
-// The time at which a process began, as its `stat` has it, in clock ticks since the system began, and its state; 0: there is
-// none.
+// The time at which a process began, as its `stat` has it, in clock ticks since the system began, and its state; 0:
+// there is none.
 static uint64_t start_time(const char *process, char *state) {
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%.20s/stat", process);
@@ -290,8 +290,8 @@ static int map_file(int file) {
   return 1;
 }
 
-// The memory that whoever has started the process holds for its records, so that they outlive it; -1: there is none, or another
-// program has used it.
+// The memory that whoever has started the process holds for its records, so that they outlive it; -1: there is none, or
+// another program has used it.
 static int inherited = -1;
 
 static void find_inherited(void) {

@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-// Made when the library is loaded: destructors of a round run in the order of the keys, and libdispatch, which keeps the first
-// thread of a program with an async main in a destructor of the first round, makes its key only then.
+// Made when the library is loaded: destructors of a round run in the order of the keys, and libdispatch, which keeps
+// the first thread of a program with an async main in a destructor of the first round, makes its key only then.
 static pthread_key_t key;
 static int has_key = 0;
 

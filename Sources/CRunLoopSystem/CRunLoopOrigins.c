@@ -14,7 +14,8 @@ extern SWIFT void *swift_task_getCurrent(void) __attribute__((weak));
 
 static enqueue_hook earlier_hook;
 
-// The number of a job's task, which stands in the job's header: the memory of a task that has ended may be another's by now.
+// The number of a job's task, which stands in the job's header: the memory of a task that has ended may be another's by
+// now.
 static inline uint64_t job_number(uint64_t job) {
   uint32_t number;
   memcpy(&number, (const char *)(uintptr_t)job + 36, sizeof number);

@@ -52,8 +52,8 @@ int crl_code_find(uint64_t address, crl_code *code) {
 
 extern const char *swift_getTypeContextDescriptor(const void *type) __attribute__((weak));
 
-// What describes a type has flags, its surroundings and its name before the function, each a word of four bytes; the last three
-// are counted from where they stand.
+// What describes a type has flags, its surroundings and its name before the function, each a word of four bytes; the
+// last three are counted from where they stand.
 uint64_t crl_type_code(const void *type) {
   const char *descriptor = swift_getTypeContextDescriptor ? swift_getTypeContextDescriptor(type) : NULL;
   int32_t distance;

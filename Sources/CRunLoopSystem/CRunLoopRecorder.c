@@ -38,9 +38,9 @@ uint64_t crl_system_ticks(void) { return (uint64_t)crl_monotonic_nanoseconds(); 
 
 uint64_t crl_cause(void) { return cause(); }
 
-// Who has caused what a loop calls later, where that is not a post: an item that was signalled, added or moved, a message in a
-// port, and a job that has passed through Swift's pool. A table of fixed size: what finds no room takes the place of something
-// older, and then nobody knows where that came from.
+// Who has caused what a loop calls later, where that is not a post: an item that was signalled, added or moved, a
+// message in a port, and a job that has passed through Swift's pool. A table of fixed size: what finds no room takes
+// the place of something older, and then nobody knows where that came from.
 
 enum { PLACES = 8192, TRIES = 200 };
 
@@ -54,7 +54,8 @@ typedef struct entry {
 // One more, as each place is two.
 static entry entries[PLACES + 1];
 
-// All that is noted of an address stands at few places: of a port several messages wait at a time, and each has a number.
+// All that is noted of an address stands at few places: of a port several messages wait at a time, and each has a
+// number.
 static inline __attribute__((always_inline)) entry *place_of(uint64_t key, uint64_t tag) {
   uint64_t spread = tag >> 63 ? tag & 15 : 0;
   return &entries[((key >> 4) + spread) * 0x9e3779b97f4a7c15ull >> 51];
@@ -222,11 +223,13 @@ void crl_record_name(uint64_t code) {
   if (record->number == recorder->face->open) record->code = code;
 }
 
+static void post_to_new_ring(crl_recorder *recorder, uint64_t sequence, uint64_t site, uint64_t job);
+
 static inline __attribute__((always_inline)) void post_from(
   crl_recorder *recorder, uint64_t sequence, uint64_t site, uint64_t job
 ) {
   crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
-  if (__builtin_expect(!ring, 0) && !(ring = crl_recorder_ring(recorder))) return;
+  if (__builtin_expect(!ring, 0)) return post_to_new_ring(recorder, sequence, site, job);
   crl_post *post = &ring->posts[sequence % CRL_POSTS];
   __atomic_store_n(&post->sequence, 0, __ATOMIC_RELAXED);
   __atomic_thread_fence(__ATOMIC_RELEASE);
@@ -234,6 +237,13 @@ static inline __attribute__((always_inline)) void post_from(
   store(&post->cause, job ? crl_job_origin(job).cause : cause());
   store(&post->posted, crl_ticks());
   publish(&post->sequence, sequence);
+}
+
+// Once for each loop; by itself, as what it calls would cost every post the saving of registers.
+__attribute__((noinline, cold)) static void post_to_new_ring(
+  crl_recorder *recorder, uint64_t sequence, uint64_t site, uint64_t job
+) {
+  if (crl_recorder_ring(recorder)) post_from(recorder, sequence, site, job);
 }
 
 void crl_post_record(crl_recorder *recorder, uint64_t sequence, uint64_t site) {
@@ -266,7 +276,7 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
     crl_record_begin(recorder, (uint64_t)CRL_KIND_SLEEP << CRL_KIND_SHIFT, (uint64_t)deadline, 0);
     // A sleep is no call-out.
     face->kind = 0;
-    // A tool that was killed lets nobody go on recording for ever.
+    // A tool that was killed lets nobody go on recording forever.
     if (__builtin_expect(face->sleeps % 1024 == 0, 0)) crl_holders_check();
   } else {
     face->number++;

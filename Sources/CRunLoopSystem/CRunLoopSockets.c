@@ -21,23 +21,52 @@ int crl_socket_datagram(int family) {
   return answer < 0 ? -errno : answer;
 }
 
-int crl_datagram_receive(int descriptor, void *bytes, uint32_t count, void *address, uint32_t *length) {
-  socklen_t stored = *length;
-  ssize_t answer = recvfrom(descriptor, bytes, count, MSG_DONTWAIT | MSG_TRUNC, address, &stored);
+int crl_socket_accept(int descriptor, void *address, uint32_t capacity, uint32_t *length) {
+  socklen_t stored = capacity;
+  int answer = accept4(descriptor, address, &stored, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (answer < 0) return -errno;
-  if (stored < *length) *length = stored;
-  return (int)answer;
+  *length = stored < capacity ? stored : capacity;
+  return answer;
 }
 
-int crl_datagram_send(int descriptor, const void *bytes, size_t count, const void *address, uint32_t length) {
-  if (count > INT32_MAX) return -EMSGSIZE;
-  ssize_t answer = sendto(descriptor, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, address, length);
+struct burst {
+  struct mmsghdr headers[crl_burst_most];
+  struct iovec parts[crl_burst_most];
+  struct sockaddr_storage senders[crl_burst_most];
+};
+
+size_t crl_burst_size(void) { return sizeof(struct burst); }
+
+int crl_burst_receive(int descriptor, void *memory, void *bytes, size_t size, size_t stride, uint32_t count) {
+  struct burst *burst = memory;
+  if (count > crl_burst_most) count = crl_burst_most;
+  for (uint32_t index = 0; index < count; index++) {
+    burst->parts[index] = (struct iovec){(char *)bytes + index * stride, size};
+    burst->headers[index].msg_hdr = (struct msghdr){
+        .msg_name = &burst->senders[index],
+        .msg_namelen = sizeof burst->senders[index],
+        .msg_iov = &burst->parts[index],
+        .msg_iovlen = 1,
+    };
+  }
+#if defined(SYS_recvmmsg) && !__has_feature(thread_sanitizer)
+  long answer = syscall(SYS_recvmmsg, descriptor, burst->headers, count, MSG_DONTWAIT | MSG_TRUNC, NULL);
+#else
+  long answer = recvmmsg(descriptor, burst->headers, count, MSG_DONTWAIT | MSG_TRUNC, NULL);
+#endif
   return answer < 0 ? -errno : (int)answer;
 }
 
-int crl_socket_accept(int descriptor) {
-  int answer = accept4(descriptor, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  return answer < 0 ? -errno : answer;
+uint32_t crl_burst_length(const void *memory, uint32_t index) {
+  const struct burst *burst = memory;
+  return burst->headers[index].msg_len;
+}
+
+const void *crl_burst_sender(const void *memory, uint32_t index, uint32_t *length) {
+  const struct burst *burst = memory;
+  uint32_t stored = burst->headers[index].msg_hdr.msg_namelen;
+  *length = stored < sizeof burst->senders[index] ? stored : sizeof burst->senders[index];
+  return &burst->senders[index];
 }
 
 int crl_socket_type(int descriptor) {

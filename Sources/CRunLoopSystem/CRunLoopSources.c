@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-// The listeners of each signal are a list that handlers walk without a lock, on any thread and at any time. Writers hold the
-// mutex; whoever takes a listener out waits until each handler that may have seen it has left.
+// The listeners of each signal are a list that handlers walk without a lock, on any thread and at any time. Writers
+// hold the mutex; whoever takes a listener out waits until each handler that may have seen it has left.
 
 struct crl_signal_watch {
   _Atomic(crl_signal_watch *) next;
@@ -54,7 +54,8 @@ static void note(crl_signal_watch *watch, const siginfo_t *info) {
     atomic_store(&watch->value, (int64_t)(intptr_t)info->si_value.sival_ptr);
     atomic_store(&watch->version, version + 2);
   }
-  // The reader empties the descriptor first and takes the count then: whoever finds a count leaves the write to the first.
+  // The reader empties the descriptor first and takes the count then: whoever finds a count leaves the write to the
+  // first.
   if (atomic_fetch_add(&watch->count, 1) == 0) {
     uint64_t one = 1;
     ssize_t answer = write(watch->descriptor, &one, sizeof one);
@@ -76,8 +77,8 @@ static void handle(int signal, siginfo_t *info, void *context) {
   errno = error;
 }
 
-// Waits for the handlers that run now. Those that begin meanwhile count in the other place, so that an unending stream of
-// signals does not keep this waiting; twice, for a handler that has read the turn and not counted itself yet.
+// Waits for the handlers that run now. Those that begin meanwhile count in the other place, so that an unending stream
+// of signals does not keep this waiting; twice, for a handler that has read the turn and not counted itself yet.
 static void await_handlers(void) {
   for (int round = 0; round < 2; round++) {
     uint32_t before = atomic_fetch_add(&turn, 1);
@@ -97,8 +98,8 @@ static int restore(int signal) {
   return 0;
 }
 
-// A fork. The child has its parent's memory and descriptors, and is not to write to them: it gets back the actions that were
-// there before. No signal comes in between.
+// A fork. The child has its parent's memory and descriptors, and is not to write to them: it gets back the actions that
+// were there before. No signal comes in between.
 static _Thread_local sigset_t mask_before_fork;
 
 static void prepare_fork(void) {

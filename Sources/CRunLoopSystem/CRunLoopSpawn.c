@@ -44,7 +44,8 @@ static void fail(spawn_state *state, int32_t what, int error) {
   syscall(SYS_exit_group, 127);
 }
 
-// In the child. It has the handlers and the memory of its parent: so all signals are blocked, and it calls the kernel alone.
+// In the child. It has the handlers and the memory of its parent: so all signals are blocked, and it calls the kernel
+// alone.
 __attribute__((no_sanitize("thread", "address"))) static int run_child(void *argument) {
   spawn_state *state = argument;
   const crl_spawn_request *request = state->request;
@@ -65,12 +66,12 @@ __attribute__((no_sanitize("thread", "address"))) static int run_child(void *arg
   int32_t moved[256];
   for (int32_t i = 0; i < request->count; i++) {
     moved[i] = (int32_t)syscall(SYS_fcntl, request->from[i], F_DUPFD_CLOEXEC, first);
-    if (moved[i] < 0) fail(state, CRL_SPAWN_DESCRIPTORS, errno);
+    if (moved[i] < 0) fail(state, CRL_SPAWN_DESCRIPTORS | (i << 8), errno);
   }
   // A kernel that does not know this leaves open what is not closed on exec.
   syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
   for (int32_t i = 0; i < request->count; i++)
-    if (syscall(SYS_dup3, moved[i], request->to[i], 0) < 0) fail(state, CRL_SPAWN_DESCRIPTORS, errno);
+    if (syscall(SYS_dup3, moved[i], request->to[i], 0) < 0) fail(state, CRL_SPAWN_DESCRIPTORS | (i << 8), errno);
   if (request->directory && syscall(SYS_chdir, request->directory) < 0) fail(state, CRL_SPAWN_DIRECTORY, errno);
   uint64_t none = 0;
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, 8);

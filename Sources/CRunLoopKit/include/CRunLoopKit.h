@@ -7,8 +7,8 @@
 
 enum { RLK_STACK_LIMIT = 128 };
 
-// The return addresses of the calling thread's frames, the innermost first: at most the limit; gives their number. The
-// first is where the caller goes on when it returns.
+// The return addresses of the calling thread's frames, the innermost first: at most the limit; returns their number.
+// The first is where the caller goes on when it returns.
 int rlk_stack(void *addresses[RLK_STACK_LIMIT]);
 
 // What the dynamic linker knows of an address.

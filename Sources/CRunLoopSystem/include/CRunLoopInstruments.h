@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a run loop leaves behind for those who look at it from outside: faces, records of call-outs, and posts, in memory that
-// a file on tmpfs shares. The layout is a contract: little endian, CRL_LAYOUT_VERSION in the header, and nothing moves within
-// a version. Programs that are not of this package read it.
+// What a run loop leaves behind for those who look at it from outside: faces, records of call-outs, and posts, in
+// memory that a file on tmpfs shares. The layout is a contract: little endian, CRL_LAYOUT_VERSION in the header, and
+// nothing moves within a version. Programs that are not of this package read it.
 #pragma once
 
 #include <stddef.h>
@@ -214,7 +214,8 @@ _Static_assert(offsetof(crl_ring, posts) == 128 * 1024, "the posts");
 _Static_assert(offsetof(crl_face, loop) == 16 && offsetof(crl_face, posted) == 64, "a face's numbers");
 _Static_assert(offsetof(crl_record, outer) == 56 && offsetof(crl_record, kind) == 60, "a record's end");
 
-// The header of this process, in a section by which a tool finds it. It is a page of the file, once a loop has been made.
+// The header of this process, in a section by which a tool finds it. It is a page of the file, once a loop has been
+// made.
 extern crl_header crl_instruments __attribute__((visibility("hidden")));
 
 // What a loop's thread keeps to itself.
@@ -248,7 +249,8 @@ static inline __attribute__((always_inline)) uint32_t crl_level_get(void) {
   return __atomic_load_n(&crl_instruments.level, __ATOMIC_RELAXED);
 }
 
-// Whether something records. On x86 the comparison is one with memory, for which a compiler does not take an atomic load.
+// Whether something records. On x86 the comparison is one with memory, for which a compiler does not take an atomic
+// load.
 static inline __attribute__((always_inline)) int crl_is_recording(void) {
 #if defined(__x86_64__)
   int is_recording;
@@ -256,6 +258,17 @@ static inline __attribute__((always_inline)) int crl_is_recording(void) {
   return is_recording;
 #else
   return crl_level_get() >= CRL_RECORD;
+#endif
+}
+
+// Whether the level is another than one that was taken up: likewise one comparison with memory.
+static inline __attribute__((always_inline)) int crl_level_differs(uint32_t level) {
+#if defined(__x86_64__)
+  int differs;
+  __asm__ volatile("cmpl %2, %1" : "=@ccne"(differs) : "m"(crl_instruments.level), "r"(level));
+  return differs;
+#else
+  return crl_level_get() != level;
 #endif
 }
 
@@ -272,7 +285,7 @@ static inline __attribute__((always_inline)) uint64_t crl_return_address(void) {
 extern uint32_t crl_clock_is_tsc __attribute__((visibility("hidden")));
 
 // The system's clock. It changes no register of the caller's, so that the processor's clock costs no saving of any.
-uint64_t crl_system_ticks(void) __attribute__((cold, preserve_most, visibility("hidden")));
+uint64_t crl_system_ticks(void) __attribute__((cold, noinline, preserve_most, visibility("hidden")));
 
 // The time by the records' clock.
 static inline __attribute__((always_inline)) uint64_t crl_ticks(void) {
@@ -291,7 +304,7 @@ static inline uint64_t crl_processor_ticks(void) {
 #endif
 }
 
-// A recorder with a face for a new loop. It always is one, and is given back when the loop's object goes.
+// A recorder with a face for a new loop. It always is one, and is returned when the loop's object goes.
 crl_recorder *crl_recorder_take(const void *loop);
 void crl_recorder_give_back(crl_recorder *recorder);
 // The loop's thread is known from now on, or has ended (0).
@@ -322,7 +335,7 @@ static inline __attribute__((always_inline)) void crl_record_end(crl_recorder *r
 // The same, of an item whose cause is noted under its address and a tag.
 void crl_record_begin_caused(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, uint64_t tag);
 
-// Begins a run, which may go on while its record is overwritten; gives the number of the record, 0 if there is none.
+// Begins a run, which may go on while its record is overwritten; returns the number of the record, 0 if there is none.
 uint64_t crl_run_begin(crl_recorder *recorder, uint32_t kind, uint64_t site);
 void crl_run_end(crl_recorder *recorder, uint64_t number);
 
@@ -333,12 +346,13 @@ typedef struct crl_origin {
   uint64_t site;
 } crl_origin;
 
-// Notes an origin under an address and what tells two things of that address apart; and finds and forgets it. Any thread.
+// Notes an origin under an address and what distinguishes two things of that address; and finds and forgets it. Any
+// thread.
 void crl_origin_note(uint64_t key, uint64_t tag, crl_origin origin);
 void crl_origin_note_here(uint64_t key, uint64_t tag, uint64_t site);
 int crl_origin_find(uint64_t key, uint64_t tag, crl_origin *origin);
 void crl_origin_forget(uint64_t key, uint64_t tag);
-// The tag of items that are told apart by nothing: it changes when notes may be missing.
+// The tag of items that are distinguished by nothing: it changes when notes may be missing.
 static inline uint64_t crl_origin_tag(void) {
   return (uint64_t)__atomic_load_n(&crl_instruments.raised, __ATOMIC_RELAXED) | 1ull << 41;
 }
@@ -397,7 +411,8 @@ void crl_recorder_name(const crl_recorder *recorder, char name[256]);
 // What the calling thread is doing, as a cause.
 uint64_t crl_cause(void);
 
-// The memory that the faces and records of this process are in, null before the first loop; and whether a slot has records.
+// The memory that the faces and records of this process are in, null before the first loop; and whether a slot has
+// records.
 const crl_board *crl_board_get(void);
 int crl_slot_has_ring(uint32_t slot);
 
@@ -410,8 +425,8 @@ void crl_level_settle(crl_header *header);
 int crl_holder_take(crl_holder *holder, int process, uint64_t start, uint32_t level);
 // Frees a place that a process has; whether it had it. A handler of signals may call it, and settle the level.
 int crl_holder_free(crl_holder *holder, int process);
-// Frees the places of tools that have ended without doing so, of this namespace of processes or another; whether there were
-// any.
+// Frees the places of tools that have ended without doing so, of this namespace of processes or another; whether there
+// were any.
 int crl_holders_drop_ended(crl_header *header, int is_elsewhere);
 // Does that in this process, and settles the level. A few calls of the system for each tool; none without one.
 void crl_holders_check(void);
@@ -423,8 +438,9 @@ void crl_thread_name_forget(void);
 const char *crl_instruments_directory(void);
 // Whether a directory's files are in memory: only there do processes leave records without being told to.
 int crl_is_on_tmpfs(const char *path);
-// Opens the process's directory, where its file is, or in another directory; makes what is not there. No link is followed, and
-// both must be the user's own. A negative number of an error if that cannot be; -ENOENT: the process has no directory.
+// Opens the process's directory, where its file is, or in another directory; makes what is not there. No link is
+// followed, and both must be the user's own. A negative number of an error if that cannot be; -ENOENT: the process has
+// no directory.
 int crl_instruments_open(const char *parent);
 // When the process began, as the directory's name has it.
 uint64_t crl_instruments_start(void);
@@ -445,18 +461,18 @@ typedef struct crl_code {
 // Finds it; 0 if the address lies in no file.
 int crl_code_find(uint64_t address, crl_code *code);
 
-// Copies a record or post, which begins with its number, unless there is none or it is being written; whether it did. Whoever
-// writes may be another process.
+// Copies a record or post, which begins with its number, unless there is none or it is being written; whether it did.
+// Whoever writes may be another process.
 int crl_numbered_copy(const void *source, void *target, size_t size);
-// Copies the complete records of a recorder, at most CRL_RECORDS, in no order; gives their number.
+// Copies the complete records of a recorder, at most CRL_RECORDS, in no order; returns their number.
 uint32_t crl_records_copy(const crl_recorder *recorder, crl_record *records);
 // The post of a sequence number, if it is still known; 0 otherwise.
 int crl_post_copy(const crl_recorder *recorder, uint64_t sequence, crl_post *post);
 // What the clocks say now, and what they said when the process began to record.
 crl_times crl_times_now(void);
 crl_times crl_times_first(void);
-// Writes a file of the records that began at a tick or later. 0, or a negative number of an error; -ENODATA: nothing was
-// recorded.
+// Writes a file of the records that began at a tick or later. 0, or a negative number of an error; -ENODATA: nothing
+// was recorded.
 int crl_records_write(int file, uint64_t since);
 
 // Copies a face that its loop may be writing.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What message ports need of the kernel: packets with descriptors over Unix-domain sockets, names that are files, memory that
-// is a file. As in the main header: no logic, a negative errno for a failure.
+// What message ports need of the kernel: packets with descriptors over Unix-domain sockets, names that are files,
+// memory that is a file. As in the main header: no logic, a negative errno for a failure.
 #pragma once
 
 #include <errno.h>
@@ -42,7 +42,7 @@ int crl_message_listen(int socket);
 enum { crl_message_no_connection = EINVAL };
 int crl_message_credentials(int socket, crl_credentials *credentials);
 
-// How long a call that blocks may take, in nanoseconds (0: without end); `sends`: one that sends or connects.
+// How long a call that blocks may take, in nanoseconds (0: indefinitely); `sends`: one that sends or connects.
 int crl_message_set_timeout(int socket, int sends, int64_t nanoseconds);
 
 // Ends both directions.
@@ -51,8 +51,8 @@ int crl_message_shut_down(int socket);
 // Drops the next packet, with the descriptors in it: what nobody else has open is closed before the call returns.
 int crl_message_discard(int socket);
 
-// Drops the packets of a socket that was shut down, up to the first with descriptors and at most so many. 1: none is left, not
-// even an empty one, so that the socket closes without waiting for anything. 0: some are left.
+// Drops the packets of a socket that was shut down, up to the first with descriptors and at most so many. 1: none is
+// left, not even an empty one, so that the socket closes without waiting for anything. 0: some are left.
 int crl_message_drain(int socket, int limit);
 
 // Sends one packet of two parts and with descriptors; never blocks, raises no signal.
@@ -62,13 +62,13 @@ int crl_message_send(int socket, const void *header, size_t header_size, const v
 // How many descriptors one packet can carry.
 enum { CRL_MESSAGE_DESCRIPTORS = 253 };
 
-// Receives one packet: gives its size, its descriptors (closed on exec) and whether the packet (1) or its descriptors (2)
-// were cut off. `descriptors` has room for CRL_MESSAGE_DESCRIPTORS.
+// Receives one packet: returns its size, its descriptors (closed on exec) and whether the packet (1) or its descriptors
+// (2) were cut off. `descriptors` has room for CRL_MESSAGE_DESCRIPTORS.
 int crl_message_receive(int socket, int blocks, void *buffer, size_t size, int *descriptors, int *count, int *truncation);
 
-// Looks at the next packet without taking it: gives its size, at most `size`, copies of at most `limit` of its descriptors
-// (closed on exec), and whether the packet is longer (1) or has more descriptors (2), as far as there are numbers for them.
-// Nothing that is in the packet is closed by it.
+// Looks at the next packet without taking it: returns its size, at most `size`, copies of at most `limit` of its
+// descriptors (closed on exec), and whether the packet is longer (1) or has more descriptors (2), as far as there are
+// numbers for them. Nothing that is in the packet is closed by it.
 int crl_message_peek(int socket, void *buffer, size_t size, int *descriptors, int limit, int *count, int *truncation);
 
 // How much the packets that were sent and not received take of the kernel's memory, in bytes.
@@ -77,11 +77,11 @@ int crl_message_unread(int socket);
 // Whether so many bytes can be allocated now.
 int crl_message_can_allocate(size_t size);
 
-// Waits until a socket can be read or written (POLLIN, POLLOUT), at most so many nanoseconds (negative: without end).
+// Waits until a socket can be read or written (POLLIN, POLLOUT), at most so many nanoseconds (negative: indefinitely).
 int crl_message_poll(int socket, short events, int64_t nanoseconds);
 
-// Directories and files. A directory is open as a path, and names are looked up in it, so that what was checked is what is
-// used. Nothing follows a symbolic link at the end of a path.
+// Directories and files. A directory is open as a path, and names are looked up in it, so that what was checked is what
+// is used. Nothing follows a symbolic link at the end of a path.
 int crl_message_open_directory(const char *path);
 int crl_message_open_directory_at(int directory, const char *name);
 int crl_message_make_directory(int directory, const char *name);

@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 // Constants that need not be converted in Swift.
 static const int crl_family_unix = AF_UNIX;
@@ -19,19 +21,14 @@ int crl_socket_stream(int family);
 
 // Makes a socket of datagrams, likewise.
 int crl_socket_datagram(int family);
-// Receives a datagram without waiting: its length as it was sent, of which at most `count` bytes are stored, and its sender,
-// of which at most `length` bytes are; `length` becomes the number of those.
-int crl_datagram_receive(int descriptor, void *bytes, uint32_t count, void *address, uint32_t *length);
-// Sends a datagram without waiting and without a signal; to the peer if there is no address.
-int crl_datagram_send(int descriptor, const void *bytes, size_t count, const void *address, uint32_t length);
-
 // The type of a socket.
 int crl_socket_type(int descriptor);
 static const int crl_socket_type_datagram = SOCK_DGRAM;
 static const int crl_socket_type_stream = SOCK_STREAM;
 
-// Accepts a connection that does not block and is closed on exec.
-int crl_socket_accept(int descriptor);
+// Accepts a connection that does not block and is closed on exec, with the peer's address, which is cut off at the
+// capacity.
+int crl_socket_accept(int descriptor, void *address, uint32_t capacity, uint32_t *length);
 
 static inline int crl_socket_bind(int descriptor, const void *address, uint32_t length) {
   return bind(descriptor, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
@@ -43,17 +40,70 @@ static inline int crl_socket_connect(int descriptor, const void *address, uint32
   return connect(descriptor, (const struct sockaddr *)address, length) < 0 ? -errno : 0;
 }
 
+// What is sent and received without waiting. libc's functions are places where a thread may be cancelled, at the price
+// of two atomic exchanges a call; what does not wait need not be one. The thread sanitizer watches libc's functions
+// alone.
+#if defined(SYS_recvfrom) && defined(SYS_sendto) && !__has_feature(thread_sanitizer)
+static inline ssize_t crl_receive_now(int descriptor, void *bytes, size_t count, int flags, void *address,
+                                      socklen_t *length) {
+  return syscall(SYS_recvfrom, descriptor, bytes, count, flags | MSG_DONTWAIT, address, length);
+}
+static inline ssize_t crl_send_now(int descriptor, const void *bytes, size_t count, const void *address,
+                                   socklen_t length) {
+  return syscall(SYS_sendto, descriptor, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, address, length);
+}
+#else
+static inline ssize_t crl_receive_now(int descriptor, void *bytes, size_t count, int flags, void *address,
+                                      socklen_t *length) {
+  return recvfrom(descriptor, bytes, count, flags | MSG_DONTWAIT, (struct sockaddr *)address, length);
+}
+static inline ssize_t crl_send_now(int descriptor, const void *bytes, size_t count, const void *address,
+                                   socklen_t length) {
+  return sendto(descriptor, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)address, length);
+}
+#endif
+
 // Reads what is there, without waiting; zero is the end. At most 2^31 − 1 bytes.
 static inline int crl_socket_receive(int descriptor, void *bytes, size_t count) {
-  ssize_t answer = recv(descriptor, bytes, count > INT32_MAX ? INT32_MAX : count, MSG_DONTWAIT);
+  ssize_t answer = crl_receive_now(descriptor, bytes, count > INT32_MAX ? INT32_MAX : count, 0, NULL, NULL);
   return answer < 0 ? -errno : (int)answer;
 }
 
 // Writes as much as there is room for, without waiting and without a signal. At most 2^31 − 1 bytes.
 static inline int crl_socket_send(int descriptor, const void *bytes, size_t count) {
-  ssize_t answer = send(descriptor, bytes, count > INT32_MAX ? INT32_MAX : count, MSG_DONTWAIT | MSG_NOSIGNAL);
+  ssize_t answer = crl_send_now(descriptor, bytes, count > INT32_MAX ? INT32_MAX : count, NULL, 0);
   return answer < 0 ? -errno : (int)answer;
 }
+
+// Receives a datagram without waiting: its length as it was sent, of which at most `count` bytes are stored, and its
+// sender, of which at most `length` bytes are; `length` becomes the number of those.
+static inline int crl_datagram_receive(int descriptor, void *bytes, uint32_t count, void *address, uint32_t *length) {
+  socklen_t stored = *length;
+  ssize_t answer = crl_receive_now(descriptor, bytes, count, MSG_TRUNC, address, &stored);
+  if (answer < 0) return -errno;
+  if (stored < *length) *length = stored;
+  return (int)answer;
+}
+
+// Sends a datagram without waiting and without a signal; to the peer if there is no address.
+static inline int crl_datagram_send(int descriptor, const void *bytes, size_t count, const void *address,
+                                    uint32_t length) {
+  if (count > INT32_MAX) return -EMSGSIZE;
+  ssize_t answer = crl_send_now(descriptor, bytes, count, address, length);
+  return answer < 0 ? -errno : (int)answer;
+}
+
+// How many datagrams one system call receives at most, and how many bytes it needs for what it notes of them.
+enum { crl_burst_most = 16 };
+size_t crl_burst_size(void);
+
+// Receives datagrams without waiting: each of at most `size` bytes, `stride` bytes behind the one before, `count` of
+// them at most. Returns how many.
+int crl_burst_receive(int descriptor, void *burst, void *bytes, size_t size, size_t stride, uint32_t count);
+
+// Of one that was received: its length as it was sent; its sender, and the length of that in `length`.
+uint32_t crl_burst_length(const void *burst, uint32_t index);
+const void *crl_burst_sender(const void *burst, uint32_t index, uint32_t *length);
 
 // Ends reading (SHUT_RD), writing (SHUT_WR) or both.
 static inline int crl_socket_shut_down(int descriptor, int how) { return shutdown(descriptor, how) < 0 ? -errno : 0; }
@@ -65,7 +115,7 @@ static inline int crl_socket_take_error(int descriptor) {
   return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) < 0 ? -errno : error;
 }
 
-// The address of a socket or of its peer: at most `capacity` bytes are stored; gives the length.
+// The address of a socket or of its peer: at most `capacity` bytes are stored; returns the length.
 static inline int crl_socket_name(int descriptor, void *address, uint32_t capacity) {
   socklen_t length = capacity;
   return getsockname(descriptor, (struct sockaddr *)address, &length) < 0 ? -errno : (int)length;
@@ -96,8 +146,8 @@ extern const int crl_level_socket, crl_level_tcp, crl_option_reuse_port, crl_opt
     crl_option_keep_alive_interval, crl_option_keep_alive_count, crl_option_user_timeout, crl_option_no_delay,
     crl_option_receive_buffer, crl_option_send_buffer, crl_option_broadcast;
 
-// Makes, reads and prints addresses. An address is the bytes of a `sockaddr`; each gives its length, or zero if the text or
-// the address is none of its kind. `capacity` is that of what is written.
+// Makes, reads and prints addresses. An address is the bytes of a `sockaddr`; each returns its length, or zero if the
+// text or the address is none of its kind. `capacity` is that of what is written.
 int crl_address_make_ipv4(const char *host, uint16_t port, void *address, uint32_t capacity);
 int crl_address_make_ipv6(const char *host, uint32_t scope, uint16_t port, void *address, uint32_t capacity);
 int crl_address_make_unix(const void *path, uint32_t count, void *address, uint32_t capacity);

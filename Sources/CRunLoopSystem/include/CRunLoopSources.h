@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the sources of signals, child processes and file changes need of the system. As elsewhere in this module a failure is
-// a negative errno. The one piece with a logic of its own is the signal handler, which has to be C.
+// What the sources of signals, child processes and file changes need of the system. As elsewhere in this module a
+// failure is a negative errno. The one piece with a logic of its own is the signal handler, which has to be C.
 #pragma once
 
 #include <errno.h>
@@ -50,8 +50,8 @@ static inline int crl_process_signal(int descriptor, int signal) {
   return syscall(SYS_pidfd_send_signal, descriptor, signal, NULL, 0) < 0 ? -errno : 0;
 }
 
-// Asks whether a child has ended, without waiting: 1 if it has, with `si_code` and `si_status`; then it is reaped, unless it
-// is to be kept.
+// Asks whether a child has ended, without waiting: 1 if it has, with `si_code` and `si_status`; then it is reaped,
+// unless it is to be kept.
 int crl_process_wait(int descriptor, int keeps, int32_t *code, int32_t *status);
 
 // What a program is started with. The strings and arrays are the caller's; the arrays of strings end with NULL.
@@ -69,12 +69,12 @@ typedef struct crl_spawn_request {
   int8_t leads_group, leads_session;
 } crl_spawn_request;
 
-// What failed in the child.
+// What failed in the child; for descriptors with the place in the arrays above the lowest eight bits.
 enum { CRL_SPAWN_CLONE, CRL_SPAWN_DESCRIPTORS, CRL_SPAWN_DIRECTORY, CRL_SPAWN_GROUP, CRL_SPAWN_SESSION, CRL_SPAWN_EXECUTE };
 
-// Starts a program: its number, with a descriptor of the process that is made with it and closed on exec; or a negative errno
-// with what has failed. Signals have their defaults there, but for those that this process ignores (SIGPIPE not), and none is
-// blocked.
+// Starts a program: its number, with a descriptor of the process that is made with it and closed on exec; or a negative
+// errno with what has failed. Signals have their defaults there, but for those that this process ignores (SIGPIPE not),
+// and none is blocked.
 int crl_spawn(const crl_spawn_request *request, int *process, int32_t *failed);
 
 // Makes a queue of file changes; it is closed on exec and does not block.
@@ -83,14 +83,14 @@ static inline int crl_watch_create(void) {
   return answer < 0 ? -errno : answer;
 }
 
-// Watches the file that a descriptor is open for, wherever it is by now; the same file again: the same number. What the queue
-// reports of it already stays reported.
+// Watches the file that a descriptor is open for, wherever it is by now; the same file again: the same number. What the
+// queue reports of it already stays reported.
 int crl_watch_add(int queue, int file, uint32_t events);
 
 static inline int crl_watch_remove(int queue, int watch) { return inotify_rm_watch(queue, watch) < 0 ? -errno : 0; }
 
-// Finds a file by its name in a directory, or from the working directory, without opening it for anything else. A link is
-// followed only if it is asked for.
+// Finds a file by its name in a directory, or from the working directory, without opening it for anything else. A link
+// is followed only if it is asked for.
 int crl_file_find(int directory, const char *name, int is_directory, int follows_link);
 // The same, from the working directory.
 static inline int crl_file_find_path(const char *path, int is_directory) {
@@ -104,20 +104,21 @@ int crl_file_identity(int file, uint64_t *device, uint64_t *number);
 // Makes a pipe: the end that is read, and the one that is written; both are closed on exec.
 int crl_pipe(int *ends);
 
-// Writes bytes, of which a pipe that nobody reads makes no signal; gives their number.
+// Writes bytes, of which a pipe that nobody reads makes no signal; returns their number.
 int crl_write(int descriptor, const void *bytes, size_t count);
 // The type of a file: the S_IFMT part of its mode.
 int crl_file_type(int descriptor);
 static const int crl_file_type_socket = 0140000;
-// Opens a pipe or terminal once more, so that it does not block here and goes on to block for whoever else has it; ENXIO for
-// anything else.
+// Opens a pipe or terminal once more, so that it does not block here and goes on to block for whoever else has it;
+// ENXIO for anything else.
 int crl_reopen(int descriptor, int writes);
-// Whether the system can wait for a descriptor: one, zero for such as a file's that is always ready, or a negative errno.
+// Whether the system can wait for a descriptor: one, zero for such as a file's that is always ready, or a negative
+// errno.
 int crl_is_watchable(int descriptor);
 // Whether a descriptor can be read, or written, without waiting: one, zero, or a negative errno.
 int crl_is_ready(int descriptor, int writes);
 
-// Reads bytes; gives their number.
+// Reads bytes; returns their number.
 static inline int crl_read(int descriptor, void *bytes, size_t count) {
   ssize_t answer = read(descriptor, bytes, count);
   return answer < 0 ? -errno : (int)answer;

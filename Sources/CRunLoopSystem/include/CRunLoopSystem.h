@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Thin wrappers of what Swift's Glibc module does not show. No logic lives here: a wrapper passes its arguments on and
-// gives back the kernel's answer, a negative errno for a failure.
+// returns the kernel's answer, a negative errno for a failure.
 #pragma once
 
 #include <errno.h>
@@ -48,13 +48,13 @@ static inline int crl_epoll_control(int epoll, int operation, int descriptor, ui
   return epoll_ctl(epoll, operation, descriptor, &event) < 0 ? -errno : 0;
 }
 
-// Waits for events, at most for `timeout` (NULL: without end), by the nanosecond.
+// Waits for events, at most for `timeout` (NULL: indefinitely), by the nanosecond.
 static inline int crl_epoll_wait(int epoll, struct epoll_event *events, int count, const struct timespec *timeout) {
   int answer = epoll_pwait2(epoll, events, count, timeout, NULL);
   return answer < 0 ? -errno : answer;
 }
 
-// The same by the millisecond, for kernels that have no other (negative: without end).
+// The same by the millisecond, for kernels that have no other (negative: indefinitely).
 static inline int crl_epoll_wait_milliseconds(int epoll, struct epoll_event *events, int count, int milliseconds) {
   int answer = epoll_wait(epoll, events, count, milliseconds);
   return answer < 0 ? -errno : answer;
@@ -81,7 +81,8 @@ static inline int crl_event_read(int descriptor) {
   return read(descriptor, &count, sizeof count) < 0 ? -errno : 0;
 }
 
-// Makes a descriptor that can be waited for until a date of the monotonic clock; it is closed on exec and does not block.
+// Makes a descriptor that can be waited for until a date of the monotonic clock; it is closed on exec and does not
+// block.
 static inline int crl_timer_create(void) {
   int answer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   return answer < 0 ? -errno : answer;
@@ -102,8 +103,8 @@ static inline int crl_poll_now(int descriptor, short events) {
 
 static inline int crl_close(int descriptor) { return close(descriptor) < 0 ? -errno : 0; }
 
-// libdispatch's main queue for a run loop: the descriptor that says that it has work, and the call that does the work. They
-// are exported for CoreFoundation and declared in no header.
+// libdispatch's main queue for a run loop: the descriptor that says that it has work, and the call that does the work.
+// They are exported for CoreFoundation and declared in no header.
 extern int _dispatch_get_main_queue_handle_4CF(void);
 extern void _dispatch_main_queue_callback_4CF(void *message);
 
@@ -114,7 +115,8 @@ static inline int64_t crl_monotonic_nanoseconds(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Sets by how many nanoseconds the kernel may let the calling thread's sleeps go on; 0: by as many as when the thread began.
+// Sets by how many nanoseconds the kernel may let the calling thread's sleeps go on; 0: by as many as when the thread
+// began.
 static inline void crl_set_timer_slack(unsigned long nanoseconds) {
   prctl(PR_SET_TIMERSLACK, nanoseconds, 0UL, 0UL, 0UL);
 }
@@ -133,7 +135,13 @@ static inline int64_t crl_wall_nanoseconds(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Tells the processor that this is a spin loop.
+// Lets the processor fetch a small object, which may lie in two cache lines, before it is used.
+static inline void crl_prefetch(const void *object) {
+  __builtin_prefetch(object, 1);
+  __builtin_prefetch((const char *)object + 64, 1);
+}
+
+// Hints to the processor that this is a spin loop.
 static inline void crl_spin_hint(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -142,14 +150,16 @@ static inline void crl_spin_hint(void) {
 #endif
 }
 
-// On how many processors the calling thread may run; zero under a real-time policy, under which nobody else might run there.
+// On how many processors the calling thread may run; zero under a real-time policy, under which nobody else might run
+// there.
 int crl_shared_processors(void);
 
 // Lets other threads run on the calling thread's processor.
 void crl_yield(void);
 
-// Keeps the frame of a call-out's function on the stack: without something after it, the call would be a jump. Each function
-// passes a number of its own: the optimizer merges functions that do the same, and one name would stand for both.
+// Keeps the frame of a call-out's function on the stack: without something after it, the call would be a jump. Each
+// function passes a number of its own: the optimizer merges functions that do the same, and one name would stand for
+// both.
 static inline void crl_keep_frame(int number) { __asm__ volatile("" ::"r"(number) : "memory"); }
 
 // One pointer for each thread.
@@ -157,7 +167,8 @@ extern _Thread_local void *crl_thread_slot __attribute__((tls_model("initial-exe
 static inline void *crl_thread_slot_get(void) { return crl_thread_slot; }
 static inline void crl_thread_slot_set(void *value) { crl_thread_slot = value; }
 
-// How many forks lie between this process and the first that used a run loop. Written in a forked child, by its only thread.
+// How many forks lie between this process and the first that used a run loop. Written in a forked child, by its only
+// thread.
 extern int32_t crl_fork_generation;
 static inline int32_t crl_fork_generation_get(void) { return crl_fork_generation; }
 static inline void crl_fork_generation_advance(void) { crl_fork_generation += 1; }
@@ -175,7 +186,7 @@ extern _Thread_local void *crl_main_slot __attribute__((tls_model("initial-exec"
 static inline void *crl_main_slot_get(void) { return crl_main_slot; }
 static inline void crl_main_slot_set(void *value) { crl_main_slot = value; }
 
-// What a library above is told of, each with an object. It sets its hooks when it is loaded.
+// What a library above is notified of, each with an object. It sets its hooks when it is loaded.
 typedef void (*crl_hook)(void *object);
 typedef enum crl_hook_kind {
   CRL_HOOK_PORT_BECAME_INVALID,
@@ -194,11 +205,12 @@ typedef enum crl_hook_kind {
 crl_hook crl_hook_get(crl_hook_kind kind);
 crl_hook crl_hook_exchange(crl_hook_kind kind, crl_hook hook);
 
-// Whether the process's first thread has left by `pthread_exit`, as it does in a program with an async main: libdispatch gives
-// it up. The process goes on without it.
+// Whether the process's first thread has left by `pthread_exit`, as it does in a program with an async main:
+// libdispatch gives it up. The process goes on without it.
 int crl_main_thread_has_left(void);
 
-// Lets the calling thread, which is the process's first, be noticed when it leaves; for the only thread of a forked child.
+// Lets the calling thread, which is the process's first, be noticed when it leaves; for the only thread of a forked
+// child.
 void crl_main_thread_watch(void);
 
 // What the calling thread's tests do to its system calls.
@@ -212,14 +224,14 @@ int crl_thread_id(void);
 // Makes a detached thread; a stack of zero bytes is one of the usual size.
 int crl_thread_create(size_t stack, void *(*body)(void *), void *context);
 
-// Calls a Swift closure of type `() -> Void` by its two words. It takes no reference to the context: the caller sees to it
-// that the closure lives.
+// Calls a Swift closure of type `() -> Void` by its two words. It takes no reference to the context: the caller sees to
+// it that the closure lives.
 void crl_closure_call(void *function, void *context);
 
 // Lets a thread of this process run on so many processors only, by their numbers.
 int crl_thread_set_affinity(int thread, const int *processors, int count);
 
-// The processors that a thread of this process may run on: at most `capacity` of them; gives their number.
+// The processors that a thread of this process may run on: at most `capacity` of them; returns their number.
 int crl_thread_get_affinity(int thread, int *processors, int capacity);
 
 // Sets and reads the niceness (-20 to 19) of a thread of this process.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a watcher of hangs needs of the system: memory and processor time of threads that it must not disturb, and the word
-// that it parks on. No logic lives here. Each gives a negative error number for a failure.
+// What a watcher of hangs needs of the system: memory and processor time of threads that it must not disturb, and the
+// word that it parks on. No logic lives here. Each returns a negative error number for a failure.
 #pragma once
 
 #include <pthread.h>
@@ -9,14 +9,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Reads the memory of a process, this one's too; gives how much could be read.
+// Reads the memory of a process, this one's too; returns how much could be read.
 long crl_memory_read(int process, uint64_t address, void *buffer, size_t size);
 
 // The word that watchers of this process park on: not zero while one parks. A loop that wakes reads it.
 extern uint32_t crl_watcher_parked __attribute__((visibility("hidden")));
 // Wakes the watchers.
 void crl_watcher_wake(void);
-// Says that a watcher is about to park; gives the word, which reads 1 until somebody wakes the watchers.
+// Says that a watcher is about to park; returns the word, which reads 1 until somebody wakes the watchers.
 const uint32_t *crl_watcher_park(void);
 static inline uint32_t crl_watcher_turn(const uint32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 
@@ -25,7 +25,8 @@ static inline __attribute__((always_inline)) void crl_watcher_stir(void) {
   if (__builtin_expect(__atomic_load_n(&crl_watcher_parked, __ATOMIC_RELAXED) != 0, 0)) crl_watcher_wake();
 }
 
-// Notes whether the calling thread is in a call that is expected to be long, which is no hang. Gives what was noted before.
+// Notes whether the calling thread is in a call that is expected to be long, which is no hang. Gives what was noted
+// before.
 int crl_expect_long_call(int expected);
 
 // Samples of the stack of a thread while it has a processor, taken by the kernel without a signal.
@@ -36,8 +37,8 @@ typedef struct crl_sampler {
 
 enum { CRL_SAMPLE_FRAMES = 100, CRL_SAMPLE_WORDS = 32 };
 
-// One sample: the addresses that frame pointers lead to, the innermost first, and the innermost words of the stack, among which
-// is where a function without a frame returns to.
+// One sample: the addresses that frame pointers lead to, the innermost first, and the innermost words of the stack,
+// among which is where a function without a frame returns to.
 typedef struct crl_sample {
   int frames;
   int words;

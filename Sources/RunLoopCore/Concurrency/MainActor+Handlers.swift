@@ -60,8 +60,8 @@ extension MainActor {
 
   /// Ends the process unless the calling thread runs on the main actor.
   ///
-  /// `assumeIsolated` allocates in each call, to watch that its closure does not escape. These closures are kept anyway, so
-  /// that it is enough to take the actor out of their types, which changes nothing of how they are called.
+  /// `assumeIsolated` allocates in each call, to watch that its closure does not escape. These closures are kept
+  /// anyway, so that it is enough to take the actor out of their types, which changes nothing of how they are called.
   @inline(__always)
   private nonisolated static func checkIsolated() {
     MainActor.preconditionIsolated("a handler for the main actor was called elsewhere")

@@ -37,7 +37,7 @@ extension RunLoop {
     enum State {
       /// The gate is open, and a pass is to come.
       case ready
-      /// The observers were told of a wait, which goes on, or is over.
+      /// The observers were notified of a wait, which goes on, or is over.
       case waiting
       /// A pass is being made, or observers are being called.
       case servicing
@@ -99,8 +99,8 @@ extension RunLoop {
       self.init(of: loop, mode, table, at: gate, isAutomatic: false, from: origin)
     }
 
-    /// Makes the calling thread's loop a guest of the one that is otherwise its host, for one run of that; nil if the loop
-    /// has ended, is ending, or is somebody's guest by its own wish.
+    /// Makes the calling thread's loop a guest of the one that is otherwise its host, for one run of that; nil if the
+    /// loop has ended, is ending, or is somebody's guest by its own wish.
     package convenience init?(automaticAt gate: any SleepGate, mode: Mode) {
       let loop = RunLoop.current
       guard !loop.stopFlag.isEnding, !loop.hasExplicitGuest else { return nil }
@@ -117,6 +117,7 @@ extension RunLoop {
       self.mode = mode
       self.loop = loop
       self.table = table
+      loop.tellUnreadItem()
       outerGuest = loop.guest
       outerSleep = loop.suspendHostedSleep()
       outerRun = loop.innermost

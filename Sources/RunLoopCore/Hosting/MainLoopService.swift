@@ -4,7 +4,7 @@ import Synchronization
 
 /// What lets the main loop and another library's serve each other without a call.
 ///
-/// A floor above has it, which is told of the main loop when that is made, by ``LoadHook/mainLoopIsMade``.
+/// A layer above has it, which is notified of the main loop when that is made, by ``LoadHook/mainLoopIsMade``.
 package protocol MainLoopService: AnyObject, Sendable {
   /// Whether the loops serve each other, once both are there.
   ///
@@ -42,7 +42,7 @@ extension RunLoop {
     mainService?.findHost(for: self)
   }
 
-  /// Tells the main loop's service of an item that was added.
+  /// Notifies the main loop's service of an item that was added.
   @inline(__always)
   func tellOfItem(_ mode: Mode) {
     if mainService != nil { mainService?.itemCame(to: mode, of: self) }

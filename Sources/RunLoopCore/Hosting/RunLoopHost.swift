@@ -17,11 +17,11 @@ package protocol RunLoopHost: AnyObject, Sendable {
   /// Whether something of the host's own keeps a mode alive.
   func keepsAlive(_ mode: HostedMode) -> Bool
 
-  /// Ends the hosting for good: nobody waits here any more, once the wait that goes on has returned.
+  /// Ends the hosting permanently: nobody waits here any more, once the wait that goes on has returned.
   func end()
 }
 
-/// A mode of ours as a host is told of it.
+/// A mode of ours as a host is notified of it.
 package struct HostedMode: Sendable {
   package let name: RunLoop.Mode
   package let isCommon: Bool

@@ -92,7 +92,7 @@ extension RunLoop.DescriptorSource {
     if let failure { throw .cannotWatch(descriptor: descriptor, failure) }
   }
 
-  /// Tells every set what is waited for, and gives the first error.
+  /// Tells every set what is waited for, and returns the first error.
   ///
   /// Under the item's lock.
   private func refresh() -> SystemError? {

@@ -14,7 +14,8 @@ extension RunLoop {
   ///
   /// The corresponding Core Foundation type is `CFFileDescriptor`, or `CFRunLoopSource` of version 1.
   public final class DescriptorSource: @unchecked Sendable, Hashable {
-    // Sendable: the memberships are guarded by the lock, the handler by the reference; the interest is changed under the lock.
+    // Sendable: the memberships are guarded by the lock, the handler by the reference; the interest is changed under
+    // the lock.
 
     /// What a descriptor can be ready for.
     public struct Events: OptionSet, Hashable, Sendable {
@@ -52,12 +53,22 @@ extension RunLoop {
     /// What the source waits for, and whether it is paused.
     let interest: Atomic<Interest>
     private let reference = HandlerReference()
-    // Not checked for exclusive access: the memberships are read and changed under the lock, and only by functions that call
-    // nothing else of the source; the handler is changed once, by whoever closes the reference or leaves it last.
+    // Not checked for exclusive access: the memberships are read and changed under the lock, and only by functions that
+    // call nothing else of the source; the handler is changed once, by whoever closes the reference or leaves it last.
     @exclusivity(unchecked) private(set) var memberships = Memberships<DescriptorSource>()
-    @exclusivity(unchecked) private var handler: (@Sendable (DescriptorSource, Events) -> Void)?
+    @exclusivity(unchecked) private var handler: Handler?
     /// What the source is for, if a layer above has made it; guarded as the handler.
     @exclusivity(unchecked) private var carried: (any CarriedItem)?
+
+    /// Wrapped as ``Block`` is.
+    private struct Call {
+      let body: @Sendable (DescriptorSource, Events) -> Void
+    }
+
+    /// Not copied: a call needs no reference to the closure but the source's, which the handler reference keeps.
+    private struct Handler: ~Copyable {
+      let call: Call
+    }
 
     /// Makes a source that is in no mode.
     ///
@@ -75,7 +86,7 @@ extension RunLoop {
       self.descriptor = descriptor
       self.repeats = repeats
       self.interest = Atomic(Interest(events: events))
-      self.handler = handler
+      self.handler = Handler(call: Call(body: handler))
     }
 
     /// Makes a source for an item of a layer above, which it holds as it holds the handler.
@@ -126,29 +137,25 @@ extension RunLoop.DescriptorSource {
       guard reference.enterMarking() else { return false }
       invalidate()
     }
-    if let handler { runLoopIsCallingOutToASource1(handler, self, events) }
+    switch handler {
+    case .some(let handler): runLoopIsCallingOutToASource1(handler.call.body, self, events)
+    case nil: break
+    }
     letGo()
     return true
   }
 
-  /// Wrapped as ``Block`` is.
-  private struct Call {
-    let body: @Sendable (RunLoop.DescriptorSource, Events) -> Void
-  }
-
   /// The user's function; the loop's thread, which is about to call it.
-  ///
-  /// Not by `map`, whose closure would be called through a thunk.
   var code: UInt64 {
-    guard let handler else { return 0 }
-    return ClosureCode.first(of: Call(body: handler))
+    switch handler {
+    case .some(let handler): ClosureCode.first(of: handler.call)
+    case nil: 0
+    }
   }
 
   private func releaseHandler() {
-    let released = (handler, carried)
-    handler = nil
-    carried = nil
-    withExtendedLifetime(released) {}
+    _ = handler.take()
+    _ = carried.take()
   }
 
   /// What the source is for, if a layer above has made it.
@@ -177,6 +184,7 @@ extension RunLoop.DescriptorSource: RunLoopItem {
   func leave(_ mode: ModeState, of loop: RunLoop) {
     guard let membership = mode.removeDescriptorSource(self) else { return }
     memberships.remove(membership)
+    loop.noteDeparture(of: self)
     loop.forgetPlace(of: self)
   }
 }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Guards what an item's call-out uses, so that it is released as soon as the item is invalid and no call-out runs.
 ///
-/// A call-out enters and leaves; invalidation closes. Whoever is told `release` is the last and gives up the closures. In the
-/// same word stand two marks of the item, so that taking a mark and entering is one step.
+/// A call-out enters and leaves; invalidation closes. Who gets `release` is the last and gives up the closures.
+/// In the same word stand two marks of the item, so that taking a mark and entering is one step.
 struct HandlerReference: ~Copyable {
   enum Closing {
     /// It was closed before.
@@ -64,7 +64,7 @@ struct HandlerReference: ~Copyable {
     return before < Bits.callOut ? .release : .later
   }
 
-  /// Changes the word as `next` says, from its value now, or not at all; gives the value before.
+  /// Changes the word as `next` says, from its value now, or not at all; returns the value before.
   @inline(__always)
   borrowing func change(_ next: (UInt32) -> UInt32?) -> UInt32? {
     var value = word.load(ordering: .relaxed)

@@ -2,10 +2,10 @@
 
 /// Which call-outs a source still owes its user for one mode of a loop, so that they are balanced.
 ///
-/// For each mode of each loop the calls are made one after the other, in turn: a `schedule` for each time that the source has
-/// entered the mode, and a `cancel` for each time that it has left it. Whoever lets the source enter or leave notes it here,
-/// and then makes the calls that are due; but if a call is running, on whatever thread, that thread makes them when the call
-/// has returned. A source that leaves before its `schedule` has begun gets neither.
+/// For each mode of each loop the calls are made one after the other, in turn: a `schedule` for each time that the
+/// source has entered the mode, and a `cancel` for each time that it has left it. Whoever lets the source enter or
+/// leave notes it here, and then makes the calls that are due; but if a call is running, on whatever thread, that
+/// thread makes them when the call has returned. A source that leaves before its `schedule` has begun gets neither.
 ///
 /// A value: ``Source`` guards it and makes the calls. A value in which nothing is due or running is as good as none.
 struct ModeCalls: Equatable, Sendable {

@@ -186,7 +186,8 @@ extension RunLoop.Observer: RunLoopItem {
     rebind(to: loop)
   }
 
-  /// A loop has the observer while it is in a mode or among the common items; one that is in no mode is free for another.
+  /// A loop has the observer while it is in a mode or among the common items; one that is in no mode is free for
+  /// another.
   private func rebind(to loop: RunLoop) {
     self.loop = modes.isEmpty && !isCommon ? nil : loop
   }

@@ -46,14 +46,14 @@ extension Port {
   }
 }
 
-/// Who is to be told when a port becomes invalid, in the order in which they asked.
+/// Who is to be notified when a port becomes invalid, in the order in which they asked.
 final class InvalidationObservers: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
   private let lock = Lock()
   private var observers: ContiguousArray<Port.InvalidationObserver> = []
   private var isOver = false
 
-  /// Takes one more; false if they have been told.
+  /// Takes one more; false if they have been notified.
   fileprivate func insert(_ observer: Port.InvalidationObserver) -> Bool {
     lock.withLock {
       if !isOver { observers.append(observer) }

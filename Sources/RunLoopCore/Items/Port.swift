@@ -6,9 +6,9 @@ import Synchronization
 /// An end point that keeps a loop alive and wakes it when a message is sent (version 1).
 ///
 /// A port may be in any number of modes of any number of loops, and any thread may send to it; each message is received
-/// once, by the first loop that gets to it. A pass receives the messages that a port has when its turn comes, up to 64; a run
-/// that returns after a source receives one. A subclass that brings its own sources overrides ``schedule(in:forMode:)`` and
-/// ``remove(from:forMode:)``.
+/// once, by the first loop that gets to it. A pass receives the messages that a port has when its turn comes, up to 64;
+/// a run that returns after a source receives one. A subclass that brings its own sources overrides
+/// ``schedule(in:forMode:)`` and ``remove(from:forMode:)``.
 ///
 /// A loop keeps the ports that are in it alive, and lets a port go when it is invalidated.
 ///
@@ -31,7 +31,7 @@ open class Port: @unchecked Sendable, Hashable {
   ///
   /// Written under the lock.
   private let roomWord = Atomic<UInt32>(0)
-  /// Who is told when the port becomes invalid.
+  /// Who is notified when the port becomes invalid.
   let invalidationObservers = InvalidationObservers()
   private var substitute: (any PortReceiver)?
   private var handler: (@Sendable (Port, Message) -> Void)?
@@ -130,7 +130,7 @@ open class Port: @unchecked Sendable, Hashable {
     if wakesSenders { roomWord.futexWake(.max) }
     for loop in loops { loop.expel(self) }
     if closing == .release { releaseHandler() }
-    // Before anybody is told: what the messages carried is gone by then.
+    // Before anybody is notified: what the messages carried is gone by then.
     while !remains.isEmpty { _ = remains.takeFirst() }
     didBecomeInvalid()
     invalidationObservers.announce(self)

@@ -2,7 +2,7 @@
 
 /// Who gets the messages of a port that has no handler.
 ///
-/// A floor above has delegates; the port holds one of these for it.
+/// A layer above has delegates; the port holds one of these for it.
 package protocol PortReceiver: AnyObject, Sendable {
   /// Takes a message, on a loop's thread; false if there is nobody who gets it.
   func receive(_ message: Port.Message, at port: Port) -> Bool

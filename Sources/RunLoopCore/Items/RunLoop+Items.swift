@@ -6,7 +6,7 @@ import Synchronization
 extension RunLoop {
   /// Puts an item into a mode, or, for ``Mode/common``, among the common items and so into every common mode.
   ///
-  /// False if it was refused: the item is invalid or bound to another loop, or this loop has ended.
+  /// False if it was rejected: the item is invalid or bound to another loop, or this loop has ended.
   @discardableResult
   func join(_ item: some RunLoopItem, _ name: Mode) -> Bool {
     attempt(item, name).map { refuse($0, itemName(item)) } ?? true
@@ -16,7 +16,7 @@ extension RunLoop {
   ///
   /// All of its modes or none.
   func attempt(_ item: some RunLoopItem, _ name: Mode) -> Refusal? {
-    // Before the item's lock, which the parent's thread may have held for ever.
+    // Before the item's lock, which the parent's thread may have held forever.
     table.checkFork()
     // Its closures are there for the calls that it owes, whoever invalidates it meanwhile.
     let source = item as? Source
@@ -122,7 +122,7 @@ extension RunLoop {
     post()
   }
 
-  /// Makes a mode common, and gives the items that are to be in it.
+  /// Makes a mode common, and returns the items that are to be in it.
   private func makeCommon(_ name: Mode) throws(RunLoopError) -> [any RunLoopItem] {
     try table.withLock { table throws(RunLoopError) in
       do throws(SystemError) {
@@ -262,8 +262,8 @@ extension RunLoop {
     if faults.contains(.emptyModesForgotten), mode.itemCount.load(ordering: .relaxed) == 0 { table.forget(mode.name) }
   }
 
-  /// Lets the loop end a wait in another loop if a call-out of that loop has taken the last item: to the loop's own thread
-  /// such a call-out is part of the pass, and a run whose mode is empty at the end of the pass is finished.
+  /// Lets the loop end a wait in another loop if a call-out of that loop has taken the last item: to the loop's own
+  /// thread such a call-out is part of the pass, and a run whose mode is empty at the end of the pass is finished.
   ///
   /// The loop's thread, under no lock.
   @inline(__always)

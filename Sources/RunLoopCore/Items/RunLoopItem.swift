@@ -2,10 +2,10 @@
 
 /// What sources, ports, timers and observers have in common: they are in modes of loops.
 ///
-/// **Locks.** An item has a lock, a loop has one for its table of modes; whoever needs both takes the item's first. What
-/// says where an item is changes only under both, so that either is enough to read it; but where a timer stands in the heaps
-/// of a loop is that loop's to change, under its lock alone. All else of a timer that has been in a loop is guarded by that
-/// lock alone too: `Timer+Home.swift` says how.
+/// **Locks.** An item has a lock, a loop has one for its table of modes; whoever needs both takes the item's first.
+/// What says where an item is changes only under both, so that either is enough to read it; but where a timer stands in
+/// the heaps of a loop is that loop's to change, under its lock alone. All else of a timer that has been in a loop is
+/// guarded by that lock alone too: `Timer+Home.swift` says how.
 protocol RunLoopItem: AnyObject, Sendable {
   func lockItem()
   func unlockItem()
@@ -19,8 +19,8 @@ protocol RunLoopItem: AnyObject, Sendable {
   var isOpen: Bool { get }
   /// Whether this item may be in a mode of `loop`: some kinds are in one loop at a time.
   ///
-  /// One that is among another loop's common items and in none of its modes leaves that loop for it. Under the item's lock
-  /// alone; the caller keeps `former` until it has released it, as this may be the last reference to the loop.
+  /// One that is among another loop's common items and in none of its modes leaves that loop for it. Under the item's
+  /// lock alone; the caller keeps `former` until it has released it, as this may be the last reference to the loop.
   func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool
   /// Whether the item, which is among a loop's common items, is so for those who ask.
   ///
@@ -113,8 +113,8 @@ struct Memberships<Item: AnyObject> {
 
 /// Items of one mode that have something to do, each at most once, in the order in which they came.
 ///
-/// A list through the memberships themselves, which belong to the mode. It is guarded by the loop's table lock, and an item
-/// leaves it when it leaves the mode.
+/// A list through the memberships themselves, which belong to the mode. It is guarded by the loop's table lock, and an
+/// item leaves it when it leaves the mode.
 struct ReadyList<Item: AnyObject> {
   private var first: Unmanaged<Membership<Item>>?
   private var last: Unmanaged<Membership<Item>>?

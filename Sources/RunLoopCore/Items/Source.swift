@@ -204,8 +204,9 @@ extension RunLoop.Source {
 
   /// Puts the source into the list of signalled sources of each of its modes, wherever it does not stand.
   ///
-  /// A loop that takes an unsignalled source out of its list says so by the bit ``HandlerReference/Bits/unlisted``, in the same word as the
-  /// signal: so either it sees the signal and leaves the source in, or the signalling thread sees the bit and comes here.
+  /// A loop that takes an unsignalled source out of its list says so by the bit ``HandlerReference/Bits/unlisted``, in
+  /// the same word as the signal: so either it sees the signal and leaves the source in, or the signalling thread sees
+  /// the bit and comes here.
   private func list() {
     lock.lock()
     reference.word.bitwiseAnd(~HandlerReference.Bits.unlisted, ordering: .sequentiallyConsistent)

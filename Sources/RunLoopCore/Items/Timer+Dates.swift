@@ -67,9 +67,9 @@ extension Timer {
 
   /// The date by the wall clock, in seconds since 2001.
   ///
-  /// It reads back as it was set, whatever it is. A date that the timer has come to otherwise is taken from the wall clock
-  /// when somebody first asks, and then stays until the timer has another. Setting it turns it into a tick once: a change of
-  /// the wall clock does not move the timer. What is not a number is never due. Any thread.
+  /// It reads back as it was set, whatever it is. A date that the timer has reached otherwise is taken from the wall
+  /// clock when somebody first asks, and then stays until the timer has another. Setting it turns it into a tick once:
+  /// a change of the wall clock does not move the timer. What is not a number is never due. Any thread.
   package var wallDate: Double {
     get {
       guarded { home in
@@ -126,7 +126,8 @@ extension Timer {
   ///
   /// - Parameters:
   ///   - wallDate: Seconds since 2001.
-  ///   - interval: Seconds between two dates; zero or less counts as 0.0001 s. Of no meaning to a timer that fires once.
+  ///   - interval: Seconds between two dates; zero or less counts as 0.0001 s. Of no meaning to a timer that fires
+  ///     once.
   ///   - repeats: Whether it fires again after each interval.
   ///   - attachment: What the timer keeps with its block.
   ///   - block: Called on the loop's thread with the timer.

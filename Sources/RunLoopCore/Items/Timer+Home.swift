@@ -3,11 +3,12 @@
 import CRunLoopSystem
 import Synchronization
 
-// What guards a timer: the table lock of its home, the loop that it is bound to or was last, or its own lock if it has none.
+// What guards a timer: the table lock of its home, the loop that it is bound to or was last, or its own lock if it has
+// none.
 //
-// The thread of that loop, which does most, so takes one lock. It may do so without the timer's own, as a home changes under
-// both locks: what it finds to be the home under the home's lock stays it. Every other thread takes the timer's lock first, so
-// that the home is there when it takes the second.
+// The thread of that loop, which does most, so takes one lock. It may do so without the timer's own, as a home changes
+// under both locks: what it finds to be the home under the home's lock stays it. Every other thread takes the timer's
+// lock first, so that the home is there when it takes the second.
 
 extension Timer {
   /// The loop whose table lock guards the timer.
@@ -67,7 +68,8 @@ extension Timer {
   /// Whether a loop is the home, under the lock of its table.
   func isAt(_ loop: RunLoop) -> Bool { address == RunLoop.address(of: loop) }
 
-  /// Takes the timer, which is invalid, out of everything, if its home is the calling thread's loop; false if it is not.
+  /// Takes the timer, which is invalid, out of everything, if its home is the calling thread's loop; false if it is
+  /// not.
   @inline(__always)
   func leaveHomeHere(afterFiring: Bool = false) -> Bool {
     let address = address

@@ -16,8 +16,8 @@ public final class Timer: @unchecked Sendable, Hashable {
   let lock = Lock()
   /// Its mark says that a timer that fires once has been called.
   let reference = HandlerReference()
-  /// The loop that the timer is bound to or was last, and whose table lock then guards all variables; zero: the timer's own
-  /// lock does.
+  /// The loop that the timer is bound to or was last, and whose table lock then guards all variables; zero: the timer's
+  /// own lock does.
   ///
   /// It changes under the timer's lock, and under the lock of the table that it names.
   let homeAddress: Atomic<UInt>
@@ -36,12 +36,22 @@ public final class Timer: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var wasMoved = false
   @exclusivity(unchecked) private var body: Body?
 
-  private struct Body {
-    let call: @Sendable (Timer) -> Void
+  private struct Call {
+    let body: @Sendable (Timer) -> Void
+  }
+
+  /// Not copied: a call needs no reference to the closure but the timer's, which the handler reference keeps.
+  private struct Body: ~Copyable {
+    let call: Call
   }
 
   /// The user's function; the loop's thread, which is about to call it.
-  var code: UInt64 { body.map { ClosureCode.first(of: $0) } ?? 0 }
+  var code: UInt64 {
+    switch body {
+    case .some(let body): ClosureCode.first(of: body.call)
+    case nil: 0
+    }
+  }
 
   init(
     tick: Tick, wallDate: Double? = nil, interval: Int64, timeInterval: Double? = nil, tolerance: Int64,
@@ -49,9 +59,9 @@ public final class Timer: @unchecked Sendable, Hashable {
   ) {
     self.interval = interval
     self.tick = tick
-    self.body = Body(call: block)
-    // Who makes a timer mostly adds it to the loop of his own thread. The timer holds that loop's object until it is added
-    // to another or goes.
+    self.body = Body(call: Call(body: block))
+    // Who makes a timer mostly adds it to the loop of his own thread. The timer holds that loop's object until it is
+    // added to another or goes.
     homeAddress = Atomic(RunLoop.retainedCurrentAddress())
     let now = RunLoop.currentNow(unlessAheadOf: tick)
     if tick < now {
@@ -225,7 +235,10 @@ extension Timer {
   func callOut() -> Bool {
     // That it was called stays marked: nobody else may come between the call and the timer's end.
     guard interval == 0 ? reference.enterMarking() : reference.enter() else { return false }
-    if let body { runLoopIsCallingOutToATimer(body.call, self) }
+    switch body {
+    case .some(let body): runLoopIsCallingOutToATimer(body.call.body, self)
+    case nil: break
+    }
     letGo()
     return true
   }
@@ -252,7 +265,8 @@ extension Timer: RunLoopItem {
   func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool {
     guard let home, home !== loop else { return true }
     former = home
-    // A loop of the process that this one was forked from has nobody who could change what is in it, and its lock may be held.
+    // A loop of the process that this one was forked from has nobody who could change what is in it, and its lock may
+    // be held.
     guard !home.table.isOfParent else { return leaveHome { _ in } }
     return home.table.withLock { table in leaveHome { _ = table.removeCommon($0) } }
   }
@@ -280,12 +294,14 @@ extension Timer: RunLoopItem {
 
   func enter(_ mode: ModeState, of loop: RunLoop, _ table: inout ModeTable) { enter(mode, of: loop) }
 
+  @inline(__always)
   func enter(_ mode: ModeState, of loop: RunLoop) {
     setHome(loop)
     slots.insert(mode, insertion: loop.nextInsertion())
     mode.insert(self)
   }
 
+  @inline(__always)
   func leave(_ mode: ModeState, of loop: RunLoop) {
     mode.remove(self)
     slots.remove(mode)

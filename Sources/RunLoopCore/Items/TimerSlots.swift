@@ -2,14 +2,15 @@
 
 /// The modes that a timer is in and its places in their heaps: the first inline, as most timers are in one mode.
 ///
-/// What few timers have lies in an object of its own, so that the others are small. The slots own it, but not by a reference
-/// that is counted with every copy: who lets the slots go ends them.
+/// What few timers have lies in an object of its own, so that the others are small. The slots own it, but not by a
+/// reference that is counted with every copy: who lets the slots go ends them.
 struct TimerSlots {
   struct Slot {
     /// The mode's loop keeps it alive, and the timer that loop, as long as the timer is in the mode.
     private let unmanagedMode: Unmanaged<ModeState>?
     /// The timer's turn among those of the same date.
     var insertion: UInt64
+    /// The places in the mode's heaps that the timer was told: it stands there or above.
     var duePlace: Int32 = -1
     var latestPlace: Int32 = -1
 
@@ -27,10 +28,8 @@ struct TimerSlots {
 
     @inline(__always)
     func isOf(_ mode: ObjectIdentifier) -> Bool {
-      unmanagedMode.map { UInt(bitPattern: $0.toOpaque()) } == UInt(bitPattern: mode)
+      UInt(bitPattern: unmanagedMode?.toOpaque()) == UInt(bitPattern: mode)
     }
-
-    func place(_ kind: DeadlineHeapKind) -> Int32 { kind == .due ? duePlace : latestPlace }
 
     @inline(__always)
     fileprivate mutating func setPlace(_ place: Int32, _ kind: DeadlineHeapKind) {
@@ -62,7 +61,6 @@ struct TimerSlots {
   private var unmanagedRare: Unmanaged<Rare>?
 
   var isEmpty: Bool { first.isEmpty }
-  var count: Int { isEmpty ? 0 : 1 + (rare?.others.count ?? 0) }
 
   /// The rare parts, if there are any.
   @inline(__always)
@@ -108,16 +106,27 @@ struct TimerSlots {
   @inline(__always)
   subscript(mode: ObjectIdentifier) -> Slot? {
     if first.isOf(mode) { return first }
-    return rare?.others.first { $0.isOf(mode) }
+    return unmanagedRare == nil ? nil : otherSlot(of: mode)
   }
 
+  @inline(never)
+  private func otherSlot(of mode: ObjectIdentifier) -> Slot? { rare?.others.first { $0.isOf(mode) } }
+
+  @inline(__always)
   mutating func insert(_ mode: ModeState, insertion: UInt64) {
     let slot = Slot(mode, insertion: insertion)
     if isEmpty { first = slot } else { makeRare().others.append(slot) }
   }
 
+  @inline(__always)
   mutating func remove(_ mode: ModeState) {
     let mode = ObjectIdentifier(mode)
+    guard unmanagedRare == nil else { return removeOneOfSeveral(mode) }
+    if first.isOf(mode) { first = Slot() }
+  }
+
+  @inline(never)
+  private mutating func removeOneOfSeveral(_ mode: ObjectIdentifier) {
     if first.isOf(mode) {
       first = rare?.others.popLast() ?? Slot()
     } else if let rare, let index = rare.others.firstIndex(where: { $0.isOf(mode) }) {
@@ -142,15 +151,12 @@ struct TimerSlots {
 
   @inline(__always)
   mutating func setPlace(_ place: Int32, in mode: ObjectIdentifier, kind: DeadlineHeapKind) {
-    change(mode) { $0.setPlace(place, kind) }
+    if first.isOf(mode) { first.setPlace(place, kind) } else { setOtherPlace(place, in: mode, kind: kind) }
   }
 
-  @inline(__always)
-  private mutating func change(_ mode: ObjectIdentifier, _ body: (inout Slot) -> Void) {
-    if first.isOf(mode) {
-      body(&first)
-    } else if let rare, let index = rare.others.firstIndex(where: { $0.isOf(mode) }) {
-      body(&rare.others[index])
-    }
+  @inline(never)
+  private func setOtherPlace(_ place: Int32, in mode: ObjectIdentifier, kind: DeadlineHeapKind) {
+    guard let rare, let index = rare.others.firstIndex(where: { $0.isOf(mode) }) else { return }
+    rare.others[index].setPlace(place, kind)
   }
 }

@@ -17,14 +17,14 @@ extension RunLoop {
 
   /// Whether the main dispatch queue has work, asked without waiting: then the pass does not wait either.
   ///
-  /// It is not asked in the first pass of a run, nor in the pass after it was drained, so that it alternates with everything
-  /// else.
+  /// It is not asked in the first pass of a run, nor in the pass after it was drained, so that it alternates with
+  /// everything else.
   @inline(__always)
   func isMainQueueReady(_ mode: ModeState) -> Bool {
     guard innermost.mayAskMainQueue, isServingMainQueue(mode), MainQueue.takeNotice() else { return false }
     notices.insert(.mainQueue)
     lastSleepBegan = .never
-    // The epoll set may have been told of the same work.
+    // The epoll set may have been notified of the same work.
     table.withLock { _ in mode.pollSet?.isMainQueueReady = false }
     rotation = ReadyClass.mainQueue.rawValue
     return true

@@ -15,7 +15,6 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) private(set) var descriptors: [ObjectIdentifier: Membership<RunLoop.DescriptorSource>] = [:]
   @exclusivity(unchecked) private var observerTable = ObserverTable<RunLoop.Observer>()
   @exclusivity(unchecked) var timers: TimerQueue
-  @exclusivity(unchecked) private(set) var timerCount = 0
   /// Whether the mode has the source of the hand-offs.
   @exclusivity(unchecked) private(set) var hasHandOffSource = false
   @exclusivity(unchecked) var signalled = ReadyList<RunLoop.Source>()
@@ -31,8 +30,8 @@ final class ModeState: @unchecked Sendable {
   /// The same, to be used under the lock without retaining it.
   @exclusivity(unchecked) private(set) var unretainedPollSet: Unmanaged<PollSet>?
 
-  // Any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the lock before
-  // it sleeps.
+  // Any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the lock
+  // before it sleeps.
 
   /// How many sources, ports and timers keep the mode alive.
   let itemCount = Atomic<Int>(0)
@@ -41,7 +40,7 @@ final class ModeState: @unchecked Sendable {
   /// Whether the main dispatch queue is served in this mode, and so keeps it alive.
   let servesMainQueue = Atomic<Bool>(false)
   let isWatching = Atomic<Bool>(false)
-  let mayHaveTimers = Atomic<Bool>(false)
+  private let timerTotal = Atomic<Int>(0)
   let mayHaveSignalled = Atomic<Bool>(false)
   let mayHaveReadyPorts = Atomic<Bool>(false)
   private let observerVersion = Atomic<Int>(0)
@@ -82,9 +81,17 @@ final class ModeState: @unchecked Sendable {
 
 // Items come and go. Under the loop's table lock.
 extension ModeState {
+  @inline(__always)
   private func countItems(_ change: Int) {
-    itemCount.wrappingAdd(change, ordering: .relaxed)
+    // Nobody else changes it meanwhile.
+    itemCount.store(itemCount.load(ordering: .relaxed) &+ change, ordering: .relaxed)
   }
+
+  /// How many timers are in the mode.
+  ///
+  /// Any thread.
+  @inline(__always)
+  var timerCount: Int { timerTotal.load(ordering: .relaxed) }
 
   func insert(_ membership: Membership<RunLoop.Source>, isSignalled: Bool) {
     sources[ObjectIdentifier(membership.item)] = membership
@@ -147,20 +154,20 @@ extension ModeState {
     return membership
   }
 
+  @inline(__always)
   func insert(_ timer: Timer) {
-    timerCount += 1
     countItems(1)
-    mayHaveTimers.store(true, ordering: .relaxed)
+    timerTotal.store(timerCount &+ 1, ordering: .relaxed)
     if timer.usableTolerance > 0 { timers.countTolerant(1) }
     timers.insert(timer)
   }
 
+  @inline(__always)
   func remove(_ timer: Timer) {
     timers.remove(timer)
     if timer.usableTolerance > 0 { timers.countTolerant(-1) }
-    timerCount -= 1
+    timerTotal.store(timerCount &- 1, ordering: .relaxed)
     countItems(-1)
-    if timerCount == 0 { mayHaveTimers.store(false, ordering: .relaxed) }
   }
 
   func insert(_ observer: RunLoop.Observer) {

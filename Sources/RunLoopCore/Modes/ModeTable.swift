@@ -13,7 +13,8 @@ struct ModeTable {
   }
 
   private(set) var modes: [RunLoop.Mode: ModeState] = [:]
-  /// The mode that was last asked for: mostly it is the next one too, and hashing its name would take longer than all else.
+  /// The mode that was last asked for: mostly it is the next one too, and hashing its name would take longer than all
+  /// else.
   private var lastMode: Unmanaged<ModeState>?
   /// In the order in which they were made common.
   ///

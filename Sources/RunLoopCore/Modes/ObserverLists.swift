@@ -2,9 +2,9 @@
 
 /// The observers of a mode, by the stages at which they are called: what the loop's thread reads without a lock.
 ///
-/// A list never changes. The mode holds the present one, and each stage that is being called the one that it began with,
-/// which the mode may have replaced meanwhile. As all of them are the loop's thread, they count themselves without atomic
-/// operations, and retain no observer.
+/// A list never changes. The mode holds the present one, and each stage that is being called the one that it began
+/// with, which the mode may have replaced meanwhile. As all of them are the loop's thread, they count themselves
+/// without atomic operations, and retain no observer.
 final class ObserverLists {
   /// The stages at which there is an observer.
   let activities: RunLoop.Activity

@@ -10,7 +10,8 @@ extension RunLoop.Observer: ObserverTableMember {}
 
 /// The observers of a mode, which come and go in constant time, and are put in order when they are listed.
 ///
-/// Many more come and go than lists are made: the loop's thread lists them once after a change, when it comes to a stage.
+/// Many more come and go than lists are made: the loop's thread lists them once after a change, when it comes to a
+/// stage.
 struct ObserverTable<Member: ObserverTableMember> {
   /// A member and its turn among those of its order.
   struct Entry {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A thread may end in a call-out, by `Thread.exit()` or `pthread_exit`. The frames of the pass are left as they are then. So what
-// they would have gone on with stands in the loop: the timers and observers that are being called, which may go on in other
-// loops, and the batches of blocks that are being run, of which each block runs or is counted as dropped. A source, port or
-// descriptor source that is being called is in no such state; its closure is held by the frame and stays with it.
+// A thread may end in a call-out, by `Thread.exit()` or `pthread_exit`. The frames of the pass are left as they are
+// then. So what they would have gone on with stands in the loop: the timers and observers that are being called, which
+// may go on in other loops, and the batches of blocks that are being run, of which each block runs or is counted as
+// dropped. A source, port or descriptor source that is being called is in no such state; its closure is held by the
+// frame and stays with it.
 
 extension RunLoop {
   /// Ends the call-outs from which the thread does not return.
@@ -16,7 +17,8 @@ extension RunLoop {
 }
 
 extension Timer {
-  /// Notes that the call-out does not return, as its thread ends: the timer keeps its date, and may fire again elsewhere.
+  /// Notes that the call-out does not return, as its thread ends: the timer keeps its date, and may fire again
+  /// elsewhere.
   func abandonCallOut() {
     // First of all: the loop that has it now may fire it as soon as it is back in a heap.
     let isLast = interval == 0 ? reference.leaveUnmarking() : reference.leave()
@@ -50,7 +52,7 @@ struct CalledObservers {
   /// Those in whose calls runs are nested that call observers, the outermost first.
   private var outer: ContiguousArray<Unmanaged<RunLoop.Observer>> = []
 
-  /// Begins the calls of a stage, and gives the observer in whose call this is.
+  /// Begins the calls of a stage, and returns the observer in whose call this is.
   @inline(__always)
   mutating func begin() -> Unmanaged<RunLoop.Observer>? {
     if innermost != nil { nest() }

@@ -2,10 +2,10 @@
 
 import Synchronization
 
-/// What a floor above has put off to a later stage of the loop's runs, and does from observers.
+/// What a layer above has put off to a later stage of the loop's runs, and does from observers.
 ///
-/// Observers alone could not promise that it is done before the loop sleeps: one that is added at a stage is called from the
-/// next one on, and another may come after it. So the loop asks before it sleeps. The loop's thread only.
+/// Observers alone could not promise that it is done before the loop sleeps: one that is added at a stage is called
+/// from the next one on, and another may come after it. So the loop asks before it sleeps. The loop's thread only.
 package protocol DeferredWork: AnyObject {
   /// Whether something waits for a mode, or for the common modes if it is one.
   ///
@@ -30,8 +30,8 @@ extension RunLoop {
     work?.end()
   }
 
-  /// Whether the innermost run, which has come to the stage before it waits, would now wait: nothing is ready, and it is not
-  /// about to end.
+  /// Whether the innermost run, which has reached the stage before it waits, would now wait: nothing is ready, and it
+  /// is not about to end.
   ///
   /// Costs a system call if the mode watches descriptors. The loop's thread only, in an observer's call-out.
   package var isIdle: Bool {
@@ -52,7 +52,7 @@ extension RunLoop {
   /// The loop's thread only.
   package var isInCommonMode: Bool { innermost.mode?.isCommon.load(ordering: .relaxed) ?? false }
 
-  /// Counts something that was refused.
+  /// Counts something that was rejected.
   ///
   /// Any thread.
   package func countRefusal() { counters.refusals.wrappingAdd(1, ordering: .relaxed) }

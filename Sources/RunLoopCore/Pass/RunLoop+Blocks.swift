@@ -16,7 +16,8 @@ struct BlockState: ~Copyable {
   var arrived = Arrivals()
   /// The batches that are being run, the outermost first.
   ///
-  /// A thread that stops leaves them here, and what is in them remains with the rest; so does one that ends within a block.
+  /// A thread that stops leaves them here, and what is in them remains with the rest; so does one that ends within a
+  /// block.
   var running = MoveQueue<Batch>()
   /// Empty queues for the batches of nested passes, so that a pass allocates none.
   var spares = MoveQueue<Batch>()
@@ -55,8 +56,8 @@ struct BlockState: ~Copyable {
 
 // Phases 4, 6 and 12 of the pass: blocks and jobs.
 extension RunLoop {
-  /// Runs the blocks and jobs that wait for the mode, or for the common modes if it is one, in the order in which they were
-  /// posted.
+  /// Runs the blocks and jobs that wait for the mode, or for the common modes if it is one, in the order in which they
+  /// were posted.
   ///
   /// What is posted meanwhile waits for the next time.
   @inline(__always)
@@ -67,8 +68,8 @@ extension RunLoop {
 
   /// Whether a block waits that the mode could run now.
   ///
-  /// - Parameter exactly: Looks into the inbox under its lock. Otherwise a block that another thread posts at this moment
-  ///   may be missed.
+  /// - Parameter exactly: Looks into the inbox under its lock. Otherwise a block that another thread posts at this
+  ///   moment may be missed.
   @inline(__always)
   func hasBlock(_ mode: ModeState, exactly: Bool = false) -> Bool {
     if exactly || inbox.mayHaveEntries { sortArrivals() }
@@ -92,7 +93,8 @@ extension RunLoop {
     while !stopFlag.isEnding, let entry = takeNext(of: batch, jobsUpTo: isCommon ? last : 0) {
       let sequence = entry.sequence
       noteServed()
-      call(entry.work, mode, sequence)
+      // Consumed, as it would be kept until after the call otherwise, by a reference of its own.
+      call((consume entry).work, mode, sequence)
       // A block may make its mode common: those behind it that have waited for that are of this batch.
       if !isCommon, mode.isCommon.load(ordering: .relaxed) {
         isCommon = true
@@ -168,7 +170,8 @@ extension RunLoop {
     if !blocks.arrived.handOffs.isEmpty { sortHandOffs() }
   }
 
-  /// Puts the blocks for other modes into their queues, in that of the default mode behind whatever was posted before them.
+  /// Puts the blocks for other modes into their queues, in that of the default mode behind whatever was posted before
+  /// them.
   private func sortAddressed() {
     while !blocks.arrived.addressed.isEmpty {
       let arrived = blocks.arrived.addressed.takeFirst()

@@ -2,17 +2,18 @@
 
 import Synchronization
 
-// Work that is handed to the loop's thread, as Apple's `perform(_:on:with:waitUntilDone:modes:)` hands it over: one queue,
-// and in each mode that was ever given a source of version 0 and order 0, which performs all that waits for the mode.
+// Work that is handed to the loop's thread, as Apple's `perform(_:on:with:waitUntilDone:modes:)` hands it over: one
+// queue, and in each mode that was ever given a source of version 0 and order 0, which performs all that waits for the
+// mode.
 //
-// The source is no object: a mode that takes hand-offs counts it among what keeps it alive, and it is signalled while the
-// queue has work for the mode.
+// The source is no object: a mode that takes hand-offs counts it among what keeps it alive, and it is signalled while
+// the queue has work for the mode.
 extension RunLoop {
   /// Hands work to the loop's thread, which performs it once, in the first of several modes that it runs.
   ///
-  /// Hand-offs keep their order among each other, not against blocks and jobs. From the first one on, each of the modes has a
-  /// source, so that it is not empty. ``Mode/common`` stands for every common mode there is and will be. A sleeping loop is
-  /// woken. Can be called from any thread.
+  /// Hand-offs keep their order among each other, not against blocks and jobs. From the first one on, each of the modes
+  /// has a source, so that it is not empty. ``Mode/common`` stands for every common mode there is and will be. A
+  /// sleeping loop is woken. Can be called from any thread.
   ///
   /// - Returns: False if the work was rejected and released: the list is empty, or the loop's thread has ended.
   package func handOff(
@@ -69,7 +70,8 @@ extension RunLoop {
 
   /// Performs what was handed over for the mode before now, in order; true if there was something.
   ///
-  /// What is handed over meanwhile signals the source again. A run that is nested in a piece of the work performs the rest.
+  /// What is handed over meanwhile signals the source again. A run that is nested in a piece of the work performs the
+  /// rest.
   func performHandOffs(_ mode: ModeState) -> Bool {
     guard hasHandOff(mode), !stopFlag.isEnding else { return false }
     mode.handOffSignal = 0

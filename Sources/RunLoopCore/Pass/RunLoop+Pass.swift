@@ -36,7 +36,7 @@ extension RunLoop {
 
 // What the pass asks and notes.
 extension RunLoop {
-  /// Makes wake-ups count for the coming wait, from now on; true if one has come since the last wait was over.
+  /// Makes wake-ups count for the coming wait, from now on; true if one has arrived since the last wait was over.
   @inline(__always)
   @discardableResult
   func beginPass() -> Bool {
@@ -50,13 +50,14 @@ extension RunLoop {
   /// It is asked before a run and at the end of each pass, never before the wait.
   @inline(__always)
   func isEmpty(_ mode: ModeState) -> Bool {
-    // Twice: to ask for blocks is to look into the inbox, where the first hand-off may lie, which gives the mode its source.
+    // Twice: to ask for blocks is to look into the inbox, where the first hand-off may lie, which gives the mode its
+    // source.
     mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode) && mode.itemCount.load(ordering: .relaxed) == 0
       && !isServingMainQueue(mode) && !isKeptAliveByHost(mode)
   }
 
-  /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop but for runs nested in one of the
-  /// queue's own blocks.
+  /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop but for runs nested in one of
+  /// the queue's own blocks.
   func isServingMainQueue(_ mode: ModeState) -> Bool {
     mode.servesMainQueue.load(ordering: .relaxed) && !isDrainingMainQueue && !faults.contains(.mainQueueIgnored)
   }
@@ -67,7 +68,8 @@ extension RunLoop {
     hasBlock(mode) || hasHandOff(mode) || hasSignalledSource(mode)
   }
 
-  /// Calls the observers of the stage before the wait, and notes whether one of them gives the loop more to do each time.
+  /// Calls the observers of the stage before the wait, and notes whether one of them gives the loop more to do each
+  /// time.
   @inline(__always)
   func notifyBeforeWaiting(_ mode: ModeState) {
     guard mode.mayHaveObservers(of: .beforeWaiting) else { return }

@@ -5,8 +5,8 @@ import Synchronization
 // Phase 11 of the pass: one class of ready things.
 
 extension RunLoop {
-  /// Serves one class of ready things: the descriptors that the wait has found, or else the class whose turn it is; true if a
-  /// source was handled.
+  /// Serves one class of ready things: the descriptors that the wait has found, or else the class whose turn it is;
+  /// true if a source was handled.
   @inline(__always)
   func serveOneClass(_ mode: ModeState) -> Bool {
     innermost.mayAskMainQueue = true
@@ -16,7 +16,7 @@ extension RunLoop {
       return isServedByHost() || served == .source
     }
     guard
-      mode.mayHaveTimers.load(ordering: .relaxed) || mode.mayHaveReadyPorts.load(ordering: .relaxed)
+      mode.timerCount > 0 || mode.mayHaveReadyPorts.load(ordering: .relaxed)
         || !notices.isEmpty || mode.servesMainQueue.load(ordering: .relaxed)
     else { return false }
     return serveInTurn(mode)
@@ -78,18 +78,27 @@ extension RunLoop {
 
   /// Serves the descriptors that the wait has found, one source for each of them; nil if there is none.
   ///
-  /// A run that returns after a source serves one. A stop ends the batch, and so does a nested run, which may have read what
-  /// was found. What is left of a batch is asked for again by the next wait.
+  /// A run that returns after a source serves one. A stop ends the batch, and so does a nested run, which may have read
+  /// what was found. What is left of a batch is asked for again by the next wait.
   private func serveDescriptors(_ mode: ModeState) -> Served? {
     guard hasFoundDescriptors else { return nil }
     let wait = waitCount
+    let outer = calledDescriptor == nil ? nil : putAsideCalledDescriptor()
     var served: Served?
-    while hasFoundDescriptors, let (source, events) = takeNextDescriptor(mode) {
-      let isHandled = calling(
-        RecordKind.source1, mode, hook: .source1, code: source.heldCode { source.code }, item: itemAddress(source)
-      ) { source.call(events) }
+    while let (source, events) = takeNextDescriptor(
+      mode, outer,
+      while: {
+        served == nil
+          || (hasFoundDescriptors && wait == waitCount && !(served == .source && innermost.returnsAfterSource)
+            && !isStopped(mode))
+      })
+    {
+      let isHandled = source._withUnsafeGuaranteedRef { source in
+        calling(
+          RecordKind.source1, mode, hook: .source1, code: source.heldCode { source.code }, item: itemAddress(source)
+        ) { source.call(events) }
+      }
       if isHandled || served == nil { served = isHandled ? .source : .other }
-      guard wait == waitCount, !(isHandled && innermost.returnsAfterSource), !isStopped(mode) else { break }
     }
     hasFoundDescriptors = false
     return served
@@ -97,8 +106,8 @@ extension RunLoop {
 
   /// Receives the messages that the port whose turn it is has now, up to a limit; nil if no port has one.
   ///
-  /// A run that returns after a source receives one. What ends a batch of descriptors ends this too, and so does the port's
-  /// removal from the mode.
+  /// A run that returns after a source receives one. What ends a batch of descriptors ends this too, and so does the
+  /// port's removal from the mode.
   private func servePort(_ mode: ModeState) -> Served? {
     guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let place = takeReadyPort(mode), place.item.hold() else {
       return nil
@@ -135,10 +144,53 @@ extension RunLoop {
     return false
   }
 
+  /// Takes the next descriptor of the batch, whose source is being called from now on instead of the one before; nil at
+  /// the end of the batch, or if it is not to go on.
+  ///
+  /// - Parameter outer: What the run around this one calls, which is being called again after the batch.
+  @inline(__always)
   private func takeNextDescriptor(
-    _ mode: ModeState
-  ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
-    table.withLock { _ in mode.unretainedPollSet?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil }
+    _ mode: ModeState, _ outer: DescriptorSource?, while goesOn: () -> Bool
+  ) -> PollSet.Turn? {
+    while true {
+      let goesOn = goesOn()
+      var departed: DescriptorSource?
+      let next = table.locked { () -> PollSet.Turn? in
+        if departedDescriptor != nil {
+          swap(&departed, &departedDescriptor)
+          calledDescriptor = nil
+          return nil
+        }
+        let next = goesOn ? mode.unretainedPollSet?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil : nil
+        if let next {
+          calledDescriptor = next.source
+        } else {
+          calledDescriptor = outer.map { Unmanaged.passUnretained($0) }
+          departedDescriptor = outer
+        }
+        return next
+      }
+      guard departed != nil else { return next }
+      // Before another is taken: it may be the last reference, and what its release runs may run the loop.
+      departed = nil
+    }
+  }
+
+  /// Makes room for the calls of a run that is nested in one of a descriptor's source; returns that source.
+  private func putAsideCalledDescriptor() -> DescriptorSource? {
+    table.locked {
+      let outer = calledDescriptor?.takeUnretainedValue()
+      calledDescriptor = nil
+      departedDescriptor = nil
+      return outer
+    }
+  }
+
+  /// Notes that a source leaves a mode: it may be the one that the loop calls, which then is to be kept.
+  ///
+  /// Under the table's lock.
+  func noteDeparture(of source: DescriptorSource) {
+    if calledDescriptor?.toOpaque() == Unmanaged.passUnretained(source).toOpaque() { departedDescriptor = source }
   }
 
   private func takeReadyPort(_ mode: ModeState) -> Membership<Port>? {

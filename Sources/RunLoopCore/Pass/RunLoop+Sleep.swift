@@ -7,7 +7,7 @@ import Synchronization
 extension RunLoop {
   /// Waits until something is ready, somebody wakes the loop, or the run's time is over.
   ///
-  /// A pass that polls only looks, and answers the wake-ups that have come.
+  /// A pass that polls only looks, and answers the wake-ups that have arrived.
   func wait(_ mode: ModeState, polls: Bool) {
     waiting.store(true, ordering: .relaxed)
     lastSleepBegan = .never
@@ -26,8 +26,8 @@ extension RunLoop {
 
   /// Sleeps until there is a reason for a pass.
   ///
-  /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are none: then the loop
-  /// sleeps on.
+  /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are none: then the
+  /// loop sleeps on.
   private func sleep(_ mode: ModeState) {
     if !hasSlept {
       hasSlept = true

@@ -5,7 +5,8 @@ import Synchronization
 // Phase 5 of the pass: the sources that are signalled.
 
 extension RunLoop {
-  /// Performs the signalled sources of the mode in their order, the one of the hand-offs among them; true if one performed.
+  /// Performs the signalled sources of the mode in their order, the one of the hand-offs among them; true if one
+  /// performed.
   ///
   /// A run that returns after a source performs at most one; the others stay signalled.
   @inline(__always)
@@ -16,11 +17,18 @@ extension RunLoop {
   }
 
   private func performSignalledSources(_ mode: ModeState, hasHandOff: Bool) -> Bool {
+    if hasHandOff { return performCollected(mode, hasHandOff: true) }
     // Mostly there is one.
-    if !hasHandOff, let only = table.withLock({ _ in mode.signalled.only }), only.claimSignal() {
-      perform(only, mode)
-      return true
+    guard let only = table.withLock({ _ in mode.signalled.only }), only.claimSignal() else {
+      return performCollected(mode, hasHandOff: false)
     }
+    perform(only, mode)
+    return true
+  }
+
+  /// Performs the signalled sources; by itself, so that the way of a single one is short.
+  @inline(never)
+  private func performCollected(_ mode: ModeState, hasHandOff: Bool) -> Bool {
     let start = sources.count
     collectSignalled(mode)
     // Where the source of the hand-offs stands among them.
@@ -45,7 +53,17 @@ extension RunLoop {
 
   @inline(__always)
   private func perform(_ source: Source, _ mode: ModeState) {
-    calling(
+    calling(RecordKind.source0) {
+      source.perform()
+    } recorded: {
+      performRecorded(source, mode)
+    }
+  }
+
+  /// By itself: what nobody records is to be spared the registers that this needs.
+  @inline(never)
+  private func performRecorded(_ source: Source, _ mode: ModeState) {
+    callingRecorded(
       RecordKind.source0, mode, hook: .source0, code: source.code, item: itemAddress(source),
       tag: Origin.tag(source.signalOrder)
     ) { source.perform() }

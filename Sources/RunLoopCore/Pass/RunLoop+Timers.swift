@@ -7,10 +7,10 @@ import Synchronization
 extension RunLoop {
   /// Fires the timers of the mode that are due now, in the order of their dates; false if none is.
   ///
-  /// What is due is settled before the first call-out. A timer that an earlier one has removed, ended or moved to a later
-  /// date, or that a nested run has fired, is passed over.
+  /// What is due is settled before the first call-out. A timer that an earlier one has removed, ended or moved to a
+  /// later date, or that a nested run has fired, is passed over.
   func fireDueTimers(_ mode: ModeState) -> Bool {
-    guard mode.mayHaveTimers.load(ordering: .relaxed) else { return false }
+    guard mode.timerCount > 0 else { return false }
     let now = tickNow
     let start = dueTimers.count
     var index = table.withLock { _ -> Int? in
@@ -23,21 +23,30 @@ extension RunLoop {
     while let fired = index {
       // The list holds it, until its call is over: if the thread ends in the call, the list says so.
       dueTimers[fired].isCalled = true
-      dueTimers[fired].member.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef { timer in
+      if fired + 2 < dueTimers.count { dueTimers[fired + 2].prefetch() }
+      dueTimers[fired].unmanaged?._withUnsafeGuaranteedRef { timer in
         calling(
           RecordKind.timer, mode, hook: .timer, code: timer.heldCode { timer.code }, item: itemAddress(timer),
           tag: crl_origin_tag()
         ) { _ = timer.callOut() }
         endFiring(timer)
       }
-      let called = dueTimers[fired].take()
-      withExtendedLifetime(called) {}
+      dueTimers[fired].take()?.release()
       guard fired + 1 < dueTimers.count else { break }
       index = table.withLock { _ in beginFiring(from: fired + 1, now: now) }
     }
-    // One by one: the last reference to a timer may go here, and what that runs may run the loop.
-    while dueTimers.count > start { _ = dueTimers.removeLast() }
+    releaseDueTimers(from: start)
     return true
+  }
+
+  /// Empties the list of the collected timers from an index on.
+  ///
+  /// One by one: the last reference to a timer may go here, and what that runs may run the loop.
+  func releaseDueTimers(from start: Int) {
+    while dueTimers.count > start {
+      var due = dueTimers.removeLast()
+      due.take()?.release()
+    }
   }
 
   /// Begins to fire the first of the collected timers that still is to fire, and says which; nil if none is.
@@ -45,9 +54,7 @@ extension RunLoop {
   /// Under the table's lock, which guards the timers that are bound to this loop.
   private func beginFiring(from start: Int, now: Tick) -> Int? {
     (start..<dueTimers.count).first { index in
-      // The list holds it.
-      let timer = dueTimers[index].member.map(Unmanaged.passUnretained)
-      return timer?._withUnsafeGuaranteedRef { beginFiring($0, now: now) } ?? false
+      dueTimers[index].unmanaged?._withUnsafeGuaranteedRef { beginFiring($0, now: now) } ?? false
     }
   }
 
@@ -92,10 +99,11 @@ extension RunLoop {
     return lastInsertion
   }
 
-  /// Gives a timer whose date has changed a new turn and the place of its date in each of its modes; true if the loop sleeps
-  /// too long for it.
+  /// Gives a timer whose date has changed a new turn and the place of its date in each of its modes; true if the loop
+  /// sleeps too long for it.
   ///
-  /// While it is being called it has none but its turn among those of the same date, which it takes up when its call has ended.
+  /// While it is being called it has none but its turn among those of the same date, which it takes up when its call
+  /// has ended.
   @inline(__always)
   func rekey(_ timer: Timer) -> Bool {
     var rearms = false
@@ -107,8 +115,8 @@ extension RunLoop {
     return rearms
   }
 
-  /// Puts a timer that has been called back into the heaps of its modes, with the turn that it was given meanwhile or a new
-  /// one; true if the loop sleeps too long for it.
+  /// Puts a timer that has been called back into the heaps of its modes, with the turn that it was given meanwhile or a
+  /// new one; true if the loop sleeps too long for it.
   func takeBack(_ timer: Timer, keepsTurn: Bool) -> Bool {
     var rearms = false
     if !keepsTurn { timer.slots.renew(turn: { nextInsertion() }) { _, _ in } }
@@ -140,12 +148,12 @@ extension RunLoop {
   }
 }
 
-// What the loop's own thread does with timers whose home the loop is, under one lock. Nil, or false: this is no such case.
-// The common pseudo-mode is never made.
+// What the loop's own thread does with timers whose home the loop is, under one lock. Nil, or false: this is no such
+// case. The common pseudo-mode is never made.
 extension RunLoop {
+  @inline(__always)
   func addHere(_ timer: Timer, _ name: Mode) -> Bool? {
-    guard faults.isEmpty else { return nil }
-    let place = AddedPlace.takeIfWatched()
+    guard faults.isEmpty, !AddedPlace.isWatched else { return nil }
     let wakes: Bool? =
       timer.atHomeHere { loop in
         guard loop === self, timer.isOpen, !table.underLock.isDead, let mode = table.underLock.madeMode(name) else {
@@ -154,7 +162,6 @@ extension RunLoop {
         return mode._withUnsafeGuaranteedRef { mode in
           guard timer.slots[mode] == nil else { return false }
           timer.enter(mode, of: self)
-          note(place, of: timer)
           // Even so it may sleep: another loop sleeps for it, in whose call-out this is.
           return table.sleepsTooLong(for: timer, in: mode)
         }
@@ -164,6 +171,7 @@ extension RunLoop {
     return true
   }
 
+  @inline(__always)
   func removeHere(_ timer: Timer, _ name: Mode) -> Bool {
     guard faults.isEmpty else { return false }
     let isDone =

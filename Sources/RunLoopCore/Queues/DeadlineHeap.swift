@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An element of a ``DeadlineHeap``, which stores the number by which the heap knows it.
+import CRunLoopSystem
+
+/// An element of a ``DeadlineHeap``, which stores about where it stands there.
 protocol DeadlineHeapMember: AnyObject {
   /// Stores the member's place in the heap `kind` of `owner`; −1: it has left the heap.
+  ///
+  /// A member that moves up is not told. So it stands where it was told, or above that.
   func setPlace(_ place: Int32, in owner: ObjectIdentifier, kind: DeadlineHeapKind)
-  /// The order among members with equal ticks in the heaps of `owner`: one that is inserted or moved later has a greater turn.
+  /// The order among members with equal ticks in the heaps of `owner`: one that is inserted or moved later has a
+  /// greater turn.
   func turn(in owner: ObjectIdentifier) -> UInt64
 }
 
@@ -17,32 +22,40 @@ enum DeadlineHeapKind: Sendable {
 
 /// A four-ary heap by tick and, among equals, by turn.
 ///
-/// What a sift moves lies close together: the ticks, and in a table beside them the position of each place. The members, which
-/// are as many cache lines all over memory, are not touched; only where two ticks are the same are they asked for their turns.
-/// Insertion, removal and moving are O(log n), the first is O(1), and nothing allocates but growth.
+/// The ticks stand in the heap itself, so that a sift compares them without a look at the members, which lie all over
+/// memory; only where two ticks are the same are they asked for their turns. Nor does a sift down touch the members
+/// that it moves up: whoever is to be removed or moved is looked for from the place that it was told upwards. The four
+/// children of an entry share a cache line. Insertion, removal and moving are O(log n), the first is O(1), and nothing
+/// allocates but growth.
 struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   fileprivate struct Entry {
     let tick: Tick
-    let place: Int32
+    /// The heap owns one reference.
+    let member: Unmanaged<Member>
   }
 
-  /// A due member, with a reference of its own.
+  /// A due member, of which the list that it stands in owns one reference.
   struct Due {
     let tick: Tick
     /// Nil once it was taken.
-    private(set) var member: Member?
+    private(set) var unmanaged: Unmanaged<Member>?
     /// Whether it is being called.
     var isCalled = false
-    fileprivate let position: Int32
+    fileprivate let place: Int32
 
-    fileprivate init(tick: Tick, member: Unmanaged<Member>, position: Int) {
-      self.tick = tick
-      self.member = member.takeUnretainedValue()
-      self.position = Int32(truncatingIfNeeded: position)
+    fileprivate init(_ entry: Entry, place: Int) {
+      tick = entry.tick
+      unmanaged = entry.member
+      self.place = Int32(truncatingIfNeeded: place)
     }
 
-    /// Hands the reference over.
-    mutating func take() -> Member? { member.take() }
+    var member: Member? { unmanaged?.takeUnretainedValue() }
+
+    /// Lets the processor fetch the member, which will soon be called.
+    func prefetch() { if let unmanaged { crl_prefetch(unmanaged.toOpaque()) } }
+
+    /// Hands the list's reference over.
+    mutating func take() -> Unmanaged<Member>? { unmanaged.take() }
   }
 
   let kind: DeadlineHeapKind
@@ -50,14 +63,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   private let owner: ObjectIdentifier
   private(set) var count = 0
   private var capacity = 0
-  private var entries = DeadlineHeap.memory(of: Entry.self, 0)
-  /// By place: where the entry is; of a free place, the next free one.
-  private var positions = DeadlineHeap.memory(of: Int32.self, 0)
-  /// By place: the member, to which the heap owns one reference.
-  private var members = DeadlineHeap.memory(of: Unmanaged<Member>.self, 0)
-  private var freePlace: Int32 = -1
-  /// How many places have been in use.
-  private var placeCount: Int32 = 0
+  private var entries = DeadlineHeap.memory(0)
 
   init(kind: DeadlineHeapKind, owner: ObjectIdentifier) {
     self.kind = kind
@@ -65,61 +71,61 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   }
 
   deinit {
-    for position in 0..<count { member(entries[position]).release() }
-    guard capacity > 0 else { return }
-    entries.deallocate()
-    positions.deallocate()
-    members.deallocate()
+    for place in 0..<count { entries[place].member.release() }
+    DeadlineHeap.free(entries, capacity)
   }
 
   var isEmpty: Bool { count == 0 }
   /// The earliest tick, or ``Tick/never``.
   var firstTick: Tick { count == 0 ? .never : entries[0].tick }
   /// The first member.
-  var first: Member? { count == 0 ? nil : member(entries[0]).takeUnretainedValue() }
+  var first: Member? { count == 0 ? nil : entries[0].member.takeUnretainedValue() }
 
+  @inline(__always)
   mutating func insert(_ member: Member, at tick: Tick) {
     if count == capacity { grow() }
-    let place = takePlace()
-    members[Int(place)] = .passRetained(member)
-    member.setPlace(place, in: owner, kind: kind)
     count += 1
-    siftUp(Entry(tick: tick, place: place), from: count - 1)
+    siftUp(Entry(tick: tick, member: .passRetained(member)), from: count - 1)
   }
 
-  /// Removes the member of a place.
+  /// Removes a member, which was told a place.
   ///
   /// The caller holds a reference of its own to it.
-  mutating func remove(_ place: Int32) {
-    let position = position(of: place)
-    let removed = members[Int(place)]
-    removed._withUnsafeGuaranteedRef { $0.setPlace(-1, in: owner, kind: kind) }
-    positions[Int(place)] = freePlace
-    freePlace = place
+  mutating func remove(_ member: Member, from told: Int32) { take(member, from: told).release() }
+
+  /// Removes a member, which was told a place, and hands the heap's reference over.
+  @inline(__always)
+  mutating func take(_ member: Member, from told: Int32) -> Unmanaged<Member> {
+    let place = place(of: member, from: told)
+    let taken = entries[place].member
+    member.setPlace(-1, in: owner, kind: kind)
     count -= 1
-    if position < count {
+    if place < count {
       let last = entries[count]
-      if position > 0, isBefore(last, entries[(position - 1) / 4]) {
-        siftUp(last, from: position)
+      // It is told its place in the end, and lies anywhere.
+      crl_prefetch(last.member.toOpaque())
+      if place > 0, isBefore(last, entries[(place - 1) / 4]) {
+        siftUp(last, from: place)
       } else {
-        siftDown(last, from: position)
+        siftDown(last, from: place)
       }
     }
-    removed.release()
+    return taken
   }
 
-  /// Gives the member of a place another tick, and takes notice of its turn, which is greater than before or the same.
+  /// Gives a member, which was told a place, another tick, and takes notice of its turn, which is greater than before
+  /// or the same.
   @inline(__always)
-  mutating func move(_ place: Int32, to tick: Tick) {
-    let position = position(of: place)
-    let entry = Entry(tick: tick, place: place)
-    if tick < entries[position].tick {
-      siftUp(entry, from: position)
-    } else if 4 &* position &+ 1 < count {
-      siftDown(entry, from: position)
+  mutating func move(_ member: Member, from told: Int32, to tick: Tick) {
+    let place = place(of: member, from: told)
+    let entry = Entry(tick: tick, member: entries[place].member)
+    if tick < entries[place].tick {
+      siftUp(entry, from: place)
+    } else if 4 &* place &+ 1 < count {
+      siftDown(entry, from: place)
     } else {
       // As most do, it has nothing below it.
-      entries[position] = entry
+      entries[place] = entry
     }
   }
 
@@ -127,62 +133,89 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   ///
   /// The caller holds references of its own to them.
   mutating func removeAll() {
-    for position in 0..<count {
-      member(entries[position])._withUnsafeGuaranteedRef { $0.setPlace(-1, in: owner, kind: kind) }
+    for place in 0..<count {
+      entries[place].member._withUnsafeGuaranteedRef { $0.setPlace(-1, in: owner, kind: kind) }
     }
     self = DeadlineHeap(kind: kind, owner: owner)
   }
 
-  /// Appends to `due` every member whose tick is at most `now`, in order.
+  /// Appends to `due` every member whose tick is at most `now`, in order, with a reference.
   ///
   /// O(due · log due).
   func collect(dueAt now: Tick, into due: inout ContiguousArray<Due>) {
     guard firstTick <= now, count > 0 else { return }
     let start = due.count
-    var isOrdered = true
-    due.append(Due(tick: entries[0].tick, member: member(entries[0]), position: 0))
-    // What is due is a subtree at the top. Level by level, it comes nearly in order; the list says whose children are next.
+    due.append(Due(entries[0], place: 0))
+    // What is due is a subtree at the top. Level by level, it comes nearly in order; the list says whose children are
+    // next. The members lie all over memory: the processor fetches them meanwhile.
     var index = start
     while index < due.count {
-      let children = 4 * Int(due[index].position) + 1
-      for child in children..<max(children, min(children + 4, count)) where entries[child].tick <= now {
-        if entries[child].tick <= due[due.count - 1].tick { isOrdered = false }
-        due.append(Due(tick: entries[child].tick, member: member(entries[child]), position: child))
+      let children = 4 * Int(due[index].place) + 1
+      let end = max(children, min(children + 4, count))
+      for child in children..<end where entries[child].tick <= now {
+        crl_prefetch(entries[child].member.toOpaque())
+        due.append(Due(entries[child], place: child))
       }
       index += 1
     }
-    guard !isOrdered else { return }
-    let (entries, members, owner) = (entries, members, owner)
     due.withUnsafeMutableBufferPointer { buffer in
-      var tail = UnsafeMutableBufferPointer(rebasing: buffer[start...])
-      tail.sort { Self.isBefore(entries[Int($0.position)], entries[Int($1.position)], members, owner) }
+      let collected = UnsafeMutableBufferPointer(rebasing: buffer[start...])
+      Self.sort(collected, owner)
+      for due in collected { _ = due.unmanaged?.retain() }
+    }
+  }
+
+  /// Puts the collected members in order; if they are not very many, in place, by Shell's method.
+  ///
+  /// The library's sort allocates memory, and then `malloc` joins all the pieces that fired timers have left.
+  private static func sort(_ due: UnsafeMutableBufferPointer<Due>, _ owner: ObjectIdentifier) {
+    var due = due
+    guard due.count <= 16_384 else { return due.sort { isBefore($0, $1, owner) } }
+    var gap = due.count
+    while gap > 1 {
+      gap = max(1, gap * 4 / 9)
+      for index in gap..<due.count {
+        let moved = due[index]
+        var place = index
+        while place >= gap, isBefore(moved, due[place - gap], owner) {
+          due[place] = due[place - gap]
+          place -= gap
+        }
+        due[place] = moved
+      }
     }
   }
 
   @inline(__always)
-  private func member(_ entry: Entry) -> Unmanaged<Member> { members[Int(entry.place)] }
+  private static func isBefore(_ left: Due, _ right: Due, _ owner: ObjectIdentifier) -> Bool {
+    guard left.tick == right.tick, let one = left.unmanaged, let other = right.unmanaged else {
+      return left.tick < right.tick
+    }
+    return isBeforeByTurn(one, other, owner)
+  }
 
+  /// Where a member stands that was told a place: there, or above it.
   @inline(__always)
-  private func position(of place: Int32) -> Int {
-    precondition(place >= 0 && place < placeCount, "there is no place \(place)")
-    let position = Int(positions[Int(place)])
-    precondition(
-      position >= 0 && position < count && entries[position].place == place, "no member has the place \(place)")
-    return position
+  private func place(of member: Member, from told: Int32) -> Int {
+    let sought = Unmanaged.passUnretained(member).toOpaque()
+    precondition(told >= 0 && count > 0, "no member has the place \(told)")
+    // Who fires stands first, wherever it was told to.
+    if entries[0].member.toOpaque() == sought { return 0 }
+    var place = Int(told)
+    while place >= count || entries[place].member.toOpaque() != sought {
+      precondition(place > 0, "a member stands neither at \(told) nor above")
+      place = (place &- 1) / 4
+    }
+    return place
   }
 }
 
 // The order.
 extension DeadlineHeap {
   @inline(__always)
-  private func isBefore(_ left: Entry, _ right: Entry) -> Bool { Self.isBefore(left, right, members, owner) }
-
-  @inline(__always)
-  private static func isBefore(
-    _ left: Entry, _ right: Entry, _ members: UnsafeMutablePointer<Unmanaged<Member>>, _ owner: ObjectIdentifier
-  ) -> Bool {
-    left.tick != right.tick
-      ? left.tick < right.tick : isBeforeByTurn(members[Int(left.place)], members[Int(right.place)], owner)
+  private func isBefore(_ left: Entry, _ right: Entry) -> Bool {
+    if _slowPath(left.tick == right.tick) { return Self.isBeforeByTurn(left.member, right.member, owner) }
+    return left.tick < right.tick
   }
 
   @inline(never)
@@ -193,101 +226,105 @@ extension DeadlineHeap {
   }
 
   @inline(__always)
-  private mutating func put(_ entry: Entry, at position: Int) {
-    entries[position] = entry
-    positions[Int(entry.place)] = Int32(truncatingIfNeeded: position)
+  private func put(_ entry: Entry, at place: Int) {
+    entries[place] = entry
+    entry.member._withUnsafeGuaranteedRef {
+      $0.setPlace(Int32(truncatingIfNeeded: place), in: owner, kind: kind)
+    }
   }
 
   private mutating func siftUp(_ entry: Entry, from start: Int) {
-    var position = start
-    while position > 0 {
-      let parent = (position &- 1) / 4
+    var place = start
+    while place > 0 {
+      let parent = (place &- 1) / 4
       guard isBefore(entry, entries[parent]) else { break }
-      put(entries[parent], at: position)
-      position = parent
+      put(entries[parent], at: place)
+      place = parent
     }
-    put(entry, at: position)
+    put(entry, at: place)
   }
 
   private mutating func siftDown(_ entry: Entry, from start: Int) {
-    var position = start
+    var place = start
+    // The caches do not hold all of a large heap: it is fetched a level ahead.
+    let isLarge = count > 16_384
     while true {
-      var child = 4 &* position &+ 1
-      guard child < count else { break }
-      let end = min(child &+ 4, count)
-      var (least, first) = (child, entries[child])
-      child &+= 1
-      while child < end {
-        let other = entries[child]
-        if isBefore(other, first) { (least, first) = (child, other) }
-        child &+= 1
-      }
-      guard isBefore(first, entry) else { break }
-      put(first, at: position)
-      position = least
+      if isLarge { prefetchGrandchildren(of: place) }
+      guard let child = leastChild(of: place), isBefore(entries[child], entry) else { break }
+      // Not told: to touch it would be to wait for memory at every level.
+      entries[place] = entries[child]
+      place = child
     }
-    put(entry, at: position)
+    put(entry, at: place)
   }
+
+  @inline(__always)
+  private func prefetchGrandchildren(of place: Int) {
+    let first = 16 &* place &+ 5
+    crl_prefetch(entries + first)
+    crl_prefetch(entries + (first &+ 8))
+  }
+
+  @inline(__always)
+  private func leastChild(of place: Int) -> Int? {
+    let first = 4 &* place &+ 1
+    if first &+ 4 <= count {
+      // Two and two: neither comparison waits for the other.
+      return lesser(lesser(first, first &+ 1), lesser(first &+ 2, first &+ 3))
+    }
+    guard first < count else { return nil }
+    return (first..<count).min { isBefore(entries[$0], entries[$1]) }
+  }
+
+  @inline(__always)
+  private func lesser(_ left: Int, _ right: Int) -> Int { isBefore(entries[right], entries[left]) ? right : left }
 }
 
 // The memory.
 extension DeadlineHeap {
-  private mutating func takePlace() -> Int32 {
-    guard freePlace < 0 else {
-      defer { freePlace = positions[Int(freePlace)] }
-      return freePlace
-    }
-    placeCount += 1
-    return placeCount - 1
-  }
-
+  @inline(never)
   private mutating func grow() {
     let grown = capacity + max(4, capacity / 4)
     precondition(grown <= Int(Int32.max), "\(grown) timers in one mode")
-    DeadlineHeap.grow(&entries, from: capacity, to: grown)
-    DeadlineHeap.grow(&positions, from: capacity, to: grown)
-    DeadlineHeap.grow(&members, from: capacity, to: grown)
-    capacity = grown
+    let memory = Self.memory(grown)
+    memory.moveInitialize(from: entries, count: count)
+    Self.free(entries, capacity)
+    (entries, capacity) = (memory, grown)
   }
 
-  private static func grow<Element>(_ memory: inout UnsafeMutablePointer<Element>, from old: Int, to new: Int) {
-    let grown = self.memory(of: Element.self, new)
-    if old > 0 {
-      grown.moveInitialize(from: memory, count: old)
-      memory.deallocate()
-    }
-    memory = grown
+  /// Memory for so many entries, of which the second, which is the first that has siblings, begins a cache line; for
+  /// none, an address that nobody uses.
+  private static func memory(_ capacity: Int) -> UnsafeMutablePointer<Entry> {
+    guard capacity > 0 else { return UnsafeMutablePointer(bitPattern: 64).unsafelyUnwrapped }
+    let lines = UnsafeMutableRawPointer.allocate(
+      byteCount: (capacity + 3) * MemoryLayout<Entry>.stride, alignment: 64)
+    return lines.assumingMemoryBound(to: Entry.self) + 3
   }
 
-  /// Memory for so many elements; for none, an address that nobody uses.
-  private static func memory<Element>(of type: Element.Type, _ capacity: Int) -> UnsafeMutablePointer<Element> {
-    let nowhere = UnsafeMutablePointer<Element>(bitPattern: MemoryLayout<Element>.alignment).unsafelyUnwrapped
-    return capacity == 0 ? nowhere : .allocate(capacity: capacity)
+  private static func free(_ entries: UnsafeMutablePointer<Entry>, _ capacity: Int) {
+    if capacity > 0 { UnsafeMutableRawPointer(entries - 3).deallocate() }
   }
 }
 
 extension DeadlineHeap {
   /// The members in no order.
-  var unordered: [Member] { (0..<count).map { member(entries[$0]).takeUnretainedValue() } }
+  var unordered: [Member] { (0..<count).map { entries[$0].member.takeUnretainedValue() } }
 
   /// The members in order.
   ///
   /// O(n log n).
   var sorted: [Member] {
-    var all: ContiguousArray<Due> = []
-    collect(dueAt: .never, into: &all)
-    return all.compactMap(\.member)
+    (0..<count).sorted { isBefore(entries[$0], entries[$1]) }.map { entries[$0].member.takeUnretainedValue() }
   }
 
-  /// The heap's rules, for tests: no child before its parent, and every member knows its place.
-  func checkInvariants(place: (Member) -> Int32) {
-    for position in 0..<count {
-      let entry = entries[position]
-      let known = place(member(entry).takeUnretainedValue())
-      precondition(known == entry.place, "the member of the place \(entry.place) believes that it has \(known)")
-      precondition(positions[Int(known)] == Int32(position), "the place \(known) is not at \(position)")
-      precondition(
-        position == 0 || isBefore(entries[(position - 1) / 4], entry), "entry \(position) is below a later one")
+  /// The heap's rules, for tests: no child before its parent, and every member is found from where it was told.
+  func checkInvariants(told: (Member) -> Int32) {
+    for place in 0..<count {
+      let entry = entries[place]
+      let member = entry.member.takeUnretainedValue()
+      let found = self.place(of: member, from: told(member))
+      precondition(found == place, "the member of the place \(place) is found at \(found)")
+      precondition(place == 0 || isBefore(entries[(place - 1) / 4], entry), "entry \(place) is below a later one")
     }
   }
 }

@@ -36,25 +36,28 @@ final class Inbox: @unchecked Sendable {
   func append(inDefaultMode block: consuming Block, site: @autoclosure () -> UInt64 = 0) -> Bool {
     guard open() else { return false }
     let sequence = arrivals.nextSequence()
-    arrivals.own.append(.init(sequence: sequence, work: .own(block)))
+    // Said in so many words, as the compiler would take a reference under the lock otherwise.
+    arrivals.own.append(.init(sequence: sequence, work: .own(consume block)))
     note(sequence, site: site())
     return close()
   }
 
-  /// Appends a block for the mode that the last such block was for; false if that is another, or once the inbox is closed.
+  /// Appends a block for the mode that the last such block was for; returns it if that is another, or once the inbox is
+  /// closed.
   ///
   /// It costs what a block for the default mode does.
   @inline(__always)
-  func append(_ block: borrowing Block, inModeAsBefore name: RunLoop.Mode, site: UInt64) -> Bool {
-    guard open() else { return false }
+  func append(_ block: consuming Block, inModeAsBefore name: RunLoop.Mode, site: UInt64) -> Block? {
+    guard open() else { return block }
     guard let last = arrivals.modeName, last == name else {
       lock.unlock()
-      return false
+      return block
     }
     let sequence = arrivals.nextSequence()
-    arrivals.inMode.append(.init(sequence: sequence, work: .own(copy block)))
+    arrivals.inMode.append(.init(sequence: sequence, work: .own(consume block)))
     note(sequence, site: site)
-    return close()
+    _ = close()
+    return nil
   }
 
   /// Appends a block for other modes; false once the inbox is closed.
@@ -169,7 +172,7 @@ final class Inbox: @unchecked Sendable {
     lock.withLock { isClosed = true }
   }
 
-  /// Whether whatever comes is refused.
+  /// Whether whatever comes is rejected.
   var refusesAll: Bool { lock.withLock { isClosed } }
 
   /// The inbox's rules, for tests.

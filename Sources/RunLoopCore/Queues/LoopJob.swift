@@ -2,8 +2,8 @@
 
 /// A job of an executor that a loop serves, and how it is run.
 ///
-/// Jobs are served in the common modes, in their place among the blocks, and never by a run that is nested in a job: the
-/// isolation of actors would break in silence.
+/// Jobs are served in the common modes, in their place among the blocks, and never by a run that is nested in a job:
+/// the isolation of actors would break in silence.
 package struct LoopJob: Sendable {
   package let job: UnownedJob
   package let runner: LoopJobRunner

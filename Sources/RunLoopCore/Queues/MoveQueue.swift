@@ -2,8 +2,9 @@
 
 /// A first-in, first-out buffer whose elements are moved in and moved out.
 ///
-/// Taking an element gives up the queue's reference to it at once, which a standard array cannot do without copying. The
-/// elements lie side by side from `head` to `tail`; the space in front of `head` is used again when the end is reached.
+/// Taking an element gives up the queue's reference to it at once, which a standard array cannot do without copying.
+/// The elements lie side by side from `head` to `tail`; the space in front of `head` is used again when the end is
+/// reached.
 struct MoveQueue<Element>: ~Copyable {
   private(set) var storage: UnsafeMutablePointer<Element>?
   private(set) var head = 0

@@ -3,11 +3,12 @@
 import Glibc
 import Synchronization
 
-/// The mistakes that are reported on the standard error, because they were made in a spelling that cannot throw an error.
+/// The mistakes that are reported on the standard error, because they were made in a spelling that cannot throw an
+/// error.
 ///
-/// A report names the item, the loop and the thread, and says what to do. Each kind is counted. The first eight of a kind are
-/// written, and after them those whose number is a power of two: a mistake that is made in each pass neither floods the
-/// standard error nor disappears from it.
+/// A report names the item, the loop and the thread, and says what to do. Each kind is counted. The first eight of a
+/// kind are written, and after them those whose number is a power of two: a mistake that is made in each pass neither
+/// floods the standard error nor disappears from it.
 package enum Diagnostic {
   package static let foreignRun = Kind()
   package static let commonRun = Kind()
@@ -33,6 +34,9 @@ package enum Diagnostic {
 
   package final class Kind: Sendable {
     private let counter = Atomic<Int>(0)
+
+    /// How often it was reported in this process, for tests: what reports of another kind there were does not matter.
+    package var count: Int { counter.load(ordering: .relaxed) }
 
     /// Counts a mistake, and writes a line if its number is one of those that are written.
     ///

@@ -4,7 +4,8 @@ import Synchronization
 
 /// What a layer above keeps with a loop until the loop ends or gives it up.
 ///
-/// An observer is not notified of the end of its loop, and a source would keep a mode alive; an attachment does neither.
+/// An observer is not notified of the end of its loop, and a source would keep a mode alive; an attachment does
+/// neither.
 package protocol LoopAttachment: AnyObject, Sendable {
   /// The loop has ended: it rejects every item and block, and its thread runs it no more.
   ///
@@ -15,8 +16,8 @@ package protocol LoopAttachment: AnyObject, Sendable {
 extension RunLoop {
   /// The attachment of a type, of which a loop has at most one, made now if there is none.
   ///
-  /// Can be called from any thread. `make` may be called for an object that is not used, as another thread's came first; so
-  /// it is the caller who finds it new that sets it up.
+  /// Can be called from any thread. `make` may be called for an object that is not used, as another thread's came
+  /// first; so it is the caller who finds it new that sets it up.
   ///
   /// - Returns: Nil once the loop's thread has begun to end the loop.
   package func attachment<Attachment: LoopAttachment>(
@@ -40,7 +41,8 @@ extension RunLoop {
     table.withLock { _ in attachments[ObjectIdentifier(type)] }.map { unsafeDowncast($0, to: Attachment.self) }
   }
 
-  /// Attaches an object, of whose type a loop may have any number; false once the loop's thread has begun to end the loop.
+  /// Attaches an object, of whose type a loop may have any number; false once the loop's thread has begun to end the
+  /// loop.
   ///
   /// Can be called from any thread.
   package func attach(_ attachment: any LoopAttachment) -> Bool {

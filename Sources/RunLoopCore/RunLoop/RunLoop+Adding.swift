@@ -57,6 +57,7 @@ extension RunLoop {
   }
 
   /// The same, for somebody who says where it comes from.
+  @inline(__always)
   package func add(_ timer: Timer, forMode mode: Mode, from origin: Origin) -> Bool {
     // Before it may fire.
     Origin.note(timer, site: origin.site & ~(1 << 63))

@@ -53,7 +53,7 @@ extension RunLoop {
   /// If it is true, the loop rejects all items and blocks. Can be used from any thread.
   public var hasEnded: Bool { takesNoItems && inbox.refusesAll }
 
-  /// Whether the loop's thread has begun to end the loop: items are refused, and blocks soon will be.
+  /// Whether the loop's thread has begun to end the loop: items are rejected, and blocks soon will be.
   ///
   /// Any thread.
   package var takesNoItems: Bool { table.withLock { $0.isDead } }

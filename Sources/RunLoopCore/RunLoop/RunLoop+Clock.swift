@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RunLoop {
-  /// The time by the loop's clock, for the floors above that count a time-out on it.
+  /// The time by the loop's clock, for the layers above that count a time-out on it.
   ///
   /// Any thread.
   package var clockNow: Tick { waiter.now }

@@ -15,9 +15,10 @@ extension RunLoop {
   /// - Complexity: O(1) amortised.
   @discardableResult
   @inline(never)
-  public func perform(_ block: @escaping @Sendable () -> Void) -> Bool {
-    if faults.contains(.postsMakeTimers) {
-      return add(Timer(tick: waiter.now, interval: 0, tolerance: 0) { _ in block() }, forMode: .default)
+  public func perform(_ block: consuming @escaping @Sendable () -> Void) -> Bool {
+    if LoopFaults.isPossible, faults.contains(.postsMakeTimers) {
+      let body = copy block
+      return add(Timer(tick: waiter.now, interval: 0, tolerance: 0) { _ in body() }, forMode: .default)
     }
     table.checkFork()
     #if DEBUG
@@ -42,11 +43,12 @@ extension RunLoop {
   /// `perform(inModes:block:)`.
   @discardableResult
   @inline(never)
-  public func perform(inModes modes: [Mode], block: @escaping @Sendable () -> Void) -> Bool {
+  public func perform(inModes modes: [Mode], block: consuming @escaping @Sendable () -> Void) -> Bool {
     guard !modes.isEmpty else { return refuse(.noMode) }
     let site = crl_call_site()
-    let block = Block(body: block)
-    if modes.count > 1 || !inbox.append(block, inModeAsBefore: modes[0], site: site) {
+    var rest: Block? = Block(body: block)
+    if modes.count == 1, let block = rest.take() { rest = inbox.append(block, inModeAsBefore: modes[0], site: site) }
+    if let block = rest {
       guard let addressed = address(block, modes), inbox.append(addressed, site: site) else {
         return refuse(.endedLoop)
       }

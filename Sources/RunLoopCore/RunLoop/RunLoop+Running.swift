@@ -91,6 +91,7 @@ extension RunLoop {
     from origin: Origin = .unknown
   ) -> RunResult? {
     if mainService != nil { askForHost() }
+    tellUnreadItem()
     guard let mode = staysWhenEmpty ? enterableMode(name, making: true) : runnableMode(name),
       staysWhenEmpty || !isEmpty(mode)
     else { return nil }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Foundation's spelling of a run asks for: dates of the wall clock, in seconds since 2001. They are turned into ticks
-// once: a run does not become longer because the wall clock is set.
+// What Foundation's spelling of a run asks for: dates of the wall clock, in seconds since 2001. They are turned into
+// ticks once: a run does not become longer because the wall clock is set.
 
 extension RunLoop {
   /// The tick at which the wall clock says `date`; what is not a number does not come.
@@ -9,15 +9,15 @@ extension RunLoop {
   /// Any thread.
   package func tick(atWallDate date: Double) -> Tick { Tick(wallDate: date, offset: waiter.wallOffset) }
 
-  /// Whether a tick has come.
+  /// Whether a tick has arrived.
   ///
   /// Any thread.
   package func hasReached(_ tick: Tick) -> Bool { waiter.now >= tick }
 
   /// Runs a mode until a source was handled, a tick comes, somebody stops it, or nothing is left.
   ///
-  /// A tick that has come already: one pass, without a wait. False if there was no pass: the mode is empty, or the loop's
-  /// thread is stopping. The loop's own thread.
+  /// A tick that has arrived already: one pass, without a wait. False if there was no pass: the mode is empty, or the
+  /// loop's thread is stopping. The loop's own thread.
   package func runOnce(_ mode: Mode, until limit: Tick) -> Bool {
     guard !stopFlag.isEnding else { return false }
     let now = waiter.now

@@ -38,6 +38,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   let wakeTime = Atomic<Int64>(.min)
   /// What a call-out does beside the call: ``Tracing``.
   let tracing = Atomic<UInt8>(Tracing.off)
+  /// The level of the instruments that the loop has taken up; ``Tracing/unknownLevel``: it is to look at ``tracing``.
+  let takenLevel = Atomic<UInt32>(0)
   /// What is left for those who look from outside.
   ///
   /// The loop's thread writes it; a poster, what is under the inbox's lock.
@@ -59,12 +61,23 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var handOffPlace: AddedPlace?
   /// Whether the place is noted from which work was first handed over.
   let hasNotedHandOff = Atomic<Bool>(false)
+  /// The source that the loop calls for a descriptor.
+  ///
+  /// The loop's thread changes it under the table's lock; only that thread reads it without. The modes that the source
+  /// is in keep it alive, so that a call counts no reference; or ``departedDescriptor`` does, once it has left one.
+  @exclusivity(unchecked) var calledDescriptor: Unmanaged<DescriptorSource>?
+  /// The called source, if it has left a mode meanwhile.
+  ///
+  /// Guarded by the table's lock.
+  @exclusivity(unchecked) var departedDescriptor: DescriptorSource?
 
   // The loop's thread only.
 
   @exclusivity(unchecked) var innermost = Run()
-  /// The level of the instruments that the loop has taken up.
-  @exclusivity(unchecked) var takenLevel: UInt32 = 0
+  /// Whether a call-out does anything beside the call, and whether that is all that ``Tracing/watch`` demands: what
+  /// ``tracing`` said when the loop last looked at it.
+  @exclusivity(unchecked) var isTraced = false
+  @exclusivity(unchecked) var isOnlyWatched = false
   @exclusivity(unchecked) var blocks = BlockState()
   @exclusivity(unchecked) var sources = ContiguousArray<Source>()
   @exclusivity(unchecked) var dueTimers = ContiguousArray<DeadlineHeap<Timer>.Due>()
@@ -96,8 +109,10 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var appliedSlack: Int64 = 0
   /// Which class of ready things is looked at first after the next wait.
   @exclusivity(unchecked) var rotation = 0
-  /// What a floor above has put off to a later stage, if it ever has.
+  /// What a layer above has put off to a later stage, if it ever has.
   @exclusivity(unchecked) package var deferredWork: (any DeferredWork)?
+  /// The item that has received more than its handler was called with yet, while it calls that.
+  @exclusivity(unchecked) package var unreadItem: (any UnreadItem)?
 
   #if DEBUG
     var faults: LoopFaults

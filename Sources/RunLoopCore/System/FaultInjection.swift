@@ -6,8 +6,8 @@ import CRunLoopSystem
 
 /// Ways to break a loop on purpose, so that the tests can see the laboratory's experiments fail.
 ///
-/// Only a debug build has them: in a release build the set is a constant, and every question about it is answered by the
-/// compiler.
+/// Only a debug build has them: in a release build the set is a constant, and every question about it is answered by
+/// the compiler.
 package struct LoopFaults: OptionSet, Sendable {
   package let rawValue: UInt32
 
@@ -76,7 +76,7 @@ extension RunLoop {
     package enum Fault: Sendable {
       /// The call is not made and fails with this error number.
       case fails(Int32)
-      /// The call is not made and gives this result.
+      /// The call is not made and returns this result.
       case answers(Int32)
     }
 
@@ -97,7 +97,7 @@ extension RunLoop {
       self.faults[call, default: []] += faults
     }
 
-    /// Whether every planned fault has come.
+    /// Whether every planned fault has arrived.
     package var isUsedUp: Bool { faults.values.allSatisfy(\.isEmpty) }
 
     func next(_ call: SystemCall) -> Fault? {
@@ -115,7 +115,8 @@ extension RunLoop {
       return try body()
     }
 
-    /// Lets the plan rule the calling thread's system calls until ``endRuling()`` on the same thread; the caller holds it.
+    /// Lets the plan rule the calling thread's system calls until ``endRuling()`` on the same thread; the caller holds
+    /// it.
     package func beginRuling() { crl_fault_slot_set(Unmanaged.passUnretained(self).toOpaque()) }
     /// Lets no plan rule the calling thread's system calls.
     package static func endRuling() { crl_fault_slot_set(nil) }

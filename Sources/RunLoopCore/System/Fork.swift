@@ -5,9 +5,9 @@ import Glibc
 
 /// Keeps a forked child away from the loops of its parent.
 ///
-/// A child has one thread. The others may have held any lock of any loop when it was made, and the parent's epoll sets and
-/// counters are open in it too. So its thread is given a loop of its own, and whoever uses one of the parent's is stopped with
-/// a message, as with any precondition.
+/// A child has one thread. The others may have held any lock of any loop when it was made, and the parent's epoll sets
+/// and counters are open in it too. So its thread is given a loop of its own, and whoever uses one of the parent's is
+/// stopped with a message, as with any precondition.
 package struct ForkGeneration: Sendable {
   private let number = crl_fork_generation_get()
 

@@ -2,9 +2,10 @@
 
 import CRunLoopSystem
 
-/// What a floor above is told of, if it is part of the program.
+/// What a layer above is notified of, if it is part of the program.
 ///
-/// Such a floor sets its hooks when it is loaded, before any code of the program runs. C does that; a hook is a C function.
+/// Such a layer sets its hooks when it is loaded, before any code of the program runs. C does that; a hook is a C
+/// function.
 package struct LoadHook: Sendable {
   private let kind: crl_hook_kind
 
@@ -30,6 +31,6 @@ package struct LoadHook: Sendable {
 
   package typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
-  /// Sets another hook and gives the one before, for tests.
+  /// Sets another hook and returns the one before, for tests.
   package func exchange(_ hook: Function?) -> Function? { crl_hook_exchange(kind, hook) }
 }

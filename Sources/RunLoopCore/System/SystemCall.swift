@@ -4,6 +4,7 @@ import CRunLoopSystem
 import Glibc
 
 /// The system calls that the package makes, by name, so that a test can make each of them fail.
+@usableFromInline
 package enum SystemCall: String, Sendable, CaseIterable {
   case epollCreate = "epoll_create1"
   case epollControl = "epoll_ctl"
@@ -39,9 +40,9 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case fileWatchable = "epoll_ctl (stream)"
   case fileReopen = "open (stream)"
   case datagramReceive = "recvfrom"
+  case datagramsReceive = "recvmmsg"
   case datagramSend = "sendto"
   case pipe = "pipe2"
-  case pipeRead = "read (pipe)"
   case signalAction = "sigaction"
   case processDescriptor = "pidfd_open"
   case processWait = "waitid"
@@ -71,30 +72,47 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case descriptorMode = "fchmod"
   case duplicate = "fcntl (F_DUPFD_CLOEXEC)"
 
-  /// Makes the call, unless a test has something else for it, and gives its result or the kernel's error.
+  /// Makes the call, unless a test has something else for it, and returns its result or the kernel's error.
+  ///
+  /// Inlinable, as the layers above make it for every message and datagram.
+  @inlinable
   @inline(__always)
   package func make(_ call: () -> Int32) throws(SystemError) -> Int32 {
     #if DEBUG
-      if let fault = FaultPlan.current?.next(self) {
-        switch fault {
-        case .fails(let number): throw SystemError(call: rawValue, number: number)
-        case .answers(let value): return value
-        }
-      }
+      if let planned = try plannedAnswer() { return planned }
     #endif
     let answer = call()
-    guard answer >= 0 else { throw SystemError(call: rawValue, number: -answer) }
+    guard answer >= 0 else { throw error(-answer) }
     return answer
   }
 
-  /// Makes a call that a signal may interrupt, again and again until it was not.
+  @usableFromInline
+  package static func isInterruption(_ error: SystemError) -> Bool { error.number == EINTR }
+
+  @usableFromInline
+  package func error(_ number: Int32) -> SystemError { SystemError(call: rawValue, number: number) }
+
+  #if DEBUG
+    /// What a test has instead of the call.
+    @usableFromInline
+    package func plannedAnswer() throws(SystemError) -> Int32? {
+      switch FaultPlan.current?.next(self) {
+      case .fails(let number): throw error(number)
+      case .answers(let value): return value
+      case nil: return nil
+      }
+    }
+  #endif
+
+  /// Makes a call that a signal may interrupt, repeatedly until it was not.
+  @inlinable
   @inline(__always)
   package func makeUninterrupted(_ call: () -> Int32) throws(SystemError) -> Int32 {
     while true {
       do {
         return try make(call)
       } catch {
-        guard error.number == EINTR else { throw error }
+        guard SystemCall.isInterruption(error) else { throw error }
       }
     }
   }

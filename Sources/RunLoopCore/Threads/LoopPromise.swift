@@ -40,9 +40,6 @@ package final class LoopPromise: @unchecked Sendable {
 
   private func newLoop() -> RunLoop { RunLoop(threadID: 0, waiter: SystemWaiter.shared, faults: faults) }
 
-  /// The thread's loop if it has been made.
-  package var loopIfMade: RunLoop? { lock.withLock { made } }
-
   /// Forgets the loop, which has ended while its thread goes on: whoever asks next gets a new one.
   func forgetLoop() {
     let former = lock.withLock { made.take() }

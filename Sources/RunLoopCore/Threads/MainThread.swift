@@ -3,8 +3,8 @@
 import CRunLoopSystem
 import Synchronization
 
-// The process's first thread may leave long before the process ends: libdispatch gives it up in a program with an `async`
-// main. Its loop ends then, at once, as the thread never comes to the second round of destructors.
+// The process's first thread may leave long before the process ends: libdispatch gives it up in a program with an
+// `async` main. Its loop ends then, at once, as the thread never comes to the second round of destructors.
 extension RunLoop {
   /// Whether the process's first thread has left, so that nothing can run on it any more.
   ///

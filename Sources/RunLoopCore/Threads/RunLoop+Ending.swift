@@ -3,8 +3,8 @@
 import Synchronization
 
 extension RunLoop {
-  /// Ends the loop with its thread: sources leave with their cancel call-outs, timers and observers are free to join another
-  /// loop, blocks are dropped and counted, and from now on everything is refused.
+  /// Ends the loop with its thread: sources leave with their cancel call-outs, timers and observers are free to join
+  /// another loop, blocks are dropped and counted, and from now on everything is rejected.
   ///
   /// On the loop's own thread, for which it still is ``current`` meanwhile.
   func end() {
@@ -12,6 +12,7 @@ extension RunLoop {
     abandonGuests()
     dropHost()
     endAbandonedCallOuts()
+    tellUnreadItem()
     let (items, ports) = table.withLock { table in
       table.die()
       return (table.allItems, table.addedPorts.values.map(\.port))
@@ -28,15 +29,17 @@ extension RunLoop {
     for mode in table.withLock({ $0.modes.values }) { mode.dropObserverLists() }
     // What a pass was about to call, if the thread ended in one of its call-outs.
     while !sources.isEmpty { _ = sources.removeLast() }
-    while !dueTimers.isEmpty { _ = dueTimers.removeLast() }
+    releaseDueTimers(from: 0)
     waiter.loopHasEnded()
   }
 
-  /// Refuses blocks and jobs from now on, drops the blocks that wait, and hands the jobs over in the order of their posts.
+  /// Refuses blocks and jobs from now on, drops the blocks that wait, and hands the jobs over in the order of their
+  /// posts.
   ///
   /// On the loop's own thread, outside every run, or at the end of a thread that has left one by its end.
   ///
-  /// - Parameter takeJob: A job is never dropped: whoever waits for its task would wait forever. By default it runs here.
+  /// - Parameter takeJob: A job is never dropped: whoever waits for its task would wait forever. By default it runs
+  ///   here.
   package func discardRemainingBlocks(_ takeJob: (LoopJob) -> Void = { $0.runner.run($0) }) {
     inbox.refuseAll()
     var remaining: [BlockQueue.Work] = []
@@ -53,7 +56,8 @@ extension RunLoop {
   /// Any thread.
   package var lastPost: UInt64 { inbox.lastSequence }
 
-  /// Runs every block and job that was posted up to a place in the order of all posts, for whatever mode, in that order.
+  /// Runs every block and job that was posted up to a place in the order of all posts, for whatever mode, in that
+  /// order.
   ///
   /// On the loop's own thread, outside every run; for a thread that ends its work in good order.
   package func runRemainingBlocks(through last: UInt64, while mayGoOn: () -> Bool) {

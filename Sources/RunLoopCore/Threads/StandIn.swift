@@ -11,8 +11,8 @@ package struct SetAsideLoop {
   fileprivate let round: UnsafeMutableRawPointer?
 }
 
-// A loop that stands in for the calling thread's own for a while, as a test's does. The thread's own comes back as it was: it is
-// not run meanwhile, and what others post to it waits.
+// A loop that stands in for the calling thread's own for a while, as a test's does. The thread's own comes back as it
+// was: it is not run meanwhile, and what others post to it waits.
 extension RunLoop {
   /// Lets a loop be the calling thread's ``current``, and ``main`` too if asked to, for what runs on this thread.
   package static func setAsideCurrent(for loop: RunLoop, asMain: Bool) -> SetAsideLoop {

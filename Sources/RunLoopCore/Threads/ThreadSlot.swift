@@ -4,8 +4,8 @@ import CRunLoopSystem
 import Glibc
 import Synchronization
 
-// A thread's loop hangs on the thread itself, in a thread-local slot. No table is keyed by a thread's id, which the system
-// uses again as soon as the thread is gone.
+// A thread's loop hangs on the thread itself, in a thread-local slot. No table is keyed by a thread's id, which the
+// system uses again as soon as the thread is gone.
 extension RunLoop {
   /// The loop of the calling thread, made at its first request.
   ///
@@ -158,8 +158,8 @@ extension RunLoop {
 
   /// The round of thread-specific destructors in which the loop of a thread of the system's ends.
   ///
-  /// Destructors of the first round still find the loop; those of the third do not find Core Foundation's data of the thread
-  /// any more, and whatever the loop calls or releases at its end may use them.
+  /// Destructors of the first round still find the loop; those of the third do not find Core Foundation's data of the
+  /// thread any more, and whatever the loop calls or releases at its end may use them.
   package static let lastRound = 2
 
   /// In which round of destructors the calling thread will be called for its loop: the first, as long as it has none.

@@ -3,25 +3,29 @@
 import CRunLoopSystem
 import Synchronization
 
-// Where items were added, from the level `watch` on: in a table beside the items, so that none of them grows. A place is the
-// return addresses of those who called, the innermost first. The first of them that is not of this package is the user's; who
-// reads them knows which that is.
+// Where items were added, from the level `watch` on: in a table beside the items, so that none of them grows. A place
+// is the return addresses of those who called, the innermost first. The first of them that is not of this package is
+// the user's; who reads them knows which that is.
 
 /// The callers of a function that adds an item.
 package struct AddedPlace: Sendable {
   let frames: crl_frames
 
+  /// Whether something watches.
+  @inline(__always)
+  static var isWatched: Bool {
+    #if RUNLOOP_WITHOUT_INSTRUMENTS
+      return false
+    #else
+      return crl_level_get() >= CRL_WATCH.rawValue
+    #endif
+  }
+
   /// Follows the frames of the calling thread; nil unless something watches.
   ///
   /// - Complexity: O(1): at most twelve frames are followed.
   @inline(__always)
-  package static func takeIfWatched() -> AddedPlace? {
-    #if RUNLOOP_WITHOUT_INSTRUMENTS
-      return nil
-    #else
-      return crl_level_get() >= CRL_WATCH.rawValue ? take() : nil
-    #endif
-  }
+  package static func takeIfWatched() -> AddedPlace? { isWatched ? take() : nil }
 
   @inline(never)
   private static func take() -> AddedPlace {
@@ -58,7 +62,7 @@ extension RunLoop {
     if item.modes(of: self).isEmpty { additions[ObjectIdentifier(item)] = nil }
   }
 
-  /// Notes from where work was first handed over, which gives modes the source for it.
+  /// Notes from where work was first handed over, which adds the source for it to modes.
   ///
   /// Any thread.
   @inline(__always)

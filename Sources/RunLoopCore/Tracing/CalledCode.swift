@@ -2,20 +2,29 @@
 
 import CRunLoopSystem
 
-// Names the user's code in the record of a call-out whose own code is one of this package's: the layers above say what they are
-// about to call. Whoever may be within a call-out of the user's own, such as a function that the user calls, says nothing, as
-// that call-out is named already. Nothing is done unless something records.
+// Names the user's code in the record of a call-out whose own code is one of this package's: the layers above say what
+// they are about to call. Whoever may be within a call-out of the user's own, such as a function that the user calls,
+// says nothing, as that call-out is named already. Nothing is done unless something records.
 
 /// Names the function of a closure that is about to be called.
 ///
-/// - Parameter holder: A structure that has nothing but the user's closure, kept as it was given: by itself it would be wrapped
-///   to be handed to generic code.
+/// - Parameter holder: A structure that has nothing but the user's closure, kept as it was given: by itself it would be
+///   wrapped to be handed to generic code.
 @inline(__always)
 package func noteCall<Holder>(of holder: @autoclosure () -> Holder?) {
   #if !RUNLOOP_WITHOUT_INSTRUMENTS
-    if _slowPath(crl_level_get() >= CRL_RECORD.rawValue), let holder = holder() { ClosureCode.isCalled(in: holder) }
+    if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { nameCall(of: holder) }
   #endif
 }
+
+#if !RUNLOOP_WITHOUT_INSTRUMENTS
+  /// By itself, so that its type is looked up only while something records: from another module it is no special case
+  /// of the generic function.
+  @inline(never)
+  private func nameCall<Holder>(of holder: () -> Holder?) {
+    if let holder = holder() { ClosureCode.isCalled(in: holder) }
+  }
+#endif
 
 /// Names the type of a value one of whose methods is about to be called, such as a delegate's.
 ///

@@ -173,10 +173,15 @@ extension ModeContent.Entry {
 }
 
 extension Timer {
+  /// Ten years, in nanoseconds.
+  private static let decade: Int64 = 10 * 365 * 86_400 * 1_000_000_000
+
   /// When it fires, for people.
   fileprivate func keepAliveDetail(at now: Tick) -> String {
     let (deadline, isFiring): (Tick, Bool) = guarded { _ in (setTick, self.isFiring) }
-    let kind = interval == 0 ? "once" : "every \(Span.text(interval))"
+    // An interval of years only keeps a timer valid whose owner sets each date.
+    let isMoved = interval >= Timer.decade
+    let kind = interval == 0 ? "once" : isMoved ? "at dates that are set" : "every \(Span.text(interval))"
     if isFiring { return "\(kind), fires now" }
     if deadline == .never { return "\(kind), has no date" }
     let next = Span.text(deadline.nanoseconds - now.nanoseconds)

@@ -9,7 +9,7 @@ extension RunLoop {
   @inline(__always)
   func takeUpLevel() {
     #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if _slowPath(crl_level_get() != takenLevel) { changeLevel() }
+      if _slowPath(crl_level_differs(takenLevel.load(ordering: .relaxed)) != 0) { changeLevel() }
     #endif
   }
 
@@ -17,7 +17,8 @@ extension RunLoop {
   private func changeLevel() {
     let wanted = crl_level_get()
     let level = crl_recorder_take_up(recorder)
-    takenLevel = wanted
+    // Stored before `tracing` is read: whoever sets a hook changes `tracing` first, and this afterwards.
+    takenLevel.store(wanted, ordering: .sequentiallyConsistent)
     if level >= CRL_RECORD.rawValue {
       table.withLock { table in
         for mode in table.modes.values {
@@ -27,8 +28,16 @@ extension RunLoop {
     }
     // The mode of the run that goes on has no number yet.
     noteRun()
-    tracing.bitwiseAnd(Tracing.hook, ordering: .relaxed)
-    tracing.bitwiseOr(UInt8(level), ordering: .relaxed)
+    tracing.bitwiseAnd(Tracing.hook, ordering: .sequentiallyConsistent)
+    tracing.bitwiseOr(UInt8(level), ordering: .sequentiallyConsistent)
+    noteTracing()
+  }
+
+  /// Notes what call-outs do from now on beside the call.
+  func noteTracing() {
+    let tracing = tracing.load(ordering: .sequentiallyConsistent)
+    isTraced = tracing != Tracing.off
+    isOnlyWatched = tracing == Tracing.watch
   }
 
   /// Notes which run is the innermost now.
@@ -47,7 +56,7 @@ extension RunLoop {
   @inline(__always)
   func unnestCallOut(_ outer: crl_outer) { crl_recorder_unnest(recorder, outer) }
 
-  /// Notes that a run begins, or a pass that a host lets the loop make; gives what ends it.
+  /// Notes that a run begins, or a pass that a host lets the loop make; returns what ends it.
   @inline(__always)
   func beginRun(_ kind: UInt32, from origin: Origin) -> UInt64 {
     #if RUNLOOP_WITHOUT_INSTRUMENTS
@@ -120,6 +129,7 @@ extension RunLoop {
   /// The loop's thread has ended, or gives the loop up.
   func noteEnd() {
     tracing.bitwiseAnd(Tracing.hook, ordering: .relaxed)
+    noteTracing()
     crl_recorder_set_thread(recorder, 0, 0)
   }
 

@@ -18,11 +18,12 @@ package struct Origin: Sendable {
   /// The same place, of somebody who waits until the work is done.
   package var waits: Origin { Origin(site: site == 0 ? 0 : site | 1 << 63) }
 
-  /// Notes, while something records, what the calling thread is doing as the cause of what is called under an address later.
+  /// Notes, while something records, what the calling thread is doing as the cause of what is called under an address
+  /// later.
   ///
   /// Any thread.
   ///
-  /// - Parameter tag: What tells two things of that address apart.
+  /// - Parameter tag: What distinguishes two things of that address.
   @inline(__always)
   static func note(_ item: AnyObject, tag: @autoclosure () -> UInt64, site: @autoclosure () -> UInt64) {
     #if !RUNLOOP_WITHOUT_INSTRUMENTS

@@ -3,11 +3,12 @@
 import CRunLoopSystem
 import Synchronization
 
-// What a loop leaves in its face and, while it records, in its ring, for those who look at it from outside. What is hot is C,
-// in CRunLoopRecorder.c; the layout is in CRunLoopInstruments.h.
+// What a loop leaves in its face and, while it records, in its ring, for those who look at it from outside. What is hot
+// is C, in CRunLoopRecorder.c; the layout is in CRunLoopInstruments.h.
 //
-// `tracing` says what a call-out has to do beside the call. While it is zero, asking costs a load and a branch, once for each
-// call-out. The flag RUNLOOP_WITHOUT_INSTRUMENTS is for the gates, which count what that costs.
+// `tracing` says what a call-out has to do beside the call, and any thread may change it. The loop looks at it at the
+// top of a pass, and keeps for its call-outs whether there is anything to do: to ask that is a comparison and a branch.
+// The flag RUNLOOP_WITHOUT_INSTRUMENTS is for the gates, which count what that costs.
 
 /// What a loop's call-outs do beside the call.
 enum Tracing {
@@ -19,6 +20,8 @@ enum Tracing {
   static let levels: UInt8 = 3
   /// The closure of a test or of the laboratory is called.
   static let hook: UInt8 = 4
+  /// A level that there is not.
+  static let unknownLevel = UInt32.max
 }
 
 /// What is recorded, by the numbers of the layout.
@@ -54,29 +57,42 @@ extension RunLoop {
     _ kind: UInt32, _ mode: ModeState, hook: CallOutKind?, code: @autoclosure () -> UInt64,
     item: @autoclosure () -> UInt64, tag: @autoclosure () -> UInt64 = 0, _ body: () -> Result
   ) -> Result {
+    calling(kind, body) { callingRecorded(kind, mode, hook: hook, code: code(), item: item(), tag: tag(), body) }
+  }
+
+  /// Makes a call-out, of which `recorded` makes what is to be recorded, or told to a hook.
+  @inline(__always)
+  func calling<Result>(_ kind: UInt32, _ body: () -> Result, recorded: () -> Result) -> Result {
     #if RUNLOOP_WITHOUT_INSTRUMENTS
       return body()
     #else
-      if _fastPath(tracing.load(ordering: .relaxed) == Tracing.off) { return body() }
-      // Loaded again: so the comparison before needs no register.
-      let tracing = tracing.load(ordering: .relaxed)
-      if tracing == Tracing.watch {
+      if _fastPath(!isTraced) { return body() }
+      if isOnlyWatched {
         crl_watch_begin(face, kind)
         let result = body()
         crl_watch_end(face)
         return result
       }
-      if tracing == Tracing.record {
-        beginRecord(kind, code(), item(), tag())
-        let result = body()
-        crl_record_end(recorder)
-        return result
-      }
-      let level = beginHooked(kind, mode, hook, code(), item(), tag())
-      let result = body()
-      endHooked(mode, hook, level)
-      return result
+      return recorded()
     #endif
+  }
+
+  /// Makes a call-out that is to be recorded, or told to a hook.
+  @inline(__always)
+  func callingRecorded<Result>(
+    _ kind: UInt32, _ mode: ModeState, hook: CallOutKind?, code: @autoclosure () -> UInt64,
+    item: @autoclosure () -> UInt64, tag: @autoclosure () -> UInt64, _ body: () -> Result
+  ) -> Result {
+    if tracing.load(ordering: .relaxed) == Tracing.record {
+      beginRecord(kind, code(), item(), tag())
+      let result = body()
+      crl_record_end(recorder)
+      return result
+    }
+    let level = beginHooked(kind, mode, hook, code(), item(), tag())
+    let result = body()
+    endHooked(mode, hook, level)
+    return result
   }
 
   @inline(__always)

@@ -31,14 +31,17 @@ extension RunLoop {
 
   /// Sets what is called, on the loop's thread, with everything that the loop does; nil: nothing.
   ///
-  /// Any thread.
+  /// Any thread. A loop that runs on another calls it from its next pass on.
   package func setTraceHook(_ hook: (@Sendable (TraceEvent) -> Void)?) {
     tracer.set(hook)
     if hook == nil {
-      tracing.bitwiseAnd(Tracing.levels, ordering: .relaxed)
+      tracing.bitwiseAnd(Tracing.levels, ordering: .sequentiallyConsistent)
     } else {
-      tracing.bitwiseOr(Tracing.hook, ordering: .relaxed)
+      tracing.bitwiseOr(Tracing.hook, ordering: .sequentiallyConsistent)
     }
+    // The loop's thread looks again.
+    takenLevel.store(Tracing.unknownLevel, ordering: .sequentiallyConsistent)
+    if isOwnThread { noteTracing() }
     // Every stage is one to be noted now, or no more.
     table.withLock { for mode in $0.modes.values { mode.noteHook() } }
   }

@@ -2,10 +2,12 @@
 
 import Synchronization
 
-/// A word that some thread changes for the last time and that others wait for, which look before they sleep as a loop does.
+/// A word that some thread changes for the last time and that others wait for, which look before they sleep as a loop
+/// does.
 ///
-/// **Why no wake-up is lost.** Who sleeps counts itself first and then reads the word once more; who stores the last value stores
-/// it first and then reads the count. All four accesses are sequentially consistent, so at least one of both sees the other.
+/// **Why no wake-up is lost.** Who sleeps counts itself first and then reads the word once more; who stores the last
+/// value stores it first and then reads the count. All four accesses are sequentially consistent, so at least one of
+/// both sees the other.
 package struct AwaitedWord: ~Copyable {
   private let word: Atomic<UInt32>
   /// How many threads sleep, or are about to.

@@ -3,11 +3,11 @@
 import CRunLoopSystem
 import Glibc
 
-/// What ends a sleep that another loop sleeps for ours, and tells that loop what ours waits for.
+/// What ends a sleep that another loop sleeps for ours, and notifies that loop of what ours waits for.
 package protocol SleepGate: AnyObject, Sendable {
   /// Whether nobody waits at the gate any more.
   var isRetired: Bool { get set }
-  /// Whether whoever watches is told of what is ready only when it becomes so.
+  /// Whether whoever watches is notified of what is ready only when it becomes so.
   var isWatchedByEdge: Bool { get }
 
   /// Opens the gate until it is closed.
@@ -17,7 +17,8 @@ package protocol SleepGate: AnyObject, Sendable {
 
   /// Closes the gate, but for what is watched.
   ///
-  /// The loop's thread. Whoever closes it looks for work afterwards, never before: the gate may have been opened meanwhile.
+  /// The loop's thread. Whoever closes it looks for work afterwards, never before: the gate may have been opened
+  /// meanwhile.
   func close()
 
   /// Watches a descriptor, or none, and the time until a deadline.
@@ -28,9 +29,9 @@ package protocol SleepGate: AnyObject, Sendable {
 
 /// What a foreign loop watches for one of ours: a descriptor that is readable when ours has a reason to be served.
 ///
-/// It is an epoll set with a counter in it, the set of the mode that waits, as far as that watches anything, and, if asked
-/// for, a clock. Unlike a wake-up of a `CFRunLoop`, which is dropped unless the loop runs, an open gate stays open until it
-/// is closed: nobody need be waiting at that moment.
+/// It is an epoll set with a counter in it, the set of the mode that waits, as far as that watches anything, and, if
+/// asked for, a clock. Unlike a wake-up of a `CFRunLoop`, which is dropped unless the loop runs, an open gate stays
+/// open until it is closed: nobody need be waiting at that moment.
 package final class Gate: SleepGate, @unchecked Sendable {
   // Sendable: the descriptors do not change; what is watched, and until when, belongs to the loop's thread.
 
@@ -64,7 +65,7 @@ package final class Gate: SleepGate, @unchecked Sendable {
 
   /// Opens the gate until it is closed.
   ///
-  /// Any thread. Who watches by the edge is told each time.
+  /// Any thread. Who watches by the edge is notified each time.
   package func open() {
     // It cannot fail: the counter would have to be near its end.
     _ = try? SystemCall.eventWrite.makeUninterrupted { crl_event_write(counter.number) }
@@ -72,14 +73,15 @@ package final class Gate: SleepGate, @unchecked Sendable {
 
   /// Closes the gate, but for what is watched.
   ///
-  /// The loop's thread. Whoever closes it looks for work afterwards, never before: the gate may have been opened meanwhile.
+  /// The loop's thread. Whoever closes it looks for work afterwards, never before: the gate may have been opened
+  /// meanwhile.
   package func close() {
     _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(counter.number) }
   }
 
   /// Watches a descriptor, or none, and the time until a deadline, if the gate keeps time.
   ///
-  /// The loop's thread. What cannot be watched leaves the gate open: the loop is then served again and again, and misses
+  /// The loop's thread. What cannot be watched leaves the gate open: the loop is then served repeatedly, and misses
   /// nothing.
   package func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick) {
     do throws(SystemError) {

@@ -5,8 +5,8 @@ import Glibc
 
 /// Keeps the time of one loop instead of the system: says what time it is, and decides when a sleep is over.
 ///
-/// RunLoopTesting has the keepers that tests use: they let several loops share one time. ``SteppedTime`` is for the tests of
-/// this module: one loop, no other threads, faults.
+/// RunLoopTesting has the keepers that tests use: they let several loops share one time. ``SteppedTime`` is for the
+/// tests of this module: one loop, no other threads, faults.
 package protocol LoopTimekeeper: AnyObject, Sendable {
   /// The time by the loop's clock.
   ///
@@ -24,8 +24,8 @@ package protocol LoopTimekeeper: AnyObject, Sendable {
   ///
   /// The loop's thread.
   func loopHasEnded()
-  /// How long a task on the loop wants to sleep of which `rest` is left by a real clock, which has gone on since the task began
-  /// to count.
+  /// How long a task on the loop wants to sleep of which `rest` is left by a real clock, which has gone on since the
+  /// task began to count.
   ///
   /// Any thread.
   func duration(ofRealRest rest: Duration) -> Duration
@@ -117,7 +117,8 @@ extension RunLoop {
 
 // What the owner of a loop's time does with it. The loop's own thread.
 extension RunLoop {
-  /// Runs a mode until a date of the loop's clock, also while there is nothing in it; if the date has come, for one pass.
+  /// Runs a mode until a date of the loop's clock, also while there is nothing in it; if the date has arrived, for one
+  /// pass.
   ///
   /// Nil: the loop's thread is ending, and there was no run.
   package func stay(in mode: Mode, until limit: Tick) -> RunResult? {

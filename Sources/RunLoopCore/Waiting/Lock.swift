@@ -28,7 +28,7 @@ package struct Lock: ~Copyable {
 
   @inline(__always)
   package borrowing func unlock() {
-    if word.exchange(State.free, ordering: .releasing) == State.awaited { word.futexWake() }
+    if word.exchange(State.free, ordering: .releasing) == State.awaited { wake() }
   }
 
   @inline(__always)
@@ -56,4 +56,8 @@ package struct Lock: ~Copyable {
       word.futexWait(while: State.awaited)
     }
   }
+
+  // By itself: it would be in every function that unlocks.
+  @inline(never)
+  private borrowing func wake() { word.futexWake() }
 }

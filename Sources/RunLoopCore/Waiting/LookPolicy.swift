@@ -2,10 +2,10 @@
 
 /// Decides whether to look for a moment at what would end a wait, before sleeping.
 ///
-/// To be woken costs a thread some microseconds, on a virtual processor some tens of them. A look costs the processor for as
-/// long as it lasts. So there is a look only while waits have lately been ended by somebody within what a sleep and a wake cost,
-/// and it lasts no longer than that: whoever looks in vain has spent at most as much again. The value holds what was seen, and
-/// has no effects; all times are nanoseconds.
+/// To be woken costs a thread some microseconds, on a virtual processor some tens of them. A look costs the processor
+/// for as long as it lasts. So there is a look only while waits have lately been ended by somebody within what a sleep
+/// and a wake cost, and it lasts no longer than that: whoever looks in vain has spent at most as much again. The value
+/// holds what was seen, and has no effects; all times are nanoseconds.
 struct LookPolicy: Sendable, Hashable {
   /// What a sleep and a wake cost here, as seen lately; zero: not known yet.
   private(set) var cost: Int64 = 0

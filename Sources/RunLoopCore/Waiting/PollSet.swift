@@ -4,7 +4,8 @@ import CRunLoopSystem
 import Glibc
 import Synchronization
 
-/// The descriptors that one mode watches: an epoll set in which the interests of all sources of a descriptor are merged.
+/// The descriptors that one mode watches: an epoll set in which the interests of all sources of a descriptor are
+/// merged.
 ///
 /// The set lives as long as its mode watches anything, and as long as the loop's thread waits in it.
 final class PollSet: @unchecked Sendable {
@@ -26,6 +27,11 @@ final class PollSet: @unchecked Sendable {
       isHalfClosed = event.events & EPOLLRDHUP.rawValue != 0
     }
   }
+
+  /// A source whose turn it is, and what it is to be notified of.
+  ///
+  /// Not retained: the mode keeps it alive.
+  typealias Turn = (source: Unmanaged<RunLoop.DescriptorSource>, events: RunLoop.DescriptorSource.Events)
 
   private enum Token {
     static let wake = UInt64.max
@@ -49,7 +55,7 @@ final class PollSet: @unchecked Sendable {
   @exclusivity(unchecked) private var hasStrayEvents = false
 
   /// What the last wait has found, in the order of the kernel.
-  private let buffer = UnsafeMutablePointer<epoll_event>.allocate(capacity: PollSet.batch)
+  private let buffer: UnsafeMutablePointer<epoll_event>
   @exclusivity(unchecked) private var foundCount = 0
   /// How many of the batch have been taken, and where in the buffer the batch begins.
   @exclusivity(unchecked) private var takenCount = 0
@@ -65,6 +71,8 @@ final class PollSet: @unchecked Sendable {
   init(wakeDescriptor: WakeDescriptor) throws(SystemError) {
     self.wakeDescriptor = wakeDescriptor
     epoll = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: nil)
+    // Last: what has begun to be made is not deinitialised when it fails.
+    buffer = .allocate(capacity: PollSet.batch)
   }
 
   deinit {
@@ -149,10 +157,10 @@ extension PollSet {
     }
   }
 
-  /// Tells the kernel what a descriptor is watched for.
+  /// Registers with the kernel what a descriptor is watched for.
   ///
-  /// A number that was closed and used again stands in our table and not in the kernel's, or the other way round. The old file
-  /// may live on under another number; what the kernel says of it is stray from now on.
+  /// A number that was closed and used again stands in our table and not in the kernel's, or the other way round. The
+  /// old file may live on under another number; what the kernel says of it is stray from now on.
   private func apply(_ watch: Watch, _ descriptor: Int32) throws(SystemError) {
     guard let interests = watch.interests else {
       // Errors and hang-ups are always reported of what stands in the kernel's set, so a paused descriptor leaves it.
@@ -208,14 +216,14 @@ extension PollSet {
     } catch {}
   }
 
-  /// The source whose turn it is among those of the next descriptor that the last wait has found, and what has happened;
-  /// nil at the end of the batch.
+  /// The source whose turn it is among those of the next descriptor that the last wait has found, and what has
+  /// happened; nil at the end of the batch.
   ///
   /// A descriptor that is no longer watched, or not for what has happened, is passed over.
-  func takeNext() -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
-    if takenCount == 0, isUnfair, foundCount > 1 { start = placeOfLongestWaiting() }
+  func takeNext() -> Turn? {
+    if isUnfair, takenCount == 0, foundCount > 1 { start = placeOfLongestWaiting() }
     while hasFound {
-      let found = Ready(buffer[(start + takenCount) % foundCount])
+      let found = next
       takenCount += 1
       let served = watches.withWatch(of: found.descriptor) { watch in
         watch.serial == found.serial ? takeTurn(watch, found) : nil
@@ -226,9 +234,8 @@ extension PollSet {
     return nil
   }
 
-  private func takeTurn(
-    _ watch: Watch, _ found: Ready
-  ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
+  @inline(__always)
+  private func takeTurn(_ watch: Watch, _ found: Ready) -> Turn? {
     services += 1
     watch.lastService = services
     return watch.takeTurn(found)
@@ -236,8 +243,8 @@ extension PollSet {
 
   /// Where in the batch the descriptor stands that was not served for the longest time.
   ///
-  /// The kernel goes on behind all that it has reported, not behind what was served: whoever takes one of a batch must not take
-  /// the first, nor trust that the one behind the last is in the next batch.
+  /// The kernel goes on behind all that it has reported, not behind what was served: whoever takes one of a batch must
+  /// not take the first, nor trust that the one behind the last is in the next batch.
   private func placeOfLongestWaiting() -> Int {
     var place = 0
     var least = UInt64.max
@@ -258,7 +265,15 @@ extension PollSet {
 // The wait. The loop's thread.
 extension PollSet {
   /// The first descriptor that the last wait has found, if it has.
-  var firstFound: Int32? { hasFound ? Ready(buffer[(start + takenCount) % foundCount]).descriptor : nil }
+  var firstFound: Int32? { hasFound ? next.descriptor : nil }
+
+  /// The first of those that were found and not taken yet, of which there is one.
+  private var next: Ready {
+    @inline(__always) get {
+      let place = start &+ takenCount
+      return Ready(buffer[place < foundCount ? place : place &- foundCount])
+    }
+  }
 
   /// Whether the batch of the last wait has a descriptor that was not taken yet.
   var hasFound: Bool {
@@ -317,7 +332,7 @@ extension PollSet {
         PollSet.countsMilliseconds.store(true, ordering: .relaxed)
       }
     }
-    // Rounded up: a wait that is over too soon would spin until its time has come.
+    // Rounded up: a wait that is over too soon would spin until its time has arrived.
     let milliseconds = nanoseconds.map { Int32(clamping: ($0 / 1_000_000) + ($0 % 1_000_000 == 0 ? 0 : 1)) } ?? -1
     return try SystemCall.epollWait.make {
       crl_epoll_wait_milliseconds(number, buffer, Int32(Self.batch), milliseconds)
@@ -329,6 +344,7 @@ extension PollSet {
 }
 
 extension RunLoop.DescriptorSource.Events {
+  @inline(__always)
   fileprivate init(epollBits: UInt32) {
     self = []
     if epollBits & EPOLLIN.rawValue != 0 { insert(.readable) }

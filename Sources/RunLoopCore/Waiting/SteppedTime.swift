@@ -5,13 +5,13 @@ import Glibc
 /// A clock that moves only when its loop would sleep.
 ///
 /// A loop on virtual time is the real loop: it runs the same passes and sleeps through the same wake word, but a sleep
-/// until a deadline sets the clock to the deadline and returns. What should happen from outside while the loop sleeps is
-/// written down in advance with ``at(_:do:)``. A sleep without a deadline and without such an event is real, and another
-/// thread can end it, or is left to ``whenAsleepForEver(do:)``.
+/// until a deadline sets the clock to the deadline and returns. What should happen from outside while the loop sleeps
+/// is written down in advance with ``at(_:do:)``. A sleep without a deadline and without such an event is real, and
+/// another thread can end it, or is left to ``whenAsleepForEver(do:)``.
 ///
-/// It is for the tests of this module and those above it: one loop on a thread of its own, faults, no second loop on the same
-/// time. What clients have is `VirtualTime` of RunLoopTesting, which keeps the time of several loops and threads through
-/// ``LoopTimekeeper``; that one cannot serve here, as this module is below it.
+/// It is for the tests of this module and those above it: one loop on a thread of its own, faults, no second loop on
+/// the same time. What clients have is `VirtualTime` of RunLoopTesting, which keeps the time of several loops and
+/// threads through ``LoopTimekeeper``; that one cannot serve here, as this module is below it.
 package final class SteppedTime: @unchecked Sendable, Waiter {
   private struct Event {
     var tick: Tick

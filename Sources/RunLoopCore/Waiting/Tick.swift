@@ -34,8 +34,9 @@ package struct Tick: Hashable, Comparable, Sendable {
 }
 
 extension Tick {
-  // An instant is the duration since the epoch and nothing else: so says `SuspendingClock.systemEpoch`, which the library has
-  // compiled into its clients. The library's own sums of instants and durations check for more than there is here.
+  // An instant is the duration since the epoch and nothing else: so says `SuspendingClock.systemEpoch`, which the
+  // library has compiled into its clients. The library's own sums of instants and durations check for more than there
+  // is here.
 
   package init(_ instant: SuspendingClock.Instant) {
     self.init(nanoseconds: Int64(saturating: unsafeBitCast(instant, to: Duration.self)))
@@ -59,8 +60,8 @@ extension Int64 {
   /// The nanoseconds of a duration, the nearest that there are.
   package init(saturating duration: Duration) {
     let whole = duration.attoseconds
-    // From none to half of what fits: a multiplication instead of a division of twice the width. The 64 bits from the 29th
-    // times 2⁹³ / 10⁹ are less than two below the quotient, and what is left of it says whether one is missing.
+    // From none to half of what fits: a multiplication instead of a division of twice the width. The 64 bits from the
+    // 29th times 2⁹³ / 10⁹ are less than two below the quotient, and what is left of it says whether one is missing.
     let (high, low) = (UInt64(truncatingIfNeeded: whole &>> 64), UInt64(truncatingIfNeeded: whole))
     if high < 500_000_000 {
       let reciprocal: UInt64 = 9_903_520_314_283_042_199

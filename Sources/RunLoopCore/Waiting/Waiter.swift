@@ -4,18 +4,20 @@ import CRunLoopSystem
 
 /// How a loop tells the time and sleeps.
 ///
-/// The loop announces its sleep in the wake word, looks for work once more, and calls ``sleep(on:while:until:in:)``. Whatever
-/// ends the sleep, the loop looks again, so a waiter may return early.
+/// The loop announces its sleep in the wake word, looks for work once more, and calls ``sleep(on:while:until:in:)``.
+/// Whatever ends the sleep, the loop looks again, so a waiter may return early.
 protocol Waiter: AnyObject, Sendable {
   /// The name under which this waiter sleeps in the wake word: posters read from it how to wake.
   func sleeper(watching: Bool) -> WakeState.Sleeper
   /// The time by this waiter's clock. Any thread.
   var now: Tick { get }
-  /// What the wall clock says when this waiter's clock says zero, as things stand, in nanoseconds since 2001. Any thread.
+  /// What the wall clock says when this waiter's clock says zero, as things stand, in nanoseconds since 2001. Any
+  /// thread.
   ///
   /// Setting the wall clock changes it.
   var wallOffset: Int64 { get }
-  /// Sleeps while `word` says `asleep`, until `deadline` by this waiter's clock, or until a descriptor of `set` is ready.
+  /// Sleeps while `word` says `asleep`, until `deadline` by this waiter's clock, or until a descriptor of `set` is
+  /// ready.
   ///
   /// The loop's own thread.
   func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick, in set: PollSet?)
@@ -29,8 +31,8 @@ extension Waiter {
   func loopHasEnded() {}
 }
 
-/// Sleeps by the system's monotonic clock: on the wake word itself, without any descriptor, or in an epoll set if the mode
-/// watches descriptors.
+/// Sleeps by the system's monotonic clock: on the wake word itself, without any descriptor, or in an epoll set if the
+/// mode watches descriptors.
 final class SystemWaiter: Waiter {
   static let shared = SystemWaiter()
 
@@ -39,9 +41,9 @@ final class SystemWaiter: Waiter {
 
   /// The time, or a date that has always been if `tick` is a second ahead or more.
   ///
-  /// What is far ahead is compared with the time of the system's last clock tick, some milliseconds ago, as that is read faster.
-  /// Should it ever lag by more than a second, a date in the past is not taken for one: it would come before those that were
-  /// due earlier.
+  /// What is far ahead is compared with the time of the system's last clock tick, some milliseconds ago, as that is
+  /// read faster. Should it ever lag by more than a second, a date in the past is not taken for one: it would come
+  /// before those that were due earlier.
   @inline(__always)
   static func now(unlessAheadOf tick: Tick) -> Tick {
     tick.nanoseconds > crl_coarse_nanoseconds() &+ 1_000_000_000 ? .distantPast : now

@@ -2,7 +2,8 @@
 
 /// What a loop's wake word says, as a value: who sleeps, and which wake-ups are kept.
 ///
-/// Every change is ``applying(_:)``, a pure function; ``WakeWord`` applies it to the atomic, and the tests enumerate it.
+/// Every change is ``applying(_:)``, a pure function; ``WakeWord`` applies it to the atomic, and the tests enumerate
+/// it.
 struct WakeState: Hashable, Sendable {
   /// Who sleeps for the loop, and so how a poster wakes it.
   ///
@@ -52,7 +53,7 @@ extension WakeState {
   enum Event: Hashable, Sendable {
     /// A run begins. Whoever applies it keeps the state before for the run's end.
     case beginRun
-    /// The innermost run ends and gives back what was before it.
+    /// The innermost run ends and returns what was before it.
     case endRun(before: WakeState)
     /// The top of a pass.
     case beginPass

@@ -6,8 +6,8 @@ import Synchronization
 ///
 /// **Why no wake-up is lost.** A poster stores its work under a lock and then reads the word (``post()``). The loop
 /// announces its sleep in the word, then looks at all work under the same locks, and only then sleeps, and only while
-/// the word still says what it announced. Either the poster's lock came first, and the loop finds the work; or the loop's
-/// did, and the poster, having taken the lock after it, reads the announcement and wakes it.
+/// the word still says what it announced. Either the poster's lock came first, and the loop finds the work; or the
+/// loop's did, and the poster, having taken the lock after it, reads the announcement and wakes it.
 struct WakeWord: ~Copyable {
   private let word = Atomic<UInt32>(WakeState.idle.bits)
 
@@ -15,7 +15,7 @@ struct WakeWord: ~Copyable {
     WakeState(bits: word.load(ordering: .acquiring))
   }
 
-  /// Applies an event and gives the state before and after it, and what is to be done about it.
+  /// Applies an event and returns the state before and after it, and what is to be done about it.
   @inline(__always)
   @discardableResult
   borrowing func apply(_ event: WakeState.Event) -> (before: WakeState, after: WakeState, action: WakeState.Action) {
@@ -36,8 +36,8 @@ struct WakeWord: ~Copyable {
 
   /// Takes the loop out of its sleep, if it sleeps, and says who is to be woken for it.
   ///
-  /// An awake loop costs one load. What was posted must lie behind a lock that the loop takes after it has announced its
-  /// sleep.
+  /// An awake loop costs one load. What was posted must lie behind a lock that the loop takes after it has announced
+  /// its sleep.
   @inline(__always)
   borrowing func post() -> WakeState.Sleeper {
     guard hasSleeper else { return .nobody }

@@ -7,8 +7,8 @@ import CRunLoopSystem
 extension Waiter {
   /// The system's two clocks side by side.
   ///
-  /// The wall clock is read between two looks at the other, again if the thread has lost the processor meanwhile. What is left
-  /// of the difference makes a timer late, never early.
+  /// The wall clock is read between two looks at the other, again if the thread has lost the processor meanwhile. What
+  /// is left of the difference makes a timer late, never early.
   var wallOffset: Int64 {
     var (offset, shortest) = (Int64.max, Int64.max)
     for _ in 0..<4 where shortest > 10_000 {

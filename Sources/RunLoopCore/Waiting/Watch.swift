@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Guarded by the loop's table lock.
 final class Watch {
-  /// Tells the events of this watch from those of an earlier one of the same number.
+  /// Distinguishes the events of this watch from those of an earlier one of the same number.
   @exclusivity(unchecked) var serial: UInt32
   @exclusivity(unchecked) var sources: ContiguousArray<Membership<RunLoop.DescriptorSource>> {
     didSet { only = sources.count == 1 ? Unmanaged.passUnretained(sources[0].item) : nil }
@@ -36,23 +36,26 @@ final class Watch {
     return events
   }
 
-  /// The source whose turn it is among those that are to be told of what was found, and what it is to be told.
-  func takeTurn(
-    _ found: PollSet.Ready
-  ) -> (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)? {
-    if let only {
-      let events = only._withUnsafeGuaranteedRef { source in self.events(found, for: source) }
-      return events.isEmpty ? nil : (only.takeUnretainedValue(), events)
-    }
+  /// The source whose turn it is among those that are to be notified of what was found, and what it is to be notified
+  /// of.
+  @inline(__always)
+  func takeTurn(_ found: PollSet.Ready) -> PollSet.Turn? {
+    guard let only else { return takeTurnOfSeveral(found) }
+    let events = only._withUnsafeGuaranteedRef { source in self.events(found, for: source) }
+    return events.isEmpty ? nil : (only, events)
+  }
+
+  @inline(never)
+  private func takeTurnOfSeveral(_ found: PollSet.Ready) -> PollSet.Turn? {
     for _ in sources.indices {
       turn = turn + 1 < sources.count ? turn + 1 : 0
       let events = events(found, for: sources[turn].item)
-      if !events.isEmpty { return (sources[turn].item, events) }
+      if !events.isEmpty { return (.passUnretained(sources[turn].item), events) }
     }
     return nil
   }
 
-  /// What a source is to be told of what was found.
+  /// What a source is to be notified of what was found.
   @inline(__always)
   private func events(
     _ found: PollSet.Ready, for source: RunLoop.DescriptorSource
@@ -64,7 +67,8 @@ final class Watch {
   }
 }
 
-/// The watches of a set by their descriptors: the system gives out the lowest numbers first, so that an array is not large.
+/// The watches of a set by their descriptors: the system gives out the lowest numbers first, so that an array is not
+/// large.
 ///
 /// It holds them unmanaged, so that looking at one retains nothing.
 struct WatchTable: ~Copyable {
