@@ -34,7 +34,8 @@ enum { ticket_limit = 2 };
 static int append(buffer *buffer, const void *bytes, size_t count) {
   if (count == 0) return 1;
   if (count > buffer->capacity - buffer->end) {
-    if (buffer->start > 0) {
+    // Once what was used is as much as what has to be moved.
+    if (buffer->start > 0 && buffer->start >= buffer->end - buffer->start) {
       memmove(buffer->bytes, buffer->bytes + buffer->start, buffer->end - buffer->start);
       buffer->end -= buffer->start;
       buffer->start = 0;
@@ -220,6 +221,8 @@ const void *cos_session_output(const cos_session *session, size_t *count) {
   *count = session->output.end - session->output.start;
   return *count == 0 ? NULL : session->output.bytes + session->output.start;
 }
+
+size_t cos_session_output_count(const cos_session *session) { return session->output.end - session->output.start; }
 
 void cos_session_sent(cos_session *session, size_t count) { consume(&session->output, count); }
 

@@ -115,6 +115,7 @@ int cos_session_end_writing(cos_session *session);
 
 // The bytes for the peer that are there, and how many of them have been sent.
 const void *cos_session_output(const cos_session *session, size_t *count);
+size_t cos_session_output_count(const cos_session *session);
 void cos_session_sent(cos_session *session, size_t count);
 // Puts bytes for the peer behind those that are there, as they are; 0 if there is no memory.
 int cos_session_put_output(cos_session *session, const void *bytes, size_t count);
@@ -174,7 +175,7 @@ const uint8_t *cos_session_protocol(const cos_session *session, size_t *count);
 // The name that a client has asked for; null for none.
 const char *cos_session_asked_name(const cos_session *session);
 int cos_session_is_resumed(const cos_session *session);
-// Writes the peer's certificate in DER if there is room, and gives its length; 0 for none.
+// Writes the peer's certificate in DER if there is room, and returns its length; 0 for none.
 size_t cos_session_peer_certificate(const cos_session *session, uint8_t *bytes, size_t capacity);
 
 // Resumes another connection, if the peer agrees.

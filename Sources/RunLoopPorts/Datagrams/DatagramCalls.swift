@@ -36,16 +36,19 @@ extension OwnedDescriptor {
     }
     return made
   }
+}
 
+/// What is done for every datagram, with the number of the descriptor: a reference would be counted each time.
+enum DatagramCall {
   /// Receives a datagram: its length as it was sent, and that of its sender's address; nil: there is none now.
   @inline(__always)
-  func receive(
-    _ bytes: UnsafeMutableRawBufferPointer, sender: UnsafeMutableRawBufferPointer
+  static func receive(
+    from descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer, sender: UnsafeMutableRawBufferPointer
   ) throws(SystemError) -> (count: Int, senderCount: Int)? {
     var length = UInt32(sender.count)
     do {
       let count = try SystemCall.datagramReceive.makeUninterrupted {
-        crl_datagram_receive(number, bytes.baseAddress, UInt32(bytes.count), sender.baseAddress, &length)
+        crl_datagram_receive(descriptor, bytes.baseAddress, UInt32(bytes.count), sender.baseAddress, &length)
       }
       return (Int(count), Int(length))
     } catch {
@@ -56,11 +59,13 @@ extension OwnedDescriptor {
 
   /// Sends a datagram; false: there is no room now.
   @inline(__always)
-  func send(_ bytes: UnsafeRawBufferPointer, to address: SocketAddress?) throws(SystemError) -> Bool {
+  static func send(
+    _ bytes: UnsafeRawBufferPointer, to address: SocketAddress?, by descriptor: Int32
+  ) throws(SystemError) -> Bool {
     do {
       _ = try SystemCall.datagramSend.makeUninterrupted {
-        guard let address else { return crl_datagram_send(number, bytes.baseAddress, bytes.count, nil, 0) }
-        return address.withBytes { crl_datagram_send(number, bytes.baseAddress, bytes.count, $0, $1) }
+        guard let address else { return crl_datagram_send(descriptor, bytes.baseAddress, bytes.count, nil, 0) }
+        return address.withBytes { crl_datagram_send(descriptor, bytes.baseAddress, bytes.count, $0, $1) }
       }
       return true
     } catch {

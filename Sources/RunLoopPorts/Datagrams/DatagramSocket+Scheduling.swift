@@ -37,11 +37,12 @@ extension DatagramSocket: RegisteredItem {
     if case .closing = state.phase { postEnd() }
   }
 
-  /// Tells the source what is waited for, if it is something else now.
+  /// Updates what the source waits for, if it is something else now.
   ///
   /// Under the lock.
   @inline(__always)
   func updateInterest() {
+    if !kept.isEmpty { offerKept() }
     guard let source = registrations.source else { return }
     let events = state.interest
     guard source.isPaused ? events != nil : events != source.events else { return }
@@ -52,7 +53,7 @@ extension DatagramSocket: RegisteredItem {
     }
   }
 
-  /// Notes that the socket is over, for its handler to be told on a loop.
+  /// Notes that the socket is over, for its handler to be notified on a loop.
   ///
   /// Under the lock.
   func close(_ error: DatagramError) {
@@ -67,11 +68,13 @@ extension DatagramSocket: RegisteredItem {
     _ = registrations.perform { [self] in ready([]) }
   }
 
-  /// Ends the socket and gives what is to be released without the lock; nil if that was done before.
+  /// Ends the socket and returns what is to be released without the lock; nil if that was done before.
   ///
   /// Under the lock.
   func finish() -> Remains? {
     guard state.finish() else { return nil }
+    burst = DatagramBurst()
+    kept = []
     defer {
       descriptor = nil
       body = nil
@@ -92,7 +95,7 @@ extension DatagramSocket: RegisteredItem {
     let reader: CheckedContinuation<Datagram?, any Error>?
     let writer: CheckedContinuation<Void, any Error>?
 
-    /// Leaves the loops, before the descriptor is closed, and tells the tasks that wait.
+    /// Leaves the loops, before the descriptor is closed, and notifies the tasks that wait.
     func release(_ error: DatagramError?) {
       source?.invalidate()
       for timer in timers { timer?.invalidate() }
@@ -117,14 +120,16 @@ extension DatagramSocket {
     updateInterest()
   }
 
-  private func receiveAgain(_ timer: Timer) {
+  func receiveAgain(_ timer: Timer) {
     lock.lock()
     guard registrations.timer?.contains(timer) == true else { return lock.unlock() }
     let over = registrations.replaceTimer(nil)
     state.isExhausted = false
-    updateInterest()
     lock.unlock()
     over?.invalidate()
+    // Before the next timer is asked for: what is kept goes now.
+    ready([])
+    lock.withLock { updateInterest() }
   }
 
   /// How often sending is tried where nobody reports that there is room.

@@ -11,21 +11,20 @@ extension DatagramSocket {
   /// - Parameters:
   ///   - bytes: What to send; none is a datagram too.
   ///   - address: To whom; nil: to the address that the socket is connected to.
-  /// - Returns: Whether it was sent. False if there is no room: nothing was taken, and ``Event/writable`` reports when to
-  ///   try again, if the socket is in a loop.
+  /// - Returns: Whether it was sent. False if there is no room: nothing was taken, and ``Event/writable`` reports when
+  ///   to try again, if the socket is in a loop.
   /// - Throws: ``DatagramError/tooLong(byteCount:address:)``; ``DatagramError/system(_:address:)``: `sendto` with
-  ///   `EDESTADDRREQ` or `ENOTCONN` without an address, with `ECONNREFUSED` if nobody receives at the peer, which may be
-  ///   about an earlier datagram; ``DatagramError/invalid``.
+  ///   `EDESTADDRREQ` or `ENOTCONN` without an address, with `ECONNREFUSED` if nobody receives at the peer, which may
+  ///   be about an earlier datagram; ``DatagramError/invalid``.
   @discardableResult
   public func send(
     _ bytes: UnsafeRawBufferPointer, to address: SocketAddress? = nil
   ) throws(DatagramError) -> Bool {
-    guard !lock.isParents else { throw .invalid }
-    lock.lock()
+    guard lock.lockUnlessParents() else { throw .invalid }
     defer { lock.unlock() }
-    guard state.phase == .open, let descriptor else { throw .invalid }
+    guard state.isOpen, let number = descriptor?.number else { throw .invalid }
     do throws(SystemError) {
-      if try descriptor.send(bytes, to: address) { return true }
+      if try DatagramCall.send(bytes, to: address, by: number) { return true }
     } catch {
       let target = address ?? peer
       throw error.number == EMSGSIZE
@@ -45,12 +44,11 @@ extension DatagramSocket {
     return try result.get()
   }
 
-  /// Sends a datagram, such as the bytes of ``Event/received(_:_:)``, as the method for an `UnsafeRawBufferPointer` does.
+  /// Sends a datagram, such as the bytes of ``Event/received(_:_:)``, as the method for an `UnsafeRawBufferPointer`
+  /// does.
+  @inlinable
   @discardableResult
   public func send(_ bytes: RawSpan, to address: SocketAddress? = nil) throws(DatagramError) -> Bool {
-    let result = bytes.withUnsafeBytes { bytes in
-      Result { () throws(DatagramError) in try send(bytes, to: address) }
-    }
-    return try result.get()
+    try bytes.withUnsafeBytes { bytes throws(DatagramError) in try send(bytes, to: address) }
   }
 }

@@ -7,8 +7,8 @@ import Synchronization
 extension DatagramSocket {
   /// Waits for a datagram; nil when the socket is invalidated or the task is cancelled.
   ///
-  /// Between two calls nothing is received, unless there is a handler; what arrives waits in the system, as far as there
-  /// is room. One task at a time.
+  /// Between two calls nothing is received, unless there is a handler; what arrives waits in the system, as far as
+  /// there is room. One task at a time.
   ///
   /// - Throws: ``DatagramError/busy``, or the error that has closed the socket while the task waited;
   ///   ``DatagramError/loop(_:)`` if the threads of all loops that the socket is in have ended.
@@ -27,8 +27,8 @@ extension DatagramSocket {
   /// One task at a time waits. A task that is cancelled waits no longer, and nothing was sent.
   ///
   /// - Returns: Whether it was sent; false if the task was cancelled before.
-  /// - Throws: As ``send(_:to:)-([UInt8],_)`` without waiting; ``DatagramError/busy``; ``DatagramError/loop(_:)`` as for
-  ///   receiving.
+  /// - Throws: As ``send(_:to:)-([UInt8],_)`` without waiting; ``DatagramError/busy``; ``DatagramError/loop(_:)`` as
+  ///   for receiving.
   @discardableResult
   public func sendWhenRoom(_ bytes: [UInt8], to address: SocketAddress? = nil) async throws -> Bool {
     while !Task.isCancelled {

@@ -8,11 +8,13 @@ import Synchronization
 /// A socket of datagrams: of UDP, or within the machine.
 ///
 /// It is an item of a run loop: in any number of modes, whose loop calls its handler with each datagram. Instead of a
-/// handler, a task may wait for ``datagrams``; the socket must be in a loop nevertheless. Sending works from any thread.
-/// A loop holds the sockets that are in it; a socket in no loop that nobody holds is closed.
+/// handler, a task may wait for ``datagrams``; the socket must be in a loop nevertheless. Sending works from any
+/// thread. A loop holds the sockets that are in it; a socket in no loop that nobody holds is closed.
 ///
-/// Nothing is queued here: what has arrived and was not received waits in the system, up to the size of
-/// ``SocketOption/receiveBuffer(bytes:)``, beyond which datagrams are lost or, on a Unix socket, their sender waits.
+/// What has arrived and was not received waits in the system, up to the size of ``SocketOption/receiveBuffer(bytes:)``,
+/// beyond which datagrams are lost or, on a Unix socket, their sender waits. Where several arrive at a time they are
+/// received together, sixteen at most. Those that the handler was not called with when the socket is paused wait here;
+/// a run in a handler goes on with the next of them; closing the socket drops them, as it drops what the system has.
 ///
 /// The corresponding Core Foundation type is `CFSocket` with `kCFSocketDataCallBack`.
 public final class DatagramSocket: @unchecked Sendable, Hashable {
@@ -72,14 +74,20 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
   let peer: SocketAddress?
   /// Whether a Unix socket has a peer, of whose queue the system reports that it has room.
   let reportsRoom: Bool
-  @exclusivity(unchecked) var body: Body?
-  var registrations = Registrations()
-  var reader = TaskWait<Datagram?>()
-  var writer = TaskWait<Void>()
+  @exclusivity(unchecked) var body: Body? { didSet { bodySerial &+= 1 } }
+  /// How often the handler was replaced.
+  @exclusivity(unchecked) private(set) var bodySerial = 0
+  @exclusivity(unchecked) var registrations = Registrations()
+  @exclusivity(unchecked) var reader = TaskWait<Datagram?>()
+  @exclusivity(unchecked) var writer = TaskWait<Void>()
   var lastWait: UInt64 = 0
   let hasBeenAwaited = Atomic<Bool>(false)
   /// The sender of the last datagram, whose address is not made again for the next.
   @exclusivity(unchecked) var lastSender: SocketAddress?
+  /// What a system call has received and the handler was not called with yet, while that service goes on.
+  @exclusivity(unchecked) var burst = DatagramBurst()
+  /// What was received before the socket was paused, or before a run began in a handler; at most a burst.
+  @exclusivity(unchecked) var kept: [Datagram] = []
   /// The thread that responds to an event and calls the handler, or zero.
   @exclusivity(unchecked) var responder: pthread_t = 0
 
@@ -94,8 +102,8 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
   /// has to be bound.
   ///
   /// - Parameters:
-  ///   - address: Where it receives; port zero lets the system choose. Nil: the system chooses when it connects or first
-  ///     sends, and a Unix socket has no address.
+  ///   - address: Where it receives; port zero lets the system choose. Nil: the system chooses when it connects or
+  ///     first sends, and a Unix socket has no address.
   ///   - peer: The address that it is connected to; nil: none.
   ///   - options: How the socket behaves.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
@@ -129,7 +137,7 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
   ///
   /// Of the options, those that concern binding are not applied. The file of a Unix address is not removed.
   ///
-  /// - Throws: ``DatagramError/system(_:address:)``: `getsockopt` with `EBADF` or `ENOTSOCK`, with `EPROTOTYPE` for
+  /// - Throws: ``DatagramError/descriptor(_:_:)``: `getsockopt` with `EBADF` or `ENOTSOCK`, with `EPROTOTYPE` for
   ///   another type of socket; `getsockname`, `fcntl`; ``DatagramError/option(_:_:)``. The descriptor stays the
   ///   caller's then.
   public init(
@@ -145,7 +153,7 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
       guard address != nil else { throw SystemError(call: SystemCall.socketName.rawValue, number: EAFNOSUPPORT) }
       _ = try SystemCall.descriptorFlags.make { crl_descriptor_set_flags(descriptor) }
     } catch {
-      throw .system(error, address: nil)
+      throw .descriptor(descriptor, error)
     }
     for option in options.socketOptions { try option.applyToDatagrams(of: descriptor) }
     var name: [UInt8] = [0, 0]
@@ -207,7 +215,7 @@ extension DatagramSocket {
       }
       return address
     } catch {
-      throw .system(error, address: nil)
+      throw .system(error, address: peer)
     }
   }
 

@@ -6,12 +6,12 @@ import RunLoopCore
 struct DatagramState: Hashable {
   enum Phase: Hashable {
     case open
-    /// It is over, and its handler is yet to be told.
+    /// It is over, and its handler is yet to be notified.
     case closing(DatagramError)
     case closed
   }
 
-  /// How a sender that found no room is told when there may be some.
+  /// How a sender that found no room is notified when there may be some.
   enum Room: Hashable {
     case notAwaited
     /// By the descriptor.
@@ -20,24 +20,24 @@ struct DatagramState: Hashable {
     case byTime
   }
 
-  private(set) var phase = Phase.open
+  private(set) var phase = Phase.open { didSet { isOpen = phase == .open } }
+  /// Whether it is open, which is looked at for every datagram: the phase has an error beside it.
+  private(set) var isOpen = true
   private(set) var room = Room.notAwaited
   var isPaused = false
   /// The system had no memory for what has arrived: it is asked again later.
   var isExhausted = false
   var hasHandler = false
   var hasWaiter = false
+  var batch = DatagramBatch()
 
-  /// How many datagrams a service may take before the loop looks at something else.
-  static let batch = 16
+  var isOver: Bool { !isOpen }
 
-  var isOver: Bool { phase != .open }
-
-  var receives: Bool { phase == .open && !isExhausted && (hasWaiter || hasHandler && !isPaused) }
+  var receives: Bool { isOpen && !isExhausted && (hasWaiter || hasHandler && !isPaused) }
 
   /// What is to be waited for; nil: nothing.
   var interest: RunLoop.DescriptorSource.Events? {
-    guard phase == .open else { return nil }
+    guard isOpen else { return nil }
     var events: RunLoop.DescriptorSource.Events = []
     if receives { events.insert(.readable) }
     if room == .byDescriptor { events.insert(.writable) }
@@ -46,7 +46,7 @@ struct DatagramState: Hashable {
 
   mutating func awaitRoom(byTime: Bool) { room = byTime ? .byTime : .byDescriptor }
 
-  /// Takes the debt of telling that there may be room.
+  /// Takes the debt of reporting that there may be room.
   mutating func takeRoom() -> Bool {
     defer { room = .notAwaited }
     return room != .notAwaited
@@ -56,7 +56,7 @@ struct DatagramState: Hashable {
     if phase == .open { phase = .closing(error) }
   }
 
-  /// Nobody is told any more; gives whether somebody still was to be.
+  /// Nobody is notified any more; returns whether somebody still was to be.
   mutating func finish() -> Bool {
     defer { phase = .closed }
     return phase != .closed

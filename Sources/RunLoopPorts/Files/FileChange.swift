@@ -75,7 +75,7 @@ extension FileChangeSource {
 }
 
 extension FileChangeSource.Events {
-  /// What the kernel is asked for, to keep the tree up to date and to tell of these.
+  /// What the kernel is asked for, to keep the tree up to date and to report these.
   var mask: UInt32 {
     var mask = UInt32(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF)
     if contains(.modified) { mask |= UInt32(IN_MODIFY) }
@@ -83,7 +83,7 @@ extension FileChangeSource.Events {
     return mask
   }
 
-  /// Whether a change is told.
+  /// Whether a change is reported.
   func include(_ kind: FileChange.Kind) -> Bool {
     switch kind {
     case .created: contains(.created)

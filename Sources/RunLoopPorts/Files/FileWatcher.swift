@@ -5,17 +5,17 @@ import RunLoopCore
 
 /// Turns the kernel's records into changes, and keeps the tree of watches up to date.
 ///
-/// The records tell of the past, and a path may mean another file by the time it is used. So the tree and the changes that are
-/// reported obey three rules:
+/// The records tell of the past, and a path may mean another file by the time it is used. So the tree and the changes
+/// that are reported obey three rules:
 ///
-/// - **A directory is known by what it is**, its watch and its identity, never by its path. Whatever is looked up under a name
-///   is looked up in a descriptor of the parent, which has been compared with the parent in the tree.
-/// - **Nothing that cannot be looked at now is forgotten.** If a directory is not where the tree has it, the record that says
-///   where it is comes later: "not scanned yet" stays with the directory, "not looked at yet" with the name, until it has been
-///   placed anew.
+/// - **A directory is known by what it is**, its watch and its identity, never by its path. Whatever is looked up under
+///   a name is looked up in a descriptor of the parent, which has been compared with the parent in the tree.
+/// - **Nothing that cannot be looked at now is forgotten.** If a directory is not where the tree has it, the record
+///   that says where it is comes later: "not scanned yet" stays with the directory, "not looked at yet" with the name,
+///   until it has been placed anew.
 /// - **The tree is what has been reported.** A directory in the tree has been reported, with its entries if it has been
-///   scanned. A directory that turns out to be another than the reported one is reported as removed and created, and scanned
-///   afresh.
+///   scanned. A directory that turns out to be another than the reported one is reported as removed and created, and
+///   scanned afresh.
 ///
 /// What was made in a new directory between its watch and its scan is found twice and reported once.
 struct FileWatcher {
@@ -80,7 +80,7 @@ struct FileWatcher {
       throw .cannotWatch(root, error)
     }
     guard recursive else { return }
-    // Where the system refuses one it will refuse others.
+    // Where the system rejects one it will reject others.
     if let failure = scanAll(stopsAtFailure: true).first, case .unwatched(let error) = failure.kind {
       close()
       throw .cannotWatch(failure.path, error)
@@ -127,8 +127,8 @@ struct FileWatcher {
     }
   }
 
-  /// Looks at all that is there, without reporting it; returns what could not be watched for another reason than a directory's
-  /// permission.
+  /// Looks at all that is there, without reporting it; returns what could not be watched for another reason than a
+  /// directory's permission.
   private mutating func scanAll(stopsAtFailure: Bool) -> [FileChange] {
     let before = changes
     changes = []

@@ -6,9 +6,9 @@ import RunLoopCore
 
 /// The kernel's queue of file changes, one for all sources of the process.
 ///
-/// The kernel has few queues for each user. So the sources share one: each watch counts the sources that have it, and whichever
-/// source finds the queue readable reads it and puts each record into the inboxes of those whose watch it is. The queue is
-/// closed with its last source. In a child of a fork it is the parent's, and the sources are invalid.
+/// The kernel has few queues for each user. So the sources share one: each watch counts the sources that have it, and
+/// whichever source finds the queue readable reads it and puts each record into the inboxes of those whose watch it is.
+/// The queue is closed with its last source. In a child of a fork it is the parent's, and the sources are invalid.
 final class WatchQueue: @unchecked Sendable {
   // Sendable: guarded by the lock.
 

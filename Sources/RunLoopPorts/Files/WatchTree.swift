@@ -2,8 +2,9 @@
 
 /// The watched directories by their watches: a value without effects.
 ///
-/// A directory knows its name and its parent, so that moving one with all that is below it is one step, and a path is put
-/// together when it is needed. A directory that has been moved away, and may come back elsewhere, has no parent and no path.
+/// A directory knows its name and its parent, so that moving one with all that is below it is one step, and a path is
+/// put together when it is needed. A directory that has been moved away, and may come back elsewhere, has no parent and
+/// no path.
 struct WatchTree {
   typealias Watch = Int32
   typealias Name = [UInt8]
@@ -72,7 +73,8 @@ struct WatchTree {
 
   func identity(of watch: Watch) -> Identity? { directories[watch]?.identity }
 
-  /// Puts a directory under its parent, wherever it was before; false if it would be below itself, or the parent is unknown.
+  /// Puts a directory under its parent, wherever it was before; false if it would be below itself, or the parent is
+  /// unknown.
   ///
   /// One that is new has not been scanned. The identity is of one that is new.
   mutating func place(
@@ -94,7 +96,7 @@ struct WatchTree {
     directories[watch]?.parent = nil
   }
 
-  /// Forgets a directory and all below it, and gives their watches.
+  /// Forgets a directory and all below it, and returns their watches.
   mutating func remove(_ watch: Watch) -> [Watch] {
     guard directories[watch] != nil else { return [] }
     detach(watch)

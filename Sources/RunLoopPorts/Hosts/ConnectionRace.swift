@@ -2,8 +2,8 @@
 
 import RunLoopCore
 
-/// Which of a host's addresses is tried when, as a value (RFC 8305, "happy eyeballs"): each event is a mutating function
-/// that returns what is to be done.
+/// Which of a host's addresses is tried when, as a value (RFC 8305, "happy eyeballs"): each event is a mutating
+/// function that returns what is to be done.
 struct ConnectionRace {
   enum Action: Equatable {
     /// Begin to connect to the address of this index, and report when the delay has passed.
@@ -27,8 +27,8 @@ struct ConnectionRace {
     }
   }
 
-  /// The addresses in the order in which they are tried: the families take turns, beginning with that of the first, each in
-  /// the order that the system prefers.
+  /// The addresses in the order in which they are tried: the families take turns, beginning with that of the first,
+  /// each in the order that the system prefers.
   static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
     guard let family = addresses.first?.family else { return [] }
     let preferred = addresses.filter { $0.family == family }

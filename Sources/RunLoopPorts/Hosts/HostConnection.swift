@@ -27,7 +27,8 @@ public final class HostConnection: @unchecked Sendable {
 
 /// What connects to the addresses of a host.
 ///
-/// The lookup, the timers and the sockets hold it, and the loop holds these; it holds them weakly. So it ends with its loop.
+/// The lookup, the timers and the sockets hold it, and the loop holds these; it holds them weakly. So it ends with its
+/// loop.
 final class HostConnector: @unchecked Sendable {
   // Sendable: what changes is guarded by the lock.
 
@@ -225,7 +226,7 @@ extension HostConnector {
     return true
   }
 
-  /// Closes what is connecting, and gives the block, if it was not over.
+  /// Closes what is connecting, and returns the block, if it was not over.
   @discardableResult
   func end() -> Body? {
     lock.lock()

@@ -56,7 +56,7 @@ extension HostConnectionError.Attempt: CustomStringConvertible {
     switch outcome {
     case .notTried: "\(address) was not tried"
     case .connecting: "\(address) has not answered"
-    case .failed(let error): "\(address): \(error)"
+    case .failed(let error): "\(address): \(error.cause)"
     }
   }
 }

@@ -78,7 +78,7 @@ public enum HostResolver {
 
   /// Looks a host up.
   ///
-  /// A task that is cancelled gets ``HostError/cancelled`` at once; what the system finds later is dropped.
+  /// A task that is cancelled gets ``HostError/cancelled(host:)`` at once; what the system finds later is dropped.
   ///
   /// - Parameters:
   ///   - host: A name, or a numeric host.
@@ -116,7 +116,7 @@ public enum HostResolver {
       }
     } onCancel: {
       lookup.cancel()
-      waiting.finish(.failure(.cancelled))
+      waiting.finish(.failure(.cancelled(host: query.host)))
     }
   }
 
@@ -215,15 +215,16 @@ public enum HostError: Error, Hashable, Sendable {
   /// The resolver has failed, for a reason in its words.
   case failed(host: String, reason: String)
   /// A system call has failed, in the resolver or in making its thread.
-  case system(SystemError)
+  case system(host: String, SystemError)
   /// The task was cancelled.
-  case cancelled
+  case cancelled(host: String)
 
   init(_ host: String, answer: Int32, number: Int32) {
     switch answer {
     case crl_host_error_unknown, crl_host_error_no_data: self = .unknown(host: host)
     case crl_host_error_again: self = .temporary(host: host)
-    case crl_host_error_system: self = .system(SystemError(call: SystemCall.lookUp.rawValue, number: number))
+    case crl_host_error_system:
+      self = .system(host: host, SystemError(call: SystemCall.lookUp.rawValue, number: number))
     default: self = .failed(host: host, reason: crl_host_error_text(answer).map { String(cString: $0) } ?? "\(answer)")
     }
   }
@@ -237,8 +238,8 @@ extension HostError: CustomStringConvertible {
     case .timedOut(let host, let time): "\"\(host)\" was not found within \(time)"
     case .temporary(let host): "\"\(host)\" cannot be looked up now"
     case .failed(let host, let reason): "\"\(host)\" cannot be looked up: \(reason)"
-    case .system(let error): "\(error)"
-    case .cancelled: "the lookup was cancelled"
+    case .system(let host, let error): "\"\(host)\" cannot be looked up: \(error)"
+    case .cancelled(let host): "the lookup of \"\(host)\" was cancelled"
     }
   }
 }

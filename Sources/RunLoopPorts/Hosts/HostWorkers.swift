@@ -5,9 +5,9 @@ import RunLoopCore
 
 /// The threads that look hosts up, and what waits for them.
 ///
-/// A thread that is in the system with a lookup nobody wants any more does not count, nor does one that has been there for
-/// longer than ``HostResolver/patience`` while others wait: in its place another is started. So names whose servers do not
-/// answer do not hold up the others, until there are ``HostResolver/mostThreads`` threads.
+/// A thread that is in the system with a lookup nobody wants any more does not count, nor does one that has been there
+/// for longer than ``HostResolver/patience`` while others wait: in its place another is started. So names whose servers
+/// do not answer do not hold up the others, until there are ``HostResolver/mostThreads`` threads.
 ///
 /// A child of a fork has workers of its own; its parent's lookups are answered in the parent.
 final class HostWorkers: @unchecked Sendable {
@@ -30,6 +30,7 @@ final class HostWorkers: @unchecked Sendable {
 
   private let lock = Lock()
   private let answer: @Sendable (HostResolver.Query) -> HostResolver.Answer
+  private let patience: Duration
   /// What waits, by its number; the numbers from `first` on are in their order, and those that have left are missing.
   private var waiting: [UInt64: HostLookup] = [:]
   private var numbers: [ObjectIdentifier: UInt64] = [:]
@@ -42,8 +43,14 @@ final class HostWorkers: @unchecked Sendable {
   private var isWatched = false
 
   /// Takes what looks up, which may take long.
-  init(_ answer: @escaping @Sendable (HostResolver.Query) -> HostResolver.Answer) {
+  ///
+  /// - Parameter patience: Tests have more, so that no thread comes that they do not expect.
+  init(
+    patience: Duration = HostResolver.patience,
+    _ answer: @escaping @Sendable (HostResolver.Query) -> HostResolver.Answer
+  ) {
     self.answer = answer
+    self.patience = patience
   }
 
   /// The most threads that counted at a time, for tests.
@@ -132,7 +139,7 @@ extension HostWorkers {
         numbers = [:]
       }
       lock.unlock()
-      for lookup in left { lookup.finish(.failure(.system(error))) }
+      for lookup in left { lookup.finish(.failure(.system(host: lookup.query.host, error))) }
     }
   }
 
@@ -183,17 +190,17 @@ extension HostWorkers {
 // MARK: - Lookups that take long
 
 extension HostWorkers {
-  /// Sees again and again, as long as lookups wait, whether the threads get on.
+  /// Sees repeatedly, as long as lookups wait, whether the threads get on.
   private func watch() {
     let loop = MessageService.loop
-    let patience = HostResolver.patience
     loop.add(
       Timer(deadline: loop.instant(after: patience), interval: patience) { [self] timer in
         if !relieve() { timer.invalidate() }
       }, forMode: .default)
   }
 
-  /// Starts others in the place of threads that have been with one lookup since this was last called; false if nothing waits.
+  /// Starts others in the place of threads that have been with one lookup since this was last called; false if nothing
+  /// waits.
   func relieve() -> Bool {
     lock.lock()
     isWatched = !waiting.isEmpty

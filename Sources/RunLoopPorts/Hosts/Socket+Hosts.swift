@@ -5,11 +5,11 @@ public import RunLoopCore
 extension Socket {
   /// Looks a host up and connects to the first of its addresses that answers (RFC 8305, "happy eyeballs").
   ///
-  /// The addresses of IPv4 and IPv6 take turns, each family in the order that the system prefers. The next is tried when
-  /// one fails, or has not answered within a delay; those that were begun go on meanwhile. When one is connected, the
-  /// others are closed. At most 32 addresses are tried. With ``Options/tls``, an address has answered when the connection
-  /// is secured, and the server has to have the host's name unless ``Options/serverName`` says otherwise. Can be called
-  /// from any thread.
+  /// The addresses of IPv4 and IPv6 take turns, each family in the order that the system prefers. The next is tried
+  /// when one fails, or has not answered within a delay; those that were begun go on meanwhile. When one is connected,
+  /// the others are closed. At most 32 addresses are tried. With ``Options/tls``, an address has answered when the
+  /// connection is secured, and the server has to have the host's name unless ``Options/serverName`` says otherwise.
+  /// Can be called from any thread.
   ///
   /// - Parameters:
   ///   - host: A name, or a numeric host.

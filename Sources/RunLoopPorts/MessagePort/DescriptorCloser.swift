@@ -6,9 +6,9 @@ import Synchronization
 
 /// A thread that closes what others have sent, made when there is something to close, ended when there is nothing left.
 ///
-/// What waits for it are open descriptors, of which a process has a limited number, and each sender still fewer. Another
-/// user's wait for a thread of their own, so that nobody else waits for what that user makes take long. A child of a fork
-/// has a closer of its own.
+/// What waits for it are open descriptors, of which a process has a limited number, and each sender still fewer.
+/// Another user's wait for a thread of their own, so that nobody else waits for what that user makes take long. A child
+/// of a fork has a closer of its own.
 final class DescriptorCloser: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
 

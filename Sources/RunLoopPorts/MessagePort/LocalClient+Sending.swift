@@ -23,7 +23,7 @@ extension LocalClient {
     lock.unlock()
   }
 
-  /// Tells the sender that a message of so many bytes is not taken.
+  /// Notifies the sender that a message of so many bytes is not taken.
   func refuse(_ token: UInt64, _ size: Int, _ reason: MessagePort.Refusal) {
     guard !lock.isParents else { return }
     account.release(.init(incoming: size))
@@ -101,7 +101,7 @@ extension LocalClient {
 
   /// Sends; false, if there is no room, or if the receiver has much to take before: with the lock.
   ///
-  /// If the other end is gone, whoever reads is told of it soon, and what there was to send is dropped.
+  /// If the other end is gone, whoever reads is notified of it soon, and what there was to send is dropped.
   private func sendNow(_ message: MessageContent) -> Bool {
     var content = message
     let isCharged = isCharged(content)
@@ -126,12 +126,12 @@ extension LocalClient {
       }
       if isCharged { account.release(content.amount) }
       counters.change { $0.failedSends += 1 }
-      // The sender is told, with as little as can be sent.
+      // The sender is notified, with as little as can be sent.
       let reason = MessagePort.Refusal.noResources.rawValue
       do {
         try MessageContent(.refusal, id: reason, token: content.frame.token).send(on: socket)
       } catch {
-        // Who cannot be told why must not wait for it: the connection ends.
+        // A sender that cannot be notified of the reason must not wait for it: the connection ends.
         _ = try? SystemCall.shutDown.make { crl_message_shut_down(socket.number) }
       }
       return true

@@ -113,7 +113,7 @@ extension LocalClient {
       case .ended: return .isOver
       case .left: return .isDropping
       case .request where index == 0 && asksOneByOne && shortTurns < Self.shortTurnLimit:
-        // Another read would find nothing; if it would, the loop is told.
+        // Another read would find nothing; if it would, the loop is notified.
         shortTurns += 1
         return .hasRead
       case .request, .message: if index == 1 { asksOneByOne = false }
@@ -126,7 +126,7 @@ extension LocalClient {
     case nothing
     case request
     case message
-    /// The next is refused and to be dropped.
+    /// The next is rejected and to be dropped.
     case left
     case ended
   }
@@ -199,7 +199,7 @@ extension LocalClient {
     return incoming
   }
 
-  /// Tells the sender that a message is not taken.
+  /// Notifies the sender that a message is not taken.
   private func refuse(_ frame: MessageFrame, _ reason: MessagePort.Refusal) {
     counters.change {
       switch reason {

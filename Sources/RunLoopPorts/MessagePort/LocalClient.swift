@@ -5,9 +5,9 @@ import RunLoopCore
 
 /// A connection to a local port.
 ///
-/// One thread at a time serves it, so that its messages are received in order, in whatever loop. In the port's epoll set it is
-/// armed for what it waits for. Whoever finds it being served disarms it, so as not to be woken again and again, and it is
-/// armed when it has been served. A connection whose messages are not finished wakes nobody.
+/// One thread at a time serves it, so that its messages are received in order, in whatever loop. In the port's epoll
+/// set it is armed for what it waits for. Whoever finds it being served disarms it, so as not to be woken repeatedly,
+/// and it is armed when it has been served. A connection whose messages are not finished wakes nobody.
 final class LocalClient: @unchecked Sendable {
   // Sendable: `state` is guarded by the lock, `reader` by the role of the serving thread.
   let key: UInt64
@@ -56,11 +56,12 @@ final class LocalClient: @unchecked Sendable {
     }
   }
 
-  // A connection that may not be read is armed for one event at a time: a hang-up is always told, and would be told for ever.
+  // A connection that may not be read is armed for one event at a time: a hang-up is always reported, and would be
+  // reported forever.
 
   static let once = EPOLLONESHOT.rawValue
   static let reading = EPOLLIN.rawValue | EPOLLRDHUP.rawValue
-  /// Tells of every packet that the receiver takes, whether there is room for another or not.
+  /// Reports every packet that the receiver takes, whether there is room for another or not.
   private static let takenByReceiver = EPOLLOUT.rawValue | EPOLLET.rawValue
 
   /// Arms the connection for what it waits for; with the lock, not while it is served.
@@ -68,7 +69,7 @@ final class LocalClient: @unchecked Sendable {
     guard !state.isClosed, !state.isServing else { return }
     guard !state.isHeldBack else { return arm(Self.takenByReceiver) }
     let mayRead = self.mayRead
-    // Nothing new can be told of it: it is armed when it may be read.
+    // Nothing new can be reported of it: it is armed when it may be read.
     guard mayRead || !state.isHungUp else { return disarm() }
     let mustWrite = state.waiting > 0 || (state.confirmed < state.received && !state.confirmsLater)
     arm((mayRead ? Self.reading : Self.once) | (mustWrite ? EPOLLOUT.rawValue | Self.once : 0))

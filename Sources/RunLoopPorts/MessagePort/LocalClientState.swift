@@ -13,7 +13,7 @@ struct LocalClientState {
   var isClosed = false
   /// Whether a thread reads; there is one at a time.
   var isServing = false
-  /// What the epoll set tells of it; nil: nothing, an event that is told once has been.
+  /// What the epoll set reports of it; nil: nothing, an event that is reported once has been.
   var armed: UInt32? = EPOLLIN.rawValue | EPOLLRDHUP.rawValue
   /// Whether the other end has hung up, with messages left to read.
   var isHungUp = false

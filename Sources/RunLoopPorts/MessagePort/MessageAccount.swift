@@ -5,8 +5,9 @@ import RunLoopCore
 
 /// What somebody's connections cost a local port, and how much they may: all of them, or those of one other user.
 ///
-/// A charge is also one of the account above, and is taken there or not at all. Replies that carry memory or descriptors stay
-/// charged until the receiver has taken them from its socket, as the kernel says; that is looked at when there is no room.
+/// A charge is also one of the account above, and is taken there or not at all. Replies that carry memory or
+/// descriptors stay charged until the receiver has taken them from its socket, as the kernel says; that is looked at
+/// when there is no room.
 final class MessageAccount: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock. The lock of an account is taken before that of the one above.
 
@@ -19,7 +20,7 @@ final class MessageAccount: @unchecked Sendable {
     var outgoing = 0
     /// Descriptors of messages and of replies.
     var descriptors = 0
-    /// Connections that were refused and are not closed yet.
+    /// Connections that were rejected and are not closed yet.
     var refused = 0
 
     static func += (left: inout Amount, right: Amount) {
@@ -87,7 +88,8 @@ final class MessageAccount: @unchecked Sendable {
   /// What was counted.
   var statistics: MessagePort.Local.Statistics { lock.isParents ? .init() : lock.withLock { counted } }
 
-  /// Charges an amount to the account of all and, if that is done, counts one more message; false: there is no room for it.
+  /// Charges an amount to the account of all and, if that is done, counts one more message; false: there is no room for
+  /// it.
   func take(_ amount: Amount, counts: Bool) -> Bool {
     lock.lock()
     guard used.hasRoom(for: amount, upTo: limit) else {
@@ -235,8 +237,8 @@ struct UnreadReplies {
 
   /// Takes out what the receiver has taken for sure.
   ///
-  /// What is unread are the last packets. The kernel says what they take of its memory, which is more than their bytes; so a
-  /// packet has been read if it and those behind it have more bytes than that.
+  /// What is unread are the last packets. The kernel says what they take of its memory, which is more than their bytes;
+  /// so a packet has been read if it and those behind it have more bytes than that.
   mutating func takeRead() -> MessageAccount.Amount {
     var read = MessageAccount.Amount()
     guard !entries.isEmpty else { return read }

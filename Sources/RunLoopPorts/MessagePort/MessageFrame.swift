@@ -2,7 +2,8 @@
 
 /// The header of a packet between two message ports, and what a packet must be to have one.
 ///
-/// A value on bytes: no socket, no allocation, no import, so that it can be fuzzed alone. All numbers are little-endian:
+/// A value on bytes: no socket, no allocation, no import, so that it can be fuzzed alone. All numbers are
+/// little-endian:
 ///
 /// | bytes | what |
 /// |---|---|
@@ -14,7 +15,7 @@
 /// | 8..<12 | the sender's id of the message, the reason of a refusal, or the ``time(of:)`` at which an answer is sent |
 /// | 12..<14 | how many descriptors the message has, without the payload's memory |
 /// | 14..<16 | zero |
-/// | 16..<24 | the token, which a reply, a refusal and a confirmation give back |
+/// | 16..<24 | the token, which a reply, a refusal and a confirmation return |
 /// | 24..<32 | the length of the payload |
 struct MessageFrame: Hashable, Sendable {
   /// What a packet is.
@@ -27,7 +28,7 @@ struct MessageFrame: Hashable, Sendable {
     case reply = 3
     /// The request was received, and there is no reply to it.
     case noReply = 4
-    /// The message was not received; the id is the reason. With the token zero, all of the connection is refused.
+    /// The message was not received; the id is the reason. With the token zero, all of the connection is rejected.
     case refusal = 5
     /// All one-way messages up to this token have been received.
     case confirmation = 6
@@ -77,8 +78,8 @@ struct MessageFrame: Hashable, Sendable {
   /// How many descriptors come with the packet.
   var carriedDescriptors: Int { descriptorCount + (isOutOfLine ? 1 : 0) }
 
-  /// What an answer says of the time at which it is sent, so that its receiver knows what waking up has cost: the lowest bits
-  /// of the monotonic clock's nanoseconds.
+  /// What an answer says of the time at which it is sent, so that its receiver knows what waking up has cost: the
+  /// lowest bits of the monotonic clock's nanoseconds.
   static func time(of nanoseconds: Int64) -> Int32 { Int32(truncatingIfNeeded: nanoseconds) }
 
   /// When an answer was sent that has been received now.
@@ -104,8 +105,8 @@ struct MessageFrame: Hashable, Sendable {
 
   /// Reads the header of a whole packet, whose payload begins after ``size`` bytes.
   ///
-  /// Whatever the bytes are, the frame is consistent: its payload is in the packet wholly, or not at all. How long a payload
-  /// may be that lies elsewhere is the receiver's to say.
+  /// Whatever the bytes are, the frame is consistent: its payload is in the packet wholly, or not at all. How long a
+  /// payload may be that lies elsewhere is the receiver's to say.
   init(decoding packet: UnsafeRawBufferPointer) throws(Malformation) {
     guard packet.count >= Self.size else { throw .tooShort }
     func number<Number: FixedWidthInteger>(_ offset: Int, _ type: Number.Type) -> Number {

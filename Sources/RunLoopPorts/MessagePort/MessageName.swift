@@ -6,10 +6,10 @@ import RunLoopCore
 
 /// A name that this process holds: the lock beside the socket's file, and the socket that listens there.
 ///
-/// A lock file says whether the port lives, since the kernel gives its lock up with the process; so the socket file of a dead
-/// process is removed by whoever has the lock, and nobody can take the file of a living one. A child that is forked without
-/// exec has copies of both open: it removes nothing and answers nobody, but a parent that dies before it leaves the name taken
-/// until the child has let go of the port, or ends.
+/// A lock file says whether the port lives, since the kernel gives its lock up with the process; so the socket file of
+/// a dead process is removed by whoever has the lock, and nobody can take the file of a living one. A child that is
+/// forked without exec has copies of both open: it removes nothing and answers nobody, but a parent that dies before it
+/// leaves the name taken until the child has let go of the port, or ends.
 final class MessageName: Sendable {
   let listener: MessagePort.Descriptor
   private let name: String
@@ -104,7 +104,8 @@ final class MessageName: Sendable {
     return socket
   }
 
-  /// Gives the socket's file the permissions that the process's mask took from it; nobody can connect before it listens.
+  /// Gives the socket's file the permissions that the process's mask took from it; nobody can connect before it
+  /// listens.
   private static func widen(
     _ name: String, in directory: MessagePort.Descriptor, to mode: UInt32
   ) throws(SystemError) {

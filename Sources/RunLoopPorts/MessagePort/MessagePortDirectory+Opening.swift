@@ -4,8 +4,9 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 
-// What is checked is what is used: each directory is opened in the one above it, checked through its descriptor, and the
-// names in the last are looked up in that descriptor. Whoever swaps a directory meanwhile swaps one that nobody uses any more.
+// What is checked is what is used: each directory is opened in the one above it, checked through its descriptor, and
+// the names in the last are looked up in that descriptor. Whoever swaps a directory meanwhile swaps one that nobody
+// uses any more.
 extension MessagePort.Directory {
   /// Opens the directory, if it and those above it are safe.
   ///
@@ -36,7 +37,8 @@ extension MessagePort.Directory {
     return directory
   }
 
-  /// Checks that nobody can replace a directory in those above it, but for this user and whoever can do everything anyway.
+  /// Checks that nobody can replace a directory in those above it, but for this user and whoever can do everything
+  /// anyway.
   private static func check(
     _ parents: [(path: String, status: crl_file_status)], trusting others: [UInt32]
   ) throws(MessagePortError) {

@@ -81,7 +81,7 @@ extension MessagePort.Local {
     account.noteReading()
     for account in lock.withLock({ Array(users.values) }) { account.noteReading() }
     if lock.withLock({ spare == nil }) { makeSpare() }
-    // Nobody can be refused whose connection could not be closed at once.
+    // Nobody can be rejected whose connection could not be closed at once.
     guard !lock.withLock({ users.values.contains(where: \.isFullOfRefused) }) else { return postpone() }
     // Not without end, however many come.
     for _ in 0..<16 {
@@ -90,7 +90,7 @@ extension MessagePort.Local {
         guard lock.withLock({ users.values.contains(where: \.isFullOfRefused) }) else { continue }
         return postpone()
       case .none: break
-      // The listener stays as it is, or it would wake the loop for ever.
+      // The listener stays as it is, or it would wake the loop forever.
       case .exhausted: return postpone()
       }
       break
@@ -191,7 +191,7 @@ extension MessagePort.Local {
     }
   }
 
-  /// Closes a connection that was refused, or has another user pay until it is closed.
+  /// Closes a connection that was rejected, or has another user pay until it is closed.
   private func dismiss(_ socket: MessagePort.Descriptor, _ peer: MessagePort.Credentials) {
     guard !peer.isSameUser, !MessagePort.Descriptor.Closing.drain(socket.number) else { return socket.close() }
     let account = account(of: peer)
@@ -243,7 +243,7 @@ extension MessagePort.Local {
     awaitSpeech()
   }
 
-  /// Takes a connection only to end it: else it would wake the loop for ever; false: there is no descriptor for that.
+  /// Takes a connection only to end it: else it would wake the loop forever; false: there is no descriptor for that.
   private func refuseConnection(_ listener: MessagePort.Descriptor) -> Bool {
     guard let spare = lock.withLock({ self.spare.take() }) else { return false }
     // The number is free for a moment.

@@ -12,8 +12,8 @@ extension MessagePort {
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateLocal`.
   public final class Local: @unchecked Sendable, Hashable {
-    // Sendable: the variables are guarded by the lock. Nothing that is called under it calls back, so that those of each
-    // message are not checked for exclusive access.
+    // Sendable: the variables are guarded by the lock. Nothing that is called under it calls back, so that those of
+    // each message are not checked for exclusive access.
 
     /// The name.
     public let name: String
@@ -147,7 +147,7 @@ extension MessagePort {
     /// Hashes the identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
-    /// Ends everything, and gives who is to be told.
+    /// Ends everything, and returns who is to be notified.
     @discardableResult
     private func close() -> [InvalidationObserver] {
       // A child of a fork has copies of the descriptors, which go with this object; the rest is its parent's.

@@ -4,8 +4,8 @@ import RunLoopCore
 
 /// The modes of loops that a message port is in.
 ///
-/// In each it has a descriptor source of its own, which only the loop holds: a port that is in a loop is kept alive by it, and
-/// let go when the loop ends. Guarded by the port's lock.
+/// In each it has a descriptor source of its own, which only the loop holds: a port that is in a loop is kept alive by
+/// it, and let go when the loop ends. Guarded by the port's lock.
 struct MessagePortRegistrations {
   private struct Place {
     weak var loop: RunLoop?
@@ -52,7 +52,7 @@ struct MessagePortRegistrations {
     return nil
   }
 
-  /// Has a timer wherever the port is and will be, and gives the one before, to be ended outside the lock.
+  /// Has a timer wherever the port is and will be, and returns the one before, to be ended outside the lock.
   mutating func replaceTimer(_ next: RegisteredTimer?, _ purpose: Waiting = .retry) -> RegisteredTimer? {
     let before = timers[purpose]
     timers[purpose] = next
@@ -119,7 +119,7 @@ extension MessagePortItem {
   }
 }
 
-/// Who is to be told, once, that a port is invalid.
+/// Who is to be notified, once, that a port is invalid.
 ///
 /// An observer is a structure with a closure, which is kept without a thunk in it.
 struct InvalidationList<Observer: Sendable> {

@@ -64,7 +64,7 @@ extension MessagePort.Remote {
       }
     } catch {
       _ = lock.withLock { state.pending.remove(waiter.token) }
-      // The outcome may have come while the time ran out.
+      // The outcome may have arrived while the time ran out.
       if let outcome = lock.withLock({ waiter.outcome }) { return try outcome.get() }
       throw error
     }

@@ -5,8 +5,8 @@ import Glibc
 import RunLoopCore
 import Synchronization
 
-// One thread at a time reads the socket, whoever needs something first, and hands out what comes. The others who wait follow:
-// they sleep on a word that changes whenever the reading thread has given up its role.
+// One thread at a time reads the socket, whoever needs something first, and hands out what comes. The others who wait
+// follow: they sleep on a word that changes whenever the reading thread has given up its role.
 extension MessagePort.Remote {
   /// Takes the role of the reading thread; false if another has it.
   private func takeRole() -> Bool {
@@ -28,7 +28,8 @@ extension MessagePort.Remote {
     if mayReport { report(isCallOut: isCallOut) }
   }
 
-  /// Tells of the messages that were refused, one thread at a time, without the role: whoever is told may use the port.
+  /// Reports the messages that were rejected, one thread at a time, without the role: whoever is notified may use the
+  /// port.
   private func report(isCallOut: Bool) {
     while true {
       lock.lock()
@@ -57,7 +58,7 @@ extension MessagePort.Remote {
     giveRoleUp(isCallOut: isCallOut)
   }
 
-  /// Reads one packet and hands it out; false: there is none, or the end has come.
+  /// Reads one packet and hands it out; false: there is none, or the end has arrived.
   ///
   /// The reading thread's.
   private func readOne(blocks: Bool, isCallOut: Bool = false) -> Bool {
@@ -174,8 +175,8 @@ extension MessagePort.Remote {
 
   /// Waits for a packet and reads it; it may return early.
   ///
-  /// The reading thread looks before it sleeps, as a loop does. Nobody but the kernel knows that a packet has come, so a look is
-  /// a read now and then that does not block.
+  /// The reading thread looks before it sleeps, as a loop does. Nobody but the kernel knows that a packet has arrived,
+  /// so a look is a read now and then that does not block.
   private func readNext(until deadline: Tick) {
     let waiting = RunLoop.waiting
     if lookingThread != RunLoop.callingThreadID {
@@ -218,7 +219,8 @@ extension MessagePort.Remote {
     return true
   }
 
-  /// A time-out that is at most as long, of few lengths: request after request finds the one before, and need not set it.
+  /// A time-out that is at most as long, of few lengths: request after request finds the one before, and need not set
+  /// it.
   ///
   /// Who wakes too early waits again.
   private static func roundedTimeout(_ left: Int64) -> Int64 {

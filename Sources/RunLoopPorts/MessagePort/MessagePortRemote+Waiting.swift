@@ -3,9 +3,9 @@
 import RunLoopCore
 import Synchronization
 
-// Waiting for a name. Nothing notifies a process that a name is there now, whose directory may not be there either: it is
-// tried again, first after a millisecond, then less and less often, at last every twentieth of a second. A task waits in the
-// same way for room for its connection, of which the system notifies only a thread that blocks.
+// Waiting for a name. Nothing notifies a process that a name is there now, whose directory may not be there either: it
+// is tried again, first after a millisecond, then less and less often, at last every twentieth of a second. A task
+// waits in the same way for room for its connection, of which the system notifies only a thread that blocks.
 
 /// When to try again, until a time is over.
 private struct Retries {

@@ -178,7 +178,7 @@ extension MessagePort.Remote {
     }
   }
 
-  /// Ends the port and tells everybody.
+  /// Ends the port and notifies everybody.
   ///
   /// - Parameter isCallOut: Whether a loop has called, and not a user's function.
   func finish(_ reason: MessagePortError, tellsObservers: Bool = true, isCallOut: Bool = false) {

@@ -36,7 +36,7 @@ extension MessagePort {
       client.exchange(nil, ordering: .acquiringAndReleasing)?.takeRetainedValue()
     }
 
-    /// A request that nobody has replied to has no reply, which the sender is told.
+    /// A request that nobody has replied to has no reply, of which the sender is notified.
     deinit { reply(nil) }
 
     /// Sends the reply, or says that there is none.
@@ -48,7 +48,7 @@ extension MessagePort {
       if expectsReply { client.answer(token, bytes.count, reply) } else { client.noteReceived(token, bytes.count) }
     }
 
-    /// Tells the sender that nobody will take the message.
+    /// Notifies the sender that nobody will take the message.
     func refuse(_ reason: Refusal) { takeClient()?.refuse(token, bytes.count, reason) }
 
     /// Notes that a one-way message has come to somebody.

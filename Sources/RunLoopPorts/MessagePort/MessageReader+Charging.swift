@@ -6,10 +6,10 @@ import RunLoopCore
 
 // Packets of senders who pay for what they have this process hold, before it does.
 //
-// The kernel does not say how many descriptors a packet has; it gives as many as there is room for and closes the others, on the
-// thread that receives. So a packet is looked at first: that gives copies of as many descriptors as its header says, and tells
-// whether there are more. It is received when there are not, without room for any: the copies keep them open. Otherwise it is
-// left in the socket, which another thread closes.
+// The kernel does not say how many descriptors a packet has; it returns as many as there is room for and closes the
+// others, on the thread that receives. So a packet is looked at first: that gives copies of as many descriptors as its
+// header says, and tells whether there are more. It is received when there are not, without room for any: the copies
+// keep them open. Otherwise it is left in the socket, which another thread closes.
 extension MessageReader {
   /// Reads the next packet of a sender, whose message has at most `limit` bytes and is paid by an account.
   ///

@@ -37,7 +37,7 @@ final class MessageReader {
   ///
   /// What came with it belongs to the result: descriptors that nobody takes are closed.
   ///
-  /// - Parameter admits: Whether there is room for a message, before any is allocated; else why it is refused.
+  /// - Parameter admits: Whether there is room for a message, before any is allocated; else why it is rejected.
   func next(
     on socket: MessagePort.Descriptor, blocks: Bool = false, limit: Int,
     admits: (MessageFrame) -> MessagePort.Refusal? = { _ in nil }
@@ -109,8 +109,8 @@ final class MessageReader {
 
   /// Reads a payload from the memory that came with the packet.
   ///
-  /// It is sealed memory or it is not read: reading anything else might block, and its bytes might change. It is as long as was
-  /// said, and without holes, which would cost the receiver what they did not cost the sender.
+  /// It is sealed memory or it is not read: reading anything else might block, and its bytes might change. It is as
+  /// long as was said, and without holes, which would cost the receiver what they did not cost the sender.
   private func readMemory(
     _ memory: MessagePort.Descriptor, _ frame: MessageFrame, _ descriptors: [MessagePort.Descriptor]
   ) throws(SystemError) -> Incoming {

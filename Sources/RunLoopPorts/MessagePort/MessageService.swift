@@ -3,8 +3,8 @@
 import RunLoopCore
 import Synchronization
 
-/// A loop on a thread of the package's own, for the ports that are in no loop of the program's: their requests as a sequence,
-/// replies that tasks wait for, and the death of a peer that somebody wants to know of.
+/// A loop on a thread of the package's own, for the ports that are in no loop of the program's: their requests as a
+/// sequence, replies that tasks wait for, and the death of a peer that somebody wants to know of.
 final class MessageService: @unchecked Sendable {
   // Sendable: the variable is guarded by the lock.
 

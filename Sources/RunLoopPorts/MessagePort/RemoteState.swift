@@ -29,7 +29,7 @@ struct RemoteState {
   /// Somebody for a thread that blocks.
   mutating func takeWaiter() -> ReplyWaiter { spareWaiter.take() ?? ReplyWaiter() }
 
-  /// Takes a message in that is about to be sent, and gives its token; replies may come before the call returns.
+  /// Takes a message in that is about to be sent, and returns its token; replies may come before the call returns.
   mutating func register(id: Int32, _ waiter: ReplyWaiter?) -> UInt64 {
     lastToken += 1
     if let waiter {
@@ -99,7 +99,7 @@ struct UnconfirmedMessages {
     if count > 0, entries[entries.count - 1].token == token { entries.removeLast() }
   }
 
-  /// Takes all out up to a token, and gives their number.
+  /// Takes all out up to a token, and returns their number.
   ///
   /// O(n) in what is taken out, amortised.
   mutating func confirm(upTo token: UInt64) -> Int {
@@ -144,7 +144,8 @@ final class ReplyWaiter: @unchecked Sendable {
   /// The request's; 0: it was not sent yet.
   var token: UInt64 = 0
   var outcome: Outcome?
-  /// Tells whoever waits that there is an outcome; nil for a thread that blocks, which is told by the port's word.
+  /// Notifies whoever waits that there is an outcome; nil for a thread that blocks, which is notified by the port's
+  /// word.
   var wake: (@Sendable (Outcome) -> Void)?
 
   /// Gives the outcome, once.

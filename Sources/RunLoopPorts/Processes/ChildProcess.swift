@@ -4,7 +4,8 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 
-/// A child process that sources wait for, shared by all of them, so that it is reaped at most once and each hears how it ended.
+/// A child process that sources wait for, shared by all of them, so that it is reaped at most once and each hears how
+/// it ended.
 final class ChildProcess: @unchecked Sendable {
   // Sendable: the lock guards what can change.
 

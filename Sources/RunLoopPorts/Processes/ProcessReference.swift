@@ -15,8 +15,8 @@ public final class ProcessReference: Sendable {
 
   /// Makes a reference of a process that exists.
   ///
-  /// - Throws: `pidfd_open` with `ESRCH` if there is none of this number, with `EINVAL` for a number that no process can
-  ///   have, with `EMFILE` if there is no descriptor left.
+  /// - Throws: `pidfd_open` with `ESRCH` if there is none of this number, with `EINVAL` for a number that no process
+  ///   can have, with `EMFILE` if there is no descriptor left.
   public convenience init(process: Int32) throws(SystemError) {
     self.init(OwnedDescriptor(try SystemCall.processDescriptor.make { crl_process_open(process) }))
   }

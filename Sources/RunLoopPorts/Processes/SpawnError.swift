@@ -8,10 +8,16 @@ public enum SpawnError: Error, Hashable, Sendable {
   case notFound(program: String)
   /// A word that the program was to get has a zero byte, which would end it.
   case zeroByte(String)
-  /// A number that a descriptor was to get is no number of one, or two descriptors were to get it.
+  /// A number that a descriptor was to get is none from 3 to 65535.
   case badNumber(Int32)
-  /// A system call has failed, of this process or of the child: `pipe2`, `open`, `clone`, `dup3`, `chdir`, `setsid`,
-  /// `setpgid`, `execve`.
+  /// More descriptors were to be passed than can be.
+  case tooManyDescriptors(Int, limit: Int)
+  /// A descriptor of this process cannot be passed under its number there: `dup3` with `EBADF` if it is not open.
+  case descriptor(Int32, as: Int32, program: String, SystemError)
+  /// The directory where the program was to start cannot be entered: `chdir`.
+  case directory(String, program: String, SystemError)
+  /// Another system call has failed, of this process or of the child: `pipe2`, `open`, `clone`, `setsid`, `setpgid`,
+  /// `execve`.
   case system(program: String, SystemError)
 }
 
@@ -22,6 +28,11 @@ extension SpawnError: CustomStringConvertible {
     case .notFound(let program): "there is no program \"\(program)\""
     case .zeroByte(let word): "\"\(word)\" has a zero byte"
     case .badNumber(let number): "no descriptor can be passed as number \(number)"
+    case .tooManyDescriptors(let count, let limit): "\(count) descriptors cannot be passed: the limit is \(limit)"
+    case .descriptor(let descriptor, let number, let program, let error):
+      "\"\(program)\" cannot get descriptor \(descriptor) as number \(number): \(error)"
+    case .directory(let directory, let program, let error):
+      "\"\(program)\" cannot be started in \"\(directory)\": \(error)"
     case .system(let program, let error): "\"\(program)\" cannot be started: \(error)"
     }
   }

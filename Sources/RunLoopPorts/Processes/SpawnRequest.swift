@@ -26,7 +26,7 @@ struct SpawnPlumbing {
     error = try connect(STDERR_FILENO, options.standardError, options)
   }
 
-  /// Connects a standard stream, and gives the end that stays here.
+  /// Connects a standard stream, and returns the end that stays here.
   private mutating func connect(
     _ number: Int32, _ redirection: SpawnedProcess.Redirection, _ options: SpawnedProcess.Options
   ) throws(SystemError) -> OwnedDescriptor? {
@@ -98,9 +98,17 @@ struct SpawnRequest {
       return (process, OwnedDescriptor(descriptor))
     } catch {
       let calls = ["clone", "dup3", "chdir", "setpgid", "setsid", "execve"]
-      let call = calls.indices.contains(Int(failed)) ? calls[Int(failed)] : error.call
-      if call == "execve", error.number == ENOENT { throw .notFound(program: program) }
-      throw .system(program: program, SystemError(call: call, number: error.number))
+      // For a descriptor its place stands above.
+      let (kind, place) = (Int(failed & 0xff), Int(failed >> 8))
+      let call = calls.indices.contains(kind) ? calls[kind] : error.call
+      let reason = SystemError(call: call, number: error.number)
+      switch call {
+      case "execve" where error.number == ENOENT: throw .notFound(program: program)
+      case "dup3" where plumbing.from.indices.contains(place):
+        throw .descriptor(plumbing.from[place], as: plumbing.to[place], program: program, reason)
+      case "chdir": throw .directory(options.directory ?? "", program: program, reason)
+      default: throw .system(program: program, reason)
+      }
     }
   }
 

@@ -9,12 +9,12 @@ public import RunLoopCore
 /// Its descriptor (`pidfd`) is made with it, so that a signal never reaches another process that has its number later,
 /// whoever reaps it. Its standard streams may be pipes, whose other ends are ``ByteStream``s.
 ///
-/// The child inherits nothing but what it is given: all other descriptors are closed. Signals have their defaults there,
-/// but for those that this process ignores; `SIGPIPE` has its default always. None is blocked.
+/// The child inherits nothing but what it is given: all other descriptors are closed. Signals have their defaults
+/// there, but for those that this process ignores; `SIGPIPE` has its default always. None is blocked.
 ///
 /// Somebody has to reap the child when it has ended: a ``ChildProcessSource``, made with
-/// ``ChildProcessSource/init(_:leavesStatus:handler:)``, or other code that waits for ``process``. The child goes on when
-/// this object goes. Can be used from any thread.
+/// ``ChildProcessSource/init(_:leavesStatus:handler:)``, or other code that waits for ``process``. The child goes on
+/// when this object goes. Can be used from any thread.
 public final class SpawnedProcess: Sendable {
   /// What a standard stream of the child is.
   public enum Redirection: Hashable, Sendable {
@@ -84,10 +84,11 @@ public final class SpawnedProcess: Sendable {
     } catch {
       throw .system(program: program, error)
     }
+    guard options.descriptors.count <= Self.mostDescriptors else {
+      throw .tooManyDescriptors(options.descriptors.count, limit: Self.mostDescriptors)
+    }
     for (number, descriptor) in options.descriptors.sorted(by: { $0.key < $1.key }) {
-      guard (3...65535).contains(number), descriptor >= 0, options.descriptors.count <= 200 else {
-        throw .badNumber(number)
-      }
+      guard (3...65535).contains(number) else { throw .badNumber(number) }
       plumbing.pass(descriptor, as: number)
     }
     let started = try SpawnRequest(program, arguments, options).start(plumbing)
@@ -99,6 +100,8 @@ public final class SpawnedProcess: Sendable {
     standardOutput = plumbing.output.map(Self.reader)
     standardError = plumbing.error.map(Self.reader)
   }
+
+  private static let mostDescriptors = 200
 
   private static func reader(_ descriptor: OwnedDescriptor) -> InputByteStream {
     InputByteStream(ByteStreamCore(.connected(ByteChannel(descriptor, .nonBlocking)), sides: 1), .readable)
@@ -124,8 +127,8 @@ public final class SpawnedProcess: Sendable {
   ///   - signal: What asks it to end; `SIGTERM` if it is not given.
   ///   - onKill: Called on the loop when the child is killed.
   /// - Returns: Whether there was somebody to ask; false if the child has ended.
-  /// - Throws: `pidfd_send_signal` with `EINVAL` if there is no such signal, with `EPERM` if the child has become another
-  ///   user's.
+  /// - Throws: `pidfd_send_signal` with `EINVAL` if there is no such signal, with `EPERM` if the child has become
+  ///   another user's.
   @discardableResult
   public func terminate(
     within grace: Duration, on loop: RunLoop, inModes modes: [RunLoop.Mode] = [.common], signal: Int32 = 15,

@@ -71,12 +71,12 @@ protocol TaskItem: RegisteredItem {
 }
 
 extension TaskItem {
-  /// Suspends the task until whatever it waits for has come.
+  /// Suspends the task until whatever it waits for has arrived.
   ///
   /// - Parameters:
   ///   - path: Where the item keeps the wait.
   ///   - cancelled: What a task gets that is cancelled.
-  ///   - answer: What there is to be had without waiting; under the lock.
+  ///   - answer: What is available without waiting; under the lock.
   ///   - changed: Does what is due when a wait has begun or was cancelled; under the lock.
   func wait<Value: Sendable>(
     _ path: any ReferenceWritableKeyPath<Self, TaskWait<Value>> & Sendable, cancelled: Value,
@@ -100,7 +100,7 @@ extension TaskItem {
       }
     } onCancel: {
       lock.lock()
-      // A task that was refused, or has yet to wait, leaves alone the one that waits.
+      // A task that was rejected, or has yet to wait, leaves alone the one that waits.
       let waiting = self[keyPath: path].take(number)
       if waiting != nil { changed() }
       lock.unlock()
@@ -131,8 +131,8 @@ extension TaskItem {
 
 /// Lives as long as an item is in a loop, and keeps the item.
 ///
-/// Whoever waits for what nobody will serve is told so. As the last loop may let go of the item wherever somebody else has
-/// just looked at it, under the item's lock, it is a task of its own that takes the lock.
+/// Whoever waits for what nobody will serve is notified. As the last loop may let go of the item wherever somebody else
+/// has just looked at it, under the item's lock, it is a task of its own that takes the lock.
 final class Presence<Item: AwaitedItem>: Sendable {
   let item: Item
 

@@ -2,7 +2,7 @@
 
 /// Bytes that wait to be sent, in one piece.
 ///
-/// It keeps its room while it is small, so that a queue that fills and empties again and again allocates nothing.
+/// It keeps its room while it is small, so that a queue that fills and empties repeatedly allocates nothing.
 struct ByteQueue {
   private var bytes: [UInt8] = []
   private var start = 0
@@ -16,8 +16,8 @@ struct ByteQueue {
   ///
   /// Amortised O(n) in their number.
   mutating func append(_ more: UnsafeRawBufferPointer) {
-    // What was sent makes room before the array grows.
-    if start > 0, bytes.count + more.count > bytes.capacity {
+    // What was sent makes room before the array grows, once it is as much as what would have to be moved.
+    if start > 0, start >= count, bytes.count + more.count > bytes.capacity {
       bytes.removeFirst(start)
       start = 0
     }

@@ -52,19 +52,19 @@ extension ListeningSocket: RegisteredItem {
     }
   }
 
-  /// Accepts what has come, some at a time, on the loop's thread.
+  /// Accepts what has arrived, some at a time, on the loop's thread.
   func ready(_ events: RunLoop.DescriptorSource.Events) {
     for _ in 0..<Self.batch {
       lock.lock()
-      guard accepts, let descriptor else { return lock.unlock() }
-      let accepted: OwnedDescriptor
-      do throws(SystemError) {
-        accepted = try descriptor.accept()
-      } catch {
+      guard accepts, let attempt = acceptOne() else { return lock.unlock() }
+      let connection: Socket
+      switch attempt {
+      case .success(let accepted):
+        connection = self.connection(with: accepted.descriptor, from: accepted.peer ?? address)
+      case .failure(let error):
         guard respond(to: error) else { return }
         continue
       }
-      let connection = connection(with: accepted)
       let waiting = acceptor.take()
       let body = body
       if waiting != nil || options.connectionLimit != nil { updateInterest() }
@@ -78,10 +78,20 @@ extension ListeningSocket: RegisteredItem {
     }
   }
 
+  private typealias Accepted = (descriptor: OwnedDescriptor, peer: SocketAddress?)
+
+  /// Accepts one connection; nil: the socket is closed.
+  ///
+  /// Under the lock.
+  private func acceptOne() -> Result<Accepted, SystemError>? {
+    guard let descriptor else { return nil }
+    return Result { () throws(SystemError) in try descriptor.accept() }
+  }
+
   // The optimizer of Swift 6.3 fails where this is inlined.
   @inline(never)
-  private func connection(with accepted: OwnedDescriptor) -> Socket {
-    // Only a socket that has been reset meanwhile refuses the option, and says so itself.
+  private func connection(with accepted: OwnedDescriptor, from peer: SocketAddress) -> Socket {
+    // Only a socket that has been reset meanwhile rejects the option, and says so itself.
     if options.accepted.isWithoutDelay { try? accepted.setNoDelay(address.family) }
     var failure: SocketError?
     do throws(SocketError) {
@@ -94,7 +104,8 @@ extension ListeningSocket: RegisteredItem {
       connectionCount += 1
       place = ConnectionPlace(self)
     }
-    let connection = Socket(accepted: accepted, options: options.accepted, place: place, error: failure)
+    let connection = Socket(
+      accepted: accepted, from: peer, options: options.accepted, place: place, error: failure)
     if let limit = options.requestDeadline { connection.setDeadline(after: limit, on: .current) }
     return connection
   }
@@ -123,11 +134,13 @@ extension ListeningSocket: RegisteredItem {
       return false
     case EBADF, EINVAL, ENOTSOCK, EOPNOTSUPP, EFAULT:
       let body = body
-      let remains = finish()
+      var remains = finish()
       lock.unlock()
-      remains?.release(.system(error))
+      remains?.release(.system(error, address: address))
+      // Whoever is notified of the end finds the descriptor closed.
+      remains = nil
       noteCall(of: body)
-      body?.handler(self, .closed(.system(error)))
+      body?.handler(self, .closed(.system(error, address: address)))
       return false
     default:
       // That connection is lost, as its client has seen; the others are not.
@@ -160,7 +173,7 @@ extension ListeningSocket: RegisteredItem {
     over?.invalidate()
   }
 
-  /// Ends the socket and gives what is to be released without the lock; nil if that was done before.
+  /// Ends the socket and returns what is to be released without the lock; nil if that was done before.
   ///
   /// Under the lock.
   func finish() -> Remains? {

@@ -16,9 +16,9 @@ extension ListeningSocket {
   ///   - options: How to accept. The file of a Unix address is removed when the socket is closed only if
   ///     `removesFile` is set here; whoever has made the file, such as systemd, may want to keep it.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
-  /// - Throws: ``SocketError/system(_:)``: `getsockopt` with `EBADF` or `ENOTSOCK`, with `EPROTOTYPE` for a socket of
-  ///   messages, with `EINVAL` for one that does not listen; `fcntl`, `getsockname`; ``SocketError/option(_:_:)``. The
-  ///   descriptor stays the caller's then.
+  /// - Throws: ``SocketError/descriptor(_:_:)``: `getsockopt` with `EBADF` or `ENOTSOCK`, with `EPROTOTYPE` for a
+  ///   socket of messages, with `EINVAL` for one that does not listen; `fcntl`, `getsockname`;
+  ///   ``SocketError/option(_:_:)``. The descriptor stays the caller's then.
   public convenience init(
     takingOver descriptor: Int32, options: Options, handler: Handler? = nil
   ) throws(SocketError) {
@@ -34,10 +34,10 @@ extension ListeningSocket {
       _ = try SystemCall.descriptorFlags.make { crl_descriptor_set_flags(descriptor) }
       address = try SocketAddress.ask(.socketName) { crl_socket_name(descriptor, $0, $1) }
     } catch {
-      throw .system(error)
+      throw .descriptor(descriptor, error)
     }
     guard let address else {
-      throw .system(SystemError(call: SystemCall.socketName.rawValue, number: EAFNOSUPPORT))
+      throw .descriptor(descriptor, SystemError(call: SystemCall.socketName.rawValue, number: EAFNOSUPPORT))
     }
     for option in options.socketOptions { try option.apply(to: descriptor) }
     self.init(
@@ -50,8 +50,8 @@ extension ListeningSocket {
   /// The socket is over as by ``invalidate()``, but its file stays.
   ///
   /// - Returns: A descriptor that listens, is closed on exec, and is the caller's.
-  /// - Throws: ``SocketError/invalid``, or ``SocketError/system(_:)``: `fcntl (F_DUPFD_CLOEXEC)` with `EMFILE`; the
-  ///   socket goes on then.
+  /// - Throws: ``SocketError/invalid``, or ``SocketError/system(_:address:)``: `fcntl (F_DUPFD_CLOEXEC)` with `EMFILE`;
+  ///   the socket goes on then.
   public func handOver() throws(SocketError) -> Int32 {
     guard !lock.isParents else { throw .invalid }
     lock.lock()
@@ -67,7 +67,7 @@ extension ListeningSocket {
       }
     } catch {
       lock.unlock()
-      throw .system(error)
+      throw .system(error, address: address)
     }
     let remains = finish()
     lock.unlock()

@@ -61,10 +61,11 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     ///
     /// At the limit accepting stops, and what comes waits in the system until a connection is closed.
     public var connectionLimit: Int?
-    /// How long after it was accepted a connection is closed with ``SocketError/deadlinePassed(after:)``, unless
-    /// ``Socket/setDeadline(after:)`` was called meanwhile; nil: never.
+    /// How long after it was accepted a connection is closed with ``SocketError/deadlinePassed(after:address:)``,
+    /// unless ``Socket/setDeadline(after:)`` was called meanwhile; nil: never.
     ///
-    /// A peer that sends its request a byte at a time never reaches ``Socket/Options/idleTimeout``, and is ended by this.
+    /// A peer that sends its request a byte at a time never reaches ``Socket/Options/idleTimeout``, and is ended by
+    /// this.
     public var requestDeadline: Duration?
     /// How accepted sockets behave.
     ///
@@ -112,8 +113,8 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   ///   - address: Where to listen; port zero lets the system choose.
   ///   - options: How to listen.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
-  /// - Throws: ``SocketError/system(_:)``: `socket`, `setsockopt`, `bind` (`EADDRINUSE`, `EACCES`, `EADDRNOTAVAIL`),
-  ///   `listen` or `getsockname`; with ``Options/fileMode`` also `fchmod` and `chmod`; with
+  /// - Throws: ``SocketError/system(_:address:)``: `socket`, `setsockopt`, `bind` (`EADDRINUSE`, `EACCES`,
+  ///   `EADDRNOTAVAIL`), `listen` or `getsockname`; with ``Options/fileMode`` also `fchmod` and `chmod`; with
   ///   ``Options/replacesStaleFile`` also `open` and `flock` of the directory, and `unlink`.
   ///   ``SocketError/option(_:_:)``.
   public init(at address: SocketAddress, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
@@ -122,7 +123,7 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
       descriptor = try OwnedDescriptor.makeStream(address)
       try descriptor.prepareToListen(address.family, options)
     } catch {
-      throw .system(error)
+      throw .system(error, address: address)
     }
     try descriptor.set(options.socketOptions)
     do throws(SystemError) {
@@ -143,7 +144,7 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
       file = options.removesFile ? made : nil
       self.descriptor = descriptor
     } catch {
-      throw .system(error)
+      throw .system(error, address: address)
     }
     self.options = options
     body = handler.map(Body.init)

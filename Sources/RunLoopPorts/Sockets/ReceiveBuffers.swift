@@ -1,38 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopCore
+import Synchronization
 
-/// The buffers into which sockets receive: one for each call-out that is under way, in whatever loop.
+/// Buffers into which sockets receive: one for each call-out that is under way, in whatever loop.
 ///
-/// A socket has none of its own, so that a thousand idle connections hold no memory for what they may receive.
-final class ReceiveBuffers: @unchecked Sendable {
-  // Sendable: guarded by the lock.
+/// A socket has none of its own, so that a thousand idle connections hold no memory for what they may receive. They are
+/// taken and given back for each message, so there is no lock; a child of a fork goes on with its copies of those that
+/// were free.
+struct ReceiveBuffers: @unchecked Sendable {
+  // Sendable: the pointer is never changed, and what it leads to is atomic.
 
-  private static let ours = PerProcess { ReceiveBuffers() }
+  private typealias Place = Atomic<UnsafeMutableRawPointer?>
 
-  /// This process's.
-  static var shared: ReceiveBuffers { ours.value }
+  /// How many bytes one of them has.
+  let size: Int
+  private let keptCount: Int
+  /// Where the free ones are kept, for as long as the process lives.
+  private let places: UnsafeMutablePointer<Place>
 
-  /// How many bytes one receive takes at most.
-  static let size = 64 * 1024
-  private static let keptCount = 8
+  private init(size: Int, keptCount: Int) {
+    self.size = size
+    self.keptCount = keptCount
+    places = .allocate(capacity: keptCount)
+    for index in 0..<keptCount { (places + index).initialize(to: Place(nil)) }
+  }
 
-  private let lock = Lock()
-  private var kept: ContiguousArray<UnsafeMutableRawBufferPointer> = []
-
-  private init() { kept.reserveCapacity(Self.keptCount) }
+  /// For one receive.
+  static let single = ReceiveBuffers(size: 64 * 1024, keptCount: 8)
+  /// For a burst of datagrams.
+  ///
+  /// What small datagrams do not reach of it never becomes memory.
+  static let burst = ReceiveBuffers(size: DatagramBurst.memorySize(of: single.size), keptCount: 2)
 
   func take() -> UnsafeMutableRawBufferPointer {
-    if let buffer = lock.withLock({ kept.popLast() }) { return buffer }
-    return .allocate(byteCount: Self.size, alignment: 64)
+    for index in 0..<keptCount where places[index].load(ordering: .relaxed) != nil {
+      guard let buffer = places[index].exchange(nil, ordering: .acquiring) else { continue }
+      return UnsafeMutableRawBufferPointer(start: buffer, count: size)
+    }
+    return .allocate(byteCount: size, alignment: 64)
   }
 
   func giveBack(_ buffer: UnsafeMutableRawBufferPointer) {
-    let isKept = lock.withLock {
-      guard kept.count < Self.keptCount else { return false }
-      kept.append(buffer)
-      return true
+    for index in 0..<keptCount where places[index].load(ordering: .relaxed) == nil {
+      let (isKept, _) = places[index].compareExchange(
+        expected: nil, desired: buffer.baseAddress, successOrdering: .releasing, failureOrdering: .relaxed)
+      if isKept { return }
     }
-    if !isKept { buffer.deallocate() }
+    buffer.deallocate()
   }
 }

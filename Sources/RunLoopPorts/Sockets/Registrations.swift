@@ -2,17 +2,29 @@
 
 import RunLoopCore
 
+/// Holds a source weakly, guarded by the item's lock.
+///
+/// In an object of its own: a structure with a weak reference is copied as a whole, and at some cost, where one of its
+/// properties is read.
+private final class SourcePlace {
+  @exclusivity(unchecked) weak var source: RunLoop.DescriptorSource?
+}
+
 /// Where an item of ours is, and the descriptor source by which it is there.
 ///
-/// The loops hold the source, the source its handler, and the handler the item; the item holds the source weakly. So a loop
-/// holds what is in it, and what no loop and nobody else holds ends.
+/// The loops hold the source, the source its handler, and the handler the item; the item holds the source weakly. So a
+/// loop holds what is in it, and what no loop and nobody else holds ends.
 ///
 /// Guarded by the item's lock.
 struct Registrations {
   /// Whether the item was in loops, whose threads have all ended: nobody serves it until it is added to another.
   var areOver: Bool { !all.isEmpty && all.allSatisfy { $0.loop.takesNoItems } }
 
-  private(set) weak var source: RunLoop.DescriptorSource?
+  private let sourcePlace = SourcePlace()
+  private(set) var source: RunLoop.DescriptorSource? {
+    get { sourcePlace.source }
+    nonmutating set { sourcePlace.source = newValue }
+  }
   private(set) var all: [(loop: RunLoop, mode: RunLoop.Mode)] = []
   private(set) var timer: RegisteredTimer?
   /// Counts beside the other, and independently of it.
@@ -20,8 +32,8 @@ struct Registrations {
 
   /// Enters a mode of a loop with the source that is in loops, or with a new one.
   ///
-  /// Nothing is called out meanwhile, so that the item's lock is held: who enters a place and who leaves it come one after the
-  /// other. The caller releases the source outside the lock.
+  /// Nothing is called out meanwhile, so that the item's lock is held: who enters a place and who leaves it come one
+  /// after the other. The caller releases the source outside the lock.
   mutating func enter(
     _ loop: RunLoop, _ mode: RunLoop.Mode, _ entering: RunLoop.DescriptorSource
   ) throws(RunLoopError) {
@@ -32,7 +44,7 @@ struct Registrations {
     insert(loop, mode)
   }
 
-  /// Leaves a mode of a loop, and gives the source for it to be released outside the lock.
+  /// Leaves a mode of a loop, and returns the source for it to be released outside the lock.
   mutating func leave(_ loop: RunLoop, _ mode: RunLoop.Mode) -> RunLoop.DescriptorSource? {
     let present = source
     all.removeAll { $0.loop === loop && $0.mode == mode }
@@ -64,8 +76,8 @@ struct Registrations {
     return source
   }
 
-  /// Runs a block on the loop in which the item was first of those that go on, in all of its modes there; false if there is
-  /// none.
+  /// Runs a block on the loop in which the item was first of those that go on, in all of its modes there; false if
+  /// there is none.
   func perform(_ block: @escaping @Sendable () -> Void) -> Bool {
     for (index, place) in all.enumerated() where !all[..<index].contains(where: { $0.loop === place.loop }) {
       guard !place.loop.takesNoItems else { continue }
@@ -75,7 +87,7 @@ struct Registrations {
     return false
   }
 
-  /// Has a timer wherever the item is and will be, and gives the one before, to be ended outside the lock.
+  /// Has a timer wherever the item is and will be, and returns the one before, to be ended outside the lock.
   @discardableResult
   mutating func replaceTimer(_ next: RegisteredTimer?) -> RegisteredTimer? {
     let before = timer

@@ -5,7 +5,7 @@ import RunLoopCore
 
 // What a loop has found, on its thread.
 extension Socket {
-  /// Responds to what the descriptor is ready for, or, for nothing, tells the end that has been noted.
+  /// Responds to what the descriptor is ready for, or, for nothing, reports the end that has been noted.
   func ready(_ events: RunLoop.DescriptorSource.Events) {
     let thread = pthread_self()
     lock.lock()
@@ -15,12 +15,12 @@ extension Socket {
     responder = thread
     respond(events)
     responder = outer
-    guard case .closing(let error) = state.phase else { return lock.unlock() }
+    guard state.isOver, case .closing(let error) = state.phase else { return lock.unlock() }
     let body = body
     var remains = finish()
     lock.unlock()
     remains?.release(error)
-    // Whoever is told of the end finds the descriptor closed.
+    // Whoever is notified of the end finds the descriptor closed.
     remains = nil
     noteCall(of: body)
     body?.handler(self, .closed(error))
@@ -29,24 +29,27 @@ extension Socket {
   /// Under the lock, which is not held during call-outs.
   private func respond(_ events: RunLoop.DescriptorSource.Events) {
     guard !events.isEmpty else { return }
+    if state.isOpen { return transfer(events) }
     switch state.phase {
     case .connecting: finishConnecting()
     case .securing: shakeHands()
-    case .open:
-      let troubles = events.intersection([.error, .hangUp])
-      if hasUnsent, events.contains(.writable) || !troubles.isEmpty { flush() }
-      if state.receives, events.contains(.readable) || !troubles.isEmpty {
-        receive()
-      } else if events.contains(.readable) {
-        // Found before it was paused, or in a run within the handler.
-        updateInterest()
-      } else if state.phase == .open, !hasUnsent, !troubles.isEmpty {
-        // Nothing is to be read, and nothing can be written any more.
-        failOrEnd()
-      }
-      if tls != nil { attendToSession() }
-    case .closing, .closed: break
+    case .open, .closing, .closed: break
     }
+  }
+
+  private func transfer(_ events: RunLoop.DescriptorSource.Events) {
+    let hasTrouble = !events.isDisjoint(with: [.error, .hangUp])
+    if events.contains(.writable) || hasTrouble, hasUnsent { flush() }
+    if events.contains(.readable) || hasTrouble, state.receives {
+      receive()
+    } else if events.contains(.readable) {
+      // Found before it was paused, or in a run within the handler.
+      updateInterest()
+    } else if hasTrouble, state.isOpen, !hasUnsent {
+      // Nothing is to be read, and nothing can be written any more.
+      failOrEnd()
+    }
+    if tls != nil { attendToSession() }
   }
 
   private func finishConnecting() {
@@ -54,7 +57,7 @@ extension Socket {
     do throws(SystemError) {
       try descriptor.takeError(of: .connect)
     } catch {
-      return close(.system(error))
+      return close(failure(error))
     }
     if let tls {
       begin(tls)
@@ -75,7 +78,7 @@ extension Socket {
       try descriptor.takeError(of: .streamRead)
       close(nil)
     } catch {
-      close(.system(error))
+      close(failure(error))
     }
   }
 
@@ -90,7 +93,7 @@ extension Socket {
     lock.lock()
   }
 
-  /// Ends the socket and gives what is to be released without the lock; nil if that was done before.
+  /// Ends the socket and returns what is to be released without the lock; nil if that was done before.
   ///
   /// Under the lock.
   func finish() -> Remains? {
@@ -120,7 +123,7 @@ extension Socket {
     /// Goes with this, after the descriptor was given up.
     let place: ConnectionPlace?
 
-    /// Leaves the loops, before the descriptor is closed, and tells the tasks that wait.
+    /// Leaves the loops, before the descriptor is closed, and notifies the tasks that wait.
     func release(_ error: SocketError?) {
       source?.invalidate()
       for timer in timers { timer?.invalidate() }

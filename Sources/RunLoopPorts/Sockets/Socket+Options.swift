@@ -33,21 +33,21 @@ extension Socket {
   ///
   /// Can be called from any thread.
   ///
-  /// - Throws: ``SocketError/system(_:)``: `getsockopt` with `EOPNOTSUPP` for a socket of TCP, with `EMFILE` if the
-  ///   system has no descriptor left for the process; ``SocketError/invalid``.
+  /// - Throws: ``SocketError/system(_:address:)``: `getsockopt` with `EOPNOTSUPP` for a socket of TCP, with `EMFILE` if
+  ///   the system has no descriptor left for the process; ``SocketError/invalid``.
   public func peerCredentials() throws(SocketError) -> PeerCredentials {
     guard let descriptor = openDescriptor else { throw .invalid }
     do throws(SystemError) {
       return try PeerCredentials(of: descriptor)
     } catch {
-      throw .system(error)
+      throw failure(error)
     }
   }
 
   private var openDescriptor: OwnedDescriptor? { lock.isParents ? nil : lock.withLock { descriptor } }
 
-  /// Closes the socket with ``SocketError/deadlinePassed(after:)`` after a time from now on, whatever is received or
-  /// sent meanwhile; nil: never.
+  /// Closes the socket with ``SocketError/deadlinePassed(after:address:)`` after a time from now on, whatever is
+  /// received or sent meanwhile; nil: never.
   ///
   /// It replaces the deadline that there was, such as ``ListeningSocket/Options/requestDeadline`` when a request has
   /// arrived whole. It takes effect while the socket is in a loop, on whose clock it is counted. Can be called from any
@@ -72,7 +72,7 @@ extension Socket {
   private func deadlinePassed(_ timer: Timer, _ time: Duration) {
     lock.lock()
     guard registrations.secondTimer?.contains(timer) == true else { return lock.unlock() }
-    close(.deadlinePassed(after: time))
+    close(.deadlinePassed(after: time, address: errorAddress))
     lock.unlock()
     ready([])
   }

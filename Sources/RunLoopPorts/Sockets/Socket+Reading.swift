@@ -62,9 +62,8 @@ extension Socket {
 
   private func receiveForHandler() {
     guard let descriptor else { return }
-    let buffers = ReceiveBuffers.shared
-    let buffer = buffers.take()
-    defer { buffers.giveBack(buffer) }
+    let buffer = ReceiveBuffers.single.take()
+    defer { ReceiveBuffers.single.giveBack(buffer) }
     guard let count = take(buffer, from: descriptor) else { return }
     guard count == 0 else { return tell(.received(UnsafeRawBufferPointer(rebasing: buffer[..<count]).bytes)) }
     updateInterest()
@@ -88,7 +87,7 @@ extension Socket {
     lock.lock()
   }
 
-  /// Receives into a buffer, and notes the end or an error; nil: nothing to be told of.
+  /// Receives into a buffer, and notes the end or an error; nil: nothing to be notified of.
   ///
   /// Under the lock.
   func take(_ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor) -> Int? {
@@ -99,7 +98,7 @@ extension Socket {
       if count == 0, state.ended() { close(nil) }
       return count
     } catch {
-      close(.system(error))
+      close(failure(error))
       return nil
     }
   }

@@ -47,7 +47,7 @@ extension Socket: RegisteredItem {
     }
   }
 
-  /// Tells the source what is waited for, if it is something else now.
+  /// Updates what the source waits for, if it is something else now.
   ///
   /// Under the lock.
   func updateInterest() {
@@ -63,7 +63,7 @@ extension Socket: RegisteredItem {
     }
   }
 
-  /// Notes that the socket is over, for its handler to be told on a loop.
+  /// Notes that the socket is over, for its handler to be notified on a loop.
   ///
   /// Under the lock.
   func close(_ error: SocketError?) {
@@ -81,7 +81,7 @@ extension Socket: RegisteredItem {
 
 // Timeouts.
 extension Socket {
-  /// Counts the time of what the socket waits for now, if that has a timeout, and gives the timer that is over.
+  /// Counts the time of what the socket waits for now, if that has a timeout, and returns the timer that is over.
   ///
   /// Under the lock.
   @discardableResult
@@ -129,10 +129,10 @@ extension Socket {
         over = startTimer()
         updateInterest()
       } else if let limit = options.connectTimeout, RunLoop.current.clockNow >= begun + Int64(saturating: limit) {
-        close(.timedOut(after: limit))
+        close(.timedOut(after: limit, address: errorAddress))
       }
     } catch {
-      close(.system(error))
+      close(failure(error))
     }
     lock.unlock()
     over?.invalidate()
@@ -147,7 +147,7 @@ extension Socket {
     if due > RunLoop.current.clockNow {
       timer.deadline = due.instant
     } else {
-      close(state.phase == .securing ? handshakeTimedOut(limit) : .timedOut(after: limit))
+      close(state.phase == .securing ? handshakeTimedOut(limit) : .timedOut(after: limit, address: errorAddress))
     }
     lock.unlock()
     ready([])

@@ -18,10 +18,9 @@ extension Socket {
     guard !lock.isParents else { throw .invalid }
     lock.lock()
     defer { lock.unlock() }
-    switch state.phase {
-    case .closed: throw .invalid
-    case .closing: return false
-    case .connecting, .securing, .open: break
+    if state.isOver {
+      guard case .closing = state.phase else { throw .invalid }
+      return false
     }
     guard state.writing == .open else { throw .closedForWriting }
     guard queue.count < max(1, options.highWater) else {
@@ -29,7 +28,7 @@ extension Socket {
       throw .bufferFull(limit: options.highWater)
     }
     var rest = bytes
-    if queue.count == 0, state.phase == .open, !hasUnsent {
+    if state.isOpen, !hasUnsent {
       let sent = send(bytes)
       guard !state.isOver else { return false }
       rest = UnsafeRawBufferPointer(rebasing: bytes[sent...])
@@ -101,7 +100,7 @@ extension Socket {
         tls?.endedReading()
         updateInterest()
       } catch {
-        close(.system(error))
+        close(failure(error))
       }
     }
   }
@@ -117,11 +116,11 @@ extension Socket {
       if state.writingEnded() { close(nil) }
       updateInterest()
     } catch {
-      close(.system(error))
+      close(failure(error))
     }
   }
 
-  /// Sends what is queued, and tells that there is room if somebody waits for that.
+  /// Sends what is queued, and reports that there is room if somebody waits for that.
   ///
   /// Under the lock; the loop's thread.
   func flush() {
@@ -144,14 +143,15 @@ extension Socket {
   ///
   /// Under the lock.
   private func send(_ bytes: UnsafeRawBufferPointer) -> Int {
-    guard let descriptor, !bytes.isEmpty else { return 0 }
+    guard !bytes.isEmpty else { return 0 }
     if let tls { return sendSecured(bytes, tls) }
+    guard let descriptor else { return 0 }
     do throws(SystemError) {
       let count = try descriptor.send(bytes)
       noteActivity()
       return count
     } catch {
-      close(.system(error))
+      close(failure(error))
       return 0
     }
   }

@@ -22,7 +22,8 @@ public final class Socket: @unchecked Sendable, Hashable {
   /// ``closed(_:)`` is the last event, and comes exactly once unless the socket is invalidated before. An event is
   /// valid until the handler returns: the compiler rejects code that keeps it.
   public enum Event: ~Escapable, Sendable {
-    /// The connection is made and, if it is to be, secured; with TLS also of a socket that was accepted or secured later.
+    /// The connection is made and, if it is to be, secured; with TLS also of a socket that was accepted or secured
+    /// later.
     case connected
     /// These bytes have arrived. They lie in a buffer of the loop's, which is used again when the handler returns: copy
     /// what you keep, as with `bytes.withUnsafeBytes { Array($0) }`.
@@ -78,6 +79,9 @@ public final class Socket: @unchecked Sendable, Hashable {
   /// How the socket behaves.
   public let options: Options
 
+  /// The address for errors: the peer's, or for a peer without one that at which it was accepted.
+  let errorAddress: SocketAddress?
+
   let lock = ProcessLock()
 
   // Guarded by the lock, under which nobody is called: so no access meets another, and none is checked for that.
@@ -86,13 +90,13 @@ public final class Socket: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var descriptor: OwnedDescriptor?
   @exclusivity(unchecked) var queue = ByteQueue()
   @exclusivity(unchecked) var body: Body?
-  var registrations = Registrations()
+  @exclusivity(unchecked) var registrations = Registrations()
   /// Where the socket is to connect to as soon as the queue of the one that listens there has room.
   var awaitedAddress: SocketAddress?
   @exclusivity(unchecked) var lastActivity: Tick?
-  var reader = TaskWait<[UInt8]?>()
+  @exclusivity(unchecked) var reader = TaskWait<[UInt8]?>()
   var readerLimit = 0
-  var writer = TaskWait<Void>()
+  @exclusivity(unchecked) var writer = TaskWait<Void>()
   var lastWait: UInt64 = 0
   let hasBeenAwaited = Atomic<Bool>(false)
   /// What encrypts and decrypts, if the connection is or will be secured.
@@ -118,8 +122,8 @@ public final class Socket: @unchecked Sendable, Hashable {
   ///   - address: Where to.
   ///   - options: How the socket behaves.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
-  /// - Throws: ``SocketError/system(_:)`` if the system says no at once: it has no descriptor left (`EMFILE`), there is
-  ///   no way to the address (`ENETUNREACH`), or nobody listens on a Unix address (`ENOENT`, `ECONNREFUSED`);
+  /// - Throws: ``SocketError/system(_:address:)`` if the system says no at once: it has no descriptor left (`EMFILE`),
+  ///   there is no way to the address (`ENETUNREACH`), or nobody listens on a Unix address (`ENOENT`, `ECONNREFUSED`);
   ///   ``SocketError/option(_:_:)``; ``SocketError/tls(_:)`` if ``Options/serverName`` is none. What comes later is an
   ///   event.
   public init(connectingTo address: SocketAddress, options: Options = Options(), handler: Handler? = nil)
@@ -131,14 +135,15 @@ public final class Socket: @unchecked Sendable, Hashable {
       descriptor = try OwnedDescriptor.makeStream(address)
       if options.isWithoutDelay { try descriptor.setNoDelay(address.family) }
     } catch {
-      throw .system(error)
+      throw .system(error, address: address)
     }
     try descriptor.set(options.socketOptions)
     do throws(SystemError) {
       if try !descriptor.connect(address) { awaitedAddress = address }
     } catch {
-      throw .system(error)
+      throw .system(error, address: address)
     }
+    errorAddress = address
     self.descriptor = descriptor
     self.options = options
     self.tls = tls
@@ -148,8 +153,12 @@ public final class Socket: @unchecked Sendable, Hashable {
     state.taker = handlerTaker
   }
 
-  /// A connection that was accepted; with an error it is over, which its handler is yet to be told.
-  init(accepted descriptor: OwnedDescriptor, options: Options, place: ConnectionPlace?, error: SocketError?) {
+  /// A connection that was accepted; with an error it is over, which its handler is yet to be notified.
+  init(
+    accepted descriptor: OwnedDescriptor, from address: SocketAddress, options: Options, place: ConnectionPlace?,
+    error: SocketError?
+  ) {
+    errorAddress = address
     self.descriptor = descriptor
     self.options = options
     self.place = place
@@ -166,18 +175,25 @@ public final class Socket: @unchecked Sendable, Hashable {
   ///
   /// ``Options/isWithoutDelay`` and ``Options/socketOptions`` are not applied; use ``set(_:)``.
   ///
-  /// - Throws: ``SocketError/system(_:)`` if the descriptor is none that can be used so: `getpeername` with `EBADF`,
-  ///   `ENOTCONN` or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram socket;
-  ///   ``SocketError/tls(_:)`` if ``Options/serverName`` is none. It stays the caller's then.
+  /// It is closed on exec from now on.
+  ///
+  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is none that can be used so: `getpeername` with
+  ///   `EBADF`, `ENOTCONN` or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram
+  ///   socket; ``SocketError/tls(_:)`` if ``Options/serverName`` is none. It stays the caller's then.
   public init(takingOver descriptor: Int32, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
-    var address: SocketAddress?
+    let address: SocketAddress?
     do throws(SystemError) {
-      try SystemCall.requireConnected(descriptor)
-      if options.tls != nil { address = try SocketAddress.peer(of: descriptor) }
+      address = try SystemCall.connectedPeer(of: descriptor)
     } catch {
-      throw .system(error)
+      throw .descriptor(descriptor, error)
     }
     let session = try options.makeSession(connectingTo: address)
+    do throws(SystemError) {
+      try SystemCall.closeOnExec(descriptor)
+    } catch {
+      throw .descriptor(descriptor, error)
+    }
+    errorAddress = address?.unlessUnnamed
     self.descriptor = OwnedDescriptor(descriptor)
     self.options = options
     state = SocketState(isConnecting: false)
@@ -259,9 +275,12 @@ extension Socket {
       }
       return address
     } catch {
-      throw .system(error)
+      throw failure(error)
     }
   }
+
+  /// An error of a system call, with the socket's address.
+  func failure(_ error: SystemError) -> SocketError { .system(error, address: errorAddress) }
 
   /// Closes the socket at once: it leaves all modes, its handler is not called again, what waits to be sent is dropped.
   ///

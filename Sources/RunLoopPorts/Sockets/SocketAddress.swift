@@ -21,7 +21,8 @@ public struct SocketAddress: Hashable, Sendable {
   /// The bytes of a `sockaddr`.
   let bytes: [UInt8]
 
-  private static let capacity = 128
+  /// How many bytes an address has at most.
+  static let capacity = 128
 
   /// Makes an address of a numeric host and a port.
   ///
@@ -73,11 +74,9 @@ public struct SocketAddress: Hashable, Sendable {
 
   /// Takes the bytes of a `sockaddr`; nil if its family is none of ours.
   init?(bytes: UnsafeRawBufferPointer) {
+    let family = crl_address_family(bytes.baseAddress, UInt32(bytes.count))
+    guard family == crl_family_ipv4 || family == crl_family_ipv6 || family == crl_family_unix else { return nil }
     self.bytes = Array(bytes)
-    let family = crl_address_family(self.bytes, UInt32(bytes.count))
-    guard [crl_family_ipv4, crl_family_ipv6, crl_family_unix].contains(family) else {
-      return nil
-    }
   }
 
   /// Lets `body` write a `sockaddr` and give its length, or zero.
@@ -167,6 +166,9 @@ extension SocketAddress {
     guard let name = unixName, name.first == 0 else { return nil }
     return String(decoding: name.dropFirst(), as: UTF8.self)
   }
+
+  /// The address, unless it is that of a Unix socket that is not bound.
+  var unlessUnnamed: SocketAddress? { unixName?.isEmpty == true ? nil : self }
 
   private var unixName: ArraySlice<UInt8>? { family == .unix ? bytes.dropFirst(2) : nil }
 

@@ -33,8 +33,18 @@ extension OwnedDescriptor {
     return true
   }
 
-  func accept() throws(SystemError) -> OwnedDescriptor {
-    OwnedDescriptor(try SystemCall.accept.makeUninterrupted { crl_socket_accept(number) })
+  /// Accepts a connection, with the peer's address; nil for a peer that has none.
+  func accept() throws(SystemError) -> (descriptor: OwnedDescriptor, peer: SocketAddress?) {
+    try withUnsafeTemporaryAllocation(byteCount: SocketAddress.capacity, alignment: 8) {
+      bytes throws(SystemError) -> (descriptor: OwnedDescriptor, peer: SocketAddress?) in
+      var length: UInt32 = 0
+      let accepted = OwnedDescriptor(
+        try SystemCall.accept.makeUninterrupted {
+          crl_socket_accept(number, bytes.baseAddress, UInt32(bytes.count), &length)
+        })
+      let peer = SocketAddress(bytes: UnsafeRawBufferPointer(rebasing: bytes[..<Int(length)]))
+      return (accepted, peer?.unlessUnnamed)
+    }
   }
 
   /// Receives at most so many bytes; nil: there are none now; zero: the end.
@@ -91,15 +101,21 @@ extension SocketAddress {
 }
 
 extension SystemCall {
-  /// Sees whether a descriptor is a connected stream socket.
-  static func requireConnected(_ descriptor: Int32) throws(SystemError) {
-    var name: [UInt8] = [0, 0]
-    _ = try SystemCall.peerName.make { crl_socket_peer(descriptor, &name, UInt32(name.count)) }
+  /// Sees whether a descriptor is a connected stream socket, and returns the address of its peer; nil for a family that
+  /// is none of ours.
+  static func connectedPeer(of descriptor: Int32) throws(SystemError) -> SocketAddress? {
+    let peer = try SocketAddress.peer(of: descriptor)
     let type = try SystemCall.socketOptionRead.make { crl_socket_type(descriptor) }
     // Messages would be cut and lost: a socket of them has a type of its own.
     guard type == crl_socket_type_stream else {
       throw SystemError(call: SystemCall.socketOptionRead.rawValue, number: EPROTOTYPE)
     }
+    return peer
+  }
+
+  /// Keeps a descriptor that was taken over from the programs that this process becomes or starts.
+  static func closeOnExec(_ descriptor: Int32) throws(SystemError) {
+    _ = try SystemCall.descriptorFlags.make { fcntl(descriptor, F_SETFD, FD_CLOEXEC) < 0 ? -errno : 0 }
   }
 }
 

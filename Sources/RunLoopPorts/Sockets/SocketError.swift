@@ -6,11 +6,19 @@ public import RunLoopCore
 public enum SocketError: Error, Hashable, Sendable {
   /// A system call has failed: a refused connection is `connect` with `ECONNREFUSED`, a reset one `recv` with
   /// `ECONNRESET`.
-  case system(SystemError)
-  /// The time for connecting, or without anything received or sent, is over.
-  case timedOut(after: Duration)
-  /// The deadline of the socket has passed, whatever was received or sent meanwhile.
-  case deadlinePassed(after: Duration)
+  ///
+  /// The address is the one that the socket connects to or is connected to, or at which it listens or was to listen.
+  /// For a peer without an address, such as most that connect to a Unix socket, it is the one at which it was accepted.
+  /// Nil: there is none, as for a pipe, or it is not known.
+  case system(SystemError, address: SocketAddress?)
+  /// The time for connecting, or without anything received or sent, is over; with the address as in
+  /// ``system(_:address:)``.
+  case timedOut(after: Duration, address: SocketAddress?)
+  /// The deadline of the socket has passed, whatever was received or sent meanwhile; with the address as in
+  /// ``system(_:address:)``.
+  case deadlinePassed(after: Duration, address: SocketAddress?)
+  /// A descriptor that was to be taken over, or is to be written or read, cannot be used.
+  case descriptor(Int32, SystemError)
   /// An option could not be set.
   case option(SocketOption, SystemError)
   /// So many bytes wait to be sent already; none of the new ones was taken.
@@ -29,11 +37,22 @@ public enum SocketError: Error, Hashable, Sendable {
 
 extension SocketError: CustomStringConvertible {
   /// The text for a person.
-  public var description: String {
+  public var description: String { address.map { "\($0): \(cause)" } ?? cause }
+
+  private var address: SocketAddress? {
     switch self {
-    case .system(let error): "\(error)"
-    case .timedOut(let time): "nothing arrived within \(time)"
-    case .deadlinePassed(let time): "the deadline of the socket, after \(time), has passed"
+    case .system(_, let address), .timedOut(_, let address), .deadlinePassed(_, let address): address
+    default: nil
+    }
+  }
+
+  /// The text without the address.
+  var cause: String {
+    switch self {
+    case .system(let error, _): "\(error)"
+    case .timedOut(let time, _): "nothing arrived within \(time)"
+    case .deadlinePassed(let time, _): "the deadline of the socket, after \(time), has passed"
+    case .descriptor(let number, let error): "descriptor \(number) cannot be used: \(error)"
     case .option(let option, let error): "the option \(option) cannot be set: \(error)"
     case .bufferFull(let limit): "the send buffer is full: \(limit) bytes or more wait to be sent"
     case .closedForWriting: "the socket has been shut down for writing"

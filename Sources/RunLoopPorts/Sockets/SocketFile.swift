@@ -6,8 +6,8 @@ import RunLoopCore
 
 /// The file of a Unix address that a listening socket has made.
 ///
-/// It is known by its device and number, and its path does not depend on the working directory: what another program has put
-/// in its place is not removed.
+/// It is known by its device and number, and its path does not depend on the working directory: what another program
+/// has put in its place is not removed.
 struct SocketFile: Sendable {
   private struct Identity: Equatable {
     let device: dev_t
@@ -59,15 +59,15 @@ struct SocketFile: Sendable {
 extension SocketFile {
   /// Binds a socket, if need be in the place of a file at which nobody listens any more.
   ///
-  /// Those who do so at the same time come one after the other, by a lock on the directory: else one would remove the file
-  /// that another has just made, and does not listen at yet.
+  /// Those who do so at the same time come one after the other, by a lock on the directory: else one would remove the
+  /// file that another has just made, and does not listen at yet.
   ///
   /// - Parameters:
   ///   - address: Where to listen.
   ///   - path: The path of the address.
   ///   - body: Binds and begins to listen.
-  /// - Throws: `bind` with `EADDRINUSE` if somebody listens there, or the file is no socket; `flock` if others have held the
-  ///   lock for a tenth of a second; what `body` throws.
+  /// - Throws: `bind` with `EADDRINUSE` if somebody listens there, or the file is no socket; `flock` if others have
+  ///   held the lock for a tenth of a second; what `body` throws.
   static func replacing(
     _ address: SocketAddress, _ path: String, _ body: () throws(SystemError) -> Void
   ) throws(SystemError) {

@@ -10,7 +10,7 @@ struct SocketState: Hashable {
     /// The ends agree on keys.
     case securing
     case open
-    /// It is over, and its handler is yet to be told, with the error if there was one.
+    /// It is over, and its handler is yet to be notified, with the error if there was one.
     case closing(SocketError?)
     case closed
   }
@@ -28,13 +28,16 @@ struct SocketState: Hashable {
     case nobody
     /// The handler is called with the bytes.
     case handler
-    /// The handler is told once that there is something, and reads when it likes.
+    /// The handler is notified once that there is something, and reads when it likes.
     case request
     /// A task waits.
     case waiter
   }
 
-  private(set) var phase: Phase
+  private(set) var phase: Phase { didSet { notePhase() } }
+  // What is looked at for every message: the phase has an error beside it.
+  private(set) var isOpen = false
+  private(set) var isOver = false
   private(set) var writing = Writing.open
   /// The peer writes no more.
   private(set) var hasEnded = false
@@ -45,23 +48,27 @@ struct SocketState: Hashable {
   /// Reading is paused.
   var isPaused = false
   var taker = Taker.nobody
-  /// Somebody was told that there is something to read, and has not read since.
+  /// Somebody was notified that there is something to read, and has not read since.
   private(set) var hasToldReadable = false
   /// A writer was told to wait for room.
   private(set) var owesRoom = false
 
-  init(isConnecting: Bool) { phase = isConnecting ? .connecting : .open }
+  init(isConnecting: Bool) {
+    phase = isConnecting ? .connecting : .open
+    isOpen = !isConnecting
+  }
 
-  var isOver: Bool {
+  private mutating func notePhase() {
     switch phase {
-    case .connecting, .securing, .open: false
-    case .closing, .closed: true
+    case .connecting, .securing: (isOpen, isOver) = (false, false)
+    case .open: (isOpen, isOver) = (true, false)
+    case .closing, .closed: (isOpen, isOver) = (false, true)
     }
   }
 
   /// Whether bytes are to be received when there are any.
   var receives: Bool {
-    guard phase == .open, !hasEnded, !isClogged else { return false }
+    guard isOpen, !hasEnded, !isClogged else { return false }
     switch taker {
     case .nobody: return false
     case .handler: return !isPaused
@@ -113,7 +120,7 @@ struct SocketState: Hashable {
     return true
   }
 
-  /// Nobody is told any more; gives whether somebody still was to be.
+  /// Nobody is notified any more; returns whether somebody still was to be.
   mutating func finish() -> Bool {
     guard phase != .closed else { return false }
     phase = .closed
@@ -154,7 +161,7 @@ struct SocketState: Hashable {
 
   mutating func oweRoom() { owesRoom = true }
 
-  /// Takes the debt of telling that there is room, if there is now.
+  /// Takes the debt of reporting that there is room, if there is now.
   mutating func takeRoom(queued: Int, lowWater: Int) -> Bool {
     guard owesRoom, queued <= lowWater, writing == .open else { return false }
     owesRoom = false

@@ -36,13 +36,11 @@ final class ByteChannel: Sendable {
 
   /// Takes a descriptor of any kind over, or has a copy of one that stays the caller's.
   ///
-  /// A pipe or a terminal may be others' too, such as the standard input, which is the shell's: it is opened once more, so
-  /// that it does not block here and goes on to block there. The descriptor stays the caller's if this throws.
+  /// A pipe or a terminal may be others' too, such as the standard input, which is the shell's: it is opened once more,
+  /// so that it does not block here and goes on to block there. The descriptor stays the caller's if this throws.
   static func over(_ number: Int32, writes: Bool, isOwned: Bool) throws(SystemError) -> ByteChannel {
     let type = try SystemCall.fileStatus.make { crl_file_type(number) }
-    if type == crl_file_type_socket {
-      return ByteChannel(isOwned ? OwnedDescriptor(number) : try copy(of: number), .socket)
-    }
+    if type == crl_file_type_socket { return ByteChannel(try descriptor(number, isOwned: isOwned), .socket) }
     let isWatchable = try SystemCall.fileWatchable.make { crl_is_watchable(number) } == 1
     var watched: OwnedDescriptor?
     if !isWatchable {
@@ -65,9 +63,16 @@ final class ByteChannel: Sendable {
       descriptor = opened
       if isOwned { _ = OwnedDescriptor(number) }
     } else {
-      descriptor = isOwned ? OwnedDescriptor(number) : try copy(of: number)
+      descriptor = try self.descriptor(number, isOwned: isOwned)
     }
     return ByteChannel(descriptor, kind, watched: watched ?? descriptor)
+  }
+
+  /// The descriptor itself, which no program inherits from now on, or a copy of one that stays the caller's.
+  private static func descriptor(_ number: Int32, isOwned: Bool) throws(SystemError) -> OwnedDescriptor {
+    guard isOwned else { return try copy(of: number) }
+    try SystemCall.closeOnExec(number)
+    return OwnedDescriptor(number)
   }
 
   private static func copy(of number: Int32) throws(SystemError) -> OwnedDescriptor {

@@ -4,13 +4,14 @@ import Glibc
 import RunLoopCore
 
 extension InputByteStream {
-  /// Makes a stream that reads a descriptor of any kind, which it closes from now on: a pipe, a terminal, a socket, a file.
+  /// Makes a stream that reads a descriptor of any kind, which it closes from now on: a pipe, a terminal, a socket, a
+  /// file.
   ///
   /// Reading never waits. A descriptor that others have too, such as a pipe that was inherited, goes on to block for
   /// them. A regular file is always ready.
   ///
-  /// - Throws: ``SocketError/system(_:)``: `stat` with `EBADF`, `open (stream)`, `eventfd` or `epoll_ctl (stream)` if the
-  ///   system has nothing left; the descriptor stays the caller's then.
+  /// - Throws: ``SocketError/descriptor(_:_:)``: `stat` with `EBADF`, `open (stream)`, `eventfd` or `epoll_ctl
+  ///   (stream)` if the system has nothing left; the descriptor stays the caller's then.
   public convenience init(takingOver descriptor: Int32) throws(SocketError) {
     self.init(try ByteStreamCore(over: descriptor, writes: false, isOwned: true), .readable)
   }
@@ -24,8 +25,8 @@ extension InputByteStream {
 }
 
 extension OutputByteStream {
-  /// Makes a stream that writes to a descriptor of any kind, which it closes from now on: a pipe, a terminal, a socket, a
-  /// file.
+  /// Makes a stream that writes to a descriptor of any kind, which it closes from now on: a pipe, a terminal, a socket,
+  /// a file.
   ///
   /// Writing never waits, and makes no signal: a pipe that nobody reads is an error with `EPIPE`. A descriptor that
   /// others have too goes on to block for them.
@@ -54,9 +55,11 @@ extension ByteStreamCore {
   /// One stream over a descriptor.
   convenience init(over descriptor: Int32, writes: Bool, isOwned: Bool) throws(SocketError) {
     do throws(SystemError) {
-      self.init(.connected(try ByteChannel.over(descriptor, writes: writes, isOwned: isOwned)), sides: 1)
+      let channel = try ByteChannel.over(descriptor, writes: writes, isOwned: isOwned)
+      let peer = channel.kind == .socket ? (try? channel.descriptor.peerAddress()) ?? nil : nil
+      self.init(.connected(channel), at: peer?.unlessUnnamed, sides: 1)
     } catch {
-      throw .system(error)
+      throw .descriptor(descriptor, error)
     }
   }
 }

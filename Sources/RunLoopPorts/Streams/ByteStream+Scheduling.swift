@@ -55,7 +55,7 @@ extension ByteStream {
     withExtendedLifetime(source) {}
   }
 
-  /// Enters the places in which the stream was scheduled before it was opened, and notes it if that is refused.
+  /// Enters the places in which the stream was scheduled before it was opened, and notes it if that is rejected.
   ///
   /// Under the lock; the source is to be released outside it.
   func enterPlaces(_ channel: ByteChannel) -> RunLoop.DescriptorSource? {
@@ -65,7 +65,7 @@ extension ByteStream {
       do throws(RunLoopError) {
         try registrations.enter(place.loop, place.mode, source)
       } catch {
-        // The thread of one loop may have ended; what the system refuses is the end.
+        // The thread of one loop may have ended; what the system rejects is the end.
         if error != .loopHasEnded { note(.failed(.loop(error))) }
       }
     }
@@ -103,7 +103,7 @@ extension ByteStream {
     }
   }
 
-  /// Notes a state in which the stream stays, to be told on a loop.
+  /// Notes a state in which the stream stays, to be reported on a loop.
   ///
   /// Under the lock.
   func note(_ state: Status) {
@@ -117,7 +117,7 @@ extension ByteStream {
     if owesNews || owesOpening { _ = registrations.perform { [self] in tellNews() } }
   }
 
-  /// Tells the end or the error, once.
+  /// Reports the end or the error, once.
   private func tellNews() {
     lock.lock()
     tellOpening()

@@ -59,7 +59,7 @@ public class ByteStream: @unchecked Sendable, Hashable {
   var isTold = false
   /// Whether a loop will look for what has been decrypted.
   var hasPostedSession = false
-  /// Whether the last state is yet to be told of.
+  /// Whether the last state is yet to be reported.
   var owesNews = false
   /// Whether the opening is.
   var owesOpening = false
@@ -80,20 +80,35 @@ public class ByteStream: @unchecked Sendable, Hashable {
     pair(ByteStreamCore(.address(address)))
   }
 
-  /// Makes the two streams of a connected socket, which they close when both are closed.
+  /// Makes the two streams of a connected socket, which they close when both are closed, and which is closed on exec
+  /// from now on.
   ///
-  /// - Throws: ``SocketError/system(_:)`` if the descriptor is no connected socket; it is the caller's then.
+  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is no connected socket; it is the caller's then.
   ///
   /// The corresponding Core Foundation function is `CFStreamCreatePairWithSocket`.
   public static func pair(
     takingOver descriptor: Int32
   ) throws(SocketError) -> (input: InputByteStream, output: OutputByteStream) {
+    let peer = try takeableSocket(descriptor)
+    try keepFromPrograms(descriptor)
+    return pair(ByteStreamCore(.connected(ByteChannel(OwnedDescriptor(descriptor), .socket)), at: peer?.unlessUnnamed))
+  }
+
+  /// The peer of a connected socket that is to be taken over; nil for a family that is none of ours.
+  static func takeableSocket(_ descriptor: Int32) throws(SocketError) -> SocketAddress? {
     do throws(SystemError) {
-      try SystemCall.requireConnected(descriptor)
+      return try SystemCall.connectedPeer(of: descriptor)
     } catch {
-      throw .system(error)
+      throw .descriptor(descriptor, error)
     }
-    return pair(ByteStreamCore(.connected(ByteChannel(OwnedDescriptor(descriptor), .socket))))
+  }
+
+  static func keepFromPrograms(_ descriptor: Int32) throws(SocketError) {
+    do throws(SystemError) {
+      try SystemCall.closeOnExec(descriptor)
+    } catch {
+      throw .descriptor(descriptor, error)
+    }
   }
 
   static func pair(_ core: ByteStreamCore) -> (input: InputByteStream, output: OutputByteStream) {
@@ -150,7 +165,7 @@ extension ByteStream {
       postNews()
       postHandshake()
     } catch {
-      note(.failed(.system(error)))
+      note(.failed(core.failure(error)))
     }
     lock.unlock()
     withExtendedLifetime(source) {}
@@ -182,6 +197,8 @@ extension ByteStream {
 
 /// Bytes that come from a connection, a pipe, a terminal or a file.
 public final class InputByteStream: ByteStream, @unchecked Sendable {
+  // Sendable: it has no variables beside those of the class above.
+
   /// Reads what is there, without waiting.
   ///
   /// - Returns: How many bytes were read, zero at the end, or nil if there is nothing yet.
@@ -194,6 +211,8 @@ public final class InputByteStream: ByteStream, @unchecked Sendable {
 
 /// Bytes that go to a connection, a pipe, a terminal or a file.
 public final class OutputByteStream: ByteStream, @unchecked Sendable {
+  // Sendable: it has no variables beside those of the class above.
+
   /// Writes as much as there is room for, without waiting.
   ///
   /// - Returns: How many bytes were taken, or nil if there is no room; ``ByteStream/Event/canAcceptBytes`` reports when

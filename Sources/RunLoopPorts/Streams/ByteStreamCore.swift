@@ -18,6 +18,8 @@ final class ByteStreamCore: @unchecked Sendable {
   }
 
   let lock = Lock()
+  /// The peer's address for errors; nil: there is none.
+  let address: SocketAddress?
   private(set) var link: Link
   private(set) var openSides: Int
   /// What encrypts and decrypts, if the connection is or will be secured; the channel is a socket then.
@@ -30,11 +32,15 @@ final class ByteStreamCore: @unchecked Sendable {
   weak var input: ByteStream?
   weak var output: ByteStream?
 
-  init(_ link: Link, _ tls: TLSSession? = nil, sides: Int = 2) {
+  init(_ link: Link, _ tls: TLSSession? = nil, at address: SocketAddress? = nil, sides: Int = 2) {
     self.link = link
+    self.address = if case .address(let address) = link { address } else { address }
     self.tls = tls
     openSides = sides
   }
+
+  /// An error of a system call, with the peer's address.
+  func failure(_ error: SystemError) -> SocketError { .system(error, address: address) }
 
   /// The channel, if there is one; begins to connect if need be.
   func open() throws(SystemError) -> (channel: ByteChannel, isConnected: Bool) {

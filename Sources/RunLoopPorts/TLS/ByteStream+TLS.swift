@@ -6,9 +6,9 @@ import RunLoopCore
 extension ByteStream {
   /// Makes the two streams of a connection that is made and secured when the first of them is opened.
   ///
-  /// ``Event/openCompleted`` comes when the peer is known to be whom it should be, and the keys are agreed on. Encrypted
-  /// bytes of a stream that is closed are still sent on its loops: the descriptor stays open there until the peer ends, or
-  /// for ``TLSConfiguration/handshakeTimeout``.
+  /// ``Event/openCompleted`` comes when the peer is known to be whom it should be, and the keys are agreed on.
+  /// Encrypted bytes of a stream that is closed are still sent on its loops: the descriptor stays open there until the
+  /// peer ends, or for ``TLSConfiguration/handshakeTimeout``.
   ///
   /// - Parameters:
   ///   - address: Where to.
@@ -22,28 +22,24 @@ extension ByteStream {
     return pair(ByteStreamCore(.address(address), try session(tls, serverName, address)))
   }
 
-  /// Makes the two streams of a connected socket, which is secured when the first of them is opened, and which they close
-  /// when both are closed.
+  /// Makes the two streams of a connected socket, which is secured when the first of them is opened, and which they
+  /// close when both are closed.
   ///
   /// - Parameters:
   ///   - descriptor: A connected stream socket.
   ///   - tls: What the connection has in common with others, made of a ``TLSConfiguration`` or, for the other end, a
   ///     ``TLSServerConfiguration``.
   ///   - serverName: The name that the server has to have; with nil, its certificate has to be for the address.
-  /// - Throws: ``SocketError/system(_:)`` if the descriptor is no connected socket, ``SocketError/tls(_:)`` if the name is
-  ///   none; it is the caller's then.
+  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is no connected socket, ``SocketError/tls(_:)`` if
+  ///   the name is none; it is the caller's then.
   public static func pair(
     takingOver descriptor: Int32, tls: TLSContext, serverName: String? = nil
   ) throws(SocketError) -> (input: InputByteStream, output: OutputByteStream) {
-    let address: SocketAddress?
-    do throws(SystemError) {
-      try SystemCall.requireConnected(descriptor)
-      address = tls.isServer ? nil : try SocketAddress.peer(of: descriptor)
-    } catch {
-      throw .system(error)
-    }
-    let session = try session(tls, serverName, address)
-    return pair(ByteStreamCore(.connected(ByteChannel(OwnedDescriptor(descriptor), .socket)), session))
+    let peer = try takeableSocket(descriptor)
+    let session = try session(tls, serverName, tls.isServer ? nil : peer)
+    try keepFromPrograms(descriptor)
+    let channel = ByteChannel(OwnedDescriptor(descriptor), .socket)
+    return pair(ByteStreamCore(.connected(channel), session, at: peer?.unlessUnnamed))
   }
 
   private static func session(

@@ -13,7 +13,7 @@ extension ByteStreamCore {
         guard let count = try channel.receive(bytes) else { return .nothing }
         return count == 0 ? .end : .some(count)
       } catch {
-        throw .system(error)
+        throw failure(error)
       }
     }
     lock.lock()
@@ -40,7 +40,7 @@ extension ByteStreamCore {
       try flush(channel.descriptor, tls)
       guard count == 0 else { return .some(count) }
     } catch {
-      throw .system(error)
+      throw failure(error)
     }
     lock.lock()
     defer { lock.unlock() }
@@ -59,11 +59,11 @@ extension ByteStreamCore {
       return !tls.hasOutput || tls.state.hasFailed
     }
     do throws(SocketError) {
-      if !isReadable(tls) { try pump(descriptor, tls) }
+      if !tls.isReady { try pump(descriptor, tls) }
     } catch {
       return true
     }
-    return isReadable(tls)
+    return tls.isReady
   }
 
   /// Goes on with connecting and with the handshake; true if the connection can be used.
@@ -71,7 +71,7 @@ extension ByteStreamCore {
     do throws(SystemError) {
       try finishConnecting()
     } catch {
-      throw .system(error)
+      throw failure(error)
     }
     guard let tls else { return true }
     lock.lock()
@@ -86,7 +86,7 @@ extension ByteStreamCore {
       do throws(SystemError) {
         try flush(descriptor, tls)
       } catch {
-        throw .system(error)
+        throw failure(error)
       }
       try pump(descriptor, tls)
     }
@@ -98,9 +98,9 @@ extension ByteStreamCore {
   func handshakeTimedOut(_ limit: Duration) -> SocketError {
     lock.lock()
     defer { lock.unlock() }
-    guard let tls, case .connected(let channel) = link else { return .timedOut(after: limit) }
+    guard let tls, case .connected(let channel) = link else { return .timedOut(after: limit, address: address) }
     tls.fail(.handshakeTimedOut(after: limit))
-    return .tls(TLSError(.handshakeTimedOut(after: limit), peer: tls.peer(of: channel.descriptor)))
+    return .tls(TLSError(.handshakeTimedOut(after: limit), peer: tls.peer(of: channel.descriptor, at: address)))
   }
 
   /// What a stream waits for while it is opened.
@@ -111,27 +111,22 @@ extension ByteStreamCore {
     }
   }
 
-  /// Whether the handshake has begun, so that what comes of it may have come before a stream waits for it.
+  /// Whether the handshake has begun, so that what comes of it may have arrived before a stream waits for it.
   var isShakingHands: Bool { tls != nil && lock.withLock { hasBegun } }
 
   /// Whether encrypted bytes wait for room.
   var hasUnsent: Bool { lock.withLock { tls?.hasOutput == true } }
 
   /// Whether there is something to read that the loop does not find.
-  var isReadable: Bool { lock.withLock { tls.map(isReadable) ?? false } }
-
-  private func isReadable(_ tls: TLSSession) -> Bool {
-    tls.plain.count > 0 || tls.state.hasEnded || tls.state.hasFailed
-  }
+  var isReadable: Bool { lock.withLock { tls?.isReady ?? false } }
 
   func other(than stream: ByteStream) -> ByteStream? { lock.withLock { stream === input ? output : input } }
 
   /// Receives once and decrypts.
   private func pump(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SocketError) {
     guard tls.state.isHandshaking || tls.state.reads, tls.outputCount < TLSSession.outputLimit else { return }
-    let buffers = ReceiveBuffers.shared
-    let buffer = buffers.take()
-    defer { buffers.giveBack(buffer) }
+    let buffer = ReceiveBuffers.single.take()
+    defer { ReceiveBuffers.single.giveBack(buffer) }
     do throws(SystemError) {
       guard let count = try descriptor.receive(buffer) else { return }
       if count == 0 {
@@ -144,7 +139,7 @@ extension ByteStreamCore {
       try flush(descriptor, tls)
     } catch {
       // What has been decrypted, or has failed, comes first.
-      if !isReadable(tls) { throw .system(error) }
+      if !tls.isReady { throw failure(error) }
     }
   }
 
@@ -161,7 +156,7 @@ extension ByteStreamCore {
 
   private func check(_ descriptor: OwnedDescriptor, _ tls: TLSSession) throws(SocketError) {
     guard let cause = tls.state.failure else { return }
-    throw .tls(TLSError(cause, peer: tls.peer(of: descriptor)))
+    throw .tls(TLSError(cause, peer: tls.peer(of: descriptor, at: address)))
   }
 
   /// Notifies the peer of the end; false if bytes still wait to be sent.
@@ -180,7 +175,7 @@ extension ByteStreamCore {
   /// Under the lock.
   var awaitsPeer: Bool { tls.map { $0.state.hasShakenHands && $0.state.failure == nil && !$0.state.hasEnded } ?? false }
 
-  /// Goes on with the end of a stream that is closed, and gives what is to be waited for; nil: it is done.
+  /// Goes on with the end of a stream that is closed, and returns what is to be waited for; nil: it is done.
   ///
   /// Under the lock.
   private func lingeringInterest(_ descriptor: OwnedDescriptor) -> RunLoop.DescriptorSource.Events? {
@@ -191,9 +186,8 @@ extension ByteStreamCore {
       guard openSides == 0 else { return nil }
       // A descriptor that is closed with bytes unread, such as the peer's tickets, resets the connection, and what the
       // system has not sent by then is lost: they are dropped until the peer ends.
-      let buffers = ReceiveBuffers.shared
-      let buffer = buffers.take()
-      defer { buffers.giveBack(buffer) }
+      let buffer = ReceiveBuffers.single.take()
+      defer { ReceiveBuffers.single.giveBack(buffer) }
       return try descriptor.receive(buffer) == 0 ? nil : .readable
     } catch {
       // A connection that is lost keeps nothing waiting.

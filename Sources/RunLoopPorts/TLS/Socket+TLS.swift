@@ -113,24 +113,26 @@ extension Socket.Options {
 // Under the lock.
 extension Socket {
   /// Whether there are bytes that the system has no room for.
-  var hasUnsent: Bool { tls?.hasOutput == true || state.phase != .securing && queue.count > 0 }
+  var hasUnsent: Bool {
+    if let tls, tls.hasOutput { return true }
+    return queue.count > 0 && state.phase != .securing
+  }
 
   /// The peer, for a person.
-  private var peer: String? { descriptor.flatMap { tls?.peer(of: $0) } }
+  private var peer: String? { descriptor.flatMap { tls?.peer(of: $0, at: errorAddress) } }
 
   /// Goes on with the handshake, on the loop's thread.
   func shakeHands() {
     guard let tls, let descriptor else { return }
     sendOutput()
     guard state.phase == .securing, !state.isClogged else { return }
-    let buffers = ReceiveBuffers.shared
-    let buffer = buffers.take()
-    defer { buffers.giveBack(buffer) }
+    let buffer = ReceiveBuffers.single.take()
+    defer { ReceiveBuffers.single.giveBack(buffer) }
     do throws(SystemError) {
       guard let count = try descriptor.receive(buffer) else { return updateInterest() }
       feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]), UnsafeMutableRawBufferPointer(start: nil, count: 0), tls)
     } catch {
-      return close(.system(error))
+      return close(failure(error))
     }
     sendOutput()
     guard state.phase == .securing else { return }
@@ -143,7 +145,7 @@ extension Socket {
     tell(.connected)
     guard state.phase == .open else { return }
     flush()
-    // What has come with the handshake is not found by the loop.
+    // What has arrived with the handshake is not found by the loop.
     attendToSession()
   }
 
@@ -157,24 +159,23 @@ extension Socket {
     return 0
   }
 
-  /// Receives and decrypts, and notes the end or an error; nil: nothing to be told of.
+  /// Receives and decrypts, and notes the end or an error; nil: nothing to be notified of.
   func takeSecured(_ bytes: UnsafeMutableRawBufferPointer, from descriptor: OwnedDescriptor, _ tls: TLSSession) -> Int?
   {
     if tls.plain.count > 0 { return tls.takePlain(into: bytes) }
     if !tls.state.hasEnded, !tls.state.hasFailed {
-      let buffers = ReceiveBuffers.shared
-      let buffer = buffers.take()
-      defer { buffers.giveBack(buffer) }
+      let buffer = ReceiveBuffers.single.take()
+      defer { ReceiveBuffers.single.giveBack(buffer) }
       do throws(SystemError) {
         guard let count = try descriptor.receive(buffer) else { return nil }
         noteActivity()
         let plain = feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]), bytes, tls)
         // A peer may make this end answer.
-        sendOutput()
+        sendOutput(of: tls)
         if tls.hasOutput { updateInterest() }
         if plain > 0 { return plain }
       } catch {
-        close(.system(error))
+        close(failure(error))
         return nil
       }
     }
@@ -186,20 +187,14 @@ extension Socket {
     return nil
   }
 
-  /// Whether something has come that the loop does not find: plain bytes, the end, or an error.
-  private var isSessionReady: Bool {
-    guard let tls else { return false }
-    return tls.plain.count > 0 || tls.state.hasEnded || tls.state.hasFailed
-  }
-
   /// Responds to what the session has, as far as somebody wants it.
   ///
   /// The loop's thread.
-  func attendToSession() { while state.receives, isSessionReady { receive() } }
+  func attendToSession() { while let tls, tls.isReady, state.receives { receive() } }
 
   /// Has a loop attend to what the session has, unless one responds to something now.
   func postSession() {
-    guard responder == 0, !hasPostedSession, isSessionReady, state.receives else { return }
+    guard responder == 0, !hasPostedSession, let tls, tls.isReady, state.receives else { return }
     hasPostedSession = registrations.perform { [self] in
       lock.withLock { hasPostedSession = false }
       ready(.readable)
@@ -207,8 +202,14 @@ extension Socket {
   }
 
   /// Sends what is encrypted, as far as there is room.
-  func sendOutput() {
-    guard let tls, let descriptor, !state.isOver else { return }
+  @inline(__always)
+  func sendOutput() { if let tls { sendOutput(of: tls) } }
+
+  @inline(__always)
+  private func sendOutput(of tls: TLSSession) { if tls.hasOutput { sendAll(of: tls) } }
+
+  private func sendAll(of tls: TLSSession) {
+    guard let descriptor, !state.isOver else { return }
     do throws(SystemError) {
       while tls.hasOutput {
         let (sent, isAll) = try tls.withOutput { bytes throws(SystemError) in
@@ -221,18 +222,18 @@ extension Socket {
       }
       state.isClogged = tls.outputCount >= TLSSession.outputLimit
     } catch {
-      close(.system(error))
+      close(failure(error))
     }
   }
 
-  /// Encrypts and sends plain bytes, as long as there is room, and gives how many were taken.
+  /// Encrypts and sends plain bytes, as long as there is room, and returns how many were taken.
   func sendSecured(_ bytes: UnsafeRawBufferPointer, _ tls: TLSSession) -> Int {
     var taken = 0
-    sendOutput()
+    sendOutput(of: tls)
     while !state.isOver, !tls.hasOutput, taken < bytes.count {
       taken += tls.write(UnsafeRawBufferPointer(rebasing: bytes[taken...]))
       guard !closeIfFailed() else { break }
-      sendOutput()
+      sendOutput(of: tls)
     }
     return taken
   }
@@ -248,19 +249,23 @@ extension Socket {
 
   /// Closes the socket if the session has failed; true if it has.
   @discardableResult
+  @inline(__always)
   private func closeIfFailed() -> Bool {
-    guard let tls, let cause = tls.state.failure else { return false }
-    guard !state.isOver, let descriptor else { return true }
+    guard let tls, tls.state.hasFailed else { return false }
+    closeFailed(tls)
+    return true
+  }
+
+  private func closeFailed(_ tls: TLSSession) {
+    guard !state.isOver, let descriptor, let cause = tls.state.failure else { return }
     close(.tls(TLSError(cause, peer: peer)))
     // The alert by which the peer learns why.
     sendLast()
     try? descriptor.shutDown(Int32(SHUT_WR))
     // A descriptor that is closed with bytes unread resets the connection, and the peer may not see the alert.
-    let buffers = ReceiveBuffers.shared
-    let buffer = buffers.take()
-    defer { buffers.giveBack(buffer) }
+    let buffer = ReceiveBuffers.single.take()
+    defer { ReceiveBuffers.single.giveBack(buffer) }
     _ = try? descriptor.receive(buffer)
-    return true
   }
 
   /// Notifies the peer of the end of a socket that is invalidated, if nothing is missing before it.

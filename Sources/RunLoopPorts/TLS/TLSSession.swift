@@ -19,8 +19,10 @@ final class TLSSession {
   let name: TLSName?
   // Whoever owns it guards it: no access meets another, and none is checked for that.
   @exclusivity(unchecked) private(set) var state = TLSState()
-  /// Plain bytes that have come, and had no room where they were wanted.
+  /// Plain bytes that have arrived, and had no room where they were wanted.
   @exclusivity(unchecked) private(set) var plain = ByteQueue()
+  /// How many bytes for the peer are there.
+  @exclusivity(unchecked) private(set) var outputCount = 0
   private let handle: OpaquePointer
 
   /// Makes an end.
@@ -60,7 +62,11 @@ final class TLSSession {
   // MARK: - Bytes of the peer
 
   /// Begins: a client speaks first.
-  func start() { if !context.isServer { shakeHands() } }
+  func start() {
+    guard !context.isServer else { return }
+    shakeHands()
+    countOutput()
+  }
 
   /// Takes bytes of the peer, and puts plain bytes where there is room; what there is no room for is kept in ``plain``.
   ///
@@ -80,6 +86,7 @@ final class TLSSession {
     if state.reads, count == room.count { keepPlain() }
     if cos_session_keep_input(handle) == 0 { state.fail(.outOfMemory) }
     keepTicket()
+    countOutput()
     return count
   }
 
@@ -146,9 +153,11 @@ final class TLSSession {
       var count = 0
       guard cos_session_write(handle, chunk.baseAddress, chunk.count, &count) == cos_done else {
         fail()
+        countOutput()
         break
       }
       taken += count
+      countOutput()
     }
     return taken
   }
@@ -156,20 +165,24 @@ final class TLSSession {
   /// Puts bytes for the peer in front of the handshake, as they are.
   func putFirst(_ bytes: UnsafeRawBufferPointer) {
     if cos_session_put_output(handle, bytes.baseAddress, bytes.count) == 0 { state.fail(.outOfMemory) }
+    countOutput()
   }
 
   /// Notifies the peer that nothing more is written.
-  func endWriting() { if state.endWriting(), cos_session_end_writing(handle) == cos_failed { fail() } }
+  func endWriting() {
+    guard state.endWriting() else { return }
+    if cos_session_end_writing(handle) == cos_failed { fail() }
+    countOutput()
+  }
 
   /// Whether bytes for the peer are there.
   var hasOutput: Bool { outputCount > 0 }
 
-  /// How many bytes for the peer are there.
-  var outputCount: Int {
-    var count = 0
-    _ = cos_session_output(handle, &count)
-    return count
-  }
+  /// Whether there is something that the descriptor does not report: plain bytes, the end, or an error.
+  var isReady: Bool { plain.count > 0 || state.hasEnded || state.hasFailed }
+
+  /// After each call that may have put or taken bytes: they are asked for more often.
+  private func countOutput() { outputCount = cos_session_output_count(handle) }
 
   /// Shows the bytes for the peer.
   func withOutput<Result, Failure: Error>(
@@ -181,14 +194,18 @@ final class TLSSession {
   }
 
   /// Drops the first bytes for the peer, which were sent.
-  func sent(_ count: Int) { cos_session_sent(handle, count) }
+  func sent(_ count: Int) {
+    cos_session_sent(handle, count)
+    countOutput()
+  }
 
   // MARK: - What it is
 
-  /// The peer, for a person, with its name and the address of the descriptor.
-  func peer(of descriptor: OwnedDescriptor) -> String? {
-    let address = (try? descriptor.peerAddress()).flatMap { $0 }.map { "\($0)" }
-    guard let name = name?.text, name != (try? descriptor.peerAddress())??.host else { return address }
+  /// The peer, for a person, with its name and its address, which the system forgets of a connection that was reset.
+  func peer(of descriptor: OwnedDescriptor, at known: SocketAddress?) -> String? {
+    let found = (try? descriptor.peerAddress()) ?? nil
+    let address = found?.unlessUnnamed ?? known
+    guard let name = name?.text, name != address?.host else { return address.map { "\($0)" } }
     return address.map { "\(name) (\($0))" } ?? name
   }
 

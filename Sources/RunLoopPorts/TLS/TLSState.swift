@@ -15,6 +15,8 @@ struct TLSState: Hashable {
 
   /// Why nothing passes any more.
   private(set) var failure: TLSError.Cause?
+  /// Whether nothing passes any more.
+  private(set) var hasFailed = false
   /// Whether bytes can pass.
   private(set) var isOpen = false
   /// The handshake was done once, whatever has come after it.
@@ -27,16 +29,16 @@ struct TLSState: Hashable {
   var phase: Phase { failure.map { .failed($0) } ?? (isOpen ? .open : .handshaking) }
 
   /// Whether the ends have yet to agree on keys.
-  var isHandshaking: Bool { !hasShakenHands && failure == nil }
+  @inline(__always)
+  var isHandshaking: Bool { !hasShakenHands && !hasFailed }
 
   /// Whether bytes for the peer can be taken.
+  @inline(__always)
   var writes: Bool { isOpen && !hasEndedWriting }
 
   /// Whether bytes of the peer may come.
+  @inline(__always)
   var reads: Bool { isOpen && !hasEnded }
-
-  /// Whether nothing passes any more.
-  var hasFailed: Bool { failure != nil }
 
   /// The handshake is done.
   mutating func shookHands() {
@@ -61,6 +63,7 @@ struct TLSState: Hashable {
   mutating func fail(_ cause: TLSError.Cause) {
     guard !hasFailed else { return }
     failure = cause
+    hasFailed = true
     isOpen = false
   }
 

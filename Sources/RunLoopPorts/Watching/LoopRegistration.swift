@@ -15,14 +15,14 @@ protocol RegisteredSource: CarriedItem {
   func hasLeft()
 }
 
-/// What connects a source with the loops that serve it: its descriptors, which it may share with others, and a descriptor source
-/// for each as long as it is in a mode.
+/// What connects a source with the loops that serve it: its descriptors, which it may share with others, and a
+/// descriptor source for each as long as it is in a mode.
 ///
-/// The loops hold the descriptor sources, which hold the source; the source does not hold the descriptor sources. So a source is
-/// kept alive by the loops that it is in and by whoever has it, and otherwise goes.
+/// The loops hold the descriptor sources, which hold the source; the source does not hold the descriptor sources. So a
+/// source is kept alive by the loops that it is in and by whoever has it, and otherwise goes.
 ///
-/// In a child of a fork, the sources of its parent are invalid: the parent's signals, children and file changes are read from
-/// descriptors that both have open, and what the child read the parent would miss.
+/// In a child of a fork, the sources of its parent are invalid: the parent's signals, children and file changes are
+/// read from descriptors that both have open, and what the child read the parent would miss.
 final class LoopRegistration: @unchecked Sendable {
   // Sendable: the lock guards everything.
 

@@ -5,8 +5,8 @@ import Synchronization
 
 /// Something of which each process has one, made when it is first asked for.
 ///
-/// A child of a fork has its own, and leaves its parent's as it is: a thread that is not there may hold its locks, and the
-/// threads that it counts are not there either.
+/// A child of a fork has its own, and leaves its parent's as it is: a thread that is not there may hold its locks, and
+/// the threads that it counts are not there either.
 final class PerProcess<Value: AnyObject & Sendable>: Sendable {
   private final class Holder: Sendable {
     let value: Value

@@ -4,9 +4,9 @@ import RunLoopCore
 
 /// The lock of something that belongs to the process that made it.
 ///
-/// In a child of a fork, a thread that is not there may hold it for ever, and what the kernel knows by the descriptors is the
-/// parent's. So a child asks ``isParents`` first, and treats what it has from its parent as invalid. Where that is forgotten it
-/// is stopped with a message: it neither hangs nor disturbs its parent.
+/// In a child of a fork, a thread that is not there may hold it forever, and what the kernel knows by the descriptors
+/// is the parent's. So a child asks ``isParents`` first, and treats what it has from its parent as invalid. Where that
+/// is forgotten it is stopped with a message: it neither hangs nor disturbs its parent.
 struct ProcessLock: ~Copyable {
   private let inner = Lock()
   private let generation = ForkGeneration.current
@@ -19,6 +19,14 @@ struct ProcessLock: ~Copyable {
   borrowing func lock() {
     generation.checkItem()
     inner.lock()
+  }
+
+  /// Locks, unless what the lock guards is the parent's: then it returns false.
+  @inline(__always)
+  borrowing func lockUnlessParents() -> Bool {
+    if isParents { return false }
+    inner.lock()
+    return true
   }
 
   @inline(__always)

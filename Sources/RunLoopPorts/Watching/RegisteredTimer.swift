@@ -2,8 +2,8 @@
 
 import RunLoopCore
 
-/// A timer of an item, which has one in every loop that the item is in: when the thread of a loop ends, the time goes on in the
-/// others, and when there are none, in the next.
+/// A timer of an item, which has one in every loop that the item is in: when the thread of a loop ends, the time goes
+/// on in the others, and when there are none, in the next.
 ///
 /// Guarded by the item's lock. The block takes that lock, and asks whether its time is still wanted.
 struct RegisteredTimer {

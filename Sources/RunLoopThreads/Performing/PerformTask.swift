@@ -29,7 +29,7 @@ final class PerformTask: Awaited, @unchecked Sendable {
   ///
   /// Guarded by the lock; whoever has claimed the work, and will write it next, reads it without.
   @exclusivity(unchecked) private var owner: ResidentCore?
-  /// Who is told when the work is over.
+  /// Who is notified when the work is over.
   ///
   /// Guarded by the lock.
   @exclusivity(unchecked) private var listener: (@Sendable (State) -> Void)?
@@ -74,7 +74,8 @@ final class PerformTask: Awaited, @unchecked Sendable {
   /// Gives up work that has begun and that its thread, which is at its end, has left.
   func abandon() { finish(.dropped) }
 
-  /// Takes work that has not begun out of `pending`, and gives the state that it is in then; nil for all but the first.
+  /// Takes work that has not begun out of `pending`, and returns the state that it is in then; nil for all but the
+  /// first.
   private func claim(_ state: State) -> State? {
     // Not by a closure: here it would be one of generic code, which takes longer than all else.
     lock.lock()

@@ -39,15 +39,24 @@ extension Thread {
   /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, and
   ///   ``ThreadError/dropped(thread:)`` if the thread ends first, ``ThreadError/timedOut``,
   ///   ``ThreadError/wouldDeadlock(cycle:)``.
-  @_specialize(where Value == Void, Failure == Never)
   @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
-    try Thread.current.wait(
-      for: body, on: self, owner: keeper, from: Origin(site: crl_call_site()).waits, timeout: timeout
-    ) { task throws(ThreadError) in try post(task, inModes: modes) }
+    try performAndWait(inModes: modes, timeout: timeout, from: Origin(site: crl_call_site()).waits, body)
+  }
+
+  // Apart: a function that is specialised is called by its general form, and not from where that was called.
+  @_specialize(where Value == Void, Failure == Never)
+  @inline(never)
+  private func performAndWait<Value: Sendable, Failure: Error>(
+    inModes modes: [RunLoop.Mode], timeout: Duration?, from origin: Origin,
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) throws -> Value {
+    try Thread.current.wait(for: body, on: self, owner: keeper, from: origin, timeout: timeout) {
+      task throws(ThreadError) in try post(task, inModes: modes)
+    }
   }
 
   /// Runs a block on the thread after a time, when its loop runs in one of several modes.
@@ -89,8 +98,8 @@ extension Thread {
 
   /// Lets a thread run a block and waits for what it gives; on the calling thread.
   ///
-  /// Apart from the public functions, which are specialised for the most common types: for others the runtime looks up that of
-  /// the answer, in each call.
+  /// Apart from the public functions, which are specialised for the most common types: for others the runtime looks up
+  /// that of the answer, in each call.
   @inline(never)
   func wait<Value: Sendable, Failure: Error>(
     for work: @escaping @Sendable () throws(Failure) -> Value, on other: Thread, owner: ResidentCore?,

@@ -18,12 +18,13 @@ protocol Awaited: AnyObject {
 
 /// Whom a thread waits for, and whether the wait is still for something to come.
 ///
-/// Each thread that waits publishes it before it sleeps, and then walks from thread to thread. Of several waits that close a
-/// circle together, the last that is published sees all others: at least one walk finds the circle. There is no lock but
-/// one for each record.
+/// Each thread that waits publishes it before it sleeps, and then walks from thread to thread. Of several waits that
+/// close a cycle together, the last that is published sees all others: at least one walk finds the cycle. There is no
+/// lock but one for each record.
 ///
-/// A walk reads one record after the other, and what it has seen first may be over when it sees the last. So who finds a circle
-/// walks it again: when every wait is still the same and not over, all of them were there at once, between the two walks.
+/// A walk reads one record after the other, and what it has seen first may be over when it sees the last. So who finds
+/// a cycle walks it again: when every wait is still the same and not over, all of them were there at once, between the
+/// two walks.
 final class WaitRecord: @unchecked Sendable {
   // Sendable: guarded by the lock, but for the looker, which is the waiting thread's own.
   private let lock = Lock()
@@ -57,7 +58,7 @@ final class WaitRecord: @unchecked Sendable {
 
   /// Whom the thread waits for now.
   ///
-  /// A wait whose end has come and that has only not woken yet is none.
+  /// A wait whose end has arrived and that has only not woken yet is none.
   var current: Wait? {
     lock.lock()
     defer { lock.unlock() }
@@ -98,12 +99,12 @@ extension Thread {
     }
   }
 
-  /// The threads of the circle that this one's wait has closed, this one first and last.
+  /// The threads of the cycle that this one's wait has closed, this one first and last.
   private func closedCycle() -> [Thread]? {
     var cycle: [Thread] = []
     var waits: [WaitRecord.Wait] = []
     var next = self
-    // A walk that runs into a circle of others is theirs to break.
+    // A walk that runs into a cycle of others is theirs to break.
     while waits.count < 1000, let wait = next.waiting.current {
       cycle.append(next)
       waits.append(wait)

@@ -4,7 +4,8 @@ import Dispatch
 import RunLoopCore
 import Synchronization
 
-/// The sleeps that have outlived the thread whose loop was to end them: one heap, and one thread that waits for the first.
+/// The sleeps that have outlived the thread whose loop was to end them: one heap, and one thread that waits for the
+/// first.
 ///
 /// The thread is made for the first sleep, and stays for as long as the process.
 final class OrphanedSleeps: Sendable {

@@ -4,8 +4,8 @@ import RunLoopCore
 
 /// The thread of a resident thread.
 final class ResidentBody: Thread, @unchecked Sendable {
-  // Sendable: the block and the core are written before the thread is started and given up by its last step, or instead of a
-  // start; others read the core, and it is given up, under the lock.
+  // Sendable: the block and the core are written before the thread is started and given up by its last step, or instead
+  // of a start; others read the core, and it is given up, under the lock.
   private var block: BareBlock?
   // No weak reference: an object that has one counts its references the long way.
   var core: ResidentCore?

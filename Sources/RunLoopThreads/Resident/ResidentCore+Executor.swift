@@ -26,9 +26,9 @@ extension ResidentCore: SerialExecutor {
 
   /// Leaves a job for the thread.
   ///
-  /// Jobs that are there when the thread has done its work still run on it, before its `onStop`. A job that comes later is not
-  /// lost: the late ones run one after the other when the thread has ended, on a queue of Dispatch's, which has threads for
-  /// all or makes one as soon as the system can.
+  /// Jobs that are there when the thread has done its work still run on it, before its `onStop`. A job that comes later
+  /// is not lost: the late ones run one after the other when the thread has ended, on a queue of Dispatch's, which has
+  /// threads for all or makes one as soon as the system can.
   ///
   /// - Complexity: O(1).
   func leave(_ job: LoopJob) {

@@ -6,8 +6,8 @@ import Synchronization
 
 /// What a resident thread is while it lives.
 ///
-/// The thread owns it until it has finished, whatever becomes of the handles. It is the executor's identity too, as an actor
-/// keeps no reference to its executor.
+/// The thread owns it until it has finished, whatever becomes of the handles. It is the executor's identity too, as an
+/// actor keeps no reference to its executor.
 final class ResidentCore: Awaited, @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
 
@@ -132,8 +132,8 @@ final class ResidentCore: Awaited, @unchecked Sendable {
 
   /// Closes the loop for blocks and jobs, and runs the jobs that are there and, within limits, those that they leave.
   ///
-  /// At an immediate stop those are the jobs that are there, and one more round: a task begins with a job that leaves another,
-  /// and that belongs to what was there too.
+  /// At an immediate stop those are the jobs that are there, and one more round: a task begins with a job that leaves
+  /// another, and that belongs to what was there too.
   private func close() {
     let isDraining = state == .draining
     let limits = isDraining ? drainLimits : ResidentThread.DrainLimits(rounds: 2, time: .seconds(Int64.max))
@@ -180,7 +180,7 @@ extension ResidentCore {
     }
   }
 
-  /// Lets a task that is pending begin or end, and gives what it has come to; nil if it is not pending any more.
+  /// Lets a task that is pending begin or end, and returns what it has come to; nil if it is not pending any more.
   ///
   /// A thread that gives up its work begins none. What ends here is counted in the same step: a report lacks nothing of
   /// which anybody could know.
@@ -263,7 +263,7 @@ extension ResidentCore {
     return lifecycle.state == .finished ? .finished(thread: thread.label) : .stopping(thread: thread.label)
   }
 
-  /// Tells the thread to stop and returns at once.
+  /// Asks the thread to stop and returns at once.
   func stop(_ policy: ResidentThread.StopPolicy) -> ResidentThread.State {
     // By their dates, outside the lock; what is accepted between comes behind them.
     let dated = lock.withLock { Array(delayed.values) }.map { ($0, $0.timer.deadline) }.sorted { $0.1 < $1.1 }

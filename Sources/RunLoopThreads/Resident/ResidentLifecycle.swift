@@ -5,7 +5,7 @@ struct ResidentLifecycle: Hashable, Sendable {
   private(set) var state = ResidentThread.State.running
 
   enum StopAction: Hashable, Sendable {
-    /// It has been told so before.
+    /// It has been notified before.
     case nothing
     /// Take no more work, and end.
     case stop

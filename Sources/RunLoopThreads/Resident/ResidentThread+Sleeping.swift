@@ -29,8 +29,8 @@ import Synchronization
   ///
   /// It is never lost.
   ///
-  /// It does not keep the handle alive, or a sleep that was cancelled would keep the thread. A task that still sleeps holds
-  /// its executor; the job of one that does not may run as any of the core's.
+  /// It does not keep the handle alive, or a sleep that was cancelled would keep the thread. A task that still sleeps
+  /// holds its executor; the job of one that does not may run as any of the core's.
   private final class Sleep: @unchecked Sendable {
     // Sendable: nothing is written after the initializer but the weak reference, which the runtime guards.
     private let job: UnownedJob
@@ -62,8 +62,9 @@ import Synchronization
 
     /// Runs the job in the timer's call-out, on a loop whose time a test keeps.
     ///
-    /// The job belongs to a task of the runtime's own, which prefers no executor: run as one of this thread's, it would go on
-    /// in the pool, and the time would not wait for it. Run as nobody's, it resumes the task that sleeps, here and at once.
+    /// The job belongs to a task of the runtime's own, which prefers no executor: run as one of this thread's, it would
+    /// go on in the pool, and the time would not wait for it. Run as nobody's, it resumes the task that sleeps, here
+    /// and at once.
     private static func wakeHere(_ job: UnownedJob) {
       // The generic executor, which has no identity.
       job.runSynchronously(on: unsafeBitCast((0, 0) as (Int, Int), to: UnownedSerialExecutor.self))

@@ -104,15 +104,24 @@ extension ResidentThread {
   /// - Returns: What the block returns.
   /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, ``ThreadError/cancelled`` if
   ///   the thread is stopped immediately, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
-  @_specialize(where Value == Void, Failure == Never)
   @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ work: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
-    try Thread.current.wait(
-      for: work, on: core.thread, owner: core, from: Origin(site: crl_call_site()).waits, timeout: timeout
-    ) { task throws(ThreadError) in try core.post(task, inModes: modes) }
+    try performAndWait(inModes: modes, timeout: timeout, from: Origin(site: crl_call_site()).waits, work)
+  }
+
+  // Apart: a function that is specialised is called by its general form, and not from where that was called.
+  @_specialize(where Value == Void, Failure == Never)
+  @inline(never)
+  private func performAndWait<Value: Sendable, Failure: Error>(
+    inModes modes: [RunLoop.Mode], timeout: Duration?, from origin: Origin,
+    _ work: @escaping @Sendable () throws(Failure) -> Value
+  ) throws -> Value {
+    try Thread.current.wait(for: work, on: core.thread, owner: core, from: origin, timeout: timeout) {
+      task throws(ThreadError) in try core.post(task, inModes: modes)
+    }
   }
 
   /// Runs a block on the thread after a time.
@@ -284,8 +293,8 @@ extension ResidentThread: SerialExecutor, TaskExecutor {
   /// Leaves a job of an actor for the thread.
   public func enqueue(_ job: UnownedJob) { core.leave(job) }
 
-  // The runtime leaves the jobs of tasks with the second of these: without a witness of its own for that, they would come
-  // as jobs of actors.
+  // The runtime leaves the jobs of tasks with the second of these: without a witness of its own for that, they would
+  // come as jobs of actors.
 
   /// Leaves a job of a task that prefers this executor for the thread.
   @_implements(TaskExecutor,enqueue(_:))

@@ -8,8 +8,8 @@ import Synchronization
 // A thread's object hangs on the thread, in a thread-local slot.
 //
 // A thread that was started here ends its object, and with it its loop, as its last step before any destructor of
-// thread-specific data. One that leaves by a bare `pthread_exit`, or was made by other means, has it ended by a destructor, in
-// the round in which loops end.
+// thread-specific data. One that leaves by a bare `pthread_exit`, or was made by other means, has it ended by a
+// destructor, in the round in which loops end.
 extension Thread {
   /// The object of the calling thread, made now for a thread that was made by other means.
   ///

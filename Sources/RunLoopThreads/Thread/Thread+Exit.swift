@@ -4,9 +4,9 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 
-// `exit()` ends a thread in the middle of whatever it does. The frames above it are left as they are: nothing that would come
-// next is run, and what they hold is not released. Foundation's documents promise that the thread's own is released all the
-// same, so whatever a frame would have ended has to be known to somebody else:
+// `exit()` ends a thread in the middle of whatever it does. The frames above it are left as they are: nothing that
+// would come next is run, and what they hold is not released. Foundation's documents promise that the thread's own is
+// released all the same, so whatever a frame would have ended has to be known to somebody else:
 //
 // | a frame that was left would have        | instead                                                                       |
 // |-----------------------------------------|-------------------------------------------------------------------------------|
@@ -54,8 +54,8 @@ extension Thread {
 /// A block that can be called without holding it.
 ///
 /// Every frame that calls a closure may hold it meanwhile. ``Thread/exit()`` leaves the frames behind, and the closure
-/// with all that it has captured would never be released. Called by its words, it belongs to whoever keeps the block and
-/// to nobody else.
+/// with all that it has captured would never be released. Called by its words, it belongs to whoever keeps the block
+/// and to nobody else.
 struct BareBlock: Sendable {
   // Stored in a structure, as generic code would wrap a function that it takes by itself.
   private let body: @Sendable () -> Void

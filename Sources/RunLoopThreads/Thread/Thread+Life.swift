@@ -64,8 +64,8 @@ extension Thread {
 
   /// The end of the thread, on it: its last work and its hook run, its loop ends, and what it holds is released.
   ///
-  /// Whatever of a user's is called here may leave by ``exit()``, which calls this again: each step can be begun anew, or is
-  /// noted before it is made.
+  /// Whatever of a user's is called here may leave by ``exit()``, which calls this again: each step can be begun anew,
+  /// or is noted before it is made.
   func endOnThread(announces: Bool) {
     // What a thread that leaves by `exit()` was running never comes to its end, nor does it wait any more.
     waiting.withdraw()
@@ -91,8 +91,8 @@ extension Thread {
   /// The end of the thread, on it; others hear of it later.
   func endOnThread() { endOnThread(announces: true) }
 
-  /// The end of the main thread's object, or of one that stands in for a thread's own, on the thread or, if the main thread had
-  /// left before, wherever its object was made.
+  /// The end of the main thread's object, or of one that stands in for a thread's own, on the thread or, if the main
+  /// thread had left before, wherever its object was made.
   func endMain(onThread: Bool) {
     if onThread {
       endOnThread(announces: false)
@@ -108,7 +108,7 @@ extension Thread {
     isMain && RunLoop.mainThreadHasLeft ? .mainThreadHasLeft : .finished(thread: label)
   }
 
-  /// Releases what is attached, and what that attaches as it goes; what goes on for ever stays with the object.
+  /// Releases what is attached, and what that attaches as it goes; what goes on forever stays with the object.
   private func releaseAttachments() {
     for _ in 0..<4 {
       let released = lock.withLock { attachments.removeAll() }

@@ -51,8 +51,8 @@ extension Thread {
     if onThread { crl_object_slot_set(endedMark) }
   }
 
-  /// In a forked child the only thread is the main one, and has an object of its own; what is kept for all of a process is
-  /// the child's own too.
+  /// In a forked child the only thread is the main one, and has an object of its own; what is kept for all of a process
+  /// is the child's own too.
   static func watchForks() { _ = forkHandler }
 
   private static let forkHandler: Void = {

@@ -3,8 +3,8 @@
 import CRunLoopSystem
 package import RunLoopCore
 
-// A loop that stands in for the calling thread's own brings a thread object of its own: the object's loop, what is attached to
-// it, and who waits for it belong to the one or to the other.
+// A loop that stands in for the calling thread's own brings a thread object of its own: the object's loop, what is
+// attached to it, and who waits for it belong to the one or to the other.
 extension Thread {
   /// Runs a body on the calling thread with a loop in the place of the thread's own, and ends that loop.
   ///

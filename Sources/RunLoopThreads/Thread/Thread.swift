@@ -10,7 +10,8 @@ public import RunLoopCore
 ///
 /// The corresponding Foundation class is `Thread`.
 open class Thread: @unchecked Sendable, Hashable {
-  // Sendable: the variables are guarded by the lock, but for those whose comment says otherwise. A subclass guards its own.
+  // Sendable: the variables are guarded by the lock, but for those whose comment says otherwise. A subclass guards its
+  // own.
 
   let lock = ThreadLock()
   final var lifecycle: ThreadLifecycle
@@ -96,8 +97,8 @@ open class Thread: @unchecked Sendable, Hashable {
     ending.note()
   }
 
-  /// What was given to a thread that has never been started ends with its object: blocks are dropped and counted, and items
-  /// leave the loop, with the call-outs that belong to that, on the thread that gives up the last reference.
+  /// What was given to a thread that has never been started ends with its object: blocks are dropped and counted, and
+  /// items leave the loop, with the call-outs that belong to that, on the thread that gives up the last reference.
   deinit {
     if hasNotStarted { finishWithoutThread() }
   }
@@ -254,7 +255,7 @@ extension Thread {
   /// Sets the niceness and leaves the other settings as they are.
   package final func setNiceness(_ niceness: Int) { lock.withLock { settings.setNiceness(niceness) } }
 
-  /// A number that stands for the quality of service, kept for a floor above that knows its names.
+  /// A number that stands for the quality of service, kept for a layer above that knows its names.
   package final var quality: Int? {
     get { lock.withLock { settings.quality } }
     set { lock.withLock { settings.quality = newValue } }

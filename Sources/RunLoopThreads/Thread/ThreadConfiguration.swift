@@ -13,8 +13,9 @@ extension Thread {
     public var processors: Set<Int>?
     /// By how much the system may be late when it ends a sleep of the thread; nil leaves it as it is.
     ///
-    /// Linux lets the sleeps of a thread end up to 50 microseconds late. This is set when the thread begins, and holds for
-    /// threads and processes that it makes; `RunLoop.timerSlack` changes it later. Less than a nanosecond counts as one.
+    /// Linux lets the sleeps of a thread end up to 50 microseconds late. This is set when the thread begins, and holds
+    /// for threads and processes that it makes; `RunLoop.timerSlack` changes it later. Less than a nanosecond counts as
+    /// one.
     public var timerSlack: Duration?
 
     /// Makes settings.

@@ -8,7 +8,7 @@ import RunLoopCore
 final class ThreadEnd: Awaited, @unchecked Sendable {
   // Sendable: the listeners are guarded by the lock.
 
-  /// One once it has come.
+  /// One once it has arrived.
   private let word = AwaitedWord(0)
   private let lock = Lock()
   private var listeners: [@Sendable () -> Void] = []
@@ -18,8 +18,9 @@ final class ThreadEnd: Awaited, @unchecked Sendable {
   var round = 1
   /// The round in which others hear of the end.
   ///
-  /// It is the last that tools leave to a program: Core Foundation has given up its loop and its data of the thread. Of a
-  /// thread that was made by other means nobody knows how many rounds are left, and its end is noted with that of its object.
+  /// It is the last that tools leave to a program: Core Foundation has given up its loop and its data of the thread. Of
+  /// a thread that was made by other means nobody knows how many rounds are left, and its end is noted with that of its
+  /// object.
   var lastRound = 3
 
   var hasCome: Bool { word.value == 1 }
@@ -36,7 +37,7 @@ final class ThreadEnd: Awaited, @unchecked Sendable {
     for listener in listeners { listener() }
   }
 
-  /// Calls `listener` when the end has come, on the ending thread in its last destructor, or now if it has come.
+  /// Calls `listener` when the end has arrived, on the ending thread in its last destructor, or now if it has arrived.
   ///
   /// On that thread Core Foundation can no longer be used: a listener calls no code of a user's.
   func whenCome(_ listener: @escaping @Sendable () -> Void) {

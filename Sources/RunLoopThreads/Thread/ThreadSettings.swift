@@ -10,7 +10,7 @@ import RunLoopCore
 struct ThreadSettings {
   private(set) var name: String?
   private(set) var configuration = Thread.Configuration()
-  /// A number that stands for the quality of service, for a floor above that knows its names.
+  /// A number that stands for the quality of service, for a layer above that knows its names.
   var quality: Int?
   private(set) var refused: [Thread.Refusal] = []
   /// The kernel's id of the thread while it runs.

@@ -22,8 +22,8 @@ protocol AsyncOperation: AnyObject, Sendable {
 
 /// One piece of work with one result.
 final class SingleOperation<Value: Sendable>: AsyncOperation, @unchecked Sendable {
-  // Sendable: the work and the result are the worker's until it has finished the piece under the transaction's lock, and are
-  // read after that; the completion is for the one who delivers.
+  // Sendable: the work and the result are the worker's until it has finished the piece under the transaction's lock,
+  // and are read after that; the completion is for the one who delivers.
 
   let priority: Int
   @exclusivity(unchecked) private var work: (@Sendable (Cancellation) throws -> Value)?
@@ -68,8 +68,8 @@ final class SingleOperation<Value: Sendable>: AsyncOperation, @unchecked Sendabl
 
 /// Many small pieces of work with one completion, run by the block.
 final class CountedOperation<Value: Sendable>: AsyncOperation, @unchecked Sendable {
-  // Sendable: a block of results is its worker's until that has counted it, and the results are the last worker's, until it
-  // has finished its piece under the transaction's lock; the completion is for the one who delivers.
+  // Sendable: a block of results is its worker's until that has counted it, and the results are the last worker's,
+  // until it has finished its piece under the transaction's lock; the completion is for the one who delivers.
 
   /// How many pieces of work a worker takes at once.
   static var blockSize: Int { 64 }

@@ -4,8 +4,8 @@ import RunLoopCore
 
 /// Operations that run on workers, and whose completions are called together on a loop's thread.
 ///
-/// The operations are added, and run when the transaction is committed. When all have run, the loop is woken once and calls
-/// the completions, in the order in which the operations were added.
+/// The operations are added, and run when the transaction is committed. When all have run, the loop is woken once and
+/// calls the completions, in the order in which the operations were added.
 ///
 /// ```swift
 /// let transaction = AsyncTransaction()
@@ -14,9 +14,10 @@ import RunLoopCore
 /// transaction.commit()
 /// ```
 ///
-/// Each operation runs at most once, and each completion is called exactly once, whatever happens: the work may throw, or
-/// never end, the transaction may be cancelled or released while it is open, and the loop may end. Those that have no result
-/// say why, by an ``AsyncTransactionError``. While a transaction is under way, it keeps the common modes of its loop alive.
+/// Each operation runs at most once, and each completion is called exactly once, whatever happens: the work may throw,
+/// or never end, the transaction may be cancelled or released while it is open, and the loop may end. Those that have
+/// no result say why, by an ``AsyncTransactionError``. While a transaction is under way, it keeps the common modes of
+/// its loop alive.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `_ASAsyncTransaction`.
 public final class AsyncTransaction: Sendable {
@@ -44,8 +45,8 @@ public final class AsyncTransaction: Sendable {
   ///   - priority: Of the operations that wait in the pool, those with a larger number are run first, and among equals
   ///     the one that was committed first.
   ///   - work: Runs on a worker, at most once. It can ask whether its result is still wanted.
-  ///   - completion: Called once on the thread of the group's loop, with what the work has returned or thrown, or with an
-  ///     ``AsyncTransactionError``. It may run the loop, and make other transactions.
+  ///   - completion: Called once on the thread of the group's loop, with what the work has returned or thrown, or with
+  ///     an ``AsyncTransactionError``. It may run the loop, and make other transactions.
   public func add<T: Sendable>(
     priority: Int = 0, _ work: @escaping @Sendable (Cancellation) throws -> T,
     completion: @escaping @Sendable (Result<T, any Error>) -> Void
@@ -55,15 +56,15 @@ public final class AsyncTransaction: Sendable {
 
   /// Adds many small operations that have one completion.
   ///
-  /// To hand an operation to a worker is dearer than many a small operation. These are taken by workers in blocks of 64, and
-  /// cost the loop's thread one completion. Otherwise it is as ``add(priority:_:completion:)``.
+  /// To hand an operation to a worker is dearer than many a small operation. These are taken by workers in blocks of
+  /// 64, and cost the loop's thread one completion. Otherwise it is as ``add(priority:_:completion:)``.
   ///
   /// - Parameters:
   ///   - count: How many times the work runs; less than zero counts as zero.
   ///   - priority: Of the operations that wait in the pool, those with a larger number are run first.
   ///   - work: Runs on workers, on several at a time, once for each number below the count.
-  ///   - completion: Called once on the thread of the group's loop with the results by their numbers. All are nil if the
-  ///     transaction was cancelled, or if it has no results for another reason.
+  ///   - completion: Called once on the thread of the group's loop with the results by their numbers. All are nil if
+  ///     the transaction was cancelled, or if it has no results for another reason.
   public func add<T: Sendable>(
     count: Int, priority: Int = 0, _ work: @escaping @Sendable (Int, Cancellation) -> T,
     completion: @escaping @Sendable (ContiguousArray<T?>) -> Void
@@ -92,9 +93,9 @@ public final class AsyncTransaction: Sendable {
 
   /// Discards the results.
   ///
-  /// Each completion that was not called yet reports that the transaction was cancelled, also where the work has run. Work
-  /// that has not begun does not run; work that runs can ask for it, and nobody waits for its end. Calling it again, or when
-  /// all completions were called, has no effect. Can be called from any thread.
+  /// Each completion that was not called yet reports that the transaction was cancelled, also where the work has run.
+  /// Work that has not begun does not run; work that runs can ask for it, and nobody waits for its end. Calling it
+  /// again, or when all completions were called, has no effect. Can be called from any thread.
   public func cancel() { core.cancel() }
 
   /// What the transaction does.

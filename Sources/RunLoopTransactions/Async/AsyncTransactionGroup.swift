@@ -4,9 +4,10 @@ public import RunLoopCore
 
 /// The asynchronous transactions of a loop: it calls their completions.
 ///
-/// A loop has one group. It wakes the loop when the first of several transactions is ready, and calls the completions of all
-/// that are ready in one call-out of a source. The group also has a transaction of the turn, ``transaction``, which it commits
-/// when the loop is about to wait or a run ends, after a ``CommitPipeline`` and before the ``TurnPool``.
+/// A loop has one group. It wakes the loop when the first of several transactions is ready, and calls the completions
+/// of all that are ready in one call-out of a source. The group also has a transaction of the turn, ``transaction``,
+/// which it commits when the loop is about to wait or a run ends, after a ``CommitPipeline`` and before the
+/// ``TurnPool``.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `_ASAsyncTransactionGroup`, with the same order,
 /// ``TurnOrder/asyncCommit``.
@@ -37,7 +38,8 @@ public final class AsyncTransactionGroup: @unchecked Sendable {
 
   /// The group of a loop.
   ///
-  /// Can be called from any thread. If the loop's thread has ended, completions are called at once by the threads that commit.
+  /// Can be called from any thread. If the loop's thread has ended, completions are called at once by the threads that
+  /// commit.
   public static func of(_ loop: RunLoop) -> AsyncTransactionGroup {
     guard
       let (group, isNew) = loop.attachment(AsyncTransactionGroup.self, orMake: { AsyncTransactionGroup(loop: loop) })

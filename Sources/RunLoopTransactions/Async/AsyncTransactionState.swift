@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What becomes of an asynchronous transaction, as a value: each event is a function that changes it and says what is to be
-/// done.
+/// What becomes of an asynchronous transaction, as a value: each event is a function that changes it and says what is
+/// to be done.
 struct AsyncTransactionState: Hashable, Sendable {
   enum Phase: Hashable, Sendable, CaseIterable {
     /// Operations are added.

@@ -4,8 +4,8 @@ import Glibc
 
 /// A stack for the handlers of signals on one thread, which has none otherwise.
 ///
-/// A stack that has overflowed has no room for them: the process would end without what a handler puts in order, such as the
-/// terminal.
+/// A stack that has overflowed has no room for them: the process would end without what a handler puts in order, such
+/// as the terminal.
 struct SignalStack {
   private static let size = 64 << 10
   private let memory: UnsafeMutableRawPointer?

@@ -7,9 +7,9 @@ import Synchronization
 
 /// Threads that run the operations of asynchronous transactions.
 ///
-/// A thread is started when there is more to do than threads wait, up to a number, and stays until the pool goes: with its last
-/// reference, when its transactions are complete. It is not a thread for work that waits: an operation that blocks keeps
-/// its thread.
+/// A thread is started when there is more to do than threads wait, up to a number, and stays until the pool goes: with
+/// its last reference, when its transactions are complete. It is not a thread for work that waits: an operation that
+/// blocks keeps its thread.
 ///
 /// The corresponding part of Texture (AsyncDisplayKit) is its `ASAsyncTransactionQueue`.
 public final class WorkerPool: Sendable {
@@ -42,7 +42,8 @@ public final class WorkerPool: Sendable {
   ///
   /// - Parameters:
   ///   - name: The name of its threads, behind which stands their number.
-  ///   - threads: The most threads that it starts; less than one counts as one. By default as many as there are processors.
+  ///   - threads: The most threads that it starts; less than one counts as one. By default as many as there are
+  ///     processors.
   public init(name: String = "worker", threads: Int? = nil) {
     core = WorkerPoolCore(name: name, limit: max(1, threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))))
   }
@@ -105,7 +106,8 @@ private final class WorkerPoolCore: @unchecked Sendable {
     start(started)
   }
 
-  /// Counts the threads that are to be started, as there is more to do than threads wait; returns the number of the first.
+  /// Counts the threads that are to be started, as there is more to do than threads wait; returns the number of the
+  /// first.
   ///
   /// Under the lock.
   private func claimThreads() -> Range<Int> {

@@ -15,9 +15,10 @@ extension CommitPipeline {
     ///
     /// - Parameters:
     ///   - name: What the stage does, for people who read about it.
-    ///   - order: When it is performed: a value of ``TurnOrder`` or one between. The loop calls it among the observers of this
-    ///     order; one above ``TurnOrder/afterCommit`` is performed with those of that order, behind them. What is marked by
-    ///     stages of an order below ``TurnOrder/commit`` is part of the same commit, and what is marked later is for the next.
+    ///   - order: When it is performed: a value of ``TurnOrder`` or one between. The loop calls it among the observers
+    ///     of this order; one above ``TurnOrder/afterCommit`` is performed with those of that order, behind them. What
+    ///     is marked by stages of an order below ``TurnOrder/commit`` is part of the same commit, and what is marked
+    ///     later is for the next.
     ///   - perform: Called on the loop's thread, once in each commit. It may run the loop; no commit is made meanwhile.
     public init(name: String, order: Int = TurnOrder.commit, perform: @escaping @Sendable () -> Void) {
       self.name = name

@@ -4,9 +4,9 @@ public import RunLoopCore
 
 /// One commit for a turn of a loop, however many changes were made in it.
 ///
-/// Whoever changes something marks the pipeline with ``setNeedsCommit()``. When the loop is about to wait, or a run of it
-/// ends, the pipeline performs its stages, once: a server writes the changes of a turn in one transaction, an interface draws
-/// them in one frame.
+/// Whoever changes something marks the pipeline with ``setNeedsCommit()``. When the loop is about to wait, or a run of
+/// it ends, the pipeline performs its stages, once: a server writes the changes of a turn in one transaction, an
+/// interface draws them in one frame.
 ///
 /// ```swift
 /// let pipeline = CommitPipeline(loop: RunLoop.current)
@@ -17,13 +17,14 @@ public import RunLoopCore
 /// pipeline.whenCommitted { report in if report.isCommitted { client.acknowledge() } }
 /// ```
 ///
-/// **The frame interval.** The pipeline makes at most one commit for each interval by itself; the first after a rest is made at
-/// once, when the loop comes to its wait. A loop that has something to do in every pass does not come there. Then the frame
-/// clock, a timer of the common modes that the first mark sets, commits an interval after the commit before, or after the
-/// mark. The timer keeps the modes alive while a commit is due, and has no date otherwise: a loop at rest is not woken.
+/// **The frame interval.** The pipeline makes at most one commit for each interval by itself; the first after a rest is
+/// made at once, when the loop comes to its wait. A loop that has something to do in every pass does not come there.
+/// Then the frame clock, a timer of the common modes that the first mark sets, commits an interval after the commit
+/// before, or after the mark. The timer keeps the modes alive while a commit is due, and has no date otherwise: a loop
+/// at rest is not woken.
 ///
-/// A pipeline belongs to its loop, which keeps it until its thread ends, unless it is taken out with ``invalidate()``. A second
-/// pipeline of the same loop is possible and commits by itself.
+/// A pipeline belongs to its loop, which keeps it until its thread ends, unless it is taken out with ``invalidate()``.
+/// A second pipeline of the same loop is possible and commits by itself.
 ///
 /// The corresponding part of Apple's systems is the implicit transaction of Core Animation, with the same order,
 /// ``TurnOrder/commit``, and the same stages: before waiting and at the exit of a run, in the common modes and in
@@ -71,8 +72,8 @@ public final class CommitPipeline: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - loop: The loop on whose thread the commits are made. If its thread has ended, none is made.
-  ///   - frameInterval: The shortest time between two commits that the pipeline makes by itself, and how long a loop that never
-  ///     comes to its wait takes for one. Zero or less: no limit.
+  ///   - frameInterval: The shortest time between two commits that the pipeline makes by itself, and how long a loop
+  ///     that never comes to its wait takes for one. Zero or less: no limit.
   public init(loop: RunLoop, frameInterval: Duration = .milliseconds(16)) {
     self.loop = loop
     state = CommitState(interval: Int64(saturating: frameInterval))
@@ -106,9 +107,9 @@ public final class CommitPipeline: @unchecked Sendable {
 
   /// Asks for a commit at the end of this turn.
   ///
-  /// Calling it again before the commit has no further effect. A sleeping loop is woken, or, if the frame interval is not over,
-  /// sleeps until it is. In a stage it asks for the next commit; see ``Stage/init(name:order:perform:)``. If the loop's thread
-  /// has ended, it has no effect. Can be called from any thread.
+  /// Calling it again before the commit has no further effect. A sleeping loop is woken, or, if the frame interval is
+  /// not over, sleeps until it is. In a stage it asks for the next commit; see ``Stage/init(name:order:perform:)``. If
+  /// the loop's thread has ended, it has no effect. Can be called from any thread.
   ///
   /// - Complexity: O(1), without an allocation.
   public func setNeedsCommit() {
@@ -133,10 +134,10 @@ public final class CommitPipeline: @unchecked Sendable {
 
   /// Calls a closure after the commit that covers what has been marked so far; if nothing is marked, after the next.
   ///
-  /// The closure is called exactly once, on the loop's thread, in the order of these calls, after the last stage. If the loop's
-  /// thread ends first, or the pipeline is taken out, it is called there with the cause ``CommitReport/Cause/loopEnded`` or
-  /// ``CommitReport/Cause/invalidated``, and if that has happened already, at once by the calling thread. Can be called from any
-  /// thread.
+  /// The closure is called exactly once, on the loop's thread, in the order of these calls, after the last stage. If
+  /// the loop's thread ends first, or the pipeline is taken out, it is called there with the cause
+  /// ``CommitReport/Cause/loopEnded`` or ``CommitReport/Cause/invalidated``, and if that has happened already, at once
+  /// by the calling thread. Can be called from any thread.
   ///
   /// - Parameter body: Called with what the commit covered. It may run the loop, and mark the pipeline.
   public func whenCommitted(_ body: @escaping @Sendable (CommitReport) -> Void) {
@@ -153,9 +154,9 @@ public final class CommitPipeline: @unchecked Sendable {
 
   /// Takes the pipeline out of its loop: it commits no more.
   ///
-  /// What is marked is not committed; ``flush()`` before it if it is to be. Stages that have not been performed are not performed
-  /// any more, and are released. Closures that wait for a commit are called before this returns, with the cause
-  /// ``CommitReport/Cause/invalidated``. Calling it again has no effect.
+  /// What is marked is not committed; ``flush()`` before it if it is to be. Stages that have not been performed are not
+  /// performed any more, and are released. Closures that wait for a commit are called before this returns, with the
+  /// cause ``CommitReport/Cause/invalidated``. Calling it again has no effect.
   ///
   /// - Precondition: The calling thread is the loop's, or the loop's thread has ended.
   public func invalidate() {
@@ -188,8 +189,8 @@ public final class CommitPipeline: @unchecked Sendable {
 extension CommitPipeline {
   /// Sees to it that the loop comes to its wait, where it commits, before it sleeps.
   ///
-  /// A loop that has been there in this pass, or waits, needs another pass for that. It may wait on this very thread, in
-  /// another loop, whose call-outs run meanwhile.
+  /// A loop that has been there in this pass, or waits, needs another pass for that. It may wait on this very thread,
+  /// in another loop, whose call-outs run meanwhile.
   private func comeToWait() {
     if loop === RunLoop.currentIfMade, arrival.runDepth == loop.runDepth, arrival.waits != loop.waits, !loop.isWaiting {
       return

@@ -77,7 +77,7 @@ struct CommitState: Hashable, Sendable {
     }
   }
 
-  /// The frame clock's date has come.
+  /// The frame clock's date has arrived.
   mutating func fire(at now: Tick) -> Action {
     switch phase {
     case .marked:
@@ -132,7 +132,8 @@ struct CommitState: Hashable, Sendable {
     return .disarm
   }
 
-  /// The date by which a loop that never comes to its wait commits: an interval after the commit before, or after the mark.
+  /// The date by which a loop that never comes to its wait commits: an interval after the commit before, or after the
+  /// mark.
   private func armed(at now: Tick) -> Action {
     now < earliest ? .arm(earliest, wakes: false) : .arm(now + interval, wakes: true)
   }

@@ -12,7 +12,8 @@ struct FrameClock {
 
   /// Makes a clock without a date.
   ///
-  /// - Parameter whenDue: Called on the loop's thread when the date has come, and again whenever the clock was set anew.
+  /// - Parameter whenDue: Called on the loop's thread when the date has arrived, and again whenever the clock was set
+  ///   anew.
   init(loop: RunLoop, whenDue: @escaping @Sendable () -> Void) {
     self.loop = loop
     // A timer that fires once would end with its first date. This one's dates are all set by hand.

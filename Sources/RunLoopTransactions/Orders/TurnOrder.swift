@@ -2,10 +2,10 @@
 
 /// The orders in which the parts of a turn follow each other.
 ///
-/// A turn is one pass of a loop, from its begin to its wait. What happened in it is gathered, and dealt with by observers
-/// before the loop waits, in this order: run loop queues, updates, the commit, asynchronous transactions, the pool. The numbers
-/// are those of Apple's interface libraries, as the dump of an application's main loop shows them. An observer that is to
-/// come between two of them takes a number between.
+/// A turn is one pass of a loop, from its begin to its wait. What happened in it is gathered, and dealt with by
+/// observers before the loop waits, in this order: run loop queues, updates, the commit, asynchronous transactions, the
+/// pool. The numbers are those of Apple's interface libraries, as the dump of an application's main loop shows them. An
+/// observer that is to come between two of them takes a number between.
 public enum TurnOrder {
   /// ``TurnPool`` opens a pool, at the entry of a run: before every observer of another order.
   public static let poolPush = -2_147_483_647

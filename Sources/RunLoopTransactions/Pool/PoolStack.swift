@@ -57,8 +57,8 @@ final class PoolStack: LoopAttachment, @unchecked Sendable {
 
   /// Releases what the innermost pool keeps, and what is added to it meanwhile, the last first.
   ///
-  /// Each entry has left the stack before it goes: what its release runs may add to the pool, or run the loop, whose pools
-  /// are opened and closed above.
+  /// Each entry has left the stack before it goes: what its release runs may add to the pool, or run the loop, whose
+  /// pools are opened and closed above.
   private func drain(from start: Int, isCallOut: Bool) {
     while entries.count > start {
       switch entries.removeLast() {

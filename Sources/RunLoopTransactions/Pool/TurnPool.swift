@@ -4,9 +4,9 @@ public import RunLoopCore
 
 /// Objects that live, and work that waits, until the end of the turn.
 ///
-/// A call-out that hands out an object which nobody holds yet, or that leaves something to be cleaned up, hands it to the
-/// pool of the turn. The pool releases the objects and does the work when the loop is about to wait and when a run ends, the
-/// last first, on the loop's thread. What is added meanwhile is released in the same go.
+/// A call-out that hands out an object which nobody holds yet, or that leaves something to be cleaned up, hands it to
+/// the pool of the turn. The pool releases the objects and does the work when the loop is about to wait and when a run
+/// ends, the last first, on the loop's thread. What is added meanwhile is released in the same go.
 ///
 /// ```swift
 /// TurnPool.install(in: RunLoop.current)
@@ -24,9 +24,9 @@ public struct TurnPool {
 
   /// Lets every turn of a loop have a pool, in the common modes.
   ///
-  /// A pool is opened when a run begins, replaced before each wait, and closed when the run ends; runs that are nested have
-  /// pools of their own. Installed by the loop's own thread within a run, it is open at once. Can be called from any thread.
-  /// Calling it again has no effect, and it has none on a loop whose thread has ended.
+  /// A pool is opened when a run begins, replaced before each wait, and closed when the run ends; runs that are nested
+  /// have pools of their own. Installed by the loop's own thread within a run, it is open at once. Can be called from
+  /// any thread. Calling it again has no effect, and it has none on a loop whose thread has ended.
   public static func install(in loop: RunLoop) {
     guard let stack = loop.attachment(PoolStack.self, orMake: PoolStack.init)?.attachment else { return }
     stack.observe(loop)
@@ -61,8 +61,8 @@ public struct TurnPool {
 
   /// Opens a pool, calls a closure, and closes the pool, whether the closure returns or throws.
   ///
-  /// For a loop within a turn that makes more than one wants to keep until the turn's end, and for threads whose loop does
-  /// not run. It opens a pool on the calling thread, whose loop is made if there was none.
+  /// For a loop within a turn that makes more than one wants to keep until the turn's end, and for threads whose loop
+  /// does not run. It opens a pool on the calling thread, whose loop is made if there was none.
   ///
   /// - Returns: The closure's result.
   /// - Throws: The closure's error.

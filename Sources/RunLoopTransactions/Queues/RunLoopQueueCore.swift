@@ -43,7 +43,8 @@ final class RunLoopQueueCore<Element: Sendable>: LoopAttachment, @unchecked Send
     let key = unique ? ElementKey(element) : nil
     while true {
       lock.lock()
-      // Comparing may run a user's code, and is not done under the lock: elements that were added meanwhile are compared anew.
+      // Comparing may run a user's code, and is not done under the lock: elements that were added meanwhile are
+      // compared anew.
       let candidates = elements.candidates(for: key)
       let version = elements.version
       lock.unlock()
