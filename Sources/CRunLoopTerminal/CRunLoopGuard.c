@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Gives terminals back however the process ends: by `exit`, by a signal, by a fault. What the handler of a signal uses is
-// prepared beforehand, and it calls nothing but what such a handler may call.
+// Gives terminals back however the process ends: by `exit`, by a signal, by a fault. What the handler of a signal uses
+// is prepared beforehand, and it calls nothing but what such a handler may call.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,8 +82,8 @@ static void handle(int signal, siginfo_t *info, void *context) {
   int error = errno;
   give_back();
   sigaction(signal, &actions[signal], NULL);
-  // A fault happens again when the handler returns, and then to who was there before. On this machine's kind, not a trap:
-  // the program would go on behind it.
+  // A fault happens again when the handler returns, and then to who was there before. On this machine's kind, not a
+  // trap: the program would go on behind it.
   int is_fault = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
 #if !defined(__x86_64__) && !defined(__i386__)
   is_fault = is_fault || signal == SIGTRAP;
@@ -123,8 +123,8 @@ static void install_all(void) {
   atomic_store(&owner, getpid());
   if (!is_at_exit) atexit(give_back);
   is_at_exit = 1;
-  // A stack that has overflowed has no room for a handler. The stack of the thread that takes the terminal, which is the
-  // main thread, is seen to; one that the program has set stays.
+  // A stack that has overflowed has no room for a handler. The stack of the thread that takes the terminal, which is
+  // the main thread, is seen to; one that the program has set stays.
   stack_t before;
   if (sigaltstack(NULL, &before) == 0 && before.ss_flags & SS_DISABLE) {
     stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};

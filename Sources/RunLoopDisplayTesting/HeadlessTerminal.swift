@@ -4,12 +4,12 @@ internal import CRunLoopSystem
 import RunLoopCore
 public import RunLoopDisplay
 
-/// A terminal for tests: frames go through the encoder of real ones to an emulated screen, and scripted input through the
-/// parser of real ones to the client.
+/// A terminal for tests: frames go through the encoder of real ones to an emulated screen, and scripted input through
+/// the parser of real ones to the client.
 ///
-/// The emulated terminal understands what the encoder may write, and notes anything else in ``errors``. Input arrives as it
-/// does from a real terminal: in a pass of the main loop, through a source 1 in the common modes and the one for events. On the main thread of a
-/// test with `VirtualTime`, the main loop is the one on virtual time.
+/// The emulated terminal understands what the encoder may write, and notes anything else in ``errors``. Input arrives
+/// as it does from a real terminal: in a pass of the main loop, through a source 1 in the common modes and the one for
+/// events. On the main thread of a test with `VirtualTime`, the main loop is the one on virtual time.
 ///
 /// ```swift
 /// let terminal = HeadlessTerminal(size: Size(width: 20, height: 3))
@@ -78,7 +78,8 @@ public final class HeadlessTerminal: DisplayDevice {
   /// The bytes of each frame that was presented, in order; 0 for one that changed nothing.
   public private(set) var frameBytes: [Int] = []
 
-  /// Whether what is written is neither shown nor recorded, so that only the cost of making it is left: for measurements.
+  /// Whether what is written is neither shown nor recorded, so that only the cost of making it is left: for
+  /// measurements.
   public var discardsOutput = false
 
   /// Whether the terminal is taken.
@@ -91,7 +92,7 @@ public final class HeadlessTerminal: DisplayDevice {
   private var session: TerminalSession
   /// What was written and the terminal has not read.
   private var output: ContiguousArray<UInt8> = []
-  /// What was typed and not read, and what else is to be told.
+  /// What was typed and not read, and what else is to be reported.
   private var inbox: [UInt8] = []
   private var pending: [InputEvent] = []
   private var isGone = false
@@ -120,7 +121,8 @@ public final class HeadlessTerminal: DisplayDevice {
 
   /// Takes the terminal.
   ///
-  /// - Throws: `DisplayError` as a real terminal does: if `TERM` is missing or `dumb`, or the system has no descriptor left.
+  /// - Throws: `DisplayError` as a real terminal does: if `TERM` is missing or `dumb`, or the system has no descriptor
+  ///   left.
   public func open() throws(DisplayError) {
     guard !isOpen else { return }
     let name = features.environment["TERM"]
@@ -210,8 +212,8 @@ public final class HeadlessTerminal: DisplayDevice {
 
   // MARK: What happens to it
 
-  /// Whether the terminal reads what is written; while it does not, no further frame can be presented once the system's buffer
-  /// is full.
+  /// Whether the terminal reads what is written; while it does not, no further frame can be presented once the system's
+  /// buffer is full.
   public var isReading = true {
     didSet { if isReading, !oldValue { wake() } }
   }

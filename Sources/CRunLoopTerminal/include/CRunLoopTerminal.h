@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a terminal device needs of the system: opening the terminal anew, its modes, its size, and giving it back however the
-// process ends. Each function that can fail gives a negative errno.
+// What a terminal device needs of the system: opening the terminal anew, its modes, its size, and giving it back
+// however the process ends. Each function that can fail gives a negative errno.
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-// Opens the terminal that a descriptor is of anew, without blocking and closed on exec: the description that others share
-// stays as it is.
+// Opens the terminal that a descriptor is of anew, without blocking and closed on exec: the description that others
+// share stays as it is.
 int crl_terminal_open_again(int descriptor);
 
 int crl_terminal_is_one(int descriptor);
@@ -32,7 +32,8 @@ int crl_terminal_set_raw(int number);
 // Puts the modes back that were kept. From the background it does nothing.
 int crl_terminal_put_back(int number);
 
-// Sets the bytes that are written when the process ends without giving the terminal back; NULL: it is given back already.
+// Sets the bytes that are written when the process ends without giving the terminal back; NULL: it was returned
+// already.
 void crl_terminal_prepare(int number, const uint8_t *bytes, size_t count);
 
 // Forgets a terminal.
@@ -52,11 +53,12 @@ int crl_terminal_capture_errors(int descriptor);
 // Shows what was written meanwhile, on the standard error.
 void crl_terminal_show_errors(void);
 
-// Stops the process as the terminal's own key does; returns when it continues, or at once if nobody could let it continue.
-// `terminal`: stops the processes of its foreground too, if this is one of them; negative: this process alone.
+// Stops the process as the terminal's own key does; returns when it continues, or at once if nobody could let it
+// continue. `terminal`: stops the processes of its foreground too, if this is one of them; negative: this process
+// alone.
 void crl_terminal_stop(int terminal);
 
 void crl_terminal_close(int descriptor);
 
-// Makes a pseudo-terminal: gives the window's end, closed on exec, and the path of the other end.
+// Makes a pseudo-terminal: returns the window's end, closed on exec, and the path of the other end.
 int crl_terminal_make(char *path, size_t capacity);

@@ -7,7 +7,7 @@ import RunLoopTransactions
 struct FrameState: Hashable {
   /// The device has another frame under way, and the application waits for it.
   var isWaitingForDevice = false
-  /// The device was given back for a time.
+  /// The device was released for a time.
   var isSuspended = false
   /// The frame is presented even if no cell has changed.
   var isPresentationForced = false

@@ -2,8 +2,8 @@
 
 import RunLoopCore
 
-/// Whether what is called now is called by the display in a call-out of the main loop, and so named in its record, or by a
-/// function of the user's, such as one that flushes the commit, whose call-out is named already.
+/// Whether what is called now is called by the display in a call-out of the main loop, and so named in its record, or
+/// by a function of the user's, such as one that flushes the commit, whose call-out is named already.
 @MainActor
 enum DisplayCallOut {
   /// The depth of the run that has called the display; zero: none has.

@@ -2,8 +2,8 @@
 
 /// What is drawn on: the cells of a grid within a clipping rectangle, by coordinates of the one who draws.
 ///
-/// A canvas is a value that owns its grid; it can be drawn on from any thread. What lies outside of the clip is left out, and
-/// a wide character of which only half would be visible is drawn as a blank.
+/// A canvas is a value that owns its grid; it can be drawn on from any thread. What lies outside of the clip is left
+/// out, and a wide character of which only half would be visible is drawn as a blank.
 public struct Canvas: Sendable {
   /// The grid.
   public private(set) var grid: Grid

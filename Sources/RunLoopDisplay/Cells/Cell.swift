@@ -2,7 +2,8 @@
 
 /// A place of the screen: a character and its style.
 ///
-/// A character that is two cells wide stands in the left one; the right one is a ``continuation(style:)`` of the same style.
+/// A character that is two cells wide stands in the left one; the right one is a ``continuation(style:)`` of the same
+/// style.
 public struct Cell: Hashable, Sendable {
   /// A scalar, or the number of a cluster of several; 0: the right half of what is in the cell before.
   let glyph: UInt32

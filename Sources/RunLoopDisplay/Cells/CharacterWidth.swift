@@ -58,7 +58,8 @@ enum CharacterWidth {
     return Cluster(width: width, isSumOfScalars: width == sum, isCertain: sum == 1 && !joinsNext)
   }
 
-  /// Whether a terminal that knows clusters could take a character of one scalar and the one after it for one character.
+  /// Whether a terminal that knows clusters could take a character of one scalar and the one after it for one
+  /// character.
   static func joinsNext(_ scalar: UInt32) -> Bool {
     switch scalar {
     case 0x1100...0x115F, 0xA960...0xA97C, 0x1F1E6...0x1F1FF: true

@@ -65,8 +65,8 @@ final class ClusterTable: @unchecked Sendable {
 
   /// Writes what a terminal is to be sent for a cluster.
   ///
-  /// - Parameter whole: Whether the terminal knows clusters; if not, one that would take other cells there is sent by its
-  ///   first scalar.
+  /// - Parameter whole: Whether the terminal knows clusters; if not, one that would take other cells there is sent by
+  ///   its first scalar.
   /// - Returns: How many cells the terminal takes for it; nil if terminals do not agree about that.
   func write(_ glyph: UInt32, whole: Bool, to writer: inout OutputWriter) -> Int? {
     lock.withLock {

@@ -2,8 +2,8 @@
 
 /// A screen of cells with a keyboard and a mouse: a ``Terminal``, or an emulated one in tests.
 ///
-/// A device is served by the main loop, in the common modes, through a source 1 of its own; it calls its client on the main
-/// thread. Frames are written without blocking, one at a time.
+/// A device is served by the main loop, in the common modes, through a source 1 of its own; it calls its client on the
+/// main thread. Frames are written without blocking, one at a time.
 @MainActor
 public protocol DisplayDevice: AnyObject {
   /// The size in cells; at least 1 by 1.

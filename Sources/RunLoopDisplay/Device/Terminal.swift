@@ -7,15 +7,16 @@ import RunLoopPorts
 
 /// The terminal that a program runs in, as a screen of cells.
 ///
-/// Taking it opens the terminal anew, so that neither the standard input nor the standard output becomes non-blocking for
-/// others, and serves it on the main loop, in the common modes. Nothing waits for the terminal: frames are written as far as
-/// there is room, one at a time, and what the terminal answers about itself is taken into account when it comes.
+/// Taking it opens the terminal anew, so that neither the standard input nor the standard output becomes non-blocking
+/// for others, and serves it on the main loop, in the common modes. Nothing waits for the terminal: frames are written
+/// as far as there is room, one at a time, and what the terminal answers about itself is taken into account when it
+/// comes.
 ///
 /// The terminal is restored by ``close()``, when the process calls `exit`, when a signal ends it or a fault does, the
-/// toolchain's backtracer included, and while it is stopped. The end stays what it was: the process still ends by that signal.
-/// A stack that overflows is covered on the thread that has taken the terminal, and on those of a `WorkerPool`. Only `SIGKILL`, and `_exit`, leave the terminal as
-/// it is. What other code writes to the standard error meanwhile, if that is the terminal, is kept, up to a mebibyte, and
-/// shown afterwards.
+/// toolchain's backtracer included, and while it is stopped. The end stays what it was: the process still ends by that
+/// signal. A stack that overflows is covered on the thread that has taken the terminal, and on those of a `WorkerPool`.
+/// Only `SIGKILL`, and `_exit`, leave the terminal as it is. What other code writes to the standard error meanwhile, if
+/// that is the terminal, is kept, up to a mebibyte, and shown afterwards.
 ///
 /// Signals for which the program has a handler of its own stay with it; to restore the terminal, they call ``close()``.
 @MainActor
@@ -116,8 +117,8 @@ public final class Terminal: DisplayDevice {
 
   /// Restores the terminal for a time and stops the process, with those of its group, as the terminal's own key does.
   ///
-  /// When the process continues the terminal is taken again. If nobody could let it continue, as in a terminal without a shell,
-  /// it is not stopped, and the terminal is taken again at once.
+  /// When the process continues the terminal is taken again. If nobody could let it continue, as in a terminal without
+  /// a shell, it is not stopped, and the terminal is taken again at once.
   public func suspend() { suspend(group: true) }
 
   private func suspend(group: Bool) {
@@ -240,7 +241,7 @@ public final class Terminal: DisplayDevice {
 
   private func escapeIsOver() {
     guard state.phase == .open, let connection else { return }
-    // What has come meanwhile belongs to the escape: the loop was late, not the terminal.
+    // What has arrived meanwhile belongs to the escape: the loop was late, not the terminal.
     let count = Int(crl_terminal_read(connection.reader, buffer.baseAddress, buffer.count))
     take(max(0, count)) { session, events, replies in
       if count > 0 {

@@ -54,7 +54,7 @@ final class TerminalConnection {
     if let inputNumber { crl_terminal_put_back(inputNumber) }
   }
 
-  /// Sets what is written if the process ends; nil: the terminal is given back already.
+  /// Sets what is written if the process ends; nil: the terminal was returned already.
   func prepareForEnd(_ bytes: ContiguousArray<UInt8>?) {
     guard let bytes else {
       crl_terminal_prepare(number, nil, 0)

@@ -31,7 +31,7 @@ package struct TerminalSession: Sendable {
   /// - Parameter asks: Whether it is asked what it can do, of which the last is answered by every terminal.
   package mutating func enter(asks: Bool, into output: inout ContiguousArray<UInt8>) {
     encoder.repaint()
-    // What was cut off when the terminal was given back has no rest.
+    // What was cut off when the terminal was returned has no rest.
     parser = InputParser(pasteLimit: parser.pasteLimit)
     output.append(
       contentsOf: "\u{1B}[?1049h\u{1B}[?25l\u{1B}[?7l\u{1B}[?1002h\u{1B}[?1006h\u{1B}[?2004h\u{1B}[?1004h".utf8)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a device and its terminal stand, as a value: each event is a function that changes it and says what is to be done.
+/// How a device and its terminal stand, as a value: each event is a function that changes it and says what is to be
+/// done.
 struct TerminalState: Hashable, Sendable {
   enum Phase: Hashable, Sendable, CaseIterable {
     /// Not taken.

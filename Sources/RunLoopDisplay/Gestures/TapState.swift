@@ -58,7 +58,7 @@ struct TapState: Hashable, Sendable {
     return .wait
   }
 
-  /// No other press has come in time.
+  /// No other press has arrived in time.
   func timeOut() -> Action { phase == .between ? .fail : .nothing }
 
   mutating func reset() { self = TapState(required: required, slack: slack) }

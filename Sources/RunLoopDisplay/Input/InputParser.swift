@@ -2,11 +2,11 @@
 
 /// Turns the bytes of a terminal into events.
 ///
-/// A value without isolation: the same bytes give the same events, however they are split, if it is not flushed in between.
-/// Whatever they are, it keeps a bounded number of them.
+/// A value without isolation: the same bytes give the same events, however they are split, if it is not flushed in
+/// between. Whatever they are, it keeps a bounded number of them.
 ///
-/// CAN and SUB end a sequence, which is forgotten. Another control character, or one that cannot be there, ends it too, and is
-/// a key. Within a paste only its end is looked for.
+/// CAN and SUB end a sequence, which is forgotten. Another control character, or one that cannot be there, ends it too,
+/// and is a key. Within a paste only its end is looked for.
 package struct InputParser: Sendable {
   /// Where in a sequence the parser is.
   enum State: Hashable, Sendable {
@@ -47,7 +47,7 @@ package struct InputParser: Sendable {
   private var stringKind: UInt8 = 0
   var text: ContiguousArray<UInt8> = []
   private var isTruncated = false
-  /// How many bytes of the paste's end have come.
+  /// How many bytes of the paste's end have arrived.
   private var matched = 0
   private var decoder = ScalarDecoder()
   private var mouseBytes: (UInt8, UInt8, UInt8) = (0, 0, 0)

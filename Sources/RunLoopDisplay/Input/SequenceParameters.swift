@@ -13,7 +13,7 @@ struct SequenceParameters: Sendable {
   var isMalformed = false
   /// How many numbers there are, of which the last may be empty.
   private(set) var count = 0
-  /// Whether anything has come.
+  /// Whether anything has arrived.
   private(set) var isUntouched = true
   private var values: (Int32, Int32, Int32, Int32, Int32, Int32, Int32, Int32) = (-1, -1, -1, -1, -1, -1, -1, -1)
   /// The second number of each, after a colon.

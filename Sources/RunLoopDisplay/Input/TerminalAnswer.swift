@@ -2,7 +2,7 @@
 
 /// What a terminal says about itself when it is asked.
 package enum TerminalAnswer: Hashable, Sendable {
-  /// What kind it is (DA1), which every terminal answers: answers to what was asked before have come.
+  /// What kind it is (DA1), which every terminal answers: answers to what was asked before have arrived.
   case attributes
   /// The state of a private mode (DECRPM): 0 unknown, 1 set, 2 reset, 3 and 4 set and reset permanently.
   case mode(Int, state: Int)

@@ -64,8 +64,8 @@ public enum Transaction {
   /// Sets what is called when the changes of the transaction that was begun last can be seen, or at once by
   /// ``commit()`` if there is no application.
   ///
-  /// It is called exactly once, on the main actor, at the latest when the application ends. What a block sets that is called
-  /// by the end of the application, or without one, is called in a later turn of the main loop.
+  /// It is called exactly once, on the main actor, at the latest when the application ends. What a block sets that is
+  /// called by the end of the application, or without one, is called in a later turn of the main loop.
   ///
   /// - Precondition: A transaction was begun.
   public static func setCompletionBlock(_ block: (@MainActor @Sendable () -> Void)?) {

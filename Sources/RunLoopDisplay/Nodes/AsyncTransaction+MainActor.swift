@@ -8,8 +8,8 @@ extension AsyncTransaction {
   ///
   /// Otherwise it is as the one of RunLoopTransactions.
   ///
-  /// A closure that is marked with `@MainActor`, as in `completion: { @MainActor result in show(result) }`, chooses it; any other
-  /// is called as RunLoopTransactions says.
+  /// A closure that is marked with `@MainActor`, as in `completion: { @MainActor result in show(result) }`, chooses it;
+  /// any other is called as RunLoopTransactions says.
   ///
   /// - Precondition: The transaction's group is that of the main loop.
   public func add<T: Sendable>(

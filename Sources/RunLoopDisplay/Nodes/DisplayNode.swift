@@ -3,12 +3,12 @@
 import RunLoopCore
 public import RunLoopTransactions
 
-/// What stands for a view on every thread: its content and its properties can be set anywhere, and its content is laid out
-/// and drawn by workers.
+/// What stands for a view on every thread: its content and its properties can be set anywhere, and its content is laid
+/// out and drawn by workers.
 ///
-/// A node is made, changed, and put together with others on any thread. On the main thread its ``view`` is put into a window. At the
-/// end of a turn the changes of all nodes are applied to their views, once, however many there were; what they show is handed to
-/// workers, and appears when it is drawn.
+/// A node is made, changed, and put together with others on any thread. On the main thread its ``view`` is put into a
+/// window. At the end of a turn the changes of all nodes are applied to their views, once, however many there were;
+/// what they show is handed to workers, and appears when it is drawn.
 ///
 /// ```Swift
 /// let title = DisplayNode(TextContent("Loading"), frame: Rect(x: 0, y: 0, width: 20, height: 1))
@@ -16,20 +16,20 @@ public import RunLoopTransactions
 /// title.content = TextContent(summary(of: file))      // any thread
 /// ```
 ///
-/// **What is seen meanwhile.** A node that is marked again while it is drawn shows what was drawn, if that is newer than what it
-/// shows and of its size, and is drawn anew: one that is changed faster than it can be drawn shows one version after the other.
-/// A drawing that is older, or of another size, is not shown. Where a node has nothing to show in its size, the main thread draws the
-/// nodes that are visible itself, for up to 4 ms in a turn; beyond that they show what they have, or their
-/// ``placeholder``, until a worker has drawn them.
+/// **What is seen meanwhile.** A node that is marked again while it is drawn shows what was drawn, if that is newer
+/// than what it shows and of its size, and is drawn anew: one that is changed faster than it can be drawn shows one
+/// version after the other. A drawing that is older, or of another size, is not shown. Where a node has nothing to show
+/// in its size, the main thread draws the nodes that are visible itself, for up to 4 ms in a turn; beyond that they
+/// show what they have, or their ``placeholder``, until a worker has drawn them.
 ///
-/// **Lifetime.** The view is made when it is first needed, on the main thread: when somebody asks for it, or when a subnode that is
-/// not hidden is shown. A window keeps the nodes whose views are in it. A node may be released on any thread: its view is
-/// released on the main thread, with others, a few in each turn.
+/// **Lifetime.** The view is made when it is first needed, on the main thread: when somebody asks for it, or when a
+/// subnode that is not hidden is shown. A window keeps the nodes whose views are in it. A node may be released on any
+/// thread: its view is released on the main thread, with others, a few in each turn.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `ASDisplayNode`.
 public final class DisplayNode: @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock, those of the tree by the lock that all nodes of a loop have in common; the
-  // view and what it shows belong to the main thread.
+  // Sendable: the variables are guarded by the lock, those of the tree by the lock that all nodes of a loop have in
+  // common; the view and what it shows belong to the main thread.
 
   let updates: NodeUpdates
   let workers: WorkerPool
@@ -86,7 +86,8 @@ public final class DisplayNode: @unchecked Sendable {
   deinit { if let storedView { updates.release(storedView) } }
 }
 
-// What can be set on any thread. Each of it alone is set at once: a part of a value is changed by who is alone in changing it.
+// What can be set on any thread. Each of it alone is set at once: a part of a value is changed by who is alone in
+// changing it.
 extension DisplayNode {
   /// What the node shows.
   ///
@@ -157,8 +158,8 @@ extension DisplayNode {
 
   /// Whether the main thread draws the node when it has nothing to show and time is left; true unless it is set.
   ///
-  /// If it is false, only workers call the content, and the placeholder is seen until they have drawn it. Can be used from any
-  /// thread.
+  /// If it is false, only workers call the content, and the placeholder is seen until they have drawn it. Can be used
+  /// from any thread.
   public var mayDrawOnMainThread: Bool {
     get { lock.withLock { properties.mayDrawOnMainThread } }
     set { change { $0.mayDrawOnMainThread = newValue } }

@@ -4,8 +4,9 @@ public import RunLoopTransactions
 
 /// What a node shows: a value that can lay itself out and draw itself, on any thread.
 ///
-/// Both functions are called on workers, and on the main thread where a node would otherwise be seen empty. They are called
-/// under no lock, may take long, and see nothing but the value: what they need is copied into it when it is made.
+/// Both functions are called on workers, and on the main thread where a node would otherwise be seen empty. They are
+/// called under no lock, may take long, and see nothing but the value: what they need is copied into it when it is
+/// made.
 ///
 /// ```Swift
 /// struct Bar: NodeContent {
@@ -20,7 +21,8 @@ public import RunLoopTransactions
 public protocol NodeContent: Sendable {
   /// Chooses a size, and the frames of the node's subnodes.
   ///
-  /// If it is not implemented, the content is as large as it may be, and as small where there is no limit; it places no subnodes.
+  /// If it is not implemented, the content is as large as it may be, and as small where there is no limit; it places no
+  /// subnodes.
   ///
   /// - Parameter size: The sizes to choose from. A size outside of it is replaced by the nearest one within.
   func layout(_ size: SizeRange) -> Layout
@@ -30,10 +32,10 @@ public protocol NodeContent: Sendable {
   /// If it is not implemented, nothing is drawn.
   ///
   /// - Parameters:
-  ///   - canvas: Blank cells, which let be seen what lies below. Their ``Canvas/visibleRect`` begins at (0, 0) and has the size of
-  ///     the node, or of the part of it that the content is given.
-  ///   - cancellation: Whether the drawing is still wanted. One that takes long looks at it now and then, and returns early when it is
-  ///     set.
+  ///   - canvas: Blank cells, which let be seen what lies below. Their ``Canvas/visibleRect`` begins at (0, 0) and has
+  ///     the size of the node, or of the part of it that the content is given.
+  ///   - cancellation: Whether the drawing is still wanted. One that takes long looks at it now and then, and returns
+  ///     early when it is set.
   func draw(into canvas: inout Canvas, _ cancellation: Cancellation)
 }
 

@@ -4,9 +4,9 @@ public import RunLoopTransactions
 
 /// A list whose rows are drawn by nodes, off the main thread.
 ///
-/// As many rows as are visible are drawn ahead on either side, in one transaction, so that rows which scroll into sight are there
-/// already. Where one is not, after a jump, it is drawn as any node: by the main thread while it has time, and else by a
-/// worker while its ``DisplayNode/placeholder`` is seen.
+/// As many rows as are visible are drawn ahead on either side, in one transaction, so that rows which scroll into sight
+/// are there already. Where one is not, after a jump, it is drawn as any node: by the main thread while it has time,
+/// and else by a worker while its ``DisplayNode/placeholder`` is seen.
 ///
 /// ```Swift
 /// let list = NodeListView { index in TextContent("row \(index)") }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a node shows and what is drawn for it, as a value: each event is a function that changes it and says what is to be
-/// done.
+/// What a node shows and what is drawn for it, as a value: each event is a function that changes it and says what is to
+/// be done.
 ///
-/// Each mark makes a new version of what is to be seen. At most one drawing is under way. When it is finished it is shown if it has
-/// the node's size and is newer than what is shown, even if the node has been marked again meanwhile: a node that is marked
-/// faster than it can be drawn shows one version after the other, not all of them, and never an older one after a newer.
-/// Then the newest version is drawn.
+/// Each mark makes a new version of what is to be seen. At most one drawing is under way. When it is finished it is
+/// shown if it has the node's size and is newer than what is shown, even if the node has been marked again meanwhile: a
+/// node that is marked faster than it can be drawn shows one version after the other, not all of them, and never an
+/// older one after a newer. Then the newest version is drawn.
 struct NodeState: Hashable, Sendable {
   /// A drawing, by its number.
   struct Ticket: Hashable, Sendable {
@@ -115,8 +115,8 @@ extension NodeState {
     return ticket
   }
 
-  /// A worker has come to a drawing that was handed over, and draws the version that is wanted by now; nil if the drawing is
-  /// not wanted any more.
+  /// A worker has come to a drawing that was handed over, and draws the version that is wanted by now; nil if the
+  /// drawing is not wanted any more.
   mutating func start(_ ticket: Ticket) -> Drawing? {
     guard underWay?.ticket == ticket else { return nil }
     underWay?.version = newest

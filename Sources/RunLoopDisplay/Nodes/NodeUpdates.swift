@@ -3,7 +3,8 @@
 import RunLoopCore
 import RunLoopTransactions
 
-/// The nodes of the main loop that were changed: it applies the changes at the end of each turn, and hands drawings over.
+/// The nodes of the main loop that were changed: it applies the changes at the end of each turn, and hands drawings
+/// over.
 ///
 /// **Locks.** A node's, that of the tree and this one's are each taken alone.
 final class NodeUpdates: @unchecked Sendable {
@@ -155,8 +156,8 @@ extension NodeUpdates {
   /// A transaction is to be committed at the end of the turn.
   func commit(_ transaction: AsyncTransaction) { transactions.append(transaction) }
 
-  /// Hands over what was drawn neither here nor before: a few one by one, and many in blocks, as to hand one over is dearer than
-  /// to draw it if it is small.
+  /// Hands over what was drawn neither here nor before: a few one by one, and many in blocks, as to hand one over is
+  /// dearer than to draw it if it is small.
   private func commitDrawings() {
     while let transaction = transactions.popLast() { transaction.commit() }
     guard !handedOver.isEmpty else { return }

@@ -2,8 +2,8 @@
 
 /// The view of a node: it shows what was drawn of the node's content.
 ///
-/// Made by ``DisplayNode/view``. What is set of the view is replaced when the same property of the node is set; a frame that it is
-/// given by its superview is the node's too.
+/// Made by ``DisplayNode/view``. What is set of the view is replaced when the same property of the node is set; a frame
+/// that it is given by its superview is the node's too.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `_ASDisplayView`.
 @MainActor

@@ -14,8 +14,8 @@ public struct SizeRange: Hashable, Sendable {
 
   /// Makes a range.
   ///
-  /// A negative side counts as 0, one above ``unlimited`` as that, and a largest size that is smaller than the smallest one as
-  /// equal to it.
+  /// A negative side counts as 0, one above ``unlimited`` as that, and a largest size that is smaller than the smallest
+  /// one as equal to it.
   ///
   /// - Parameters:
   ///   - min: The smallest size.

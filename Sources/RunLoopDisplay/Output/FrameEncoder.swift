@@ -3,8 +3,8 @@
 /// Turns frames into the bytes that make a terminal show them: only what differs from the frame before, and nothing if
 /// nothing does.
 ///
-/// A value without isolation. When it has shown one frame of a size, further ones of that size allocate nothing, unless their bytes
-/// need more room than those of any before.
+/// A value without isolation. When it has shown one frame of a size, further ones of that size allocate nothing, unless
+/// their bytes need more room than those of any before.
 package struct FrameEncoder: Sendable {
   private var writer: OutputWriter
   /// What the terminal shows.

@@ -2,7 +2,8 @@
 
 /// What is to be written to a terminal, and how far that is, as a value: one frame, and answers behind it.
 ///
-/// No further frame is taken before all of it is written, so that a terminal that does not read costs the memory of one.
+/// No further frame is taken before all of it is written, so that a terminal that does not read costs the memory of
+/// one.
 struct OutputState: Hashable, Sendable {
   /// What comes of a write.
   enum Action: Hashable, Sendable {

@@ -8,8 +8,8 @@ open class Window: View {
   /// How many times what is marked within ``View/layoutSubviews()`` is laid out in one commit.
   ///
   /// Views that mark each other forever do not keep a program busy: what is still marked then is dropped, and a
-  /// line on the standard error names a view that was. A view that a layout adds is laid out in the round that follows, and
-  /// as many layouts may ask for another within themselves by ``View/layoutIfNeeded()``.
+  /// line on the standard error names a view that was. A view that a layout adds is laid out in the round that follows,
+  /// and as many layouts may ask for another within themselves by ``View/layoutIfNeeded()``.
   public static let layoutRounds = 16
 
   /// The application that shows the window; nil if there is none.

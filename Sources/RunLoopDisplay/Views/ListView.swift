@@ -13,8 +13,8 @@
 /// list.rowCount = 1_000_000
 /// ```
 ///
-/// The keys Up, Down, PageUp, PageDown, Home and End move the selection, those for pages what is seen as well, and a click
-/// selects; the wheel scrolls.
+/// The keys Up, Down, PageUp, PageDown, Home and End move the selection, those for pages what is seen as well, and a
+/// click selects; the wheel scrolls.
 ///
 /// The corresponding class of UIKit is `UITableView`.
 @MainActor

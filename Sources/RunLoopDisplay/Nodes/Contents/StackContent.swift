@@ -4,8 +4,8 @@ public import RunLoopTransactions
 
 /// Contents beside each other, or below each other.
 ///
-/// Each child gets the room along the axis that those before it have left; those that are ``FlexibleContent`` share what is left
-/// by all others, in equal parts.
+/// Each child gets the room along the axis that those before it have left; those that are ``FlexibleContent`` share
+/// what is left by all others, in equal parts.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `ASStackLayoutSpec`.
 public struct StackContent: NodeContent {

@@ -4,8 +4,8 @@ public import RunLoopTransactions
 
 /// A text, in as many lines as its width needs.
 ///
-/// Lines are broken at line ends of the text, at spaces, and beside wide characters; a longer word is broken where the line is
-/// full.
+/// Lines are broken at line ends of the text, at spaces, and beside wide characters; a longer word is broken where the
+/// line is full.
 public struct TextContent: NodeContent, Hashable {
   /// Where the lines stand in a width that is larger.
   public enum Alignment: Hashable, Sendable { case left, center, right }

@@ -2,8 +2,9 @@
 
 /// A text in lines of a width.
 ///
-/// A line ends at a line end of the text, at the last space that leaves it within the width, or beside a wide character; a word
-/// that is longer than a line is broken where the line is full. Spaces at which a line is broken are left out.
+/// A line ends at a line end of the text, at the last space that leaves it within the width, or beside a wide
+/// character; a word that is longer than a line is broken where the line is full. Spaces at which a line is broken are
+/// left out.
 struct TextLines {
   struct Line: Hashable {
     let text: Substring
