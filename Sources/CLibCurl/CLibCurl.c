@@ -28,6 +28,12 @@ typedef struct {
   } data;
 } message;
 
+// struct curl_slist.
+typedef struct list_item {
+  char *text;
+  struct list_item *next;
+} list_item;
+
 enum { message_done = 1, global_default = 3, version_info_now = 0 };
 
 // The functions, by the names that they have in the library.
@@ -43,6 +49,9 @@ enum { message_done = 1, global_default = 3, version_info_now = 0 };
   X(const char *, curl_easy_strerror, (int)) \
   X(clc_list *, curl_slist_append, (clc_list *, const char *)) \
   X(void, curl_slist_free_all, (clc_list *)) \
+  X(clc_url *, curl_url, (void)) \
+  X(int, curl_url_set, (clc_url *, int, const char *, unsigned)) \
+  X(void, curl_url_cleanup, (clc_url *)) \
   X(clc_multi *, curl_multi_init, (void)) \
   X(int, curl_multi_cleanup, (clc_multi *)) \
   X(int, curl_multi_setopt, (clc_multi *, int, ...)) \
@@ -62,7 +71,7 @@ static functions curl;
 static _Atomic unsigned opened_version;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-// Opens a library, finds its functions and asks its version; gives its handle, or null with the reason.
+// Opens a library, finds its functions and asks its version; returns its handle, or null with the reason.
 static void *open_library(
   const char *file, unsigned oldest, functions *found, unsigned *version, int *answer, char *detail, size_t capacity) {
   void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -164,6 +173,9 @@ int clc_set_seek_function(clc_easy *easy, clc_seek_function function) {
 int clc_set_prerequest_function(clc_easy *easy, clc_prerequest_function function) {
   return curl.curl_easy_setopt(easy, clc_option_prerequest_function, function);
 }
+int clc_set_progress_function(clc_easy *easy, clc_progress_function function) {
+  return curl.curl_easy_setopt(easy, clc_option_progress_function, function);
+}
 int clc_set_open_socket_function(clc_easy *easy, clc_open_socket_function function) {
   return curl.curl_easy_setopt(easy, clc_option_open_socket_function, function);
 }
@@ -179,13 +191,31 @@ int64_t clc_get_offset(clc_easy *easy, int info) {
   int64_t value = 0;
   return curl.curl_easy_getinfo(easy, info, &value) == 0 ? value : 0;
 }
+void *clc_get_pointer(clc_easy *easy, int info) {
+  void *value = NULL;
+  return curl.curl_easy_getinfo(easy, info, &value) == 0 ? value : NULL;
+}
 
 clc_list *clc_list_append(clc_list *list, const char *text) {
   clc_list *longer = curl.curl_slist_append(list, text);
   if (longer == NULL) curl.curl_slist_free_all(list);
   return longer;
 }
+void clc_list_wipe(clc_list *list) {
+  for (list_item *each = (list_item *)list; each != NULL; each = each->next) {
+    explicit_bzero(each->text, strlen(each->text));
+  }
+  curl.curl_slist_free_all(list);
+}
 void clc_list_free(clc_list *list) { curl.curl_slist_free_all(list); }
+
+clc_url *clc_url_read(const char *text) {
+  clc_url *url = curl.curl_url();
+  if (url == NULL || curl.curl_url_set(url, clc_url_whole, text, clc_url_path_as_is) == 0) return url;
+  curl.curl_url_cleanup(url);
+  return NULL;
+}
+void clc_url_free(clc_url *url) { curl.curl_url_cleanup(url); }
 
 clc_multi *clc_multi_make(void) { return curl.curl_multi_init(); }
 int clc_multi_free(clc_multi *multi) { return curl.curl_multi_cleanup(multi); }

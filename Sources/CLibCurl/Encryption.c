@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What only OpenSSL can be asked: whether a server wanted a certificate, and whether it has ended a connection or somebody
-// else has cut it.
-// libcurl has opened OpenSSL if it uses it; otherwise nothing here has an effect.
+// What only OpenSSL can be asked: whether a server wanted a certificate, and whether it has ended a connection or
+// somebody else has cut it; and what only it can end: a connection on which more and more comes that is part of no
+// answer. Libcurl reads the frames of HTTP/2 until there are no more, and calls nobody for those that it needs for
+// itself. libcurl has opened OpenSSL if it uses it; otherwise nothing here has an effect.
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "CLibCurl.h"
 
 enum { own_data = 0, remembered = 256, remembered_ends = 4096 };
+// How many records of a connection may come, in so many seconds, that nobody hears of. It is more than a server
+// confirms of a body that is on its way.
+enum { most_fruitless = 2000, fruitless_seconds = 60 };
+// SSL3_RT_HEADER and SSL_RECEIVED_SHUTDOWN.
+enum { record_header = 0x100, received_shutdown = 2 };
 // SSL_CB_READ_ALERT, and the alert close_notify.
 enum { alert_was_read = 0x4004, close_notify = 0 };
 
@@ -19,6 +26,9 @@ static int (*set_data)(void *, int, void *);
 static void *(*get_data)(const void *, int);
 static void *(*context_of)(const void *);
 static void (*set_information_function)(void *, void (*)(const void *, int, int));
+static void (*set_message_function)(
+  void *, void (*)(int, int, int, const void *, size_t, void *, void *));
+static void (*set_shutdown)(void *, int);
 static int is_usable;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -28,6 +38,13 @@ static _Thread_local unsigned next_wanted;
 // The transfers whose connections have been ended by the server lately.
 static _Thread_local uintptr_t ended[remembered_ends];
 static _Thread_local unsigned next_ended;
+// The transfers whose connections were ended here lately.
+static _Thread_local uintptr_t flooded[remembered];
+static _Thread_local unsigned next_flooded;
+// The connection that was read last, and how many of its records have come to nothing since.
+static _Thread_local const void *last_read;
+static _Thread_local unsigned fruitless;
+static _Thread_local time_t first_read;
 
 static void open_library(void) {
   void *library = dlopen("libssl.so.3", RTLD_NOW | RTLD_NOLOAD);
@@ -37,7 +54,10 @@ static void open_library(void) {
   *(void **)&get_data = dlsym(library, "SSL_CTX_get_ex_data");
   *(void **)&context_of = dlsym(library, "SSL_get_SSL_CTX");
   *(void **)&set_information_function = dlsym(library, "SSL_CTX_set_info_callback");
-  is_usable = set_certificate_function && set_data && get_data && context_of && set_information_function;
+  *(void **)&set_message_function = dlsym(library, "SSL_CTX_set_msg_callback");
+  *(void **)&set_shutdown = dlsym(library, "SSL_set_shutdown");
+  is_usable = set_certificate_function && set_data && get_data && context_of && set_information_function &&
+    set_message_function && set_shutdown;
 }
 
 // The server wants a certificate, and there is none.
@@ -58,6 +78,43 @@ static void note_end(const void *connection, int what, int value) {
   if (number != 0) ended[next_ended++ % remembered_ends] = number;
 }
 
+static time_t seconds(void) {
+  struct timespec now;
+  return clock_gettime(CLOCK_MONOTONIC_COARSE, &now) == 0 ? now.tv_sec : 0;
+}
+
+// A record is sent, or the head of one has arrived.
+static void note_record(
+  int is_sent, int version, int kind, const void *bytes, size_t count, void *connection, void *argument) {
+  (void)version, (void)bytes, (void)count, (void)argument;
+  if (is_sent || kind != record_header) return;
+  if (connection != last_read) fruitless = 0;
+  if (fruitless == 0) {
+    last_read = connection;
+    first_read = seconds();
+  }
+  if (++fruitless != most_fruitless) return;
+  if (seconds() - first_read > fruitless_seconds) {
+    fruitless = 0;
+    return;
+  }
+  // To OpenSSL, this is the end; what has arrived and what comes is thrown away.
+  set_shutdown(connection, received_shutdown);
+  void *context = context_of(connection);
+  uintptr_t number = context == NULL ? 0 : (uintptr_t)get_data(context, own_data);
+  if (number != 0) flooded[next_flooded++ % remembered] = number;
+}
+
+void clc_note_progress(void) { fruitless = 0; }
+
+int clc_was_flooded(uintptr_t number) {
+  if (next_flooded == 0) return 0;
+  for (unsigned index = 0; index < remembered; index++) {
+    if (flooded[index] == number) return 1;
+  }
+  return 0;
+}
+
 int clc_prepare_encryption(clc_easy *easy, void *context, void *number) {
   (void)easy;
   pthread_once(&once, open_library);
@@ -66,6 +123,7 @@ int clc_prepare_encryption(clc_easy *easy, void *context, void *number) {
   set_data(context, own_data, number);
   set_certificate_function(context, note_wanted);
   set_information_function(context, note_end);
+  set_message_function(context, note_record);
   return 0;
 }
 

@@ -12,6 +12,8 @@ typedef struct clc_easy clc_easy;
 typedef struct clc_multi clc_multi;
 // A list of texts (struct curl_slist).
 typedef struct clc_list clc_list;
+// An address that was read (CURLU).
+typedef struct clc_url clc_url;
 
 // What opening a library has come to.
 enum {
@@ -26,9 +28,11 @@ enum {
 enum { clc_oldest = 0x074c00 };
 // From this version on, a transfer asks before it sends a request on a connection: 7.80.0.
 enum { clc_asks_before_request = 0x075000 };
+// From the one to the other, a plain connection begins HTTP/2 anew with each request: 7.88.0 and 8.0.0.
+enum { clc_begins_http2_anew = 0x075800, clc_keeps_http2 = 0x080000 };
 
-// Opens libcurl.so.4 once for the process, and starts it. One of the answers above; one that is none of success is not kept.
-// `detail` gets a text for a person, of less than `capacity` bytes.
+// Opens libcurl.so.4 once for the process, and starts it. One of the answers above; one that is none of success is not
+// kept. `detail` gets a text for a person, of less than `capacity` bytes.
 int clc_open(char *detail, size_t capacity);
 // The same with another file and another oldest version, for tests; what it finds is closed again.
 int clc_try_open(const char *file, unsigned oldest, char *detail, size_t capacity);
@@ -49,6 +53,8 @@ enum {
   clc_option_key_password = 10026,
   clc_option_header_data = 10029,
   clc_option_custom_request = 10036,
+  clc_option_progress_data = 10057,
+  clc_option_no_progress = 43,
   clc_option_no_body = 44,
   clc_option_upload = 46,
   clc_option_verify_peer = 64,
@@ -63,6 +69,7 @@ enum {
   clc_option_ca_directory = 10097,
   clc_option_no_signal = 99,
   clc_option_proxy_authentication = 111,
+  clc_option_own_data = 10103,
   clc_option_encryption_function = 20108,
   clc_option_encryption_data = 10109,
   clc_option_upload_size = 30115,
@@ -79,6 +86,8 @@ enum {
   clc_option_resolve = 10203,
   clc_option_close_socket_function = 20208,
   clc_option_close_socket_data = 10209,
+  clc_option_progress_function = 20219,
+  clc_option_proxy_header = 10228,
   clc_option_pinned_key = 10230,
   clc_option_unix_path = 10231,
   clc_option_path_as_is = 234,
@@ -87,6 +96,7 @@ enum {
   clc_option_proxy_ca_directory = 10247,
   clc_option_unix_abstract = 10264,
   clc_option_suppress_connect_headers = 265,
+  clc_option_read_url = 10282,
   clc_option_prerequest_function = 20312,
   clc_option_prerequest_data = 10313,
 };
@@ -102,6 +112,7 @@ enum {
 };
 
 enum {
+  clc_info_own_data = 0x100000 + 21,
   clc_info_connect_code = 0x200000 + 22,
   clc_info_system_error = 0x200000 + 25,
   clc_info_new_connections = 0x200000 + 26,
@@ -135,9 +146,11 @@ enum {
   clc_protocols_web = 3,
   clc_basic = 1,
   clc_digest = 2,
+  clc_url_whole = 0,
+  clc_url_path_as_is = 1 << 4,
 };
 
-// Why a transfer has ended (CURLcode), as far as the numbers are told apart.
+// Why a transfer has ended (CURLcode), as far as the numbers are distinguished.
 enum {
   clc_ok = 0,
   clc_unsupported_protocol = 1,
@@ -196,6 +209,8 @@ typedef size_t (*clc_data_function)(char *bytes, size_t size, size_t count, void
 typedef int (*clc_seek_function)(void *context, int64_t offset, int origin);
 typedef int (*clc_prerequest_function)(
   void *context, char *peer, char *own, int peer_port, int own_port);
+typedef int (*clc_progress_function)(
+  void *context, int64_t to_receive, int64_t received, int64_t to_send, int64_t sent);
 typedef int (*clc_open_socket_function)(void *context, int purpose, clc_wanted_socket *wanted);
 typedef int (*clc_close_socket_function)(void *context, int descriptor);
 typedef int (*clc_encryption_function)(clc_easy *easy, void *context, void *number);
@@ -218,14 +233,22 @@ int clc_set_list(clc_easy *easy, int option, clc_list *list);
 int clc_set_data_function(clc_easy *easy, int option, clc_data_function function);
 int clc_set_seek_function(clc_easy *easy, clc_seek_function function);
 int clc_set_prerequest_function(clc_easy *easy, clc_prerequest_function function);
+int clc_set_progress_function(clc_easy *easy, clc_progress_function function);
 int clc_set_open_socket_function(clc_easy *easy, clc_open_socket_function function);
 int clc_set_close_socket_function(clc_easy *easy, clc_close_socket_function function);
 long clc_get_long(clc_easy *easy, int info);
 int64_t clc_get_offset(clc_easy *easy, int info);
+void *clc_get_pointer(clc_easy *easy, int info);
 
 // Gives null, and frees the list, if there is no memory.
 clc_list *clc_list_append(clc_list *list, const char *text);
 void clc_list_free(clc_list *list);
+// Frees a list after its texts have been overwritten.
+void clc_list_wipe(clc_list *list);
+
+// Reads an address; null if it cannot be read, or there is no memory.
+clc_url *clc_url_read(const char *text);
+void clc_url_free(clc_url *url);
 
 clc_multi *clc_multi_make(void);
 int clc_multi_free(clc_multi *multi);
@@ -241,13 +264,18 @@ clc_easy *clc_multi_next_ended(clc_multi *multi, int *code);
 
 // Whether libcurl encrypts by OpenSSL.
 int clc_uses_openssl(void);
-// Sets a transfer's encryption up, where that is OpenSSL's: it notes whether the server wants a certificate and there is none,
-// and whether the server ends the connection (close_notify).
+// Sets a transfer's encryption up, where that is OpenSSL's: it notes whether the server wants a certificate and there
+// is none, and whether the server ends the connection (close_notify).
 // The number names the transfer, and is not zero.
 int clc_set_encryption(clc_easy *easy, uintptr_t number);
 int clc_prepare_encryption(clc_easy *easy, void *context, void *number);
 // Whether that was noted, on this thread.
 int clc_wanted_certificate(uintptr_t number);
+// Something has come of what was read on this thread, or something is sent.
+void clc_note_progress(void);
+// Whether the connection that this transfer has made was ended because too much came on it of which nothing did;
+// lately, and on this thread.
+int clc_was_flooded(uintptr_t number);
 // Whether the ends of connections are noted.
 int clc_notes_ends(void);
 // Whether the server has ended the connection that this transfer has made; lately, and on this thread.

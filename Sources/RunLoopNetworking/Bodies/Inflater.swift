@@ -17,7 +17,8 @@ final class Inflater {
   private var input: [UInt8] = []
   private var position = 0
   private var hasEnded = false
-  private var hasBegun = false
+  /// Whether there was anything to decode.
+  private(set) var hasBegun = false
   /// Whether zlib may have more to write without more input.
   private var mayHaveMore = false
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 32 * 1024, alignment: 16)
@@ -32,7 +33,7 @@ final class Inflater {
   /// Whether a coding is one that this decodes.
   static func decodes(_ coding: String) -> Bool { ["gzip", "x-gzip", "deflate"].contains(coding) }
 
-  /// Whether the body was complete; one of no bytes at all is.
+  /// Whether the body was complete; one of no bytes at all is, where something else says that it has ended.
   var isComplete: Bool { hasEnded || !hasBegun }
 
   /// Leaves bytes to be decoded.
@@ -115,6 +116,7 @@ final class Decoder {
   init(_ codings: [String]) { stages = codings.reversed().map { Inflater(gzip: $0 != "deflate") } }
 
   var isComplete: Bool { stages.allSatisfy(\.isComplete) }
+  var hasBegun: Bool { stages[0].hasBegun }
 
   func feed(_ bytes: UnsafeRawBufferPointer) { stages[0].feed(bytes) }
 

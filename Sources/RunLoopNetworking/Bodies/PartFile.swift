@@ -31,8 +31,8 @@ final class PartFile: @unchecked Sendable {
 
   /// Opens a file that nobody else has locked.
   ///
-  /// Another download may have given the file its last name, or removed it, before it was locked here; then there is, or has
-  /// to be, another of the name.
+  /// Another download may have given the file its last name, or removed it, before it was locked here; then there is,
+  /// or has to be, another of the name.
   private static func openLocked(_ path: String) throws(HTTP.Error) -> Int32 {
     while true {
       let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)

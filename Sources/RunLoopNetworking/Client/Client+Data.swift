@@ -97,6 +97,7 @@ final class MemoryReceiver: Receiver, @unchecked Sendable {
   init(_ done: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void) { self.done = done }
 
   var canRestart: Bool { true }
+  var closesAtOnce: Bool { true }
   var defaultLimit: Int64? { HTTP.Configuration.memoryLimit }
 
   func begin(_ response: HTTP.Response, at offset: Int64) throws(HTTP.Error) {

@@ -13,6 +13,7 @@ extension HTTP.Client {
   ///   - request: What to ask for.
   ///   - path: Where the file is made; a file that is there is replaced.
   ///   - resuming: Whether to go on with what an earlier download has left.
+  /// - Returns: The head of the answer. If the download went on with what an earlier one has left, its status is 206.
   /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/fileFailed`` if the file cannot be written or another download
   ///   writes it.
   public func download(

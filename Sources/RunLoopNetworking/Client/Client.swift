@@ -24,8 +24,8 @@ extension HTTP {
     ///
     /// - Parameters:
     ///   - configuration: How it behaves.
-    ///   - loop: The loop that its connections live on, in the common modes; it has to run. With nil the client starts a
-    ///     thread of its own.
+    ///   - loop: The loop that its connections live on, in the common modes; it has to run. With nil the client starts
+    ///     a thread of its own.
     public convenience init(_ configuration: Configuration = .init(), on loop: RunLoop? = nil) {
       self.init(configuration, on: loop, isShared: false)
     }
@@ -54,8 +54,8 @@ extension HTTP {
 
     /// Takes no more requests, and returns at once.
     ///
-    /// When the last request has ended, all connections are closed and the client's thread ends. Calling it again has no
-    /// effect, except that an immediate stop overrules one that is not. On ``shared`` it has no effect.
+    /// When the last request has ended, all connections are closed and the client's thread ends. Calling it again has
+    /// no effect, except that an immediate stop overrules one that is not. On ``shared`` it has no effect.
     ///
     /// - Returns: The state after it.
     @discardableResult

@@ -8,7 +8,7 @@ import Synchronization
 final class ClientCore: @unchecked Sendable {
   // Sendable: the lock guards what any thread uses; the rest is used by the loop's thread alone.
 
-  let configuration: HTTP.Configuration
+  let settings: OwnConfiguration
   let jar = CookieJar()
   private let givenLoop: RunLoop?
   private let generation = ForkGeneration.current
@@ -19,20 +19,26 @@ final class ClientCore: @unchecked Sendable {
   /// Held while the thread is being started, and by nobody else.
   private let startLock = Lock()
 
-  // Guarded by the lock.
-  private var life = ClientLife()
-  private var home: Home?
-  private var work: [@Sendable () -> Void] = []
+  // Guarded by the lock, so that no two accesses overlap: those that each request makes are not checked for it.
+  @exclusivity(unchecked) private var life = ClientLife()
+  @exclusivity(unchecked) private var home: Home?
+  @exclusivity(unchecked) private var work: [Work] = []
   /// Whether the loop was asked to take the work.
-  private var isAwake = false
+  @exclusivity(unchecked) private var isAwake = false
   private var waiting: [CheckedContinuation<Void, Never>] = []
   private var multiplexers: [MultiplexerKey: WeakMultiplexer] = [:]
+  /// The one that was asked for last.
+  @exclusivity(unchecked) private var lastMultiplexer: WeakMultiplexer?
 
-  // The loop's thread alone.
-  private var knownLoop: RunLoop?
-  private var loader: Loader?
-  private var transfers: [ObjectIdentifier: Transfer] = [:]
-  var names = NameCache()
+  // The loop's thread alone. Nothing is called while one of them is being changed.
+  @exclusivity(unchecked) private var knownLoop: RunLoop?
+  @exclusivity(unchecked) private var loader: Loader?
+  @exclusivity(unchecked) private var transfers: [Transfer] = []
+  @exclusivity(unchecked) var names = NameCache()
+  @exclusivity(unchecked) private var lastAddress: (text: String, address: WebAddress)?
+  @exclusivity(unchecked) private var lastShape: Handle.Shape?
+  /// The work that was taken last, without its elements: its room is used again.
+  @exclusivity(unchecked) private var emptied: [Work] = []
 
   /// Where the client lives, once it does.
   fileprivate struct Home {
@@ -42,14 +48,21 @@ final class ClientCore: @unchecked Sendable {
     let thread: ResidentThread?
   }
 
+  /// What the loop's thread is to do.
+  fileprivate enum Work: Sendable {
+    case begin(Transfer)
+    case call(@Sendable () -> Void)
+  }
+
   init(_ configuration: HTTP.Configuration, on loop: RunLoop?) {
-    self.configuration = configuration
+    settings = OwnConfiguration(configuration)
     givenLoop = loop
     environment = ProxyChoice(configuration.proxy)
   }
 
   // Any thread.
 
+  var configuration: HTTP.Configuration { settings.value }
   var state: HTTP.State { generation.isPast ? .finished : lock.withLock { life.state } }
   var report: HTTP.StopReport { lock.withLock { life.report } }
 
@@ -58,23 +71,28 @@ final class ClientCore: @unchecked Sendable {
     guard !generation.isPast else {
       return HTTP.Error(.stopped, "the client belongs to the process that this one was forked from")
     }
-    do throws(HTTP.Error) {
-      try settleIn()
-    } catch {
-      return error
-    }
     lock.lock()
+    if home == nil {
+      lock.unlock()
+      do throws(HTTP.Error) {
+        try settleIn()
+      } catch {
+        return error
+      }
+      lock.lock()
+    }
     guard life.begin() else {
       lock.unlock()
       return HTTP.Error(.stopped, "the client takes no more requests")
     }
-    let home = leave { [self] in
-      transfers[ObjectIdentifier(transfer)] = transfer
-      transfer.begin(with: event)
-      endIfOver()
+    let awake: Home?
+    if case .start = event {
+      awake = leave(.begin(transfer))
+    } else {
+      awake = leave(.call { [self] in begin(transfer, by: event) })
     }
     lock.unlock()
-    home?.wake()
+    awake?.wake()
     return nil
   }
 
@@ -83,14 +101,14 @@ final class ClientCore: @unchecked Sendable {
     guard !generation.isPast else { return }
     lock.lock()
     guard life.state != .finished else { return lock.unlock() }
-    let home = leave(body)
+    let home = leave(.call(body))
     lock.unlock()
     home?.wake()
   }
 
   /// Under the lock: leaves work, and returns whom to wake.
-  private func leave(_ body: @escaping @Sendable () -> Void) -> Home? {
-    work.append(body)
+  private func leave(_ piece: Work) -> Home? {
+    work.append(piece)
     guard !isAwake, let home else { return nil }
     isAwake = true
     hasWork.store(true, ordering: .releasing)
@@ -99,13 +117,12 @@ final class ClientCore: @unchecked Sendable {
 
   /// Makes the client live somewhere, unless it does.
   private func settleIn() throws(HTTP.Error) {
-    if lock.withLock({ home != nil }) { return }
     startLock.lock()
     defer { startLock.unlock() }
     let isNeeded = lock.withLock { home == nil && life.state == .running }
     guard isNeeded else { return }
-    let intake = RunLoop.Source(cancel: { [weak self] _, _ in self?.loopHasEnded() }) { [weak self] in self?.takeWork()
-    }
+    // It holds the core until it is invalidated: when the client has finished, or its loop has ended.
+    let intake = RunLoop.Source(cancel: { [self] _, _ in loopHasEnded() }) { [self] in takeWork() }
     var thread: ResidentThread?
     let loop: RunLoop
     if let givenLoop {
@@ -141,7 +158,7 @@ final class ClientCore: @unchecked Sendable {
     let action = life.stop(policy)
     var awake: Home?
     var waiters: [CheckedContinuation<Void, Never>] = []
-    var left: [@Sendable () -> Void] = []
+    var left: [Work] = []
     switch action {
     case .nothing: break
     case .drain, .cut:
@@ -150,7 +167,7 @@ final class ClientCore: @unchecked Sendable {
         swap(&left, &work)
         swap(&waiters, &waiting)
       } else {
-        awake = leave { [self] in cut(everything: action == .cut) }
+        awake = leave(.call { [self] in cut(everything: action == .cut) })
       }
     }
     let state = life.state
@@ -181,14 +198,18 @@ final class ClientCore: @unchecked Sendable {
   func multiplexer(_ loop: RunLoop, _ modes: [RunLoop.Mode], isForCookies: Bool = false) -> MultiplexerSource {
     let label: StaticString = isForCookies ? "HTTP.CookieSource" : "HTTP.MultiplexerSource"
     guard !generation.isPast else { return MultiplexerSource(loop: loop, modes: modes, label: label) }
-    return lock.withLock {
-      let key = MultiplexerKey(loop: ObjectIdentifier(loop), modes: modes, isForCookies: isForCookies)
-      if let known = multiplexers[key]?.source { return known }
-      if multiplexers.count > 64 { multiplexers = multiplexers.filter { $0.value.source != nil } }
-      let made = MultiplexerSource(loop: loop, modes: modes, label: label)
-      multiplexers[key] = WeakMultiplexer(source: made)
-      return made
+    let key = MultiplexerKey(loop: ObjectIdentifier(loop), modes: modes, isForCookies: isForCookies)
+    lock.lock()
+    defer { lock.unlock() }
+    if let lastMultiplexer, lastMultiplexer.key == key, let source = lastMultiplexer.source { return source }
+    if let known = multiplexers[key], let source = known.source {
+      lastMultiplexer = known
+      return source
     }
+    if multiplexers.count > 64 { multiplexers = multiplexers.filter { $0.value.source != nil } }
+    let made = MultiplexerSource(loop: loop, modes: modes, label: label)
+    multiplexers[key] = WeakMultiplexer(key, made)
+    return made
   }
 
   /// The loop; the client lives somewhere when this is asked.
@@ -208,20 +229,40 @@ extension ClientCore {
 
   private func takeWork() {
     if let loader, loader.isInside { return loader.later { [self] in takeWork() } }
+    var all = emptied
+    emptied = []
     lock.lock()
-    let all = work
-    work = []
+    swap(&all, &work)
     isAwake = false
     hasWork.store(false, ordering: .releasing)
     lock.unlock()
-    for body in all { body() }
+    if let loader {
+      loader.together { for piece in all { take(piece) } }
+    } else {
+      for piece in all { take(piece) }
+    }
+    all.removeAll(keepingCapacity: true)
+    if all.capacity <= Loader.mostRoom { emptied = all }
     loader?.goOnWithYielded()
+  }
+
+  private func take(_ piece: Work) {
+    switch piece {
+    case .begin(let transfer): begin(transfer, by: .start)
+    case .call(let body): body()
+    }
+  }
+
+  private func begin(_ transfer: Transfer, by event: OperationState.Event) {
+    transfer.place = transfers.count
+    transfers.append(transfer)
+    transfer.begin(with: event)
   }
 
   /// Ends the requests that are not to come to their end, and then perhaps the client.
   private func cut(everything: Bool) {
     // Nobody would resume what waits; a body that is being put away comes to its end by itself.
-    for transfer in Array(transfers.values)
+    for transfer in transfers
     where everything || !transfer.state.isRunning && !transfer.state.isFinishing {
       transfer.apply(.clientStopped)
     }
@@ -235,23 +276,33 @@ extension ClientCore {
     // Also called when the intake is invalidated, and once for each mode.
     guard lock.withLock({ home != nil && life.state != .finished }) else { return }
     stop(.immediately)
-    for transfer in Array(transfers.values) { transfer.apply(.clientStopped) }
+    for transfer in transfers { transfer.apply(.clientStopped) }
     lock.lock()
     let left = work
     work = []
     lock.unlock()
     // Those that had begun and not come in yet.
-    for body in left { body() }
-    for transfer in Array(transfers.values) { transfer.apply(.clientStopped) }
+    for piece in left { take(piece) }
+    for transfer in transfers { transfer.apply(.clientStopped) }
     shutDown()
   }
 
-  func unregister(_ transfer: Transfer) { transfers[ObjectIdentifier(transfer)] = nil }
+  func unregister(_ transfer: Transfer) {
+    guard let place = transfer.place else { return }
+    transfer.place = nil
+    let last = transfers.removeLast()
+    guard last !== transfer else { return }
+    transfers[place] = last
+    last.place = place
+  }
 
   /// A transfer has reported its end.
   func hasEnded(_ transfer: Transfer, _ error: HTTP.Error?) {
-    lock.withLock { life.end(error) }
-    endIfOver()
+    lock.lock()
+    life.end(error)
+    let isOver = life.isOver
+    lock.unlock()
+    if isOver { later { [self] in shutDown() } }
   }
 
   private func endIfOver() {
@@ -285,23 +336,42 @@ extension ClientCore {
   private func readyLoader() -> Loader {
     if let loader { return loader }
     let made = Loader(loop: loop, connectionsPerHost: configuration.connectionsPerHost)
-    made.transfers = { [weak self] in self.map { Array($0.transfers.values) } ?? [] }
-    made.isWanted = { [weak self] in self?.hasWork.load(ordering: .relaxed) ?? false }
-    made.comeBack = { [weak self] in self?.post {} }
+    // It forgets them when it is closed.
+    made.transfers = { [self] in transfers }
+    made.isWanted = { [self] in hasWork.load(ordering: .relaxed) }
+    made.comeBack = { [self] in post {} }
     loader = made
     return made
   }
 
-  func takeEasy() -> OpaquePointer? { loader?.takeEasy() }
+  /// What an exchange has in common with others; the shape that was asked for last is at hand.
+  func shape(of exchange: Exchange, _ settings: OwnConfiguration, hasBody: Bool) -> Handle.Shape? {
+    let shape = exchange.shape(settings, hasBody: hasBody, orElse: lastShape)
+    if let shape, shape !== lastShape { lastShape = shape }
+    return shape
+  }
+
+  func takeHandle(_ shape: Handle.Shape?) -> Handle? { loader?.takeHandle(shape) }
+  /// How many handles wait for the next requests.
+  var spareCount: Int { loader?.spare.count ?? 0 }
   func makeAttempt(
-    _ transfer: Transfer, _ easy: OpaquePointer, _ exchange: Exchange, _ source: (any BodySource)?
-  ) -> Attempt { Attempt(readyLoader(), transfer, easy, exchange, source) }
+    _ transfer: Transfer, _ handle: Handle, _ exchange: consuming Exchange, _ source: (any BodySource)?
+  ) -> Attempt { Attempt(readyLoader(), transfer, handle, exchange, source) }
   func start(_ attempt: Attempt) { readyLoader().start(attempt) }
   func drop(_ attempt: Attempt) { loader?.drop(attempt) }
-  func multiplexes(_ origin: String) -> Bool { loader?.multiplexes(origin) ?? false }
+  func multiplexes(_ address: WebAddress) -> Bool { loader?.multiplexes(address) ?? false }
   func note(deadline: Tick) { if deadline != .never { readyLoader().note(deadline: deadline) } }
   func settle() { loader?.settle() }
   func later(_ body: @escaping () -> Void) { readyLoader().later(body) }
+  func tryLater(_ transfer: Transfer) { readyLoader().tryLater(transfer) }
+  /// Reads an address; the one that was read last is at hand.
+  func address(_ text: String) throws(WebAddress.Failure) -> WebAddress {
+    if let lastAddress, lastAddress.text == text { return lastAddress.address }
+    let address = try WebAddress(text)
+    lastAddress = (text, address)
+    return address
+  }
+
   func proxy(for address: WebAddress) throws(HTTP.Error) -> WebAddress? { try environment.proxy(for: address) }
 }
 
@@ -318,6 +388,13 @@ private struct MultiplexerKey: Hashable {
   let isForCookies: Bool
 }
 
-private struct WeakMultiplexer {
-  weak var source: MultiplexerSource?
+/// An object, as a weak reference costs more to copy than another.
+private final class WeakMultiplexer {
+  let key: MultiplexerKey
+  private(set) weak var source: MultiplexerSource?
+
+  init(_ key: MultiplexerKey, _ source: MultiplexerSource) {
+    self.key = key
+    self.source = source
+  }
 }

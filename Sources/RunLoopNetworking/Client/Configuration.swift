@@ -9,7 +9,7 @@ extension HTTP {
       case automatic
       /// HTTP/1.1 only.
       case http1
-      /// HTTP/2 at once, also without encryption.
+      /// HTTP/2 at once, even without encryption, where the server has to be known to speak it.
       case http2
     }
 
@@ -20,7 +20,7 @@ extension HTTP {
     public var idleTimeout: Duration? = .seconds(60)
     /// How long a request may take in all, with redirects, retries and pauses; nil means indefinitely.
     public var totalTimeout: Duration?
-    /// How long making a connection may take.
+    /// How long making a connection may take, with its encryption; one millisecond at least.
     public var connectTimeout: Duration = .seconds(30)
     /// How many redirects are followed; with zero, an answer that redirects is the answer.
     public var maximumRedirects = 20

@@ -4,8 +4,9 @@ import Glibc
 
 /// What `no_proxy` says of some hosts: they are asked without a proxy.
 ///
-/// As for curl, a name covers what is below it, with or without a dot before it; `*` covers every host; a numeric address may
-/// have the length of a prefix. Besides, `*.` before a name is taken as a dot, and a port covers this port alone.
+/// As for curl, a name covers what is below it, with or without a dot before it; `*` covers every host; a numeric
+/// address may have the length of a prefix. Besides, `*.` before a name is taken as a dot, and a port covers this port
+/// alone.
 struct ProxyException: Sendable, Hashable {
   private var host: String
   private var port: UInt16?

@@ -16,9 +16,10 @@ extension HTTP.Connection {
     lock.lock()
     guard phase != .ended, !places.contains(where: place.isSame) else { return lock.unlock() }
     places.append(place)
-    let enters = phase == .running && executor == nil
+    let sources = phase == .running && executor == nil ? place.sources : []
+    for source in sources { source.noteUser() }
     lock.unlock()
-    if enters { for source in place.sources { source.enter() } }
+    for source in sources { source.settle() }
     callAfresh()
   }
 
@@ -27,9 +28,10 @@ extension HTTP.Connection {
     lock.lock()
     guard let index = places.firstIndex(where: { $0.loop == loop && $0.mode == mode }) else { return lock.unlock() }
     let place = places.remove(at: index)
-    let leaves = phase == .running && executor == nil
+    let sources = phase == .running && executor == nil ? place.sources : []
+    for source in sources { source.dropUser() }
     lock.unlock()
-    if leaves { for source in place.sources { source.leave() } }
+    for source in sources { source.settle() }
     callAfresh()
   }
 
@@ -39,17 +41,17 @@ extension HTTP.Connection {
     guard phase != .ended else { return lock.unlock() }
     let before = self.executor
     self.executor = executor
-    let sources = phase == .running ? places.flatMap(\.sources) : []
+    executorNumber += 1
+    let isOther = (before == nil) != (executor == nil)
+    let sources = phase == .running && isOther ? places.flatMap(\.sources) : []
+    for source in sources { if executor == nil { source.noteUser() } else { source.dropUser() } }
     lock.unlock()
-    switch (before == nil, executor == nil) {
-    case (true, false): for source in sources { source.leave() }
-    case (false, true): for source in sources { source.enter() }
-    case (true, true), (false, false): break
-    }
+    withExtendedLifetime(before) {}
+    for source in sources { source.settle() }
     callAfresh()
   }
 
-  /// Asks again, when places have come or gone: whoever was asked before may never come, or had not entered its loop yet.
+  /// Asks again, when places have come or gone: whoever was asked before may never come.
   private func callAfresh() {
     lock.withLock { isPosted = false }
     call()
@@ -60,33 +62,34 @@ extension HTTP.Connection {
     lock.lock()
     guard phase == .running, !isPosted, !isDelivering, hasMail else { return lock.unlock() }
     isPosted = true
-    let (executor, places) = (executor, places)
+    let (executor, number, places) = (executor, executorNumber, places)
     lock.unlock()
-    if let executor { return executor { [self] in deliver(to: nil) } }
+    if let executor { return executor { [self] in deliver(to: nil, number) } }
     for place in places { place.sources[0].post { [self] in deliver(to: place) } }
   }
 
   /// Under the lock.
   private var hasMail: Bool { !isAwaitingAnswer && !isPaused && !(mail.isEmpty && cookies.isEmpty) }
 
-  /// Whether a place may deliver.
+  /// Whether a place may deliver, or an executor by its number.
   ///
   /// Under the lock. A loop that has ended may if no other is left: the loader calls then.
-  private func mayDeliver(to place: Place?) -> Bool {
-    guard phase == .running, let place else { return phase == .running && executor != nil }
+  private func mayDeliver(to place: Place?, _ number: Int = 0) -> Bool {
+    guard phase == .running else { return false }
+    guard let place else { return executor != nil && executorNumber == number }
     guard executor == nil, places.contains(where: place.isSame) else { return false }
     return !place.loop.hasEnded || places.allSatisfy(\.loop.hasEnded)
   }
 
   /// Delivers what waits now; what arrives meanwhile waits for the next pass.
-  private func deliver(to place: Place?) {
+  private func deliver(to place: Place?, _ number: Int = 0) {
     lock.lock()
-    guard mayDeliver(to: place) else { return lock.unlock() }
+    guard mayDeliver(to: place, number) else { return lock.unlock() }
     isPosted = false
     guard !isDelivering else { return lock.unlock() }
     isDelivering = true
     var rest = mail.count
-    while mayDeliver(to: place), hasMail, rest > 0 || !cookies.isEmpty, let delegate {
+    while mayDeliver(to: place, number), hasMail, rest > 0 || !cookies.isEmpty, let delegate {
       let cookies = cookies
       self.cookies = []
       guard cookies.isEmpty else {

@@ -3,11 +3,12 @@
 import RunLoopCore
 
 extension HTTP {
-  /// A request that calls its delegate as `NSURLConnection` does: on the loops and in the modes that it is scheduled in.
+  /// A request that calls its delegate as `NSURLConnection` does: on the loops and in the modes that it is scheduled
+  /// in.
   ///
-  /// While it runs it has two sources of version 0 in each of these: one for the delegate and one for cookies, which all
-  /// connections of the client share. What arrives while the loops run in other modes waits; from half a mebibyte on
-  /// nothing more is received. It ends exactly once, or is silent after ``cancel()``.
+  /// While it runs it has two sources of version 0 in each of these: one for the delegate and one for cookies, which
+  /// all connections of the client share. What arrives while the loops run in other modes waits; from half a mebibyte
+  /// on nothing more is received. It ends exactly once, or is silent after ``cancel()``.
   package final class Connection: @unchecked Sendable {
     // Sendable: the lock guards what changes.
 
@@ -36,6 +37,8 @@ extension HTTP {
     var delegate: (any ConnectionDelegate)?
     var places: [Place] = []
     var executor: Executor?
+    /// Counts the executors, so that one that was replaced does not deliver.
+    var executorNumber = 0
     var mail = ConnectionMail()
     var cookies: [Response] = []
     /// Whether somebody was asked to deliver.
@@ -107,8 +110,9 @@ extension HTTP.Connection {
     if places.isEmpty, executor == nil { places.append(place(.current, .default)) }
     phase = .running
     let (sources, request) = (executor == nil ? places.flatMap(\.sources) : [], asking.request)
+    for source in sources { source.noteUser() }
     lock.unlock()
-    for source in sources { source.enter() }
+    for source in sources { source.settle() }
     ask(request, isFirst: true)
   }
 
@@ -147,7 +151,7 @@ extension HTTP.Connection {
     var transfer: Transfer?
     var executor: Executor?
 
-    func leave() { for source in sources { source.leave() } }
+    func leave() { for source in sources { source.settle() } }
   }
 
   /// Under the lock: it has ended.
@@ -155,6 +159,7 @@ extension HTTP.Connection {
     let left = Left(
       sources: phase == .running && executor == nil ? places.flatMap(\.sources) : [], delegate: delegate, mail: mail,
       transfer: asking.transfer, executor: executor)
+    for source in left.sources { source.dropUser() }
     phase = .ended
     delegate = nil
     places = []

@@ -23,6 +23,7 @@ final class ConnectionReceiver: Receiver, @unchecked Sendable {
 
   // What was reported is to be forgotten when another answer begins.
   var canRestart: Bool { true }
+  var closesAtOnce: Bool { true }
   var defaultLimit: Int64? { nil }
 
   func begin(_ response: HTTP.Response, at offset: Int64) throws(HTTP.Error) {
@@ -32,7 +33,7 @@ final class ConnectionReceiver: Receiver, @unchecked Sendable {
       post(.response(response))
       return
     }
-    if HTTP.Hop.redirects.contains(response.status), connection.maximumRedirects > 0,
+    if HTTP.Hop.isRedirect(response.status), connection.maximumRedirects > 0,
       let location = response.headers["Location"]
     {
       guard redirects < connection.maximumRedirects else {
@@ -61,10 +62,10 @@ final class ConnectionReceiver: Receiver, @unchecked Sendable {
     return post(.data(Array(bytes)))
   }
 
-  func note(_ state: OperationState, sent: Int64, ofSent: Int64?) {
-    guard sent != self.sent, !state.isFinished else { return }
-    self.sent = sent
-    if sent > 0 { post(.sent(sent, of: ofSent)) }
+  func note(_ state: HTTP.Operation.State, _ progress: HTTP.Progress) {
+    guard progress.sent != sent, state != .finished else { return }
+    sent = progress.sent
+    if sent > 0 { post(.sent(sent, of: progress.totalToSend)) }
   }
 
   func finish(_ result: Result<HTTP.Response, HTTP.Error>) {

@@ -64,6 +64,9 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
 
   /// From how many bytes on the connection waits, and at how many it goes on.
   static let (highWater, lowWater) = (256 * 1024, 64 * 1024)
+  /// Up to how many bytes what comes is added to the chunk before: a server may send byte by byte, and an array is
+  /// more.
+  static let chunkSize = 16 * 1024
 
   private let lock = Lock()
   private var chunks: [[UInt8]] = []
@@ -81,11 +84,14 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
 
   var hasEnded: Bool { lock.withLock { end != nil } }
   var received: Int64 { lock.withLock { total } }
+  /// How many places for chunks there are, those of taken ones included.
+  var slotCount: Int { lock.withLock { chunks.count } }
 
   // The loader's thread.
 
   // What was taken cannot be taken back; before the first chunk there is nothing to take back.
   var canRestart: Bool { lock.withLock { onHead != nil } }
+  var closesAtOnce: Bool { true }
   var defaultLimit: Int64? { nil }
 
   func begin(_ response: HTTP.Response, at offset: Int64) throws(HTTP.Error) { takeOnHead()?(.success(response)) }
@@ -99,20 +105,32 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
 
   func take(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) -> Bool {
     guard !bytes.isEmpty else { return true }
-    let chunk = Array(bytes)
     lock.lock()
     let waiting = consumer
     consumer = nil
-    total += Int64(chunk.count)
+    total += Int64(bytes.count)
     if waiting == nil {
-      chunks.append(chunk)
-      count += chunk.count
+      append(bytes)
+      count += bytes.count
       isFull = isFull || count >= Self.highWater
     }
     let isFull = isFull
     lock.unlock()
-    waiting?.resume(returning: chunk)
+    waiting?.resume(returning: Array(bytes))
     return !isFull
+  }
+
+  /// Under the lock.
+  private func append(_ bytes: UnsafeRawBufferPointer) {
+    if first < chunks.count, chunks[chunks.count - 1].count + bytes.count <= Self.chunkSize {
+      return chunks[chunks.count - 1].append(contentsOf: bytes)
+    }
+    // A consumer that is always behind leaves no moment at which nothing waits.
+    if first > 32, first > chunks.count / 2 {
+      chunks.removeFirst(first)
+      first = 0
+    }
+    chunks.append(Array(bytes))
   }
 
   func finish(_ result: Result<HTTP.Response, HTTP.Error>) {
@@ -147,7 +165,7 @@ final class BodyBuffer: Receiver, @unchecked Sendable {
       if isSecond {
         continuation.resume(throwing: HTTP.Error(.invalidRequest, "two tasks wait for the chunks of one body"))
       } else if let found {
-        // It has come meanwhile.
+        // It has arrived meanwhile.
         if found.goesOn { hasRoom() }
         continuation.resume(with: found.result.mapError { $0 })
       }

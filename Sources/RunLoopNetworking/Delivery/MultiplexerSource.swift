@@ -28,10 +28,35 @@ final class MultiplexerSource: @unchecked Sendable {
 
   /// An operation may report something from now on.
   func enter() {
+    noteUser()
+    settle()
+  }
+
+  /// An operation has reported its last.
+  ///
+  /// Nobody wants what waits when the last one leaves: whoever comes back posts again. It would keep this source alive,
+  /// and the first post of the next user would not be the first.
+  func leave() {
+    dropUser()
+    settle()
+  }
+
+  // The two halves of entering and leaving, for those who note a user under a lock of their own, and settle outside it.
+  // As the count follows that lock, it does not matter whose settling comes first.
+
+  func noteUser() { lock.withLock { users += 1 } }
+  func dropUser() { lock.withLock { users -= 1 } }
+
+  /// Brings the source to the loop if there are users, and takes it away if there are none.
+  func settle() {
     lock.lock()
-    users += 1
     var made: RunLoop.Source?
-    if users == 1, !hasEnded {
+    var left: RunLoop.Source?
+    var dropped: [@Sendable () -> Void] = []
+    if users == 0 {
+      swap(&left, &source)
+      swap(&dropped, &waiting)
+    } else if source == nil, !hasEnded {
       generation += 1
       let number = generation
       made = RunLoop.Source(label: label, cancel: { [weak self] _, _ in self?.loopMayHaveEnded(number) }) {
@@ -40,30 +65,14 @@ final class MultiplexerSource: @unchecked Sendable {
       source = made
     }
     lock.unlock()
+    left?.invalidate()
+    withExtendedLifetime(dropped) {}
     guard let made else { return }
-    for mode in modes where !loop.add(made, forMode: mode) { end() }
+    for mode in modes where !loop.add(made, forMode: mode) { return end(made) }
     // What was posted before it was in the loop has woken nobody.
     guard lock.withLock({ source === made && !waiting.isEmpty }) else { return }
     made.signal()
     loop.wakeUp()
-  }
-
-  /// An operation has reported its last.
-  ///
-  /// Nobody wants what waits when the last one leaves: whoever comes back posts again. It would keep this source alive, and
-  /// the first post of the next user would not be the first.
-  func leave() {
-    lock.lock()
-    users -= 1
-    var left: RunLoop.Source?
-    var dropped: [@Sendable () -> Void] = []
-    if users == 0 {
-      swap(&left, &source)
-      swap(&dropped, &waiting)
-    }
-    lock.unlock()
-    left?.invalidate()
-    withExtendedLifetime(dropped) {}
   }
 
   /// Calls a block on the loop; here if the loop has ended.
@@ -75,12 +84,13 @@ final class MultiplexerSource: @unchecked Sendable {
       lock.unlock()
       return body()
     }
-    guard let source else { return lock.unlock() }
+    guard users > 0 else { return lock.unlock() }
     waiting.append(body)
-    let isFirst = waiting.count == 1
+    // One that is not there yet is signalled when it is.
+    let signalled = waiting.count == 1 ? source : nil
     lock.unlock()
-    if isFirst {
-      source.signal()
+    if let signalled {
+      signalled.signal()
       loop.wakeUp()
     }
   }
@@ -95,18 +105,17 @@ final class MultiplexerSource: @unchecked Sendable {
 
   /// The source has left a mode: because the loop's thread ends, or because nobody uses it.
   private func loopMayHaveEnded(_ number: Int) {
-    guard lock.withLock({ source != nil && generation == number }) else { return }
-    end()
+    if let gone = lock.withLock({ generation == number ? source : nil }) { end(gone) }
   }
 
-  /// Delivers what is left here, and everything later where it comes from.
-  private func end() {
+  /// Delivers what is left here, and everything later where it comes from; nothing if the source was taken away by us.
+  private func end(_ gone: RunLoop.Source) {
     lock.lock()
+    guard source === gone else { return lock.unlock() }
     hasEnded = true
-    let left = source
     source = nil
     lock.unlock()
     deliver()
-    left?.invalidate()
+    gone.invalidate()
   }
 }

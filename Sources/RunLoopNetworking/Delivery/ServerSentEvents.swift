@@ -39,8 +39,8 @@ extension HTTP {
 
       /// The next event; nil at the end of the body.
       ///
-      /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/tooLarge`` if an event is larger than it may be, and then the
-      ///   request is cancelled.
+      /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/tooLarge`` if an event is larger than it may be, and then
+      ///   the request is cancelled.
       public mutating func next() async throws -> ServerSentEvent? {
         while let line = try await lines.next() {
           switch parser.take(line) {

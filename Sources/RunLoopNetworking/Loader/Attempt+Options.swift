@@ -5,10 +5,39 @@ import RunLoopCore
 import RunLoopPorts
 
 extension Attempt {
-  /// Tells the library what the exchange is to be; throws if it has no memory, or was built without what is asked for.
-  func setUp() throws(HTTP.Error) {
+  /// Sets in the library what the exchange is to be; throws if it has no memory, or was built without what is asked
+  /// for.
+  ///
+  /// - Parameter shape: What it has in common with others; nil if it is like no other.
+  func setUp(_ shape: Handle.Shape?) throws(HTTP.Error) {
     var failed: Int32 = 0
     func check(_ code: Int32) { if code != 0, failed == 0 { failed = code } }
+    // A handle that is set up is one for requests of this shape.
+    if handle.isSetUp { check(handle.setAddressesAgain()) } else { setUpAll(check) }
+    handle.errorText.pointee = 0
+    check(handle.set(url: exchange.address.requestText))
+    check(
+      handle.set(
+        fields: exchange.fields, hasBody: hasBody, isTunneled: exchange.proxy != nil && exchange.address.isTLS))
+    // Further requests to an encrypted server wait for its connection, which may take them all.
+    waitsForMultiplexing =
+      exchange.address.isTLS && transfer.configuration.version != .http1
+      && loader.multiplexes(exchange.address) != false
+    check(handle.set(waitsForMultiplexing: waitsForMultiplexing))
+    if exchange.address.isTLS, CurlLibrary.usesOpenSSL { check(clc_set_encryption(easy, number)) }
+    guard failed != Int32(clc_out_of_memory) else {
+      throw HTTP.Error(.cannotConnect, "libcurl has no memory for a request")
+    }
+    guard failed == 0 else {
+      throw HTTP.Error(.invalidRequest, "libcurl cannot do this: \(String(cString: clc_easy_text(failed))) (\(failed))")
+    }
+    // Of a shape that it has already, it keeps its own.
+    if !handle.isSetUp { handle.shape = shape }
+    handle.attempt = self
+  }
+
+  /// Sets what requests of the same shape have in common, and all of one that has none.
+  private func setUpAll(_ check: (Int32) -> Void) {
     func set(_ option: some BinaryInteger, _ value: Int) { check(clc_set_long(easy, Int32(option), value)) }
     func set(_ option: some BinaryInteger, _ text: String) { check(clc_set_text(easy, Int32(option), text)) }
     func set(_ option: some BinaryInteger, pointer: UnsafeMutableRawPointer?) {
@@ -16,17 +45,21 @@ extension Attempt {
     }
     let configuration = transfer.configuration
 
-    set(clc_option_url, exchange.address.requestText)
+    set(clc_option_own_data, pointer: handle.context)
     set(clc_option_path_as_is, 1)
     set(clc_option_protocols, Int(clc_protocols_web))
     set(clc_option_no_signal, 1)
-    set(clc_option_error_buffer, pointer: errorText)
+    set(clc_option_error_buffer, pointer: handle.errorText)
     // The body is decoded here, where an end that is missing is noticed.
     set(clc_option_content_decoding, 0)
-    set(clc_option_connect_timeout, Self.milliseconds(ofConnectTimeout: configuration.connectTimeout))
-    if exchange.isFresh { set(clc_option_fresh_connect, 1) }
+    if !limitsConnecting { set(clc_option_connect_timeout, connectMilliseconds) }
     let isPlain = !exchange.address.isTLS
-    if isPlain, !CurlLibrary.asksBeforeRequest || configuration.unixSocket != nil { set(clc_option_forbid_reuse, 1) }
+    let isPlainHTTP2 = isPlain && configuration.version == .http2 && exchange.proxy == nil
+    let isAlone = isPlainHTTP2 && !CurlLibrary.keepsPlainHTTP2
+    if exchange.isFresh || isAlone { set(clc_option_fresh_connect, 1) }
+    if isAlone || isPlain && (!CurlLibrary.asksBeforeRequest || configuration.unixSocket != nil) {
+      set(clc_option_forbid_reuse, 1)
+    }
 
     // The method and the body.
     if exchange.method == "HEAD" {
@@ -39,34 +72,14 @@ extension Attempt {
       set(clc_option_http_get, 1)
       if exchange.method != "GET" { set(clc_option_custom_request, exchange.method) }
     }
-    // What the library would add by itself is taken away by a name without a value.
-    var lines = exchange.fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
-    if !exchange.fields.contains(where: { HTTP.Headers.isSame($0.name, "Expect") }) { lines.append("Expect:") }
-    guard let list = append(lines) else { throw HTTP.Error(.cannotConnect, "there is no memory for the head") }
-    check(clc_set_list(easy, Int32(clc_option_http_header), list))
     switch configuration.version {
     case .automatic: set(clc_option_http_version, isPlain ? Int(clc_http_1_1) : Int(clc_http_2_by_tls))
     case .http1: set(clc_option_http_version, Int(clc_http_1_1))
     case .http2: set(clc_option_http_version, Int(clc_http_2_at_once))
     }
-    // Further requests to an encrypted server wait for its connection, which may take them all.
-    if !isPlain, configuration.version != .http1, loader.multiplexes(exchange.address.origin) != false {
-      set(clc_option_wait_for_multiplexing, 1)
-      waitsForMultiplexing = true
-    }
 
     // Where it goes.
-    if !exchange.addresses.isEmpty {
-      let target = exchange.proxy ?? exchange.address
-      let addresses = exchange.addresses.compactMap { address in
-        address.host.map { address.family == .ipv6 ? "[\($0)]" : $0 }
-      }
-      let entry = "+\(target.host):\(target.port):\(addresses.joined(separator: ","))"
-      guard let list = append(["-\(target.host):\(target.port)", entry]) else {
-        throw HTTP.Error(.cannotConnect, "there is no memory for the addresses")
-      }
-      check(clc_set_list(easy, Int32(clc_option_resolve), list))
-    }
+    check(handle.set(addresses: exchange.resolveLines))
     if let path = configuration.unixSocket {
       if path.hasPrefix("@") {
         set(clc_option_unix_abstract, String(path.dropFirst()))
@@ -80,18 +93,14 @@ extension Attempt {
     if let proxy = exchange.proxy {
       set(clc_option_suppress_connect_headers, 1)
       if let user = proxy.user {
-        set(clc_option_proxy_authentication, Int(clc_basic) | Int(clc_digest))
+        set(clc_option_proxy_authentication, exchange.proxyAuthentication ?? Int(clc_basic) | Int(clc_digest))
         set(clc_option_proxy_user, user)
         set(clc_option_proxy_password, proxy.password ?? "")
       }
     }
 
-    if !isPlain, CurlLibrary.usesOpenSSL { check(clc_set_encryption(easy, number)) }
     setTrust(configuration.trust, set)
     setFunctions(set, check)
-    if failed != 0 {
-      throw HTTP.Error(.invalidRequest, "libcurl cannot do this: \(String(cString: clc_easy_text(failed))) (\(failed))")
-    }
   }
 
   /// A timeout as the library takes it, whose zero would be its own five minutes.
@@ -99,12 +108,23 @@ extension Attempt {
     max(1, Int(Int32(clamping: Int64(saturating: timeout) / 1_000_000)))
   }
 
+  var connectMilliseconds: Int { Self.milliseconds(ofConnectTimeout: transfer.settings.value.connectTimeout) }
+
+  /// Whether it is looked at here how long making a connection takes, and not by the library: that would look again
+  /// whenever something happens to one of its transfers, most of which have their connection.
+  ///
+  /// The library divides the time between several addresses. Without a limit it takes five minutes, and a library that
+  /// does not ask before a request does not say that the connection was made.
+  var limitsConnecting: Bool {
+    CurlLibrary.asksBeforeRequest && exchange.addresses.count <= 1 && connectMilliseconds < 300_000
+  }
+
   private func setTrust(_ trust: HTTP.Trust, _ set: (Int, String) -> Void) {
     if let roots = trust.roots {
       set(Int(clc_option_ca_file), roots)
       set(Int(clc_option_proxy_ca_file), roots)
       // The library may have been built with a directory of the system's roots, which would count too. A library that
-      // knows no directories refuses this, and has none.
+      // knows no directories rejects this, and has none.
       _ = clc_set_pointer(easy, Int32(clc_option_ca_directory), nil)
       _ = clc_set_pointer(easy, Int32(clc_option_proxy_ca_directory), nil)
     }
@@ -123,21 +143,26 @@ extension Attempt {
   }
 
   private func setFunctions(_ set: (Int, UnsafeMutableRawPointer?) -> Void, _ check: (Int32) -> Void) {
-    set(Int(clc_option_header_data), context)
+    set(Int(clc_option_header_data), handle.context)
     check(clc_set_data_function(easy, Int32(clc_option_header_function), attemptHeaderFunction))
-    set(Int(clc_option_write_data), context)
+    set(Int(clc_option_write_data), handle.context)
     check(clc_set_data_function(easy, Int32(clc_option_write_function), attemptWriteFunction))
     if hasBody {
-      set(Int(clc_option_read_data), context)
+      set(Int(clc_option_read_data), handle.context)
       check(clc_set_data_function(easy, Int32(clc_option_read_function), attemptReadFunction))
-      set(Int(clc_option_seek_data), context)
+      set(Int(clc_option_seek_data), handle.context)
       check(clc_set_seek_function(easy, attemptSeekFunction))
     }
     if CurlLibrary.asksBeforeRequest {
-      set(Int(clc_option_prerequest_data), context)
+      set(Int(clc_option_prerequest_data), handle.context)
       check(clc_set_prerequest_function(easy, attemptPrerequestFunction))
+      if exchange.proxy != nil, exchange.address.isTLS {
+        check(clc_set_long(easy, Int32(clc_option_no_progress), 0))
+        set(Int(clc_option_progress_data), handle.context)
+        check(clc_set_progress_function(easy, attemptProgressFunction))
+      }
     }
-    set(Int(clc_option_open_socket_data), context)
+    set(Int(clc_option_open_socket_data), handle.context)
     check(clc_set_open_socket_function(easy, attemptOpenSocketFunction))
     // A connection outlives the transfer that has made it: its socket is the loader's.
     set(Int(clc_option_close_socket_data), Unmanaged.passUnretained(loader).toOpaque())
@@ -145,35 +170,66 @@ extension Attempt {
   }
 }
 
+extension Exchange {
+  /// What requests that are set up alike have in common; nil if this is like no other.
+  ///
+  /// - Parameter known: A shape that is returned if this has it.
+  func shape(_ settings: OwnConfiguration, hasBody: Bool, orElse known: Handle.Shape?) -> Handle.Shape? {
+    guard method == "GET", !hasBody, proxy == nil else { return nil }
+    let lines = resolveLines
+    if let known, known.settings === settings, known.isTLS == address.isTLS, known.isFresh == isFresh,
+      known.addresses == lines
+    {
+      return known
+    }
+    return Handle.Shape(settings: settings, isTLS: address.isTLS, isFresh: isFresh, addresses: lines)
+  }
+
+  /// The addresses, as the library takes them.
+  var resolveLines: [String] {
+    guard !addresses.isEmpty else { return [] }
+    let target = proxy ?? address
+    let texts = addresses.compactMap { address in address.host.map { address.family == .ipv6 ? "[\($0)]" : $0 } }
+    return ["-\(target.host):\(target.port)", "+\(target.host):\(target.port):\(texts.joined(separator: ","))"]
+  }
+}
+
 // What libcurl calls.
 
 private let attemptHeaderFunction: clc_data_function = { bytes, size, count, context in
-  guard let attempt = Attempt.at(context) else { return 0 }
+  guard let attempt = Handle.attempt(at: context) else { return 0 }
+  clc_note_progress()
   let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
   return attempt.takeLine(line) ? line.count : 0
 }
 
 private let attemptWriteFunction: clc_data_function = { bytes, size, count, context in
-  guard let attempt = Attempt.at(context) else { return 0 }
+  guard let attempt = Handle.attempt(at: context) else { return 0 }
+  clc_note_progress()
   return attempt.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
 }
 
 private let attemptReadFunction: clc_data_function = { bytes, size, count, context in
-  guard let attempt = Attempt.at(context) else { return Int(clc_read_abort) }
+  guard let attempt = Handle.attempt(at: context) else { return Int(clc_read_abort) }
+  clc_note_progress()
   return attempt.readBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
 }
 
 private let attemptSeekFunction: clc_seek_function = { context, offset, _ in
-  guard offset == 0, let attempt = Attempt.at(context) else { return Int32(clc_seek_fail) }
+  guard offset == 0, let attempt = Handle.attempt(at: context) else { return Int32(clc_seek_fail) }
   return attempt.rewind()
 }
 
 private let attemptPrerequestFunction: clc_prerequest_function = { context, peer, own, peerPort, ownPort in
-  guard let attempt = Attempt.at(context) else { return Int32(clc_prerequest_abort) }
-  return attempt.aboutToSend(SocketWatch.Ends(own: own, ownPort, peer: peer, peerPort))
+  guard let attempt = Handle.attempt(at: context) else { return Int32(clc_prerequest_abort) }
+  return attempt.aboutToSend(SocketWatch.Said(own: own, ownPort: ownPort, peer: peer, peerPort: peerPort))
+}
+
+private let attemptProgressFunction: clc_progress_function = { context, _, _, _, _ in
+  Handle.attempt(at: context)?.looks() ?? 1
 }
 
 private let attemptOpenSocketFunction: clc_open_socket_function = { context, _, wanted in
-  guard let attempt = Attempt.at(context), let wanted else { return -1 }
+  guard let attempt = Handle.attempt(at: context), let wanted else { return -1 }
   return attempt.openSocket(wanted.pointee)
 }

@@ -3,6 +3,7 @@
 import CLibCurl
 import Glibc
 import RunLoopCore
+import RunLoopThreads
 import RunLoopPorts
 import Synchronization
 
@@ -19,6 +20,8 @@ struct Exchange {
   /// Whether no kept connection may be used.
   var isFresh: Bool
   var proxy: WebAddress?
+  /// By what the proxy's credential is sent, where a proxy has asked before; nil: by what the proxy asks for.
+  var proxyAuthentication: Int?
 }
 
 /// What a transfer makes of bytes that it is given.
@@ -26,7 +29,7 @@ enum Take {
   case taken
   /// They are to be given again later.
   case pause
-  /// No more: either it has failed, or enough has come.
+  /// No more: either it has failed, or enough has arrived.
   case stop
 }
 
@@ -34,54 +37,92 @@ enum Take {
 ///
 /// The loader's thread.
 final class Attempt {
-  unowned let loader: Loader
+  // Nothing is called while a variable is being changed, so that they are not checked for overlapping accesses.
+
+  /// It lets go of its attempts when it closes.
+  let loader: Loader
   let transfer: Transfer
-  let easy: OpaquePointer
+  let handle: Handle
   let exchange: Exchange
-  private(set) var reader: HeadReader
+  /// Where the loader has it among those that the library has; the loader's.
+  @exclusivity(unchecked) var place: Int?
+  @exclusivity(unchecked) private(set) var reader: HeadReader
   private let source: (any BodySource)?
-  private var lists: [OpaquePointer] = []
-  private let errorBuffer: UnsafeMutablePointer<CChar>
   /// Why we ended it, in the place of what the library says.
-  private(set) var failure: HTTP.Error?
+  @exclusivity(unchecked) private(set) var failure: HTTP.Error? {
+    didSet { hasFailed = failure != nil }
+  }
+  @exclusivity(unchecked) private var hasFailed = false
   /// Whether the connection had bytes that nobody asked for, so that another is needed.
-  private(set) var needsFresh = false
+  @exclusivity(unchecked) private(set) var needsFresh = false
   /// Whether it has left the library's queue.
-  private(set) var hasBegun = false
+  @exclusivity(unchecked) private(set) var hasBegun = false
   /// Whether it waits for a connection of another that may take it, too.
-  var waitsForMultiplexing = false
-  private(set) var requests = 0
-  private(set) var sent: Int64 = 0
-  private(set) var hasSentAll = false
-  private var opened: [Int32] = []
-  private var connection: SocketWatch?
+  @exclusivity(unchecked) var waitsForMultiplexing = false
+  @exclusivity(unchecked) private(set) var requests = 0
+  /// Until when a connection has to be made that it has begun to make.
+  @exclusivity(unchecked) private(set) var connectDue = Tick.never
+  @exclusivity(unchecked) private(set) var sent: Int64 = 0
+  @exclusivity(unchecked) private(set) var hasSentAll = false
+  @exclusivity(unchecked) private var opened: [Int32] = []
+  @exclusivity(unchecked) private var connection: SocketWatch?
   /// Why a socket could not be made.
   private var socketFailure: String?
   /// Whether the proxy has asked for its credential.
-  private(set) var isAskedByProxy = false
-  private(set) var isReceivingPaused = false
-  private(set) var isSendingPaused = false
+  @exclusivity(unchecked) private(set) var isAskedByProxy = false
+  /// Whether the proxy has asked after a body that cannot be read again.
+  private(set) var needsBodyForProxy = false
+  /// How often the library has looked for more of the proxy's answer to CONNECT, byte by byte.
+  private var looksAtProxy = 0
+  /// How many bytes such an answer may have.
+  static let mostOfProxy = 2 * Transfer.drainLimit
+  @exclusivity(unchecked) private(set) var isReceivingPaused = false {
+    didSet { if isReceivingPaused != oldValue { connection?.flood?.noteHold(isReceivingPaused) } }
+  }
+  @exclusivity(unchecked) private(set) var isSendingPaused = false
 
-  static let errorSize = 256
   /// What names it, never again; not zero.
   let number: UInt
   private static let lastNumber = Atomic<UInt>(0)
 
-  init(_ loader: Loader, _ transfer: Transfer, _ easy: OpaquePointer, _ exchange: Exchange, _ source: (any BodySource)?)
-  {
+  init(
+    _ loader: Loader, _ transfer: Transfer, _ handle: Handle, _ exchange: consuming Exchange,
+    _ source: (any BodySource)?
+  ) {
     self.loader = loader
     self.transfer = transfer
-    self.easy = easy
+    self.handle = handle
+    reader = Self.makeReader(transfer.settings, exchange)
     self.exchange = exchange
     self.source = source
     number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
-    reader = HeadReader(limit: transfer.configuration.maximumHead)
-    errorBuffer = .allocate(capacity: Self.errorSize)
-    errorBuffer.initialize(repeating: 0, count: Self.errorSize)
     hasBegun = !CurlLibrary.asksBeforeRequest
   }
 
-  deinit { errorBuffer.deallocate() }
+  var easy: OpaquePointer { handle.easy }
+
+  private static func makeReader(_ settings: OwnConfiguration, _ exchange: Exchange) -> HeadReader {
+    let speaksHTTP2 =
+      switch settings.value.version {
+      case .automatic: exchange.address.isTLS
+      case .http1: false
+      case .http2: true
+      }
+    return HeadReader(limit: settings.value.maximumHead, speaksHTTP2: speaksHTTP2)
+  }
+
+  /// Whether its connection was ended as too much came on it that is part of no answer.
+  private var wasFlooded: Bool {
+    guard let connection else { return false }
+    return connection.flood?.wasFlooded == true || connection.opener != 0 && clc_was_flooded(connection.opener) != 0
+  }
+
+  private static let flooded = HTTP.Error(
+    .badServerResponse, "the server sends more and more that is part of no answer")
+
+  private var speaksPlainHTTP2: Bool {
+    !exchange.address.isTLS && exchange.proxy == nil && transfer.configuration.version == .http2
+  }
 
   /// Whether it must not be sent twice.
   private var isOnce: Bool { !HTTP.Request.isIdempotent(exchange.method) }
@@ -91,23 +132,21 @@ final class Attempt {
   /// Bytes have come on its connection.
   func noteActivity() { if transfer.attempt === self { transfer.noteActivity() } }
 
-  /// Gives the lists and the body back; the library has let go of them.
+  /// Gives the body back; the library has let go of it.
   func release() {
-    for list in lists { clc_list_free(list) }
-    lists = []
     source?.close()
-  }
-
-  func append(_ texts: [String]) -> OpaquePointer? {
-    var list: OpaquePointer?
-    for text in texts { list = clc_list_append(list, text) }
-    if let list { lists.append(list) }
-    return list
+    isReceivingPaused = false
+    // Nothing more comes to it.
+    if let connection, connection.attempt === self { connection.attempt = nil }
+    for descriptor in opened where loader.watches[descriptor]?.attempt === self {
+      loader.watches[descriptor]?.attempt = nil
+    }
   }
 
   /// What has come of it, when the library says that it has ended.
   func outcome(_ code: Int32) -> HTTP.Error? {
     if let failure { return failure }
+    if wasFlooded { return Self.flooded }
     if code == 0 {
       guard reader.isComplete else {
         return HTTP.Error(.connectionLost, "the connection ended within the head of the answer")
@@ -118,7 +157,7 @@ final class Attempt {
       return nil
     }
     let said = CurlFailure(
-      code: code, text: String(cString: errorBuffer),
+      code: code, text: String(cString: handle.errorText),
       systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
       connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxy != nil,
       wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
@@ -157,6 +196,7 @@ final class Attempt {
   func resumeSending() {
     guard isSendingPaused else { return }
     isSendingPaused = false
+    if transfer.attempt === self { transfer.waitsForPeer(since: loader.loop.clockNow) }
     applyPause()
   }
 
@@ -168,28 +208,24 @@ final class Attempt {
 
 // What the library calls. Nothing here calls the library.
 extension Attempt {
-  var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
-  static func at(_ context: UnsafeMutableRawPointer?) -> Attempt? {
-    context.map { Unmanaged<Attempt>.fromOpaque($0).takeUnretainedValue() }
-  }
-  var errorText: UnsafeMutableRawPointer { UnsafeMutableRawPointer(errorBuffer) }
   var uploadSize: Int64? { source?.length }
   var hasBody: Bool { source != nil }
 
   /// A line of a head or a trailer; true to go on.
   func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
-    guard failure == nil else { return false }
-    transfer.noteActivity()
+    guard !hasFailed else { return false }
+    connection?.flood?.noteProgress()
+    transfer.noteActivity(at: loader.entered)
     if isAskedByProxy, reader.isComplete, line.prefix(5).elementsEqual("HTTP/".utf8) {
       // The library has asked again, with the proxy's credential.
-      reader = HeadReader(limit: transfer.configuration.maximumHead)
+      reader = Self.makeReader(transfer.settings, exchange)
     }
     switch reader.take(line) {
     case .more: return true
     case .failed(let code, let detail): fail(HTTP.Error(code, detail))
     case .head(let head):
       isAskedByProxy = head.status == 407 && exchange.proxy?.user != nil
-      if exchange.address.isTLS { loader.note(exchange.address.origin, multiplexes: head.version == "2") }
+      if exchange.address.isTLS { loader.note(exchange.address, multiplexes: head.version == "2") }
       if head.version == "2" {
         connection?.speaksHTTP2 = true
         connection?.attempt = nil
@@ -207,11 +243,13 @@ extension Attempt {
   }
 
   func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
-    guard failure == nil else { return 0 }
+    guard !hasFailed else { return 0 }
     guard reader.isComplete else {
       fail(HTTP.Error(.badServerResponse, "the body begins before the end of the head"))
       return 0
     }
+    connection?.flood?.noteProgress()
+    transfer.noteActivity(at: loader.entered)
     if loader.yields(self, bytes.count) {
       isReceivingPaused = true
       return Int(clc_write_pause)
@@ -232,7 +270,8 @@ extension Attempt {
 
   func readBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     guard failure == nil, let source else { return Int(clc_read_abort) }
-    transfer.noteActivity()
+    connection?.flood?.noteProgress()
+    transfer.noteActivity(at: loader.entered)
     switch source.read(into: buffer) {
     case .bytes(let count):
       sent += Int64(count)
@@ -255,6 +294,7 @@ extension Attempt {
   func rewind() -> Int32 {
     guard sent > 0 else { return Int32(clc_seek_ok) }
     guard !isOnce || isAskedByProxy, let source, source.rewind() else {
+      needsBodyForProxy = isAskedByProxy
       fail(HTTP.Error(.connectionLost, "the connection ended while the request was sent, which is not sent twice"))
       return Int32(clc_seek_fail)
     }
@@ -262,13 +302,25 @@ extension Attempt {
     return Int32(clc_seek_ok)
   }
 
-  /// A connection is there, and the request is about to be sent.
-  func aboutToSend(_ ends: SocketWatch.Ends?) -> Int32 {
-    guard failure == nil else { return Int32(clc_prerequest_abort) }
-    requests += 1
+  /// It has left the library's queue: from now on it waits for the other side.
+  private func begin() {
+    let waited = !hasBegun || waitsForMultiplexing
     hasBegun = true
     waitsForMultiplexing = false
-    transfer.noteActivity()
+    if waited { transfer.waitsForPeer(since: loader.entered) } else { transfer.noteActivity(at: loader.entered) }
+  }
+
+  /// A connection is there, and the request is about to be sent.
+  func aboutToSend(_ said: SocketWatch.Said) -> Int32 {
+    guard !hasFailed else { return Int32(clc_prerequest_abort) }
+    requests += 1
+    connectDue = .never
+    begin()
+    // The library would try again, and the server too.
+    if wasFlooded {
+      fail(Self.flooded)
+      return Int32(clc_prerequest_abort)
+    }
     if requests > 1, transfer.hasAnswer, !isAskedByProxy {
       fail(HTTP.Error(.badServerResponse, "the library asks again after an answer"))
       return Int32(clc_prerequest_abort)
@@ -277,7 +329,7 @@ extension Attempt {
       fail(HTTP.Error(.connectionLost, "the kept connection ended under a request that is not sent twice"))
       return Int32(clc_prerequest_abort)
     }
-    connection = ends.flatMap { loader.connection($0, opened: opened) }
+    connection = loader.connection(said, opened: opened)
     if connection?.speaksHTTP2 == false { connection?.attempt = self }
     if let connection, loader.hasStrayBytes(connection) {
       needsFresh = true
@@ -288,24 +340,65 @@ extension Attempt {
     return Int32(clc_prerequest_ok)
   }
 
+  /// The library looks for more bytes, or some time has passed.
+  ///
+  /// It reads a proxy's answer to CONNECT byte by byte, body and all, and lets nobody else come before there are no
+  /// more.
+  func looks() -> Int32 {
+    guard requests == 0, failure == nil else { return failure == nil ? 0 : 1 }
+    looksAtProxy += 1
+    guard looksAtProxy > Self.mostOfProxy else { return 0 }
+    fail(HTTP.Error(.proxyFailed, "the proxy's answer has more than \(Self.mostOfProxy) bytes"))
+    return 1
+  }
+
+  /// How many bytes of a body the system may queue that the connection has no room for.
+  ///
+  /// A socket takes megabytes at once, and the next bytes when a third of them has gone: to a slow server that would be
+  /// longer than the idle timeout, and what was sent would be far from what has left.
+  static let mostQueued: Int32 = 128 * 1024
+
+  private static func limitQueue(of descriptor: Int32) {
+    var most = mostQueued
+    let size = socklen_t(MemoryLayout<Int32>.size)
+    // Where it cannot be limited, it is as long as the system likes.
+    _ = setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &most, size)
+  }
+
   func openSocket(_ wanted: clc_wanted_socket) -> Int32 {
-    hasBegun = true
-    waitsForMultiplexing = false
-    transfer.noteActivity()
+    begin()
+    if connectDue == .never, limitsConnecting {
+      connectDue = loader.entered + Int64(connectMilliseconds) &* 1_000_000
+      loader.note(deadline: connectDue)
+    }
     do throws(SystemError) {
       let descriptor = try SystemCall.socket.make {
         let number = socket(wanted.family, wanted.type | Int32(SOCK_CLOEXEC.rawValue), wanted.protocol)
         return number < 0 ? -errno : number
       }
+      if wanted.family != AF_UNIX { Self.limitQueue(of: descriptor) }
       opened.append(descriptor)
       loader.noteOpened(descriptor)
       loader.watches[descriptor]?.attempt = self
       loader.watches[descriptor]?.opener = number
+      if speaksPlainHTTP2, !noteHTTP2(descriptor) { return -1 }
       return descriptor
     } catch {
       // The library goes on with the next address.
       socketFailure = "\(error)"
       return -1
+    }
+  }
+
+  private func noteHTTP2(_ descriptor: Int32) -> Bool {
+    do throws(ThreadError) {
+      try loader.notePlainHTTP2(descriptor)
+      return true
+    } catch {
+      fail(HTTP.Error(.cannotConnect, "the thread that looks for floods cannot start: \(error)"))
+      opened.removeLast()
+      loader.close(descriptor)
+      return false
     }
   }
 }

@@ -4,7 +4,7 @@ import CLibCurl
 
 /// libcurl, which is opened when the first request is made.
 enum CurlLibrary {
-  /// Opens it; again and again as long as it cannot be opened.
+  /// Opens it; repeatedly as long as it cannot be opened.
   static func open() throws(HTTP.Error) {
     try check { clc_open($0, $1) }
   }
@@ -29,4 +29,10 @@ enum CurlLibrary {
 
   /// Whether a transfer asks before it sends a request on a connection; if not, plain connections are not used again.
   static var asksBeforeRequest: Bool { clc_version() >= UInt32(clc_asks_before_request) }
+
+  /// Whether a plain connection of HTTP/2 takes a second request: from 7.88.0 on libcurl begins the protocol anew with
+  /// each, which the server does not understand; 8.0.0 does not.
+  static var keepsPlainHTTP2: Bool {
+    clc_version() < UInt32(clc_begins_http2_anew) || clc_version() >= UInt32(clc_keeps_http2)
+  }
 }

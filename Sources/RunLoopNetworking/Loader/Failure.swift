@@ -72,7 +72,8 @@ struct CurlFailure {
   private var connectionCode: HTTP.Error.Code {
     if connectStatus != 0, !(200...299).contains(connectStatus) { return .proxyFailed }
     if isAboutOwnCertificate { return .clientCertificateRequired }
-    if text.contains("chunked-encoding") { return .badServerResponse }
+    // A line of a trailer that is longer than the library takes is a lack of memory to it.
+    if text.contains("chunked-encoding") { return text.contains("Out of memory") ? .tooLarge : .badServerResponse }
     if text.contains("Too large response headers") { return .tooLarge }
     return usesProxy && !wasConnected ? .proxyFailed : .connectionLost
   }

@@ -3,24 +3,63 @@
 import CLibCurl
 import Glibc
 import RunLoopCore
+import RunLoopThreads
 
 /// A socket of the library's and the source that watches it.
 ///
-/// The library takes a socket away and adds it again for each request of a kept connection; the source stays, paused, until the
-/// socket is closed.
+/// The library takes a socket away and adds it again for each request of a kept connection. The source stays until the
+/// socket is closed, and goes on waiting for bytes, as the next request mostly wants them at once: it is paused when
+/// some come that nobody wants.
 final class SocketWatch {
+  // What changes is used by the loop's thread alone, and none of it is used while something else is called.
+
   let source: RunLoop.DescriptorSource
   /// The number of the attempt that has opened it; zero for none.
-  var opener: UInt = 0
+  @exclusivity(unchecked) var opener: UInt = 0
   /// Whether the loop has the source.
-  var isAdded = false
+  @exclusivity(unchecked) var isAdded = false
+  /// Whether the library wants to know of it now.
+  @exclusivity(unchecked) var isWanted = false
+  /// Whether the library says when it closes it, which it does not of a socket that it has made by itself.
+  let isOfConnection: Bool
   /// The socket's own address and the peer's, once they were asked for.
-  var ends: Ends?
+  @exclusivity(unchecked) var ends: Ends?
   /// Whether an answer of HTTP/1 has come on it: between its answers nothing may come.
-  var speaksHTTP1 = false
-  var speaksHTTP2 = false
+  @exclusivity(unchecked) var speaksHTTP1 = false
+  @exclusivity(unchecked) var speaksHTTP2 = false
+  /// Whether it was ended as too much came that nobody has asked for; nil for one that nobody looks at.
+  @exclusivity(unchecked) var flood: FloodGuard.Connection?
   /// Whose bytes come on it, where that is one attempt alone: libcurl reports lines, and a line may come byte by byte.
-  weak var attempt: Attempt?
+  ///
+  /// An attempt takes itself away when it ends. It is no weak reference, for which every other reference to the attempt
+  /// would cost more.
+  @exclusivity(unchecked) var attempt: Attempt?
+
+  /// What the library says of a connection in a call.
+  struct Said {
+    let own: UnsafePointer<CChar>?
+    let ownPort: Int32
+    let peer: UnsafePointer<CChar>?
+    let peerPort: Int32
+  }
+
+  /// What it said of this one last, with what it means.
+  @exclusivity(unchecked) private var said: (own: [CChar], ownPort: Int32, peer: [CChar], peerPort: Int32)?
+
+  /// Whether it says of this one what it said before.
+  func isSaid(_ now: Said) -> Bool {
+    guard let said, said.ownPort == now.ownPort, said.peerPort == now.peerPort, let own = now.own, let peer = now.peer
+    else { return false }
+    return strcmp(said.own, own) == 0 && strcmp(said.peer, peer) == 0
+  }
+
+  func note(_ now: Said) {
+    guard let own = now.own, let peer = now.peer else { return }
+    func copy(_ text: UnsafePointer<CChar>) -> [CChar] {
+      Array(UnsafeBufferPointer(start: text, count: strlen(text) + 1))
+    }
+    said = (copy(own), now.ownPort, copy(peer), now.peerPort)
+  }
 
   /// What tells a connection from all others: two may well have the same ports.
   struct Ends: Hashable {
@@ -35,39 +74,77 @@ final class SocketWatch {
     let port: UInt16
   }
 
-  init(_ source: RunLoop.DescriptorSource) { self.source = source }
+  init(_ source: RunLoop.DescriptorSource, isOfConnection: Bool) {
+    self.source = source
+    self.isOfConnection = isOfConnection
+  }
+
+  /// The library does not want to know of it for now.
+  func rest() {
+    isWanted = false
+    if !isOfConnection || source.events != .readable { source.pause() }
+  }
+}
+
+/// The sockets by their descriptors, which are small numbers.
+struct WatchTable {
+  private var places: [SocketWatch?] = []
+
+  subscript(descriptor: Int32) -> SocketWatch? {
+    get { places.indices.contains(Int(descriptor)) ? places[Int(descriptor)] : nil }
+    set {
+      let index = Int(descriptor)
+      guard index >= 0 else { return }
+      if index >= places.count { places.append(contentsOf: repeatElement(nil, count: index + 1 - places.count)) }
+      places[index] = newValue
+    }
+  }
+
+  /// All of them.
+  ///
+  /// - Complexity: O(n) in the largest descriptor.
+  var all: [SocketWatch] { places.compactMap { $0 } }
 }
 
 extension Loader {
   /// A socket was made; it is watched when the library asks for it.
-  func noteOpened(_ descriptor: Int32) {
+  func noteOpened(_ descriptor: Int32, isOfConnection: Bool = true) {
     forget(descriptor)
-    let source = RunLoop.DescriptorSource(descriptor: descriptor, events: []) { [weak self] source, events in
-      var bits = 0
-      if events.contains(.readable) {
-        bits |= Int(clc_select_in)
-        self?.watches[source.descriptor]?.attempt?.noteActivity()
-      }
-      if events.contains(.writable) { bits |= Int(clc_select_out) }
-      if !events.isDisjoint(with: [.error, .hangUp]) { bits |= Int(clc_select_error) }
-      self?.act(source.descriptor, Int32(bits))
+    // It is released when the socket is closed, or the loader is.
+    let source = RunLoop.DescriptorSource(descriptor: descriptor, events: []) { [self] source, events in
+      happened(source.descriptor, events)
     }
     source.pause()
-    watches[descriptor] = SocketWatch(source)
+    watches[descriptor] = SocketWatch(source, isOfConnection: isOfConnection)
+  }
+
+  private func happened(_ descriptor: Int32, _ events: RunLoop.DescriptorSource.Events) {
+    guard let watch = watches[descriptor] else { return }
+    // What has come stays in the socket until the library asks for it.
+    guard watch.isWanted else { return watch.source.pause() }
+    var bits = 0
+    if events.contains(.readable) {
+      bits |= Int(clc_select_in)
+      watch.attempt?.noteActivity()
+    }
+    if events.contains(.writable) { bits |= Int(clc_select_out) }
+    if !events.isDisjoint(with: [.error, .hangUp]) { bits |= Int(clc_select_error) }
+    act(descriptor, Int32(bits))
   }
 
   /// The library wants to know of a socket; the reason if that is impossible.
   func watch(_ descriptor: Int32, _ what: Int32) -> RunLoopError? {
     if Int(what) == Int(clc_poll_remove) {
-      watches[descriptor]?.source.pause()
+      watches[descriptor]?.rest()
       return nil
     }
     // One that the library has made itself, such as its own pair for waking it.
-    if watches[descriptor] == nil { noteOpened(descriptor) }
+    if watches[descriptor] == nil { noteOpened(descriptor, isOfConnection: false) }
     guard let watch = watches[descriptor] else { return nil }
     var events: RunLoop.DescriptorSource.Events = []
     if Int(what) & Int(clc_poll_in) != 0 { events.insert(.readable) }
     if Int(what) & Int(clc_poll_out) != 0 { events.insert(.writable) }
+    watch.isWanted = true
     do throws(RunLoopError) {
       try watch.source.watch(for: events)
       if !watch.isAdded {
@@ -85,16 +162,46 @@ extension Loader {
     _ = Glibc.close(descriptor)
   }
 
+  /// A socket of a connection that speaks HTTP/2 from its beginning, without encryption: what comes on it before an
+  /// answer is no sign of one.
+  ///
+  /// - Throws: What starting the thread of the guard throws: without it a server could keep the loader indefinitely.
+  func notePlainHTTP2(_ descriptor: Int32) throws(ThreadError) {
+    let known = floodGuard ?? FloodGuard()
+    let flood = try known.add(descriptor)
+    floodGuard = known
+    watches[descriptor]?.speaksHTTP2 = true
+    watches[descriptor]?.attempt = nil
+    watches[descriptor]?.flood = flood
+  }
+
   private func forget(_ descriptor: Int32) {
-    guard let watch = watches.removeValue(forKey: descriptor) else { return }
+    guard let watch = watches[descriptor] else { return }
+    watches[descriptor] = nil
+    if watch.flood != nil { floodGuard?.remove(descriptor) }
     watch.source.invalidate()
-    if let ends = watch.ends, connections[ends] === watch { connections[ends] = nil }
+    guard let ends = watch.ends else { return }
+    if connections[ends] === watch { connections[ends] = nil }
+    let slot = Int(ends.own.port) % Self.lateSize
+    if lately[slot] === watch { lately[slot] = nil }
   }
 
   /// The socket of a connection.
   ///
   /// - Parameter opened: The sockets that it probably is, if no request was sent on it before.
   /// - Complexity: O(1), and O(n) for the first request on a connection that another transfer has opened.
+  func connection(_ said: SocketWatch.Said, opened: [Int32]) -> SocketWatch? {
+    guard let port = UInt16(exactly: said.ownPort) else { return nil }
+    let slot = Int(port) % Self.lateSize
+    if let known = lately[slot], known.isSaid(said) { return known }
+    guard let ends = SocketWatch.Ends(own: said.own, said.ownPort, peer: said.peer, said.peerPort),
+      let found = connection(ends, opened: opened)
+    else { return nil }
+    found.note(said)
+    lately[slot] = found
+    return found
+  }
+
   func connection(_ ends: SocketWatch.Ends, opened: [Int32]) -> SocketWatch? {
     func note(_ descriptor: Int32) {
       guard let watch = watches[descriptor], watch.ends == nil, let found = SocketWatch.Ends(of: descriptor) else {
@@ -104,7 +211,7 @@ extension Loader {
       connections[found] = watch
     }
     if connections[ends] == nil { for descriptor in opened { note(descriptor) } }
-    if connections[ends] == nil { for descriptor in watches.keys { note(descriptor) } }
+    if connections[ends] == nil { for watch in watches.all { note(watch.source.descriptor) } }
     return connections[ends]
   }
 

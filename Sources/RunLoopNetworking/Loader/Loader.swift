@@ -8,37 +8,53 @@ import RunLoopCore
 ///
 /// All of it belongs to the loop's thread.
 final class Loader: @unchecked Sendable {
-  // Sendable: what changes is used by the loop's thread alone.
+  // Sendable: what changes is used by the loop's thread alone. Nothing is called while a variable is being changed, so
+  // that those of each request are not checked for overlapping accesses.
 
   let loop: RunLoop
-  private var multi: OpaquePointer?
+  @exclusivity(unchecked) private var multi: OpaquePointer?
   private let connectionsPerHost: Int
-  private var attempts: [OpaquePointer: Attempt] = [:]
-  /// Transfers of the library's that have ended and can be used again.
-  private var spare: [OpaquePointer] = []
-  private static let mostSpare = 32
-  var watches: [Int32: SocketWatch] = [:]
+  /// The attempts that the library has; each knows its place.
+  @exclusivity(unchecked) private var attempts: [Attempt] = []
+  @exclusivity(unchecked) private(set) var spare = SpareHandles()
+  @exclusivity(unchecked) var watches = WatchTable()
   /// The sockets of connections on which a request was sent.
   var connections: [SocketWatch.Ends: SocketWatch] = [:]
+  /// Those of the last connections, by the last bits of their own ports.
+  @exclusivity(unchecked) var lately: [SocketWatch?] = Array(repeating: nil, count: lateSize)
+  static let lateSize = 256
+  /// Looks at connections of plain HTTP/2, once there was one.
+  var floodGuard: FloodGuard?
   /// How deep we are in the library, which must not be called while it calls us.
-  private var depth = 0
-  private var deferred: [() -> Void] = []
-  private var isOpen = true
+  @exclusivity(unchecked) private var depth = 0
+  @exclusivity(unchecked) private var deferred: [Deferred] = []
+  /// What was taken last, without its elements: its room is used again.
+  @exclusivity(unchecked) private var emptied: [Deferred] = []
+  /// How many elements such room may have.
+  static let mostRoom = 1024
+  @exclusivity(unchecked) private var isOpen = true
+
+  /// What is done when the library is left.
+  private enum Deferred {
+    case attempt(Transfer)
+    case call(() -> Void)
+  }
 
   // The one timer: for the library, and for the deadlines of transfers.
   private var timer: Timer?
-  private var libraryDue = Tick.never
-  private var sweepDue = Tick.never
-  private var armed = Tick.never
+  @exclusivity(unchecked) private var libraryDue = Tick.never
+  @exclusivity(unchecked) private var sweepDue = Tick.never
+  @exclusivity(unchecked) private var armed = Tick.never
 
   /// The transfers that have not ended.
-  var transfers: () -> [Transfer] = { [] }
+  @exclusivity(unchecked) var transfers: () -> [Transfer] = { [] }
 
   init(loop: RunLoop, connectionsPerHost: Int) {
     self.loop = loop
     self.connectionsPerHost = max(1, min(connectionsPerHost, 10_000))
     // It repeats so that it stays when it has fired; its interval does not matter.
-    let timer = Timer(deadline: Tick.never.instant, interval: .seconds(1 << 30)) { [weak self] _ in self?.timerFired() }
+    // It is released when the loader is closed.
+    let timer = Timer(deadline: Tick.never.instant, interval: .seconds(1 << 30)) { [self] _ in timerFired() }
     self.timer = timer
     loop.add(timer, forMode: .common)
   }
@@ -65,16 +81,21 @@ final class Loader: @unchecked Sendable {
   func close() {
     guard isOpen else { return }
     isOpen = false
-    for attempt in Array(attempts.values) { remove(attempt, keepsEasy: false) }
+    for attempt in attempts { remove(attempt, keepsHandle: false) }
     if let multi { inside { _ = clc_multi_free(multi) } }
     multi = nil
-    for easy in spare { clc_easy_free(easy) }
-    spare = []
-    for watch in watches.values { watch.source.invalidate() }
-    watches = [:]
+    spare.freeAll()
+    for watch in watches.all { watch.source.invalidate() }
+    watches = WatchTable()
     connections = [:]
+    lately = Array(repeating: nil, count: Self.lateSize)
     timer?.invalidate()
     timer = nil
+    // Whatever holds it in turn.
+    yielded = []
+    transfers = { [] }
+    isWanted = { false }
+    comeBack = {}
   }
 
   deinit {
@@ -92,66 +113,88 @@ final class Loader: @unchecked Sendable {
 
   private func sweep(_ now: Tick) {
     sweepDue = .never
+    for attempt in attempts where attempt.connectDue <= now { connectingTookTooLong(attempt) }
     for transfer in transfers() where transfer.deadline <= now { transfer.timeHasCome(now) }
+    for attempt in attempts { sweepDue = min(sweepDue, attempt.connectDue) }
     for transfer in transfers() { sweepDue = min(sweepDue, transfer.deadline) }
     // Deadlines that lie close together are looked at together.
     if sweepDue != .never { sweepDue = max(sweepDue, now + 1_000_000) }
   }
 
+  /// Ends an attempt whose connection was not made in time.
+  private func connectingTookTooLong(_ attempt: Attempt) {
+    guard attempt.place != nil else { return }
+    if attempt.exchange.address.isTLS { note(attempt.exchange.address, multiplexes: false) }
+    end(attempt, HTTP.Error(.timedOut, "making the connection took longer than it may"))
+  }
+
   // Attempts.
 
-  /// A transfer of the library's, to be set up; nil if there is no memory.
-  func takeEasy() -> OpaquePointer? { spare.popLast() ?? (Self.hasMemory ? clc_easy_make() : nil) }
+  /// A handle for a request of a shape, or for one that is like no other; nil if there is no memory.
+  func takeHandle(_ shape: Handle.Shape?) -> Handle? {
+    spare.take(shape, inUse: attempts.count) ?? (Self.hasMemory ? Handle() : nil)
+  }
 
   /// Whether the library finds memory, as far as a test has planned that.
   private static var hasMemory: Bool { (try? SystemCall.memoryAllocate.make { 0 }) != nil }
 
   func start(_ attempt: Attempt) {
-    attempts[attempt.easy] = attempt
+    attempt.place = attempts.count
+    attempts.append(attempt)
     var code: Int32 = 0
-    inside { code = clc_multi_add(multi, attempt.easy) }
+    inside(asksTime: false) { code = clc_multi_add(multi, attempt.easy) }
     guard code == 0 else {
-      attempts[attempt.easy] = nil
+      leave(attempt)
       let error = HTTP.Error(.cannotConnect, "libcurl takes no more: \(String(cString: clc_multi_text(code)))")
       return later {
-        clc_easy_free(attempt.easy)
+        attempt.handle.free()
         attempt.release()
         attempt.transfer.hasEnded(attempt, error, timings: .init())
       }
     }
-    later { [self] in
-      if libraryDue <= loop.clockNow { act(Int32(clc_socket_timeout), 0) }
-    }
+    hasStarted = true
+    settle()
+  }
+
+  /// Takes an attempt out of those that the library has; false if it is none of them.
+  @discardableResult
+  private func leave(_ attempt: Attempt) -> Bool {
+    guard let place = attempt.place else { return false }
+    attempt.place = nil
+    let last = attempts.removeLast()
+    guard last !== attempt else { return true }
+    attempts[place] = last
+    last.place = place
+    return true
   }
 
   /// Gives an attempt up; its transfer hears nothing more of it.
   func drop(_ attempt: Attempt) {
     attempt.fail(HTTP.Error(.cancelled, "the attempt was given up"))
-    later { [self] in remove(attempt, keepsEasy: false) }
+    later { [self] in remove(attempt, keepsHandle: false) }
   }
 
   /// Ends an attempt with an error of ours.
   func end(_ attempt: Attempt, _ error: HTTP.Error) {
-    guard attempts[attempt.easy] === attempt else { return }
-    remove(attempt, keepsEasy: false)
+    guard attempt.place != nil else { return }
+    remove(attempt, keepsHandle: false)
     attempt.transfer.hasEnded(attempt, error, timings: .init())
   }
 
   /// A socket of an attempt cannot be watched: it would never go on.
   func fail(_ easy: OpaquePointer, _ error: RunLoopError) {
-    guard let attempt = attempts[easy] else { return }
-    deferred.append { [self] in end(attempt, HTTP.Error(.cannotConnect, "\(error)")) }
+    guard let attempt = Handle.attempt(at: clc_get_pointer(easy, Int32(clc_info_own_data))) else { return }
+    deferred.append(.call { [self] in end(attempt, HTTP.Error(.cannotConnect, "\(error)")) })
   }
 
-  private func remove(_ attempt: Attempt, keepsEasy: Bool) {
-    guard attempts[attempt.easy] === attempt else { return }
-    attempts[attempt.easy] = nil
-    inside { _ = clc_multi_remove(multi, attempt.easy) }
-    if keepsEasy, spare.count < Self.mostSpare {
-      clc_easy_reset(attempt.easy)
-      spare.append(attempt.easy)
+  private func remove(_ attempt: Attempt, keepsHandle: Bool) {
+    guard leave(attempt) else { return }
+    inside(asksTime: false) { _ = clc_multi_remove(multi, attempt.easy) }
+    attempt.handle.attempt = nil
+    if keepsHandle {
+      spare.put(attempt.handle, now: entered)
     } else {
-      clc_easy_free(attempt.easy)
+      attempt.handle.free()
     }
     attempt.release()
   }
@@ -160,24 +203,32 @@ final class Loader: @unchecked Sendable {
 
   /// Whether the servers speak HTTP/2, by their origins; false too for those that could not be reached last.
   private var multiplexing: [String: Bool] = [:]
+  /// What was noted last: most requests ask for the same address.
+  private var lastNoted: (address: WebAddress, multiplexes: Bool)?
 
   /// Whether an origin's connection takes further requests; nil if that is not known yet.
-  func multiplexes(_ origin: String) -> Bool? { multiplexing[origin] }
+  func multiplexes(_ address: WebAddress) -> Bool? {
+    if let lastNoted, lastNoted.address === address { return lastNoted.multiplexes }
+    return multiplexing[address.origin]
+  }
 
   /// Notes what an origin's last connection was.
   ///
-  /// The library tries the next of those that wait for a connection when the one before has failed. A host that does not
-  /// answer would have them time out one after the other: they are started over, and wait for no other.
-  func note(_ origin: String, multiplexes: Bool) {
+  /// The library tries the next of those that wait for a connection when the one before has failed. A host that does
+  /// not answer would have them time out one after the other: they are started over, and wait for no other.
+  func note(_ address: WebAddress, multiplexes: Bool) {
+    if let lastNoted, lastNoted.address === address, lastNoted.multiplexes == multiplexes { return }
+    let origin = address.origin
+    lastNoted = (address, multiplexes)
     guard multiplexing[origin] != multiplexes else { return }
     if multiplexing.count >= 1024 { multiplexing = [:] }
     multiplexing[origin] = multiplexes
     guard !multiplexes else { return }
-    let waiting = attempts.values.filter { $0.waitsForMultiplexing && $0.exchange.address.origin == origin }
+    let waiting = attempts.filter { $0.waitsForMultiplexing && $0.exchange.address.origin == origin }
     guard !waiting.isEmpty else { return }
     later { [self] in
       for attempt in waiting.sorted(by: { $0.number < $1.number })
-      where attempt.waitsForMultiplexing && attempts[attempt.easy] === attempt { startOver(attempt) }
+      where attempt.waitsForMultiplexing && attempt.place != nil { startOver(attempt) }
     }
   }
 
@@ -187,7 +238,7 @@ final class Loader: @unchecked Sendable {
     var code: Int32 = 0
     inside {
       _ = clc_multi_remove(multi, attempt.easy)
-      _ = clc_set_long(attempt.easy, Int32(clc_option_wait_for_multiplexing), 0)
+      _ = attempt.handle.set(waitsForMultiplexing: false)
       code = clc_multi_add(multi, attempt.easy)
     }
     guard code != 0 else { return }
@@ -198,13 +249,13 @@ final class Loader: @unchecked Sendable {
 
   /// How many bytes are taken before everybody else comes.
   static let mostInCall = 512 * 1024
-  private var takenInCall = 0
+  @exclusivity(unchecked) private var takenInCall = 0
   private var yielded: [Attempt] = []
   /// Whether there is work to be taken, and what asks for coming back.
-  var isWanted: () -> Bool = { false }
-  var comeBack: () -> Void = {}
+  @exclusivity(unchecked) var isWanted: () -> Bool = { false }
+  @exclusivity(unchecked) var comeBack: () -> Void = {}
 
-  /// Whether an attempt is to wait with bytes until everybody else has come.
+  /// Whether an attempt is to wait with bytes until everybody else has arrived.
   func yields(_ attempt: Attempt, _ count: Int) -> Bool {
     guard takenInCall > 0, takenInCall >= Self.mostInCall || isWanted() else {
       takenInCall += count
@@ -215,29 +266,42 @@ final class Loader: @unchecked Sendable {
     return true
   }
 
-  /// Everybody else has come.
+  /// Everybody else has arrived.
   func goOnWithYielded() {
     let attempts = yielded
     yielded = []
-    for attempt in attempts where self.attempts[attempt.easy] === attempt { attempt.resumeReceiving() }
+    for attempt in attempts where attempt.place != nil { attempt.resumeReceiving() }
     settle()
   }
 
   // The library.
 
   /// Calls the library, which may call back.
-  func inside(_ body: () -> Void) {
-    if depth == 0 { takenInCall = 0 }
+  ///
+  /// - Parameter asksTime: Whether something may come of it whose time is noted.
+  func inside(asksTime: Bool = true, _ body: () -> Void) {
+    if depth == 0 {
+      takenInCall = 0
+      if asksTime { entered = loop.clockNow }
+    }
     depth += 1
     body()
     depth -= 1
   }
 
   var isInside: Bool { depth > 0 }
+  /// When the library was called last: what it calls within need not ask for the time.
+  @exclusivity(unchecked) private(set) var entered = Tick.distantPast
 
   /// Does something as soon as we are not in the library: at once, or when we have left it.
   func later(_ body: @escaping () -> Void) {
-    deferred.append(body)
+    deferred.append(.call(body))
+    settle()
+  }
+
+  /// Lets a transfer ask its host as soon as we are not in the library.
+  func tryLater(_ transfer: Transfer) {
+    deferred.append(.attempt(transfer))
     settle()
   }
 
@@ -248,7 +312,18 @@ final class Loader: @unchecked Sendable {
     settle()
   }
 
-  private var isSettling = false
+  @exclusivity(unchecked) private var isSettling = false
+  /// Whether an attempt was started that the library has not begun.
+  @exclusivity(unchecked) private var hasStarted = false
+
+  /// Does several things, and then once what follows from them: requests that start together are begun together.
+  func together(_ body: () -> Void) {
+    guard depth == 0, !isSettling else { return body() }
+    isSettling = true
+    body()
+    isSettling = false
+    settle()
+  }
 
   /// Takes what has ended, and does what was deferred.
   func settle() {
@@ -258,18 +333,30 @@ final class Loader: @unchecked Sendable {
     while isOpen {
       var code: Int32 = 0
       if let multi, let easy = clc_multi_next_ended(multi, &code) {
-        guard let attempt = attempts[easy] else { continue }
+        guard let attempt = Handle.attempt(at: clc_get_pointer(easy, Int32(clc_info_own_data))) else { continue }
         let (error, timings) = (attempt.outcome(code), attempt.timings)
-        remove(attempt, keepsEasy: true)
+        remove(attempt, keepsHandle: true)
         if error != nil, attempt.requests == 0, attempt.exchange.address.isTLS {
-          note(attempt.exchange.address.origin, multiplexes: false)
+          note(attempt.exchange.address, multiplexes: false)
         }
         attempt.transfer.hasEnded(attempt, error, timings: timings)
       } else if !deferred.isEmpty {
-        let bodies = deferred
-        deferred = []
+        var all = emptied
+        emptied = []
+        swap(&all, &deferred)
         // `act` settles only when nobody else does: here the loop goes on.
-        for body in bodies { body() }
+        for each in all {
+          switch each {
+          case .attempt(let transfer): transfer.goOnTrying()
+          case .call(let body): body()
+          }
+        }
+        all.removeAll(keepingCapacity: true)
+        if all.capacity <= Self.mostRoom { emptied = all }
+      } else if hasStarted {
+        hasStarted = false
+        // It waits for a timeout of zero, since it was called last.
+        if libraryDue <= entered { act(Int32(clc_socket_timeout), 0) }
       } else {
         break
       }
@@ -281,12 +368,17 @@ final class Loader: @unchecked Sendable {
   // The timer.
 
   func libraryWants(_ milliseconds: Int) {
-    libraryDue = milliseconds < 0 ? .never : loop.clockNow + Int64(milliseconds) &* 1_000_000
+    if milliseconds == 0, depth > 0 {
+      // At once, which need not ask for the time.
+      libraryDue = entered
+    } else {
+      libraryDue = milliseconds < 0 ? .never : loop.clockNow + Int64(milliseconds) &* 1_000_000
+    }
     if depth == 0 { arm() }
   }
 
   private func arm() {
-    let next = min(libraryDue, sweepDue)
+    let next = min(min(libraryDue, sweepDue), spare.due)
     guard next != armed, let timer else { return }
     armed = next
     if next == .never { timer.park() } else { timer.deadline = next.instant }
@@ -298,6 +390,7 @@ final class Loader: @unchecked Sendable {
     let now = loop.clockNow
     if libraryDue <= now { act(Int32(clc_socket_timeout), 0) }
     if isOpen, sweepDue <= now { sweep(now) }
+    if isOpen, spare.due <= now { spare.trim(inUse: attempts.count, now: now) }
     if isOpen { settle() }
     arm()
   }

@@ -31,24 +31,10 @@ extension HTTP {
       case finishing
       /// It has ended.
       case finished
-
-      init(_ phase: OperationState.Phase) {
-        switch phase {
-        case .ready: self = .ready
-        case .resolving: self = .resolving
-        case .connecting: self = .connecting
-        case .sending: self = .sending
-        case .receiving: self = .receiving
-        case .held: self = .held
-        case .paused: self = .paused
-        case .finishing: self = .finishing
-        case .finished: self = .finished
-        }
-      }
     }
 
     /// What is asked for.
-    public let request: Request
+    public var request: Request { transfer.request }
     private let core: ClientCore
     let receiver: OperationReceiver
     private let transfer: Transfer
@@ -61,7 +47,6 @@ extension HTTP {
         request.headers["Accept-Encoding"] = "identity"
       }
       self.core = core
-      self.request = request
       receiver = OperationReceiver(output, request.url, core.multiplexer(loop, modes))
       transfer = Transfer(core, request, receiver)
     }
@@ -123,8 +108,8 @@ extension HTTP.Operation {
 
   /// Goes on after a pause.
   ///
-  /// What has arrived is continued if the server has the same version of the body, with a strong tag or a date, and says how
-  /// long it is; otherwise the request begins afresh.
+  /// What has arrived is continued if the server has the same version of the body, with a strong tag or a date, and
+  /// says how long it is; otherwise the request begins afresh.
   public func resume() { transfer.resume() }
 
   /// Ends with ``HTTP/Error/Code/cancelled``.
@@ -175,14 +160,14 @@ extension HTTP.Operation {
   /// Asks a block for the credential when a server wants one; before the start.
   ///
   /// It is called by the loader's thread each time the server asks by Basic or Digest, unless the request has an
-  /// `Authorization` of its own, and returns at once. With nil, the answer 401 is delivered. After ten credentials that a
-  /// server has rejected, the request ends with ``HTTP/Error/Code/authenticationFailed``.
+  /// `Authorization` of its own, and returns at once. With nil, the answer 401 is delivered. After ten credentials that
+  /// a server has rejected, the request ends with ``HTTP/Error/Code/authenticationFailed``.
   public func onChallenge(_ body: @escaping @Sendable (HTTP.AuthenticationChallenge) -> HTTP.Credential?) {
     receiver.setHooks { $0.challenge = body }
   }
 
-  /// Calls a block on the operation's loop with the cookies that an answer has set, those of redirects included; before the
-  /// start.
+  /// Calls a block on the operation's loop with the cookies that an answer has set, those of redirects included; before
+  /// the start.
   ///
   /// Only cookies that the client keeps are reported: see ``HTTP/Configuration/storesCookies``. A cookie whose time is
   /// over was removed.
@@ -195,7 +180,8 @@ extension HTTP.Operation {
   /// Each call makes a sequence, which begins with what is there. A task that takes its time gets the newest value.
   public func progressValues() -> AsyncStream<HTTP.Progress> { receiver.progressValues() }
 
-  /// Calls a block with the end, on the operation's loop and in its modes; if that loop has ended, on the loader's thread.
+  /// Calls a block with the end, on the operation's loop and in its modes; if that loop has ended, on the loader's
+  /// thread.
   public func onCompletion(_ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void) {
     let multiplexer = receiver.multiplexer
     multiplexer.enter()
@@ -255,7 +241,7 @@ extension HTTP.Operation {
   ///   - loop: The loop that calls the block.
   ///   - modes: In which modes it does.
   ///   - progress: Called by the loop after each end, with how many have ended.
-  ///   - completion: Called once.
+  ///   - completion: Called once, after the last call of `progress`.
   public static func batch(
     _ operations: [HTTP.Operation], on loop: RunLoop = .current, inModes modes: [RunLoop.Mode] = [.common],
     progress: (@Sendable (Int) -> Void)? = nil, completion: @escaping @Sendable () -> Void

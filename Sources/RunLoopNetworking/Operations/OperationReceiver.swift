@@ -17,20 +17,25 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   private let reports = Atomic<Bool>(false)
 
   // The loader's thread.
-  private var bytes: [UInt8] = []
-  private var file: FileReceiver?
-  private let path: String?
+  @exclusivity(unchecked) private var bytes: [UInt8] = []
+  private var fileReceiver: FileReceiver?
+  /// The path of the file that the body is written to, and the address that it comes from.
+  private let file: (path: String, url: String)?
 
   private let lock = Lock()
-  // Guarded by the lock.
-  private var snapshot = HTTP.Operation.State.ready
-  private var latest = HTTP.Progress()
-  private var isProgressPosted = false
-  private var head: HTTP.Response?
-  private var outcome: Outcome?
-  private var hooks = Hooks()
-  private var completions: [Completion] = []
-  private var streams: [AsyncStream<HTTP.Progress>.Continuation] = []
+  // Guarded by the lock, so that no two accesses overlap, which is not checked once more.
+  @exclusivity(unchecked) private var snapshot = HTTP.Operation.State.ready
+  @exclusivity(unchecked) private var latest = HTTP.Progress()
+  @exclusivity(unchecked) private var isProgressPosted = false
+  @exclusivity(unchecked) private var head: HTTP.Response?
+  @exclusivity(unchecked) private var outcome: Outcome?
+  @exclusivity(unchecked) private var hooks = Hooks()
+  @exclusivity(unchecked) private var hasHooks = false
+  @exclusivity(unchecked) private var hasProgressHook = false
+  /// Who gets the end: most operations have one.
+  @exclusivity(unchecked) private var completion: Completion?
+  @exclusivity(unchecked) private var moreCompletions: [Completion] = []
+  @exclusivity(unchecked) private var streams: [AsyncStream<HTTP.Progress>.Continuation] = []
 
   /// In a structure of its own it is kept without a thunk.
   struct Completion: Sendable {
@@ -70,11 +75,8 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
   init(_ output: HTTP.Output, _ url: String, _ multiplexer: MultiplexerSource) {
     self.output = output
     self.multiplexer = multiplexer
-    if case .file(let path) = output { self.path = path } else { path = nil }
-    self.url = url
+    file = if case .file(let path) = output { (path, url) } else { nil }
   }
-
-  private let url: String
 
   // Any thread.
 
@@ -94,14 +96,25 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
       multiplexer.enter()
     }
     // What was there is released outside the lock.
-    lock.withLock { swap(&self.hooks, &hooks) }
+    lock.lock()
+    hasHooks = true
+    hasProgressHook = hooks.progress != nil
+    swap(&self.hooks, &hooks)
+    lock.unlock()
   }
 
-  /// Calls a block with the end, once; on the thread that brings it, or here if it has come.
+  /// Calls a block with the end, once; on the thread that brings it, or here if it has arrived.
   func whenFinished(_ body: @escaping @Sendable (Outcome) -> Void) {
     lock.lock()
+    if outcome == nil {
+      if completion == nil {
+        completion = Completion(call: body)
+      } else {
+        moreCompletions.append(Completion(call: body))
+      }
+      return lock.unlock()
+    }
     let outcome = outcome
-    if outcome == nil { completions.append(Completion(call: body)) }
     lock.unlock()
     if let outcome { body(outcome) }
   }
@@ -110,9 +123,9 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
 
   /// Opens the file, if there is one.
   func prepare() throws(HTTP.Error) -> OperationState.Part? {
-    guard let path else { return nil }
-    let part = try PartFile(path, url: PartNote.name(of: url), resumes: true)
-    file = FileReceiver(part) { _ in }
+    guard let file else { return nil }
+    let part = try PartFile(file.path, url: PartNote.name(of: file.url), resumes: true)
+    fileReceiver = FileReceiver(part) { _ in }
     return part.kept
   }
 
@@ -123,11 +136,14 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     if offset == 0 { bytes = [] }
     switch output {
     case .memory, .discard: break
-    case .file: try file?.begin(response, at: offset)
+    case .file: try fileReceiver?.begin(response, at: offset)
     case .sink(let sink): try Self.call(sink) { try sink.begin(response, at: offset) }
     }
-    lock.withLock { head = response }
-    guard lock.withLock({ hooks.response != nil }) else { return }
+    lock.lock()
+    head = response
+    let isReported = hooks.response != nil
+    lock.unlock()
+    guard isReported else { return }
     deliver { [self] in
       guard let hook = currentHooks.response else { return }
       noteCall(of: ResponseHook(call: hook))
@@ -139,16 +155,23 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     switch output {
     case .memory: self.bytes.append(contentsOf: bytes)
     case .discard: break
-    case .file: _ = try file?.take(bytes)
+    case .file: _ = try fileReceiver?.take(bytes)
     case .sink(let sink): try Self.call(sink) { try sink.write(bytes) }
     }
     return true
   }
 
+  var closesAtOnce: Bool {
+    switch output {
+    case .memory, .discard: true
+    case .file, .sink: false
+    }
+  }
+
   func close(_ done: @escaping @Sendable (HTTP.Error?) -> Void) throws(HTTP.Error) -> Bool {
     switch output {
     case .memory, .discard: return true
-    case .file: return try file?.close(done) ?? true
+    case .file: return try fileReceiver?.close(done) ?? true
     case .sink(let sink):
       try Self.call(sink) { try sink.end() }
       return true
@@ -203,17 +226,14 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
     return stream
   }
 
-  func note(_ state: OperationState, sent: Int64, ofSent: Int64?) {
+  func note(_ state: HTTP.Operation.State, _ progress: HTTP.Progress) {
     lock.lock()
-    snapshot = HTTP.Operation.State(state.phase)
-    let before = latest
-    latest.sent = sent
-    latest.totalToSend = ofSent
-    latest.received = state.part.received
-    latest.total = state.part.total
-    let streams = latest != before ? streams : []
-    let progress = latest
-    let isNews = latest != before && hooks.progress != nil && !isProgressPosted && !state.isFinished
+    snapshot = state
+    guard latest != progress else { return lock.unlock() }
+    latest = progress
+    guard hasProgressHook || !streams.isEmpty else { return lock.unlock() }
+    let streams = streams
+    let isNews = hasProgressHook && !isProgressPosted && state != .finished
     if isNews { isProgressPosted = true }
     lock.unlock()
     for stream in streams { stream.yield(progress) }
@@ -239,28 +259,36 @@ final class OperationReceiver: Receiver, @unchecked Sendable {
 
   /// The end; a request that is rejected has it within the function that starts it.
   func finish(_ result: Result<HTTP.Response, HTTP.Error>, isCallOut: Bool) {
-    file?.finish(result)
+    fileReceiver?.finish(result)
     let body = HTTP.Body(bytes)
     bytes = []
     let outcome = result.map { (body, $0) }
+    func call(_ completion: Completion) {
+      if isCallOut { noteCall(of: completion) }
+      completion.call(outcome)
+    }
     lock.lock()
     self.outcome = outcome
     snapshot = .finished
-    let completions = completions
-    self.completions = []
+    let first = completion
+    completion = nil
+    let others = moreCompletions
+    moreCompletions = []
     let streams = streams
     self.streams = []
     lock.unlock()
     for stream in streams { stream.finish() }
-    for completion in completions {
-      if isCallOut { noteCall(of: completion) }
-      completion.call(outcome)
-    }
+    if let first { call(first) }
+    for completion in others { call(completion) }
     // What waits to be called comes before, and finds its hook.
-    guard reports.load(ordering: .acquiring) else { return setHooks { $0 = Hooks() } }
+    guard reports.load(ordering: .acquiring) else { return removeHooks() }
     multiplexer.post { [self] in
-      setHooks { $0 = Hooks() }
+      removeHooks()
       multiplexer.leave()
     }
+  }
+
+  private func removeHooks() {
+    if lock.withLock({ hasHooks }) { setHooks { $0 = Hooks() } }
   }
 }

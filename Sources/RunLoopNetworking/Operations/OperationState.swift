@@ -4,7 +4,7 @@
 ///
 /// Every pair of phase and event is defined, so that an event that comes late has no effect. The effects are elsewhere.
 struct OperationState: Sendable, Hashable {
-  /// How much of a body has come.
+  /// How much of a body has arrived.
   struct Part: Sendable, Hashable {
     /// Where the answer that is being received begins in the whole.
     var base: Int64 = 0
@@ -51,6 +51,8 @@ struct OperationState: Sendable, Hashable {
     /// It has been put away.
     case closed
     case fail(HTTP.Error)
+    /// It has taken longer than it may in all, even if it is paused.
+    case expired(HTTP.Error)
     /// The request is made again, at once or later: for a redirect, a credential, or a retry.
     case retry(after: Duration)
     case pause
@@ -59,6 +61,22 @@ struct OperationState: Sendable, Hashable {
     case hold
     case release
     case clientStopped
+
+    /// Whether it is an end, if there is no other before.
+    var isEnd: Bool {
+      switch self {
+      case .end, .closed, .fail, .expired: true
+      default: false
+      }
+    }
+
+    /// Whether a deadline may be nearer afterwards.
+    var mayHasten: Bool {
+      switch self {
+      case .resolved, .connected, .head, .bytes, .end, .closed: false
+      default: true
+      }
+    }
   }
 
   enum Action: Sendable, Hashable {
@@ -72,28 +90,70 @@ struct OperationState: Sendable, Hashable {
     /// Put the body away.
     case close
     /// Report the end, once.
-    case finish(HTTP.Error?)
+    case finish
   }
 
-  private(set) var phase = Phase.ready
+  /// At most two actions, in their order.
+  struct Actions: Sendable, Hashable, RandomAccessCollection {
+    private var first: Action?
+    private var second: Action?
+
+    init(_ first: Action? = nil, _ second: Action? = nil) { (self.first, self.second) = (first, second) }
+
+    var startIndex: Int { 0 }
+    var endIndex: Int { second != nil ? 2 : first != nil ? 1 : 0 }
+
+    subscript(position: Int) -> Action {
+      guard let action = position == 0 ? first : second else { fatalError("there is no action \(position)") }
+      return action
+    }
+  }
+
+  /// The phase without what belongs to it.
+  private(set) var stage = HTTP.Operation.State.ready
+  /// What has been handed over in a stage that has it.
+  private var current = Part()
+  /// Why it has ended.
+  private(set) var failure: HTTP.Error?
   /// Whether the body is to be held as soon as it comes.
   private(set) var isHeld = false
   /// What was handed over before the answer that is being waited for.
   private(set) var kept = Part()
 
-  /// What has been handed over.
-  var part: Part {
-    switch phase {
-    case .receiving(let part), .held(let part), .paused(let part), .finishing(let part): part
-    case .ready, .resolving, .connecting, .sending, .finished: kept
+  var phase: Phase {
+    switch stage {
+    case .ready: .ready
+    case .resolving: .resolving
+    case .connecting: .connecting
+    case .sending: .sending
+    case .receiving: .receiving(current)
+    case .held: .held(current)
+    case .paused: .paused(current)
+    case .finishing: .finishing(current)
+    case .finished: .finished(failure)
     }
   }
 
-  var isFinished: Bool { if case .finished = phase { true } else { false } }
+  /// What has been handed over.
+  var part: Part { hasCurrent ? current : kept }
+
+  /// How many decoded bytes have been handed over.
+  var received: Int64 { hasCurrent ? current.received : kept.received }
+  /// How many bytes the whole has.
+  var total: Int64? { hasCurrent ? current.total : kept.total }
+
+  private var hasCurrent: Bool {
+    switch stage {
+    case .receiving, .held, .paused, .finishing: true
+    case .ready, .resolving, .connecting, .sending, .finished: false
+    }
+  }
+
+  var isFinished: Bool { stage == .finished }
 
   /// Whether an answer is being waited for or received.
   var isRunning: Bool {
-    switch phase {
+    switch stage {
     case .resolving, .connecting, .sending, .receiving, .held: true
     case .ready, .paused, .finishing, .finished: false
     }
@@ -105,110 +165,102 @@ struct OperationState: Sendable, Hashable {
   /// Forgets what was handed over: the next answer begins afresh.
   mutating func forget() { kept = Part() }
 
-  mutating func apply(_ event: Event) -> [Action] {
+  mutating func apply(_ event: Event) -> Actions {
     switch event {
     case .start: return start()
     case .resolved:
-      if phase == .resolving { phase = .connecting }
-      return []
+      if stage == .resolving { stage = .connecting }
+      return Actions()
     case .connected:
-      if phase == .connecting { phase = .sending }
-      return []
+      if stage == .connecting { stage = .sending }
+      return Actions()
     case .head(let part): return head(part)
     case .bytes(let count): return bytes(count)
     case .end: return end()
-    case .closed:
-      guard case .finishing = phase else { return [] }
-      return finish(nil, drops: false)
+    case .closed: return isFinishing ? finish(nil, drops: false) : Actions()
     case .fail(let error):
-      guard isRunning || isFinishing || phase == .ready else { return [] }
+      guard isRunning || isFinishing || stage == .ready else { return Actions() }
       return finish(error, drops: true)
+    case .expired(let error): return isFinished ? Actions() : finish(error, drops: true)
     case .retry(let delay):
-      guard isRunning else { return [] }
+      guard isRunning else { return Actions() }
       kept = part
-      phase = .resolving
-      return [.drop, .begin(after: delay)]
+      stage = .resolving
+      return Actions(.drop, .begin(after: delay))
     case .pause: return pause()
     case .resume:
-      guard case .paused(let part) = phase else { return [] }
-      kept = part
-      phase = .resolving
-      return [.begin(after: .zero)]
-    case .cancel: return isFinished ? [] : finish(HTTP.Error(.cancelled, "the request was cancelled"), drops: true)
+      guard stage == .paused else { return Actions() }
+      kept = current
+      stage = .resolving
+      return Actions(.begin(after: .zero))
+    case .cancel:
+      return isFinished ? Actions() : finish(HTTP.Error(.cancelled, "the request was cancelled"), drops: true)
     case .hold: return hold()
     case .release: return release()
     case .clientStopped:
-      return isFinished ? [] : finish(HTTP.Error(.stopped, "the client was stopped"), drops: true)
+      return isFinished ? Actions() : finish(HTTP.Error(.stopped, "the client was stopped"), drops: true)
     }
   }
 
   /// Whether the body is being put away.
-  var isFinishing: Bool { if case .finishing = phase { true } else { false } }
+  var isFinishing: Bool { stage == .finishing }
 
-  private mutating func start() -> [Action] {
-    guard phase == .ready else { return [] }
-    phase = .resolving
-    return [.begin(after: .zero)]
+  private mutating func start() -> Actions {
+    guard stage == .ready else { return Actions() }
+    stage = .resolving
+    return Actions(.begin(after: .zero))
   }
 
-  private mutating func head(_ part: Part) -> [Action] {
-    guard phase == .connecting || phase == .sending else { return [] }
-    phase = isHeld ? .held(part) : .receiving(part)
-    return isHeld ? [.hold] : []
+  private mutating func head(_ part: Part) -> Actions {
+    guard stage == .connecting || stage == .sending else { return Actions() }
+    current = part
+    stage = isHeld ? .held : .receiving
+    return isHeld ? Actions(.hold) : Actions()
   }
 
-  private mutating func bytes(_ count: Int) -> [Action] {
-    switch phase {
-    case .receiving(var part):
-      part.received += Int64(count)
-      phase = .receiving(part)
-    case .held(var part):
-      // They were on their way when the request was held.
-      part.received += Int64(count)
-      phase = .held(part)
+  private mutating func bytes(_ count: Int) -> Actions {
+    switch stage {
+    // If it is held, they were on their way.
+    case .receiving, .held: current.received += Int64(count)
     case .ready, .resolving, .connecting, .sending, .paused, .finishing, .finished: break
     }
-    return []
+    return Actions()
   }
 
-  private mutating func end() -> [Action] {
-    switch phase {
-    case .receiving(let part), .held(let part):
-      phase = .finishing(part)
-      return [.close]
-    case .ready, .resolving, .connecting, .sending, .paused, .finishing, .finished: return []
-    }
+  private mutating func end() -> Actions {
+    guard stage == .receiving || stage == .held else { return Actions() }
+    stage = .finishing
+    return Actions(.close)
   }
 
-  private mutating func pause() -> [Action] {
-    if phase == .ready {
-      phase = .paused(kept)
-      return []
-    }
-    guard isRunning else { return [] }
-    phase = .paused(part)
-    return [.drop]
+  private mutating func pause() -> Actions {
+    guard stage == .ready || isRunning else { return Actions() }
+    let hasBegun = isRunning
+    current = part
+    stage = .paused
+    return hasBegun ? Actions(.drop) : Actions()
   }
 
-  private mutating func hold() -> [Action] {
-    guard !isHeld, !isFinished else { return [] }
+  private mutating func hold() -> Actions {
+    guard !isHeld, !isFinished else { return Actions() }
     isHeld = true
-    guard case .receiving(let part) = phase else { return [] }
-    phase = .held(part)
-    return [.hold]
+    guard stage == .receiving else { return Actions() }
+    stage = .held
+    return Actions(.hold)
   }
 
-  private mutating func release() -> [Action] {
-    guard isHeld, !isFinished else { return [] }
+  private mutating func release() -> Actions {
+    guard isHeld, !isFinished else { return Actions() }
     isHeld = false
-    guard case .held(let part) = phase else { return [] }
-    phase = .receiving(part)
-    return [.release]
+    guard stage == .held else { return Actions() }
+    stage = .receiving
+    return Actions(.release)
   }
 
-  private mutating func finish(_ error: HTTP.Error?, drops: Bool) -> [Action] {
+  private mutating func finish(_ error: HTTP.Error?, drops: Bool) -> Actions {
     kept = part
-    phase = .finished(error)
-    return drops ? [.drop, .finish(error)] : [.finish(error)]
+    failure = error
+    stage = .finished
+    return drops ? Actions(.drop, .finish) : Actions(.finish)
   }
 }

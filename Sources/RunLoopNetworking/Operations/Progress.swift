@@ -14,12 +14,16 @@ extension HTTP {
 
     /// Nothing sent and nothing received.
     public init() {}
+
+    init(sent: Int64, totalToSend: Int64?, received: Int64, total: Int64?) {
+      (self.sent, self.totalToSend, self.received, self.total) = (sent, totalToSend, received, total)
+    }
   }
 
   /// Takes the body of an answer, as an alternative to memory and files.
   ///
-  /// Its functions are called on the loader's thread, one at a time, and must return soon. They may call the operation's
-  /// functions, and must not run the loop.
+  /// Its functions are called on the loader's thread, one at a time, and must return soon. They may call the
+  /// operation's functions, and must not run the loop.
   public protocol Sink: AnyObject, Sendable {
     /// The answer begins.
     ///

@@ -29,7 +29,7 @@ extension HTTP {
 extension HTTP.Cookie {
   /// Reads a `Set-Cookie` field of an answer from an address (RFC 6265, section 5.2); nil if it is to be ignored.
   init?(_ text: String, from address: WebAddress, now: Int64) {
-    guard text.utf8.count <= 4096 else { return nil }
+    guard text.utf8.count <= 4096, !text.utf8.contains(where: { $0 < 32 && $0 != 9 || $0 == 127 }) else { return nil }
     let parts = text.split(separator: ";", omittingEmptySubsequences: false)
     guard let equals = parts[0].firstIndex(of: "=") else { return nil }
     let name = trimmed(parts[0][..<equals])
@@ -57,6 +57,10 @@ extension HTTP.Cookie {
     }
     // A connection that anybody can change sets no cookie that is meant to be safe from that.
     guard !isSecure || address.isTLS else { return nil }
+    // RFC 6265bis, section 5.7: what such a name promises is so, or the cookie is none.
+    let promise = name.lowercased()
+    guard isSecure || !promise.hasPrefix("__secure-") else { return nil }
+    guard isSecure && domain == nil && path == "/" || !promise.hasPrefix("__host-") else { return nil }
     self.name = name
     value = trimmed(parts[0][parts[0].index(after: equals)...])
     self.domain = domain ?? address.host

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
+
 /// The head of an answer, as it stands on the wire.
 struct Head: Hashable, Sendable {
   var version: String
@@ -8,12 +10,14 @@ struct Head: Hashable, Sendable {
   var headers = HTTP.Headers()
   /// What the head says of the length; a body that is cut into chunks has none.
   var length: Int64?
+  /// Whether the end of the connection is that of the body.
+  var endsWithConnection = false
   /// The content codings, in the order in which they were applied.
   var codings: [String] = []
 }
 
-/// Reads the lines of heads and trailers, and rejects what libcurl lets pass: heads that are cut, lengths that contradict
-/// each other, codings that it does not know, an answer that changes the protocol unasked.
+/// Reads the lines of heads and trailers, and rejects what libcurl lets pass: heads that are cut, lengths that
+/// contradict each other, codings that it does not know, an answer that changes the protocol unasked.
 struct HeadReader {
   enum Step: Equatable {
     /// The line belongs to a head that goes on, to an interim answer, or to a trailer.
@@ -23,125 +27,179 @@ struct HeadReader {
     case failed(HTTP.Error.Code, String)
   }
 
-  private enum Phase {
-    case status
-    case fields(Head)
-    case body
-  }
+  private enum Phase { case status, fields, body }
 
   private var phase = Phase.status
-  private var fields: [(name: String, value: String)] = []
+  // The head that is being read.
+  private var line = StatusLine(version: "", status: 0, reason: "")
+  private var fields = WireFields()
   private var count = 0
   private let limit: Int
+  private let speaksHTTP2: Bool
 
-  /// - Parameter limit: How many bytes all heads and trailers of an answer may have together.
-  init(limit: Int) { self.limit = limit }
+  private struct StatusLine {
+    var version: String
+    var status: Int
+    var reason: String
+  }
+
+  /// - Parameters:
+  ///   - limit: How many bytes all heads and trailers of an answer may have together.
+  ///   - speaksHTTP2: Whether HTTP/2 was offered; else an answer that calls itself one is none.
+  init(limit: Int, speaksHTTP2: Bool = true) {
+    self.limit = limit
+    self.speaksHTTP2 = speaksHTTP2
+  }
 
   /// Whether the head of the answer is complete.
-  var isComplete: Bool { if case .body = phase { true } else { false } }
+  var isComplete: Bool { phase == .body }
   /// Whether the end of the connection is that of the body.
   private(set) var endsWithConnection = false
-  /// Whether a line has come.
+  /// Whether a line has arrived.
   var hasBegun: Bool { count > 0 }
 
   /// Takes a line with its end.
   mutating func take(_ line: UnsafeRawBufferPointer) -> Step {
     count += line.count
     guard count <= limit else { return .failed(.tooLarge, "the head has more than \(limit) bytes") }
-    var text = line[...]
-    if text.last == 10 { text = text.dropLast() }
-    if text.last == 13 { text = text.dropLast() }
-    guard !text.contains(where: { $0 == 0 || $0 == 13 }) else {
+    var length = line.count
+    if length > 0, line[length - 1] == 10 { length -= 1 }
+    if length > 0, line[length - 1] == 13 { length -= 1 }
+    let text = UnsafeRawBufferPointer(rebasing: line[..<length])
+    guard text.firstOffset(of: 0) == nil, text.firstOffset(of: 13) == nil else {
       return bad("a line of the head has a control character")
     }
     switch phase {
     case .status:
       // Empty lines before an answer are passed over.
       if text.isEmpty { return .more }
-      guard let head = Self.readStatus(text) else { return bad("the first line is not a status of HTTP") }
-      fields = []
-      phase = .fields(head)
+      guard let begun = Self.readStatus(text), begun.version != "2" || speaksHTTP2 else {
+        return bad("the first line is not a status of HTTP")
+      }
+      self.line = begun
+      fields = WireFields()
+      phase = .fields
       return .more
-    case .fields(let head):
-      return text.isEmpty ? finish(head) : takeField(text)
+    case .fields: return text.isEmpty ? finish() : takeField(text)
     case .body:
       guard !text.isEmpty else { return .more }
-      let colon = text.firstIndex(of: 58) ?? text.startIndex
-      return HTTP.Headers.isToken(text[text.startIndex..<colon]) ? .more : bad("a line of the trailer is not a field")
+      let name = UnsafeRawBufferPointer(rebasing: text[..<(text.firstOffset(of: 58) ?? 0)])
+      return HTTP.Headers.isToken(name) ? .more : bad("a line of the trailer is not a field")
     }
   }
 
   private func bad(_ detail: String) -> Step { .failed(.badServerResponse, detail) }
 
-  private mutating func takeField(_ line: Slice<UnsafeRawBufferPointer>) -> Step {
-    if line.first == 32 || line.first == 9 {
-      guard let last = fields.last else { return bad("the first field of the head continues another") }
-      guard !["content-length", "transfer-encoding"].contains(last.name.lowercased()) else {
-        return bad("\(last.name) goes on in a second line")
+  private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Step {
+    let isKept: Bool
+    if line[0] == 32 || line[0] == 9 {
+      guard !fields.isEmpty else { return bad("the first field of the head continues another") }
+      guard !fields.lastIsNamed("content-length", "transfer-encoding") else {
+        return bad("\(fields.lastName) goes on in a second line")
       }
-      fields[fields.count - 1].value += " " + Self.decode(trimmed(line))
-      return .more
+      isKept = fields.continueLast(with: trimmed(line))
+    } else {
+      guard let colon = line.firstOffset(of: 58) else { return bad("a line of the head is not a field") }
+      let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
+      guard HTTP.Headers.isToken(name) else { return bad("a line of the head is not a field") }
+      // A token has no spaces at its ends.
+      let text = trimmed(line)
+      let value = trimmed(UnsafeRawBufferPointer(rebasing: text[(colon + 1)...]))
+      isKept = fields.append(text, nameCount: colon, valueCount: value.count)
     }
-    guard let colon = line.firstIndex(of: 58), HTTP.Headers.isToken(line[line.startIndex..<colon]) else {
-      return bad("a line of the head is not a field")
-    }
-    let name = String(decoding: line[line.startIndex..<colon], as: UTF8.self)
-    fields.append((name, Self.decode(trimmed(line[(colon + 1)...]))))
-    return .more
+    return isKept ? .more : .failed(.tooLarge, "the head has more bytes than can be counted")
   }
 
-  private mutating func finish(_ begun: Head) -> Step {
-    var head = begun
-    head.headers = HTTP.Headers(fields.map { .init($0.name, $0.value) })
-    if head.status == 101 { return bad("the answer changes the protocol, which was not asked for") }
-    if head.status < 200 {
+  private mutating func finish() -> Step {
+    let status = line.status
+    if status == 101 { return bad("the answer changes the protocol, which was not asked for") }
+    if status < 200 {
       phase = .status
       return .more
     }
+    var head = Head(version: line.version, status: status, reason: line.reason, headers: HTTP.Headers(fields))
     let codings = head.headers.list(of: "Transfer-Encoding").map { $0.lowercased() }
     guard codings.isEmpty || codings == ["chunked"] else {
       return bad("the transfer coding \(codings.joined(separator: ", ")) is not known")
     }
-    for text in head.headers.values(of: "Content-Length").flatMap({
-      $0.split(separator: ",", omittingEmptySubsequences: false)
-    }) {
-      let digits = trimmed(text)
-      guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(digits) else {
-        return bad("Content-Length is not a number that can be counted")
-      }
-      guard head.length == nil || head.length == length else { return bad("the answer has two lengths") }
-      head.length = length
+    var fault: String?
+    fields.forEachValue(of: "Content-Length") { value in
+      fault = Self.readLengths(value, &head.length)
+      return fault == nil
     }
+    if let fault { return bad(fault) }
     guard codings.isEmpty || head.length == nil else { return bad("the answer has a length and is cut into chunks") }
     head.codings = head.headers.list(of: "Content-Encoding").map { $0.lowercased() }.filter { $0 != "identity" }
     phase = .body
-    endsWithConnection =
-      codings.isEmpty && head.length == nil && head.status != 204 && head.status != 304 && head.version != "2"
+    endsWithConnection = codings.isEmpty && head.length == nil && status != 204 && status != 304 && head.version != "2"
+    head.endsWithConnection = endsWithConnection
+    fields = WireFields()
     return .head(head)
   }
 
+  /// Reads a length, or a list of lengths, which are all the same; returns what is wrong.
+  private static func readLengths(_ list: UnsafeRawBufferPointer, _ known: inout Int64?) -> String? {
+    var rest = list
+    while true {
+      let comma = rest.firstOffset(of: 44)
+      let digits = trimmed(UnsafeRawBufferPointer(rebasing: rest[..<(comma ?? rest.count)]))
+      guard let length = number(digits) else { return "Content-Length is not a number that can be counted" }
+      guard known == nil || known == length else { return "the answer has two lengths" }
+      known = length
+      guard let comma else { return nil }
+      rest = UnsafeRawBufferPointer(rebasing: rest[(comma + 1)...])
+    }
+  }
+
+  private static func number(_ digits: UnsafeRawBufferPointer) -> Int64? {
+    guard !digits.isEmpty else { return nil }
+    var number: Int64 = 0
+    for digit in digits {
+      guard (48...57).contains(digit) else { return nil }
+      let (shifted, hasOverflown) = number.multipliedReportingOverflow(by: 10)
+      let (sum, isTooLarge) = shifted.addingReportingOverflow(Int64(digit - 48))
+      if hasOverflown || isTooLarge { return nil }
+      number = sum
+    }
+    return number
+  }
+
   /// "HTTP/1.1 200 OK", with or without a reason.
-  private static func readStatus(_ line: Slice<UnsafeRawBufferPointer>) -> Head? {
-    guard line.starts(with: "HTTP/".utf8) else { return nil }
-    let rest = line.dropFirst(5)
-    guard let end = rest.firstIndex(of: 32), let version = version(rest[..<end]) else { return nil }
-    let digits = rest[(end + 1)...].prefix { $0 != 32 }
-    guard digits.count == 3, digits.allSatisfy({ (48...57).contains($0) }) else { return nil }
-    let status = digits.reduce(0) { $0 * 10 + Int($1 - 48) }
+  private static func readStatus(_ line: UnsafeRawBufferPointer) -> StatusLine? {
+    guard line.starts(with: "HTTP/"), let end = line.firstOffset(of: 32) else { return nil }
+    guard let version = version(UnsafeRawBufferPointer(rebasing: line[5..<end])) else { return nil }
+    let digits = end + 1
+    guard line.count >= digits + 3, line.count == digits + 3 || line[digits + 3] == 32 else { return nil }
+    var status = 0
+    for digit in line[digits..<digits + 3] {
+      guard (48...57).contains(digit) else { return nil }
+      status = status * 10 + Int(digit - 48)
+    }
     guard status >= 100 else { return nil }
-    return Head(version: version, status: status, reason: decode(trimmed(rest[digits.endIndex...])))
+    let reason = WireFields.decode(trimmed(UnsafeRawBufferPointer(rebasing: line[(digits + 3)...])))
+    // The library writes the lines of HTTP/2, which has no reasons: another's is an answer of HTTP/1 that lies.
+    guard version != "2" || reason.isEmpty else { return nil }
+    return StatusLine(version: version, status: status, reason: reason)
   }
 
-  private static func version(_ text: Slice<UnsafeRawBufferPointer>) -> String? {
-    for known in ["1.1", "2", "1.0", "3"] where text.elementsEqual(known.utf8) { return known }
-    return text.elementsEqual("2.0".utf8) ? "2" : nil
+  private static func version(_ text: UnsafeRawBufferPointer) -> String? {
+    switch text.count {
+    case 1: text[0] == 50 ? "2" : nil
+    case 3: text.starts(with: "1.1") ? "1.1" : text.starts(with: "1.0") ? "1.0" : nil
+    default: nil
+    }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// Where a byte is first.
+  fileprivate func firstOffset(of byte: UInt8) -> Int? {
+    guard let baseAddress, let found = memchr(baseAddress, Int32(byte), count) else { return nil }
+    return UnsafeRawPointer(found) - baseAddress
   }
 
-  /// UTF-8, and where it is not, Latin-1.
-  private static func decode(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
-    if let text = String(validating: UnsafeRawBufferPointer(rebasing: bytes), as: UTF8.self) { return text }
-    var text = ""
-    for byte in bytes { text.unicodeScalars.append(Unicode.Scalar(byte)) }
-    return text
+  fileprivate func starts(with text: StaticString) -> Bool {
+    guard let baseAddress, count >= text.utf8CodeUnitCount else { return false }
+    return memcmp(baseAddress, text.utf8Start, text.utf8CodeUnitCount) == 0
   }
 }

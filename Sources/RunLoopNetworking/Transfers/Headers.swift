@@ -19,25 +19,55 @@ extension HTTP {
       }
     }
 
+    /// What an answer has brought, until something of it is changed; then there is nothing in `made`.
+    private var wire: WireFields?
+    private var made: [Field]
+
     /// The fields in their order.
-    public private(set) var fields: [Field]
+    ///
+    /// - Complexity: O(1), and O(n) for the headers of an answer that a server has sent.
+    public var fields: [Field] { wire?.all ?? made }
 
     /// Makes headers of fields.
-    public init(_ fields: [Field] = []) { self.fields = fields }
+    public init(_ fields: [Field] = []) { made = fields }
 
     /// Makes headers of names and values.
     public init(dictionaryLiteral elements: (String, String)...) {
-      fields = elements.map { Field($0.0, $0.1) }
+      made = elements.map { Field($0.0, $0.1) }
+    }
+
+    /// Makes headers of what a server has sent.
+    init(_ wire: WireFields) {
+      self.wire = wire
+      made = []
+    }
+
+    /// Whether both have the same fields in the same order.
+    public static func == (left: Headers, right: Headers) -> Bool { left.fields == right.fields }
+
+    /// Hashes the fields.
+    public func hash(into hasher: inout Hasher) { hasher.combine(fields) }
+
+    /// Makes the fields strings, before one is changed.
+    private mutating func make() {
+      guard let wire else { return }
+      made = wire.all
+      self.wire = nil
     }
 
     /// The first value of a name; setting it replaces all of them, and nil removes them.
     ///
     /// - Complexity: O(n).
     public subscript(name: String) -> String? {
-      get { fields.first { Headers.isSame($0.name, name) }?.value }
+      get {
+        if let wire { return wire.first(name) }
+        for index in made.indices where Headers.isSame(made[index].name, name) { return made[index].value }
+        return nil
+      }
       set {
-        fields.removeAll { Headers.isSame($0.name, name) }
-        if let newValue { fields.append(Field(name, newValue)) }
+        make()
+        made.removeAll { Headers.isSame($0.name, name) }
+        if let newValue { made.append(Field(name, newValue)) }
       }
     }
 
@@ -45,29 +75,47 @@ extension HTTP {
     ///
     /// - Complexity: O(n).
     public func values(of name: String) -> [String] {
-      fields.filter { Headers.isSame($0.name, name) }.map(\.value)
+      if let wire { return wire.values(of: name) }
+      var values: [String] = []
+      for index in made.indices where Headers.isSame(made[index].name, name) { values.append(made[index].value) }
+      return values
     }
 
     /// Adds a field behind the others.
-    public mutating func add(_ name: String, _ value: String) { fields.append(Field(name, value)) }
+    public mutating func add(_ name: String, _ value: String) { add(Field(name, value)) }
+
+    mutating func add(_ field: Field) {
+      make()
+      made.append(field)
+    }
+
+    var isEmpty: Bool { wire?.isEmpty ?? made.isEmpty }
 
     /// The elements of the lists that a name's values are, in their order.
     func list(of name: String) -> [String] {
-      values(of: name).flatMap { $0.split(separator: ",") }.map { trimmed($0) }.filter { !$0.isEmpty }
+      let values = values(of: name)
+      return values.isEmpty
+        ? [] : values.flatMap { $0.split(separator: ",") }.map { trimmed($0) }.filter { !$0.isEmpty }
     }
 
     mutating func removeAll(of names: String...) {
-      fields.removeAll { field in names.contains { Headers.isSame(field.name, $0) } }
+      make()
+      made.removeAll { field in names.contains { Headers.isSame(field.name, $0) } }
     }
 
     /// Whether two names are the same but for the case of their letters.
     static func isSame(_ left: String, _ right: String) -> Bool {
-      let (left, right) = (left.utf8, right.utf8)
-      guard left.count == right.count else { return false }
-      return zip(left, right).allSatisfy { lower($0) == lower($1) }
+      guard left.utf8.count == right.utf8.count else { return false }
+      // Most are written alike, which a comparison of words finds.
+      if left == right { return true }
+      var other = right.utf8.makeIterator()
+      for byte in left.utf8 {
+        guard let twin = other.next(), lower(byte) == lower(twin) else { return false }
+      }
+      return true
     }
 
-    private static func lower(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 32 : byte }
+    static func lower(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte | 32 : byte }
 
     /// Whether a name consists of the characters of a token, and there are any.
     static func isToken(_ name: some Collection<UInt8>) -> Bool {
@@ -78,13 +126,13 @@ extension HTTP {
     static func isValue(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7f || $0 == 9 } }
 
     private static func isTokenByte(_ byte: UInt8) -> Bool {
-      switch byte {
-      case 48...57, 65...90, 97...122: true
-      // ! # $ % & ' * + - . ^ _ ` | ~
-      case 33, 35, 36, 37, 38, 39, 42, 43, 45, 46, 94, 95, 96, 124, 126: true
-      default: false
-      }
+      guard byte < 128 else { return false }
+      return (byte < 64 ? lowTokens : highTokens) >> UInt64(byte & 63) & 1 != 0
     }
+
+    // The digits and ! # $ % & ' * + - . and the letters and ^ _ ` | ~, one bit for each.
+    private static var lowTokens: UInt64 { 0x03ff_6cfa_0000_0000 }
+    private static var highTokens: UInt64 { 0x57ff_ffff_c7ff_fffe }
   }
 }
 
@@ -97,9 +145,9 @@ func trimmed(_ text: Substring) -> String {
 }
 
 /// Bytes without the spaces and tabs at their ends.
-func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
-  var bytes = bytes
-  while let first = bytes.first, first == 32 || first == 9 { bytes.removeFirst() }
-  while let last = bytes.last, last == 32 || last == 9 { bytes.removeLast() }
-  return bytes
+func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+  var (start, end) = (0, bytes.count)
+  while start < end, bytes[start] == 32 || bytes[start] == 9 { start += 1 }
+  while start < end, bytes[end - 1] == 32 || bytes[end - 1] == 9 { end -= 1 }
+  return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
 }

@@ -16,6 +16,8 @@ protocol Receiver: AnyObject, Sendable {
   func begin(_ response: HTTP.Response, at offset: Int64) throws(HTTP.Error)
   /// Takes decoded bytes, and returns whether it takes more now.
   func take(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) -> Bool
+  /// Whether nothing is to be done when the body is complete.
+  var closesAtOnce: Bool { get }
   /// The body is complete, and is to be put away.
   ///
   /// - Parameter done: Called once by any thread when that was done later.
@@ -23,7 +25,7 @@ protocol Receiver: AnyObject, Sendable {
   func close(_ done: @escaping @Sendable (HTTP.Error?) -> Void) throws(HTTP.Error) -> Bool
   /// The request has ended; called once, and last.
   func finish(_ result: Result<HTTP.Response, HTTP.Error>)
-  /// Whether a redirect is followed, and how; nil: it is refused.
+  /// Whether a redirect is followed, and how; nil: it is rejected.
   func redirect(_ next: HTTP.Request, after response: HTTP.Response) -> HTTP.Request?
   /// Whether the program answers challenges.
   var answersChallenges: Bool { get }
@@ -32,15 +34,16 @@ protocol Receiver: AnyObject, Sendable {
   /// An answer has set cookies, which may be one that is not the last.
   func note(_ cookies: [HTTP.Cookie])
   /// The state or the progress has changed.
-  func note(_ state: OperationState, sent: Int64, ofSent: Int64?)
+  func note(_ state: HTTP.Operation.State, _ progress: HTTP.Progress)
 }
 
 extension Receiver {
   func prepare() throws(HTTP.Error) -> OperationState.Part? { nil }
+  var closesAtOnce: Bool { false }
   func close(_ done: @escaping @Sendable (HTTP.Error?) -> Void) throws(HTTP.Error) -> Bool { true }
   func redirect(_ next: HTTP.Request, after response: HTTP.Response) -> HTTP.Request? { next }
   var answersChallenges: Bool { false }
   func answer(_ challenge: HTTP.AuthenticationChallenge) -> HTTP.Credential? { nil }
   func note(_ cookies: [HTTP.Cookie]) {}
-  func note(_ state: OperationState, sent: Int64, ofSent: Int64?) {}
+  func note(_ state: HTTP.Operation.State, _ progress: HTTP.Progress) {}
 }

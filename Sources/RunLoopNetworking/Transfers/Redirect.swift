@@ -12,8 +12,14 @@ extension HTTP {
 }
 
 extension HTTP.Hop {
-  /// Statuses that say where to go on.
-  static let redirects: Set<Int> = [301, 302, 303, 307, 308]
+  /// Whether a status says where to go on.
+  static func isRedirect(_ status: Int) -> Bool {
+    switch status {
+    case 301, 302, 303, 307, 308: true
+    default: false
+    }
+  }
+
   /// Fields that are meant for one origin.
   static let secrets = ["Authorization", "Cookie", "Proxy-Authorization", "Host"]
 

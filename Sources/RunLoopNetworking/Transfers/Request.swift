@@ -28,18 +28,50 @@ extension HTTP {
 
   /// What a server has answered, without its body.
   public struct Response: Sendable, Hashable {
+    /// What an answer is handed on with several times, so that a copy is one reference.
+    private final class Values: Sendable, Hashable {
+      let status: Int
+      let version: String
+      let reason: String
+      let headers: Headers
+      let url: String
+      let redirects: Int
+
+      init(status: Int, version: String, reason: String, headers: Headers, url: String, redirects: Int) {
+        self.status = status
+        self.version = version
+        self.reason = reason
+        self.headers = headers
+        self.url = url
+        self.redirects = redirects
+      }
+
+      static func == (left: Values, right: Values) -> Bool {
+        left === right
+          || left.status == right.status && left.version == right.version && left.reason == right.reason
+            && left.headers == right.headers && left.url == right.url && left.redirects == right.redirects
+      }
+
+      func hash(into hasher: inout Hasher) {
+        hasher.combine(status)
+        hasher.combine(url)
+        hasher.combine(headers)
+      }
+    }
+
+    private let values: Values
     /// The status, from 100 to 999.
-    public let status: Int
+    public var status: Int { values.status }
     /// The version of the protocol: `1.0`, `1.1` or `2`.
-    public let version: String
+    public var version: String { values.version }
     /// The reason phrase, which may be empty.
-    public let reason: String
+    public var reason: String { values.reason }
     /// The fields of the head.
-    public let headers: Headers
+    public var headers: Headers { values.headers }
     /// The address that has answered, after redirects; without user and password.
-    public let url: String
+    public var url: String { values.url }
     /// How many redirects were followed.
-    public let redirects: Int
+    public var redirects: Int { values.redirects }
     /// How long the parts of the request took, as far as they are known.
     public var timings = Timings()
     /// Whether the program's interceptor has answered.
@@ -50,12 +82,8 @@ extension HTTP {
       status: Int, headers: Headers = [:], url: String = "", reason: String = "", version: String = "1.1",
       redirects: Int = 0
     ) {
-      self.status = status
-      self.version = version
-      self.reason = reason
-      self.headers = headers
-      self.url = url
-      self.redirects = redirects
+      values = Values(
+        status: status, version: version, reason: reason, headers: headers, url: url, redirects: redirects)
     }
 
     /// How long the body is that the head announces, before it is decoded; nil if it does not say.

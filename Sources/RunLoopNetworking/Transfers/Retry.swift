@@ -17,7 +17,14 @@ extension HTTP {
     /// Makes a policy.
     public init(limit: Int = 0) { self.limit = limit }
 
-    static let statuses: Set<Int> = [429, 502, 503, 504]
+    /// Whether an answer of this status is none for now.
+    static func isForRetry(_ status: Int) -> Bool {
+      switch status {
+      case 429, 502, 503, 504: true
+      default: false
+      }
+    }
+
     static let codes: Set<Error.Code> = [.cannotConnect, .connectionLost]
 
     /// How long to wait before a retry: the time doubles, and up to half of it is left to chance.

@@ -12,7 +12,7 @@ extension Transfer {
   /// For how long it is read, in nanoseconds.
   static let drainTime: Int64 = 1_000_000_000
 
-  /// The head of an answer has come.
+  /// The head of an answer has arrived.
   func take(_ head: Head, from attempt: Attempt) throws(HTTP.Error) {
     guard let hop else { return }
     if configuration.storesCookies {
@@ -32,7 +32,7 @@ extension Transfer {
   }
 
   private func decide(_ head: Head, _ hop: HTTP.Hop, _ attempt: Attempt) throws(HTTP.Error) -> Plan {
-    if HTTP.Hop.redirects.contains(head.status), configuration.maximumRedirects > 0,
+    if HTTP.Hop.isRedirect(head.status), configuration.maximumRedirects > 0,
       let location = head.headers["Location"]
     {
       guard hop.redirects < configuration.maximumRedirects else {
@@ -47,7 +47,7 @@ extension Transfer {
     {
       return .authenticate(asked)
     }
-    if HTTP.Retry.statuses.contains(head.status), HTTP.Request.isIdempotent(hop.method),
+    if HTTP.Retry.isForRetry(head.status), HTTP.Request.isIdempotent(hop.method),
       retries < configuration.retry.limit
     {
       let asked = HTTP.Retry.retryAfter(head.headers, now: WebDate.now)
@@ -163,15 +163,14 @@ extension Transfer {
         status: head.status, headers: head.headers, url: hop.address.text, reason: head.reason, version: head.version,
         redirects: hop.redirects)
     }
-    apply(.connected)
+    if state.stage == .connecting { apply(.connected) }
     apply(.head(part))
     guard let response, !hasBeenCancelled else { return }
     try receiver.begin(response, at: part.base)
   }
 
-  /// Bytes of the body have come, as they are on the wire.
+  /// Bytes of the body have arrived, as they are on the wire.
   func take(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) -> Take {
-    noteActivity()
     guard case .deliver? = plan else {
       drained += bytes.count
       return drained > Self.drainLimit ? .stop : .taken
@@ -225,7 +224,7 @@ extension Transfer {
   }
 
   private func deliver(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) {
-    if let limit, state.part.received + Int64(bytes.count) > limit {
+    if let limit, state.received + Int64(bytes.count) > limit {
       throw HTTP.Error(.tooLarge, "the body has more than \(limit) bytes")
     }
     // Counted before, so that what the receiver asks from within is right.
@@ -246,7 +245,7 @@ extension Transfer {
   ///
   /// Outside of the library.
   func release() {
-    guard case .receiving = state.phase, !isDecodingLater else { return }
+    guard state.stage == .receiving, !isDecodingLater else { return }
     noteActivity()
     if let decoder {
       do throws(HTTP.Error) {
@@ -254,7 +253,7 @@ extension Transfer {
       } catch {
         return apply(.fail(error))
       }
-      guard case .receiving = state.phase, !isDecodingLater else { return }
+      guard state.stage == .receiving, !isDecodingLater else { return }
     }
     if hasEndedHeld {
       hasEndedHeld = false

@@ -49,11 +49,11 @@ extension Transfer {
     }
     let url = request.url
     do throws(WebAddress.Failure) {
-      let address = try WebAddress(url)
+      let address = try core.address(url)
       if let fault = request.fault {
         return .failure(HTTP.Error(.invalidRequest, url: address.safeText, fault))
       }
-      guard HTTP.Headers.isValue(configuration.userAgent) else {
+      guard settings.hasSendableUserAgent else {
         return .failure(HTTP.Error(.invalidRequest, url: address.safeText, "the user agent has a control character"))
       }
       if let user = address.user {
@@ -130,22 +130,20 @@ extension Transfer {
     apply(.resolved)
     let part = state.kept
     let range = part.received > 0 ? part.received : nil
-    guard let easy = core.takeEasy() else { throw HTTP.Error(.cannotConnect, "libcurl has no memory for a transfer") }
     let exchange = Exchange(
       address: hop.address, method: hop.method, fields: fields(of: hop, range: range), range: range,
-      addresses: addresses, isFresh: isFresh, proxy: proxy)
-    let source: (any BodySource)?
-    do throws(HTTP.Error) {
-      source = try openBody(of: hop)
-    } catch {
-      clc_easy_free(easy)
-      throw error
+      addresses: addresses, isFresh: isFresh, proxy: proxy, proxyAuthentication: proxyAuthentication)
+    let source = try openBody(of: hop)
+    let shape = core.shape(of: exchange, settings, hasBody: source != nil)
+    guard let handle = core.takeHandle(shape) else {
+      source?.close()
+      throw HTTP.Error(.cannotConnect, "libcurl has no memory for a transfer")
     }
-    let attempt = core.makeAttempt(self, easy, exchange, source)
+    let attempt = core.makeAttempt(self, handle, consume exchange, source)
     do throws(HTTP.Error) {
-      try attempt.setUp()
+      try attempt.setUp(shape)
     } catch {
-      clc_easy_free(easy)
+      handle.free()
       attempt.release()
       throw error
     }
@@ -166,16 +164,19 @@ extension Transfer {
   }
 
   private func fields(of hop: HTTP.Hop, range: Int64?) -> [HTTP.Headers.Field] {
+    if hop.headers.isEmpty, range == nil, challenge == nil, !configuration.storesCookies, clc_can_inflate() != 0 {
+      return settings.usualFields
+    }
     var fields = hop.headers
-    fields.removeAll(of: "Content-Length")
+    if fields["Content-Length"] != nil { fields.removeAll(of: "Content-Length") }
     if fields["User-Agent"] == nil { fields.add("User-Agent", configuration.userAgent) }
-    if fields["Accept"] == nil { fields.add("Accept", "*/*") }
+    if fields["Accept"] == nil { fields.add(OwnConfiguration.accept) }
     if let range, let validator = state.kept.validator {
       fields["Range"] = "bytes=\(range)-"
       fields["If-Range"] = validator.text
       fields["Accept-Encoding"] = "identity"
     } else if fields["Accept-Encoding"] == nil, fields["Range"] == nil, clc_can_inflate() != 0 {
-      fields.add("Accept-Encoding", "gzip, deflate")
+      fields.add(OwnConfiguration.acceptEncoding)
     }
     if configuration.storesCookies, let cookies = core.jar.header(for: hop.address) {
       fields["Cookie"] = fields["Cookie"].map { "\($0); \(cookies)" } ?? cookies

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLibCurl
 import RunLoopCore
 import RunLoopPorts
 import Synchronization
 
 /// One request from its start to its end, through redirects, retries and pauses.
 ///
-/// What it does belongs to the loader's thread. What any thread asks of it is posted there; that it was cancelled or is held is
-/// noted at once, so that nothing is delivered afterwards.
+/// What it does belongs to the loader's thread. What any thread asks of it is posted there; that it was cancelled or is
+/// held is noted at once, so that nothing is delivered afterwards.
 final class Transfer: @unchecked Sendable {
-  // Sendable: what changes is used by the loader's thread alone, but for the two atomic marks.
+  // Sendable: what changes is used by the loader's thread alone, but for the two atomic marks. Nothing is called while
+  // a variable is being changed, so that those of each request are not checked for overlapping accesses.
 
   /// What is done with the answer of an attempt.
   enum Plan {
@@ -29,57 +31,61 @@ final class Transfer: @unchecked Sendable {
   let core: ClientCore
   let request: HTTP.Request
   let receiver: any Receiver
-  /// How this request is made, where that is not how the client makes all.
-  private let ownConfiguration: OwnConfiguration?
-  private(set) var state = OperationState()
-  private(set) var attempt: Attempt?
+  /// How this request is made.
+  let settings: OwnConfiguration
+  /// Where the client has it among those that have not ended; the client's.
+  @exclusivity(unchecked) var place: Int?
+  @exclusivity(unchecked) private(set) var state = OperationState()
+  @exclusivity(unchecked) private(set) var attempt: Attempt?
 
   let isCancelled = Atomic<Bool>(false)
   /// Whether the user holds it; the receiver's own holding is beside it.
   let isHeldByUser = Atomic<Bool>(false)
-  var isHeldByReceiver = false
+  @exclusivity(unchecked) var isHeldByReceiver = false
 
   // How it goes on.
-  var hop: HTTP.Hop?
-  var plan: Plan?
-  var lastHead: Head?
+  @exclusivity(unchecked) var hop: HTTP.Hop?
+  @exclusivity(unchecked) var plan: Plan?
+  @exclusivity(unchecked) var lastHead: Head?
   /// How many bytes of the body have arrived, as they are on the wire.
-  var wireCount: Int64 = 0
-  var drained = 0
-  var decoder: Decoder?
+  @exclusivity(unchecked) var wireCount: Int64 = 0
+  @exclusivity(unchecked) var drained = 0
+  @exclusivity(unchecked) var decoder: Decoder?
   /// Whether the body has ended while it was held with more to decode.
-  var hasEndedHeld = false
+  @exclusivity(unchecked) var hasEndedHeld = false
   /// Whether more is to be decoded when everybody else has taken a turn.
-  var isDecodingLater = false
-  var response: HTTP.Response?
-  var limit: Int64?
-  var retries = 0
-  var isFresh = false
-  var challenge: Challenge?
+  @exclusivity(unchecked) var isDecodingLater = false
+  @exclusivity(unchecked) var response: HTTP.Response?
+  @exclusivity(unchecked) var limit: Int64?
+  @exclusivity(unchecked) var retries = 0
+  @exclusivity(unchecked) var isFresh = false
+  /// By what the proxy wants its credential, where the library could not find that out with this body.
+  @exclusivity(unchecked) var proxyAuthentication: Int?
+  @exclusivity(unchecked) var challenge: Challenge?
   /// How many credentials the server has not accepted.
-  var failures = 0
-  var credential: HTTP.Credential?
-  var credentialOrigin: String?
-  var lookup: HostLookup?
-  var sent: (count: Int64, of: Int64?) = (0, nil)
+  @exclusivity(unchecked) var failures = 0
+  @exclusivity(unchecked) var credential: HTTP.Credential?
+  @exclusivity(unchecked) var credentialOrigin: String?
+  @exclusivity(unchecked) var lookup: HostLookup?
+  @exclusivity(unchecked) var sent: (count: Int64, of: Int64?) = (0, nil)
 
   // When it goes on or ends.
-  var lastActivity = Tick.never
-  var totalDue = Tick.never
-  var beginDue = Tick.never
+  @exclusivity(unchecked) var lastActivity = Tick.never
+  @exclusivity(unchecked) var totalDue = Tick.never
+  @exclusivity(unchecked) var beginDue = Tick.never
   /// Until when an answer is read that is not the last.
-  var drainDue = Tick.never
+  @exclusivity(unchecked) var drainDue = Tick.never
 
   init(
     _ core: ClientCore, _ request: HTTP.Request, _ receiver: any Receiver, configuration: OwnConfiguration? = nil
   ) {
     self.core = core
-    ownConfiguration = configuration
+    settings = configuration ?? core.settings
     self.request = request
     self.receiver = receiver
   }
 
-  var configuration: HTTP.Configuration { ownConfiguration?.value ?? core.configuration }
+  var configuration: HTTP.Configuration { settings.value }
   var hasBeenCancelled: Bool { isCancelled.load(ordering: .acquiring) }
   var isWantedHeld: Bool { isHeldByUser.load(ordering: .acquiring) }
 
@@ -87,17 +93,24 @@ final class Transfer: @unchecked Sendable {
 
   /// Applies an event and does what follows.
   func apply(_ event: OperationState.Event) {
-    var event = event
-    switch event {
     // Whatever its end would be: it was cancelled before.
-    case .end, .closed, .fail: if hasBeenCancelled { event = .cancel }
-    default: break
-    }
-    let wasFinished = state.isFinished
-    for action in state.apply(event) { perform(action) }
+    if event.isEnd, hasBeenCancelled { return applyAsItIs(.cancel) }
+    applyAsItIs(event)
+  }
+
+  private func applyAsItIs(_ event: OperationState.Event) {
     guard !state.isFinished else { return }
-    if !wasFinished { receiver.note(state, sent: sent.count, ofSent: sent.of) }
-    core.note(deadline: deadline)
+    let actions = state.apply(event)
+    if !actions.isEmpty { for action in actions { perform(action) } }
+    guard !state.isFinished else { return }
+    noteState()
+    if event.mayHasten { core.note(deadline: deadline) }
+  }
+
+  private func noteState() {
+    receiver.note(
+      state.stage,
+      HTTP.Progress(sent: sent.count, totalToSend: sent.of, received: state.received, total: state.total))
   }
 
   private func perform(_ action: OperationState.Action) {
@@ -108,17 +121,15 @@ final class Transfer: @unchecked Sendable {
     case .hold: break
     case .release: core.later { [self] in release() }
     case .close: close()
-    case .finish(let error): finish(error)
+    case .finish: finish(state.failure)
     }
   }
 
   /// Begins its life with an event: a start, a pause or a cancellation.
   func begin(with event: OperationState.Event) {
-    let configuration = configuration
-    lastActivity = core.now
     if let total = configuration.totalTimeout { totalDue = core.now + Int64(saturating: total) }
     limit = request.maximumBody ?? configuration.maximumBody ?? receiver.defaultLimit
-    if isCancelled.load(ordering: .acquiring) { return apply(.cancel) }
+    if hasBeenCancelled { return apply(.cancel) }
     do throws(HTTP.Error) {
       if let kept = try receiver.prepare() { state = OperationState(kept: kept) }
     } catch {
@@ -152,7 +163,7 @@ final class Transfer: @unchecked Sendable {
     core.post { [self] in
       apply(.pause)
       // Nobody would resume it.
-      if case .paused = state.phase, core.isDraining() { apply(.clientStopped) }
+      if state.stage == .paused, core.isDraining() { apply(.clientStopped) }
     }
   }
 
@@ -173,11 +184,14 @@ final class Transfer: @unchecked Sendable {
       beginDue = core.now + Int64(saturating: delay)
     } else {
       // Behind what is being done: this may be called within the library.
-      core.later { [self] in
-        guard state.phase == .resolving, attempt == nil, lookup == nil else { return }
-        tryNow()
-      }
+      core.tryLater(self)
     }
+  }
+
+  /// Asks the host, if that is still wanted.
+  func goOnTrying() {
+    guard state.stage == .resolving, attempt == nil, lookup == nil else { return }
+    tryNow()
   }
 
   private func drop() {
@@ -197,6 +211,7 @@ final class Transfer: @unchecked Sendable {
   func leaveAttempt() { attempt = nil }
 
   private func close() {
+    if receiver.closesAtOnce { return apply(.closed) }
     do throws(HTTP.Error) {
       let isDone = try receiver.close { [weak self] error in
         self?.core.post { [weak self] in self?.apply(error.map { .fail($0) } ?? .closed) }
@@ -209,15 +224,13 @@ final class Transfer: @unchecked Sendable {
 
   private func finish(_ error: HTTP.Error?) {
     core.unregister(self)
-    let received = state.part.received
-    let url = hop?.address.safeText ?? WebAddress.safeText(of: request.url)
-    receiver.note(state, sent: sent.count, ofSent: sent.of)
-    if let error {
-      receiver.finish(.failure(error.of(url: url, bytesReceived: received)))
-    } else if let response {
+    noteState()
+    if error == nil, let response {
       receiver.finish(.success(response))
     } else {
-      receiver.finish(.failure(HTTP.Error(.badServerResponse, url: url, "there is no answer")))
+      let error = error ?? HTTP.Error(.badServerResponse, "there is no answer")
+      let url = hop?.address.safeText ?? WebAddress.safeText(of: request.url)
+      receiver.finish(.failure(error.of(url: url, bytesReceived: state.received)))
     }
     core.hasEnded(self, error)
   }
@@ -228,17 +241,31 @@ final class Transfer: @unchecked Sendable {
 /// A configuration that several transfers share.
 final class OwnConfiguration: Sendable {
   let value: HTTP.Configuration
+  /// The idle timeout in nanoseconds.
+  let idle: Int64?
+  let hasSendableUserAgent: Bool
+  /// What is sent for a request without fields of its own.
+  let usualFields: [HTTP.Headers.Field]
 
-  init(_ value: HTTP.Configuration) { self.value = value }
+  init(_ value: HTTP.Configuration) {
+    self.value = value
+    idle = value.idleTimeout.map { Int64(saturating: $0) }
+    hasSendableUserAgent = HTTP.Headers.isValue(value.userAgent)
+    usualFields = [.init("User-Agent", value.userAgent), Self.accept, Self.acceptEncoding]
+  }
+
+  static let accept = HTTP.Headers.Field("Accept", "*/*")
+  static let acceptEncoding = HTTP.Headers.Field("Accept-Encoding", "gzip, deflate")
 }
 
 // What happens to an attempt. Within the library, but for the last.
 extension Transfer {
   func noteActivity() { lastActivity = core.now }
+  func noteActivity(at time: Tick) { lastActivity = time }
 
   func noteSent(_ count: Int64, of total: Int64?) {
     sent = (count, total)
-    receiver.note(state, sent: count, ofSent: total)
+    noteState()
   }
 
   func hasConnected() { apply(.connected) }
@@ -270,6 +297,11 @@ extension Transfer {
       } else {
         endBody()
       }
+    case .leaveToLibrary where ended.needsBodyForProxy && proxyAuthentication == nil:
+      proxyAuthentication = Challenge.best(of: lastHead?.headers ?? [:], "Proxy-Authenticate").map {
+        Int($0.scheme == "basic" ? clc_basic : clc_digest)
+      }
+      if proxyAuthentication == nil { goOn(.leaveToLibrary) } else { apply(.retry(after: .zero)) }
     case .some(let plan): goOn(plan)
     }
   }
@@ -289,7 +321,7 @@ extension Transfer {
     return configuration.retry.delay(before: retries, chance: Double.random(in: 0..<1))
   }
 
-  /// Whether the head of an answer has come.
+  /// Whether the head of an answer has arrived.
   var hasAnswer: Bool { plan != nil }
 
   /// Whether all that the head announces has arrived.
@@ -306,9 +338,9 @@ extension Transfer {
     endBody()
   }
 
-  /// The whole body has come.
+  /// The whole body has arrived.
   func endBody() {
-    if let decoder, !decoder.isComplete {
+    if let decoder, !decoder.isComplete || !decoder.hasBegun && lastHead?.endsWithConnection == true {
       return apply(.fail(HTTP.Error(.cannotDecode, "the coded body has no end")))
     }
     apply(.end)
@@ -319,25 +351,31 @@ extension Transfer {
 extension Transfer {
   /// When something is to be done unless something happens before.
   var deadline: Tick {
-    // What is paused is looked at when it is resumed.
-    guard state.isRunning || state.isFinishing else { return .never }
-    let due = min(totalDue, beginDue, drainDue)
-    guard let idle = configuration.idleTimeout, state.isRunning, beginDue == .never, !isWaitingForUs else { return due }
-    return min(due, lastActivity + Int64(saturating: idle))
+    // Of the time limits, that for the whole request alone goes on while it is paused.
+    guard state.isRunning || state.isFinishing else { return state.stage == .paused ? totalDue : .never }
+    let due = min(min(totalDue, beginDue), drainDue)
+    guard let idle = settings.idle, state.isRunning, beginDue == .never, !isWaitingForUs else { return due }
+    return min(due, lastActivity + idle)
   }
 
   /// Whether the other side is not to blame that nothing comes or goes.
   private var isWaitingForUs: Bool {
-    if case .held = state.phase { return true }
+    if state.stage == .held { return true }
     guard let attempt else { return false }
     if attempt.isSendingPaused { return true }
     // It waits for its turn with a host, but not for a host whose first connection is still being made.
-    return !attempt.hasBegun && !(attempt.waitsForMultiplexing && !core.multiplexes(attempt.exchange.address.origin))
+    return !attempt.hasBegun && !(attempt.waitsForMultiplexing && !core.multiplexes(attempt.exchange.address))
+  }
+
+  /// Counts the idle timeout from a time on, which no look at the deadlines has seen while it did not count.
+  func waitsForPeer(since time: Tick) {
+    noteActivity(at: time)
+    core.note(deadline: deadline)
   }
 
   func timeHasCome(_ now: Tick) {
     if totalDue <= now {
-      return apply(.fail(HTTP.Error(.timedOut, "the request took longer than it may in all")))
+      return apply(.expired(HTTP.Error(.timedOut, "the request took longer than it may in all")))
     }
     if beginDue <= now {
       beginDue = .never

@@ -3,21 +3,34 @@
 import RunLoopPorts
 
 /// The parts of an http or https address, in the form in which it is sent.
-struct WebAddress: Hashable, Sendable {
-  /// "http" or "https".
-  var scheme: String
-  /// What stood before the `@`, decoded.
-  var user: String?
-  var password: String?
-  /// In lower case and ASCII; a numeric address of IPv6 is without its brackets.
-  var host: String
-  var isIPv6: Bool
-  var port: UInt16
-  /// Begins with a slash, without dot segments.
-  var path: String
-  /// What follows the question mark.
-  var query: String?
-  var fragment: String?
+///
+/// A request holds its address in several places: it is an object that never changes, so that a copy is one reference.
+final class WebAddress: Sendable {
+  /// What an address is made of.
+  private struct Values {
+    var scheme: String
+    var user: String?
+    var password: String?
+    var host: String
+    var isIPv6: Bool
+    var port: UInt16
+    var path: String
+    var query: String?
+    var fragment: String?
+
+    var hostText: String { isIPv6 ? "[\(host)]" : host }
+    var target: String { path + (query.map { "?" + $0 } ?? "") }
+  }
+
+  private let values: Values
+  // What follows from the parts, and is asked for several times in a request.
+  let isTLS: Bool
+  /// Scheme, host and port: what secrets are bound to.
+  let origin: String
+  /// What the library is given.
+  let requestText: String
+  /// Whether the host is a number.
+  let isNumeric: Bool
 
   enum Failure: Swift.Error, Equatable {
     case scheme(String)
@@ -25,16 +38,29 @@ struct WebAddress: Hashable, Sendable {
   }
 
   /// Reads an absolute address.
-  init(_ text: String) throws(Failure) {
+  convenience init(_ text: String) throws(Failure) { self.init(try Self.read(text)) }
+
+  private init(_ values: Values) {
+    self.values = values
+    isTLS = values.scheme == "https"
+    origin = "\(values.scheme)://\(values.hostText):\(values.port)"
+    let isDefaultPort = values.port == (isTLS ? 443 : 80)
+    requestText = (isDefaultPort ? "\(values.scheme)://\(values.hostText)" : origin) + values.target
+    isNumeric =
+      values.isIPv6
+      || values.host.utf8.allSatisfy({ (48...57).contains($0) || $0 == ASCII.dot })
+        && (try? SocketAddress(host: values.host, port: values.port)) != nil
+  }
+
+  private static func read(_ text: String) throws(Failure) -> Values {
     let parts = try Parts(text)
     guard let scheme = parts.scheme else { throw .malformed("it has no scheme") }
     guard scheme == "http" || scheme == "https" else { throw .scheme(scheme) }
     guard let authority = parts.authority else { throw .malformed("it has no host") }
-    self.scheme = scheme
-    (user, password, host, isIPv6, port) = try Self.readAuthority(authority, isTLS: scheme == "https")
-    path = Self.normalPath(parts.path)
-    query = parts.query
-    fragment = parts.fragment
+    let (user, password, host, isIPv6, port) = try readAuthority(authority, isTLS: scheme == "https")
+    return Values(
+      scheme: scheme, user: user, password: password, host: host, isIPv6: isIPv6, port: port,
+      path: normalPath(parts.path), query: parts.query, fragment: parts.fragment)
   }
 
   /// The address that a reference leads to from here, as RFC 3986 has it in section 5.2.
@@ -43,15 +69,14 @@ struct WebAddress: Hashable, Sendable {
     if let scheme = parts.scheme {
       guard scheme == "http" || scheme == "https" else { throw .scheme(scheme) }
       guard parts.authority != nil else { throw .malformed("it has no host") }
-      var next = try WebAddress(reference)
+      var next = try Self.read(reference)
       next.fragment = parts.fragment ?? fragment
-      return next
+      return WebAddress(next)
     }
-    var next = self
+    var next = values
     next.fragment = parts.fragment ?? fragment
     if let authority = parts.authority {
-      (next.user, next.password, next.host, next.isIPv6, next.port) =
-        try Self.readAuthority(authority, isTLS: scheme == "https")
+      (next.user, next.password, next.host, next.isIPv6, next.port) = try Self.readAuthority(authority, isTLS: isTLS)
       next.path = Self.normalPath(parts.path)
       next.query = parts.query
     } else if parts.path.isEmpty {
@@ -61,25 +86,32 @@ struct WebAddress: Hashable, Sendable {
       next.path = Self.normalPath(base + parts.path)
       next.query = parts.query
     }
-    return next
+    return WebAddress(next)
   }
 
-  var isTLS: Bool { scheme == "https" }
+  /// "http" or "https".
+  var scheme: String { values.scheme }
+  /// What stood before the `@`, decoded.
+  var user: String? { values.user }
+  var password: String? { values.password }
+  /// In lower case and ASCII; a numeric address of IPv6 is without its brackets.
+  var host: String { values.host }
+  var isIPv6: Bool { values.isIPv6 }
+  var port: UInt16 { values.port }
+  /// Begins with a slash, without dot segments.
+  var path: String { values.path }
+  /// What follows the question mark.
+  var query: String? { values.query }
+  var fragment: String? { values.fragment }
   var isDefaultPort: Bool { port == (isTLS ? 443 : 80) }
   /// The host as it stands in an address.
-  var hostText: String { isIPv6 ? "[\(host)]" : host }
-  /// Scheme, host and port: what secrets are bound to.
-  var origin: String { "\(scheme)://\(hostText):\(port)" }
+  var hostText: String { values.hostText }
   /// What is put after the method.
-  var target: String { path + (query.map { "?" + $0 } ?? "") }
-  /// What the library is given.
-  var requestText: String { "\(scheme)://\(hostText)\(isDefaultPort ? "" : ":\(port)")\(target)" }
+  var target: String { values.target }
   /// What may stand in an error or a log: without user, password, query and fragment.
   var safeText: String { "\(scheme)://\(hostText)\(isDefaultPort ? "" : ":\(port)")\(path)" }
   /// What the program sees: without user and password.
-  var text: String { requestText + (fragment.map { "#" + $0 } ?? "") }
-  /// Whether the host is a number.
-  var isNumeric: Bool { isIPv6 || (try? SocketAddress(host: host, port: port)) != nil }
+  var text: String { fragment.map { "\(requestText)#\($0)" } ?? requestText }
 
   /// The text of an address, which perhaps cannot be read, without what may be secret.
   static func safeText(of text: String) -> String {
@@ -90,7 +122,7 @@ struct WebAddress: Hashable, Sendable {
       let scheme = rest.range(of: "://").map { String(rest[..<$0.upperBound]) } ?? ""
       return scheme + rest[rest.index(after: at)...]
     }
-    // A password with one of these marks ends behind it, and the host cannot be told from the user.
+    // A password with one of these marks ends behind it, and the host cannot be distinguished from the user.
     if text.contains("@") { return (rest.range(of: "://").map { String(rest[..<$0.upperBound]) } ?? "") + "…" }
     return String(rest)
   }

@@ -9,8 +9,9 @@ extension HTTP.Request {
   /// Makes a request of Foundation's; nil if that has no address.
   ///
   /// The body is the data or the stream that it has. A stream is opened and read where it may wait, by a queue of
-  /// dispatch, and can be sent once; its length is announced if the request has a `Content-Length`. The header fields are
-  /// sent in the order of their names. The timeout, the policies and the services of the request are left to the caller.
+  /// dispatch, and can be sent once; its length is announced if the request has a `Content-Length`. The header fields
+  /// are sent in the order of their names. The timeout, the policies and the services of the request are left to the
+  /// caller.
   public init?(_ request: URLRequest) {
     guard let url = request.url else { return nil }
     self.init(url.absoluteString, method: request.httpMethod ?? "GET")

@@ -34,8 +34,8 @@ extension NSURLConnection {
 
   /// Makes a request and lets a queue call a block with its answer, once.
   ///
-  /// Redirects are followed, and challenges are answered by `URLCredentialStorage`. The body may have 64 MiB. Can be called
-  /// from any thread.
+  /// Redirects are followed, and challenges are answered by `URLCredentialStorage`. The body may have 64 MiB. Can be
+  /// called from any thread.
   ///
   /// - Parameters:
   ///   - request: What to ask for.

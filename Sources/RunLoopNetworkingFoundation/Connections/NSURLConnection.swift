@@ -7,18 +7,18 @@ import RunLoopNetworking
 
 /// A request whose delegate is called on a run loop, as on Apple's systems.
 ///
-/// Started on the current loop it adds two sources of version 0 there, in the default mode: one for the delegate and one for
-/// cookies, which all connections share. The sockets are sources of version 1 in the loop of one further thread,
-/// `HTTP.Loader`. What arrives while the loop runs in another mode, or not at all, waits; from half a mebibyte on, the
-/// server does too.
+/// Started on the current loop it adds two sources of version 0 there, in the default mode: one for the delegate and
+/// one for cookies, which all connections share. The sockets are sources of version 1 in the loop of one further
+/// thread, `HTTP.Loader`. What arrives while the loop runs in another mode, or not at all, waits; from half a mebibyte
+/// on, the server does too.
 ///
 /// It ends exactly once, with `connectionDidFinishLoading(_:)` or `connection(_:didFailWithError:)`. After ``cancel()``
-/// nothing is called any more. From the start to the end it keeps itself and its delegate. If the threads of all loops that
-/// it is scheduled on have ended, the loader's thread calls.
+/// nothing is called any more. From the start to the end it keeps itself and its delegate. If the threads of all loops
+/// that it is scheduled on have ended, the loader's thread calls.
 ///
 /// Addresses of `http` and `https` are loaded, with cookies of `HTTPCookieStorage.shared` and the proxies that the
-/// environment names. There is no cache. The corresponding Foundation class is `NSURLConnection`, which is not available in
-/// Foundation on Linux.
+/// environment names. There is no cache. The corresponding Foundation class is `NSURLConnection`, which is not
+/// available in Foundation on Linux.
 open class NSURLConnection: NSObject, @unchecked Sendable {
   // Sendable: what changes is guarded by the locks of the relay and the connection.
 
@@ -76,8 +76,8 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
 
   /// Begins.
   ///
-  /// If it is not scheduled and has no queue, it is scheduled on the current thread's loop in the default mode. Calling it
-  /// again has no effect. Can be called from any thread.
+  /// If it is not scheduled and has no queue, it is scheduled on the current thread's loop in the default mode. Calling
+  /// it again has no effect. Can be called from any thread.
   open func start() {
     guard !connection.hasEnded else { return }
     relay.hold(self)
@@ -94,8 +94,8 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
 
   /// Calls the delegate on a loop in a mode, too.
   ///
-  /// It can be scheduled on several loops and in several modes; whichever runs first calls. Can be called from any thread,
-  /// before and after the start.
+  /// It can be scheduled on several loops and in several modes; whichever runs first calls. Can be called from any
+  /// thread, before and after the start.
   open func schedule(in loop: RunLoopCore.RunLoop, forMode mode: RunLoopCore.RunLoop.Mode) {
     connection.schedule(in: loop, forMode: mode)
   }

@@ -5,8 +5,8 @@ public import FoundationNetworking
 
 /// What every delegate of a connection may be asked or called with.
 ///
-/// All functions have a default: a delegate has those that it needs. They are called on the loops that the connection is
-/// scheduled on, in its modes, or by its queue; one at a time.
+/// All functions have a default: a delegate has those that it needs. They are called on the loops that the connection
+/// is scheduled on, in its modes, or by its queue; one at a time.
 public protocol NSURLConnectionDelegate: AnyObject {
   /// The connection has ended without an answer; the last call.
   ///

@@ -12,7 +12,7 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   // Sendable: the lock guards what is made of the answer; what the program sets, it sets before the start.
 
   /// Checks the answer and reads its body; by default it takes every body and the statuses of success.
-  open var responseSerializer: any AFURLResponseSerialization = AFHTTPResponseSerializer()
+  open var responseSerializer = AFHTTPResponseSerializer()
 
   private typealias Answer = (object: Any?, error: (any Error)?)
 
@@ -27,7 +27,8 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
   /// The head of the answer, once that has arrived.
   public var httpResponse: HTTPURLResponse? { response as? HTTPURLResponse }
 
-  /// What the serializer has made of the body; nil before the end, after an error, and while the serializer itself asks.
+  /// What the serializer has made of the body; nil before the end, after an error, and while the serializer itself
+  /// asks.
   open var responseObject: Any? { serialized.object }
 
   open override var error: (any Error)? { super.error ?? (isFinished ? serialized.error : nil) }
@@ -68,8 +69,8 @@ open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable
 
   /// Calls one of two blocks when it has finished, once, by `completionQueue` or the main queue.
   ///
-  /// Unlike AFNetworking's it leaves `completionBlock` to the program, and may be called several times. If it has finished,
-  /// the block is called then.
+  /// Unlike AFNetworking's it leaves `completionBlock` to the program, and may be called several times. If it has
+  /// finished, the block is called then.
   open func setCompletionBlockWithSuccess(
     _ success: (@Sendable (AFHTTPRequestOperation, Any?) -> Void)?,
     failure: (@Sendable (AFHTTPRequestOperation, any Error) -> Void)? = nil
@@ -94,22 +95,26 @@ extension AFURLConnectionOperation {
   /// - Parameters:
   ///   - operations: The operations, which have not been started.
   ///   - progressBlock: Called by the main queue after each end, with how many have finished of how many.
-  ///   - completionBlock: Called once by the main queue.
+  ///   - completionBlock: Called once by the main queue, after the last call of `progressBlock`.
   /// - Returns: The operations and one more, to be added to a queue.
   public class func batch(
     ofRequestOperations operations: [AFURLConnectionOperation],
     progressBlock: (@Sendable (UInt, UInt) -> Void)? = nil,
     completionBlock: (@Sendable ([AFURLConnectionOperation]) -> Void)? = nil
   ) -> [Foundation.Operation] {
-    let last = BlockOperation { DispatchQueue.main.async { completionBlock?(operations) } }
+    let reports = DispatchGroup()
+    // An operation has finished for a queue before its end is reported.
+    let last = BlockOperation { reports.notify(queue: .main) { completionBlock?(operations) } }
     let ended = ThreadSafe<UInt>(0)
     for operation in operations {
       last.addDependency(operation)
+      reports.enter()
       operation.whenFinished {
         // Counted where it is reported, so that the numbers come in order.
         DispatchQueue.main.async {
           ended.value += 1
           progressBlock?(ended.value, UInt(operations.count))
+          reports.leave()
         }
       }
     }

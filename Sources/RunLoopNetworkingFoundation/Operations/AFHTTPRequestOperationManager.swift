@@ -20,7 +20,7 @@ open class AFHTTPRequestOperationManager: @unchecked Sendable {
   /// Makes the requests; by default parameters are written as those of forms.
   open var requestSerializer: AFHTTPRequestSerializer = AFHTTPRequestSerializer()
   /// Reads the answers; by default they are JSON.
-  open var responseSerializer: any AFURLResponseSerialization = AFJSONResponseSerializer()
+  open var responseSerializer: AFHTTPResponseSerializer = AFJSONResponseSerializer()
   /// Whom the operations trust.
   open var securityPolicy = AFSecurityPolicy.default
   /// Where the operations run.

@@ -9,14 +9,14 @@ public import RunLoopThreads
 
 /// A request as an operation of Foundation's, on AFNetworking's own thread.
 ///
-/// Its start, pause and cancellation hop to the thread named `AFNetworking`, on whose loop its connection is scheduled in
-/// ``runLoopModes``; its delegate functions are called there. It can be used with queues, dependencies and
+/// Its start, pause and cancellation hop to the thread named `AFNetworking`, on whose loop its connection is scheduled
+/// in ``runLoopModes``; its delegate functions are called there. It can be used with queues, dependencies and
 /// `maxConcurrentOperationCount`. It finishes exactly once; one that was cancelled before its start finishes when it is
 /// started, as the queue does.
 ///
 /// It is AFNetworking 2's class of this name. What it does otherwise: a body that was paused goes on only with the same
-/// version of it and otherwise begins afresh; a paused operation that is cancelled finishes; progress is reported at most
-/// once in a pass of the loop. There is no cache, and so no block for it.
+/// version of it and otherwise begins afresh; a paused operation that is cancelled finishes; progress is reported at
+/// most once in a pass of the loop. There is no cache, and so no block for it.
 open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDelegate, @unchecked Sendable {
   // Sendable: the lock guards what changes; what the program sets, it sets before the start, as with every operation.
 
@@ -29,8 +29,8 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   public let request: URLRequest
   /// Who answers a server that asks for a credential; nil: the shared storage, if it is used.
   ///
-  /// It is for the scheme, host and port of ``request``. A server at another origin, to which a redirect has led, does not get
-  /// it: unlike AFNetworking, which answers whoever asks.
+  /// It is for the scheme, host and port of ``request``. A server at another origin, to which a redirect has led, does
+  /// not get it: unlike AFNetworking, which answers whoever asks.
   open var credential: URLCredential?
   /// Whether credentials of `URLCredentialStorage` are used.
   open var shouldUseCredentialStorage = true
@@ -241,8 +241,13 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
   /// All of it, as one of the blocks by itself would be wrapped on its way here.
   private var content: Content { lock.withLock { state } }
 
+  /// Returns ``shouldUseCredentialStorage``.
   open func connectionShouldUseCredentialStorage(_ connection: NSURLConnection) -> Bool { shouldUseCredentialStorage }
 
+  /// Lets the block for challenges answer, or answers with ``credential`` once.
+  ///
+  /// Without either, the proposed credential is used once. An override answers the challenge's sender itself, or calls
+  /// `super`.
   open func connection(_ connection: NSURLConnection, willSendRequestFor challenge: URLAuthenticationChallenge) {
     if let block = content.challenge {
       noteCall(of: ChallengeBlock(call: block))
@@ -255,6 +260,7 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     }
   }
 
+  /// Returns what the block for redirects returns; without one, the request, so that the redirect is followed.
   open func connection(
     _ connection: NSURLConnection, willSend request: URLRequest, redirectResponse response: URLResponse?
   ) -> URLRequest? {
@@ -263,10 +269,12 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     return block(connection, request, response)
   }
 
+  /// Returns the form's body from its beginning, if the body is that of a form with several parts; otherwise nil.
   open func connection(_ connection: NSURLConnection, needNewBodyStream request: URLRequest) -> InputStream? {
     (request.httpBodyStream as? AFMultipartBodyStream)?.fresh()
   }
 
+  /// Calls the block for upload progress.
   open func connection(
     _ connection: NSURLConnection, didSendBodyData bytesWritten: Int, totalBytesWritten: Int,
     totalBytesExpectedToWrite: Int
@@ -276,6 +284,10 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     block(UInt(bytesWritten), Int64(totalBytesWritten), Int64(totalBytesExpectedToWrite))
   }
 
+  /// Notes the head of the answer, and forgets what arrived before.
+  ///
+  /// If a part of an earlier body was written to ``outputStream``, the operation fails with
+  /// `URLError.cannotWriteToFile`: it cannot be taken back.
   open func connection(_ connection: NSURLConnection, didReceive response: URLResponse) {
     lock.lock()
     let received = state.received
@@ -288,6 +300,9 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     fail(connection, URLError(.cannotWriteToFile))
   }
 
+  /// Keeps the bytes or writes them to ``outputStream``, and calls the block for download progress.
+  ///
+  /// If the stream cannot take them, the operation fails with the stream's error.
   open func connection(_ connection: NSURLConnection, didReceive data: Data) {
     if let outputStream, !write(data, to: outputStream) {
       return fail(connection, outputStream.failure ?? URLError(.cannotWriteToFile))
@@ -302,8 +317,10 @@ open class AFURLConnectionOperation: Foundation.Operation, NSURLConnectionDataDe
     block(UInt(data.count), received, response?.expectedContentLength ?? -1)
   }
 
+  /// Finishes the operation; an override calls `super`.
   open func connectionDidFinishLoading(_ connection: NSURLConnection) { finish(nil) }
 
+  /// Finishes the operation with an error; an override calls `super`.
   open func connection(_ connection: NSURLConnection, didFailWithError error: any Error) { finish(error) }
 
   private func fail(_ connection: NSURLConnection, _ error: any Error) {

@@ -99,6 +99,16 @@ open class AFHTTPRequestSerializer: AFURLRequestSerialization, @unchecked Sendab
     return request
   }
 
+  /// Returns a request with the serializer's fields and its parameters, as those of a form.
+  ///
+  /// They are written into the address for ``AFHTTPRequestSerializer/httpMethodsEncodingParametersInURI``, and are the
+  /// body otherwise.
+  ///
+  /// - Parameters:
+  ///   - request: The request; its own fields stay.
+  ///   - parameters: A dictionary, array or set, or nil for none.
+  /// - Throws: What the block of ``AFHTTPRequestSerializer/setQueryStringSerializationWithBlock(_:)`` throws, or
+  ///   `URLError.badURL`.
   open func requestBySerializingRequest(_ request: URLRequest, withParameters parameters: Any?) throws -> URLRequest {
     var request = withHeaders(request)
     guard let parameters else { return request }

@@ -11,6 +11,9 @@ public let AFNetworkingOperationFailingURLResponseErrorKey = "com.alamofire.seri
 public let AFNetworkingOperationFailingURLResponseDataErrorKey = "com.alamofire.serialization.response.error.data"
 
 /// Makes something of an answer.
+///
+/// An operation's serializer is an ``AFHTTPResponseSerializer``, as in AFNetworking: a serializer of the program's own
+/// is a subclass of it. Others can be members of an ``AFCompoundResponseSerializer``.
 public protocol AFURLResponseSerialization: AnyObject, Sendable {
   /// What the body stands for; nil for an empty one.
   ///
@@ -38,8 +41,8 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
   ///
   /// An empty body may have any type.
   ///
-  /// - Throws: An error of ``AFURLResponseSerializationErrorDomain`` with the code `NSURLErrorBadServerResponse` for the
-  ///   status, or `NSURLErrorCannotDecodeContentData` for the type.
+  /// - Throws: An error of ``AFURLResponseSerializationErrorDomain`` with the code `NSURLErrorBadServerResponse` for
+  ///   the status, or `NSURLErrorCannotDecodeContentData` for the type.
   open func validateResponse(_ response: HTTPURLResponse?, data: Data?) throws {
     guard let response else { return }
     if let acceptableStatusCodes, !acceptableStatusCodes.contains(response.statusCode) {
@@ -52,6 +55,14 @@ open class AFHTTPResponseSerializer: AFURLResponseSerialization, @unchecked Send
     }
   }
 
+  /// Returns the body as it is, after ``AFHTTPResponseSerializer/validateResponse(_:data:)``.
+  ///
+  /// A subclass overrides this to make something else of it.
+  ///
+  /// - Parameters:
+  ///   - response: The head of the answer.
+  ///   - data: The body.
+  /// - Throws: What ``AFHTTPResponseSerializer/validateResponse(_:data:)`` throws.
   open func responseObject(for response: URLResponse?, data: Data?) throws -> Any? {
     try validateResponse(response as? HTTPURLResponse, data: data)
     return data

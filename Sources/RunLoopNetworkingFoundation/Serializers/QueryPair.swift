@@ -4,8 +4,8 @@ import Foundation
 
 /// A name and a value of a form.
 ///
-/// Parameters in each other are written as AFNetworking writes them: `key[name]` for dictionaries, in the order of the names,
-/// and `key[]` for arrays and sets. Numbers are written as `NSNumber` describes them: `true` is 1, and 1.0 is 1.
+/// Parameters in each other are written as AFNetworking writes them: `key[name]` for dictionaries, in the order of the
+/// names, and `key[]` for arrays and sets. Numbers are written as `NSNumber` describes them: `true` is 1, and 1.0 is 1.
 struct QueryPair: Equatable {
   var name: String
   var value: String
