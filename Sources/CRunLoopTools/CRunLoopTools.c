@@ -65,7 +65,7 @@ int crlt_spawn_held(const char *const arguments[], const char *variable, const c
 void crlt_let_go(int gate) { close(gate); }
 
 int crlt_wait(int process, int *status) {
-  // A key that ends the command ends the program; this one is to tell of it.
+  // A key that ends the command ends the program; this one is to report it.
   void (*before)(int) = signal(SIGINT, SIG_IGN);
   pid_t answer;
   while ((answer = waitpid(process, status, 0)) < 0 && errno == EINTR) {}
@@ -99,8 +99,8 @@ void crlt_interruption_end(void) {
   for (int index = 0; index < 3; index++) sigaction(interrupting[index], &before_interruption[index], NULL);
 }
 
-// Both are exported by Swift's standard library and declared in no header; the first gives the short names that backtraces
-// have.
+// Both are exported by Swift's standard library and declared in no header; the first gives the short names that
+// backtraces have.
 extern char *_swift_backtrace_demangle(const char *name, size_t length, char *buffer, size_t *size)
     __attribute__((weak));
 extern char *swift_demangle(const char *name, size_t length, char *buffer, size_t *size, uint32_t flags)

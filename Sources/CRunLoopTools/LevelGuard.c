@@ -51,15 +51,17 @@ static void handle(int number) {
     if (entry->process) let_go_of_remote(entry->process, entry->address);
     else let_go((crl_header *)(uintptr_t)entry->address);
   }
-  // Then it ends as it would have.
+  // Then it ends as it would have. But SIGQUIT is for Swift's handler of crashes, which starts another program, and
+  // leaves that behind, with all descriptors of this one, if the process ends before it.
   for (int index = 0; index < ENDING; index++)
     if (ending[index] == number) sigaction(number, &before[index], NULL);
+  if (number == SIGQUIT) signal(number, SIG_DFL);
   sigset_t one;
   sigemptyset(&one);
   sigaddset(&one, number);
   raise(number);
   pthread_sigmask(SIG_UNBLOCK, &one, NULL);
-  // Who was there before may return, as Swift's handler of crashes does: the process holds nothing any more, and ends.
+  // Who was there before may return: the process holds nothing any more, and ends.
   signal(number, SIG_DFL);
   raise(number);
   errno = error;

@@ -17,7 +17,7 @@ final class AgentConnection {
   /// Connects; throws one sentence if nobody answers.
   init(_ target: TargetProcess) throws(RecordError) {
     self.target = target
-    // Whoever has no loop, or another layout, is told apart by the records.
+    // Whoever has no loop, or another layout, is distinguished by the records.
     _ = try target.openRecords()
     var directories = target.directories
     if let own = getenv("RUNLOOP_DIR"), own.pointee != 0 { directories.append(String(cString: own)) }
@@ -102,7 +102,7 @@ final class AgentConnection {
     return RecordError("process \(target.number) does not answer: \(reason)")
   }
 
-  /// Sends a request and gives the frames of the answer; a process that ends meanwhile gives what came.
+  /// Sends a request and returns the frames of the answer; a process that ends meanwhile gives what came.
   func ask(_ request: [String: AgentDocument]) throws(RecordError) -> [AgentDocument] {
     guard send(AgentDocument.object(request).bytes) else { throw ended() }
     var frames: [AgentDocument] = []

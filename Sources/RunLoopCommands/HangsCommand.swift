@@ -89,7 +89,7 @@ struct HangsCommand: ObservingCommand {
     return CommandStatus.success.rawValue
   }
 
-  /// Looks until it is over; gives the hangs, in the order of their beginnings.
+  /// Looks until it is over; returns the hangs, in the order of their beginnings.
   private func watch(
     _ target: TargetProcess, _ faces: FileFaces, _ scout: HangScout, _ interruption: borrowing Interruption,
     _ output: Output

@@ -65,7 +65,7 @@ protocol ObservingCommand {
   static var options: Arguments.Options { get }
 
   init(_ arguments: Arguments) throws(Arguments.Mistakes)
-  /// Does what was asked for; gives the status to exit with.
+  /// Does what was asked for; returns the status to exit with.
   func run(_ output: Output) throws(RecordError) -> Int32
 }
 

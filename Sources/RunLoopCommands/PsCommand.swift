@@ -17,6 +17,9 @@ struct PsCommand: ObservingCommand {
     one call-out for 250 ms. If a busy loop does not say what it calls, as the process records nothing,
     it is let record for a quarter of a second.
 
+    DEPTH is the number of runs that are nested, QUEUE that of the blocks and jobs that wait, and WAITS
+    says how often the loop has gone to sleep since it was made.
+
       --thread NAME  only the loop of the thread of that name
       --json         prints {"pid", "level", "loops": [{"tid", "thread", "mode", "state", "depth",
                      "queued", "callOut"}]}, and without PID {"processes": [those]}
@@ -42,6 +45,8 @@ struct PsCommand: ObservingCommand {
     let number: Int32
     let level: String
     let loops: [LoopStatus]
+    /// How many loops found no room in the records.
+    let lost: UInt64
   }
 
   func run(_ output: Output) throws(RecordError) -> Int32 {
@@ -85,7 +90,7 @@ struct PsCommand: ObservingCommand {
       throw RecordError("process \(number) has no run loop on a thread named \"\(thread)\"")
     }
     let names = ["off", "watch", "record"]
-    return ProcessStatus(number: number, level: names[min(Int(level), 2)], loops: loops)
+    return ProcessStatus(number: number, level: names[min(Int(level), 2)], loops: loops, lost: file.header.lost_loops)
   }
 
   private func json(_ status: ProcessStatus) -> JSON {
@@ -126,6 +131,9 @@ struct PsCommand: ObservingCommand {
       }
     }
     for line in Text.table(rows, rightAligned: [0, 1, 5, 6, 7]) { output.print(line) }
+    for process in processes where process.lost > 0 {
+      output.print("Process \(process.number): \(process.lost) loops found no room in its records, and are not shown.")
+    }
   }
 
   private static func shortened(_ mode: String) -> String {

@@ -109,7 +109,7 @@ struct RecordCommand: ObservingCommand {
     return target
   }
 
-  /// Keeps the record, if there is one and it was asked for; gives where it is.
+  /// Keeps the record, if there is one and it was asked for; returns where it is.
   private func keep(_ place: Place?, isKilled: Bool) throws(RecordError) -> String? {
     guard let place else {
       guard path == nil else { throw RecordError("there was no directory for the record: set RUNLOOP_DIR") }

@@ -4,7 +4,7 @@ import CRunLoopSystem
 import RunLoopSymbols
 import RunLoopTimeline
 
-/// Looks at a process again and again, for `runloop top`.
+/// Looks at a process repeatedly, for `runloop top`.
 @MainActor
 final class TopReader {
   let target: TargetProcess

@@ -6,10 +6,10 @@ import Synchronization
 
 /// What the run loops of this process leave behind for those who look at them from outside, and how much of it.
 ///
-/// Every loop has a face in memory that is shared with the tool `runloop`: whether it runs and sleeps, in which mode, and
-/// how much work waits. A level adds to that. It is set by the environment variable `RUNLOOP_INSTRUMENTS` (`off`, `watch` or
-/// `record`), by ``hold(_:)``, and by the tool while it looks; the highest counts. A loop takes a level up at its next
-/// pass.
+/// Every loop has a face in memory that is shared with the tool `runloop`: whether it runs and sleeps, in which mode,
+/// and how much work waits. A level adds to that. It is set by the environment variable `RUNLOOP_INSTRUMENTS` (`off`,
+/// `watch` or `record`), by ``hold(_:)``, and by the tool while it looks; the highest counts. A loop takes a level up
+/// at its next pass.
 public enum Instruments {
   /// How much the loops leave behind.
   public enum Level: Int32, Sendable, Comparable, CaseIterable {
@@ -17,8 +17,8 @@ public enum Instruments {
     case off = 0
     /// The number and kind of the innermost call-out too, without the time: enough to find a hang.
     case watch = 1
-    /// The last 2048 call-outs and sleeps of each loop with their times and code, and the last 4096 posts with the places
-    /// that they come from.
+    /// The last 2048 call-outs and sleeps of each loop with their times and code, and the last 4096 posts with the
+    /// places that they come from.
     case record = 2
 
     /// Whether the first leaves less behind.

@@ -75,9 +75,9 @@ extension CodeAddress {
 extension Instruments {
   /// What keeps the innermost run of a loop from ending; empty if none is active.
   ///
-  /// Where an item was added is known from the level ``Level/watch`` on. What the loop needs for itself is not listed. Can
-  /// be called from any thread: the loop waits for its table while the items of its mode are copied, and for nothing
-  /// else.
+  /// Where an item was added is known from the level ``Level/watch`` on. What the loop needs for itself is not listed.
+  /// Can be called from any thread: the loop waits for its table while the items of its mode are copied, and for
+  /// nothing else.
   ///
   /// - Complexity: O(n m) in the items of the mode and the modes of the loop.
   public static func reasons(keeping loop: RunLoop) -> [KeepAliveReason] { loop.keptItems.map(KeepAliveReason.init) }

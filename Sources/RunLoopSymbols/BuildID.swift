@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// What the linker has noted in a program, so that two builds can be told apart.
+/// What the linker has noted in a program, so that two builds can be distinguished.
 enum BuildID {
   /// The number in a file's notes; nil if there is none, or no file.
   static func read(_ path: String) -> [UInt8]? {

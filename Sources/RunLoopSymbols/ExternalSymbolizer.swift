@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Glibc
 import RunLoopTimeline
 
@@ -75,12 +76,12 @@ package struct ExternalSymbolizer: FrameSource {
   /// What a program writes; nil if it cannot be run.
   private func run(_ program: String, _ arguments: [String]) -> String? {
     var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else { return nil }
+    // A child that another thread starts meanwhile does not keep the end open, for which the reading waits.
+    guard crl_pipe(&ends) == 0 else { return nil }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
-    for end in ends where end > 2 { posix_spawn_file_actions_addclose(&actions, end) }
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
     var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) }

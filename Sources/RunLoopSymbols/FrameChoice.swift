@@ -97,10 +97,12 @@ package enum FrameChoice: Equatable {
     guard symbol.hasPrefix("$s"), let text = crlt_demangle(symbol) else { return symbol }
     defer { free(text) }
     var name = String(cString: text)
-    // The parts of an asynchronous function are told by the function.
+    // The parts of an asynchronous function are identified by the function.
     for part in ["suspend resume partial function for ", "await resume partial function for "] {
       if let range = name.firstRange(of: part) { name = String(name[range.upperBound...]) }
     }
+    // The function around a closure of a main.swift has no name.
+    if name.hasSuffix(" in ") { name += "top-level code" }
     return name
   }
 }

@@ -99,8 +99,8 @@ package final class Symbolizer {
     return known[Query(kind, address)] ?? nil
   }
 
-  /// The first of a call's callers that is the user's; nil if there is none before a call-out of a loop, in which what was
-  /// called has called it.
+  /// The first of a call's callers that is the user's; nil if there is none before a call-out of a loop, in which what
+  /// was called has called it.
   ///
   /// - Parameter addresses: Where the calls return to, the innermost first.
   package func caller(_ addresses: [UInt64]) -> CodePlace? {

@@ -4,8 +4,8 @@ import RunLoopCore
 
 /// Keeps the time of one loop, as one of those who sleep on a timeline.
 final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
-  // Sendable: the loop is written before anybody else knows it, and the runtime guards weak references; the counts belong to
-  // the loop's thread.
+  // Sendable: the loop is written before anybody else knows it, and the runtime guards weak references; the counts
+  // belong to the loop's thread.
 
   /// After how many passes at one time the loop is said never to sleep.
   static let mostPasses = 100_000
@@ -63,7 +63,7 @@ final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
     isInEvent = false
   }
 
-  /// Lets the time stand for ever if nothing has changed while the loop slept for the limit of real time.
+  /// Lets the time stand forever if nothing has changed while the loop slept for the limit of real time.
   private func giveUp(isLast: Bool, since changes: Int) {
     guard let time else { return }
     let busy = timeline.busy(since: changes)
@@ -94,10 +94,10 @@ final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
 extension LoopKeeper {
   /// How long a task wants to sleep of which `rest` is left by a real clock.
   ///
-  /// A task that sleeps reads a real clock, and gives its executor the instant at which the sleep is to end: the moments between
-  /// are missing. They are at most as many as have passed since the loop last slept. As long as that is less than a millisecond,
-  /// whole milliseconds are found again; if it is more, as on a machine that does much else, or when the test computes, the
-  /// rounder duration is taken for the one that is meant.
+  /// A task that sleeps reads a real clock, and gives its executor the instant at which the sleep is to end: the
+  /// moments between are missing. They are at most as many as have passed since the loop last slept. As long as that is
+  /// less than a millisecond, whole milliseconds are found again; if it is more, as on a machine that does much else,
+  /// or when the test computes, the rounder duration is taken for the one that is meant.
   func duration(ofRealRest rest: Duration) -> Duration {
     let left = Int64(saturating: rest)
     guard left > 0, left < .max / 2 else { return rest }

@@ -6,9 +6,9 @@ public import RunLoopThreads
 extension ResidentThread {
   /// Starts a thread whose loop is on a virtual time, and returns when the loop takes work.
   ///
-  /// Actors on it, tasks that prefer it and their sleeps, timers and delayed work live on that time. The time moves only while the
-  /// thread sleeps, and the thread sleeps as long as the time's owner does not move it. Threads on one time that are due at one
-  /// date come one after the other, in the order in which they were made.
+  /// Actors on it, tasks that prefer it and their sleeps, timers and delayed work live on that time. The time moves
+  /// only while the thread sleeps, and the thread sleeps as long as the time's owner does not move it. Threads on one
+  /// time that are due at one date come one after the other, in the order in which they were made.
   ///
   /// - Parameters:
   ///   - name: The thread's name, which stands before its entries in the log.

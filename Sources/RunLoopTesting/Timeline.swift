@@ -4,9 +4,9 @@ import RunLoopCore
 
 /// One time for several loops: what time it is, who sleeps until when, and what happens from outside at which time.
 ///
-/// The time moves only while everybody sleeps, to the next date that anybody waits for, and wakes one of those who wait for
-/// it: the others of the same date come when that one sleeps again. So call-outs of several threads that are due at one time
-/// never run side by side, and come in the same order in every run of a test.
+/// The time moves only while everybody sleeps, to the next date that anybody waits for, and wakes one of those who wait
+/// for it: the others of the same date come when that one sleeps again. So call-outs of several threads that are due at
+/// one time never run side by side, and come in the same order in every run of a test.
 final class Timeline: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
 
@@ -22,7 +22,7 @@ final class Timeline: @unchecked Sendable {
 
   /// What somebody who would sleep is to do.
   enum Decision {
-    /// The time has come.
+    /// The time has arrived.
     case due
     /// Something happens from outside meanwhile: to be run on this thread, without a lock, and then asked again.
     case event(@Sendable () -> Void)
@@ -54,7 +54,7 @@ final class Timeline: @unchecked Sendable {
   var moveCount: Int { lock.withLock { moves } }
   /// How often anybody came, left, fell asleep or woke, or the time was let go on.
   var changeCount: Int { lock.withLock { changes } }
-  /// Why the time stands for ever.
+  /// Why the time stands forever.
   var failure: VirtualTimeError? { lock.withLock { stored } }
 
   func spend(_ duration: Duration) { lock.withLock { time = time + max(0, Int64(saturating: duration)) } }
@@ -131,7 +131,7 @@ extension Timeline {
   /// Lets the time stand until ``release()``.
   func hold() { lock.withLock { holds += 1 } }
 
-  /// Lets the time stand for good, and ends the sleeps on its clock.
+  /// Lets the time stand permanently, and ends the sleeps on its clock.
   ///
   /// - Complexity: O(n) in the events that wait.
   func end() {
@@ -275,7 +275,7 @@ extension Timeline {
     moves += 1
   }
 
-  /// Whether somebody is still the last to sleep, after the limit of real time: then the time stands for ever.
+  /// Whether somebody is still the last to sleep, after the limit of real time: then the time stands forever.
   func isStuck(_ sleeper: Sleeper) -> Bool {
     lock.withLock {
       guard stored == nil, holds == 0, events.isEmpty, whenNothingIsDue == nil else { return false }
@@ -294,7 +294,7 @@ extension Timeline {
     }
   }
 
-  /// Lets the time stand for ever; false if it did already.
+  /// Lets the time stand forever; false if it did already.
   func fail(_ error: VirtualTimeError) -> Bool {
     lock.withLock {
       guard stored == nil else { return false }

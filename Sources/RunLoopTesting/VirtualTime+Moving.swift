@@ -11,13 +11,13 @@ extension VirtualTime {
 
   /// Lets a duration pass: everything that comes due in it is called, in order and at its date.
   ///
-  /// On a thread with a loop on this time, the loop runs in a mode, and goes on though the mode is empty or somebody stops the run;
-  /// other loops on this time run on their threads. When it returns, every loop has done all that there was to do by the end
-  /// of the duration.
+  /// On a thread with a loop on this time, the loop runs in a mode, and goes on though the mode is empty or somebody
+  /// stops the run; other loops on this time run on their threads. When it returns, every loop has done all that there
+  /// was to do by the end of the duration.
   ///
   /// - A repeating timer fires at each of its dates.
-  /// - A timer with a tolerance fires when the loop wakes: at the end of its tolerance, with another one that is due by then, or
-  ///   at the end of the duration.
+  /// - A timer with a tolerance fires when the loop wakes: at the end of its tolerance, with another one that is due by
+  ///   then, or at the end of the duration.
   /// - A call-out that lets time pass itself, with ``spend(_:)``, makes what is due meanwhile late, as it would be.
   /// - A call-out may advance the time too: that is a nested run, and the outer call has less left to do, or nothing.
   ///
@@ -34,16 +34,24 @@ extension VirtualTime {
 
   /// Lets the time go on until an instant, as ``advance(by:inMode:)``.
   ///
-  /// An instant that has passed lets everything run that is ready or due now.
+  /// An instant that has passed lets everything run that is ready or due now. Called on the thread of the loop that
+  /// runs.
+  ///
+  /// - Parameters:
+  ///   - instant: Until when.
+  ///   - mode: The mode in which the calling thread's loop runs.
+  /// - Throws: A ``VirtualTimeError`` if the time cannot go on.
   @available(*, noasync, message: "in a task, wait on `VirtualTime.clock`: the time moves by itself")
   public func run(until instant: SuspendingClock.Instant, inMode mode: RunLoop.Mode = .default) throws(VirtualTimeError)
   {
     try move(to: max(timeline.now, Tick(instant)), mode)
   }
 
-  /// Lets the time go on until nothing is to come any more: no timer has a date, no task sleeps, no action of the script is left.
+  /// Lets the time go on until nothing is to come any more: no timer has a date, no task sleeps, no action of the
+  /// script is left.
   ///
-  /// - Throws: ``VirtualTimeError/neverIdle(at:moves:pending:)`` after 10 000 dates, as with a repeating timer that nobody ends.
+  /// - Throws: ``VirtualTimeError/neverIdle(at:moves:pending:)`` after 10 000 dates, as with a repeating timer that
+  ///   nobody ends.
   @available(
     *, noasync, message: "in a task, wait with `Task.sleep` or on `VirtualTime.clock`: the time moves by itself"
   )

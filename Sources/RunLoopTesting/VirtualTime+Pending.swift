@@ -27,8 +27,8 @@ extension VirtualTime {
 
   /// When the next thing happens; nil if nothing is to come.
   ///
-  /// On a thread with a loop on this time it is the first date at which that loop would wake in the default mode, or another loop
-  /// wakes, or an action of the script happens. The thread that owns the time waits here for the
+  /// On a thread with a loop on this time it is the first date at which that loop would wake in the default mode, or
+  /// another loop wakes, or an action of the script happens. The thread that owns the time waits here for the
   /// others on it to come to sleep.
   public var nextDeadline: SuspendingClock.Instant? { nextTick(.default)?.instant }
 
@@ -41,7 +41,8 @@ extension VirtualTime {
 
   /// What is to happen, as far as it has a date or could have one, in the order of the dates.
   ///
-  /// Work that is ready already is not listed; nor are sources, descriptors and ports, which nobody knows when to expect.
+  /// Work that is ready already is not listed; nor are sources, descriptors and ports, which nobody knows when to
+  /// expect.
   ///
   /// - Complexity: O(n log n).
   public var pending: [Pending] {

@@ -6,17 +6,18 @@ import Synchronization
 
 /// A time that a test owns: it stands still while code runs, and goes on only as the test says.
 ///
-/// The loops on it are real run loops. They make the same passes, but what they wait for comes at once: the time is set to the
-/// next date instead of being waited for. There are three ways to have one:
+/// The loops on it are real run loops. They make the same passes, but what they wait for comes at once: the time is set
+/// to the next date instead of being waited for. There are three ways to have one:
 ///
-/// - ``onThisThread(realTimeLimit:_:)`` makes a loop on it for the test's own thread, and ``asMain(realTimeLimit:_:)`` lets that loop be
-///   `RunLoop.main` too. The test moves the time with ``advance(by:inMode:)`` and its relatives.
-/// - ``onResidentThread(asMain:realTimeLimit:_:)`` runs an `async` body on a resident thread. The time moves by itself whenever
-///   every task waits.
+/// - ``onThisThread(realTimeLimit:_:)`` makes a loop on it for the test's own thread, and ``asMain(realTimeLimit:_:)``
+///   lets that loop be `RunLoop.main` too. The test moves the time with ``advance(by:inMode:)`` and its relatives.
+/// - ``onResidentThread(asMain:realTimeLimit:_:)`` runs an `async` body on a resident thread. The time moves by itself
+///   whenever every task waits.
 /// - ``init(realTimeLimit:)`` makes one for threads of the test's own, made with `ResidentThread(name:on:)`.
 ///
-/// The time begins at zero, and so does the wall clock, with the year 2001: `Timer(after:)`, `Timer(timeInterval:repeats:block:)`
-/// and `RunLoop.now` count by it. Instants that are read from `SuspendingClock` are real, and mean nothing here.
+/// The time begins at zero, and so does the wall clock, with the year 2001: `Timer(after:)`,
+/// `Timer(timeInterval:repeats:block:)` and `RunLoop.now` count by it. Instants that are read from `SuspendingClock`
+/// are real, and mean nothing here.
 ///
 /// Members can be called from any thread if they do not say otherwise.
 public final class VirtualTime: @unchecked Sendable {
@@ -36,8 +37,8 @@ public final class VirtualTime: @unchecked Sendable {
   /// Makes a time for resident threads, which the calling code owns: it moves only within calls such as
   /// ``advance(by:inMode:)``.
   ///
-  /// - Parameter realTimeLimit: How long, in real time, one such call waits for threads that do not come to sleep, and how long
-  ///   everybody may sleep while nothing is due, before that is an error.
+  /// - Parameter realTimeLimit: How long, in real time, one such call waits for threads that do not come to sleep, and
+  ///   how long everybody may sleep while nothing is due, before that is an error.
   public convenience init(realTimeLimit: Duration = .seconds(10)) {
     self.init(realTimeLimit: realTimeLimit, hasOwner: true)
   }
@@ -71,9 +72,10 @@ extension VirtualTime {
 extension VirtualTime {
   /// Lets something happen from outside at a time, counted from the beginning.
   ///
-  /// The action runs while every loop sleeps over that time, as another thread would run it, on the thread that was the last to
-  /// sleep. It may use the loops as any thread may, and must not run them. Actions of one time run in the order in which they
-  /// were given, before timers of that time. If the time has passed, the action runs when every loop sleeps next.
+  /// The action runs while every loop sleeps over that time, as another thread would run it, on the thread that was the
+  /// last to sleep. It may use the loops as any thread may, and must not run them. Actions of one time run in the order
+  /// in which they were given, before timers of that time. If the time has passed, the action runs when every loop
+  /// sleeps next.
   ///
   /// - Complexity: O(n) in the actions that wait.
   public func at(_ time: Duration, do action: @escaping @Sendable () -> Void) {
@@ -102,7 +104,7 @@ extension VirtualTime {
   /// A loop on this time.
   struct Member: Sendable {
     let keeper: LoopKeeper
-    /// Lets the loop's thread go on when the time stands for ever.
+    /// Lets the loop's thread go on when the time stands forever.
     let end: @Sendable () -> Void
   }
 
@@ -133,8 +135,8 @@ extension VirtualTime {
     return allMembers.first { $0.keeper.loop === loop }?.keeper
   }
 
-  /// The thread on which the body of ``onResidentThread(asMain:realTimeLimit:_:)`` runs, for tasks that are to prefer it and actors
-  /// that are to live on it; nil for a time that was made otherwise.
+  /// The thread on which the body of ``onResidentThread(asMain:realTimeLimit:_:)`` runs, for tasks that are to prefer
+  /// it and actors that are to live on it; nil for a time that was made otherwise.
   public var thread: ResidentThread? { lock.withLock { bodysThread } }
 
   /// Notes the thread of a body, and begins the log when that thread sleeps for the first time.
@@ -146,13 +148,13 @@ extension VirtualTime {
     log.clear()
   }
 
-  /// Calls a closure when the time stands for ever, or now if it does.
+  /// Calls a closure when the time stands forever, or now if it does.
   func whenFailed(_ body: @escaping @Sendable (VirtualTimeError) -> Void) {
     lock.withLock { whenFailed.append(body) }
     if let failure = timeline.failure { fail(with: failure) }
   }
 
-  /// Lets the time stand for ever, and every loop on it return.
+  /// Lets the time stand forever, and every loop on it return.
   func fail(_ error: VirtualTimeError) { if timeline.fail(error) { fail(with: error) } }
 
   private func fail(with error: VirtualTimeError) {

@@ -6,8 +6,8 @@ public enum VirtualTimeError: Error, Hashable, Sendable {
   ///
   /// The description says which loops sleep and what is in them.
   case sleepsIndefinitely(after: Duration, awaiting: [String])
-  /// A loop has made many passes at one time and still finds something to do: a source or block that posts itself again, or a
-  /// descriptor that nobody reads.
+  /// A loop has made many passes at one time and still finds something to do: a source or block that posts itself
+  /// again, or a descriptor that nobody reads.
   case neverSleeps(thread: String, at: Duration, passes: Int)
   /// The time was moved many times and there is still something to come, such as a repeating timer.
   case neverIdle(at: Duration, moves: Int, pending: [String])
@@ -15,7 +15,8 @@ public enum VirtualTimeError: Error, Hashable, Sendable {
   case busy(threads: [String], after: Duration)
   /// The time was to be moved on a thread that does not own it, or while its owner moves it.
   case notOwner(thread: String)
-  /// The time was to be moved within an action that was given to ``VirtualTime/at(_:do:)``, which stands for another thread.
+  /// The time was to be moved within an action that was given to ``VirtualTime/at(_:do:)``, which stands for another
+  /// thread.
   case insideEvent(thread: String)
   /// One pass was to be made on a thread without a loop on this time.
   case noLoop(thread: String)

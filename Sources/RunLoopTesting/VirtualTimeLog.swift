@@ -15,8 +15,8 @@ import RunLoopCore
 /// | `T` | a timer |
 /// | `M` | the main dispatch queue |
 ///
-/// What the loop of a further thread does has the thread's name before it: `worker:T`. A test writes entries of its own with
-/// ``write(_:)``. The log keeps the last 10 000 entries. Every member can be called from any thread.
+/// What the loop of a further thread does has the thread's name before it: `worker:T`. A test writes entries of its own
+/// with ``write(_:)``. The log keeps the last 10 000 entries. Every member can be called from any thread.
 public final class VirtualTimeLog: @unchecked Sendable {
   // Sendable: the entries are guarded by the lock.
 

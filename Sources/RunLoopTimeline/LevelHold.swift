@@ -6,8 +6,8 @@ import Glibc
 
 /// Holds a level of another process while a tool looks.
 ///
-/// The holders stand in the header, with the number of each tool. A signal that ends the tool frees its place; that of one that
-/// was killed is freed by the next, or by the process.
+/// The holders stand in the header, with the number of each tool. A signal that ends the tool frees its place; that of
+/// one that was killed is freed by the next, or by the process.
 package final class LevelHold {
   private let file: RecordFile
   private var place: Int?

@@ -4,9 +4,10 @@ import CRunLoopSystem
 
 /// Writes a timeline as a trace of Perfetto's: track events, which ui.perfetto.dev and `trace_processor` read.
 ///
-/// Each thread has a track with a slice for each run, call-out and sleep, and counters of what waits and of how busy it is.
-/// A hang has the stack on which its thread stood.
-/// Flows lead from what has caused something to that. All times are of the monotonic clock, which is Perfetto's number 3.
+/// Each thread has a track with a slice for each run, call-out and sleep, and counters of what waits and of how busy it
+/// is. A hang has the stack on which its thread stood.
+/// Flows lead from what has caused something to that. All times are of the monotonic clock, which is Perfetto's number
+/// 3.
 package final class PerfettoTrace {
   private let timeline: Timeline
   private let names: TimelineNames

@@ -4,8 +4,8 @@ package import CRunLoopSystem
 
 /// Turns the ticks of records into nanoseconds of the monotonic clock.
 ///
-/// The process has noted one pair of times when it began to record. The other is that of a file that was kept, or now: the
-/// file is on this machine, and the machine has not been started anew.
+/// The process has noted one pair of times when it began to record. The other is that of a file that was kept, or now:
+/// the file is on this machine, and the machine has not been started anew.
 package struct RecordClock: Sendable {
   private let ticks: UInt64
   private let nanoseconds: Int64

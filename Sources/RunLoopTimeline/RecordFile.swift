@@ -42,9 +42,9 @@ package final class RecordFile {
       throw RecordError("\(path) cannot be mapped: \(String(cString: strerror(errno)))")
     }
     board = memory.assumingMemoryBound(to: crl_board.self)
-    let header = memory.load(as: crl_header.self)
+    let header = RecordFile.load(memory, as: crl_header.self)
+    // From here on the end of what throws takes the mapping away, and nobody else may: the place could be another's.
     guard RecordLayout.isKept(by: header), Int(status.st_size) >= size else {
-      munmap(memory, size)
       throw RecordError(RecordFile.complaint(of: header, path, Int(status.st_size)))
     }
   }
@@ -68,15 +68,10 @@ package final class RecordFile {
       memory != MAP_FAILED
     else { throw RecordError("there is no memory for the records of process \(remote.process)") }
     board = memory.assumingMemoryBound(to: crl_board.self)
-    do throws(RecordError) {
-      try remote.copy(into: memory)
-    } catch {
-      munmap(memory, MemoryLayout<crl_board>.size)
-      throw error
-    }
+    // As above.
+    try remote.copy(into: memory)
     let header = memory.load(as: crl_header.self)
     guard RecordLayout.isKept(by: header) else {
-      munmap(memory, size)
       throw RecordError(RecordFile.complaint(of: header, path, size))
     }
   }
@@ -122,13 +117,24 @@ package final class RecordFile {
 // What is in the file.
 extension RecordFile {
   /// The header as it is now.
-  package var header: crl_header { UnsafeMutableRawPointer(board).load(as: crl_header.self) }
+  package var header: crl_header { RecordFile.load(board, as: crl_header.self) }
+
+  /// A copy of what stands at an address of a mapped file; zero if the page is not there.
+  ///
+  /// Touching a page of a file on a full tmpfs, or one that was cut off, would end the process.
+  private static func load<Value: BitwiseCopyable>(_ place: UnsafeRawPointer, as type: Value.Type) -> Value {
+    let (size, alignment) = (MemoryLayout<Value>.size, MemoryLayout<Value>.alignment)
+    return withUnsafeTemporaryAllocation(byteCount: size, alignment: alignment) { copy in
+      _ = crlt_copy(place, copy.baseAddress, size, 0)
+      return copy.load(as: Value.self)
+    }
+  }
 
   private func address(_ offset: Int) -> UnsafeRawPointer { UnsafeRawPointer(board) + offset }
 
   /// The face of a slot as it is now, with counts that can be reckoned with, whatever stands there.
   package func face(_ slot: Int) -> crl_face {
-    var face = address(RecordLayout.faces + slot * MemoryLayout<crl_face>.size).load(as: crl_face.self)
+    var face = RecordFile.load(address(RecordLayout.faces + slot * MemoryLayout<crl_face>.size), as: crl_face.self)
     face.number = min(face.number, RecordLayout.most)
     face.posted = min(face.posted, RecordLayout.most)
     face.served = min(face.served, RecordLayout.most)
@@ -155,15 +161,17 @@ extension RecordFile {
   package var images: [LoadedImage] {
     (0..<min(Int(header.used_images), Int(CRL_IMAGES))).map { index in
       let place = address(RecordLayout.images + index * MemoryLayout<crl_image>.size)
-      let image = place.load(as: crl_image.self)
+      let image = RecordFile.load(place, as: crl_image.self)
       let identity = withUnsafeBytes(of: image.build_id) { Array($0.prefix(Int(min(image.build_id_length, 20)))) }
       return LoadedImage(base: image.base, end: image.end, buildID: identity, path: text(place + 40, 216))
     }
   }
 
   private func text(_ place: UnsafeRawPointer, _ capacity: Int) -> String {
-    let bytes = UnsafeRawBufferPointer(start: place, count: capacity)
-    return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { bytes in
+      _ = crlt_copy(place, bytes.baseAddress, capacity, 0)
+      return String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
   }
 
   /// The ring of a slot; nil: the slot has none.
@@ -182,7 +190,7 @@ extension RecordFile {
     for index in 0..<Int(CRL_RECORDS) {
       let place = ring + index * MemoryLayout<crl_record>.size
       var record = crl_record()
-      guard crl_numbered_copy(place, &record, MemoryLayout<crl_record>.size) != 0 else { continue }
+      guard crlt_copy(place, &record, MemoryLayout<crl_record>.size, 1) != 0 else { continue }
       let isSound =
         record.number % UInt64(CRL_RECORDS) == UInt64(index) && record.begin != 0 && record.kind > 0
         && record.kind < CRL_KINDS && (record.end == 0 || record.end >= record.begin)
@@ -197,7 +205,7 @@ extension RecordFile {
     guard number != 0, let ring = ring(slot) else { return nil }
     let place = ring + Int(number % UInt64(CRL_RECORDS)) * MemoryLayout<crl_record>.size
     var record = crl_record()
-    let isWhole = crl_numbered_copy(place, &record, MemoryLayout<crl_record>.size) != 0
+    let isWhole = crlt_copy(place, &record, MemoryLayout<crl_record>.size, 1) != 0
     return isWhole && record.number == number ? record : nil
   }
 
@@ -207,7 +215,7 @@ extension RecordFile {
     let posts = ring + Int(CRL_RECORDS) * MemoryLayout<crl_record>.size
     let place = posts + Int(sequence % UInt64(CRL_POSTS)) * MemoryLayout<crl_post>.size
     var post = crl_post()
-    let isWhole = crl_numbered_copy(place, &post, MemoryLayout<crl_post>.size) != 0
+    let isWhole = crlt_copy(place, &post, MemoryLayout<crl_post>.size, 1) != 0
     return isWhole && post.sequence == sequence ? post : nil
   }
 

@@ -4,8 +4,8 @@ import CRunLoopSystem
 
 /// Where things stand in records, of which nothing moves within a version.
 ///
-/// What the header of a file or of another process says is compared with it, and is never used in its place: whoever wrote it
-/// need not be a process of this package.
+/// What the header of a file or of another process says is compared with it, and is never used in its place: whoever
+/// wrote it need not be a process of this package.
 enum RecordLayout {
   static let faces = offset(of: \.faces)
   static let details = offset(of: \.details)

@@ -2,8 +2,8 @@
 
 // What has more records than can be shown.
 extension Timeline {
-  /// The same with no more than so many items: neighbours of the same code and kind stand for each other, the shorter ones
-  /// first.
+  /// The same with no more than so many items: neighbours of the same code and kind stand for each other, the shorter
+  /// ones first.
   ///
   /// What is left of causes and effects leads from bar to bar. - Complexity: O(n log n).
   package func coarsened(to limit: Int, _ names: TimelineNames) -> Timeline {

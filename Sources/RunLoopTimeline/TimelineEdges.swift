@@ -2,8 +2,8 @@
 
 import CRunLoopSystem
 
-// What has caused what. A cause names a record by the place of its loop and its number; it counts only if that record's time
-// says so too, as a place may have had another loop since.
+// What has caused what. A cause names a record by the place of its loop and its number; it counts only if that record's
+// time says so too, as a place may have had another loop since.
 extension Timeline {
   /// Finds the cause of each item that has one.
   package mutating func connect() {

@@ -41,7 +41,7 @@ package final class TimelineReader {
   /// How full the fullest ring has become since the look before, in shares of one.
   package private(set) var fill = 0.0
 
-  /// Copies what has come since the last time.
+  /// Copies what has arrived since the last time.
   ///
   /// - Parameter start: The first time, in ticks: what has ended before is left out.
   package func read(since start: UInt64 = 0) throws(RecordError) {

@@ -3,8 +3,8 @@
 import CRunLoopAgent
 import RunLoopCore
 
-// What the agent answers. It runs on a plain thread of the connection, uses neither tasks nor Dispatch, and takes no lock but
-// those of the items and of the table of a loop, which no call-out holds.
+// What the agent answers. It runs on a plain thread of the connection, uses neither tasks nor Dispatch, and takes no
+// lock but those of the items and of the table of a loop, which no call-out holds.
 //
 //   {"request": "reasons"}              for each loop one frame or more with what keeps it; then {"end": true}
 //   {"request": "dump"}                 for each loop its description and the places of its items; then {"end": true}

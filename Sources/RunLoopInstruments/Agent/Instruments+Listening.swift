@@ -45,8 +45,8 @@ extension Instruments {
   /// - Parameter directory: A directory in which that of the process is made, as `RUNLOOP_DIR` names one; nil: the one
   ///   where the records are. The tool finds another one by its own `RUNLOOP_DIR`.
   /// - Throws: ``InstrumentsError/noDirectory``, ``InstrumentsError/untrustedDirectory(_:)``,
-  ///   ``InstrumentsError/alreadyListening``, or ``InstrumentsError/system(_:)`` if the system has no room, descriptor or
-  ///   thread for it.
+  ///   ``InstrumentsError/alreadyListening``, or ``InstrumentsError/system(_:)`` if the system has no room, descriptor
+  ///   or thread for it.
   public static func listen(in directory: String? = nil) throws(InstrumentsError) {
     let answer = -crla_listen(directory)
     switch answer {

@@ -8,8 +8,8 @@ extension LoopMetrics {
 
   /// The numbers of several loops in the text format of Prometheus.
   ///
-  /// Times are in seconds. Those of call-outs and delays are histograms, whose buckets and sums only ever become more: see
-  /// ``LoopMetrics`` for what is in them.
+  /// Times are in seconds. Those of call-outs and delays are histograms, whose buckets and sums only ever become more:
+  /// see ``LoopMetrics`` for what is in them.
   public static func prometheus(_ loops: [LoopMetrics]) -> String {
     var text = ""
     func family(_ name: String, _ kind: String, _ help: String, _ samples: (LoopMetrics) -> [Sample]) {
@@ -38,7 +38,7 @@ extension LoopMetrics {
     return text
   }
 
-  /// What tells the loop from others.
+  /// What notifies the loop from others.
   private var labels: String {
     var escaped = ""
     for character in label {

@@ -34,7 +34,8 @@ public struct LoopMetrics: Sendable, Hashable, Codable {
   public var callOuts: Histogram
   /// How long blocks, jobs and handed-over work have waited until they were called, in the same time.
   public var delays: Histogram
-  /// The part of the time of the last 2048 records in which the loop did not sleep, between zero and one; nil: there are none.
+  /// The part of the time of the last 2048 records in which the loop did not sleep, between zero and one; nil: there
+  /// are none.
   public var busy: Double?
 }
 

@@ -7,24 +7,25 @@ import Synchronization
 
 /// Notifies the service manager that the process's run loops go on, as long as they do.
 ///
-/// A service of systemd with `WatchdogSec=` is killed and started anew if it does not say in time that it is alive. Said from
-/// a timer, that is true of one loop at most; said from a thread of its own, it is true of that thread only. This watchdog
-/// has a thread that looks at all loops, and says it while none of them has been in a call-out for half of the time.
+/// A service of systemd with `WatchdogSec=` is killed and started anew if it does not say in time that it is alive.
+/// Said from a timer, that is true of one loop at most; said from a thread of its own, it is true of that thread only.
+/// This watchdog has a thread that looks at all loops, and says it while none of them has been in a call-out for half
+/// of the time.
 ///
 /// ```swift
 /// // Nil where no service manager waits for anything: the program runs as ever.
 /// let watchdog = ServiceWatchdog()
 /// ```
 ///
-/// It works as long as its object lasts. As the service manager wants to hear it regularly, its thread wakes twice in the
-/// time, also while all loops sleep. The corresponding function of libsystemd is `sd_notify` with `WATCHDOG=1`.
+/// It works as long as its object lasts. As the service manager wants to hear it regularly, its thread wakes twice in
+/// the time, also while all loops sleep. The corresponding function of libsystemd is `sd_notify` with `WATCHDOG=1`.
 public final class ServiceWatchdog: Sendable {
   private let core: WatchdogCore
 
   /// Begins to notify the service manager, as `NOTIFY_SOCKET` and `WATCHDOG_USEC` ask for it.
   ///
-  /// Nil if they are not set, or are meant for another process, or if the process can start no more threads. Can be called from
-  /// any thread.
+  /// Nil if they are not set, or are meant for another process, or if the process can start no more threads. Can be
+  /// called from any thread.
   ///
   /// - Parameter loops: The loops that must go on, which the watchdog holds; nil: all of the process.
   public convenience init?(loops: [RunLoop]? = nil) {
@@ -144,7 +145,7 @@ private final class NotifySocket: Sendable {
     let bytes = Array(text.utf8)
     return withUnsafePointer(to: &name) { name in
       name.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
-        // Nobody is there to be told: then nobody waits.
+        // Nobody is there to be notified: then nobody waits.
         let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
         return sendto(descriptor, bytes, bytes.count, flags, name, length) == bytes.count
       }

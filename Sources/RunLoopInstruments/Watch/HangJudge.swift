@@ -2,9 +2,9 @@
 
 /// Decides what is a hang, from what was seen of the loops at some times.
 ///
-/// A call-out that is open and unchanged for the threshold is a hang. A nested run that sleeps or goes on has call-outs of its
-/// own, so that the one around it is not open. The judge knows no clock and no process: whoever looks says what was seen and
-/// when, does what the verdicts ask for, and looks again at ``nextLook``.
+/// A call-out that is open and unchanged for the threshold is a hang. A nested run that sleeps or goes on has call-outs
+/// of its own, so that the one around it is not open. The judge knows no clock and no process: whoever looks says what
+/// was seen and when, does what the verdicts ask for, and looks again at ``nextLook``.
 package struct HangJudge: Sendable {
   /// What is a hang, in nanoseconds.
   package struct Settings: Sendable, Hashable {
@@ -54,8 +54,8 @@ package struct HangJudge: Sendable {
     package var isAsleep: Bool
     /// Whether it was stopped, traced, or in a call that is expected to be long.
     package var isExcused: Bool
-    /// How much of the time since the last look its thread could have run and had no processor, as far as that is known: a
-    /// call-out is no hang because others take the processor from it.
+    /// How much of the time since the last look its thread could have run and had no processor, as far as that is
+    /// known: a call-out is no hang because others take the processor from it.
     package var starved: Int64
     package var posted: UInt64
     package var served: UInt64

@@ -30,8 +30,8 @@ public struct HangReport: Sendable, Codable {
   public var thread: Int32
   /// The thread's name.
   public var threadName: String
-  /// The kind of the call-out as `runloop` names it: `block`, `timer`, `source0` and so on; nil of a backlog, and of a call-out
-  /// that began before anybody looked.
+  /// The kind of the call-out as `runloop` names it: `block`, `timer`, `source0` and so on; nil of a backlog, and of a
+  /// call-out that began before anybody looked.
   public var kind: String?
   /// The function that the loop called; nil unless the loop records.
   public var code: CodeAddress?

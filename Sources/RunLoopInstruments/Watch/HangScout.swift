@@ -89,7 +89,7 @@ package final class HangScout {
     let isBusy = HangScout.isBusy(face)
     var callOut: HangJudge.CallOut?
     if isBusy, face.level == 0 {
-      // It has not gone on since somebody began to look: only what it counts itself tells that it does.
+      // It has not gone on since somebody began to look: only what it counts itself shows that it does.
       let progress = face.sleeps &* 31 &+ face.served &* 17 &+ UInt64(face.depth)
       callOut = HangJudge.CallOut(number: face.number, progress: progress)
     } else if isBusy, face.kind != 0 {
@@ -203,7 +203,8 @@ package final class HangScout {
     return report
   }
 
-  /// The place that left what a record is of: a post's, or that of whoever signalled, added or moved an item; 0: unknown.
+  /// The place that left what a record is of: a post's, or that of whoever signalled, added or moved an item; 0:
+  /// unknown.
   private func site(of record: crl_record, _ slot: Int) -> UInt64 {
     if record.flags & UInt8(CRL_RECORD_CAUSED) != 0 { return record.item }
     return record.kind <= CRL_KIND_JOB.rawValue ? faces.post(record.item, of: slot)?.site ?? 0 : 0

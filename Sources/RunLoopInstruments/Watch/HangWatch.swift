@@ -5,9 +5,9 @@ public import RunLoopCore
 
 /// Watches the run loops of this process from a thread of its own, and reports call-outs that last too long.
 ///
-/// The thread is a plain one: it uses no task, no queue and no lock of the program's, so that it reports even if everything
-/// else hangs. It reads what the loops leave in their faces, and stacks and processor times from the kernel: no thread gets a
-/// signal, and no system call is interrupted. While all loops sleep it does not wake.
+/// The thread is a plain one: it uses no task, no queue and no lock of the program's, so that it reports even if
+/// everything else hangs. It reads what the loops leave in their faces, and stacks and processor times from the kernel:
+/// no thread gets a signal, and no system call is interrupted. While all loops sleep it does not wake.
 ///
 /// ```swift
 /// let watch = HangWatch(.init(threshold: .milliseconds(250))) { report in
@@ -58,8 +58,8 @@ public final class HangWatch: Sendable {
   private let core: WatchCore
   /// Whether there is a thread that watches.
   ///
-  /// False if the process could start none when the watch was made, for which a program that is watched need not end: nothing
-  /// is reported.
+  /// False if the process could start none when the watch was made, for which a program that is watched need not end:
+  /// nothing is reported.
   public let isWatching: Bool
 
   /// Begins to watch.
@@ -68,8 +68,8 @@ public final class HangWatch: Sendable {
   ///
   /// - Parameters:
   ///   - configuration: What is watched, and what is a hang.
-  ///   - report: Is called on the watch's thread when a hang is found, while it lasts, and once more when it is over: then
-  ///     ``HangReport/end`` says when. While it runs nothing is watched.
+  ///   - report: Is called on the watch's thread when a hang is found, while it lasts, and once more when it is over:
+  ///     then ``HangReport/end`` says when. While it runs nothing is watched.
   public init(_ configuration: Configuration = .init(), report: @escaping @Sendable (HangReport) -> Void) {
     core = WatchCore(configuration, report)
     isWatching = core.start()
@@ -80,8 +80,8 @@ public final class HangWatch: Sendable {
 
   /// Calls a function that is expected to take long, which is no hang.
   ///
-  /// It holds for the loop of the calling thread, for watches in the process and for `runloop hangs`. On a thread without a
-  /// loop the function is just called.
+  /// It holds for the loop of the calling thread, for watches in the process and for `runloop hangs`. On a thread
+  /// without a loop the function is just called.
   ///
   /// - Parameters:
   ///   - reason: Why it takes long, for those who read the code.

@@ -37,8 +37,8 @@ package struct StackSample: Sendable, Hashable {
 
 /// Samples the stack of one thread without touching it.
 ///
-/// The stack of a blocked thread is read from its memory; what a thread on a processor executes is asked of the kernel's
-/// own samples. A thread never gets a signal, and no system call of its is interrupted. One thread.
+/// The stack of a blocked thread is read from its memory; what a thread on a processor executes is asked of the
+/// kernel's own samples. A thread never gets a signal, and no system call of its is interrupted. One thread.
 package final class StackSampler {
   private let thread: Int32
   private let memory: ProcessMemory

@@ -2,10 +2,10 @@
 
 /// The return addresses on the stack of a blocked thread, found in a copy of it.
 ///
-/// The kernel says where the stack ends and where the thread will go on, and not where its frame is. So the chain of frames
-/// is found from the words: the innermost word from which frame pointers lead, by return addresses that stand behind call
-/// instructions, to the frame of the loop's run. What stands further in belongs to functions without frame pointers, as the C
-/// library's are: of these words those count whose call leads to the function that is further in.
+/// The kernel says where the stack ends and where the thread will go on, and not where its frame is. So the chain of
+/// frames is found from the words: the innermost word from which frame pointers lead, by return addresses that stand
+/// behind call instructions, to the frame of the loop's run. What stands further in belongs to functions without frame
+/// pointers, as the C library's are: of these words those count whose call leads to the function that is further in.
 package struct StackScan {
   /// The addresses, the innermost first.
   package let addresses: [UInt64]
@@ -28,8 +28,8 @@ package struct StackScan {
     var scanner = Scanner(stackPointer: stackPointer, words: words, limit: limit, memory: memory)
     var chain = scanner.chain()[...]
     var inner = scanner.inner(before: chain.first ?? words.count, from: programCounter)
-    // What an earlier call has left may lead to the run too; then its call was one of another function than the one that is
-    // further in. The first whose call is known to be right is taken, if there is one.
+    // What an earlier call has left may lead to the run too; then its call was one of another function than the one
+    // that is further in. The first whose call is known to be right is taken, if there is one.
     if let first = chain.first, !scanner.isLinked(words[first + 1], inner.linked.last ?? programCounter) {
       for (index, place) in chain.enumerated().dropFirst() {
         let longer = scanner.inner(before: place, from: programCounter)
@@ -47,7 +47,8 @@ package struct StackScan {
     addresses = Array(found.prefix(StackScan.most))
   }
 
-  /// Who called the innermost function of a thread that runs, if that has no frame and frame pointers pass its caller over.
+  /// Who called the innermost function of a thread that runs, if that has no frame and frame pointers pass its caller
+  /// over.
   ///
   /// - Parameters:
   ///   - addresses: What frame pointers lead to, the innermost first.

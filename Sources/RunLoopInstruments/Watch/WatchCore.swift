@@ -89,12 +89,13 @@ final class WatchCore: Sendable {
 
   /// Sleeps until a loop has begun to do something.
   ///
-  /// A loop that goes on reads the word after it has said that it does not sleep, and neither is ordered: so the loops are
-  /// looked at once more, a while after the word was set, when whatever they had not read then is to be seen.
+  /// A loop that goes on reads the word after it has said that it does not sleep, and neither is ordered: so the loops
+  /// are looked at once more, a while after the word was set, when whatever they had not read then is to be seen.
   private func park(unless isBusy: () -> Bool) {
     let parked = crl_watcher_park()
     sleep(until: crl_monotonic_nanoseconds() + 20_000_000)
-    // Another watch may park between the question and the sleep, after a stop has taken the word back: it is asked again.
+    // Another watch may park between the question and the sleep, after a stop has taken the word back: it is asked
+    // again.
     var isOther = true
     while isOther {
       let turn = crl_watcher_turn(parked)

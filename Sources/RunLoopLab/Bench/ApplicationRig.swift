@@ -15,7 +15,7 @@ final class ApplicationRig: ApplicationTrace {
   let steps = Record()
   /// Whether the stages of the loop are among the steps.
   var writesStages = true
-  /// A source that an experiment signals again and again.
+  /// A source that an experiment signals repeatedly.
   var storm: RunLoop.Source?
 
   fileprivate init(_ rig: Rig, _ window: Window) {
@@ -56,7 +56,8 @@ final class ApplicationRig: ApplicationTrace {
     steps.write(word)
   }
 
-  /// Lets something happen while the loop sleeps, and runs the loop until it has been dealt with; the steps that were made.
+  /// Lets something happen while the loop sleeps, and runs the loop until it has been dealt with; the steps that were
+  /// made.
   ///
   /// - Parameter mode: The mode that the loop runs in.
   func steps(mode: RunLoop.Mode = .default, after event: @escaping @MainActor @Sendable () -> Void) -> String {

@@ -2,8 +2,8 @@
 
 import RunLoopCore
 
-/// Where experiments get their loops: real ones, on virtual time, each on a thread of its own; or the main loop; or threads
-/// that make theirs themselves, on real time.
+/// Where experiments get their loops: real ones, on virtual time, each on a thread of its own; or the main loop; or
+/// threads that make theirs themselves, on real time.
 struct Bench: Sendable {
   /// How the loops are broken on purpose; honest loops have none.
   let faults: LoopFaults

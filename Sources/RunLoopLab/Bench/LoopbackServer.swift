@@ -7,8 +7,8 @@ import RunLoopThreads
 
 /// A web server on the loopback interface, for the experiments that need one: on a thread and a loop of its own.
 ///
-/// It answers `/` with a cookie and a short body. Of `/half` it sends the first half, and then nothing; who asks for the rest
-/// of it gets that. Of `/parts` it sends the rest when it is told to. On `/silent` it says nothing.
+/// It answers `/` with a cookie and a short body. Of `/half` it sends the first half, and then nothing; who asks for
+/// the rest of it gets that. Of `/parts` it sends the rest when it is told to. On `/silent` it says nothing.
 final class LoopbackServer: Sendable {
   static let body = "0123456789"
 

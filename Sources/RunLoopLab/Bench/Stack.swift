@@ -10,8 +10,8 @@ private let images = ImageMap.capture()
 
 /// The functions on the calling thread's stack, innermost first, by the names in the program's symbol tables.
 ///
-/// A function without a symbol is left out, and so is one that was inlined: to find those, the debugger's information would
-/// have to be read.
+/// A function without a symbol is left out, and so is one that was inlined: to find those, the debugger's information
+/// would have to be read.
 func stack() -> [String] {
   let trace = try? Backtrace.capture(images: images).symbolicated(with: images, options: .useSymbolCache)
   return (trace?.frames ?? []).compactMap { $0.symbol?.name }

@@ -43,7 +43,7 @@ final class WatchedThread: Thread, @unchecked Sendable {
     return flags
   }
 
-  /// Ends a thread that would live for ever.
+  /// Ends a thread that would live forever.
   func end() {
     watch.cut()
     try? join(timeout: watch.bench.meeting.patience)

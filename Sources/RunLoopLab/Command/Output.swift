@@ -21,7 +21,7 @@ package struct Output: Sendable {
 
 /// Writes a line to a descriptor.
 ///
-/// What the other end refuses is dropped.
+/// What the other end rejects is dropped.
 private func writeLine(_ line: String, to descriptor: Int32) {
   var text = line + "\n"
   text.withUTF8 { bytes in

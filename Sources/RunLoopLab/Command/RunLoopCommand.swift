@@ -6,7 +6,7 @@ package struct Subcommand: Sendable {
   package let name: String
   /// What it does, in the list of commands.
   package let abstract: String
-  /// Runs it with the arguments that follow the name; gives the status to exit with.
+  /// Runs it with the arguments that follow the name; returns the status to exit with.
   package let run: @Sendable (_ arguments: [String], _ output: Output) -> Int32
 
   package init(

@@ -4,11 +4,11 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-/// The resident thread of the articles, line by line: `MJPermenantThread` of Yongzhen, and in the variant with a flag also the
-/// thread of Qiu.
+/// The resident thread of the articles, line by line: `MJPermenantThread` of Yongzhen, and in the variant with a flag
+/// also the thread of Qiu.
 ///
-/// It has the faults that it has there. Nothing of it hangs for ever: a wait ends when nobody is left who could end it, and the
-/// bench can end the thread.
+/// It has the faults that it has there. Nothing of it hangs forever: a wait ends when nobody is left who could end it,
+/// and the bench can end the thread.
 final class PermanentThread: Sendable {
   /// How the articles keep the thread.
   enum Variant: Sendable, CaseIterable {
@@ -63,7 +63,7 @@ final class PermanentThread: Sendable {
   /// `executeTask:`, which answers nothing.
   func execute(_ task: @escaping @Sendable () -> Void) { parts.innerThread?.performSelector(task) }
 
-  /// `stop`, which waits until the thread has stopped its run; false if it would wait for ever.
+  /// `stop`, which waits until the thread has stopped its run; false if it would wait forever.
   ///
   /// - Parameter posted: Called when the stop is on its way and the wait begins.
   @discardableResult
@@ -101,12 +101,12 @@ private final class Parts: Sendable {
 }
 
 extension WatchedThread {
-  /// Performs something on the thread, as `performSelector:onThread:withObject:waitUntilDone:NO` does: nobody is told if it
-  /// never runs.
+  /// Performs something on the thread, as `performSelector:onThread:withObject:waitUntilDone:NO` does: nobody is
+  /// notified if it never runs.
   func performSelector(_ work: @escaping @Sendable () -> Void) { _ = try? perform(work) }
 
-  /// Performs something on the thread and waits until it has run, as `performSelector:onThread:withObject:waitUntilDone:YES`
-  /// does; on the thread itself, at once.
+  /// Performs something on the thread and waits until it has run, as
+  /// `performSelector:onThread:withObject:waitUntilDone:YES` does; on the thread itself, at once.
   ///
   /// A wait that would not end, as the thread's body has returned before, is given up.
   ///

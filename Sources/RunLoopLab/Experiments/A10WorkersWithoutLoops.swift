@@ -46,7 +46,7 @@ struct WorkersWithoutLoops: Experiment {
   }
 
   private func ask(_ bench: Bench) -> String {
-    // The worker is lent: it is given back without a loop.
+    // The worker is lent: it is returned without a loop.
     defer { RunLoop.giveUpCurrent() }
     let loop = RunLoop.current
     bench.equip(loop)

@@ -5,8 +5,8 @@ import RunLoopThreads
 
 /// B7: seven ways in which the articles' resident threads fail, and how ours takes them.
 ///
-/// The articles' code hangs, spins or loses work in each of them. Here its waits are given up when nobody is left who could end
-/// them, and its threads are ended by the bench.
+/// The articles' code hangs, spins or loses work in each of them. Here its waits are given up when nobody is left who
+/// could end them, and its threads are ended by the bench.
 struct PermanentThreadFaults: Experiment {
   let id = "B7"
   let title = "Seven faults of the articles' resident threads"

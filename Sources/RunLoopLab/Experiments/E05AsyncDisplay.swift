@@ -233,7 +233,7 @@ private struct PaintedContent: NodeContent {
   }
 }
 
-/// A content that gives subnodes their places, and says so.
+/// A content that returns subnodes their places, and says so.
 private struct PlacingContent: NodeContent {
   private let stack: StackContent
   private let placed: @Sendable () -> Void

@@ -65,7 +65,7 @@ struct SeenFromOutside: Experiment {
   }
 }
 
-/// A process that reads what the kernel tells of threads.
+/// A process that reads what the kernel reports about threads.
 private enum Onlooker {
   /// How often threads of this process have waited for something while another process looked, and how long that was.
   static func waits(of threads: [Int32], for seconds: Int) -> (counts: [Int], seconds: Double)? {
@@ -80,32 +80,12 @@ private enum Onlooker {
     return (counts, numbers[2 * half - 1] - numbers[half - 1])
   }
 
-  /// What a script writes.
+  /// What a script writes; nil if it fails.
   private static func output(of script: String) -> String? {
-    var ends: [Int32] = [0, 0]
-    guard pipe(&ends) == 0 else { return nil }
-    defer { close(ends[0]) }
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
-    for end in ends where end > 2 { posix_spawn_file_actions_addclose(&actions, end) }
-    var words: [UnsafeMutablePointer<CChar>?] = [strdup("sh"), strdup("-c"), strdup(script), nil]
-    defer { for word in words { free(word) } }
-    var process = pid_t()
-    let failure = posix_spawnp(&process, "sh", &actions, nil, &words, environ)
-    close(ends[1])
-    guard failure == 0 else { return nil }
+    guard let stream = popen(script, "re") else { return nil }
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 4096)
-    while true {
-      let count = read(ends[0], &chunk, chunk.count)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { break }
-      bytes += chunk[..<count]
-    }
-    var status: Int32 = 0
-    while waitpid(process, &status, 0) < 0, errno == EINTR {}
-    return status == 0 ? String(decoding: bytes, as: UTF8.self) : nil
+    while case let count = fread(&chunk, 1, chunk.count, stream), count > 0 { bytes += chunk[..<count] }
+    return pclose(stream) == 0 ? String(decoding: bytes, as: UTF8.self) : nil
   }
 }
