@@ -6,10 +6,11 @@ import Foundation
 import Glibc
 import RunLoopCore
 
-/// One wait, read or accept of a file handle: it is done on a queue, and told by a source of the loop that asked for it.
+/// One wait, read or accept of a file handle: it is done on a queue, and told by a source of the loop that asked for
+/// it.
 final class BackgroundActivity: @unchecked Sendable {
-  // Sendable: the source is set before anybody else has the activity; the other variables are the queue's until the source
-  // is signalled, and the loop's thread's from then on.
+  // Sendable: the source is set before anybody else has the activity; the other variables are the queue's until the
+  // source is signalled, and the loop's thread's from then on.
 
   enum Kind: Sendable {
     case wait, read, readToEnd, accept

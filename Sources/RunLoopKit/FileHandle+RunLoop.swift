@@ -4,11 +4,11 @@ import CRunLoopSystem
 public import Foundation
 public import RunLoopCore
 
-// What a file handle does in the background and tells on the run loop of the thread that asked. Foundation on Linux tells it
-// on the main thread, whoever asked. The loop stays alive in the modes until it has been told.
+// What a file handle does in the background and tells on the run loop of the thread that asked. Foundation on Linux
+// tells it on the main thread, whoever asked. The loop stays alive in the modes until it has been notified.
 //
-// Each method is there twice: a list that is written down in the call means ours, as it is closer to what is asked for than
-// Foundation's optional one; an optional list of our modes comes by the second; `nil` alone is Foundation's.
+// Each method is there twice: a list that is written down in the call means ours, as it is closer to what is asked for
+// than Foundation's optional one; an optional list of our modes comes by the second; `nil` alone is Foundation's.
 extension FileHandle {
   /// Reads what there is next, in the background, and posts it on the calling thread's loop.
   ///

@@ -5,7 +5,7 @@ import RunLoopCore
 import RunLoopThreads
 import Synchronization
 
-// What the floors below tell this one. C sets these functions when the program is loaded, so that nobody has to set up
+// What the layers below tell this one. C sets these functions when the program is loaded, so that nobody has to set up
 // anything. Each is called on the thread where it happens, with no lock held.
 
 /// Posts Foundation's notification for a port that has become invalid.

@@ -6,8 +6,8 @@ public import RunLoopInstruments
 public import RunLoopPorts
 public import RunLoopThreads
 
-// `localizedDescription` is the text of the error. Without these conformances Foundation prints "The operation could not be
-// completed" and a number, which is the number of the case.
+// `localizedDescription` is the text of the error. Without these conformances Foundation prints "The operation could
+// not be completed" and a number, which is the number of the case.
 
 extension SystemError: LocalizedError {
   /// The call that failed, and why.

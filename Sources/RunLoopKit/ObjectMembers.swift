@@ -2,7 +2,8 @@
 
 public import RunLoopCore
 
-// What loops and timers have from NSObject in Foundation. Beside these members they are Hashable, by identity, as there.
+// What loops and timers have from NSObject in Foundation. Beside these members they are Hashable, by identity, as
+// there.
 
 extension RunLoop {
   /// The text for a person: the loop's modes and what is in them.

@@ -3,8 +3,8 @@
 public import Foundation
 public import RunLoopCore
 
-// Foundation's own timers and ports in our loops. They belong to Core Foundation's loop of the loop's thread, which this one
-// serves from then on.
+// Foundation's own timers and ports in our loops. They belong to Core Foundation's loop of the loop's thread, which
+// this one serves from then on.
 extension RunLoopCore.RunLoop {
   /// Adds a timer of Foundation's to a mode.
   ///

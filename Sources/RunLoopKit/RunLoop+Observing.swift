@@ -2,8 +2,8 @@
 
 public import RunLoopCore
 
-// What Foundation on Linux has for XCTest, with its names: observers, sources and a stop. The handlers are called on the
-// loop's thread only.
+// What Foundation on Linux has for XCTest, with its names: observers, sources and a stop. The handlers are called on
+// the loop's thread only.
 extension RunLoopCore.RunLoop {
   /// Ends the innermost run that is active.
   ///

@@ -11,7 +11,7 @@ struct StreamEvents: Sendable {
     var isReady: Bool
     /// What changes when the stream is read or written; nil if that cannot be seen.
     var position: Int?
-    /// Whether there is a delegate to be told.
+    /// Whether there is a delegate to be notified.
     var hasDelegate = true
   }
 
@@ -37,7 +37,7 @@ struct StreamEvents: Sendable {
       isOver = true
       return .errorOccurred
     case .open, .reading, .writing, .atEnd:
-      // A delegate that comes late is told from the opening on.
+      // A delegate that comes late is notified from the opening on.
       guard isOpen || !sight.hasDelegate else {
         isOpen = true
         return .openCompleted
@@ -47,7 +47,7 @@ struct StreamEvents: Sendable {
       isOver = true
       return .endEncountered
     }
-    // It is told again only if the stream was used since.
+    // It is notified again only if the stream was used since.
     guard sight.isReady, sight.hasDelegate, sight.position == nil || sight.position != toldPosition else { return nil }
     toldPosition = sight.position
     return ready
@@ -59,7 +59,7 @@ struct StreamEvents: Sendable {
     return events.next(sight) != nil || events.isOver
   }
 
-  /// Whether the delegate would be told that the stream is ready if it was.
+  /// Whether the delegate would be notified that the stream is ready if it was.
   func awaitsReadiness(_ sight: Sight) -> Bool {
     guard sight.status != .atEnd else { return false }
     var (events, sight) = (self, sight)

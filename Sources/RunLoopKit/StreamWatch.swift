@@ -3,9 +3,11 @@
 import Foundation
 import RunLoopCore
 
-/// A stream that is scheduled in modes of a loop: a source tells the delegate, an observer looks what there is to tell.
+/// A stream that is scheduled in modes of a loop: a source notifies the delegate, an observer looks what there is to
+/// tell.
 final class StreamWatch: @unchecked Sendable {
-  // Sendable: the stream and its events belong to the loop's thread, the places guard themselves, the rest does not change.
+  // Sendable: the stream and its events belong to the loop's thread, the places guard themselves, the rest does not
+  // change.
 
   private weak var stream: Stream?
   private let places = StreamPlaces()
@@ -60,7 +62,8 @@ extension StreamWatch {
   static func reportChange(of stream: Stream) { watch(of: stream, making: false)?.places.reportChange() }
 
   private static func watch(of stream: Stream, making: Bool) -> StreamWatch? {
-    // Both are released outside the lock: the last reference to a stream calls its deinit, which may remove it from a loop.
+    // Both are released outside the lock: the last reference to a stream calls its deinit, which may remove it from a
+    // loop.
     var gone: [StreamWatch] = []
     var present: [Stream] = []
     defer { withExtendedLifetime((gone, present)) {} }
@@ -111,7 +114,8 @@ extension StreamWatch {
     }
   }
 
-  /// Waits for the descriptor of a stream that has one, if somebody is to be told of it; false if the system cannot.
+  /// Waits for the descriptor of a stream that has one, if somebody is to be notified of it; false if the system
+  /// cannot.
   private func wait(for stream: any WatchedStream, _ sight: StreamEvents.Sight) -> Bool {
     let isOpening = sight.status == .opening
     guard isOpening || events.awaitsReadiness(sight), let descriptor = stream.watchedDescriptor else {
@@ -123,7 +127,7 @@ extension StreamWatch {
     ) { [weak self] in self?.tell() }
   }
 
-  /// Leaves all modes for good.
+  /// Leaves all modes permanently.
   private func end() {
     places.invalidate()
     source?.invalidate()

@@ -44,8 +44,8 @@ extension Timer {
   }
 }
 
-// What a timer carries. Foundation has it for the initializers that take a target and a selector; those that take a block
-// leave it empty.
+// What a timer carries. Foundation has it for the initializers that take a target and a selector; those that take a
+// block leave it empty.
 extension Timer {
   /// Makes a timer that is in no mode yet, first fires at a date, and carries something.
   ///

@@ -31,22 +31,24 @@ public import RunLoopCore
 public protocol WatchedStream: Stream {
   /// How many times the stream has been read, or written, successfully or not.
   ///
-  /// Count each call of `read(_:maxLength:)` or `write(_:maxLength:)`, or anything else that changes with each of them. When
-  /// the number has changed, the delegate can be called again.
+  /// Count each call of `read(_:maxLength:)` or `write(_:maxLength:)`, or anything else that changes with each of them.
+  /// When the number has changed, the delegate can be called again.
   var transferCount: Int { get }
 
   /// The descriptor that the loop waits for; nil if the stream itself knows whether it is ready.
   ///
-  /// While it is nil the loop asks for `hasBytesAvailable` or `hasSpaceAvailable` instead. A stream with a buffer returns nil as
-  /// long as the buffer has bytes. While there is a descriptor those two properties are not asked: the stream is ready when the
-  /// descriptor is. A descriptor that the system cannot wait for, such as one of a regular file, counts as ready.
+  /// While it is nil the loop asks for `hasBytesAvailable` or `hasSpaceAvailable` instead. A stream with a buffer
+  /// returns nil as long as the buffer has bytes. While there is a descriptor those two properties are not asked: the
+  /// stream is ready when the descriptor is. A descriptor that the system cannot wait for, such as one of a regular
+  /// file, counts as ready.
   ///
   /// The default is nil.
   var watchedDescriptor: Int32? { get }
 
   /// What the loop waits for at the descriptor.
   ///
-  /// The default is `.writable` for an output stream and while the stream's status is `opening`, and `.readable` otherwise.
+  /// The default is `.writable` for an output stream and while the stream's status is `opening`, and `.readable`
+  /// otherwise.
   var watchedEvents: RunLoop.DescriptorSource.Events { get }
 }
 

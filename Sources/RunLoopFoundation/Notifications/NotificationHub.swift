@@ -8,8 +8,8 @@ import class RunLoopCore.RunLoop
 
 /// Everything that is queued on one thread, by all of its notification queues, and the observer that posts it.
 ///
-/// It hangs on the thread's run loop and ends with it. The observer is in a mode of the loop only while something waits for
-/// that mode.
+/// It hangs on the thread's run loop and ends with it. The observer is in a mode of the loop only while something waits
+/// for that mode.
 final class NotificationHub: DeferredWork, @unchecked Sendable {
   // Sendable: only the thread of the loop uses it, but for what says otherwise.
 
@@ -70,7 +70,7 @@ final class NotificationHub: DeferredWork, @unchecked Sendable {
 
 // What comes and goes.
 extension NotificationHub {
-  /// Queues a notification; refuses it if the loop has ended.
+  /// Queues a notification; rejects it if the loop has ended.
   func enqueue(
     _ notification: Notification, from outlet: Outlet, style: NotificationQueue.PostingStyle, modes: [RunLoop.Mode],
     _ origin: Origin
@@ -169,7 +169,7 @@ extension NotificationHub {
   }
 
   private func post(_ entry: NotificationList.Entry) {
-    // A queue that another thread has released could not be told.
+    // A queue that another thread has released could not be notified.
     guard !entry.outlet.isClosed else { return loop.countDroppedNotifications(1) }
     noteCall(for: entry.origin)
     entry.outlet.center.post(entry.notification)
@@ -205,8 +205,8 @@ extension NotificationHub {
     guard !left.isEmpty else { return }
     modes.removeAll(where: left.contains)
     for mode in left { loop.remove(observer, forMode: mode) }
-    // Leaving the common modes takes it out of modes that are named by themselves too; and what leaving a mode has released may
-    // have queued more for it.
+    // Leaving the common modes takes it out of modes that are named by themselves too; and what leaving a mode has
+    // released may have queued more for it.
     for mode in modes { loop.add(observer, forMode: mode) }
   }
 

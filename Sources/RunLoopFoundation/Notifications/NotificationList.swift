@@ -7,8 +7,8 @@ import class RunLoopCore.RunLoop
 
 /// The notifications of one style that are queued on a thread, in the order in which they were queued.
 ///
-/// Whoever walks it keeps a sequence number and no index, so entries may come and go meanwhile. What leaves is given back:
-/// its release may run anything, and must find the list at rest.
+/// Whoever walks it keeps a sequence number and no index, so entries may come and go meanwhile. What leaves is
+/// returned: its release may run anything, and must find the list at rest.
 struct NotificationList {
   struct Entry {
     /// The place in the order of all that was queued on the thread.
@@ -31,7 +31,7 @@ struct NotificationList {
     var name: Notification.Name?
   }
 
-  /// What most entries can be told apart by, without a reference to anything.
+  /// What most entries can be distinguished by, without a reference to anything.
   private struct Key {
     let outlet: ObjectIdentifier
     let sender: Sender
@@ -124,7 +124,7 @@ struct NotificationList {
     return range.lowerBound
   }
 
-  /// Empties a slot, and gives what was in it.
+  /// Empties a slot, and returns what was in it.
   private mutating func take(_ index: Int) -> Entry? {
     guard let entry = slots[index].entry.take() else { return nil }
     count -= 1

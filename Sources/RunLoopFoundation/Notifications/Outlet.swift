@@ -24,7 +24,7 @@ final class Outlet: Sendable {
       return bound?.isOver == false ? bound : nil
     }
 
-    /// Binds the queue to a hub, unless it is bound to another that lives; gives the one that it is bound to then.
+    /// Binds the queue to a hub, unless it is bound to another that lives; returns the one that it is bound to then.
     func bind(to other: NotificationHub) -> NotificationHub {
       lock.lock()
       let before = hub

@@ -22,7 +22,8 @@ extension Port.Message.Component {
   }
 }
 
-// Foundation's parts: objects, or values in a collection of Foundation's, which makes one of the other as it gives them out.
+// Foundation's parts: objects, or values in a collection of Foundation's, which makes one of the other as it returns
+// them out.
 extension Port.Message.Component {
   init?(object: AnyObject) {
     switch object {

@@ -37,8 +37,8 @@ extension Port {
 }
 
 private final class DelegateReceiver: PortReceiver, @unchecked Sendable {
-  // Sendable: the reference is written once. That the delegate may be used where the port's loop runs is what whoever sets
-  // it vouches for.
+  // Sendable: the reference is written once. That the delegate may be used where the port's loop runs is what whoever
+  // sets it vouches for.
   private(set) weak var delegate: (any PortDelegate)?
 
   init(_ delegate: any PortDelegate) {

@@ -6,10 +6,10 @@ import RunLoopCore
 
 // Runs of Core Foundation's loop that only look, and whose stops are whose.
 //
-// A run of Core Foundation's that has no time, or ends after a source, forgets a stop that comes in its turn: it answers that its
-// time is over, or that it has handled a source. So a look is a run with all the time there is, which a stop of its mode ends
-// after one pass. That stop is answered after any other, and stays in the mode if there was another. The next run of the mode
-// then returns before a pass: that is how we know of the other.
+// A run of Core Foundation's that has no time, or ends after a source, forgets a stop that comes in its turn: it
+// answers that its time is over, or that it has handled a source. So a look is a run with all the time there is, which
+// a stop of its mode ends after one pass. That stop is answered after any other, and stays in the mode if there was
+// another. The next run of the mode then returns before a pass: that is how we know of the other.
 extension CoreFoundationHost {
   func look(in hosted: HostedMode) -> HostReport {
     let mode = known(hosted)
@@ -135,8 +135,8 @@ extension CoreFoundationHost {
 
   /// Stops the look at the end of its pass.
   ///
-  /// Blocks are performed after the sources, and again at the end, those that were added meanwhile. There a wake-up, which comes
-  /// with the stop, is ignored: it would be what the next look finds, in the place of something else.
+  /// Blocks are performed after the sources, and again at the end, those that were added meanwhile. There a wake-up,
+  /// which comes with the stop, is ignored: it would be what the next look finds, in the place of something else.
   private func stopAfter(blocks: Int) {
     guard let wait, wait.isLook, wait.depth == 1 else { return }
     guard blocks == 0 else {

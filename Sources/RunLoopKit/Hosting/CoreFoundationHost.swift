@@ -7,10 +7,10 @@ import RunLoopCore
 
 /// Core Foundation's run loop of a thread, in which the thread's loop of ours waits.
 ///
-/// A wait is a run of Core Foundation's loop that ends when a source was handled. Among its sources is the gate of our loop,
-/// which tells it of everything: posts, descriptors and deadlines. The loop's deadlines are not given to
-/// `CFRunLoopRunInMode` as its time: that makes a dispatch timer for each run, which costs more than the rest of the run and
-/// is late; and our wake-ups are not `CFRunLoopWakeUp`, which is dropped before the run has begun.
+/// A wait is a run of Core Foundation's loop that ends when a source was handled. Among its sources is the gate of our
+/// loop, which tells it of everything: posts, descriptors and deadlines. The loop's deadlines are not given to
+/// `CFRunLoopRunInMode` as its time: that makes a dispatch timer for each run, which costs more than the rest of the
+/// run and is late; and our wake-ups are not `CFRunLoopWakeUp`, which is dropped before the run has begun.
 final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
   // Sendable: what changes belongs to the loop's thread; Core Foundation's functions may be called on any.
 
@@ -20,8 +20,8 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
     let name: CFRunLoopMode
     var hasSource = false
     var isCommon = false
-    /// The run whose stop of the mode may be left over: somebody else may have stopped the run that it was to end, and then
-    /// that stop was answered first.
+    /// The run whose stop of the mode may be left over: somebody else may have stopped the run that it was to end, and
+    /// then that stop was answered first.
     var leftOver: LeftOver?
 
     init(_ name: RunLoopCore.RunLoop.Mode) {
@@ -84,7 +84,8 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
     runLoop = CFRunLoopGetCurrent()
     foundation = Foundation.RunLoop.current
     source = makeSource()
-    // The first of all at the entry and the last of all later, so that a run within another's observer is told apart.
+    // The first of all at the entry and the last of all later, so that a run within another's observer is
+    // distinguished.
     observers = [
       makeObserver([.entry], order: .min),
       makeObserver([.beforeSources, .beforeWaiting, .exit], order: .max),
@@ -103,8 +104,8 @@ extension CoreFoundationHost {
     begin(hosted)
     guard owedStops.remove(hosted.depth) == nil else { return .stopped }
     addSource(to: mode)
-    // A run that returns after a source would lose a stop that comes in the same turn. Unless ours is to end so too, the
-    // wait goes on, and our source ends it by a stop of the mode, which is answered after any other.
+    // A run that returns after a source would lose a stop that comes in the same turn. Unless ours is to end so too,
+    // the wait goes on, and our source ends it by a stop of the mode, which is answered after any other.
     let (result, ended, leftOver) = run(
       Wait(mode: mode, hosted: hosted), for: .infinity, endsAfterSource: hosted.endsAfterSource)
     switch result {
@@ -174,7 +175,7 @@ extension CoreFoundationHost {
     self.wait?.isPassWaiting = activity == .beforeWaiting
     self.wait?.hasBegunPass = true
     self.wait?.isOwed = false
-    // What a nested run has taken notice of, this one is to be told again.
+    // What a nested run was notified of, this one is to be notified of again.
     if wait.isOwed { gate.open() }
     guard !wait.isLook else { return endLook(of: wait) }
     guard activity == .beforeWaiting else { return }

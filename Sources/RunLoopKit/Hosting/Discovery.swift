@@ -25,11 +25,12 @@ func mainLoopIsMade(_ pointer: UnsafeMutableRawPointer) {
 enum Discovery {
   private typealias Maker = @convention(c) (CFRunLoop) -> Unmanaged<AnyObject>
 
+  // Written once, before Core Foundation can call the function that reads it.
   nonisolated(unsafe) private static var maker: Maker?
 
   private static let isWatching: Void = {
-    // Core Foundation asks Foundation, by this function, for the object of each of its loops when one is first asked for. It
-    // holds a lock of its own meanwhile, under which it must not be asked for a loop.
+    // Core Foundation asks Foundation, by this function, for the object of each of its loops when one is first asked
+    // for. It holds a lock of its own meanwhile, under which it must not be asked for a loop.
     maker = __CFSwiftBridge.NSRunLoop._new
     __CFSwiftBridge.NSRunLoop._new = { runLoop in
       if rlk_is_main_loop(Unmanaged.passUnretained(runLoop).toOpaque()) != 0 { Discovery.found(runLoop) }

@@ -7,9 +7,9 @@ import Synchronization
 
 /// Lets our main loop and Core Foundation's serve each other, without a call.
 ///
-/// Our runs wait in Core Foundation's loop: its `findHost` sets a host as soon as there is such a loop. Core Foundation's runs
-/// serve ours, by observers in each mode that ours has; see `MainThreadService+Runs.swift`. Nobody asks Core Foundation to
-/// make its main loop: until somebody else does there is nothing to serve.
+/// Our runs wait in Core Foundation's loop: its `findHost` sets a host as soon as there is such a loop. Core
+/// Foundation's runs serve ours, by observers in each mode that ours has; see `MainThreadService+Runs.swift`. Nobody
+/// asks Core Foundation to make its main loop: until somebody else does there is nothing to serve.
 final class MainThreadService: MainLoopService, @unchecked Sendable {
   // Sendable: the lock guards the table of modes, and what Core Foundation's loop is; `runs` and what comes after
   // that belong to the main thread.

@@ -4,8 +4,8 @@ import CRunLoopKit
 import CoreFoundation
 import RunLoopCore
 
-/// What of ours stands in a mode of Core Foundation's main loop while a run of that goes on: a timer for our next deadline, a
-/// source for our descriptors, and one that says that a source of ours was handled.
+/// What of ours stands in a mode of Core Foundation's main loop while a run of that goes on: a timer for our next
+/// deadline, a source for our descriptors, and one that says that a source of ours was handled.
 ///
 /// The main thread's.
 final class RunItems: @unchecked Sendable {

@@ -6,15 +6,15 @@ import Synchronization
 
 /// A mode of Core Foundation's main loop in whose runs ours is served.
 ///
-/// Observers tell of the runs. A source that nobody signals, the mark, keeps the mode alive as long as ours has items in it.
-/// What stands in the mode while a run goes on is in `RunItems`. A mode is never given up.
+/// Observers tell of the runs. A source that nobody signals, the mark, keeps the mode alive as long as ours has items
+/// in it. What stands in the mode while a run goes on is in `RunItems`. A mode is never given up.
 final class ServedMode: @unchecked Sendable {
   // Sendable: the items of runs belong to the main thread; of the mark, each part says who may touch it.
 
   let name: RunLoopCore.RunLoop.Mode
   let coreFoundationName: CFRunLoopMode
   let runLoop: CFRunLoop
-  /// Who is told; it lives as long as the main loop.
+  /// Who is notified; it lives as long as the main loop.
   unowned let service: MainThreadService
   /// What of ours stands in the mode while a run goes on.
   private(set) lazy var items = RunItems(in: self)
@@ -41,8 +41,8 @@ final class ServedMode: @unchecked Sendable {
 extension ServedMode {
   /// Has the service told of each run, before anybody else at its entry and after everybody later.
   ///
-  /// Any thread. Whoever comes while another thread is adding the observers waits for it: when this returns, they stand. Core
-  /// Foundation calls nobody when an observer is added.
+  /// Any thread. Whoever comes while another thread is adding the observers waits for it: when this returns, they
+  /// stand. Core Foundation calls nobody when an observer is added.
   ///
   /// - Returns: Whether this call has added them.
   func observe() -> Bool {
@@ -72,7 +72,7 @@ extension ServedMode {
 
   /// Has our loop served as the next step of the run that goes on.
   ///
-  /// A block may run either loop again. In an observer that would be a run of which the same observer is not told.
+  /// A block may run either loop again. In an observer that would be a run of which the same observer is not notified.
   func serveSoon() {
     CFRunLoopPerformBlock(runLoop, coreFoundationName) { [self] in service.serve(self) }
   }

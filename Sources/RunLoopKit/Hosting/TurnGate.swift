@@ -13,7 +13,7 @@ final class TurnGate: SleepGate, @unchecked Sendable {
   private let mode: ServedMode
   private let loop: RunLoopCore.RunLoop
   private let isOpened = Atomic<Bool>(false)
-  /// Core Foundation's loop is about to sleep, or sleeps: its observers have been told.
+  /// Core Foundation's loop is about to sleep, or sleeps: its observers have been notified.
   private let isHostWaiting = Atomic<Bool>(false)
   private var watched: OwnedDescriptor?
   private var deadline = Tick.never
@@ -51,7 +51,8 @@ final class TurnGate: SleepGate, @unchecked Sendable {
     }
   }
 
-  /// The observers of Core Foundation's loop are told of a wait; if there is something to be done it is not to sleep.
+  /// The observers of Core Foundation's loop are notified of a wait; if there is something to be done it is not to
+  /// sleep.
   func hostWillWait(isDue: Bool) {
     isHostWaiting.store(true, ordering: .relaxed)
     if isDue { CFRunLoopWakeUp(mode.runLoop) }

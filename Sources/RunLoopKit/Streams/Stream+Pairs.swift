@@ -7,20 +7,20 @@ extension Stream {
   /// Makes the two streams of a connection to a host, which is made when the first of them is opened.
   ///
   /// The host is looked up and all of its addresses are tried, as `Socket.connect(toHost:)` does, on a thread of the
-  /// library's. Schedule the streams in any modes of any loops with `schedule(in:forMode:)`; their delegates are notified
-  /// there. Reading without bytes, writing without space, and both while the connection is being made wait, as on Apple's
-  /// systems: a delegate that is notified never waits. The error of a stream is a `HostConnectionError`, or one of
-  /// `NSPOSIXErrorDomain`. An output stream that is closed first ends the connection's writing side; the descriptor is
-  /// closed when both streams are released.
+  /// library's. Schedule the streams in any modes of any loops with `schedule(in:forMode:)`; their delegates are
+  /// notified there. Reading without bytes, writing without space, and both while the connection is being made wait, as
+  /// on Apple's systems: a delegate that is notified never waits. The error of a stream is a `HostConnectionError`, or
+  /// one of `NSPOSIXErrorDomain`. An output stream that is closed first ends the connection's writing side; the
+  /// descriptor is closed when both streams are released.
   ///
-  /// A program sets `Stream.PropertyKey.socketSecurityLevelKey` to `StreamSocketSecurityLevel.negotiatedSSL` for TLS 1.2 or
-  /// 1.3 by the system's OpenSSL, with the system's roots and the host's name; `tlSv1` means the same here. It may be set on
-  /// either stream or both, before they are opened or later, as for STARTTLS; then no other thread may be reading meanwhile. Of
-  /// Apple's `kCFStreamPropertySSLSettings`, `kCFStreamSSLLevel`, `kCFStreamSSLPeerName` and
-  /// `kCFStreamSSLValidatesCertificateChain` are known. For all else there is ``Foundation/Stream/PropertyKey/tlsContextKey``.
-  /// What cannot be had keeps the connection from being made, with a ``StreamSecurityError``, whether the program looks at
-  /// what `setProperty(_:forKey:)` returns or not. The streams open when the connection is secured; the error of one that is
-  /// not is a `SocketError` or a `TLSError`.
+  /// A program sets `Stream.PropertyKey.socketSecurityLevelKey` to `StreamSocketSecurityLevel.negotiatedSSL` for TLS
+  /// 1.2 or 1.3 by the system's OpenSSL, with the system's roots and the host's name; `tlSv1` means the same here. It
+  /// may be set on either stream or both, before they are opened or later, as for STARTTLS; then no other thread may be
+  /// reading meanwhile. Of Apple's `kCFStreamPropertySSLSettings`, `kCFStreamSSLLevel`, `kCFStreamSSLPeerName` and
+  /// `kCFStreamSSLValidatesCertificateChain` are known. For all else there is
+  /// ``Foundation/Stream/PropertyKey/tlsContextKey``. What cannot be had keeps the connection from being made, with a
+  /// ``StreamSecurityError``, whether the program looks at what `setProperty(_:forKey:)` returns or not. The streams
+  /// open when the connection is secured; the error of one that is not is a `SocketError` or a `TLSError`.
   ///
   /// - Parameters:
   ///   - hostname: A name, or a numeric address.

@@ -5,8 +5,8 @@ import RunLoopCore
 import RunLoopPorts
 
 extension Stream.PropertyKey {
-  /// The `TLSContext` with which the streams of `Stream.getStreamsToHost(withName:port:inputStream:outputStream:)` secure
-  /// their connection: with roots, pins or a certificate of your own.
+  /// The `TLSContext` with which the streams of `Stream.getStreamsToHost(withName:port:inputStream:outputStream:)`
+  /// secure their connection: with roots, pins or a certificate of your own.
   ///
   /// Setting it is enough: `socketSecurityLevelKey` need not be set. There is no such key on Apple's systems.
   public static let tlsContextKey = Stream.PropertyKey(rawValue: "RunLoopTLSContext")
@@ -43,8 +43,8 @@ extension StreamSecurityError: CustomStringConvertible {
 
 /// How the connection of two streams is to be secured, as their properties say.
 ///
-/// What cannot be done is noted, and keeps the connection from being made: programs do not look at what setting a property
-/// returns, and would go on without security.
+/// What cannot be done is noted, and keeps the connection from being made: programs do not look at what setting a
+/// property returns, and would go on without security.
 struct StreamSecurity {
   private var isSecured = false
   private var given: TLSContext?

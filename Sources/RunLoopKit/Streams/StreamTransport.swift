@@ -18,8 +18,8 @@ enum StreamSight {
 
 /// What the two streams of a pair share: a buffer in memory, or a connection.
 ///
-/// Its methods can be called from any thread. A stream that reads or writes waits on the condition, which subclasses lock
-/// for whatever they change.
+/// Its methods can be called from any thread. A stream that reads or writes waits on the condition, which subclasses
+/// lock for whatever they change.
 class StreamTransport: @unchecked Sendable {
   // Sendable: what changes is guarded by the condition's lock; the streams are held weakly, and only asked to look.
 
