@@ -2,9 +2,9 @@
 
 /// What libFuzzer calls with bytes of its own: a datagram of anybody's, to the name server of the examples.
 ///
-/// Whatever it is, it is ignored, or answered with the number that it has: by a message that fits into a datagram of DNS, that
-/// says of itself that it is an answer, and that is ignored where it is taken for a question, so that two servers never answer
-/// each other.
+/// Whatever it is, it is ignored, or answered with the number that it has: by a message that fits into a datagram of
+/// DNS, that says of itself that it is an answer, and that is ignored where it is taken for a question, so that two
+/// servers never answer each other.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))

@@ -56,8 +56,8 @@ private struct Sender {
 
 /// What libFuzzer calls with bytes of its own: each two are something that a sender, the program or the loop does.
 ///
-/// Whatever is done in whatever order, what is charged is what is there, and when all has been answered and read, each request
-/// had one answer, each one-way message was confirmed or refused, and nothing is charged any more.
+/// Whatever is done in whatever order, what is charged is what is there, and when all has been answered and read, each
+/// request had one answer, each one-way message was confirmed or refused, and nothing is charged any more.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)

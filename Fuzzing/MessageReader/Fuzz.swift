@@ -35,10 +35,11 @@ private let things: [Thing: Int32] = {
 private let size = 5000
 private let limit = 6000
 
-/// What libFuzzer calls with bytes of its own: each eight are a packet with a header, a payload and descriptors, some of it wrong.
+/// What libFuzzer calls with bytes of its own: each eight are a packet with a header, a payload and descriptors, some
+/// of it wrong.
 ///
-/// Whatever they are, the reader says of each what a few lines say below, charges what it returns and nothing else, and leaves
-/// no descriptor open.
+/// Whatever they are, the reader says of each what a few lines say below, charges what it returns and nothing else, and
+/// leaves no descriptor open.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)

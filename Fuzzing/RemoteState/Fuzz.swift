@@ -6,8 +6,8 @@ import RunLoopCore
 
 /// What libFuzzer calls with bytes of its own: each two are something that happens to a remote port's messages.
 ///
-/// Whatever happens in whatever order, each request is in the state until it has its outcome, each one-way message until it is
-/// confirmed or refused, and nothing else is, as in two plain lists.
+/// Whatever happens in whatever order, each request is in the state until it has its outcome, each one-way message
+/// until it is confirmed or refused, and nothing else is, as in two plain lists.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)

@@ -2,8 +2,8 @@
 
 /// What libFuzzer calls with bytes of its own: a text, or what the kernel could say, by the first of them.
 ///
-/// Whatever it is, it is refused or an address, whose description reads as the same one; a socket address of any length can be
-/// described.
+/// Whatever it is, it is refused or an address, whose description reads as the same one; a socket address of any length
+/// can be described.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)

@@ -2,8 +2,8 @@
 
 /// What libFuzzer calls with what a terminal could send: by the first byte, where the rest is split.
 ///
-/// However it is split, the events are the same; whatever it is, no more is kept than the longest paste, and after CAN, or the end
-/// of a paste, a letter is a key.
+/// However it is split, the events are the same; whatever it is, no more is kept than the longest paste, and after CAN,
+/// or the end of a paste, a letter is a key.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)

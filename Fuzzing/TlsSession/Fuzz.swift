@@ -49,8 +49,8 @@ private struct End {
 
 /// What libFuzzer calls with bytes of its own: each three are something that happens to two ends of a connection.
 ///
-/// Whatever is lost, changed or made up on the way, no end gets a byte that the other has not written, in its order, nothing
-/// after an end or a failure, and neither grows without bound.
+/// Whatever is lost, changed or made up on the way, no end gets a byte that the other has not written, in its order,
+/// nothing after an end or a failure, and neither grows without bound.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)

@@ -2,8 +2,8 @@
 
 /// What libFuzzer calls with bytes of its own.
 ///
-/// Whatever they are, the decoder stays within them: the records are the bytes, one after the other, up to the first that is
-/// not there as a whole.
+/// Whatever they are, the decoder stays within them: the records are the bytes, one after the other, up to the first
+/// that is not there as a whole.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)

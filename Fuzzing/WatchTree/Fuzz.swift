@@ -2,8 +2,8 @@
 
 /// What libFuzzer calls with bytes of its own: each four are an operation on a tree of few watches and names.
 ///
-/// Whatever is done in whatever order, parents and children agree, nothing is below itself, what is removed is gone with all
-/// that was below it, and the paths that the tree gives lead back to the directory.
+/// Whatever is done in whatever order, parents and children agree, nothing is below itself, what is removed is gone
+/// with all that was below it, and the paths that the tree gives lead back to the directory.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeBufferPointer(start: start, count: count)

@@ -4,13 +4,13 @@ import Glibc
 import RunLoopCore
 import RunLoopThreads
 
-// A program with an async main, whose first thread libdispatch gives up. It prints what the main thread's loop and object do
-// then, and ends with status 0.
+// A program with an async main, whose first thread libdispatch gives up. It prints what the main thread's loop and
+// object do then, and ends with status 0.
 //
 //   async-main early | late | waiting
 //
-// early: loop and object are used before the thread has left. late: only after. waiting: somebody waits for the main thread
-// when it leaves.
+// early: loop and object are used before the thread has left. late: only after. waiting: somebody waits for the main
+// thread when it leaves.
 @main
 struct AsyncMain {
   static func main() async {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compiles the sections of some files with Foundation alone and with RunLoopKit beside it, in the language modes of Swift 5
-// and Swift 6, and compares what the compiler says with a list, both ways.
+// Compiles the sections of some files with Foundation alone and with RunLoopKit beside it, in the language modes of
+// Swift 5 and Swift 6, and compares what the compiler says with a list, both ways.
 //
-//   check <folder of the files> <list of diagnostics> <folders of our modules, with colons> <list of names> <work> [--update]
+//   check <folder of the files> <list of diagnostics> <folders of our modules, with colons> <list of names> <work>
+//   [--update]
 //
 // A section begins at a line "// MARK: title". What stands before the first is compiled with each. What is listed for a
-// section is compiled by itself, since one error hides others; the rest of all files is compiled at once. Then the list of
-// names: alone, the files must mention every name of Foundation; beside RunLoopKit, what is ours must mean ours.
+// section is compiled by itself, since one error hides others; the rest of all files is compiled at once. Then the list
+// of names: alone, the files must mention every name of Foundation; beside RunLoopKit, what is ours must mean ours.
 //
 // `--update` writes the list as it was observed.
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Compares what CLibCurl declares by itself with the headers of libcurl and zlib. It is compiled, and never linked or run:
+// Compares what CLibCurl declares by itself with the headers of libcurl and zlib. It is compiled, and never linked or
+// run:
 //
 //     clang -fsyntax-only -I Sources/CLibCurl/include -I Sources/CLibCurl Tests/CurlHeader/check.c
 
@@ -25,7 +26,11 @@ SAME(clc_option_http_header, CURLOPT_HTTPHEADER);
 SAME(clc_option_certificate, CURLOPT_SSLCERT);
 SAME(clc_option_key_password, CURLOPT_KEYPASSWD);
 SAME(clc_option_header_data, CURLOPT_HEADERDATA);
+SAME(clc_option_progress_data, CURLOPT_XFERINFODATA);
+SAME(clc_option_progress_function, CURLOPT_XFERINFOFUNCTION);
+SAME(clc_option_proxy_header, CURLOPT_PROXYHEADER);
 SAME(clc_option_custom_request, CURLOPT_CUSTOMREQUEST);
+SAME(clc_option_no_progress, CURLOPT_NOPROGRESS);
 SAME(clc_option_no_body, CURLOPT_NOBODY);
 SAME(clc_option_upload, CURLOPT_UPLOAD);
 SAME(clc_option_verify_peer, CURLOPT_SSL_VERIFYPEER);
@@ -41,6 +46,7 @@ SAME(clc_option_ca_directory, CURLOPT_CAPATH);
 SAME(clc_option_no_signal, CURLOPT_NOSIGNAL);
 SAME(clc_option_proxy_authentication, CURLOPT_PROXYAUTH);
 SAME(clc_option_encryption_function, CURLOPT_SSL_CTX_FUNCTION);
+SAME(clc_option_own_data, CURLOPT_PRIVATE);
 SAME(clc_option_encryption_data, CURLOPT_SSL_CTX_DATA);
 SAME(clc_option_upload_size, CURLOPT_INFILESIZE_LARGE);
 SAME(clc_option_connect_timeout, CURLOPT_CONNECTTIMEOUT_MS);
@@ -54,6 +60,9 @@ SAME(clc_option_proxy_password, CURLOPT_PROXYPASSWORD);
 SAME(clc_option_no_proxy, CURLOPT_NOPROXY);
 SAME(clc_option_protocols, CURLOPT_PROTOCOLS);
 SAME(clc_option_resolve, CURLOPT_RESOLVE);
+SAME(clc_option_read_url, CURLOPT_CURLU);
+SAME(clc_url_whole, CURLUPART_URL);
+SAME(clc_url_path_as_is, CURLU_PATH_AS_IS);
 SAME(clc_option_close_socket_function, CURLOPT_CLOSESOCKETFUNCTION);
 SAME(clc_option_close_socket_data, CURLOPT_CLOSESOCKETDATA);
 SAME(clc_option_pinned_key, CURLOPT_PINNEDPUBLICKEY);
@@ -73,6 +82,7 @@ SAME(clc_multi_option_timer_data, CURLMOPT_TIMERDATA);
 SAME(clc_multi_option_most_connections, CURLMOPT_MAXCONNECTS);
 SAME(clc_multi_option_most_of_a_host, CURLMOPT_MAX_HOST_CONNECTIONS);
 SAME(clc_multi_option_most_streams, CURLMOPT_MAX_CONCURRENT_STREAMS);
+SAME(clc_info_own_data, CURLINFO_PRIVATE);
 SAME(clc_info_connect_code, CURLINFO_HTTP_CONNECTCODE);
 SAME(clc_info_system_error, CURLINFO_OS_ERRNO);
 SAME(clc_info_new_connections, CURLINFO_NUM_CONNECTS);
@@ -155,6 +165,8 @@ SAME(clc_hello_encryption_required, CURLE_ECH_REQUIRED);
 // Versions are numbered alike.
 SAME(clc_oldest, CURL_VERSION_BITS(7, 76, 0));
 SAME(clc_asks_before_request, CURL_VERSION_BITS(7, 80, 0));
+SAME(clc_begins_http2_anew, CURL_VERSION_BITS(7, 88, 0));
+SAME(clc_keeps_http2, CURL_VERSION_BITS(8, 0, 0));
 
 // What is read of libcurl's structures.
 SAME(sizeof(curl_off_t), sizeof(int64_t));
@@ -162,6 +174,8 @@ SAME(sizeof(curl_socket_t), sizeof(int));
 SAME(offsetof(clc_wanted_socket, family), offsetof(struct curl_sockaddr, family));
 SAME(offsetof(clc_wanted_socket, type), offsetof(struct curl_sockaddr, socktype));
 SAME(offsetof(clc_wanted_socket, protocol), offsetof(struct curl_sockaddr, protocol));
+SAME(offsetof(struct curl_slist, data), 0);
+SAME(offsetof(struct curl_slist, next), 8);
 SAME(offsetof(curl_version_info_data, version), 8);
 SAME(offsetof(curl_version_info_data, version_num), 16);
 SAME(offsetof(curl_version_info_data, host), 24);

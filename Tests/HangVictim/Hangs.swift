@@ -5,6 +5,7 @@ import Glibc
 import RunLoopCore
 import RunLoopThreads
 import Synchronization
+import TestSupport
 
 /// Thirteen loops, each of which hangs in another way, in a function that bears its name.
 final class Hangs: Sendable {

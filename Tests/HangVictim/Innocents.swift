@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import RunLoopInstruments
 import RunLoopThreads
+import TestSupport
 
 /// Six loops that do what is no hang.
 final class Innocents: Sendable {

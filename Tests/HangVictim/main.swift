@@ -14,17 +14,7 @@ import Glibc
 import RunLoopCore
 import RunLoopInstruments
 import RunLoopThreads
-
-func say(_ text: String) {
-  print(text)
-  fflush(nil)
-}
-
-/// What cannot fail here.
-@discardableResult
-func sure<Value>(_ value: @autoclosure () throws -> Value) -> Value {
-  do { return try value() } catch { fatalError("\(error)") }
-}
+import TestSupport
 
 func makeWorker(_ name: String) -> ResidentThread { sure(try ResidentThread(name: name)) }
 

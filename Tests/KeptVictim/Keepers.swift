@@ -4,6 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopPorts
 import RunLoopThreads
+import TestSupport
 
 /// A thread whose loop holds one of each kind of item, each added by a function that bears its name.
 final class Importer: @unchecked Sendable {

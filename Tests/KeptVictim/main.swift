@@ -20,19 +20,6 @@ import RunLoopInstruments
 import RunLoopThreads
 import TestSupport
 
-func ready() {
-  print("ready")
-  fflush(nil)
-}
-
-/// What cannot fail here.
-@discardableResult
-func sure<Value>(_ value: @autoclosure () throws -> Value) -> Value {
-  do { return try value() } catch { fatalError("\(error)") }
-}
-
-func waitForEnd() -> Never { while true { pause() } }
-
 let arguments = CommandLine.arguments
 switch arguments.dropFirst().first {
 case "items": Importer().start()

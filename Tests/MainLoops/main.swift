@@ -7,8 +7,8 @@ import RunLoopCore
 import RunLoopKit
 import TestSupport
 
-// What the main loop and Core Foundation's have to do with each other, in a process in which nobody has made either before.
-// It prints what was seen, and ends with status 0.
+// What the main loop and Core Foundation's have to do with each other, in a process in which nobody has made either
+// before. It prints what was seen, and ends with status 0.
 //
 //   main-loops virtual | forked | alone | late | stopped
 //

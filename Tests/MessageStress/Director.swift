@@ -80,7 +80,8 @@ private func countUp(_ ledger: Ledger, _ kills: [Int]) -> Bool {
   print(
     "descriptors of the receiver, first and most: \(ledger.note(.receiverFirst)) \(ledger.note(.receiverMost)); "
       + "of the sender: \(ledger.note(.senderFirst)) \(ledger.note(.senderMost))")
-  // One connection that has ended may not have been noticed yet, and a message in the handler has one or two descriptors.
+  // One connection that has ended may not have been noticed yet, and a message in the handler has one or two
+  // descriptors.
   let isFlat =
     ledger.note(.receiverMost) <= ledger.note(.receiverFirst) + 5
     && ledger.note(.senderMost) <= ledger.note(.senderFirst) + 3

@@ -95,7 +95,7 @@ private func attempt(_ message: Int, to remote: MessagePort.Remote, _ ledger: Le
   do throws(MessagePortError) {
     if message % 8 == 0 {
       let reply = try remote.send(
-        id: Int32(message), bytes: bytes, descriptors: descriptors, receiveTimeout: .seconds(60))
+        id: Int32(message), bytes: bytes, descriptors: descriptors, receiveTimeout: .seconds(600))
       guard reply?.bytes == bytes else { fatalError("a wrong reply to \(message)") }
       ledger.set(.confirmed, of: message)
     } else {

@@ -20,7 +20,8 @@ func starve() {
     let remote = try MessagePort.Remote(name: "starve", directory: .init(path: directory))
     func ask(_ count: Int) throws(MessagePortError) -> [UInt8]? {
       try remote.send(
-        id: 1, descriptors: Array(repeating: 0, count: count), receiveTimeout: .seconds(60), replyMode: "starve")?.bytes
+        id: 1, descriptors: Array(repeating: 0, count: count), receiveTimeout: .seconds(600), replyMode: "starve")?
+        .bytes
     }
     guard try ask(0) == [0] else { fatalError("no reply") }
     let open = openDescriptors()

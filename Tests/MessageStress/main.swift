@@ -4,8 +4,8 @@
 //
 //     swift run -c release message-stress [messages] [milliseconds between kills] [seed] [most kills]
 //
-// What happens to each message stands in two bytes of a file that all processes have mapped, so that it survives a kill: one
-// is written by the sender, one by the receiver.
+// What happens to each message stands in two bytes of a file that all processes have mapped, so that it survives a
+// kill: one is written by the sender, one by the receiver.
 
 import Glibc
 import RunLoopCore

@@ -4,6 +4,7 @@ import RunLoopCore
 import RunLoopDisplay
 import RunLoopDisplayTesting
 import RunLoopTransactions
+import TestSupport
 
 /// An application that does one thing in each turn.
 @MainActor

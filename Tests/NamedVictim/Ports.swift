@@ -4,6 +4,7 @@ import Glibc
 import RunLoopCore
 import RunLoopPorts
 import RunLoopThreads
+import TestSupport
 
 final class Ports: Sendable {
   private let worker: ResidentThread

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Lets each layer above the loop call the user's code, each thing in a function or type that bears its name; says "ready", and
-// waits for its end.
+// Lets each layer above the loop call the user's code, each thing in a function or type that bears its name; says
+// "ready", and waits for its end.
 //
 //   named-victim transactions   commits, queues, pools, asynchronous transactions
 //   named-victim ports          lookups, connections, message ports
@@ -11,19 +11,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopThreads
-
-func ready() {
-  print("ready")
-  fflush(nil)
-}
-
-/// What cannot fail here.
-@discardableResult
-func sure<Value>(_ value: @autoclosure () throws -> Value) -> Value {
-  do { return try value() } catch { fatalError("\(error)") }
-}
-
-func waitForEnd() -> Never { while true { pause() } }
+import TestSupport
 
 /// What one thread waits for and another sets.
 final class Flag: @unchecked Sendable {

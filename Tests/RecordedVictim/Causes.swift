@@ -3,6 +3,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopThreads
+import TestSupport
 
 /// Causes one thing of each kind on a second loop, each from a call-out of the first.
 final class Causes: Sendable {
@@ -20,7 +21,9 @@ final class Causes: Sendable {
     movesTimer()
     makesTask()
     makesTaskInPool()
-    resumesTask()
+    // What is resumed before its task waits goes on by itself, and nobody can tell that a task waits: of several, each
+    // of which has more time for it, one at least does.
+    for milliseconds in [0, 1, 4, 16, 64, 256] as [UInt32] { resumesTask(after: 1000 * milliseconds) }
     fromPlainThread()
     // Everything is recorded when both have done this.
     for thread in [first, second] { try? thread.performAndWait {} }
@@ -120,7 +123,7 @@ final class Causes: Sendable {
     }
   }
 
-  private func resumesTask() {
+  private func resumesTask(after microseconds: UInt32) {
     let pinned = Pinned(second)
     let box = Box()
     let waits = Flag()
@@ -132,6 +135,7 @@ final class Causes: Sendable {
       await pinned.isResumed(box.done)
     }
     waits.wait()
+    usleep(microseconds)
     let done = Flag()
     step(done) {
       box.done.forward(to: done)

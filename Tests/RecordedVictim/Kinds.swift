@@ -3,6 +3,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopThreads
+import TestSupport
 
 /// Makes each kind of call-out, in a function that bears its name.
 final class Kinds: Sendable {

@@ -17,19 +17,7 @@
 import Glibc
 import RunLoopCore
 import RunLoopThreads
-
-func ready() {
-  print("ready")
-  fflush(nil)
-}
-
-/// What cannot fail here.
-@discardableResult
-func sure<Value>(_ value: @autoclosure () throws -> Value) -> Value {
-  do { return try value() } catch { fatalError("\(error)") }
-}
-
-func waitForEnd() -> Never { while true { pause() } }
+import TestSupport
 
 let arguments = CommandLine.arguments
 switch arguments.dropFirst().first {

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("No call-out runs under a lock", .timeLimit(.minutes(5)))
+@Suite("No call-out runs under a lock", .timeLimit(.minutes(20)))
 struct CallOutLockTests {
   /// Uses a loop and an item from another thread, and waits for it: for ever, if the caller held one of their locks.
   private func use(_ loop: RunLoop, _ source: RunLoop.Source? = nil) {

@@ -8,7 +8,7 @@ import TestSupport
 /// What a pass holds last may run anything when it is released.
 ///
 /// Each test has a process of its own: a conflict of accesses ends it.
-@Suite("What the release of an item runs", .timeLimit(.minutes(5)))
+@Suite("What the release of an item runs", .timeLimit(.minutes(20)))
 struct CallOutReleaseTests {
   // R94, R108, M10
   @Test("a due timer that an earlier one has removed runs the loop as it is released")
@@ -75,6 +75,38 @@ struct CallOutReleaseTests {
         return log.text
       }
       precondition(log == "P deinit inner finished", log)
+    }
+  }
+
+  // R108, M10, M19
+  @Test("a descriptor's source that its own handler has removed runs the loop as it is released, before the next one")
+  func descriptor() async {
+    await #expect(processExitsWith: .success) {
+      let log = onVirtualTime { _, loop in
+        let log = Log()
+        guard let first = try? RawPipe(), let second = try? RawPipe() else { return "no pipes" }
+        do {
+          let runner = Token {
+            log.write("deinit [")
+            loop.run(mode: .default, for: .zero)
+            log.write("]")
+          }
+          loop.watch(first.reading) { source, _ in
+            log.write("first")
+            loop.remove(source, forMode: .default)
+            runner.touch()
+          }
+        }
+        loop.watch(second.reading) { _, _ in
+          log.write("second")
+          second.read()
+        }
+        first.write()
+        second.write()
+        log.write("\(loop.run(mode: .default, for: .seconds(1)))")
+        return log.text
+      }
+      precondition(log == "first deinit [ second ] timedOut", log)
     }
   }
 }

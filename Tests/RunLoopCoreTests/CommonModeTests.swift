@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("The common modes", .timeLimit(.minutes(5)))
+@Suite("The common modes", .timeLimit(.minutes(20)))
 struct CommonModeTests {
   /// In which of the modes a, b, default and common a source is.
   private func places(_ source: RunLoop.Source, in loop: RunLoop) -> String {

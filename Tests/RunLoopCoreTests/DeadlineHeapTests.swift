@@ -26,17 +26,18 @@ struct DeadlineHeapTests {
         model.insert(member, tick, insertion)
       case 4..<6 where !model.entries.isEmpty:
         let member = model.entries[random.below(model.entries.count)].member
-        heap.remove(member.place)
+        heap.remove(member, from: member.place)
         model.remove(member)
         #expect(member.place == -1)
       case 6..<9 where !model.entries.isEmpty:
         let member = model.entries[random.below(model.entries.count)].member
         member.turn = insertion
-        heap.move(member.place, to: tick)
+        heap.move(member, from: member.place, to: tick)
         model.remove(member)
         model.insert(member, tick, insertion)
       case 9:
         var due: ContiguousArray<DeadlineHeap<Member>.Due> = []
+        defer { release(&due) }
         heap.collect(dueAt: tick, into: &due)
         #expect(due.compactMap(\.member) == model.entries.prefix { $0.tick <= tick }.map(\.member))
       default: break
@@ -60,6 +61,7 @@ struct DeadlineHeapTests {
     let members = (0..<20).map { Member(UInt64($0)) }
     for (index, member) in members.enumerated() { heap.insert(member, at: Tick(nanoseconds: Int64(20 - index / 2))) }
     var due: ContiguousArray<DeadlineHeap<Member>.Due> = []
+    defer { release(&due) }
     heap.collect(dueAt: Tick(nanoseconds: 10), into: &due)
     #expect(due.isEmpty)
     heap.collect(dueAt: Tick(nanoseconds: 12), into: &due)
@@ -70,6 +72,23 @@ struct DeadlineHeapTests {
     heap.removeAll()
   }
 
+  // R94
+  @Test("few or many that are due come by tick and insertion", arguments: [2, 3000, 16_384, 16_385])
+  func collectMany(count: Int) {
+    var random = SplitMix64(seed: 1)
+    var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
+    let members = (0..<count).map { turn in
+      (tick: Tick(nanoseconds: Int64(random.below(count / 2))), member: Member(UInt64(turn)))
+    }
+    for (tick, member) in members { heap.insert(member, at: tick) }
+    var due: ContiguousArray<DeadlineHeap<Member>.Due> = []
+    defer { release(&due) }
+    heap.collect(dueAt: Tick(nanoseconds: Int64(count)), into: &due)
+    let expected = members.sorted { ($0.tick, $0.member.turn) < ($1.tick, $1.member.turn) }
+    #expect(due.compactMap(\.member) == expected.map(\.member))
+    heap.removeAll()
+  }
+
   @Test("what has another date and then its old one again stands behind all of that date")
   func laterAndBack() {
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
@@ -77,7 +96,7 @@ struct DeadlineHeapTests {
     for member in members { heap.insert(member, at: Tick(nanoseconds: 5)) }
     func move(_ member: Member, to tick: Int64, turn: UInt64) {
       member.turn = turn
-      heap.move(member.place, to: Tick(nanoseconds: tick))
+      heap.move(member, from: member.place, to: Tick(nanoseconds: tick))
       heap.checkInvariants { $0.place }
     }
     for (turn, member) in members[0..<3].enumerated() { move(member, to: 9, turn: UInt64(10 + turn)) }
@@ -86,9 +105,34 @@ struct DeadlineHeapTests {
     move(members[3], to: 5, turn: 14)
     move(members[1], to: 5, turn: 20)
     var due: ContiguousArray<DeadlineHeap<Member>.Due> = []
+    defer { release(&due) }
     heap.collect(dueAt: Tick(nanoseconds: 9), into: &due)
     #expect(due.compactMap(\.member) == [4, 5, 6, 3, 1, 0, 2].map { members[$0] })
     heap.removeAll()
+  }
+
+  @Test("who has moved up is moved and removed, though he was told of a place below")
+  func movedUp() {
+    var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
+    let members = (0..<300).map { Member(UInt64($0)) }
+    for (index, member) in members.enumerated() { heap.insert(member, at: Tick(nanoseconds: Int64(index))) }
+    for member in members[..<250] { heap.remove(member, from: member.place) }
+    heap.checkInvariants { $0.place }
+    #expect(heap.sorted == Array(members[250...]))
+    // Some were told of places that there are no more.
+    #expect(members[250...].contains { $0.place >= heap.count })
+    for (turn, member) in members[250..<275].enumerated() {
+      member.turn = UInt64(300 + turn)
+      heap.move(member, from: member.place, to: Tick(nanoseconds: Int64(turn.isMultiple(of: 2) ? turn : 300 + turn)))
+      heap.checkInvariants { $0.place }
+    }
+    for index in 0..<50 {
+      let member = members[250 + index * 7 % 50]
+      heap.remove(member, from: member.place)
+      heap.checkInvariants { $0.place }
+      #expect(member.place == -1)
+    }
+    #expect(heap.count == 0)
   }
 
   @Test("growth keeps what is there, and each member is removed from wherever it is")
@@ -100,9 +144,9 @@ struct DeadlineHeapTests {
         heap.insert(member, at: Tick(nanoseconds: Int64(index * 37 % 100)))
       }
       #expect(Set(members.map(\.place)) == Set(0..<100))
-      for index in members.indices where index % 3 == turn { heap.remove(members[index].place) }
+      for index in members.indices where index % 3 == turn { heap.remove(members[index], from: members[index].place) }
       heap.checkInvariants { $0.place }
-      for member in members where member.place >= 0 { heap.remove(member.place) }
+      for member in members where member.place >= 0 { heap.remove(member, from: member.place) }
     }
     #expect(heap.count == 0)
   }
@@ -117,9 +161,34 @@ struct DeadlineHeapTests {
     }()
     do {
       let member = try #require(weak.object)
-      heap.remove(member.place)
+      heap.remove(member, from: member.place)
     }
     #expect(weak.object == nil)
+  }
+
+  @Test("who takes a member out has the reference that the heap had")
+  func takenReference() throws {
+    var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
+    let members = (0..<20).map { WeakBox(insertNew(Int64($0 * 7 % 20), in: &heap)) }
+    // From the middle, the end and the top.
+    for index in [5, 17, 0] {
+      let taken = try {
+        let member = try #require(members[index].object)
+        return heap.take(member, from: member.place)
+      }()
+      heap.checkInvariants { $0.place }
+      #expect(members[index].object?.place == -1)
+      taken.release()
+      #expect(members[index].object == nil)
+    }
+    #expect(heap.count == 17 && members.count { $0.object != nil } == 17)
+  }
+
+  /// Inserts a member that nobody else holds.
+  private func insertNew(_ tick: Int64, in heap: inout DeadlineHeap<Member>) -> Member {
+    let member = Member(UInt64(tick))
+    heap.insert(member, at: Tick(nanoseconds: tick))
+    return member
   }
 
   @Test("a heap that goes lets its members go")
@@ -132,6 +201,11 @@ struct DeadlineHeapTests {
     }()
     #expect(weak.object == nil)
   }
+}
+
+/// Releases what a heap has collected.
+func release<Member>(_ due: inout ContiguousArray<DeadlineHeap<Member>.Due>) {
+  for index in due.indices { due[index].take()?.release() }
 }
 
 private final class Owner {}

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Deferred work", .timeLimit(.minutes(5)))
+@Suite("Deferred work", .timeLimit(.minutes(20)))
 struct DeferredWorkTests {
   /// Waits for one mode until it has been asked a number of times.
   private final class Work: DeferredWork {

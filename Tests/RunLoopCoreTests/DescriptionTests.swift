@@ -140,7 +140,7 @@ struct DescriptionTests {
       ])
   }
 
-  @Test("in a call-out it tells the mode, a stop that is to come, what is signalled and what is being called")
+  @Test("in a call-out it has the mode, a stop that is to come, what is signalled and what is being called")
   func running() {
     let (text, name) = onVirtualTime { _, loop in
       let text = Box("")

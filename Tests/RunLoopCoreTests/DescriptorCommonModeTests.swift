@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Descriptor sources in the common modes", .timeLimit(.minutes(5)))
+@Suite("Descriptor sources in the common modes", .timeLimit(.minutes(20)))
 struct DescriptorCommonModeTests {
   /// In which of the modes a, b, default and common a source is.
   private func places(_ source: RunLoop.DescriptorSource, in loop: RunLoop) -> String {

@@ -5,10 +5,10 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("What watching costs and gives back", .timeLimit(.minutes(5)))
+@Suite("What watching costs and releases", .timeLimit(.minutes(20)))
 struct DescriptorCostTests {
   // R114, M7
-  @Test("the last source of a mode gives its epoll set back, the last of a loop its counter too")
+  @Test("the last source of a mode releases its epoll set, the last of a loop its counter too")
   func givesBack() throws {
     let pipe = try RawPipe()
     let log = record(observing: nil) { _, loop, log in
@@ -31,7 +31,7 @@ struct DescriptorCostTests {
   }
 
   // R114, M7
-  @Test("a loop whose last source leaves while it sleeps gives the set back when it is awake")
+  @Test("a loop whose last source leaves while it sleeps releases the set when it is awake")
   func givesBackAsleep() throws {
     let pipe = try RawPipe()
     let log = record { time, loop, log in
@@ -45,7 +45,7 @@ struct DescriptorCostTests {
   }
 
   // R114, R115
-  @Test("the end of its thread gives back what a loop watched with")
+  @Test("the end of its thread releases what a loop watched with")
   func threadEnds() throws {
     let pipe = try RawPipe()
     let box = onVirtualTime { _, loop in

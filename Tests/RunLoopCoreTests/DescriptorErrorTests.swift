@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Descriptors that cannot be watched, or are closed", .timeLimit(.minutes(5)))
+@Suite("Descriptors that cannot be watched, or are closed", .timeLimit(.minutes(20)))
 struct DescriptorErrorTests {
   /// Adds a source for a descriptor and says what became of it.
   private func logOfAdd(_ descriptor: Int32, mode: RunLoop.Mode = .default) -> (log: String, error: RunLoopError?) {
@@ -22,7 +22,7 @@ struct DescriptorErrorTests {
   }
 
   // R81, M7, M21
-  @Test("a regular file is refused, and nothing is added", arguments: [RunLoop.Mode.default, .common])
+  @Test("a regular file is rejected, and nothing is added", arguments: [RunLoop.Mode.default, .common])
   func regularFile(mode: RunLoop.Mode) throws {
     let file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)
     try #require(file >= 0)
@@ -33,7 +33,7 @@ struct DescriptorErrorTests {
   }
 
   // R81, M7, M21
-  @Test("a number that is no descriptor is refused, and nothing is added", arguments: [-1, .min, .max])
+  @Test("a number that is no descriptor is rejected, and nothing is added", arguments: [-1, .min, .max])
   func noDescriptor(number: Int32) {
     let (log, error) = logOfAdd(number)
     #expect(error == .cannotWatch(descriptor: number, SystemError(call: "epoll_ctl", number: EBADF)))
@@ -41,7 +41,7 @@ struct DescriptorErrorTests {
   }
 
   // R81, M7, M21
-  @Test("a descriptor that was closed is refused, and nothing is added")
+  @Test("a descriptor that was closed is rejected, and nothing is added")
   func closed() throws {
     let pipe = try RawPipe()
     let number = pipe.duplicateReading()
@@ -59,7 +59,7 @@ struct DescriptorErrorTests {
   }
 
   // R81, M7
-  @Test("a refused descriptor leaves those alone that are watched")
+  @Test("a rejected descriptor leaves those alone that are watched")
   func besideOthers() throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Descriptor sources that pause, or are called once", .timeLimit(.minutes(5)))
+@Suite("Descriptor sources that pause, or are called once", .timeLimit(.minutes(20)))
 struct DescriptorPauseTests {
   @Test("a source that is paused stays in its mode, keeps it alive and is not called; resumed, it is")
   func pause() throws {
@@ -22,7 +22,7 @@ struct DescriptorPauseTests {
     #expect(log == "true true E BT BS BW true AW D[7] BT BS BW AW X timedOut")
   }
 
-  @Test("a source that is paused is not told of a hang-up, and the loop sleeps", arguments: [true, false])
+  @Test("a source that is paused is not notified of a hang-up, and the loop sleeps", arguments: [true, false])
   func hangUp(isPausedFirst: Bool) throws {
     let pipe = try RawPipe()
     let log = record { _, loop, log in
@@ -79,7 +79,7 @@ struct DescriptorPauseTests {
     #expect(log == "D timedOut")
   }
 
-  @Test("a source that waits for something else is told that, and nothing that it waits for no more")
+  @Test("a source that waits for something else is notified of that, and of nothing that it waits for no more")
   func otherEvents() throws {
     let socket = try RawPipe(.socket)
     let log = record(observing: nil) { _, loop, log in

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Readiness that is out of date", .timeLimit(.minutes(5)))
+@Suite("Readiness that is out of date", .timeLimit(.minutes(20)))
 struct DescriptorReadinessTests {
   /// Runs two ready descriptors; the handler that comes first takes the other source away.
   private func logOfTwo(invalidates: Bool) throws -> String {

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Descriptor sources", .timeLimit(.minutes(5)))
+@Suite("Descriptor sources", .timeLimit(.minutes(20)))
 struct DescriptorTests {
   // R10, R77, M6
   @Test("a descriptor with two bytes is served twice by a handler that reads one")
@@ -217,6 +217,35 @@ struct DescriptorTests {
       log.write("invalid")
     }
     #expect(log == "added released invalid")
+  }
+
+  // R74, R108
+  @Test("a source that leaves while its handler is called lives until that has returned", arguments: [false, true])
+  func leavesWhileCalled(inNestedRun: Bool) throws {
+    let pipes = [try RawPipe(), try RawPipe()]
+    let log = record(observing: nil) { _, loop, log in
+      for pipe in pipes { pipe.write() }
+      let only = Box<RunLoop.DescriptorSource?>(nil)
+      @Sendable func leave() {
+        if let source = only.value { loop.remove(source, forMode: .default) }
+        only.value = nil
+      }
+      only.value = { [probe = Token(log)] in
+        loop.watch(pipes[0].reading) { _, _ in
+          log.write("a")
+          if inNestedRun { loop.nest(log, for: .zero) } else { leave() }
+          log.write("left")
+          probe.touch()
+        }
+      }()
+      loop.watch(pipes[1].reading) { _, _ in
+        log.write("b")
+        pipes[1].read()
+        if inNestedRun { leave() }
+      }
+      loop.run(log)
+    }
+    #expect(log == (inNestedRun ? "a [ b timedOut ] left released timedOut" : "a left released b timedOut"))
   }
 
   // R115, R116

@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Loops that sleep in an epoll set", .timeLimit(.minutes(5)))
+@Suite("Loops that sleep in an epoll set", .timeLimit(.minutes(20)))
 struct DescriptorWakeTests {
   /// What is done to a sleeping loop, and what it does then.
   enum Waking: CaseIterable, Sendable {
@@ -132,7 +132,7 @@ struct DescriptorWakeTests {
   }
 
   // R50, M2, M7
-  @Test("a loop whose epoll set is given back and made again under it loses neither descriptors nor blocks")
+  @Test("a loop whose epoll set is released and made again under it loses neither descriptors nor blocks")
   func setChangesUnderFire() throws {
     let rounds = 400
     let idle = try RawPipe()

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("An empty mode", .timeLimit(.minutes(5)))
+@Suite("An empty mode", .timeLimit(.minutes(20)))
 struct EmptyModeTests {
   // R24
   @Test("a run of an unknown mode is finished and makes nothing")

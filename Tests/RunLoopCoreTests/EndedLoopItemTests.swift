@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("A loop that is kept beyond its thread", .timeLimit(.minutes(5)))
+@Suite("A loop that is kept beyond its thread", .timeLimit(.minutes(20)))
 struct EndedLoopItemTests {
   // R117, M36
   @Test("has let its timers and observers go, which others can take", arguments: [RunLoop.Mode.default, .common])
@@ -27,7 +27,7 @@ struct EndedLoopItemTests {
   }
 
   // R115, R117, M21, M36
-  @Test("has refused new items in the cancel call-outs of its end")
+  @Test("has rejected new items in the cancel call-outs of its end")
   func refusesInCancel() {
     let log = Log()
     let timer = Timer(at: 0, every: .seconds(1)) { _ in }

@@ -9,7 +9,7 @@
 
   @testable import RunLoopCore
 
-  @Suite("The system has too little", .timeLimit(.minutes(5)))
+  @Suite("The system has too little", .timeLimit(.minutes(20)))
   struct ShortageTests {
     /// A system call that fails, after so many of its kind that succeed.
     struct Shortage: Sendable, CustomTestStringConvertible {
@@ -25,7 +25,8 @@
       }
     }
 
-    /// Whatever the first descriptor of a loop needs: a counter, a set, the counter in the set, the descriptor in the set.
+    /// Whatever the first descriptor of a loop needs: a counter, a set, the counter in the set, the descriptor in the
+    /// set.
     private static let first: [Shortage] =
       [EMFILE, ENFILE, ENOMEM].flatMap { number in
         [SystemCall.eventCreate, .epollCreate].map { Shortage(call: $0, number: number) }
@@ -232,7 +233,7 @@
     }
   }
 
-  @Suite("Waits that the kernel ends early", .timeLimit(.minutes(5)))
+  @Suite("Waits that the kernel ends early", .timeLimit(.minutes(20)))
   struct EarlyWaitTests {
     // R2, M20
     @Test(
@@ -325,7 +326,7 @@
     }
   }
 
-  @Suite("Kernels without a wait by the nanosecond", .timeLimit(.minutes(5)))
+  @Suite("Kernels without a wait by the nanosecond", .timeLimit(.minutes(20)))
   struct MillisecondWaitTests {
     // R2, R14
     @Test("where the kernel knows no wait by the nanosecond, or a filter forbids it, the loop counts milliseconds")

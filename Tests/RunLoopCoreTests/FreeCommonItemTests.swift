@@ -6,7 +6,7 @@ import TestSupport
 @testable import RunLoopCore
 
 /// A common timer or observer that has left its last mode is of no loop, until it enters a mode again.
-@Suite("Common items that have left their last mode", .timeLimit(.minutes(5)))
+@Suite("Common items that have left their last mode", .timeLimit(.minutes(20)))
 struct FreeCommonItemTests {
   enum Kind: String, CaseIterable {
     case timer, observer

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("The end of a guest", .timeLimit(.minutes(5)))
+@Suite("The end of a guest", .timeLimit(.minutes(20)))
 struct GuestEndTests {
   // R115, M29
   @Test("a guest ends with its thread, without a call-out, whoever keeps it")

@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("A guest, runs and other guests", .timeLimit(.minutes(5)))
+@Suite("A guest, runs and other guests", .timeLimit(.minutes(20)))
 struct GuestNestingTests {
   // R108, M2, M29
   @Test("the host's call-outs may run the loop; what they leave has its turn")

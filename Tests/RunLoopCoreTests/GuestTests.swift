@@ -7,7 +7,7 @@ import TestSupport
 @testable import RunLoopCore
 
 /// The host of these tests is a test: it looks at the descriptor, lets the virtual time pass, and calls the guest.
-@Suite("A guest of another loop", .timeLimit(.minutes(5)))
+@Suite("A guest of another loop", .timeLimit(.minutes(20)))
 struct GuestTests {
   // R2, R3, R83, M29
   @Test("a guest is a run that is cut open where it would sleep")
@@ -99,7 +99,7 @@ struct GuestTests {
   }
 
   // M25, M29
-  @Test("on the loop of a stopping thread a turn makes no pass, and the host is told once")
+  @Test("on the loop of a stopping thread a turn makes no pass, and the host is notified once")
   func stopping() {
     let log = host { _, loop, guest, log in
       loop.keepAlive()

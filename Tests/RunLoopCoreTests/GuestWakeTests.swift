@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("What makes a guest's descriptor readable", .timeLimit(.minutes(5)))
+@Suite("What makes a guest's descriptor readable", .timeLimit(.minutes(20)))
 struct GuestWakeTests {
   /// Something that ends a sleep, the answer of the turn that it causes, and whether observers see a pass.
   struct Reason: Sendable, CustomTestStringConvertible {
@@ -125,7 +125,7 @@ struct GuestWakeTests {
   }
 
   // M29
-  @Test("a host that watches by the edge, in a set of its own, is told of each reason")
+  @Test("a host that watches by the edge, in a set of its own, is notified of each reason")
   func byTheEdge() throws {
     let pipe = try RawPipe()
     let log = host { _, loop, guest, log in

@@ -46,7 +46,7 @@ struct HandlerReferenceTests {
   }
 
   // M22
-  @Test("of many threads one is told to release, when nobody is inside", .timeLimit(.minutes(5)))
+  @Test("of many threads one is to release, when nobody is inside", .timeLimit(.minutes(20)))
   func threads() {
     for _ in 0..<100 {
       let shared = Shared()

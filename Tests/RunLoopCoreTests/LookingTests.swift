@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("A loop that looks before it sleeps", .timeLimit(.minutes(5)))
+@Suite("A loop that looks before it sleeps", .timeLimit(.minutes(20)))
 struct LookingTests {
   /// One that looks for 50 microseconds in its next wait, wherever it runs.
   static let eager: Looker = {

@@ -11,8 +11,8 @@
 
   /// Failing system calls on the real main thread.
   final class MainQueueFaultTests: XCTestCase {
-    // The tests' program links the umbrella too, and there the main dispatch queue is Core Foundation's as soon as that has a
-    // main loop, which XCTest makes. These tests are about our loop alone.
+    // The tests' program links the umbrella too, and there the main dispatch queue is Core Foundation's as soon as that
+    // has a main loop, which XCTest makes. These tests are about our loop alone.
 
     override func setUp() {
       RunLoop.main.mainService?.turn(on: false)

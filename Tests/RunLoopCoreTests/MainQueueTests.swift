@@ -9,8 +9,8 @@ import TestSupport
 
 /// The main dispatch queue, served by the main loop on the real main thread, where synchronous test methods run.
 final class MainQueueTests: XCTestCase {
-  // The tests' program links the umbrella too, and there the main dispatch queue is Core Foundation's as soon as that has a
-  // main loop, which XCTest makes. These tests are about our loop alone.
+  // The tests' program links the umbrella too, and there the main dispatch queue is Core Foundation's as soon as that
+  // has a main loop, which XCTest makes. These tests are about our loop alone.
 
   override func setUp() {
     RunLoop.main.mainService?.turn(on: false)
@@ -124,8 +124,8 @@ final class MainQueueTests: XCTestCase {
 
   // R109, R110
   func testTheMainQueueIsNotServedInsideOneOfItsBlocks() {
-    // Tests of this program may have handed work to the main thread before, and its source keeps the mode alive: let there be
-    // one in any case.
+    // Tests of this program may have handed work to the main thread before, and its source keeps the mode alive: let
+    // there be one in any case.
     _ = loop.handOff(inModes: [.default]) {}
     loop.run(mode: .default, for: .zero)
     let text = log { log in

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("A stop of a mode", .timeLimit(.minutes(5)))
+@Suite("A stop of a mode", .timeLimit(.minutes(20)))
 struct ModeStopTests {
   // R42, M16
   @Test("a stop of a mode before the run ends it before its first pass, once")

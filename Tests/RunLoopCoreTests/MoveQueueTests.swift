@@ -73,7 +73,7 @@ struct MoveQueueTests {
     #expect(counter.alive == 3)
   }
 
-  @Test("a queue that is filled and emptied for ever does not grow")
+  @Test("a queue that is filled and emptied forever does not grow")
   func noGrowth() {
     var queue = MoveQueue<Int>()
     for number in 0..<10 { queue.append(number) }
@@ -85,7 +85,7 @@ struct MoveQueueTests {
     #expect(capacity <= 64)
   }
 
-  @Test("a queue that is emptied from its end begins anew, also when its memory was given back")
+  @Test("a queue that is emptied from its end begins anew, also when its memory was released")
   func emptiedFromTheEnd() {
     var queue = MoveQueue<Int>()
     for number in 0..<100 { queue.append(number) }
@@ -98,7 +98,7 @@ struct MoveQueueTests {
     #expect(last == 7)
   }
 
-  @Test("an empty queue gives back what is more than the limit, and a queue with elements nothing")
+  @Test("an empty queue releases what is more than the limit, and a queue with elements nothing")
   func trim() {
     var queue = MoveQueue<Int>()
     for number in 0..<100 { queue.append(number) }

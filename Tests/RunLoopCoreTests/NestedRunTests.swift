@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Nested runs", .timeLimit(.minutes(5)))
+@Suite("Nested runs", .timeLimit(.minutes(20)))
 struct NestedRunTests {
   // R35
   @Test("a stop ends the innermost run only")

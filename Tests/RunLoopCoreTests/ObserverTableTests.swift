@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("The observers of a mode", .timeLimit(.minutes(5)))
+@Suite("The observers of a mode", .timeLimit(.minutes(20)))
 struct ObserverTableTests {
   /// A member that counts how often the table looks at one.
   private struct Member: ObserverTableMember {

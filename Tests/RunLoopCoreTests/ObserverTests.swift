@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Observers", .timeLimit(.minutes(5)))
+@Suite("Observers", .timeLimit(.minutes(20)))
 struct ObserverTests {
   // R83
   @Test("observers are called by order, and among equals as they were added")

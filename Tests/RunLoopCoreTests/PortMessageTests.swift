@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("The messages of a port", .timeLimit(.minutes(5)))
+@Suite("The messages of a port", .timeLimit(.minutes(20)))
 struct PortMessageTests {
   // M6
   @Test("a message carries its number and its parts, and waits for a loop")
@@ -89,7 +89,7 @@ struct PortMessageTests {
   }
 
   // M14
-  @Test("an answer to a reply port that has become invalid is refused")
+  @Test("an answer to a reply port that has become invalid is rejected")
   func replyPortInvalid() {
     let log = onVirtualTime { _, loop in
       let log = Log()

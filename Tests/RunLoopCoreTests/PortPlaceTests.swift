@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Where a port is", .timeLimit(.minutes(5)))
+@Suite("Where a port is", .timeLimit(.minutes(20)))
 struct PortPlaceTests {
   // R82, M6
   @Test("in several modes, a message is received once, by the mode that gets to it")

@@ -5,9 +5,9 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("A port's queue", .timeLimit(.minutes(5)))
+@Suite("A port's queue", .timeLimit(.minutes(20)))
 struct PortQueueTests {
-  @Test("a full queue refuses a message, and takes one when one was received")
+  @Test("a full queue rejects a message, and takes one when one was received")
   func limit() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -66,7 +66,7 @@ struct PortQueueTests {
       PortError.timedOut(limit: 3).description == "the port's queue stayed full until the deadline: 3 messages wait")
   }
 
-  @Test("a port that refuses gives an error at once, whatever the sender's deadline")
+  @Test("a port that rejects gives an error at once, whatever the sender's deadline")
   func refuse() {
     let port = Port(queueLimit: 1, whenFull: .refuse) { _, _ in }
     #expect(port.overflowPolicy == .refuse)
@@ -143,7 +143,7 @@ struct PortQueueTests {
     #expect(orders == Array(repeating: (0..<UInt32(each)).map { $0 }, count: senders))
   }
 
-  @Test("a sender whose time is over while it waits is told so, and its message is not sent")
+  @Test("a sender whose time is over while it waits is notified, and its message is not sent")
   func timesOut() {
     let port = Port(queueLimit: 1) { _, _ in }
     port.post(1)

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Subclasses of Port", .timeLimit(.minutes(5)))
+@Suite("Subclasses of Port", .timeLimit(.minutes(20)))
 struct PortSubclassTests {
   @Test("a subclass receives its messages")
   func subclassReceives() {
@@ -127,7 +127,7 @@ struct PortSubclassTests {
   }
 
   // R117, M21
-  @Test("the loop of a thread that has ended refuses a port and does not hold it")
+  @Test("the loop of a thread that has ended rejects a port and does not hold it")
   func endedLoop() {
     let log = Log()
     let loop = onVirtualTime { _, loop in loop }

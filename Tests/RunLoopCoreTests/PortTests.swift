@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Ports", .timeLimit(.minutes(5)))
+@Suite("Ports", .timeLimit(.minutes(20)))
 struct PortTests {
   // R25
   @Test("a port keeps a loop alive, message or none")

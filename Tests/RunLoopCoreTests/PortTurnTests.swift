@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Turns of ports", .timeLimit(.minutes(5)))
+@Suite("Turns of ports", .timeLimit(.minutes(20)))
 struct PortTurnTests {
   // R10, M19
   @Test("a pass receives the messages that the port had when its turn began, and not those that come meanwhile")

@@ -8,7 +8,7 @@
 
   @testable import RunLoopCore
 
-  @Suite("What a message costs its sender", .timeLimit(.minutes(5)))
+  @Suite("What a message costs its sender", .timeLimit(.minutes(20)))
   struct PortWakeTests {
     /// The wake calls that this thread makes meanwhile, to sleepers on a futex and in an epoll set.
     private func wakeCalls(_ body: () -> Void) -> [Int] {

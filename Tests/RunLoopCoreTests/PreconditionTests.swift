@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Who may run a loop", .timeLimit(.minutes(5)))
+@Suite("Who may run a loop", .timeLimit(.minutes(20)))
 struct PreconditionTests {
   // R18, M15
   @Test("a run by another thread fails with both threads' names")
@@ -86,7 +86,7 @@ struct PreconditionTests {
   }
 }
 
-@Suite("Mistakes are reported", .timeLimit(.minutes(5)))
+@Suite("Mistakes are reported", .timeLimit(.minutes(20)))
 struct DiagnosticTests {
   // R16
   @Test("runs in the common pseudo-mode: the first eight, then those whose number is a power of two, with the number")

@@ -5,10 +5,10 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("What a loop refuses")
+@Suite("What a loop rejects")
 struct RefusalTests {
   // R56, M21
-  @Test("a block for no mode is refused, counted and released")
+  @Test("a block for no mode is rejected, counted and released")
   func noMode() {
     let log = record(observing: nil) { _, loop, log in
       func refuse() -> Bool {
@@ -22,7 +22,7 @@ struct RefusalTests {
   }
 
   // R87, R99b, M21
-  @Test("an observer or a timer of another loop is refused and counted")
+  @Test("an observer or a timer of another loop is rejected and counted")
   func bound() {
     let log = record { _, loop, log in
       let observer = loop.observe(log)
@@ -41,7 +41,7 @@ struct RefusalTests {
   }
 
   // R87, R99b
-  @Test("what is in a mode already is not refused, and not added twice")
+  @Test("what is in a mode already is not rejected, and not added twice")
   func duplicates() {
     let log = record { _, loop, log in
       let source = RunLoop.Source { log.write("S0") }
@@ -55,7 +55,7 @@ struct RefusalTests {
   }
 
   // R74, R99c, M21
-  @Test("an invalid item is refused")
+  @Test("an invalid item is rejected")
   func invalid() {
     let log = record(observing: nil) { _, loop, log in
       let source = RunLoop.Source {}
@@ -74,7 +74,7 @@ struct RefusalTests {
   }
 
   // R116, R117, M21
-  @Test("a loop whose thread has ended refuses everything, and counts it")
+  @Test("a loop whose thread has ended rejects everything, and counts it")
   func ended() {
     let loop = onVirtualTime { _, loop in loop }
     #expect(loop.hasEnded)
@@ -105,7 +105,7 @@ struct RefusalTests {
   }
 
   // M14, M21
-  @Test("a refused block is not a dropped one")
+  @Test("a rejected block is not a dropped one")
   func refusedIsNotDropped() {
     let loop = onVirtualTime { _, loop in
       loop.perform(inModes: []) {}
@@ -118,7 +118,7 @@ struct RefusalTests {
   }
 
   // R99c, M21
-  @Test("a timer that is ended while another thread is adding it is refused, and not kept for ever")
+  @Test("a timer that is ended while another thread is adding it is rejected, and not kept forever")
   func endedMeanwhile() {
     onVirtualTime { _, loop in
       let timer = Timer(deadline: loop.waiter.now.instant) { _ in }
@@ -129,7 +129,8 @@ struct RefusalTests {
   }
 }
 
-/// A timer that its loop's thread ends, which takes its loop's lock alone, when it was found valid and has not entered yet.
+/// A timer that its loop's thread ends, which takes its loop's lock alone, when it was found valid and has not entered
+/// yet.
 private final class EndedMeanwhile: RunLoopItem {
   private let timer: Timer
 

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("When closures are released", .timeLimit(.minutes(5)))
+@Suite("When closures are released", .timeLimit(.minutes(20)))
 struct ReleaseTests {
   // R53
   @Test("a block is released right after it ran, before the next one runs")

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("The result of a run", .timeLimit(.minutes(5)))
+@Suite("The result of a run", .timeLimit(.minutes(20)))
 struct RunResultTests {
   /// What may end a run that returns after a source, and what may not.
   enum Cause: String, CaseIterable {

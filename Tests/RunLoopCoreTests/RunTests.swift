@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("A run", .timeLimit(.minutes(5)))
+@Suite("A run", .timeLimit(.minutes(20)))
 struct RunTests {
   // R1, R31
   @Test("a run has its mode from the entry observers to the exit observers")

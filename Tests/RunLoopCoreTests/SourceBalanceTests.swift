@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("The schedule and cancel call-outs of a source are balanced", .timeLimit(.minutes(5)))
+@Suite("The schedule and cancel call-outs of a source are balanced", .timeLimit(.minutes(20)))
 struct SourceBalanceTests {
   /// Logs `+mode` and `-mode`, and does something at the beginning of each `schedule`; its end is a `)`.
   private func source(

@@ -50,7 +50,7 @@ struct SourceMembershipTests {
   }
 
   // R72, R73
-  @Test("schedule and cancel are told the loop, and find the source already in or out")
+  @Test("schedule and cancel receive the loop, and find the source already in or out")
   func arguments() {
     let log = record(observing: nil) { _, loop, log in
       let source = Box<RunLoop.Source?>(nil)

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Sources", .timeLimit(.minutes(5)))
+@Suite("Sources", .timeLimit(.minutes(20)))
 struct SourceTests {
   // R63
   @Test("a source that is signalled again before it ran performs once")

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("A stop", .timeLimit(.minutes(5)))
+@Suite("A stop", .timeLimit(.minutes(20)))
 struct StopTests {
   // R34, M16
   @Test("a stop before the run is forgotten")
@@ -162,7 +162,7 @@ struct StopTests {
   }
 
   // R43, M25
-  @Test("a stop ends one turn of the run without end, and the next begins")
+  @Test("a stop ends one turn of the indefinite run, and the next begins")
   func runWithoutEnd() {
     let log = record { time, loop, log in
       let source = loop.keepAlive()
@@ -192,7 +192,7 @@ struct StopTests {
   }
 
   // M16, M25
-  @Test("the loop of a stopping thread ends the run without end")
+  @Test("the loop of a stopping thread ends the indefinite run")
   func stoppingThreadEndsRunWithoutEnd() {
     let log = record { time, loop, _ in
       loop.keepAlive()

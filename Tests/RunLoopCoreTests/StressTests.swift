@@ -9,7 +9,7 @@ import TestSupport
 // Real threads on a real loop: four of them work on it while it runs and sleeps. What the call-outs count is touched by
 // the loop's thread only, without a lock, so that the thread sanitizer sees a call-out on another one.
 
-@Suite("Stress", .timeLimit(.minutes(5)))
+@Suite("Stress", .timeLimit(.minutes(20)))
 struct StressTests {
   // R53, R54, R120, M3
   @Test("of blocks that four threads post, each runs once, and each thread's in its order")

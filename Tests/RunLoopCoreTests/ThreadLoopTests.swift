@@ -9,7 +9,7 @@ import TestSupport
 /// Under the thread sanitizer nothing may run in a thread's last round of destructors, in which the sanitizer ends it.
 private let canRunInLastRound = dlsym(nil, "__tsan_init") == nil
 
-@Suite("Threads and their loops", .timeLimit(.minutes(5)))
+@Suite("Threads and their loops", .timeLimit(.minutes(20)))
 struct ThreadLoopTests {
   // R113
   @Test("a thread has no loop before it asks for one, and then the same one always")

@@ -60,6 +60,7 @@ struct TimerQueueTests {
       #expect((mode.timers.firstDeadline == nil) == timers.isEmpty)
       #expect(mode.timers.wakeTick == waiting.map(\.latestTick).min() ?? .never)
       var due: ContiguousArray<DeadlineHeap<Timer>.Due> = []
+      defer { release(&due) }
       mode.timers.collect(dueAt: tick, into: &due)
       let expected = waiting.filter { $0.tick <= tick }
         .sorted { ($0.tick, insertions[$0] ?? 0) < ($1.tick, insertions[$1] ?? 0) }
@@ -70,6 +71,26 @@ struct TimerQueueTests {
     for timer in timers { mode.remove(timer) }
     #expect(mode.timers.firstTick == .never && mode.timers.wakeTick == .never && !mode.timers.hasTolerance)
     mode.timers.checkInvariants()
+  }
+
+  @Test("a mode holds a timer that is being called as it holds one that waits, and lets both go at its end")
+  func references() {
+    let timers = {
+      let mode = ModeState("references")
+      let timers = (0..<2).map { index in
+        let timer = Timer(tick: .never, interval: 0, tolerance: 0) { _ in }
+        timer.slots.insert(mode, insertion: UInt64(index))
+        mode.insert(timer)
+        if index == 0 {
+          timer.isFiring = true
+          mode.timers.beginFiring(timer)
+        }
+        return WeakBox(timer)
+      }
+      #expect(timers.allSatisfy { $0.object != nil })
+      return timers
+    }()
+    #expect(timers.allSatisfy { $0.object == nil })
   }
 
   private func setTolerance(of timer: Timer, to nanoseconds: Int64, in mode: ModeState) {

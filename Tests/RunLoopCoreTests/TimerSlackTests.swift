@@ -6,7 +6,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("Timers: the slack of their thread", .timeLimit(.minutes(5)))
+@Suite("Timers: the slack of their thread", .timeLimit(.minutes(20)))
 struct TimerSlackTests {
   @Test("a loop that sleeps until a date leaves its thread's slack as it is, unless it is asked for another")
   func slack() throws {

@@ -51,7 +51,6 @@ struct TimerSlotsTests {
         }
       default: break
       }
-      #expect(slots.count == model.count)
       #expect(slots.isEmpty == model.isEmpty)
       #expect(Set(slots.modes.map(\.name)) == Set(model.keys.map { modes[$0].name }))
       #expect(Array(slots.modes).count == model.count)
@@ -59,8 +58,8 @@ struct TimerSlotsTests {
         #expect(slots[mode]?.insertion == model[index]?.insertion)
         guard let place = model[index] else { continue }
         #expect(slots[mode]?.mode === mode)
-        #expect(slots[mode]?.place(.due) == place.due)
-        #expect(slots[mode]?.place(.latest) == place.latest)
+        #expect(slots[mode]?.duePlace == place.due)
+        #expect(slots[mode]?.latestPlace == place.latest)
       }
     }
     slots.end()

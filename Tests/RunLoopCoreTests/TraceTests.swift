@@ -122,7 +122,39 @@ struct TraceTests {
     #expect(log == "sleep0 B0 sleep0")
   }
 
-  @Test("a hook may be set and taken away by another thread while the loop runs", .timeLimit(.minutes(5)))
+  @Test("a hook that another thread sets hears of call-outs from the next pass on, and of none when it is taken away")
+  func otherThreadsCallOuts() {
+    let heard = onNewThread {
+      let loop = RunLoop.current
+      let log = Log()
+      let first = Hold()
+      let second = Hold()
+      loop.perform { first.occupy() }
+      let other = startThread {
+        first.begun.wait()
+        loop.setTraceHook { event in if event.kind == .callOut(.block) { log.write("block") } }
+        first.released.open()
+        // The pass that was being made ends with this, and the wait after it belongs to a later one.
+        let passed = Latch()
+        loop.perform { passed.open() }
+        passed.wait()
+        waitUntil { loop.isWaiting }
+        log.clear()
+        loop.perform { second.occupy() }
+        second.begun.wait()
+        loop.setTraceHook(nil)
+        loop.perform { loop.stop() }
+        second.released.open()
+      }
+      loop.keepAlive()
+      loop.runUntilStopped()
+      other.result()
+      return log.text
+    }
+    #expect(heard == "block")
+  }
+
+  @Test("a hook may be set and taken away by another thread while the loop runs", .timeLimit(.minutes(20)))
   func otherThread() {
     let heard = onNewThread {
       let loop = RunLoop.current

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("A wake-up", .timeLimit(.minutes(5)))
+@Suite("A wake-up", .timeLimit(.minutes(20)))
 struct WakeUpTests {
   // R45
   @Test("a wake-up of a sleeping loop is one more pass, and no reason to return")

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import RunLoopCore
 
-@Suite("The wake word: at random", .timeLimit(.minutes(5)))
+@Suite("The wake word: at random", .timeLimit(.minutes(20)))
 struct WakeWordModelTests {
   // R46, R47, R48, M2, M27
   @Test("against plain values: random runs, passes, sleeps, posts and wake-ups", arguments: 1...8)

@@ -214,7 +214,7 @@ struct WakeInterleavingTests {
     #expect(InterleavingChecker(variant: variant, posters: [[.post]]).run().lost != nil)
   }
 
-  @Test("the checker tells how: the work comes between the last look and the announcement")
+  @Test("the checker shows how: the work comes between the last look and the announcement")
   func story() {
     let verdict = InterleavingChecker(variant: .recheckBeforeAnnounce, posters: [[.post]]).run()
     #expect(

@@ -37,14 +37,18 @@ struct TerminalEndTests {
     }
   }
 
-  @Test("by signals that end it", arguments: [SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGINT, SIGSEGV, SIGUSR1, SIGALRM])
+  /// The thread sanitizer lets most signals wait until they interrupt nothing of its own, but not those of faults: one
+  /// that somebody else sends would have the handler wait for what the interrupted function holds.
+  private static let sentSignals =
+    [SIGTERM, SIGHUP, SIGQUIT, SIGINT, SIGUSR1, SIGALRM] + (isSanitizedForThreads ? [] : [SIGABRT, SIGSEGV])
+
+  @Test("by signals that end it", arguments: sentSignals)
   func signals(_ signal: Int32) throws {
     let terminal = try PseudoTerminal()
     let modes = terminal.modes
     try terminal.start(["return"])
     #expect(terminal.expect("frame") != nil)
-    terminal.send(signal)
-    #expect(terminal.end() == -signal)
+    #expect(terminal.end(by: signal) == -signal)
     #expect(terminal.text.hasSuffix(leaving))
     #expect(terminal.modes == modes)
   }

@@ -67,7 +67,7 @@ import Testing
     withExtendedLifetime((half, noise)) {}
   }
 
-  @Test("two tools at once are answered, and one too many is told so")
+  @Test("two tools at once are answered, and one too many is notified")
   func manyPeers() throws {
     let victim = try victim("resident")
     let sockets = try (0..<Int(CRLA_CONNECTIONS)).map { _ in try AgentSocket(victim) }
@@ -143,7 +143,7 @@ import Testing
     #expect(session.status == 0, "\(session.complaints)")
   }
 
-  @Test("a process that exits takes its socket away, and one that is killed meanwhile is told in one sentence")
+  @Test("a process that exits takes its socket away, and one that is killed meanwhile is reported in one sentence")
   func exit() throws {
     let directory = try Victim.makeDirectory()
     defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -159,23 +159,25 @@ import Testing
   @Test(
     "a call listens in another directory, which the tool finds by its own variable; one that others can write to is none"
   )
-  func listens() throws {
-    let other = try Victim.makeDirectory()
-    defer { try? FileManager.default.removeItem(atPath: other) }
-    let victim = try Victim(["listens", other], program: "kept-victim", level: "off", hasDirectory: false)
-    defer { unsetenv("RUNLOOP_DIR") }
-    setenv("RUNLOOP_DIR", other, 1)
-    let session = runloop("why-alive", "\(victim.number)", "--json")
-    #expect(session.status == 0, "\(session.complaints)")
-    victim.kill()
+  func listens() async {
+    // In a process of its own, as the variable is the whole process's, and its children's.
+    await #expect(processExitsWith: .success) {
+      let other = try Victim.makeDirectory()
+      defer { try? FileManager.default.removeItem(atPath: other) }
+      let victim = try Victim(["listens", other], program: "kept-victim", level: "off", hasDirectory: false)
+      setenv("RUNLOOP_DIR", other, 1)
+      let session = runloop("why-alive", "\(victim.number)", "--json")
+      #expect(session.status == 0, "\(session.complaints)")
+      victim.kill()
 
-    chmod(other, 0o777)
-    let second = try Victim(
-      ["listens", other], program: "kept-victim", level: "off", hasDirectory: false, waits: false)
-    #expect(try second.line().contains("others cannot write to"))
+      chmod(other, 0o777)
+      let second = try Victim(
+        ["listens", other], program: "kept-victim", level: "off", hasDirectory: false, waits: false)
+      #expect(try second.line().contains("others cannot write to"))
+    }
   }
 
-  @Test("what cannot be asked is told in one sentence, with the status 1")
+  @Test("what cannot be asked is reported in one sentence, with the status 1")
   func refusals() throws {
     func complaint(_ number: Int32) -> String {
       var found = ""
@@ -201,7 +203,7 @@ import Testing
     #expect(runloop("why-alive", "x").status == 2)
   }
 
-  @Test("another layout is told in one sentence")
+  @Test("another layout is reported in one sentence")
   func otherLayout() throws {
     let victim = try victim("resident")
     let path = try #require(victim.file)
@@ -214,7 +216,7 @@ import Testing
     #expect(session.complaints.first?.contains("layout 2") == true)
   }
 
-  @Test("another user's process is told in one sentence, and its agent does not answer", .enabled(if: geteuid() == 0))
+  @Test("another user's process is reported in one sentence, and its agent is silent", .enabled(if: geteuid() == 0))
   func otherUser() throws {
     let victim = try victim("resident")
     // A peer that has given up being root: only the connection is its own.

@@ -2,6 +2,7 @@
 
 import CRunLoopSystem
 import Foundation
+import RunLoopTimeline
 import Testing
 
 @Suite("Records that are damaged, or that somebody has made up", .ownThread) struct DamagedRecordTests {
@@ -29,7 +30,7 @@ import Testing
     withUnsafeBytes(of: value) { bytes.replaceSubrange(place..<place + $0.count, with: $0) }
   }
 
-  @Test("a header that contradicts the layout is refused in one sentence, whichever field does")
+  @Test("a header that contradicts the layout is rejected in one sentence, whichever field does")
   func layout() throws {
     let whole = try record()
     typealias Header = MemoryLayout<crl_header>
@@ -53,6 +54,45 @@ import Testing
         }
       }
     }
+  }
+
+  @Test("a file that is rejected takes no memory away that another thread has got meanwhile")
+  func rejected() async {
+    await #expect(processExitsWith: .success) {
+      let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).record").path
+      defer { unlink(path) }
+      let size = MemoryLayout<crl_board>.size
+      try Data().write(to: URL(fileURLWithPath: path))
+      try #require(truncate(path, off_t(size)) == 0)
+      // Memory of the same size comes to the place that has just become free.
+      let mapper = Foundation.Thread {
+        while true {
+          let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+          for _ in 0..<20 { memory?.storeBytes(of: 1, as: UInt8.self) }
+          munmap(memory, size)
+        }
+      }
+      mapper.start()
+      for _ in 0..<20_000 { #expect(throws: RecordError.self) { try RecordFile(path: path) } }
+    }
+  }
+
+  @Test("what is cut off while it is read is read as nothing, and ends nobody")
+  func cutOff() throws {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).record").path
+    defer { unlink(path) }
+    try record().write(to: URL(fileURLWithPath: path))
+    let file = try RecordFile(path: path)
+    let slot = try #require((0..<file.faceCount).first { file.face($0).thread != 0 })
+    #expect(!file.records(slot).records.isEmpty)
+    #expect(!file.images.isEmpty)
+    #expect(truncate(path, off_t(MemoryLayout<crl_header>.size)) == 0)
+    #expect(file.face(slot).thread == 0)
+    #expect(file.name(slot).isEmpty)
+    #expect(file.records(slot).records.isEmpty)
+    #expect(file.images.allSatisfy { $0.end == 0 && $0.path.isEmpty })
+    #expect(truncate(path, 0) == 0)
+    #expect(file.header.magic == 0)
   }
 
   @Test("numbers and times that nobody can reckon with are read as others")

@@ -9,15 +9,22 @@ import Testing
 private final class Tool {
   let number: pid_t
   private var hasEnded = false
+  /// It ends when nobody has the other end any more, which the tool and what it starts have.
+  private let reader: Int32
 
   init(_ arguments: [String]) throws {
     let path = Victim.program(named: "runloop").path
+    var ends: [Int32] = [0, 0]
+    try #require(crl_pipe(&ends) == 0)
+    defer { close(ends[1]) }
+    reader = ends[0]
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
       posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_WRONLY, 0)
     }
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 3)
     // The threads of dispatch block all signals, and a program has those blocked that its starter has.
     var none = sigset_t()
     sigemptyset(&none)
@@ -35,7 +42,16 @@ private final class Tool {
     number = child
   }
 
-  deinit { if isRunning { end(by: SIGKILL) } }
+  deinit {
+    if isRunning { end(by: SIGKILL) }
+    close(reader)
+  }
+
+  /// Whether nothing of it is left, after its end.
+  var isGone: Bool {
+    var ready = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+    return poll(&ready, 1, 60_000) == 1 && ready.revents & Int16(POLLHUP) != 0
+  }
 
   var isRunning: Bool {
     var status: Int32 = 0
@@ -77,6 +93,7 @@ private func holding(_ victim: Victim, _ arguments: [String]) throws -> Tool {
     defer { unlink("\(output).\(tool.number).part") }
     tool.end(by: signal)
     #expect(try level(of: victim) == 0)
+    #expect(tool.isGone)
   }
 
   @Test("it does so in the memory of a process that has no file")

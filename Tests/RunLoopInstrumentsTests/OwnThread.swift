@@ -5,8 +5,8 @@ import Testing
 
 /// Lets the tests of a suite run on a thread of their own, one after the other.
 ///
-/// They wait for other processes, for seconds. On the pool of Swift's tasks, which has a thread for each processor, all other
-/// tests would wait with them.
+/// They wait for other processes, for seconds. On the pool of Swift's tasks, which has a thread for each processor, all
+/// other tests would wait with them.
 struct OwnThread: SuiteTrait, TestTrait, TestScoping {
   let isRecursive = true
   private let executor = Executor()

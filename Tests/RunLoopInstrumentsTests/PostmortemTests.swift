@@ -101,7 +101,7 @@ import Testing
     #expect(try calls(main).contains { $0["kind"] as? String == "block" })
   }
 
-  @Test("a process that runs is refused in one sentence")
+  @Test("a process that runs is rejected in one sentence")
   func alive() throws {
     let victim = try Victim(["last"])
     let alive = runloop("postmortem", "--pid", "\(victim.number)")
@@ -109,7 +109,7 @@ import Testing
     #expect(alive.complaints.count == 1)
   }
 
-  @Test("a layout that is newer, a file that is none and one that is cut off are told in one sentence")
+  @Test("a layout that is newer, a file that is none and one that is cut off are reported in one sentence")
   func otherLayouts() throws {
     let victim = try Victim(["last"])
     victim.kill()

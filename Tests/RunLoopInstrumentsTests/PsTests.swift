@@ -56,7 +56,7 @@ import Testing
     #expect(names.isSuperset(of: (0..<100).map { "idle \($0)" }))
   }
 
-  @Test("what cannot be looked at is told in one sentence, with the status 1")
+  @Test("what cannot be looked at is reported in one sentence, with the status 1")
   func refusals() throws {
     let none = try Victim(["none"])
     for number in ["\(none.number)", "\(Int32.max)"] {

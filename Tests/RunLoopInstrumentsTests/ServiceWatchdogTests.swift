@@ -56,7 +56,7 @@ private final class Manager {
 }
 
 @Suite("The service manager's watchdog") struct ServiceWatchdogTests {
-  @Test("it is told that the process is alive while its loops go on, and not while one hangs")
+  @Test("it is notified that the process is alive while its loops go on, and not while one hangs")
   func hang() async throws {
     await #expect(processExitsWith: .success) {
       let manager = Manager()

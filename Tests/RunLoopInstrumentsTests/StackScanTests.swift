@@ -4,7 +4,8 @@ import RunLoopInstruments
 import Testing
 
 #if arch(x86_64)
-  /// Code in which each function of 256 bytes calls the next: what is behind the call at its beginning is a return address.
+  /// Code in which each function of 256 bytes calls the next: what is behind the call at its beginning is a return
+  /// address.
   private struct Code: ReadableMemory {
     static let base: UInt64 = 0x10000
     /// Functions that are called through a register.

@@ -32,7 +32,12 @@ final class Victim {
   }
 
   /// Where the program is.
+  ///
+  /// RUNLOOP_VICTIMS in the environment names another directory, with programs that were built in another way.
   static func program(named name: String = "recorded-victim") -> URL {
+    if let other = ProcessInfo.processInfo.environment["RUNLOOP_VICTIMS"] {
+      return URL(fileURLWithPath: other).appendingPathComponent(name)
+    }
     let beside = Bundle.main.bundleURL.appendingPathComponent(name)
     if FileManager.default.isExecutableFile(atPath: beside.path) { return beside }
     return URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
@@ -49,6 +54,18 @@ final class Victim {
     try FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     return directory
+  }
+
+  /// Looks at the thirteen loops that hang, for longer and longer, until something was seen.
+  ///
+  /// On a busy machine a hang may be over before anybody looks.
+  static func hanging<Seen>(_ look: (Victim) throws -> Seen, until isSeen: (Seen) -> Bool) throws -> Seen {
+    var seconds = 1.5
+    while true {
+      let seen = try look(Victim(["hangs", "\(seconds)"], program: "hang-victim", level: "off"))
+      seconds *= 2
+      if isSeen(seen) || seconds > 50 { return seen }
+    }
   }
 
   var number: Int32 { process.processIdentifier }

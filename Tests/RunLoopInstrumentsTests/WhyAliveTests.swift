@@ -124,7 +124,7 @@ import Testing
     #expect(timer.contains("Importer.addTimer(_:) Keepers.swift:"))
   }
 
-  @Test("a thread of another name is told in one sentence")
+  @Test("a thread of another name is reported in one sentence")
   func otherThread() throws {
     let victim = try Victim(["resident"], program: "kept-victim", level: "watch")
     let session = runloop("why-alive", "\(victim.number)", "--thread", "nobody")

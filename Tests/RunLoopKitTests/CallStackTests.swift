@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The stack of a thread")
 struct CallStackTests {
-  @Test("it is told as addresses and as lines, of the same frames, the caller's first")
+  @Test("it is reported as addresses and as lines, of the same frames, the caller's first")
   func bothForms() throws {
     let (addresses, symbols) = Stack.both()
     #expect((3...128).contains(addresses.count) && addresses.count == symbols.count)
@@ -29,7 +29,7 @@ struct CallStackTests {
     #expect(symbols[1].contains("5names"))
   }
 
-  @Test("a deep stack is told as far as 128 frames")
+  @Test("a deep stack is reported as far as 128 frames")
   func deep() {
     let symbols = Stack.deep(300)
     #expect(symbols.count == 128)

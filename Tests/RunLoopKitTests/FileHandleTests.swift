@@ -5,7 +5,7 @@ import Glibc
 import RunLoopKit
 import Testing
 
-@Suite("File handles that notify on the loop of the thread that asked", .timeLimit(.minutes(5)))
+@Suite("File handles that notify on the loop of the thread that asked", .timeLimit(.minutes(20)))
 struct FileHandleTests {
   @Test("what was read is posted on the thread that asked, in the mode that runs, and ends the run")
   func read() async throws {
@@ -20,7 +20,7 @@ struct FileHandleTests {
     #expect(seen == ["hello in kCFRunLoopDefaultMode"])
   }
 
-  @Test("a loop with nothing else stays alive until it has been told, and no longer")
+  @Test("a loop with nothing else stays alive until it has been notified, and no longer")
   func aliveUntilTold() async throws {
     let seen = try await valueOnThread {
       let pipe = Pipe()
@@ -120,7 +120,7 @@ struct FileHandleTests {
     #expect(seen == ["\(String(decoding: content, as: UTF8.self)) in kCFRunLoopDefaultMode"])
   }
 
-  @Test("an error is told by its number")
+  @Test("an error is reported by its number")
   func error() async throws {
     let seen = try await valueOnThread {
       let pipe = Pipe()

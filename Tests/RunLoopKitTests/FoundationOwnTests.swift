@@ -6,8 +6,8 @@ import RunLoopKit
 import XCTest
 import TestSupport
 
-// What Foundation's own tests of run loops and timers assert, in our words, on the real main thread, where synchronous test
-// methods run. A timer of each test is its own, so that none is late because of another.
+// What Foundation's own tests of run loops and timers assert, in our words, on the real main thread, where synchronous
+// test methods run. A timer of each test is its own, so that none is late because of another.
 
 /// Run loops, as Foundation's own tests have them.
 final class FoundationOwnRunLoopTests: XCTestCase {
@@ -60,8 +60,8 @@ final class FoundationOwnRunLoopTests: XCTestCase {
     let limit = try XCTUnwrap(loop.limitDate(forMode: .default))
     XCTAssertEqual(limit, timer.fireDate)
     XCTAssertEqual(loop.nextFireDate(forMode: .default), limit)
-    // The dates were taken one after the other, by a clock that nobody sets meanwhile. Two clocks are compared, which is as
-    // exact as the time that it takes; and a date is rounded.
+    // The dates were taken one after the other, by a clock that nobody sets meanwhile. Two clocks are compared, which
+    // is as exact as the time that it takes; and a date is rounded.
     let error = Double(Tick.monotonicNow.nanoseconds - begin.nanoseconds) / 1e9 + 0.000_001
     XCTAssertGreaterThanOrEqual(limit.timeIntervalSince(before), -error)
     XCTAssertLessThanOrEqual(limit, Date(timeIntervalSinceNow: 100))

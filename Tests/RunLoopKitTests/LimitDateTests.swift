@@ -6,7 +6,7 @@ import RunLoopKit
 import Testing
 import TestSupport
 
-@Suite("Foundation's questions to a loop", .timeLimit(.minutes(5)))
+@Suite("Foundation's questions to a loop", .timeLimit(.minutes(20)))
 struct LimitDateTests {
   // R123
   @Test("the limit date is nil without items, that of the first timer, or the distant future")

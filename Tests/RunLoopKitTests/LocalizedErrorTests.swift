@@ -9,7 +9,7 @@ import RunLoopPorts
 import RunLoopThreads
 import Testing
 
-@Suite("Errors beside Foundation", .timeLimit(.minutes(5)))
+@Suite("Errors beside Foundation", .timeLimit(.minutes(20)))
 struct LocalizedErrorTests {
   private static let errors: [any Error] = [
     RunLoopError.loopHasEnded, RunLoopError.wrongThread(loop: "thread 7", caller: "thread 8"),

@@ -23,7 +23,7 @@ final class MainThreadPortTests: XCTestCase {
     let sent = Box(false)
     let sender = Thread {
       let parts = NSMutableArray(array: [data])
-      sent.value = local.send(before: Date(timeIntervalSinceNow: 30), components: parts, from: nil, reserved: 0)
+      sent.value = local.send(before: Date(timeIntervalSinceNow: 600), components: parts, from: nil, reserved: 0)
     }
     sender.start()
     while received.value.isEmpty {

@@ -5,8 +5,8 @@ import RunLoopKit
 import XCTest
 import TestSupport
 
-// What the public tests of Foundation ask of socket ports, on the real main thread. The ports are Foundation's; the loop, the
-// delegate and its messages are ours.
+// What the public tests of Foundation ask of socket ports, on the real main thread. The ports are Foundation's; the
+// loop, the delegate and its messages are ours.
 final class MainThreadSocketPortTests: XCTestCase {
   override func tearDown() {
     RunLoop.main.stopServingCoreFoundation()
@@ -56,7 +56,7 @@ final class MainThreadSocketPortTests: XCTestCase {
     for port in [local, remote] { RunLoop.main.add(port, forMode: .default) }
     let parts = NSMutableArray(array: [data])
     XCTAssertTrue(
-      remote.send(before: Date(timeIntervalSinceNow: 30), msgid: 7, components: parts, from: nil, reserved: 0))
+      remote.send(before: Date(timeIntervalSinceNow: 600), msgid: 7, components: parts, from: nil, reserved: 0))
     while received.value.isEmpty { XCTAssertTrue(RunLoop.main.run(mode: .default, before: .distantFuture)) }
     XCTAssertEqual(received.value, [true])
     local.setDelegate(nil)
@@ -102,7 +102,7 @@ final class MainThreadSocketPortTests: XCTestCase {
     XCTAssertTrue(message.foundationReceivePort === back)
     let ours: Port? = message.sendPort
     XCTAssertNil(ours)
-    XCTAssertTrue(message.send(before: Date(timeIntervalSinceNow: 30)))
+    XCTAssertTrue(message.send(before: Date(timeIntervalSinceNow: 600)))
     while received.value.isEmpty { XCTAssertTrue(RunLoop.main.run(mode: .default, before: .distantFuture)) }
     XCTAssertEqual(received.value, [true])
     local.setDelegate(nil)

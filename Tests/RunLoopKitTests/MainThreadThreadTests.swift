@@ -31,7 +31,7 @@ final class MainThreadThreadTests: XCTestCase {
       }
     }
     thread.start()
-    while isOther.value == nil { XCTAssertTrue(condition.wait(until: Date(timeIntervalSinceNow: 30))) }
+    while isOther.value == nil { XCTAssertTrue(condition.wait(until: Date(timeIntervalSinceNow: 600))) }
     condition.unlock()
     XCTAssertEqual(isOther.value, true)
     try thread.join()
@@ -49,14 +49,14 @@ final class MainThreadThreadTests: XCTestCase {
     }
     XCTAssertEqual(thread.qualityOfService, .default)
     thread.start()
-    while !hasRun.value { XCTAssertTrue(condition.wait(until: Date(timeIntervalSinceNow: 30))) }
+    while !hasRun.value { XCTAssertTrue(condition.wait(until: Date(timeIntervalSinceNow: 600))) }
     condition.unlock()
     try thread.join()
     XCTAssertTrue(thread.isFinished)
   }
 
-  // Theirs are that the first name is the process's, and that one of more than 15 bytes is not taken. Here a thread has no
-  // name until it is given one, and takes any, whole; the kernel keeps what fits.
+  // Theirs are that the first name is the process's, and that one of more than 15 bytes is not taken. Here a thread has
+  // no name until it is given one, and takes any, whole; the kernel keeps what fits.
   func testTheMainThreadHasAName() throws {
     let before = Thread.current.name
     let kernelsName = System.name(ofThread: getpid())

@@ -6,7 +6,7 @@ import RunLoopKit
 import Testing
 import TestSupport
 
-@Suite("Notification queues: coalescing", .timeLimit(.minutes(5)))
+@Suite("Notification queues: coalescing", .timeLimit(.minutes(20)))
 struct NotificationQueueCoalescingTests {
   /// Queues what is told, and gives what is posted by a run.
   private func posted(_ body: @escaping @Sendable (NotificationRig) -> Void) -> String {

@@ -29,10 +29,17 @@ final class NotificationQueueMainThreadTests: XCTestCase {
     return notification
   }
 
-  /// Runs the main loop until a timer has fired and the queue has had its turn.
+  /// Runs the main loop until a timer has fired after the queue has had its turn.
+  ///
+  /// A timer that is due when the loop begins would keep it from being idle.
   private func runUntilTimer() {
-    let loop = RunLoop.current
-    timers.append(Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in loop.stop() })
+    let (loop, heard, firings) = (RunLoop.current, heard, Counter())
+    let timer = Timer.scheduledTimer(withTimeInterval: 0.001, repeats: true) { timer in
+      guard heard.count(of: "heard") + heard.count(of: "first") > 0 || firings.add() == 10_000 else { return }
+      timer.invalidate()
+      loop.stop()
+    }
+    timers.append(timer)
     XCTAssertEqual(loop.runUntilStopped(), .stopped)
   }
 

@@ -6,7 +6,7 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-@Suite("Notification queues: modes", .timeLimit(.minutes(5)))
+@Suite("Notification queues: modes", .timeLimit(.minutes(20)))
 struct NotificationQueueModeTests {
   // L17
   // M18

@@ -6,7 +6,7 @@ import RunLoopKit
 import Testing
 import TestSupport
 
-@Suite("Notification queues: re-entrancy", .timeLimit(.minutes(5)))
+@Suite("Notification queues: re-entrancy", .timeLimit(.minutes(20)))
 struct NotificationQueueReentrancyTests {
   // L16
   // M18

@@ -6,7 +6,7 @@ import RunLoopKit
 import Testing
 import TestSupport
 
-@Suite("Notification queues: when they post", .timeLimit(.minutes(5)))
+@Suite("Notification queues: when they post", .timeLimit(.minutes(20)))
 struct NotificationQueueTests {
   @Test("the name means ours beside Foundation's, with the members and numbers of that")
   func names() {

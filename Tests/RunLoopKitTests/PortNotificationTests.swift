@@ -6,7 +6,7 @@ import RunLoopKit
 import Testing
 import TestSupport
 
-@Suite("The notification of a port's end", .timeLimit(.minutes(5)))
+@Suite("The notification of a port's end", .timeLimit(.minutes(20)))
 struct PortNotificationTests {
   @Test("its name is Foundation's")
   func name() {

@@ -6,7 +6,7 @@ import RunLoopKit
 import Testing
 import TestSupport
 
-@Suite("Ports in Foundation's spelling", .timeLimit(.minutes(5)))
+@Suite("Ports in Foundation's spelling", .timeLimit(.minutes(20)))
 struct PortSpellingTests {
   /// Lets a new loop receive what is sent, and gives what the delegate made of it.
   private func received(

@@ -6,9 +6,10 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-// The streams of these tests are nonisolated(unsafe): they belong to the thread of their loop, on which everything is done.
+// The streams of these tests are nonisolated(unsafe): they belong to the thread of their loop, on which everything is
+// done.
 
-@Suite("Pairs of streams in Foundation's spelling", .timeLimit(.minutes(5)))
+@Suite("Pairs of streams in Foundation's spelling", .timeLimit(.minutes(20)))
 struct StreamPairTests {
   /// A server on a thread of its own that sends back what it gets, and ends when its client does.
   private struct Echo {
@@ -72,7 +73,7 @@ struct StreamPairTests {
         stream.schedule(in: loop, forMode: RunLoop.Mode("own"))
         stream.open()
       }
-      log.write("\(loop.run(mode: RunLoop.Mode("own"), for: .seconds(60)))")
+      log.write("\(loop.run(mode: RunLoop.Mode("own"), for: .seconds(600)))")
       log.write("[\(mine.text)] [\(its.text)] \(reader.streamStatus == .atEnd) \(writer.streamStatus == .closed)")
       reader.close()
     }
@@ -237,7 +238,7 @@ struct StreamPairTests {
     try thread.join()
   }
 
-  @Test("writing to a reader that is closed is an error with its number, told to the delegate")
+  @Test("writing to a reader that is closed is an error with its number, reported to the delegate")
   func broken() throws {
     let log = try log { log, loop in
       var input: InputStream?

@@ -4,9 +4,9 @@ import Foundation
 import RunLoopKit
 import Testing
 
-@Suite("Streams on our loops", .timeLimit(.minutes(5)))
+@Suite("Streams on our loops", .timeLimit(.minutes(20)))
 struct StreamTests {
-  @Test("a delegate is told of the opening, of bytes until it has read them, and of the end, which ends the run")
+  @Test("a delegate is notified of the opening, of bytes until it has read them, and of the end, which ends the run")
   func input() async throws {
     let log = try await valueOnThread {
       let stream = InputStream(data: Data("hello".utf8))
@@ -35,7 +35,7 @@ struct StreamTests {
     #expect(read == content)
   }
 
-  @Test("a delegate that reads nothing is told again in the next pass, until it closes the stream")
+  @Test("a delegate that reads nothing is notified again in the next pass, until it closes the stream")
   func unread() async throws {
     let log = try await valueOnThread {
       let stream = InputStream(data: Data("hello".utf8))
@@ -49,7 +49,7 @@ struct StreamTests {
     #expect(log == "opened bytes bytes bytes")
   }
 
-  @Test("a delegate is told of space again when it has written, and not otherwise")
+  @Test("a delegate is notified of space again when it has written, and not otherwise")
   func output() async throws {
     let (log, written) = try await valueOnThread {
       let stream = OutputStream.toMemory()
@@ -94,7 +94,7 @@ struct StreamTests {
     #expect(log == "opened space abc space def space")
   }
 
-  @Test("an error is told, and ends the run")
+  @Test("an error is reported, and ends the run")
   func error() async throws {
     let log = try await valueOnThread {
       let stream = try #require(InputStream(fileAtPath: "/nowhere/at/all"))
@@ -108,7 +108,7 @@ struct StreamTests {
     #expect(log == "error")
   }
 
-  @Test("a stream is told of in its modes, no more when it is removed, and never twice of its opening")
+  @Test("a stream's events are reported in its modes, no more when it is removed, and its opening never twice")
   func modes() async throws {
     let log = try await valueOnThread {
       let stream = InputStream(data: Data("hello".utf8))
@@ -131,7 +131,7 @@ struct StreamTests {
     #expect(log == "opened bytes h bytes e")
   }
 
-  @Test("a stream that another thread schedules is told of on the loop's thread")
+  @Test("the events of a stream that another thread schedules are reported on the loop's thread")
   func otherThread() async throws {
     let thread = try ResidentThread()
     let log = await withCheckedContinuation { continuation in

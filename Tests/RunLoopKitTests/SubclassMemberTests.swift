@@ -70,7 +70,7 @@ private func members<Worker: Thread>(_ worker: Worker) -> (Thread.Configuration,
   (worker.configuration, worker.startError, worker.runLoop)
 }
 
-@Suite("Members of subclasses of threads and ports", .timeLimit(.minutes(5)))
+@Suite("Members of subclasses of threads and ports", .timeLimit(.minutes(20)))
 struct SubclassMemberTests {
   @Test("a thread's own members stand beside ours, which are seen through Thread")
   func thread() throws {

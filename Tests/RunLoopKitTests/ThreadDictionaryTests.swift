@@ -7,7 +7,7 @@ import RunLoopThreads
 import Testing
 import TestSupport
 
-@Suite("The dictionary of a thread", .timeLimit(.minutes(5)))
+@Suite("The dictionary of a thread", .timeLimit(.minutes(20)))
 struct ThreadDictionaryTests {
   @Test("it is the same object each time, and what is put into it is found again")
   func same() throws {

@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-@Suite("Foundation at the end of a thread", .timeLimit(.minutes(10)), .disabled(if: isSanitizedForThreads))
+@Suite("Foundation at the end of a thread", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ThreadEndUseTests {
   // R115, M37
   @Test("whatever a thread calls or releases at its end may use Foundation, on every kind of thread")

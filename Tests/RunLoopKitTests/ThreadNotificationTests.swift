@@ -8,9 +8,9 @@ import Testing
 import TestSupport
 
 // L24: Foundation posts none of these.
-@Suite("The notifications of threads", .timeLimit(.minutes(5)))
+@Suite("The notifications of threads", .timeLimit(.minutes(20)))
 struct ThreadNotificationTests {
-  /// Logs when a thread of a name is about to end.
+  /// Logs when a thread of a name is about to end; no thread of another test has such a name.
   private func listener(_ name: String, _ log: Log) -> Listener {
     Listener(.NSThreadWillExit) { notification in
       guard let thread = notification.object as? Thread, thread.name == name else { return }
@@ -40,10 +40,10 @@ struct ThreadNotificationTests {
   @Test("so does a thread that was made by other means, if it has asked for its object")
   func foreign() {
     let log = Log()
-    let listener = listener("foreign", log)
+    let listener = listener("ending foreign", log)
     onNewThread {
       log.write("body")
-      Thread.current.name = "foreign"
+      Thread.current.name = "ending foreign"
     }
     onNewThread {}
     withExtendedLifetime(listener) {}
@@ -53,8 +53,8 @@ struct ThreadNotificationTests {
   @Test("so does a resident thread")
   func resident() throws {
     let log = Log()
-    let listener = listener("resident", log)
-    let resident = try ResidentThread(name: "resident")
+    let listener = listener("ending resident", log)
+    let resident = try ResidentThread(name: "ending resident")
     try resident.performAndWait { log.write("body") }
     resident.stop()
     try resident.join()
@@ -86,8 +86,8 @@ struct ThreadNotificationTests {
     #expect(log.text == "")
   }
 
-  // In a process of its own: Core Foundation never lets go of a loop that is made so late, and a later thread with the same
-  // id would find it.
+  // In a process of its own: Core Foundation never lets go of a loop that is made so late, and a later thread with the
+  // same id would find it.
   @Test("an observer may use Foundation and its thread's loop, and what it leaves in the loop is dropped, not run")
   func observerWorks() async {
     await #expect(processExitsWith: .success) {

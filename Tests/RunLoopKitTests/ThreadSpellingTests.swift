@@ -7,7 +7,7 @@ import RunLoopThreads
 import TestSupport
 import Testing
 
-@Suite("Threads in Foundation's spelling", .timeLimit(.minutes(5)))
+@Suite("Threads in Foundation's spelling", .timeLimit(.minutes(20)))
 struct ThreadSpellingTests {
   @Test("a sleep until a date ends after it", arguments: [0.0004, 0.002])
   func sleeps(seconds: Double) {

@@ -11,7 +11,7 @@ enum TimerEnd: CaseIterable {
   case fired, invalidated, invalidatedInside, firedByHand, neverAdded
 }
 
-@Suite("What a timer keeps alive", .timeLimit(.minutes(5)))
+@Suite("What a timer keeps alive", .timeLimit(.minutes(20)))
 struct TimerReleaseTests {
   // L4: Foundation on Linux keeps every timer, and what its block has captured, for ever.
   // M18, M22

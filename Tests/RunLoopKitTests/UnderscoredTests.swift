@@ -19,7 +19,7 @@ private final class LoggedSource: RunLoop._Source {
   override func perform() { log.write("performed\(order)") }
 }
 
-@Suite("What Foundation on Linux has for XCTest", .timeLimit(.minutes(5)))
+@Suite("What Foundation on Linux has for XCTest", .timeLimit(.minutes(20)))
 struct UnderscoredTests {
   @Test("a stop ends the innermost run")
   func stop() {
@@ -33,7 +33,7 @@ struct UnderscoredTests {
     #expect(log == "stopped")
   }
 
-  @Test("an observer of stages is told each, in the order of the run, and ends with its object")
+  @Test("an observer of stages is notified of each, in the order of the run, and ends with its object")
   func stages() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -48,7 +48,7 @@ struct UnderscoredTests {
     #expect(log == "entry beforeTimers beforeSources beforeWaiting afterWaiting exit valid:true")
   }
 
-  @Test("an observer that does not repeat is told once, of its stage only")
+  @Test("an observer that does not repeat is notified once, of its stage only")
   func once() {
     let log = onVirtualTime { _, loop in
       let log = Log()
@@ -64,7 +64,7 @@ struct UnderscoredTests {
     #expect(log == "entry valid:false 3")
   }
 
-  @Test("a source's subclass is told of its modes and performed by order, once for a signal")
+  @Test("a source's subclass is notified of its modes and performed by order, once for a signal")
   func sources() {
     let log = onVirtualTime { _, loop in
       let log = Log()

@@ -6,10 +6,10 @@ import RunLoopKit
 import TestSupport
 import Testing
 
-// The streams of these tests are nonisolated(unsafe): they belong to the thread of their loop, and are changed elsewhere only
-// while that waits for it.
+// The streams of these tests are nonisolated(unsafe): they belong to the thread of their loop, and are changed
+// elsewhere only while that waits for it.
 
-@Suite("Streams of a program's own, over memory", .timeLimit(.minutes(5)))
+@Suite("Streams of a program's own, over memory", .timeLimit(.minutes(20)))
 struct WatchedStreamMemoryTests {
   @Test("a bound pair passes bytes through a buffer smaller than they are, in turns")
   func boundPair() {

@@ -8,9 +8,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-// The streams of these tests are nonisolated(unsafe): they belong to the thread of their loop, on which everything is done.
+// The streams of these tests are nonisolated(unsafe): they belong to the thread of their loop, on which everything is
+// done.
 
-@Suite("Streams of a program's own, over descriptors", .timeLimit(.minutes(5)))
+@Suite("Streams of a program's own, over descriptors", .timeLimit(.minutes(20)))
 struct WatchedStreamTests {
   /// What is logged on a thread on virtual time.
   private func log(_ body: @escaping @Sendable (Log, SteppedTime, RunLoop) throws -> Void) throws -> String {
@@ -207,7 +208,7 @@ struct WatchedStreamTests {
     #expect(log == "opened 1 @30 bytes 2 A bytes 1 finished")
   }
 
-  @Test("a delegate that comes after the opening is told of the opening")
+  @Test("a delegate that comes after the opening is notified of the opening")
   func lateDelegate() throws {
     let log = try log { log, time, loop in
       let stream = InputStream(data: Data("hello".utf8))
@@ -222,7 +223,7 @@ struct WatchedStreamTests {
   }
 }
 
-@Suite("Streams of a program's own, and which descriptor they have", .timeLimit(.minutes(5)))
+@Suite("Streams of a program's own, and which descriptor they have", .timeLimit(.minutes(20)))
 struct WatchedStreamDescriptorTests {
   @Test("a stream that is being opened is asked again when its descriptor is writable")
   func opening() throws {

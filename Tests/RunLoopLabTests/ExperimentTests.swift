@@ -9,7 +9,8 @@ import class RunLoopCore.RunLoop
 @testable import RunLoopLab
 
 /// The experiments that any thread can run; the others are tested by ``MainThreadTests``.
-// The workers of this process run the tests themselves; what looks at workers is tested beside what needs the main thread.
+// The workers of this process run the tests themselves; what looks at workers is tested beside what needs the main
+// thread.
 private let idsForAnyThread =
   Catalog.all.filter { !$0.needsMainThread && !$0.needsFreshWorkers && !$0.needsRecords }.map(\.id)
 
@@ -233,7 +234,7 @@ struct ExperimentTests {
     #expect(!outcome.holds)
   }
 
-  @Test("a run that makes passes without end at one moment is cut short", .timeLimit(.minutes(5)))
+  @Test("a run that makes passes without end at one moment is cut short", .timeLimit(.minutes(20)))
   func standstill() {
     let result = Bench().onLoop { rig in
       postAgain(rig.loop)

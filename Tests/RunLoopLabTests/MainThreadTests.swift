@@ -8,8 +8,8 @@ import class RunLoopCore.RunLoop
 
 /// The whole laboratory, and the experiments that need the main thread, on which synchronous test methods run.
 final class MainThreadTests: XCTestCase {
-  // The tests' program links the umbrella too, and there the main dispatch queue is Core Foundation's as soon as that has a
-  // main loop, which XCTest makes. The experiments are about our loop alone, as the command has it.
+  // The tests' program links the umbrella too, and there the main dispatch queue is Core Foundation's as soon as that
+  // has a main loop, which XCTest makes. The experiments are about our loop alone, as the command has it.
 
   override func setUp() {
     RunLoop.main.mainService?.turn(on: false)

@@ -139,7 +139,7 @@ struct AFOperationTests {
     #expect(late.responseString == "hello")
   }
 
-  @Test("a queue runs as many at a time as it is told, respects dependencies, and calls the completion blocks")
+  @Test("a queue runs as many at a time as it may, respects dependencies, and calls the completion blocks")
   func queues() async throws {
     let (inside, most) = (Counter(), Box(0))
     let server = try LyingServer { exchange in
@@ -208,6 +208,28 @@ struct AFOperationTests {
     await eventually { all[3].isFinished }
     #expect(operations.map(\.isFinished) == [true, true, true])
     #expect(operations.map { $0.error == nil } == [true, false, true])
+  }
+
+  @Test("the end of all is reported after the last of the ends, however soon a queue knows of it")
+  func batchOrder() async throws {
+    let server = try LyingServer { $0.answer("hello") }
+    let operation = AFHTTPRequestOperation(request: server.request())
+    let (log, over) = (Entries(), Latch())
+    let all = AFURLConnectionOperation.batch(ofRequestOperations: [operation]) { count, total in
+      log.write("\(count) of \(total)")
+    } completionBlock: { _ in
+      log.write("all")
+      over.open()
+    }
+    // Between an operation's end for its queue and its report.
+    let observer = NotificationCenter.default.addObserver(
+      forName: .AFNetworkingOperationDidFinish, object: operation, queue: nil
+    ) { _ in waitUntil { all[1].isFinished } }
+    let queue = OperationQueue()
+    for operation in all { queue.addOperation(operation) }
+    await eventually { over.isOpen }
+    NotificationCenter.default.removeObserver(observer)
+    #expect(log.text == "1 of 1 all")
   }
 
   @Test("a credential answers a challenge once, and a block takes its place")

@@ -22,7 +22,7 @@ struct CancelledConnectionTests {
       let connection = NSURLConnection(request: server.request(), delegate: recorder)
       waitUntil { connection?.connection.hasReceivedEnd ?? true }
       // The mark comes before the signal.
-      for _ in 0..<1000 where !recorder.ended.isOpen { RunLoop.current.run(mode: .default, for: .milliseconds(10)) }
+      recorder.run()
       return recorder.log.text
     }
     #expect(log == "response 200 data finish")
@@ -39,7 +39,7 @@ struct CancelledConnectionTests {
         connection.unschedule(from: .current, forMode: .default)
         connection.schedule(in: .current, forMode: .default)
       }
-      for _ in 0..<1000 where !recorder.ended.isOpen { RunLoop.current.run(mode: .default, for: .milliseconds(10)) }
+      recorder.run()
       return recorder.log.text
     }
     #expect(log == "response 200 data finish")

@@ -13,7 +13,7 @@
   /// What connections and operations make of a system that has nothing left.
   ///
   /// They share a loader's thread, so that each test has a process of its own.
-  @Suite("Connections and operations on a system that has nothing left", .timeLimit(.minutes(10)))
+  @Suite("Connections and operations on a system that has nothing left", .timeLimit(.minutes(20)))
   struct ConnectionFaultTests {
     /// How a request of a connection ends, and how one of an operation does, each told once.
     private static func ends(_ server: LyingServer) async -> [String] {
@@ -131,7 +131,7 @@
       await eventually { server.ended.value == 1 && ends.value == 1 }
     }
 
-    @Test("a body that cannot be read is the error of its request, told once")
+    @Test("a body that cannot be read is the error of its request, reported once")
     func noBody() async throws {
       let server = try LyingServer { $0.answer("hello") }
       let connection = await apart {

@@ -8,7 +8,8 @@ import Testing
 @testable import RunLoopNetworking
 @testable import RunLoopNetworkingFoundation
 
-/// Connections and operations that are started, cancelled, paused and dropped at any moment, on loops that end or run elsewhere.
+/// Connections and operations that are started, cancelled, paused and dropped at any moment, on loops that end or run
+/// elsewhere.
 @Suite("Connections and operations that end at any moment", .timeLimit(.minutes(60)))
 struct ConnectionTeardownTests {
   /// How many turns there are of each, of ten requests: a fifth of what `TEARDOWN_CLIENTS` says, two hundred otherwise.

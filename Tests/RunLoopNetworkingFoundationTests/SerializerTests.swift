@@ -34,6 +34,21 @@ struct SerializerTests {
     #expect(QueryPair.text(of: ["s": Set([2.0, 1.5])]) == "s=1.5&s=2")
   }
 
+  @Test("what an operation takes is changed at its serializer, or at the one of all operations of a manager")
+  func acceptance() async throws {
+    let server = try LyingServer { $0.answer("hello", "Content-Type: text/plain") }
+    let operation = AFHTTPRequestOperation(request: server.request())
+    operation.responseSerializer.acceptableContentTypes = ["text/html"]
+    operation.start()
+    await withCheckedContinuation { continuation in operation.whenFinished { continuation.resume() } }
+    #expect((operation.error as? NSError)?.code == URLError.cannotDecodeContentData.rawValue)
+    let manager = AFHTTPRequestOperationManager()
+    manager.responseSerializer.acceptableContentTypes?.insert("text/plain")
+    let made = manager.httpRequestOperation(with: server.request(), success: nil, failure: nil)
+    #expect(made.responseSerializer === manager.responseSerializer)
+    #expect(made.responseSerializer.acceptableContentTypes?.contains("text/plain") == true)
+  }
+
   @Test("parameters of GET are in the address, those of POST in the body")
   func forms() throws {
     let serializer = AFHTTPRequestSerializer()

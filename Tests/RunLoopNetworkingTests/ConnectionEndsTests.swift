@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLibCurl
 import Glibc
 import RunLoopCore
 import RunLoopPorts
@@ -46,7 +47,7 @@ import Testing
     }
   }
 
-  @Test("two connections of the same ports are told apart by their addresses")
+  @Test("two connections of the same ports are distinguished by their addresses")
   func samePorts() async throws {
     let answer = await elsewhere {
       guard let first = Self.socket(Self.name(1, 0), nil) else { return "no listener" }
@@ -62,11 +63,57 @@ import Testing
       let found = [ends, otherEnds].map { loader.connection($0, opened: [one, other])?.source.descriptor }
       let said = SocketWatch.Ends(
         own: "127.0.0.1", Int32(Self.port(one)), peer: "127.0.0.2", Int32(port))
+      // As the library says it, repeatedly and in turn; and when one of them has gone.
+      let ownPort = Int32(Self.port(one))
+      func ask(_ peer: String) -> Int32? {
+        "127.0.0.1".withCString { own in
+          peer.withCString { peer in
+            loader.connection(
+              SocketWatch.Said(own: own, ownPort: ownPort, peer: peer, peerPort: Int32(port)),
+              opened: [])?.source.descriptor
+          }
+        }
+      }
+      let peers = ["127.0.0.1", "127.0.0.1", "127.0.0.2", "127.0.0.2", "127.0.0.1"]
+      let asked = peers.map(ask) == [one, one, other, other, one]
+      loader.close(one)
+      let gone = [ask("127.0.0.1"), ask("127.0.0.2")] == [nil, other]
       loader.close()
-      for number in [first, second, one, other] { close(number) }
-      return "\(found == [one, other]) \(said == otherEnds)"
+      for number in [first, second, other] { close(number) }
+      return "\(found == [one, other]) \(said == otherEnds) \(asked) \(gone)"
     }
-    #expect(answer == "true true")
+    #expect(answer == "true true true true")
+  }
+
+  @Test("a socket that rests waits for bytes, until some come that nobody wants")
+  func resting() async throws {
+    let answer = await elsewhere {
+      var ends: [Int32] = [0, 0]
+      guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0 else { return "no sockets" }
+      let loop = RunLoop.current
+      let loader = Loader(loop: loop, connectionsPerHost: 1)
+      loader.noteOpened(ends[0])
+      func wants(_ what: Int) -> String {
+        let failure = loader.watch(ends[0], Int32(what))
+        return failure == nil ? isPaused : "an error"
+      }
+      var isPaused: String { loader.watches[ends[0]]?.source.isPaused == true ? "paused" : "waits" }
+      var said = [isPaused, wants(Int(clc_poll_in)), wants(Int(clc_poll_remove)), wants(Int(clc_poll_in))]
+      said.append(wants(Int(clc_poll_remove)))
+      _ = write(ends[1], "x", 1)
+      loop.run(mode: .default, for: .zero)
+      said.append(isPaused)
+      said += [wants(Int(clc_poll_in)), wants(Int(clc_poll_both)), wants(Int(clc_poll_remove))]
+      // One that the library has made itself, which it closes without a word.
+      loader.close(ends[0])
+      said.append(loader.watch(ends[1], Int32(clc_poll_in)) == nil ? "added" : "an error")
+      _ = loader.watch(ends[1], Int32(clc_poll_remove))
+      said.append(loader.watches[ends[1]]?.source.isPaused == true ? "paused" : "waits")
+      loader.close()
+      close(ends[1])
+      return said.joined(separator: " ")
+    }
+    #expect(answer == "paused waits waits waits waits paused waits waits paused added paused")
   }
 
   @Test("what the library and the system say of an address of IPv6 is the same")

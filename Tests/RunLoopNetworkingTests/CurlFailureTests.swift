@@ -50,7 +50,7 @@ import Testing
     #expect(proxys.allSatisfy { name($0, connected: false, proxy: true) == "proxyFailed" })
   }
 
-  @Test("a head that libcurl finds too large is told from a lost connection by its text")
+  @Test("a head that libcurl finds too large is distinguished from a lost connection by its text")
   func largeHead() {
     let failure = CurlFailure(
       code: 56, text: "Too large response headers: 307300 > 307200", systemError: 0, connectStatus: 0,

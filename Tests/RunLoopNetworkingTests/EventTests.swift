@@ -84,14 +84,17 @@ import Testing
 
   @Test("the lines of an event cost what they are long, however many came before")
   func manyLines() {
-    /// The processor time of an event of so many lines, in nanoseconds.
+    /// The least processor time of several events of so many lines, in nanoseconds: what others do adds to some.
     func time(_ count: Int) -> Double {
-      var parser = ServerSentEventParser(limit: .max)
-      let begin = threadTime()
-      for _ in 0..<count { _ = parser.take("data: a line of some thirty bytes") }
-      return threadTime() - begin
+      var least = Double.infinity
+      for _ in 0..<5 {
+        var parser = ServerSentEventParser(limit: .max)
+        let begin = threadTime()
+        for _ in 0..<count { _ = parser.take("data: a line of some thirty bytes") }
+        least = min(least, threadTime() - begin)
+      }
+      return least
     }
-    _ = time(1000)
     // Sixteen times as many lines: what is quadratic takes some two hundred times as long.
     #expect(time(64_000) < 40 * time(4000))
   }

@@ -17,11 +17,16 @@ import Testing
       _ plan: FaultPlan, output: HTTP.Output = .memory, respond: @escaping @Sendable (LyingServer.Exchange) -> Void
     ) async throws -> [String] {
       let server = try LyingServer(respond)
-      let url = server.url()
+      return await ends(plan, server.url(), .init(), output: output)
+    }
+
+    private func ends(
+      _ plan: FaultPlan, _ url: String, _ configuration: HTTP.Configuration, output: HTTP.Output = .memory
+    ) async -> [String] {
       let thread = BorrowedPlan(plan)
       return await elsewhere {
         let loop = RunLoop.current
-        let client = HTTP.Client(.init(), on: loop)
+        let client = HTTP.Client(configuration, on: loop)
         func end() -> String {
           let result = Box("")
           let operation = client.operation(HTTP.Request(url), output: output)
@@ -52,6 +57,19 @@ import Testing
       #expect(ends[0].hasPrefix("cannotConnect: "))
       #expect(ends[0].contains("socket"))
       #expect(ends[1] == "200 ok")
+      #expect(plan.isUsedUp)
+    }
+
+    @Test("without a thread that looks for floods plain HTTP/2 cannot connect, and the next request can")
+    func noGuard() async throws {
+      let server = try FrameServer("hello")
+      let plan = FaultPlan()
+      plan.plan(.threadCreate, .fails(EAGAIN))
+      var configuration = HTTP.Configuration()
+      configuration.version = .http2
+      let ends = await ends(plan, server.url, configuration)
+      #expect(ends[0].hasPrefix("cannotConnect: the thread that looks for floods cannot start"))
+      #expect(ends[1] == "200 hello")
       #expect(plan.isUsedUp)
     }
 

@@ -32,6 +32,56 @@ import Testing
   @Test("a field may go on in further lines")
   func folded() { #expect(head("HTTP/1.1 200 OK\nA: b\n  c\n\td\n\n")?.headers["A"] == "b c d") }
 
+  @Test("a field may go on in very many lines, which costs no more than they are long, and the next is another field")
+  func foldedOften() {
+    let lines = String(repeating: " c\n", count: 100_000)
+    let (_, step) = read("HTTP/1.1 200 OK\nA: b\n\(lines)B: d\n e\n\n", limit: .max)
+    guard case .head(let head) = step else { return #expect(step == .more) }
+    #expect(head.headers["A"] == "b" + String(repeating: " c", count: 100_000))
+    #expect(head.headers["B"] == "d e")
+    #expect(head.headers.fields.count == 2)
+  }
+
+  @Test("a value has nothing of the spaces around it, and one of spaces alone is empty")
+  func spaces() {
+    let headers = head("HTTP/1.1 200 OK\nA:\t b c \t\nB:  \nC:d\n\n")?.headers
+    #expect(headers?.fields.map { "\($0.name)=\($0.value)" } == ["A=b c", "B=", "C=d"])
+    #expect(headers?["b"] == "")
+  }
+
+  @Test("the headers of an answer are compared, hashed and changed as those that a program makes")
+  func sameHeaders() {
+    let made: HTTP.Headers = ["A": "b", "Set-Cookie": "x", "set-cookie": "y"]
+    guard var read = head("HTTP/1.1 200 OK\nA: b\nSet-Cookie: x\nset-cookie: y\n\n")?.headers else {
+      Issue.record("there is no head")
+      return
+    }
+    #expect(read == made && read.hashValue == made.hashValue)
+    #expect(read.values(of: "SET-COOKIE") == ["x", "y"])
+    read["a"] = "c"
+    #expect(read.fields.map(\.name) == ["Set-Cookie", "set-cookie", "a"])
+    read.removeAll(of: "Set-Cookie")
+    read.add("B", "d")
+    #expect(read == ["a": "c", "B": "d"])
+    #expect(read["Set-Cookie"] == nil)
+  }
+
+  @Test("a value that is not UTF-8 is Latin-1, each line of it by itself")
+  func latin() {
+    var reader = HeadReader(limit: 1000)
+    var last = HeadReader.Step.more
+    for line in [
+      Array("HTTP/1.1 200 OK\n".utf8), Array("A: caf".utf8) + [0xe9, 10], Array(" \u{e9}t\u{e9}\n".utf8), [10],
+    ] {
+      last = line.withUnsafeBytes { reader.take($0) }
+    }
+    guard case .head(let head) = last else {
+      Issue.record("there is no head")
+      return
+    }
+    #expect(head.headers["A"] == "caf\u{e9} \u{e9}t\u{e9}")
+  }
+
   @Test("codings are listed in the order in which they were applied")
   func codings() {
     #expect(
@@ -49,6 +99,17 @@ import Testing
     } else {
       Issue.record("the limit was not noticed")
     }
+  }
+
+  @Test("an answer of HTTP/2 is one only where that was offered, and as the library writes it")
+  func versions() {
+    func head(_ line: String, offered: Bool) -> Bool {
+      var reader = HeadReader(limit: 1000, speaksHTTP2: offered)
+      return Array("\(line)\r\n".utf8).withUnsafeBytes { reader.take($0) } == .more
+    }
+    #expect(head("HTTP/2 200 ", offered: true))
+    #expect(!head("HTTP/2 200 ", offered: false))
+    for line in ["HTTP/2 200 OK", "HTTP/2.0 200 ", "HTTP/3 200 "] { #expect(!head(line, offered: true)) }
   }
 
   @Test("a reader knows whether the head was complete")

@@ -38,6 +38,28 @@ import Testing
     #expect(text == "posted first second true finished again")
   }
 
+  @Test("users who are noted before the source is in the loop, and dropped by others, leave it to those who stay")
+  func halves() async {
+    let text = await elsewhere {
+      let (loop, log, mode) = (RunLoop.current, Log(), RunLoop.Mode("halves"))
+      let source = MultiplexerSource(loop: loop, modes: [mode])
+      source.noteUser()
+      source.post { log.write("noted") }
+      // Another thread drops that user, and settles first.
+      source.dropUser()
+      source.settle()
+      source.settle()
+      source.noteUser()
+      source.post { log.write("waits") }
+      log.write("\(loop.run(mode: mode, for: .zero))")
+      source.settle()
+      loop.run(mode: mode, for: .zero)
+      source.leave()
+      return log.text
+    }
+    #expect(text == "finished waits")
+  }
+
   @Test("when the loop's thread has ended, blocks are called where they are posted")
   func endedLoop() async throws {
     let log = Log()

@@ -7,12 +7,14 @@ import Testing
 /// Every pair of a phase and an event.
 @Suite struct OperationStateTests {
   private static let failure = HTTP.Error(.connectionLost, "a failure")
+  private static let late = HTTP.Error(.timedOut, "the time is over")
   private static let part = OperationState.Part(base: 0, received: 7, validator: Validator(text: "\"a\""), total: 10)
 
   /// The events, by the names that the table has.
   private static let events: [(String, OperationState.Event)] = [
     ("start", .start), ("resolved", .resolved), ("connected", .connected), ("head", .head(part)), ("bytes", .bytes(3)),
-    ("end", .end), ("closed", .closed), ("fail", .fail(failure)), ("retry", .retry(after: .seconds(1))),
+    ("end", .end), ("closed", .closed), ("fail", .fail(failure)), ("expired", .expired(late)),
+    ("retry", .retry(after: .seconds(1))),
     ("pause", .pause), ("resume", .resume), ("cancel", .cancel), ("hold", .hold), ("release", .release),
     ("stopped", .clientStopped),
   ]
@@ -32,31 +34,38 @@ import Testing
   /// The order of the columns is that of `events`.
   private static let table = """
     ready start=resolving:begin resolved=- connected=- head=- bytes=- end=- closed=- \
-    fail=finished(connectionLost):drop,finish retry=- pause=paused resume=- \
+    fail=finished(connectionLost):drop,finish expired=finished(timedOut):drop,finish \
+    retry=- pause=paused resume=- \
     cancel=finished(cancelled):drop,finish hold=ready! release=- stopped=finished(stopped):drop,finish
     resolving start=- resolved=connecting connected=- head=- bytes=- end=- closed=- \
-    fail=finished(connectionLost):drop,finish retry=resolving:drop,begin+1 pause=paused:drop resume=- \
+    fail=finished(connectionLost):drop,finish expired=finished(timedOut):drop,finish \
+    retry=resolving:drop,begin+1 pause=paused:drop resume=- \
     cancel=finished(cancelled):drop,finish hold=resolving! release=- stopped=finished(stopped):drop,finish
     connecting start=- resolved=- connected=sending head=receiving bytes=- end=- closed=- \
-    fail=finished(connectionLost):drop,finish retry=resolving:drop,begin+1 pause=paused:drop resume=- \
+    fail=finished(connectionLost):drop,finish expired=finished(timedOut):drop,finish \
+    retry=resolving:drop,begin+1 pause=paused:drop resume=- \
     cancel=finished(cancelled):drop,finish hold=connecting! release=- stopped=finished(stopped):drop,finish
     sending start=- resolved=- connected=- head=receiving bytes=- end=- closed=- \
-    fail=finished(connectionLost):drop,finish retry=resolving:drop,begin+1 pause=paused:drop resume=- \
+    fail=finished(connectionLost):drop,finish expired=finished(timedOut):drop,finish \
+    retry=resolving:drop,begin+1 pause=paused:drop resume=- \
     cancel=finished(cancelled):drop,finish hold=sending! release=- stopped=finished(stopped):drop,finish
     receiving start=- resolved=- connected=- head=- bytes=receiving+3 end=finishing:close closed=- \
-    fail=finished(connectionLost):drop,finish retry=resolving:drop,begin+1 pause=paused:drop resume=- \
+    fail=finished(connectionLost):drop,finish expired=finished(timedOut):drop,finish \
+    retry=resolving:drop,begin+1 pause=paused:drop resume=- \
     cancel=finished(cancelled):drop,finish hold=held!:hold release=- stopped=finished(stopped):drop,finish
     held start=- resolved=- connected=- head=- bytes=held!+3 end=finishing!:close closed=- \
-    fail=finished(connectionLost)!:drop,finish retry=resolving!:drop,begin+1 pause=paused!:drop resume=- \
+    fail=finished(connectionLost)!:drop,finish expired=finished(timedOut)!:drop,finish \
+    retry=resolving!:drop,begin+1 pause=paused!:drop resume=- \
     cancel=finished(cancelled)!:drop,finish hold=- release=receiving:release stopped=finished(stopped)!:drop,finish
-    paused start=- resolved=- connected=- head=- bytes=- end=- closed=- fail=- retry=- pause=- \
-    resume=resolving:begin cancel=finished(cancelled):drop,finish hold=paused! release=- \
-    stopped=finished(stopped):drop,finish
+    paused start=- resolved=- connected=- head=- bytes=- end=- closed=- fail=- \
+    expired=finished(timedOut):drop,finish retry=- pause=- resume=resolving:begin \
+    cancel=finished(cancelled):drop,finish hold=paused! release=- stopped=finished(stopped):drop,finish
     finishing start=- resolved=- connected=- head=- bytes=- end=- closed=finished(response):finish \
-    fail=finished(connectionLost):drop,finish retry=- pause=- resume=- cancel=finished(cancelled):drop,finish \
+    fail=finished(connectionLost):drop,finish expired=finished(timedOut):drop,finish \
+    retry=- pause=- resume=- cancel=finished(cancelled):drop,finish \
     hold=finishing! release=- stopped=finished(stopped):drop,finish
-    finished start=- resolved=- connected=- head=- bytes=- end=- closed=- fail=- retry=- pause=- resume=- cancel=- \
-    hold=- release=- stopped=-
+    finished start=- resolved=- connected=- head=- bytes=- end=- closed=- fail=- expired=- retry=- pause=- resume=- \
+    cancel=- hold=- release=- stopped=-
     """
 
   @Test("every event has its effect in every phase")
@@ -77,7 +86,7 @@ import Testing
     #expect(lines.count == Self.table.split(separator: "\n").count)
   }
 
-  private func describe(_ before: OperationState, _ after: OperationState, _ actions: [OperationState.Action]) -> String
+  private func describe(_ before: OperationState, _ after: OperationState, _ actions: OperationState.Actions) -> String
   {
     guard before != after || !actions.isEmpty else { return "-" }
     let phase =
@@ -115,7 +124,7 @@ import Testing
     _ = state.apply(.start)
     _ = state.apply(.resolved)
     _ = state.apply(.connected)
-    #expect(state.apply(.head(Self.part)) == [.hold])
+    #expect(state.apply(.head(Self.part)) == OperationState.Actions(.hold))
     #expect(state.phase == .held(Self.part))
   }
 

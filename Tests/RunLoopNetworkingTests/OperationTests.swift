@@ -184,7 +184,7 @@ import Testing
           loop.stop()
         }
         operation.start()
-        while !log.value.contains(where: { $0.hasPrefix("3000000") }) { loop.run(mode: mode, for: .seconds(60)) }
+        while !log.value.contains(where: { $0.hasPrefix("3000000") }) { loop.run(mode: mode, for: .seconds(600)) }
         loop.remove(observer, forMode: mode)
       }
       #expect(log.value == ["200 network", "3000000 true"])

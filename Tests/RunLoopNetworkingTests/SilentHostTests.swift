@@ -10,7 +10,7 @@ import Testing
 @testable import RunLoopNetworking
 
 /// Requests to encrypted servers, of which the first one's connection could take all, and that do not answer.
-@Suite(.timeLimit(.minutes(10))) struct SilentHostTests {
+@Suite(.timeLimit(.minutes(20))) struct SilentHostTests {
   @Test("requests that wait for the connection of a silent host time out with it")
   func idle() throws {
     let server = try LyingServer { _ in }
@@ -39,6 +39,35 @@ import Testing
       return ends.value
     }
     #expect(ends == Array(repeating: "timedOut", count: 8) + ["60"])
+  }
+
+  @Test("a connection that is not made in time ends its request, and those that wait for it make their own")
+  func connecting() throws {
+    let server = try LyingServer { _ in }
+    defer { server.stop() }
+    let url = server.url().replacing("http:", with: "https:")
+    var configuration = HTTP.Configuration()
+    configuration.idleTimeout = nil
+    configuration.connectTimeout = .seconds(30)
+    let ends = try VirtualTime.onThisThread { time in
+      let loop = RunLoop.current
+      let client = HTTP.Client(configuration, on: loop)
+      let ends = Box<[String]>([])
+      for _ in 0..<3 {
+        let operation = client.operation(HTTP.Request(url))
+        operation.onCompletion { result in
+          guard case .failure(let error) = result else { return }
+          ends.update { $0.append("\(error.code.name) \(time.elapsed.components.seconds)") }
+          if ends.value.count == 3 { loop.stop() }
+        }
+        operation.start()
+      }
+      loop.runUntilStopped()
+      client.stop()
+      loop.run(mode: .default, for: .zero)
+      return ends.value
+    }
+    #expect(ends == ["timedOut 30", "timedOut 60", "timedOut 60"])
   }
 
   @Test(

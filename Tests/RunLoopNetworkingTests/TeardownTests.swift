@@ -21,17 +21,20 @@ import Testing
       alarm(900)
       let server = try makeServer()
       // What everything opens that stays open.
-      _ = await turn(server, SplitMix64(seed: 0))
+      _ = await turn(server, SplitMix64(seed: 0), { _ in })
       await eventually { server.isSettled }
       let census = DescriptorCensus()
       let threads = threadCount()
+      var clients: [WeakBox<ClientCore>] = []
       for number in 1...TeardownTests.count {
-        let problem = await turn(server, SplitMix64(seed: UInt64(number)))
+        let problem = await turn(server, SplitMix64(seed: UInt64(number))) { clients.append(WeakBox($0)) }
         #expect(problem == nil, "turn \(number)")
         if problem != nil { break }
       }
       await eventually { server.isSettled && DescriptorCensus().isWithin(census) }
       await eventually { threadCount() <= threads + 8 }
+      let all = clients
+      await eventually { all.allSatisfy { $0.object == nil } }
     }
   }
 }
@@ -63,7 +66,9 @@ private func makeServer() throws -> LyingServer {
 private let paths = ["/silent", "/half", "/close", "/redirect", "/busy", "/who", "/garbage", "/ok", "/ok", "/ok"]
 
 /// One client with twenty transfers; what is wrong, if anything.
-private func turn(_ server: LyingServer, _ seeded: SplitMix64) async -> String? {
+private func turn(
+  _ server: LyingServer, _ seeded: SplitMix64, _ note: (ClientCore) -> Void
+) async -> String? {
   var random = seeded
   var configuration = HTTP.Configuration()
   configuration.retry.limit = Int.random(in: 0...2, using: &random)
@@ -72,6 +77,7 @@ private func turn(_ server: LyingServer, _ seeded: SplitMix64) async -> String? 
   configuration.connectionsPerHost = Int.random(in: 1...20, using: &random)
   var client: HTTP.Client? = HTTP.Client(configuration)
   let core = client?.core
+  if let core { note(core) }
   let ends = Counter()
   var tasks: [Task<Void, Never>] = []
   var operations: [HTTP.Operation] = []

@@ -9,7 +9,9 @@ import Testing
 /// Timeouts, on a time that passes when nothing happens.
 @Suite struct TimeTests {
   /// Asks a silent server on virtual time, and returns the end and the seconds that have passed.
-  private func wait(_ change: (inout HTTP.Configuration) -> Void) throws -> String {
+  private func wait(
+    _ begin: (HTTP.Operation) -> Void = { $0.start() }, _ change: (inout HTTP.Configuration) -> Void
+  ) throws -> String {
     let server = try LyingServer { _ in }
     defer { server.stop() }
     var configuration = HTTP.Configuration()
@@ -24,7 +26,7 @@ import Testing
         if case .failure(let error) = result { log.value = error.code.name }
         loop.stop()
       }
-      operation.start()
+      begin(operation)
       loop.runUntilStopped()
       let elapsed = time.elapsed
       client.stop()
@@ -38,6 +40,28 @@ import Testing
 
   @Test("a request that takes longer than it may in all has timed out")
   func total() throws { #expect(try wait { $0.totalTimeout = .seconds(3600) } == "timedOut 3600") }
+
+  @Test("the time for the whole request goes on while it is paused, even before its start")
+  func totalOfPaused() throws {
+    #expect(
+      try wait({
+        $0.start()
+        $0.pause()
+      }) { $0.totalTimeout = .seconds(3600) } == "timedOut 3600")
+    #expect(try wait({ $0.pause() }) { $0.totalTimeout = .seconds(3600) } == "timedOut 3600")
+  }
+
+  @Test("the idle timeout does not count while a request is paused")
+  func idleOfPaused() throws {
+    #expect(
+      try wait({
+        $0.start()
+        $0.pause()
+      }) {
+        $0.idleTimeout = .seconds(60)
+        $0.totalTimeout = .seconds(3600)
+      } == "timedOut 3600")
+  }
 
   @Test("the shorter of both counts")
   func both() throws {

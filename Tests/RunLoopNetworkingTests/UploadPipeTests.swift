@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopPorts
 import TestSupport
 import Testing
 
@@ -26,5 +27,30 @@ import Testing
     #expect(taken == sent)
     #expect(pipe.buffer.isEmpty)
     pipe.close()
+  }
+
+  @Test("what a server does not read waits in the program, and not in the system")
+  func queues() async throws {
+    // Nobody accepts what it is asked for.
+    let listener = try ListeningSocket(at: .loopback(port: 0))
+    let made = Box(0)
+    let body = HTTP.Content.stream {
+      AsyncStream {
+        made.update { $0 += 64 * 1024 }
+        return [UInt8](repeating: 1, count: 64 * 1024)
+      }
+    }
+    let request = HTTP.Request("http://127.0.0.1:\(listener.address.port ?? 0)/", method: "PUT", body: body)
+    try await withClient {
+      $0.idleTimeout = .seconds(1)
+    } _: { client in
+      // Again, if the producer had no thread of the pool until the time was over.
+      repeat {
+        made.value = 0
+        #expect(await end(client, request) == "timedOut")
+      } while made.value == 0
+    }
+    #expect(made.value < 1 << 20)
+    listener.invalidate()
   }
 }

@@ -20,7 +20,7 @@ import Testing
     #expect(["", "f", "fo", "foo", "foob"].map { base64(Array($0.utf8)) } == ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="])
   }
 
-  @Test("several challenges in one field are told apart, and the safest is answered")
+  @Test("several challenges in one field are distinguished, and the safest is answered")
   func challenges() {
     let text = "Basic realm=\"a, b\", Digest realm=\"r\", nonce=\"n\\\"x\", qop=\"auth, auth-int\", Negotiate"
     let read = Challenge.read(text)
@@ -196,6 +196,19 @@ import Testing
     for text in ["", ".", "/", ":", "/8", "a/8", "[", "]:1"] { #expect(try covers(text, "http://a/") == [false]) }
   }
 
+  @Test("a cookie whose name promises something keeps it, and one with a control character is none")
+  func promisedCookies() throws {
+    let jar = CookieJar()
+    let (plain, safe) = (try WebAddress("http://example.org/a/"), try WebAddress("https://example.org/a/"))
+    for (text, address) in [
+      ("__Secure-a=1", plain), ("__secure-b=1", safe), ("__Host-c=1; Path=/", plain), ("__Host-d=1; Secure", safe),
+      ("__Host-e=1; Secure; Path=/; Domain=example.org", safe), ("__HOST-f=1; Secure; Path=/a", safe),
+      ("g=\u{1}", safe),
+      ("h\u{7f}=1", safe), ("__Secure-i=1; Secure", safe), ("__Host-j=1; Secure; Path=/", safe), ("k=\t1", safe),
+    ] { jar.take(["Set-Cookie": text], from: address) }
+    #expect(jar.all.map(\.name) == ["__Secure-i", "__Host-j", "k"])
+  }
+
   @Test("a cookie that is sent over encrypted connections only is not replaced by a connection without")
   func secureCookies() throws {
     let jar = CookieJar()
@@ -268,7 +281,7 @@ import Testing
     #expect(life.report.refused == 1)
   }
 
-  @Test("what libcurl says is told apart by more than its number")
+  @Test("what libcurl says is distinguished by more than its number")
   func failures() {
     func code(
       _ code: Int32, _ text: String = "", system: Int32 = 0, connect: Int = 0, proxy: Bool = false,

@@ -11,7 +11,7 @@ import TestSupport
 
 @testable import RunLoopPorts
 
-@Suite("Child processes beside Foundation's", .timeLimit(.minutes(5)))
+@Suite("Child processes beside Foundation's", .timeLimit(.minutes(20)))
 struct ChildProcessFoundationTests {
   @Test("Foundation's processes get their statuses beside sources that leave them")
   func statuses() throws {

@@ -42,7 +42,7 @@ func reap(_ process: pid_t) -> Int32? {
   }
 }
 
-@Suite("Child processes", .timeLimit(.minutes(5)))
+@Suite("Child processes", .timeLimit(.minutes(20)))
 struct ChildProcessTests {
   typealias End = ChildProcessSource.End
 
@@ -65,7 +65,7 @@ struct ChildProcessTests {
     return ends.all
   }
 
-  @Test("how a child ended is told once, and the child is reaped")
+  @Test("how a child ended is reported once, and the child is reaped")
   func exits() {
     let first = spawn("/bin/true")
     #expect(end(first) == [.success(.exited(code: 0))])
@@ -74,7 +74,7 @@ struct ChildProcessTests {
     #expect(end(spawn("/bin/sh", "-c", "exit 255")) == [.success(.exited(code: 255))])
   }
 
-  @Test("a child that a signal ends is told with the signal")
+  @Test("a child that a signal ends is reported with the signal")
   func signalled() {
     let child = spawn("/bin/sleep", "1000")
     #expect(end(child) { kill(child, SIGKILL) } == [.success(.signalled(signal: SIGKILL, coreDumped: false))])
@@ -82,7 +82,7 @@ struct ChildProcessTests {
     #expect(end(other) == [.success(.signalled(signal: SIGABRT, coreDumped: false))])
   }
 
-  @Test("a child that has ended before is told as well")
+  @Test("a child that has ended before is reported as well")
   func endedBefore() {
     let child = spawn("/bin/sh", "-c", "exit 9")
     awaitEnd(of: child)
@@ -99,7 +99,7 @@ struct ChildProcessTests {
     #expect(ends == [.failure(.reapedElsewhere(child))])
   }
 
-  @Test("what is no child that could be waited for is refused")
+  @Test("what is no child that could be waited for is rejected")
   func refused() {
     let gone = spawn("/bin/true")
     #expect(reap(gone) == 0)
@@ -260,7 +260,7 @@ struct ChildProcessTests {
 }
 
 #if DEBUG
-  @Suite("Child processes, when the system refuses", .timeLimit(.minutes(5)))
+  @Suite("Child processes, when the system fails", .timeLimit(.minutes(20)))
   struct ChildProcessFaultTests {
     @Test(
       "a source that cannot be made says which call failed", arguments: [SystemCall.processDescriptor, .processWait])
@@ -278,7 +278,7 @@ struct ChildProcessTests {
       #expect(reap(child) == 0)
     }
 
-    @Test("an end that cannot be read is told as an error to all sources; an interrupt is none")
+    @Test("an end that cannot be read is reported as an error to all sources; an interrupt is none")
     func wait() {
       SourceRig.onThread { loop in
         let child = spawn("/bin/true")

@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import RunLoopPorts
 
-@Suite("File changes beside a model", .timeLimit(.minutes(5)))
+@Suite("File changes beside a model", .timeLimit(.minutes(20)))
 struct FileChangeModelTests {
   /// What differs between what was reported and what is there.
   private func differences(_ changes: [FileChange], _ root: String) -> [String] {
@@ -128,7 +128,7 @@ struct FileChangeModelTests {
   }
 }
 
-@Suite("File changes that are lost", .timeLimit(.minutes(5)))
+@Suite("File changes that are lost", .timeLimit(.minutes(20)))
 struct FileChangeOverflowTests {
   /// Makes a file in every directory, each of which has to be reported.
   private func probe(_ watched: WatchedScratch) {

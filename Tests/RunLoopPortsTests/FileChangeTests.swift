@@ -98,9 +98,9 @@ func watching(
   }
 }
 
-@Suite("File changes", .timeLimit(.minutes(5)))
+@Suite("File changes", .timeLimit(.minutes(20)))
 struct FileChangeTests {
-  @Test("what happens in a directory is told in order")
+  @Test("what happens in a directory is reported in order")
   func directory() {
     watching(recursive: false) { watched in
       let scratch = watched.scratch
@@ -120,7 +120,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("only what was asked for is told")
+  @Test("only what was asked for is reported")
   func filter() {
     watching(events: [.created, .moved]) { watched in
       let scratch = watched.scratch
@@ -153,7 +153,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("directories that appear are watched, and each of their entries is told once")
+  @Test("directories that appear are watched, and each of their entries is reported once")
   func newDirectories() {
     watching { watched in
       let scratch = watched.scratch
@@ -170,7 +170,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("a directory that is moved within the tree is followed, one that leaves it is not, one that comes is told")
+  @Test("a directory that is moved within the tree is followed, one that leaves it is not, one that comes is reported")
   func moves() {
     let outside = Scratch()
     outside.makeDirectory("in")
@@ -194,7 +194,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("names that stood for other directories when they were told do not confuse the tree")
+  @Test("names that stood for other directories when they were reported do not confuse the tree")
   func swapped() {
     watching(prepare: {
       for name in ["a", "b", "a/x", "b/y"] { $0.makeDirectory(name) }
@@ -213,7 +213,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("the end of the root is told, and ends the source")
+  @Test("the end of the root is reported, and ends the source")
   func rootGone() {
     watching { watched in
       let scratch = watched.scratch
@@ -237,7 +237,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("an overflow is told, and the tree is watched on")
+  @Test("an overflow is reported, and the tree is watched on")
   func overflow() {
     watching(hasOwnQueue: true) { watched in
       let scratch = watched.scratch
@@ -302,7 +302,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("a path with a zero byte is refused, and not cut")
+  @Test("a path with a zero byte is rejected, and not cut")
   func zeroByte() {
     let path = FileChangeSource.Path("/tmp\0/x")
     for isRecursive in [false, true] {
@@ -312,7 +312,7 @@ struct FileChangeTests {
     }
   }
 
-  @Test("what cannot be watched is refused by its path")
+  @Test("what cannot be watched is rejected by its path")
   func refused() {
     let scratch = Scratch()
     scratch.make("f")

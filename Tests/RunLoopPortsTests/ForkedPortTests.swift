@@ -8,7 +8,7 @@ import Testing
 @testable import RunLoopPorts
 
 /// Each test forks in a process of its own, which has few threads.
-@Suite("Message ports and sources in forked children", .timeLimit(.minutes(5)), .disabled(if: isSanitizedForThreads))
+@Suite("Message ports and sources in forked children", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct ForkedPortTests {
   // M17
   @Test("a child neither ends nor uses the ports of its parent, and removes no names")
@@ -62,14 +62,14 @@ struct ForkedPortTests {
         // Somebody wants to know of what is not delivered: the child's own service is asked.
         let remote = try MessagePort.Remote(
           name: "a", directory: directory.place, undelivered: { undelivered.add($0.serial) })
-        guard try remote.send(id: 1, bytes: [7], receiveTimeout: .seconds(10))?.bytes == [7] else { return 1 }
+        guard try remote.send(id: 1, bytes: [7], receiveTimeout: .seconds(200))?.bytes == [7] else { return 1 }
         let own = try MessagePort.Local(name: "b", directory: directory.place) { MessagePort.Reply($0.bytes + [0]) }
         try RunLoop.current.add(own, forMode: .default)
         let loop = RunLoop.current
         let asking = startThread { () -> [UInt8]? in
           defer { loop.perform { loop.stop() } }
           let remote = try? MessagePort.Remote(name: "b", directory: directory.place)
-          return (try? remote?.send(id: 1, bytes: [8], receiveTimeout: .seconds(10)))??.bytes
+          return (try? remote?.send(id: 1, bytes: [8], receiveTimeout: .seconds(200)))??.bytes
         }
         loop.runUntilStopped()
         own.invalidate()

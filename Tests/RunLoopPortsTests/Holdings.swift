@@ -48,8 +48,8 @@ private struct Holdings {
 
 /// Does something three times, of which nothing may be left that was not there after the first two times.
 ///
-/// What it leaves is more than four threads, three descriptors or 8 MB, or it is not found. What other threads are yet to
-/// give up is waited for.
+/// What it leaves is more than four threads, three descriptors or 8 MB, or it is not found. What other threads are yet
+/// to give up is waited for.
 func expectNothingLeft(
   _ body: () async throws -> Void, sourceLocation: SourceLocation = #_sourceLocation
 ) async rethrows {

@@ -39,7 +39,7 @@ struct MessageFrameTests {
       ])
   }
 
-  @Test("every single byte that is wrong is refused, or means something else")
+  @Test("every single byte that is wrong is rejected, or means something else")
   func mutations() {
     let good = packet(MessageFrame(.confirmation, token: 9))
     for index in good.indices {

@@ -7,7 +7,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopPorts
 
-@Suite("Descriptors in messages", .timeLimit(.minutes(5)))
+@Suite("Descriptors in messages", .timeLimit(.minutes(20)))
 struct MessagePortDescriptorTests {
   @Test("descriptors go both ways, and every copy is closed once")
   func both() throws {

@@ -9,15 +9,15 @@ import Testing
 @testable import RunLoopPorts
 
 /// A user whom nothing on this machine belongs to.
-private let stranger: UInt32 = 54_321
+private let stranger = UInt32.random(in: 40_000..<50_000)
 
-@Suite("Directories of message ports that others could change", .timeLimit(.minutes(5)))
+@Suite("Directories of message ports that others could change", .timeLimit(.minutes(20)))
 struct MessagePortDirectoryTests {
   private func outcome(_ place: MessagePort.Directory) -> MessagePortError? {
     portError { () throws(MessagePortError) in try MessagePort.Local(name: "a", directory: place) { _ in nil } }
   }
 
-  @Test("a directory in one that others may write to is refused, unless that is sticky", arguments: [true, false])
+  @Test("a directory in one that others may write to is rejected, unless that is sticky", arguments: [true, false])
   func parents(isShared: Bool) throws {
     let directory = try PortDirectory()
     let place = MessagePort.Directory(path: directory.path + "/ports", isShared: isShared)
@@ -45,7 +45,7 @@ struct MessagePortDirectoryTests {
     #expect(outcome(place) == .unsafeDirectory(other.path, .open(permissions: 0o777)))
   }
 
-  @Test("a directory that is a symbolic link is refused, however it ends", arguments: ["", "/", "///", "/.", "/./"])
+  @Test("a directory that is a symbolic link is rejected, however it ends", arguments: ["", "/", "///", "/.", "/./"])
   func link(end: String) throws {
     let directory = try PortDirectory()
     let other = try PortDirectory()
@@ -93,7 +93,7 @@ struct MessagePortDirectoryTests {
 }
 
 @Suite(
-  "Directories of message ports that belong to others", .timeLimit(.minutes(5)),
+  "Directories of message ports that belong to others", .timeLimit(.minutes(20)),
   .enabled(if: geteuid() == 0, "only root can give files to another user"))
 struct ForeignDirectoryTests {
   @Test("a directory of another user's is not taken for a local port, though it be shared", arguments: [true, false])

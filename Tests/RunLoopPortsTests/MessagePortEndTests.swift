@@ -9,7 +9,7 @@ import class RunLoopCore.RunLoop
 import TestSupport
 @testable import RunLoopPorts
 
-@Suite("The ends of message ports", .timeLimit(.minutes(5)))
+@Suite("The ends of message ports", .timeLimit(.minutes(20)))
 struct MessagePortEndTests {
   @Test("a request that is pending when the port goes ends with the reason, in every way of waiting")
   func pending() async throws {
@@ -125,7 +125,7 @@ struct MessagePortEndTests {
     #expect(text.hasSuffix("right\n"), "\(text)")
   }
 
-  @Test("descriptors that the receiver has no room for are refused with their message, and none is kept")
+  @Test("descriptors that the receiver has no room for are rejected with their message, and none is kept")
   func starved() throws {
     let (status, text) = try run(["starve"])
     #expect(text == "refused\n0 [2] 1\n")

@@ -8,7 +8,7 @@
   @testable import RunLoopCore
   @testable import RunLoopPorts
 
-  @Suite("Message ports when descriptors stay exhausted", .timeLimit(.minutes(5)))
+  @Suite("Message ports when descriptors stay exhausted", .timeLimit(.minutes(20)))
   struct MessagePortExhaustionTests {
     @Test("a port that has no descriptor, not even to refuse with, waits before it tries again")
     func exhausted() throws {

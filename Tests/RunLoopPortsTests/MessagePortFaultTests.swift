@@ -9,7 +9,7 @@
   @testable import RunLoopCore
   @testable import RunLoopPorts
 
-  @Suite("Message ports when system calls fail", .timeLimit(.minutes(5)))
+  @Suite("Message ports when system calls fail", .timeLimit(.minutes(20)))
   struct MessagePortFaultTests {
     /// A system call that fails, after so many of its kind that succeed.
     struct Failure: Sendable, CustomTestStringConvertible {
@@ -146,7 +146,7 @@
       #expect(server.port.isValid)
     }
 
-    @Test("memory that cannot be read is refused, and the sender is told", arguments: [SystemCall.memoryRead])
+    @Test("memory that cannot be read is rejected, and the sender is notified", arguments: [SystemCall.memoryRead])
     func memory(call: SystemCall) throws {
       let directory = try PortDirectory()
       let outcome = serveHere(directory, Failure(call: call, number: EIO), bytes: 50_000)

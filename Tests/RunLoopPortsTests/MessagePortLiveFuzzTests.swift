@@ -99,7 +99,7 @@ private struct Use {
 
 /// A longer run: `LIVE_FUZZ="SEED OPERATIONS"` in the environment.
 @Suite(
-  "Message ports beside senders that send anything", .timeLimit(.minutes(10)), .disabled(if: isSanitizedForThreads),
+  "Message ports beside senders that send anything", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads),
   .enabled(if: geteuid() == 0, "only root can become other users"))
 struct MessagePortLiveFuzzTests {
   @Test("while several users send noise, read seldom and go, another's requests are answered, and nothing is left")
@@ -128,7 +128,7 @@ struct MessagePortLiveFuzzTests {
       var answered = 0
       func ask() throws {
         let bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: answered), count: answered % 3 == 0 ? 50_000 : 10)
-        let reply = try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(10))
+        let reply = try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(300))
         try #require(reply?.bytes == bytes)
         answered += 1
       }
@@ -157,7 +157,8 @@ struct MessagePortLiveFuzzTests {
           attacker.end.closeWriting()
           waitpid(attacker.child, nil, 0)
         }
-        // Who connects last is taken last: of those before none is left in the listener's queue, where nothing counts them.
+        // Who connects last is taken last: of those before none is left in the listener's queue, where nothing counts
+        // them.
         let last = try MessagePort.Remote(name: "a", directory: place, connectTimeout: .seconds(300))
           .send(id: 1, bytes: [1], receiveTimeout: .seconds(300))
         try #require(last?.bytes == [1])

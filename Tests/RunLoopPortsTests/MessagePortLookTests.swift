@@ -6,7 +6,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopPorts
 
-@Suite("Requests that look before they sleep", .timeLimit(.minutes(5)))
+@Suite("Requests that look before they sleep", .timeLimit(.minutes(20)))
 struct MessagePortLookTests {
   /// One that looks for 50 microseconds in its next wait, wherever it runs.
   private static let eager: Looker = {

@@ -8,14 +8,14 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopPorts
 
-@Suite("Names of message ports", .timeLimit(.minutes(5)))
+@Suite("Names of message ports", .timeLimit(.minutes(20)))
 struct MessagePortNameTests {
   private func port(_ directory: PortDirectory, _ name: String = "a") throws(MessagePortError) -> MessagePort.Local {
     try MessagePort.Local(name: name, directory: directory.place) { _ in nil }
   }
 
   @Test(
-    "what is no name is refused, and named",
+    "what is no name is rejected, and named",
     arguments: ["", "/", "..", ".a", "a/b", "a b", "ä", "a\0b", "x.lock", String(repeating: "a", count: 65), "-a"])
   func names(name: String) throws {
     let directory = try PortDirectory()
@@ -26,7 +26,7 @@ struct MessagePortNameTests {
     #expect(directory.entries.isEmpty)
   }
 
-  @Test("a path that the kernel has no room for is refused")
+  @Test("a path that the kernel has no room for is rejected")
   func path() {
     let place = MessagePort.Directory(path: "/tmp/" + String(repeating: "d", count: 110))
     #expect(
@@ -128,7 +128,7 @@ struct MessagePortNameTests {
     port.invalidate()
   }
 
-  @Test("a directory that others could change is refused")
+  @Test("a directory that others could change is rejected")
   func directories() throws {
     let directory = try PortDirectory()
     let path = directory.place.path

@@ -8,7 +8,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopPorts
 
-@Suite("Waiting for the name of a message port", .timeLimit(.minutes(5)))
+@Suite("Waiting for the name of a message port", .timeLimit(.minutes(20)))
 struct MessagePortNameWaitTests {
   @Test("a thread that waits connects when the port is there, whose directory was not")
   func thread() async throws {

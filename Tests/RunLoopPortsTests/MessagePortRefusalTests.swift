@@ -8,7 +8,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopPorts
 
-@Suite("What a message port refuses", .timeLimit(.minutes(5)))
+@Suite("What a message port rejects", .timeLimit(.minutes(20)))
 struct MessagePortRefusalTests {
   /// What a raw client sends, and with how many descriptors.
   struct Malformed: Sendable, CustomTestStringConvertible {
@@ -55,7 +55,7 @@ struct MessagePortRefusalTests {
     #expect(try remote.send(id: 1, bytes: [2], receiveTimeout: .unlimited)?.bytes == [2])
   }
 
-  @Test("memory that can be changed or is shorter than said is refused", arguments: [true, false])
+  @Test("memory that can be changed or is shorter than said is rejected", arguments: [true, false])
   func memory(isSealed: Bool) throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory)
@@ -85,7 +85,7 @@ struct MessagePortRefusalTests {
     #expect(server.port.statistics.malformed == 0)
   }
 
-  @Test("a message longer than the limit is refused at either end, and the next goes through")
+  @Test("a message longer than the limit is rejected at either end, and the next goes through")
   func oversized() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory, limits: .init(messageSize: 100_000)) { request in
@@ -116,7 +116,7 @@ struct MessagePortRefusalTests {
     #expect(server.port.statistics.oversized == 2)
   }
 
-  @Test("whoever is told of a refused message may send another and wait for its reply")
+  @Test("whoever is notified of a rejected message may send another and wait for its reply")
   func askedWhileTold() throws {
     let directory = try PortDirectory()
     let server = try PortServer(directory, limits: .init(messageSize: 100))

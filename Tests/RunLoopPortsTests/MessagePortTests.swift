@@ -7,7 +7,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopPorts
 
-@Suite("Message ports", .timeLimit(.minutes(5)))
+@Suite("Message ports", .timeLimit(.minutes(20)))
 struct MessagePortTests {
   @Test("a request is received on the loop's thread and its reply comes back to a thread that blocks")
   func request() throws {

@@ -8,7 +8,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopPorts
 
-@Suite("Waiting for message ports", .timeLimit(.minutes(5)))
+@Suite("Waiting for message ports", .timeLimit(.minutes(20)))
 struct MessagePortWaitTests {
   @Test("a receiver that does not read makes the sender wait, and no more is kept than may be")
   func slowReader() throws {
@@ -136,7 +136,7 @@ struct MessagePortWaitTests {
   }
 }
 
-@Suite("Message ports and tasks", .timeLimit(.minutes(5)))
+@Suite("Message ports and tasks", .timeLimit(.minutes(20)))
 struct MessagePortTaskTests {
   @Test("tasks ask and tasks answer")
   func tasks() async throws {

@@ -22,8 +22,8 @@ func sharedDirectory() throws -> (PortDirectory, MessagePort.Directory) {
 
 /// Runs a body in a child that is another user, until the parent closes the pipe that this returns.
 ///
-/// - Parameter loop: A loop that runs on another thread, whose sleep is awaited: a fork copies the locks of the language's runtime
-///   as they are, and a child waits forever for one that another thread has at that time.
+/// - Parameter loop: A loop that runs on another thread, whose sleep is awaited: a fork copies the locks of the
+///   language's runtime as they are, and a child waits forever for one that another thread has at that time.
 func asUser(
   _ user: UInt32, beside loop: RunLoop? = nil, _ body: () throws -> Void
 ) throws -> (child: pid_t, done: RawPipe, end: RawPipe) {
@@ -37,7 +37,7 @@ func asUser(
     sigemptyset(&signals)
     sigaddset(&signals, SIGALRM)
     pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-    alarm(60)
+    alarm(900)
     done.closeReading()
     end.closeWriting()
     guard setgid(user) == 0, setuid(user) == 0 else { _exit(1) }

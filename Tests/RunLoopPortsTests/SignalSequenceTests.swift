@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopPorts
 
-@Suite("Signals as a sequence", .timeLimit(.minutes(5)))
+@Suite("Signals as a sequence", .timeLimit(.minutes(20)))
 struct SignalSequenceTests {
   @Test("a sequence gives the events, and dropping it ends the source")
   func events() async throws {
@@ -80,7 +80,7 @@ struct SignalSequenceTests {
 }
 
 #if DEBUG
-  @Suite("Signals, when the system refuses", .timeLimit(.minutes(5)))
+  @Suite("Signals, when the system fails", .timeLimit(.minutes(20)))
   struct SignalFaultTests {
     @Test("a source that cannot be made says which call failed", arguments: [SystemCall.eventCreate, .signalAction])
     func make(call: SystemCall) {
@@ -114,7 +114,7 @@ struct SignalSequenceTests {
       #expect(crl_signal_is_handled(signal) == 0)
     }
 
-    @Test("a signal is told though its descriptor could not be read", arguments: [EINTR, EIO])
+    @Test("a signal is reported though its descriptor could not be read", arguments: [EINTR, EIO])
     func read(number: Int32) {
       SourceRig.onThread { loop in
         let signal = testSignal(number == EINTR ? 26 : 27)
@@ -134,7 +134,7 @@ struct SignalSequenceTests {
       }
     }
 
-    @Test("a mode without a descriptor refuses the source, which goes on counting")
+    @Test("a mode without a descriptor rejects the source, which goes on counting")
     func add() {
       SourceRig.onThread { loop in
         let signal = testSignal(28)

@@ -46,12 +46,14 @@ enum SourceRig {
   }
 
   /// A thread whose loop runs until it is stopped.
+  ///
+  /// It is returned when the loop runs: that a loop is to stop is forgotten when a run of it begins.
   static func startLoop() -> (thread: Running, loop: RunLoop) {
     let made = Notes<RunLoop>()
     let thread = start {
       let loop = RunLoop.current
       loop.add(RunLoop.Source {}, forMode: .default)
-      made.add(loop)
+      loop.perform { made.add(loop) }
       loop.runUntilStopped()
     }
     waitUntil { made.count > 0 }

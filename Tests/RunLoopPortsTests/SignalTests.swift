@@ -11,7 +11,7 @@ import TestSupport
 /// A signal for each test, as the process's action is one for all.
 func testSignal(_ number: Int32) -> Int32 { __libc_current_sigrtmin() + number }
 
-@Suite("Signals", .timeLimit(.minutes(5)))
+@Suite("Signals", .timeLimit(.minutes(20)))
 struct SignalTests {
   @Test("a signal calls the handler on the loop's thread, and says who sent it")
   func sender() {
@@ -162,7 +162,7 @@ struct SignalTests {
   }
 
   @Test(
-    "what cannot be handled is refused by its number",
+    "what cannot be handled is rejected by its number",
     arguments: [SIGKILL, SIGSTOP, SIGSEGV, SIGILL, 0, -1, 32, 33, 65, 1000, .max, .min])
   func refused(signal: Int32) {
     #expect(throws: SignalError.cannotBeHandled(signal: signal)) { try SignalSource(signal: signal) { _, _ in } }

@@ -37,7 +37,7 @@ struct SocketAddressTests {
   }
 
   @Test(
-    "what is no address is refused with its name",
+    "what is no address is rejected with its name",
     arguments: [
       ("", SocketAddressError.noPort("")), ("127.0.0.1", .noPort("127.0.0.1")), ("127.0.0.1:", .notAPort("")),
       ("127.0.0.1:65536", .notAPort("65536")), ("127.0.0.1:+1", .notAPort("+1")), ("127.0.0.1:-1", .notAPort("-1")),

@@ -8,7 +8,13 @@ import TestSupport
 
 @testable import RunLoopPorts
 
-@Suite("Connections of sockets", .timeLimit(.minutes(5)))
+/// What tells an open file from whatever has its number by then; nil if there is none.
+func fileIdentity(_ descriptor: Int32) -> ino_t? {
+  var status = stat()
+  return fstat(descriptor, &status) == 0 ? status.st_ino : nil
+}
+
+@Suite("Connections of sockets", .timeLimit(.minutes(20)))
 struct SocketConnectionTests {
   @Test("what is sent comes back, the end both ways, and then both are closed", arguments: socketKinds)
   func echo(kind: String) throws {
@@ -43,20 +49,15 @@ struct SocketConnectionTests {
       ].contains(log), "\(log)")
   }
 
-  @Test("when the end is told, the descriptor is closed")
+  @Test("when the end is reported, the descriptor is closed")
   func closedBefore() throws {
     let (one, other) = try socketPair()
-    /// What tells an open file from whatever has its number by then.
-    @Sendable func number() -> ino_t? {
-      var status = stat()
-      return fstat(one, &status) == 0 ? status.st_ino : nil
-    }
     let log = onSocketLoop { loop, log in
-      let before = number()
+      let before = fileIdentity(one)
       let socket = try Socket(takingOver: one) { socket, event in
         switch event {
         case .ended: socket.shutDown(.write)
-        case .closed: log.write("\(before != nil) \(number() == before)")
+        case .closed: log.write("\(before != nil) \(fileIdentity(one) == before)")
         default: log.write(event.word)
         }
       }
@@ -67,7 +68,7 @@ struct SocketConnectionTests {
     #expect(log == "true false")
   }
 
-  @Test("a refused connection is told once, and is the last event", arguments: ["127.0.0.1:0", "[::1]:0"])
+  @Test("a refused connection is reported once, and is the last event", arguments: ["127.0.0.1:0", "[::1]:0"])
   func refused(kind: String) throws {
     let (address, descriptor) = try refusingAddress(kind)
     defer { close(descriptor) }
@@ -113,7 +114,7 @@ struct SocketConnectionTests {
     #expect(log == "connected \(SocketError.closedForWriting) received(after) ended closed")
   }
 
-  @Test("a reset is told once")
+  @Test("a reset is reported once")
   func reset() {
     let log = onSocketLoop { loop, log in
       let listener = try loop.listen { socket, event in
@@ -182,7 +183,7 @@ struct SocketConnectionTests {
       try loop.connect(listener.address, options: options) { _, event in log.write(event.word) }
       log.write("\(loop.runUntilStopped())")
     }
-    #expect(log == "closed(\(SocketError.timedOut(after: .milliseconds(20)))) finished")
+    #expect(log == "closed(\(SocketError.timedOut(after: .milliseconds(20), address: listener.address))) finished")
     for filler in fillers { filler.invalidate() }
   }
 
@@ -207,7 +208,7 @@ struct SocketConnectionTests {
       return log.text
     }
     close(other)
-    #expect(log == "received(x)@30 closed(\(SocketError.timedOut(after: .milliseconds(50))))@80 finished")
+    #expect(log == "received(x)@30 closed(\(SocketError.timedOut(after: .milliseconds(50), address: nil)))@80 finished")
   }
 
   @Test("a socket that is handed over to another loop times out there")
@@ -226,7 +227,7 @@ struct SocketConnectionTests {
         log.write("\(next.runUntilStopped())")
       }
     }
-    #expect(log == "closed(\(SocketError.timedOut(after: .milliseconds(20)))) finished")
+    #expect(log == "closed(\(SocketError.timedOut(after: .milliseconds(20), address: nil))) finished")
   }
 
   @Test("a handler that is replaced while it runs is released without the socket's lock")
@@ -274,7 +275,7 @@ struct SocketConnectionTests {
     #expect(log == "open released open")
   }
 
-  @Test("a socket that is invalidated is told nothing more, and leaves its loop")
+  @Test("a socket that is invalidated is notified of nothing more, and leaves its loop")
   func invalidated() throws {
     let (one, other) = try socketPair()
     let log = onSocketLoop { loop, log in

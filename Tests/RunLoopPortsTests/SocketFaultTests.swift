@@ -10,7 +10,7 @@
 
   @testable import RunLoopPorts
 
-  @Suite("System calls of sockets that fail", .timeLimit(.minutes(5)))
+  @Suite("System calls of sockets that fail", .timeLimit(.minutes(20)))
   struct SocketFaultTests {
     private func failing(_ call: SystemCall, _ number: Int32) -> FaultPlan {
       let plan = FaultPlan()
@@ -102,7 +102,7 @@
     }
 
     @Test(
-      "what fails later closes the socket, and is told once",
+      "what fails later closes the socket, and is reported once",
       arguments: [
         (SystemCall.socketOptionRead, ENOMEM), (.streamWrite, EPIPE), (.streamRead, ETIMEDOUT), (.shutDown, ENOTCONN),
       ])
@@ -237,16 +237,22 @@
 
     @Test("a connection that is lost before it is accepted is passed over; what cannot be mended is the end")
     func acceptErrors() {
+      let own = Box<SocketAddress?>(nil)
+      let (number, identity) = (Box<Int32>(-1), Box<ino_t?>(nil))
       let log = onSocketLoop { loop, log in
         let listener = try ListeningSocket(at: .loopback(port: 0)) { _, event in
           switch event {
           case .accepted: log.write("accepted")
           case .exhausted: log.write("exhausted")
-          case .closed(let error): log.write("closed(\(error))")
+          case .closed(let error): log.write("closed(\(error)) \(fileIdentity(number.value) == identity.value)")
           }
           loop.stop()
         }
         try loop.add(listener, forMode: .default)
+        own.value = listener.address
+        number.value = listener.withDescriptor { $0 } ?? -1
+        let found = try #require(fileIdentity(number.value))
+        identity.value = found
         let sockets = try (0..<2).map { _ in try Socket(connectingTo: listener.address) }
         let plan = FaultPlan()
         plan.plan(.accept, .fails(ECONNABORTED), .fails(EINTR), nil, .fails(EINVAL))
@@ -254,22 +260,22 @@
         log.write("\(listener.isValid) \(loop.contains(listener, forMode: .default))")
         for socket in sockets { socket.invalidate() }
       }
-      let error = SocketError.system(SystemError(call: "accept4", number: EINVAL))
-      #expect(log == "accepted closed(\(error)) false false")
+      let error = SocketError.system(SystemError(call: "accept4", number: EINVAL), address: own.value)
+      #expect(log == "accepted closed(\(error)) false false false")
     }
 
     @Test("what cannot be taken over stays its owner's")
     func takingOver() throws {
       var ends: [Int32] = [0, 0]
       try #require(pipe(&ends) == 0)
-      #expect(socketFailure { _ = try Socket(takingOver: ends[0]) } == "getpeername:\(ENOTSOCK)")
-      #expect(socketFailure { _ = try Socket(takingOver: -1) } == "getpeername:\(EBADF)")
-      #expect(socketFailure { _ = try ByteStream.pair(takingOver: ends[0]) } == "getpeername:\(ENOTSOCK)")
+      #expect(socketFailure { _ = try Socket(takingOver: ends[0]) } == "\(ends[0]) getpeername:\(ENOTSOCK)")
+      #expect(socketFailure { _ = try Socket(takingOver: -1) } == "-1 getpeername:\(EBADF)")
+      #expect(socketFailure { _ = try ByteStream.pair(takingOver: ends[0]) } == "\(ends[0]) getpeername:\(ENOTSOCK)")
       for end in ends { #expect(close(end) == 0) }
       for type in [SOCK_DGRAM, SOCK_SEQPACKET] {
         try #require(socketpair(AF_UNIX, Int32(type.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
-        #expect(socketFailure { _ = try Socket(takingOver: ends[0]) } == "getsockopt:\(EPROTOTYPE)")
-        #expect(socketFailure { _ = try ByteStream.pair(takingOver: ends[0]) } == "getsockopt:\(EPROTOTYPE)")
+        #expect(socketFailure { _ = try Socket(takingOver: ends[0]) } == "\(ends[0]) getsockopt:\(EPROTOTYPE)")
+        #expect(socketFailure { _ = try ByteStream.pair(takingOver: ends[0]) } == "\(ends[0]) getsockopt:\(EPROTOTYPE)")
         for end in ends { #expect(close(end) == 0) }
       }
     }

@@ -31,7 +31,7 @@ private final class EndingLoop: Sendable {
   }
 }
 
-@Suite("Sockets in several loops", .timeLimit(.minutes(5)))
+@Suite("Sockets in several loops", .timeLimit(.minutes(20)))
 struct SocketPlacesTests {
   @Test("a time-out goes on in another loop when the thread of the first ends")
   func timeout() throws {

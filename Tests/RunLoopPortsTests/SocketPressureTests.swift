@@ -7,9 +7,9 @@ import TestSupport
 
 @testable import RunLoopPorts
 
-@Suite("Back-pressure of sockets", .timeLimit(.minutes(5)))
+@Suite("Back-pressure of sockets", .timeLimit(.minutes(20)))
 struct SocketPressureTests {
-  @Test("a slow reader makes its writer wait: what is queued is bounded, and the writer is told when there is room")
+  @Test("a slow reader makes its writer wait: what is queued is bounded, and the writer is notified when there is room")
   func slowReader() throws {
     let (one, other) = try socketPair()
     let total = 8 << 20
@@ -116,12 +116,12 @@ struct SocketPressureTests {
       log.write("\(received.value)")
       client.resumeReading()
       loop.runUntilStopped()
-      log.write("\(received.value == total) \(most.value < 32 * 1024 + ReceiveBuffers.size)")
+      log.write("\(received.value == total) \(most.value < 32 * 1024 + ReceiveBuffers.single.size)")
     }
     #expect(log == "0 true true")
   }
 
-  @Test("a handler that is told of readiness reads as much as it likes, and is told once until it reads")
+  @Test("a handler that is notified of readiness reads as much as it likes, and is notified once until it reads")
   func onRequest() throws {
     let (one, other) = try socketPair()
     let log = onVirtualSocketLoop { loop, log in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import Testing
@@ -16,7 +17,8 @@ func onSocketLoop(_ body: @escaping @Sendable (RunLoop, Log) throws -> Void) -> 
   }
 }
 
-/// The same on virtual time: a pair of Unix sockets is ready at once, so a run that times out has served all that there is.
+/// The same on virtual time: a pair of Unix sockets is ready at once, so a run that times out has served all that there
+/// is.
 func onVirtualSocketLoop(_ body: @escaping @Sendable (RunLoop, Log) throws -> Void) -> String {
   onVirtualTime { _, loop in
     let log = Log()
@@ -64,7 +66,7 @@ extension Socket.Event {
     case .writable: "writable"
     case .ended: "ended"
     case .closed(nil): "closed"
-    case .closed(.system(let error)?): "closed(\(error.call):\(error.number))"
+    case .closed(.system(let error, _)?): "closed(\(error.call):\(error.number))"
     case .closed(let error?): "closed(\(error))"
     }
   }
@@ -75,8 +77,10 @@ func socketFailure(_ body: () throws -> Void) -> String {
   do {
     try body()
     return "nothing"
-  } catch SocketError.system(let error) {
+  } catch SocketError.system(let error, _) {
     return "\(error.call):\(error.number)"
+  } catch SocketError.descriptor(let number, let error) {
+    return "\(number) \(error.call):\(error.number)"
   } catch {
     return "\(error)"
   }
@@ -121,6 +125,18 @@ func refusingAddress(_ kind: String) throws -> (address: SocketAddress, descript
   try #require(hasName)
   // The port is at the same place in both families.
   return (try SocketAddress(String(kind.dropLast(1)) + "\(UInt16(bigEndian: name.sin6_port))"), descriptor)
+}
+
+/// What listens at one of this machine's addresses, at a port at which nobody can listen at the other as long as the
+/// descriptor is open.
+func listenerWithoutTwin(isIPv6: Bool) throws -> (listener: ListeningSocket, descriptor: Int32) {
+  while true {
+    let (address, descriptor) = try refusingAddress(isIPv6 ? "127.0.0.1:0" : "[::1]:0")
+    let port = try #require(address.port)
+    if let listener = try? ListeningSocket(at: .loopback(port: port, isIPv6: isIPv6)) { return (listener, descriptor) }
+    // Another has the port there.
+    close(descriptor)
+  }
 }
 
 /// Closes an end so that the other is told now.

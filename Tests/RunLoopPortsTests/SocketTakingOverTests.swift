@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import Testing
@@ -7,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopPorts
 
-@Suite("Taking over descriptors that listen", .timeLimit(.minutes(5)))
+@Suite("Taking over descriptors that listen", .timeLimit(.minutes(20)))
 struct SocketTakingOverTests {
   private func mode(_ path: String) -> mode_t? {
     var status = stat()
@@ -52,10 +53,10 @@ struct SocketTakingOverTests {
     try #require(socketpair(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
     var pipes: [Int32] = [0, 0]
     try #require(pipe(&pipes) == 0)
-    #expect(failure(one) == "getsockopt:\(EINVAL)")
-    #expect(failure(ends[0]) == "getsockopt:\(EPROTOTYPE)")
-    #expect(failure(pipes[0]) == "getsockopt:\(ENOTSOCK)")
-    #expect(failure(-1) == "getsockopt:\(EBADF)")
+    #expect(failure(one) == "\(one) getsockopt:\(EINVAL)")
+    #expect(failure(ends[0]) == "\(ends[0]) getsockopt:\(EPROTOTYPE)")
+    #expect(failure(pipes[0]) == "\(pipes[0]) getsockopt:\(ENOTSOCK)")
+    #expect(failure(-1) == "-1 getsockopt:\(EBADF)")
     for descriptor in [one, other] + ends + pipes { #expect(close(descriptor) == 0) }
   }
 
@@ -163,7 +164,7 @@ struct SocketTakingOverTests {
       plan.plan(call, .fails(number))
       plan.rule {
         let failure = socketFailure { _ = try ListeningSocket(takingOver: descriptor, options: .init()) }
-        #expect(failure == "\(call.rawValue):\(number)")
+        #expect(failure == "\(descriptor) \(call.rawValue):\(number)")
       }
       #expect(plan.isUsedUp && close(descriptor) == 0)
     }

@@ -33,9 +33,9 @@ final class SocketThread: Sendable {
   }
 }
 
-@Suite("Sockets and tasks", .timeLimit(.minutes(5)))
+@Suite("Sockets and tasks", .timeLimit(.minutes(20)))
 struct SocketTaskTests {
-  @Test("whoever waits when the loop's thread ends is told so, and so is who asks later; another loop goes on")
+  @Test("whoever waits when the loop's thread ends is notified, and so is who asks later; another loop goes on")
   func loopEnds() async throws {
     let thread = SocketThread()
     let listener = try ListeningSocket(at: .loopback(port: 0))
@@ -134,7 +134,7 @@ struct SocketTaskTests {
     thread.stop()
   }
 
-  @Test("a task that is refused and cancelled leaves alone the one that waits")
+  @Test("a task that is rejected and cancelled leaves alone the one that waits")
   func cancelledAside() async throws {
     let (thread, socket, other) = try servedSocket()
     let waiting = Task { try await socket.receive() }

@@ -8,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopPorts
 
-@Suite("Programs that are started", .timeLimit(.minutes(5)))
+@Suite("Programs that are started", .timeLimit(.minutes(20)))
 struct SpawnTests {
   /// What a program writes, and how it ends.
   private func output(
@@ -79,7 +79,6 @@ struct SpawnTests {
       done
       printf x >/proc/self/fd/\(ends[0])
       """
-    #expect(ends[0] < ends[1])
     let log = output("/bin/sh", ["-c", script], options)
     // In the order of their names, written in one piece or in two.
     let numbers = ends.map(String.init).sorted()
@@ -134,11 +133,25 @@ struct SpawnTests {
     var options = SpawnedProcess.Options()
     options.directory = "/no/such/directory"
     let missing = SystemError(call: "chdir", number: ENOENT)
-    #expect(throws: SpawnError.system(program: "true", missing)) { try SpawnedProcess("true", options: options) }
+    let nowhere = SpawnError.directory("/no/such/directory", program: "true", missing)
+    #expect(throws: nowhere) { try SpawnedProcess("true", options: options) }
     options = .init()
     options.descriptors = [5: 1_000_000]
     let closed = SystemError(call: "dup3", number: EBADF)
-    #expect(throws: SpawnError.system(program: "true", closed)) { try SpawnedProcess("true", options: options) }
+    let first = SpawnError.descriptor(1_000_000, as: 5, program: "true", closed)
+    #expect(throws: first) { try SpawnedProcess("true", options: options) }
+    let null = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    defer { close(null) }
+    options.descriptors = [4: null, 7: -1, 9: -2]
+    let negative = SpawnError.descriptor(-1, as: 7, program: "true", closed)
+    #expect(throws: negative) { try SpawnedProcess("true", options: options) }
+    options = .init()
+    options.standardError = .descriptor(1_000_001)
+    let standard = SpawnError.descriptor(1_000_001, as: 2, program: "true", closed)
+    #expect(throws: standard) { try SpawnedProcess("true", options: options) }
+    options.descriptors = Dictionary(uniqueKeysWithValues: (3...203).map { (Int32($0), null) })
+    #expect(throws: SpawnError.tooManyDescriptors(201, limit: 200)) { try SpawnedProcess("true", options: options) }
+    options = .init()
     for number in [-1, 2, 65536] as [Int32] {
       options.descriptors = [number: 0]
       #expect(throws: SpawnError.badNumber(number)) { try SpawnedProcess("true", options: options) }
@@ -209,7 +222,7 @@ struct SpawnTests {
     #expect(throws: SystemError.self) { try spawned.send(signal: SIGTERM) }
   }
 
-  @Test("its end can be waited for without reaping it, and is told to a source that comes when it was reaped")
+  @Test("its end can be waited for without reaping it, and is reported to a source that comes when it was reaped")
   func leftStatus() throws {
     let log = onSocketLoop { loop, log in
       let spawned = try SpawnedProcess("/bin/sh", ["-c", "exit 7"])

@@ -9,7 +9,7 @@ import TestSupport
 @testable import RunLoopPorts
 
 /// Each storm is in a process of its own, in which nothing else opens a descriptor or makes a thread.
-@Suite("Nothing stays after storms", .timeLimit(.minutes(5)), .disabled(if: isSanitizedForThreads))
+@Suite("Nothing stays after storms", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct StormTests {
   @Test("of datagrams that are sent, awaited, refused and dropped, between peers of every kind")
   func datagrams() async {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import Testing
@@ -7,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopPorts
 
-@Suite("Secured sockets and hostile peers", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(5)))
+@Suite("Secured sockets and hostile peers", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSHostileTests {
   @Test(
     "a peer that speaks something else, too much or nothing is answered by an end",

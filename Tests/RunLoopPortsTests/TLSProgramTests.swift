@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import RunLoopPorts
 
-@Suite("Secured sockets and openssl's programs", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(5)))
+@Suite("Secured sockets and openssl's programs", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSProgramTests {
   @Test("s_client is answered, agrees on a protocol, and both ends see the end", arguments: ["-tls1_2", "-tls1_3"])
   func client(version: String) async throws {

@@ -7,7 +7,7 @@ import TestSupport
 
 @testable import RunLoopPorts
 
-@Suite("Secured connections in memory", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(5)))
+@Suite("Secured connections in memory", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSSessionTests {
   @Test(
     "bytes pass both ways and both ends end, however the bytes are cut",

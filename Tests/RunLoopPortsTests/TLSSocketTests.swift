@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import Synchronization
@@ -8,7 +9,7 @@ import TestSupport
 
 @testable import RunLoopPorts
 
-@Suite("Secured sockets", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(5)))
+@Suite("Secured sockets", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSSocketTests {
   @Test(
     "what is sent comes back, the end both ways, and then both are closed",

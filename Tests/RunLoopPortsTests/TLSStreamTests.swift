@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import Testing
@@ -7,7 +8,7 @@ import TestSupport
 
 @testable import RunLoopPorts
 
-@Suite("Secured streams", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(5)))
+@Suite("Secured streams", .enabled(if: TLSFiles.isAvailable), .timeLimit(.minutes(20)))
 struct TLSStreamTests {
   @Test(
     "a pair opens when it is secured, passes bytes both ways, and sees the end", arguments: ["127.0.0.1:0", "unix"])

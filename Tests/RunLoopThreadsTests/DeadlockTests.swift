@@ -7,9 +7,9 @@ import TestSupport
 @testable import RunLoopThreads
 
 // T5
-@Suite("Threads that wait for each other", .timeLimit(.minutes(5)))
+@Suite("Threads that wait for each other", .timeLimit(.minutes(20)))
 struct DeadlockTests {
-  @Test("a circle of two is refused with the names of both, and the threads go on")
+  @Test("a cycle of two is rejected with the names of both, and the threads go on")
   func two() throws {
     let a = Thread.running(name: "a")
     let b = Thread.running(name: "b")
@@ -22,7 +22,7 @@ struct DeadlockTests {
     try b.stopLoop()
   }
 
-  @Test("a circle of three is refused with the names of all")
+  @Test("a cycle of three is rejected with the names of all")
   func three() throws {
     let names = ["a", "b", "c"]
     let threads = names.map { Thread.running(name: $0) }
@@ -33,7 +33,7 @@ struct DeadlockTests {
     for thread in threads { try thread.stopLoop() }
   }
 
-  @Test("a thread that waits for its own work is no circle: the work runs at once")
+  @Test("a thread that waits for its own work is no cycle: the work runs at once")
   func oneself() throws {
     let a = Thread.running()
     let b = Thread.running()
@@ -44,7 +44,7 @@ struct DeadlockTests {
     try b.stopLoop()
   }
 
-  @Test("work that a refused wait had posted does not run")
+  @Test("work that a rejected wait had posted does not run")
   func refusedWork() throws {
     let log = Log()
     let a = Thread.running()
@@ -60,7 +60,7 @@ struct DeadlockTests {
     try b.stopLoop()
   }
 
-  @Test("a join closes a circle with a wait for work")
+  @Test("a join closes a cycle with a wait for work")
   func join() throws {
     let a = Thread.running(name: "a")
     let b = Thread.running(name: "b")
@@ -88,7 +88,7 @@ struct DeadlockTests {
     try maker.stopLoop()
   }
 
-  @Test("of waits that close a circle at the same moment, one at least is refused", arguments: [2, 3])
+  @Test("of waits that close a cycle at the same moment, one at least is rejected", arguments: [2, 3])
   func together(count: Int) throws {
     for _ in 0..<200 {
       let threads = (0..<count).map { _ in Thread.running() }
@@ -116,10 +116,10 @@ struct DeadlockTests {
     }
   }
 
-  @Test("a wait that is just over closes no circle", arguments: [(2, 1, 4000), (3, 2, 4000), (4, 3, 4000)])
+  @Test("a wait that is just over closes no cycle", arguments: [(2, 1, 4000), (3, 2, 4000), (4, 3, 4000)])
   func justOver(threads count: Int, tokens: Int, rounds: Int) throws {
-    // Each token is handed on as soon as it has come, while the one who gave it may not have woken yet. There are fewer tokens
-    // than threads, so that there never is a circle.
+    // Each token is handed on as soon as it has come, while the one who gave it may not have woken yet. There are fewer
+    // tokens than threads, so that there never is a circle.
     let ring = try (0..<count).map { _ in try ResidentThread() }
     let failures = Box<[any Error]>([])
     let gates = (0..<tokens).map { _ in Latch() }

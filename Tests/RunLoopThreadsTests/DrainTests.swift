@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("Draining a resident thread", .timeLimit(.minutes(5)))
+@Suite("Draining a resident thread", .timeLimit(.minutes(20)))
 struct DrainTests {
   @Test("a task that yields forever does not keep a thread, and is counted among the late jobs")
   func endlessTask() async throws {
@@ -67,7 +67,8 @@ struct DrainTests {
     #expect(enough.made == 10 && enough.late == 0)
   }
 
-  /// How many steps, of the ten of a task that is there at the stop, are made on the thread, and how many jobs come late.
+  /// How many steps, of the ten of a task that is there at the stop, are made on the thread, and how many jobs come
+  /// late.
   private func steps(limit: Int) async throws -> (made: Int, late: Int) {
     let hold = Hold()
     let thread = try ResidentThread(drainLimits: .init(rounds: limit, time: .seconds(1000)))

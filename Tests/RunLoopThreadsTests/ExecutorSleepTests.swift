@@ -6,7 +6,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("Sleeps of tasks on a resident thread", .timeLimit(.minutes(5)))
+@Suite("Sleeps of tasks on a resident thread", .timeLimit(.minutes(20)))
 struct ExecutorSleepTests {
   @Test("the end of a sleep is a timer of the thread's loop")
   func timer() async throws {

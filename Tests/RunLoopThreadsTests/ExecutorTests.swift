@@ -21,7 +21,7 @@ private final class CallOutCount: Sendable {
   var value: Int { calls.load(ordering: .relaxed) }
 }
 
-@Suite("Actors and tasks on a resident thread", .timeLimit(.minutes(5)))
+@Suite("Actors and tasks on a resident thread", .timeLimit(.minutes(20)))
 struct ExecutorTests {
   @Test("an actor lives on the thread")
   func actor() async throws {
@@ -214,6 +214,7 @@ struct ExecutorTests {
   func jobsOfTheBatch() async throws {
     let log = Log()
     let hold = Hold()
+    let done = Latch()
     let thread = try ResidentThread()
     let pinned = Pinned(thread)
     try thread.perform { hold.occupy() }
@@ -222,11 +223,12 @@ struct ExecutorTests {
       log.write("[")
       RunLoop.current.run(mode: .default, for: .zero)
       log.write("]")
+      done.open()
     }
     let job = Task.immediate { await pinned.write("job", log) }
     hold.released.open()
     await job.value
-    try thread.performAndWait {}
+    done.wait()
     #expect(log.text == "[ job ]")
   }
 

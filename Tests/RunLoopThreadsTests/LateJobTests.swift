@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("Jobs at the end of a resident thread", .timeLimit(.minutes(5)))
+@Suite("Jobs at the end of a resident thread", .timeLimit(.minutes(20)))
 struct LateJobTests {
   @Test(
     "jobs that are there always run, on the thread, before it closes",

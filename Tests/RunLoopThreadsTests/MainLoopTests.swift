@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopThreads
 
-@Suite("The main loop as a program", .timeLimit(.minutes(5)))
+@Suite("The main loop as a program", .timeLimit(.minutes(20)))
 struct MainLoopTests {
   // That it serves the main actor is to be seen in a program of its own: no test runs on the main thread.
   @Test("on another thread than the main one it stops the process and says why")

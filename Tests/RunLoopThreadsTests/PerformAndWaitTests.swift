@@ -6,7 +6,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("Waiting for work", .timeLimit(.minutes(5)))
+@Suite("Waiting for work", .timeLimit(.minutes(20)))
 struct PerformAndWaitTests {
   private enum Refused: Error, Equatable { case because(Int) }
 

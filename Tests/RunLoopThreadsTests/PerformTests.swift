@@ -6,9 +6,9 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("Work for a thread", .timeLimit(.minutes(5)))
+@Suite("Work for a thread", .timeLimit(.minutes(20)))
 struct PerformTests {
-  @Test("work runs on the thread, in the order of the posts, and its token tells")
+  @Test("work runs on the thread, in the order of the posts, and its token reports it")
   func order() throws {
     let log = Log()
     let thread = Thread.running()
@@ -56,7 +56,7 @@ struct PerformTests {
     #expect(log.text == "kCFRunLoopDefaultMode common b work a")
   }
 
-  @Test("a list without modes is refused")
+  @Test("a list without modes is rejected")
   func noModes() throws {
     let thread = Thread.running()
     #expect(throws: ThreadError.noModes) { try thread.perform(inModes: []) {} }
@@ -162,7 +162,7 @@ struct PerformTests {
   }
 }
 
-@Suite("Refused work", .timeLimit(.minutes(5)))
+@Suite("Rejected work", .timeLimit(.minutes(20)))
 struct RefusalTests {
   /// All ways to give work to a thread give the same error.
   private func expectRefusal(
@@ -174,7 +174,7 @@ struct RefusalTests {
     #expect(throws: error, sourceLocation: sourceLocation) { try thread.perform(afterDelay: .zero) {} }
   }
 
-  @Test("a thread that was never started refuses at once, and takes work when it has been")
+  @Test("a thread that was never started rejects at once, and takes work when it has been")
   func neverStarted() throws {
     let log = Log()
     let thread = Thread { RunLoop.current.run(mode: .default, for: Duration.zero) }
@@ -189,7 +189,7 @@ struct RefusalTests {
     #expect(log.text == "ran" || log.text == "")
   }
 
-  @Test("a thread that has finished refuses at once")
+  @Test("a thread that has finished rejects at once")
   func finished() throws {
     let thread = Thread {}
     thread.name = "old"
@@ -198,7 +198,7 @@ struct RefusalTests {
     expectRefusal(.finished(thread: "thread \"old\""), thread)
   }
 
-  @Test("a thread that was cancelled before its start refuses at once, before and after that")
+  @Test("a thread that was cancelled before its start rejects at once, before and after that")
   func cancelledBeforeStart() {
     let thread = Thread {}
     thread.name = "void"
@@ -208,7 +208,7 @@ struct RefusalTests {
     expectRefusal(.finished(thread: "thread \"void\""), thread)
   }
 
-  @Test("a thread that could not be started refuses at once")
+  @Test("a thread that could not be started rejects at once")
   func cannotStart() {
     let thread = Thread {}
     thread.name = "none"
@@ -217,7 +217,7 @@ struct RefusalTests {
     expectRefusal(.finished(thread: "thread \"none\""), thread)
   }
 
-  @Test("refused work is released at once")
+  @Test("rejected work is released at once")
   func released() {
     let log = Log()
     let thread = Thread {}

@@ -6,7 +6,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("Awaiting a resident thread", .timeLimit(.minutes(5)))
+@Suite("Awaiting a resident thread", .timeLimit(.minutes(20)))
 struct ResidentAsyncTests {
   private struct Failure: Error, Equatable {}
 
@@ -90,10 +90,10 @@ struct ResidentAsyncTests {
     let hold = Hold()
     let thread = try ResidentThread()
     try thread.perform { hold.occupy() }
+    // Or the loop could take both at once.
+    hold.begun.wait()
     let task = Task { try await thread.run { neverRuns() } }
     let stopper = Thread.started {
-      hold.begun.wait()
-      // The second piece of work is there.
       waitUntil { thread.runLoop.inbox.mayHaveEntries }
       thread.stop(.immediately)
       hold.released.open()

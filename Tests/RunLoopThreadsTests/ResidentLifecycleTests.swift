@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopThreads
 
-@Suite("The lifecycle of a resident thread", .timeLimit(.minutes(5)))
+@Suite("The lifecycle of a resident thread", .timeLimit(.minutes(20)))
 struct ResidentLifecycleTests {
   enum State: String, CaseIterable, Codable, Sendable {
     case running, draining, stopping, finished, finishedDrained, finishedStopped

@@ -7,10 +7,10 @@ import TestSupport
 @testable import RunLoopThreads
 
 // T2, M25
-@Suite("Stopping a resident thread", .timeLimit(.minutes(5)))
+@Suite("Stopping a resident thread", .timeLimit(.minutes(20)))
 struct ResidentStopTests {
-  /// A thread that is held in work, with work that waits: in the common modes, in a mode that never runs, delayed and due,
-  /// delayed and not due.
+  /// A thread that is held in work, with work that waits: in the common modes, in a mode that never runs, delayed and
+  /// due, delayed and not due.
   private struct Scene {
     let log = Log()
     let hold = Hold()
@@ -219,7 +219,7 @@ struct ResidentStopTests {
     #expect(log.text == "1" && second.state == .cancelled)
   }
 
-  @Test("posts during the drain are refused, also those of drained work, and runs in it return at once")
+  @Test("posts during the drain are rejected, also those of drained work, and runs in it return at once")
   func postsDuringDrain() throws {
     let log = Log()
     let hold = Hold()
@@ -299,7 +299,7 @@ struct ResidentStopTests {
   }
 }
 
-@Suite("A resident thread that leaves by exit", .timeLimit(.minutes(5)))
+@Suite("A resident thread that leaves by exit", .timeLimit(.minutes(20)))
 struct ResidentExitTests {
   @Test("all waiters end, what was accepted has an end, and the end can be awaited")
   func exit() async throws {

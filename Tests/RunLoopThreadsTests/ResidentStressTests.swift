@@ -8,7 +8,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("Many resident threads", .timeLimit(.minutes(5)))
+@Suite("Many resident threads", .timeLimit(.minutes(20)))
 struct ResidentStressTests {
   @Test("made, used, stopped and dropped at random points, they leave nothing, and every post is accounted for")
   func stress() async {

@@ -6,9 +6,9 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("A resident thread", .timeLimit(.minutes(5)))
+@Suite("A resident thread", .timeLimit(.minutes(20)))
 struct ResidentThreadTests {
-  @Test("it is there, named, and takes work until it is told to stop")
+  @Test("it is there, named, and takes work until it is asked to stop")
   func lives() throws {
     let thread = try ResidentThread(name: "a resident's long name")
     #expect(thread.state == .running && thread.thread.isExecuting && thread.thread.name == "a resident's long name")
@@ -89,7 +89,7 @@ struct ResidentThreadTests {
     #expect(log.text == "released")
   }
 
-  @Test("threads are told apart by identity")
+  @Test("threads are distinguished by identity")
   func identity() throws {
     let first = try ResidentThread()
     let second = try ResidentThread()
@@ -142,7 +142,7 @@ struct ResidentThreadTests {
     #expect(report.ran == 3 && report.cancelled == 1 && report.refused == 1 && token.state == .cancelled)
   }
 
-  @Test("the report tells what was left in the loop")
+  @Test("the report has what was left in the loop")
   func itemsLeft() throws {
     let thread = try ResidentThread()
     thread.runLoop.add(Timer(timeInterval: 1000, repeats: true) { _ in }, forMode: .default)
@@ -179,7 +179,7 @@ struct ResidentThreadTests {
 }
 
 // T3
-@Suite("The last reference to a resident thread", .timeLimit(.minutes(5)))
+@Suite("The last reference to a resident thread", .timeLimit(.minutes(20)))
 struct ResidentDeinitTests {
   @Test("when it goes, the thread runs what it has accepted, and ends")
   func stops() throws {
@@ -242,7 +242,7 @@ struct ResidentDeinitTests {
 }
 
 // T9
-@Suite("The shared resident threads", .timeLimit(.minutes(5)))
+@Suite("The shared resident threads", .timeLimit(.minutes(20)))
 struct SharedResidentThreadTests {
   @Test("one is made, however many ask at once")
   func contention() throws {

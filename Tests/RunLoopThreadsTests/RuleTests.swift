@@ -8,7 +8,7 @@ import TestSupport
 @testable import RunLoopThreads
 
 /// The ten rules for threads that stay.
-@Suite("The rules", .timeLimit(.minutes(5)))
+@Suite("The rules", .timeLimit(.minutes(20)))
 struct RuleTests {
   @Test("T1: creation returns only when the loop takes work")
   func creation() throws {
@@ -50,7 +50,7 @@ struct RuleTests {
     #expect(core.counts.posted == 1)
   }
 
-  @Test("T4: every post ran, was cancelled, or was refused")
+  @Test("T4: every post ran, was cancelled, or was rejected")
   func everyPost() throws {
     let thread = try ResidentThread()
     // What comes about by chance below is there for certain: two that run, two that are cancelled.
@@ -80,7 +80,7 @@ struct RuleTests {
     #expect(report.ran >= 2 && report.cancelled >= 2)
   }
 
-  @Test("T5: a wait sees its own thread, a dead thread, and a circle")
+  @Test("T5: a wait sees its own thread, a dead thread, and a cycle")
   func waits() throws {
     let (a, b) = (try ResidentThread(name: "a"), try ResidentThread(name: "b"))
     #expect(try a.performAndWait { try a.performAndWait { 1 } } == 1)
@@ -181,7 +181,7 @@ struct RuleTests {
     }
   }
 
-  @Test("T10: a refused setting is reported")
+  @Test("T10: a rejected setting is reported")
   func refusals() throws {
     let thread = try ResidentThread(configuration: .init(processors: [1023]))
     #expect(thread.thread.refusals == [.processors([1023], 22)])

@@ -7,7 +7,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("The current thread", .timeLimit(.minutes(5)))
+@Suite("The current thread", .timeLimit(.minutes(20)))
 struct ThreadCurrentTests {
   @Test("a thread finds its own object, and its own loop")
   func own() throws {

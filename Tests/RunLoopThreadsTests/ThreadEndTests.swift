@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("What the end of a thread brings with it", .timeLimit(.minutes(5)))
+@Suite("What the end of a thread brings with it", .timeLimit(.minutes(20)))
 struct ThreadEndTests {
   // R115
   @Test("whoever awaits the end goes on after the cancel call-outs and the releases, as a join does")
@@ -105,7 +105,8 @@ struct ThreadEndTests {
       let ends = onNewThread {
         let (parent, main) = (Thread.current, Thread.main)
         let resident = ResidentThread.shared("shared")
-        // A fork while that thread holds a lock of the runtime, as it does things for the first time, locks the child out.
+        // A fork while that thread holds a lock of the runtime, as it does things for the first time, locks the child
+        // out.
         for _ in 0..<3 {
           try? resident.performAndWait {}
           while !resident.runLoop.isWaiting { sched_yield() }
@@ -150,7 +151,7 @@ struct ThreadEndTests {
   }
 }
 
-@Suite("Programs with an async main", .timeLimit(.minutes(5)), .disabled(if: isSanitizedForThreads))
+@Suite("Programs with an async main", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))
 struct AsyncMainTests {
   private static let reason = """
     the main thread has left, as in every program with an `async` main, and nothing can run on it: give the program a `main` \

@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopThreads
 
 // R116, L24
-@Suite("The end of a thread in a call-out of its loop", .timeLimit(.minutes(5)))
+@Suite("The end of a thread in a call-out of its loop", .timeLimit(.minutes(20)))
 struct ThreadExitInCallOutTests {
   /// Runs a loop with an item on a thread that the item's first call ends, and then on another.
   private func onTwoThreads(_ add: @escaping @Sendable (RunLoop) -> Void) throws {

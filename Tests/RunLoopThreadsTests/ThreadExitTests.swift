@@ -8,7 +8,7 @@ import TestSupport
 @testable import RunLoopThreads
 
 // L24, L25
-@Suite("The end of a thread", .timeLimit(.minutes(5)))
+@Suite("The end of a thread", .timeLimit(.minutes(20)))
 struct ThreadExitTests {
   @Test("a thread that leaves by exit leaves nothing: not its object, not its block, not what that has captured")
   func exit() throws {
@@ -91,7 +91,7 @@ struct ThreadExitTests {
     #expect([first, second, third, fourth, fifth].map(\.state) == [.ran, .dropped, .dropped, .dropped, .dropped])
   }
 
-  @Test("who waits for work in which its thread leaves is told so")
+  @Test("who waits for work in which its thread leaves is notified")
   func waiterOfExit() {
     let thread = Thread.running(name: "leaver")
     #expect(throws: ThreadError.dropped(thread: "thread \"leaver\"")) {
@@ -149,7 +149,7 @@ struct ThreadExitTests {
     #expect(log.text == "hook on itself, loop alive")
   }
 
-  @Test("what the hook posts is refused or dropped, and is not lost in silence")
+  @Test("what the hook posts is rejected or dropped, and is not lost in silence")
   func hookPosts() throws {
     Hook.install()
     let log = Log()
@@ -204,7 +204,7 @@ struct ThreadExitTests {
   }
 }
 
-@Suite("Waiting for the end of a thread", .timeLimit(.minutes(5)))
+@Suite("Waiting for the end of a thread", .timeLimit(.minutes(20)))
 struct ThreadJoinTests {
   @Test("a join returns when the work is done, the loop has ended, and any number may wait")
   func many() throws {

@@ -6,7 +6,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("Threads: Foundation's spelling", .timeLimit(.minutes(5)))
+@Suite("Threads: Foundation's spelling", .timeLimit(.minutes(20)))
 struct ThreadFoundationTests {
   @Test("a thread that is detached runs its block, off the main thread")
   func detached() throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopThreads
 
-@Suite("The lifecycle of a thread", .timeLimit(.minutes(5)))
+@Suite("The lifecycle of a thread", .timeLimit(.minutes(20)))
 struct ThreadLifecycleTests {
   /// Every state, by the events that lead to it.
   enum Path: String, CaseIterable, Codable, Sendable {

@@ -7,7 +7,7 @@ import TestSupport
 @testable import RunLoopThreads
 
 // L23
-@Suite("The name of a thread", .timeLimit(.minutes(5)))
+@Suite("The name of a thread", .timeLimit(.minutes(20)))
 struct ThreadNameTests {
   @Test(
     "a name that is set before the start is kept whole, and the kernel has what fits of it",

@@ -9,7 +9,7 @@ import TestSupport
 @testable import RunLoopThreads
 
 // L27, T10
-@Suite("The settings of a thread", .timeLimit(.minutes(5)))
+@Suite("The settings of a thread", .timeLimit(.minutes(20)))
 struct ThreadSettingsTests {
   @Test("a stack is as large as was asked for")
   func stackSize() throws {
@@ -47,7 +47,7 @@ struct ThreadSettingsTests {
     #expect(niceness.value == 5 && thread.refusals == [])
   }
 
-  @Test("processors of which there is none are refused, and that can be read")
+  @Test("processors of which there is none are rejected, and that can be read")
   func noSuchProcessor() throws {
     let log = Log()
     let thread = Thread(name: nil, configuration: .init(processors: [1023])) { log.write("ran") }
@@ -57,7 +57,7 @@ struct ThreadSettingsTests {
     #expect(thread.refusals.first.map { "\($0)" } == "the processors [1023]: Invalid argument (22)")
   }
 
-  @Test("a niceness that needs a privilege is refused with EPERM, or set where there is the privilege")
+  @Test("a niceness that needs a privilege is rejected with EPERM, or set where there is the privilege")
   func privilege() throws {
     let niceness = Box<Int32>(0)
     let thread = Thread(name: nil, configuration: .init(niceness: 19)) {

@@ -7,7 +7,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("The start of a thread", .timeLimit(.minutes(5)))
+@Suite("The start of a thread", .timeLimit(.minutes(20)))
 struct ThreadStartTests {
   @Test("a thread that was cancelled before does not start: it is finished, and says why")
   func cancelledBefore() throws {
@@ -71,7 +71,7 @@ struct ThreadStartTests {
     #expect(log.text == "ran" && errors.value.count == 3)
   }
 
-  @Test("a thread that the system refuses is finished, says why, and lets go of its block")
+  @Test("a thread that the system cannot start is finished, says why, and lets go of its block")
   func refused() throws {
     let log = Log()
     let object: WeakBox<Thread>
@@ -93,7 +93,7 @@ struct ThreadStartTests {
     #expect(object.object == nil && log.text == "released")
   }
 
-  @Test("trying to start a thread that the system refuses throws")
+  @Test("trying to start a thread that the system cannot start throws")
   func tryRefused() {
     let thread = Thread {}
     thread.stackSize = 1 << 60
@@ -101,7 +101,7 @@ struct ThreadStartTests {
     #expect(thread.isFinished && thread.startError == nil)
   }
 
-  @Test("work that waits for a thread that cannot be started is dropped, and its waiter is told")
+  @Test("work that waits for a thread that cannot be started is dropped, and its waiter is notified")
   func droppedAtFailure() throws {
     let log = Log()
     let thread = Thread {}

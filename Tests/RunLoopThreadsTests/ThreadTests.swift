@@ -7,7 +7,7 @@ import TestSupport
 @testable import RunLoopCore
 @testable import RunLoopThreads
 
-@Suite("A thread", .timeLimit(.minutes(5)))
+@Suite("A thread", .timeLimit(.minutes(20)))
 struct ThreadTests {
   @Test("a block runs once, on a thread of its own")
   func block() throws {
@@ -88,7 +88,7 @@ struct ThreadTests {
     #expect(object.value?.object == nil)
   }
 
-  @Test("threads are told apart by identity")
+  @Test("threads are distinguished by identity")
   func identity() {
     let first = Thread()
     let second = Thread()
@@ -135,7 +135,7 @@ struct ThreadTests {
     #expect(thread.log.text == "start main" && thread.isFinished && !thread.isExecuting && !thread.isCancelled)
   }
 
-  @Test("a description tells the name and the state")
+  @Test("a description has the name and the state")
   func description() throws {
     let thread = Thread {}
     thread.name = "worker"

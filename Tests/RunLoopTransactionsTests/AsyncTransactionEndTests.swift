@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopTransactions
 
-@Suite("Every completion of an asynchronous transaction is called once", .timeLimit(.minutes(5)))
+@Suite("Every completion of an asynchronous transaction is called once", .timeLimit(.minutes(20)))
 struct AsyncTransactionEndTests {
   private func runLoop() { while RunLoop.current.run(mode: .default, for: .unlimited) != .finished {} }
 
@@ -393,25 +393,14 @@ struct AsyncTransactionEndTests {
   @Test(
     "a forked child has shared workers of its own, and cannot use another pool of its parent's",
     .disabled(if: isSanitizedForThreads))
-  func fork() {
-    @Sendable func sum(_ workers: WorkerPool) -> Int32 {
-      onNewThread {
-        let sum = Counter()
-        let transaction = AsyncTransaction(workers: workers)
-        transaction.add { _ in
-          7
-        } completion: { result in
-          sum.add((try? result.get()) ?? 0)
-        }
-        transaction.commit()
-        runLoop()
-        return Int32(sum.value)
-      }
+  func fork() async {
+    // In a process of its own: a fork amid the threads of other tests could leave their locks to the child.
+    await #expect(processExitsWith: .success) {
+      let pool = WorkerPool()
+      #expect(sum(.shared) == 7 && sum(pool) == 7)
+      #expect(inForkedChild { sum(.shared) } == .exited(7))
+      #expect(inForkedChild { sum(pool) }.isTrap)
     }
-    let pool = WorkerPool()
-    #expect(sum(.shared) == 7 && sum(pool) == 7)
-    #expect(inForkedChild { sum(.shared) } == .exited(7))
-    #expect(inForkedChild { sum(pool) }.isTrap)
   }
 
   @Test("closures and results are released when they are not needed any more")
@@ -431,7 +420,24 @@ struct AsyncTransactionEndTests {
       runLoop()
       withExtendedLifetime(transaction) {}
     }
-    waitUntil { log.count(of: "work") == 1 }
-    #expect(["called", "result", "work", "completion"].allSatisfy { log.count(of: $0) == 1 }, "\(log.text)")
+    let expected = ["called", "result", "work", "completion"]
+    waitUntil { expected.allSatisfy { log.count(of: $0) > 0 } }
+    #expect(expected.allSatisfy { log.count(of: $0) == 1 }, "\(log.text)")
+  }
+}
+
+/// What the completion of one piece of work gets, on a new thread: seven.
+private func sum(_ workers: WorkerPool) -> Int32 {
+  onNewThread {
+    let sum = Counter()
+    let transaction = AsyncTransaction(workers: workers)
+    transaction.add { _ in
+      7
+    } completion: { result in
+      sum.add((try? result.get()) ?? 0)
+    }
+    transaction.commit()
+    while RunLoop.current.run(mode: .default, for: .unlimited) != .finished {}
+    return Int32(sum.value)
   }
 }

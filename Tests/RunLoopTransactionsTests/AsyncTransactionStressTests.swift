@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopTransactions
 
-@Suite("Random programs of asynchronous transactions", .timeLimit(.minutes(10)))
+@Suite("Random programs of asynchronous transactions", .timeLimit(.minutes(20)))
 struct AsyncTransactionStressTests {
   /// One transaction, to which three threads do what they draw.
   private final class Program: Sendable {

@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopTransactions
 
-@Suite("An asynchronous transaction", .timeLimit(.minutes(5)))
+@Suite("An asynchronous transaction", .timeLimit(.minutes(20)))
 struct AsyncTransactionTests {
   struct Failure: Error, Equatable {}
 

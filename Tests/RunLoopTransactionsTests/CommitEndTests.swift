@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopTransactions
 
-@Suite("Who waits for a commit is called once", .timeLimit(.minutes(5)))
+@Suite("Who waits for a commit is called once", .timeLimit(.minutes(20)))
 struct CommitEndTests {
   @Test("with nothing marked, a closure waits for the next commit")
   func waits() {

@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopTransactions
 
-@Suite("The commit of a turn", .timeLimit(.minutes(5)))
+@Suite("The commit of a turn", .timeLimit(.minutes(20)))
 struct CommitPipelineTests {
   /// Runs a loop with a pipeline that logs its commits, and returns what was logged.
   private func record(_ body: @escaping @Sendable (RunLoop, CommitPipeline, Log) -> Void) -> String {

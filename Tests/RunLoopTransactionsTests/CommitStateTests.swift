@@ -5,7 +5,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopTransactions
 
-@Suite("When a pipeline commits, as a value", .timeLimit(.minutes(5)))
+@Suite("When a pipeline commits, as a value", .timeLimit(.minutes(20)))
 struct CommitStateTests {
   private enum Event: CaseIterable {
     case mark, arrive, fire, flush, close, finish, end

@@ -6,7 +6,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopTransactions
 
-@Suite("The frame clock", .timeLimit(.minutes(5)))
+@Suite("The frame clock", .timeLimit(.minutes(20)))
 struct FrameClockTests {
   /// Runs a loop with a pipeline of a frame interval of 16 ms, and returns the times of the commits.
   private func commits(

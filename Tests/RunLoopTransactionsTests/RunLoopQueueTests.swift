@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopTransactions
 
-@Suite("A queue that a loop consumes", .timeLimit(.minutes(5)))
+@Suite("A queue that a loop consumes", .timeLimit(.minutes(20)))
 struct RunLoopQueueTests {
   /// Runs a loop with a queue of numbers that are logged, and returns what was logged.
   private func record(
@@ -215,7 +215,7 @@ struct RunLoopQueueTests {
   }
 }
 
-@Suite("The elements of a queue", .timeLimit(.minutes(5)))
+@Suite("The elements of a queue", .timeLimit(.minutes(20)))
 struct WaitingElementsTests {
   /// Has the hash value of all others.
   private struct Same: Hashable, Sendable {
@@ -245,7 +245,7 @@ struct WaitingElementsTests {
     #expect(taken == added && elements.count == 0)
   }
 
-  @Test("the keys of one hash value are told apart, and leave with their elements")
+  @Test("the keys of one hash value are distinguished, and leave with their elements")
   func collisions() throws {
     var elements = WaitingElements<Same>()
     let keys = try (0..<3).map { try #require(ElementKey(Same(number: $0))) }

@@ -7,7 +7,7 @@ import Testing
 @testable import RunLoopCore
 @testable import RunLoopTransactions
 
-@Suite("The pool of a turn", .timeLimit(.minutes(5)))
+@Suite("The pool of a turn", .timeLimit(.minutes(20)))
 struct TurnPoolTests {
   /// Runs a loop with a pool installed, and returns what was logged.
   private func record(_ body: @escaping @Sendable (RunLoop, Log) -> Void) -> String {

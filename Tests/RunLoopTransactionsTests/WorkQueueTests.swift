@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopTransactions
 
-@Suite("Work that waits for a worker", .timeLimit(.minutes(5)))
+@Suite("Work that waits for a worker", .timeLimit(.minutes(20)))
 struct WorkQueueTests {
   private func drain(_ queue: inout WorkQueue<String>) -> String {
     var taken: [String] = []

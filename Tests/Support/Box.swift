@@ -4,7 +4,8 @@ import RunLoopCore
 
 /// A variable that threads and call-outs share, or that a call-out needs and that is known only after it.
 ///
-/// Its lock is our own: `Synchronization.Mutex` gives false reports under the thread sanitizer when two threads contend.
+/// Its lock is our own: `Synchronization.Mutex` gives false reports under the thread sanitizer when two threads
+/// contend.
 package final class Box<Value: Sendable>: @unchecked Sendable {
   // Sendable: guarded by the lock.
   private let lock = Lock()

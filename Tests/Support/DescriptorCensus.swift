@@ -5,9 +5,10 @@ import Glibc
 
 /// How many descriptors of each kind this process has open.
 ///
-/// For a process in which a test is alone. Dispatch, which the testing library uses, has an epoll set, a counter and a timer for
-/// each of three clocks, makes a timer when it is first needed, and closes a counter at some time after the start. So of these
-/// kinds, one less or up to three timers more is as before, and a test that looks for leaks makes more than three.
+/// For a process in which a test is alone. Dispatch, which the testing library uses, has an epoll set, a counter and a
+/// timer for each of three clocks, makes a timer when it is first needed, and closes a counter at some time after the
+/// start. So of these kinds, one less or up to three timers more is as before, and a test that looks for leaks makes
+/// more than three.
 package struct DescriptorCensus: Equatable, CustomStringConvertible {
   private var counts: [String: Int] = [:]
 

@@ -5,8 +5,9 @@ import RunLoopCore
 
 /// Says for what a test waits, when it has waited long.
 ///
-/// A wait for an event has no limit that would be right on every machine, so it ends with the event. A wait that never ends
-/// would say nothing, however: after half a minute, and every half a minute again, it tells the standard error where it is.
+/// A wait for an event has no limit that would be right on every machine, so it ends with the event. A wait that never
+/// ends would say nothing, however: after half a minute, and every half a minute again, it tells the standard error
+/// where it is.
 struct Patience {
   private static let span: Duration = .seconds(30)
 

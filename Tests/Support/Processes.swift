@@ -2,7 +2,8 @@
 
 package import Glibc
 
-/// Whether the thread sanitizer watches, which keeps signals back until a thread makes a call, at most one of each number.
+/// Whether the thread sanitizer watches, which keeps signals back until a thread makes a call, at most one of each
+/// number.
 package let isSanitizedForThreads = dlsym(nil, "__tsan_init") != nil
 
 /// `fork`, which Glibc's module does not let Swift see.

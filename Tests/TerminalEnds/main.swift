@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Takes the terminal that it runs in, shows a frame, and ends in one of many ways: `terminal-ends HOW`. What it notes for a
-// test goes to descriptor 3. `terminal-ends shell HOW` does that in a process group of its own, as a shell does.
+// Takes the terminal that it runs in, shows a frame, and ends in one of many ways: `terminal-ends HOW`. What it notes
+// for a test goes to descriptor 3. `terminal-ends shell HOW` does that in a process group of its own, as a shell does.
 
 import Glibc
 import RunLoopCore
@@ -95,8 +95,8 @@ func end(_ how: String) {
   }
 }
 
-/// As a shell: runs the program in a group of its own in the foreground, and lets it continue whenever it has stopped and
-/// something can be read from descriptor 4.
+/// As a shell: runs the program in a group of its own in the foreground, and lets it continue whenever it has stopped
+/// and something can be read from descriptor 4.
 @MainActor
 func runShell(_ how: String) -> Int32 {
   signal(SIGTTOU, SIG_IGN)

@@ -8,8 +8,8 @@ import Synchronization
 import class RunLoopThreads.ResidentThread
 import class RunLoopThreads.Thread
 
-// Makes each use of Foundation at one place at the end of a thread of one kind, each on a thread of its own, and says before
-// each what it is about to do: the last line names the case in which the process died.
+// Makes each use of Foundation at one place at the end of a thread of one kind, each on a thread of its own, and says
+// before each what it is about to do: the last line names the case in which the process died.
 //
 //   thread-ends list
 //   thread-ends KIND PLACE

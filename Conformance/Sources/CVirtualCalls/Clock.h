@@ -19,7 +19,8 @@ struct timespec cvc_monotonic_time(cvc_clock *clock);
 // Notes a descriptor that stands in for a timer's.
 bool cvc_add_timer(cvc_clock *clock, int descriptor);
 
-// Arms a timer for a time since the clock was made, CVC_NEVER to disarm it. False if the descriptor is none of the clock's.
+// Arms a timer for a time since the clock was made, CVC_NEVER to disarm it. False if the descriptor is none of the
+// clock's.
 bool cvc_set_timer(cvc_clock *clock, int descriptor, int64_t deadline);
 
 // Notes the epoll set that a timer was put into, -1 for none.

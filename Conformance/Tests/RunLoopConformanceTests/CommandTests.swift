@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("The command line", .timeLimit(.minutes(5)))
+@Suite("The command line", .timeLimit(.minutes(20)))
 struct CommandTests {
   private struct Session {
     let status: Int32

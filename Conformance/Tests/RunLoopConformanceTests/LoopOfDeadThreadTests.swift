@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("Threads that find the loop of a dead one", .timeLimit(.minutes(5)))
+@Suite("Threads that find the loop of a dead one", .timeLimit(.minutes(20)))
 struct LoopOfDeadThreadTests {
   /// Core Foundation makes the calling thread's loop, in the last round of the thread's destructors.
   ///

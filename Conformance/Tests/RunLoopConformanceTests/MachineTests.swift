@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("Both loops on virtual time", .timeLimit(.minutes(5)))
+@Suite("Both loops on virtual time", .timeLimit(.minutes(20)))
 struct MachineTests {
   /// Both loops give this log, word for word.
   private func expectLog(_ program: Program, _ log: String, sourceLocation: SourceLocation = #_sourceLocation) {
@@ -47,7 +47,7 @@ struct MachineTests {
   }
 
   // R72, R73, R115
-  @Test("a source tells the modes that it enters and leaves, at last at the end of the thread")
+  @Test("a source logs the modes that it enters and leaves, at last at the end of the thread")
   func modes() {
     expectLog(
       Program(
@@ -61,7 +61,7 @@ struct MachineTests {
       "S0+m0 S0+m1 1m1 E S0-m1 T0 0- =finished S0-m0 S0+m0 S0-m0")
   }
 
-  @Test("a loop that would sleep for ever is stopped, each of its runs")
+  @Test("a loop that would sleep forever is stopped, each of its runs")
   func asleepForEver() {
     expectLog(
       Program(
@@ -87,7 +87,7 @@ struct MachineTests {
     #expect(log.entries.map(\.state.depth).max() == Program.deepestRun)
   }
 
-  @Test("a full log ends a program that would go on for ever")
+  @Test("a full log ends a program that would go on forever")
   func full() {
     let program = Program(
       sources: [SourcePlan(body: .always(.signal(0), .ask(.modes)))], timers: [TimerPlan(date: 0, interval: 1)],
@@ -113,7 +113,7 @@ struct MachineTests {
     }
   }
 
-  @Test("a thread that does not end is not waited for without end, and its log says so")
+  @Test("a thread that does not end is not waited for forever, and its log says so")
   func hung() {
     let gate = DispatchSemaphore(value: 0)
     let thread = ProgramThread { gate.wait() }

@@ -69,7 +69,7 @@ import Testing
   }
 
   // M9, R106
-  @Test("an observer that leaves its modes one by one stays common for ever, or is not contained")
+  @Test("an observer that leaves its modes one by one stays common forever, or is not contained")
   func leak() {
     let contains = Action.ask(.contains(.observer(0), .common))
     expectDifference(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("The page of the rules", .timeLimit(.minutes(5)))
+@Suite("The page of the rules", .timeLimit(.minutes(20)))
 struct RulePageTests {
   /// Logs the result that it is told, whatever the program.
   private struct Teller: Machine {
@@ -60,7 +60,7 @@ struct RulePageTests {
         """)
   }
 
-  @Test("logs that are the same are shown once, and an empty one is told")
+  @Test("logs that are the same are shown once, and an empty one is reported")
   func same() {
     #expect(sections(.finished, .finished)[1].contains("- Both: `=finished`\n"))
     #expect(sections(nil, nil)[1].contains("- Both: nothing.\n"))
@@ -77,7 +77,7 @@ struct RulePageTests {
       ])
   }
 
-  @Test("the command writes the page, and tells whether one is current")
+  @Test("the command writes the page, and reports whether one is current")
   func command() throws {
     var lines: [String] = []
     func conformance(_ arguments: String...) -> Int32 {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("Every rule, on both loops", .timeLimit(.minutes(5)))
+@Suite("Every rule, on both loops", .timeLimit(.minutes(20)))
 struct RuleTests {
   private static let rules = RuleChapter.all.flatMap(\.rules)
   private static let project = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..")

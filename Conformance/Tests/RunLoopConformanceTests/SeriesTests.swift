@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopConformance
 
-@Suite("Series of random programs", .timeLimit(.minutes(10)))
+@Suite("Series of random programs", .timeLimit(.minutes(20)))
 struct SeriesTests {
   @Test("both loops do what the model says in every program", arguments: [1, 2, 3] as [UInt64])
   func programs(seed: UInt64) {

@@ -67,7 +67,7 @@ struct TextTests {
   }
 
   @Test(
-    "what is no program is refused, and it is said why",
+    "what is no program is rejected, and it is said why",
     arguments: [
       ("", "the end instead of a value"),
       ("Program(main: [.stop]", "the end instead of a comma or )"),

@@ -3,7 +3,7 @@
 import RunLoopConformance
 import Testing
 
-@Suite("Another thread, at every point of a pass", .timeLimit(.minutes(10)))
+@Suite("Another thread, at every point of a pass", .timeLimit(.minutes(20)))
 struct TwoThreadTests {
   @Test("both loops do what the model says, whatever it does there", arguments: TwoThreads.Point.allCases)
   func everything(at point: TwoThreads.Point) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Foundation's types have on Linux and those of RunLoopKit have not. The sections are compiled with Foundation alone and
-// with RunLoopKit beside it.
+// What Foundation's types have on Linux and those of RunLoopKit have not. The sections are compiled with Foundation
+// alone and with RunLoopKit beside it.
 import Foundation
 
 #if canImport(RunLoopKit)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Foundation has on Linux of threads. The sections are compiled with Foundation alone and with RunLoopKit beside it.
+// What Foundation has on Linux of threads. The sections are compiled with Foundation alone and with RunLoopKit beside
+// it.
 import Foundation
 
 #if canImport(RunLoopKit)

@@ -20,7 +20,8 @@ struct InterleavingChecker {
     case sleepWithoutComparison
     /// A poster takes the sleeper out of the word and wakes nobody.
     case noWake
-    /// The loop names the epoll set or gate that it waits at without looking whether somebody has taken it out of the word.
+    /// The loop names the epoll set or gate that it waits at without looking whether somebody has taken it out of the
+    /// word.
     case waitWithoutComparison
     /// A hosted loop closes its gate when it has looked for work for the last time, and has said where it waits.
     case closeAfterLook

@@ -2,13 +2,13 @@
 
 @testable import RunLoopCore
 
-/// Walks through every interleaving of threads that signal a source and of the loops that perform it, and looks for a signal
-/// that is lost or performed twice.
+/// Walks through every interleaving of threads that signal a source and of the loops that perform it, and looks for a
+/// signal that is lost or performed twice.
 ///
-/// The source is in a mode of each loop, or enters it meanwhile. A step is what the real code does in one atomic access of the
-/// item's word, or under one lock; the bits are the real ones. Each signaller calls `signal()` some times; each loop makes
-/// some passes, whenever it likes. Where no program can go on, either the source is not signalled, or each loop's next pass
-/// would find it.
+/// The source is in a mode of each loop, or enters it meanwhile. A step is what the real code does in one atomic access
+/// of the item's word, or under one lock; the bits are the real ones. Each signaller calls `signal()` some times; each
+/// loop makes some passes, whenever it likes. Where no program can go on, either the source is not signalled, or each
+/// loop's next pass would find it.
 struct SignalChecker {
   /// The right way, and ways that lose signals or perform them twice.
   enum Variant: CaseIterable {

@@ -28,7 +28,7 @@ private final class Probe: View {
   }
 }
 
-@Suite("Layout, display and commit", .timeLimit(.minutes(10)))
+@Suite("Layout, display and commit", .timeLimit(.minutes(20)))
 @MainActor
 struct CommitTests {
   private func perform(_ body: (Stage, Probe) throws -> Void) throws {
@@ -88,30 +88,30 @@ struct CommitTests {
     }
   }
 
-  @Test("a layout that marks itself for ever is made for so many rounds, reported once a commit, and keeps nobody busy")
+  @Test("a layout that marks itself forever is made for so many rounds, reported once a commit, and keeps nobody busy")
   func endlessLayout() throws {
     try perform { stage, probe in
       probe.name = "endless"
       probe.whenLaidOut = { $0.setNeedsLayout() }
-      let before = RunLoop.diagnosticCount
+      let before = Diagnostic.layout.count
       stage.at(100) { probe.setNeedsDisplay() }
       stage.at(200) { probe.setNeedsLayout() }
       try stage.run(until: 1000)
-      #expect(probe.layouts == 2 * Window.layoutRounds && RunLoop.diagnosticCount - before == 2)
+      #expect(probe.layouts == 2 * Window.layoutRounds && Diagnostic.layout.count - before == 2)
       #expect(stage.log.text == "commit commit commit:0" && probe.draws == 2)
     }
   }
 
-  @Test("two views that mark each other for ever are stopped too")
+  @Test("two views that mark each other forever are stopped too")
   func mutualLayout() throws {
     try perform { stage, probe in
       let other = Probe(frame: Rect(x: 0, y: 1, width: 8, height: 1))
       probe.addSubview(other)
       probe.whenLaidOut = { _ in other.setNeedsLayout() }
       other.whenLaidOut = { _ in probe.setNeedsLayout() }
-      let before = RunLoop.diagnosticCount
+      let before = Diagnostic.layout.count
       try stage.run(until: 1000)
-      #expect(RunLoop.diagnosticCount - before == 1 && stage.log.text == "commit")
+      #expect(Diagnostic.layout.count - before == 1 && stage.log.text == "commit")
       #expect(probe.layouts == Window.layoutRounds)
     }
   }

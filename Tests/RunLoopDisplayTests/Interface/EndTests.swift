@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("The end of an application", .timeLimit(.minutes(10)))
+@Suite("The end of an application", .timeLimit(.minutes(20)))
 @MainActor
 struct EndTests {
   @Test("what serves an application leaves the main loop with it: no stage is performed, and nothing is kept")

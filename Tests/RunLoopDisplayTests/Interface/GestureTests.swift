@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("Gestures", .timeLimit(.minutes(10)))
+@Suite("Gestures", .timeLimit(.minutes(20)))
 @MainActor
 struct GestureTests {
   /// A stage with one view, whose log has touches and gestures, and actions with their milliseconds.

@@ -24,7 +24,7 @@ private final class Worker: View {
   }
 }
 
-@Suite("A layout that changes the tree of views", .timeLimit(.minutes(10)))
+@Suite("A layout that changes the tree of views", .timeLimit(.minutes(20)))
 @MainActor
 struct LayoutTests {
   @Test("views that are taken out, or moved, by the layout of another leave none beside them behind")
@@ -65,10 +65,10 @@ struct LayoutTests {
         guard count < 100_000 else { return }
         view.addSubview(Worker("\(count)") { add(to: isNested ? $0 : stage.window) })
       }
-      let before = RunLoop.diagnosticCount
+      let before = Diagnostic.layout.count
       stage.at(10) { add(to: stage.window) }
       try stage.run(until: 1000)
-      #expect(count <= Window.layoutRounds + 1 && RunLoop.diagnosticCount == before + 1)
+      #expect(count <= Window.layoutRounds + 1 && Diagnostic.layout.count == before + 1)
     }
   }
 
@@ -82,10 +82,10 @@ struct LayoutTests {
         view.setNeedsLayout()
         view.layoutIfNeeded()
       }
-      let before = RunLoop.diagnosticCount
+      let before = Diagnostic.layout.count
       stage.window.addSubview(view)
       stage.at(10) {
-        #expect(view.layouts < 1000 && RunLoop.diagnosticCount > before)
+        #expect(view.layouts < 1000 && Diagnostic.layout.count > before)
         isEndless = false
         view.layouts = 0
         view.setNeedsLayout()

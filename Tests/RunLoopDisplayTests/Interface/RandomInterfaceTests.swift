@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("Random interfaces", .timeLimit(.minutes(10)))
+@Suite("Random interfaces", .timeLimit(.minutes(20)))
 @MainActor
 struct RandomInterfaceTests {
   @Test(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("The screen that views are composed to", .timeLimit(.minutes(10)))
+@Suite("The screen that views are composed to", .timeLimit(.minutes(20)))
 @MainActor
 struct ScreenTests {
   /// A view that fills itself with a character.

@@ -25,7 +25,7 @@ private final class Page: Window {
   override func keyPressed(_ key: KeyEvent) { keys += 1 }
 }
 
-@Suite("A terminal that does not read", .timeLimit(.minutes(10)))
+@Suite("A terminal that does not read", .timeLimit(.minutes(20)))
 @MainActor
 struct StalledTests {
   @Test("costs no beat of 60 Hz, no key, and no drawing beyond one frame, and shows the newest when it reads again")

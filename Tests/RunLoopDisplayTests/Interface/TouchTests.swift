@@ -6,7 +6,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("Touches", .timeLimit(.minutes(10)))
+@Suite("Touches", .timeLimit(.minutes(20)))
 @MainActor
 struct TouchTests {
   private func perform(_ body: (Stage, View) throws -> Void) throws {

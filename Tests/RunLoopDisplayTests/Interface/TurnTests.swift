@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("From the device to the frame", .timeLimit(.minutes(10)))
+@Suite("From the device to the frame", .timeLimit(.minutes(20)))
 @MainActor
 struct TurnTests {
   @Test("the first frame shows the window without any input")

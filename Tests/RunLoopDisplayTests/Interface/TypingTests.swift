@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("An application on an emulated terminal", .timeLimit(.minutes(10)))
+@Suite("An application on an emulated terminal", .timeLimit(.minutes(20)))
 @MainActor
 struct TypingTests {
   /// Runs an application that shows a window on a terminal, whose answers have come.

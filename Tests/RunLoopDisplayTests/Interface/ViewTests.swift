@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("The five views", .timeLimit(.minutes(10)))
+@Suite("The five views", .timeLimit(.minutes(20)))
 @MainActor
 struct ViewTests {
   /// Types keys, each in a turn of its own, and returns the rows that are seen in the end.

@@ -7,7 +7,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("Completions on the main actor", .timeLimit(.minutes(5)))
+@Suite("Completions on the main actor", .timeLimit(.minutes(20)))
 @MainActor
 struct MainActorCompletionTests {
   private struct Failure: Error {}

@@ -9,7 +9,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("The drawing of nodes", .timeLimit(.minutes(5)))
+@Suite("The drawing of nodes", .timeLimit(.minutes(20)))
 @MainActor
 struct NodeDrawingTests {
   @Test("what is visible is drawn by the main thread in the first frame, for up to 4 ms, and the rest has placeholders")

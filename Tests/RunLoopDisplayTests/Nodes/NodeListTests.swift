@@ -8,7 +8,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("A list whose rows are drawn by nodes", .timeLimit(.minutes(5)))
+@Suite("A list whose rows are drawn by nodes", .timeLimit(.minutes(20)))
 @MainActor
 struct NodeListTests {
   /// Notes which rows are drawn by the main thread, and which by workers.

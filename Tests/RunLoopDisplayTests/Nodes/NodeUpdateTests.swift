@@ -9,7 +9,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("The updates of nodes", .timeLimit(.minutes(10)))
+@Suite("The updates of nodes", .timeLimit(.minutes(20)))
 @MainActor
 struct NodeUpdateTests {
   @Test("of properties that eight threads set, the view has the last ones, after one update in a turn")

@@ -9,7 +9,7 @@ import Testing
 
 @testable import RunLoopDisplay
 
-@Suite("The views of nodes", .timeLimit(.minutes(5)))
+@Suite("The views of nodes", .timeLimit(.minutes(20)))
 @MainActor
 struct NodeViewTests {
   @Test("a view is made when it is asked for, and those of subnodes when it is in a window and they are not hidden")

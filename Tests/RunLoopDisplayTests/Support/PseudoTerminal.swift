@@ -3,6 +3,7 @@
 import CRunLoopTerminal
 import Foundation
 import Glibc
+import TestSupport
 
 /// A pseudo-terminal, seen from the side of the window, and a program that may run in it.
 final class PseudoTerminal {
@@ -69,8 +70,11 @@ final class PseudoTerminal {
     }
     var out: [Int32] = [-1, -1]
     var into: [Int32] = [-1, -1]
-    guard pipe(&out) == 0, pipe(&into) == 0 else { throw POSIXError(.EMFILE) }
-    for descriptor in out + into { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
+    // Closed on exec from the first: programs that other tests start meanwhile have neither.
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    guard socketpair(AF_UNIX, type, 0, &out) == 0, socketpair(AF_UNIX, type, 0, &into) == 0 else {
+      throw POSIXError(.EMFILE)
+    }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     posix_spawn_file_actions_addopen(&actions, 0, path, O_RDWR, 0)
@@ -113,12 +117,19 @@ final class PseudoTerminal {
   }
 
   /// Waits for the program's end: its status, or the negative number of the signal that ended it.
-  func end() -> Int32 {
+  ///
+  /// A signal that is given is sent. The thread sanitizer keeps a signal until the program next calls a function that
+  /// it watches, which a thread that sleeps does not; so it is sent again and again there.
+  func end(by signal: Int32? = nil) -> Int32 {
     var status: Int32 = 0
-    let deadline = Date(timeIntervalSinceNow: 60)
+    let deadline = Date(timeIntervalSinceNow: 600)
+    if let signal { send(signal) }
+    var reads = 0
     while waitpid(process, &status, WNOHANG) == 0 {
       // The window reads meanwhile: what is written at the end may need the room.
       read(from: window, to: &text, milliseconds: 10)
+      reads += 1
+      if let signal, isSanitizedForThreads, reads.isMultiple(of: 100) { send(signal) }
       if Date() > deadline { return -999 }
     }
     process = 0
@@ -158,7 +169,7 @@ final class PseudoTerminal {
   }
 
   private func wait<T>(_ found: () -> T?, _ more: () -> Void) -> T? {
-    let deadline = Date(timeIntervalSinceNow: 60)
+    let deadline = Date(timeIntervalSinceNow: 600)
     while Date() < deadline {
       if let found = found() { return found }
       more()

@@ -90,7 +90,7 @@ final class BusyLoopStopTests: XCTestCase {
     RunLoop.main.perform {}
     CFRunLoopSourceSignal(source.source)
     // As in Core Foundation, the source is what ends it.
-    XCTAssertEqual(RunLoop.main.run(mode: .default, for: .seconds(60), returnAfterSourceHandled: true), .handledSource)
+    XCTAssertEqual(RunLoop.main.run(mode: .default, for: .seconds(600), returnAfterSourceHandled: true), .handledSource)
     source.invalidate()
   }
 
@@ -176,7 +176,7 @@ final class BusyLoopStopTests: XCTestCase {
       RunLoop.main.stop()
     }
     Foundation.RunLoop.main.add(outer, forMode: Foundation.RunLoop.Mode(mode.rawValue))
-    let result = RunLoop.main.run(mode: mode, for: .seconds(60))
+    let result = RunLoop.main.run(mode: mode, for: .seconds(600))
     XCTAssertEqual(result, .stopped)
     XCTAssertEqual(log.text, "ours stopped")
   }

@@ -8,10 +8,10 @@ import RunLoopKit
 import Testing
 import TestSupport
 
-@Suite("The beginning and the end of serving Core Foundation", .timeLimit(.minutes(5)))
+@Suite("The beginning and the end of serving Core Foundation", .timeLimit(.minutes(20)))
 struct HostedEndTests {
   // M33
-  @Test("a loop serves it from the call on, once, and until it is told not to")
+  @Test("a loop serves it from the call on, once, and until it is asked not to")
   func beginsAndEnds() {
     let log = onNewThread {
       let loop = RunLoop.current
@@ -95,7 +95,7 @@ struct HostedEndTests {
   }
 
   // M7, M33
-  @Test("a guest, a loop on virtual time and one whose thread has ended are refused; a loop that serves is no guest")
+  @Test("a guest, a loop on virtual time and one whose thread has ended are rejected; a loop that serves is no guest")
   func refused() {
     let errors = onNewThread {
       let loop = RunLoop.current

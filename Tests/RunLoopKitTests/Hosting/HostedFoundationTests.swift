@@ -10,10 +10,10 @@ import Testing
 import TestSupport
 
 /// What Foundation schedules on the thread's run loop, served while ours runs.
-@Suite("Foundation's objects on a loop that serves Core Foundation", .timeLimit(.minutes(5)))
+@Suite("Foundation's objects on a loop that serves Core Foundation", .timeLimit(.minutes(20)))
 struct HostedFoundationTests {
   // M33
-  @Test("a process that ends is told by its handler, and can be waited for in a call-out")
+  @Test("a process that ends is reported by its handler, and can be waited for in a call-out")
   func process() {
     let log = hosted { rig in
       rig.keepAlive()

@@ -6,7 +6,7 @@ import RunLoopCore
 import RunLoopKit
 import Testing
 
-@Suite("Modes of a loop that waits in Core Foundation's", .timeLimit(.minutes(5)))
+@Suite("Modes of a loop that waits in Core Foundation's", .timeLimit(.minutes(20)))
 struct HostedModeTests {
   // R24, R25, M33
   @Test("a mode that is empty in both loops is finished at once, and none is made")

@@ -7,7 +7,7 @@ import RunLoopKit
 import Testing
 import TestSupport
 
-@Suite("Runs in the call-outs of both loops", .timeLimit(.minutes(5)))
+@Suite("Runs in the call-outs of both loops", .timeLimit(.minutes(20)))
 struct HostedNestingTests {
   // R108, M33
   @Test("a call-out of Core Foundation's may run our loop, and what it leaves has its turn")

@@ -7,7 +7,7 @@ import RunLoopKit
 import Testing
 import TestSupport
 
-@Suite("What Core Foundation's loop has handled, and our results", .timeLimit(.minutes(5)))
+@Suite("What Core Foundation's loop has handled, and our results", .timeLimit(.minutes(20)))
 struct HostedResultTests {
   // R6, R8, M33
   @Test("a source of version 0 is a handled source")

@@ -7,7 +7,7 @@ import RunLoopKit
 import Testing
 import TestSupport
 
-@Suite("A loop that waits in Core Foundation's", .timeLimit(.minutes(5)))
+@Suite("A loop that waits in Core Foundation's", .timeLimit(.minutes(20)))
 struct HostedWaitTests {
   // M33
   @Test("timers of both are fired while ours runs")

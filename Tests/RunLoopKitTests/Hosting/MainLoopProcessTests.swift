@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// In processes of their own, whose loops nobody has made before.
-@Suite("The main loop and Core Foundation's, in a process of their own", .timeLimit(.minutes(5)))
+@Suite("The main loop and Core Foundation's, in a process of their own", .timeLimit(.minutes(20)))
 struct MainLoopProcessTests {
   private func lines(_ argument: String) throws -> [String] {
     let (status, output) = try runProgram("main-loops", [argument])

@@ -7,7 +7,7 @@ import Testing
 import TestSupport
 
 /// What a loop says of items of Foundation's loop that nobody serves while it sleeps.
-@Suite("A loop that sleeps beside items of Foundation's", .timeLimit(.minutes(5)))
+@Suite("A loop that sleeps beside items of Foundation's", .timeLimit(.minutes(20)))
 struct UnservedItemsTests {
   // M33
   @Test("on another thread than the main one it says so, once for each loop")

@@ -5,7 +5,8 @@ import RunLoopCore
 import RunLoopKit
 
 extension Date {
-  /// The date so many virtual milliseconds after the clock began, where a virtual wall clock says the beginning of 2001.
+  /// The date so many virtual milliseconds after the clock began, where a virtual wall clock says the beginning of
+  /// 2001.
   static func virtual(_ milliseconds: Int) -> Date {
     Date(timeIntervalSinceReferenceDate: Double(milliseconds) / 1000)
   }

@@ -117,8 +117,8 @@ final class LyingServer: Sendable {
 
   /// Whether every connection that was made was accepted and has ended.
   ///
-  /// It is asked on the server's thread, where no connection is between its end and its count. What waits to be accepted has no
-  /// descriptor yet and is not counted: without looking for it, all of none would have ended.
+  /// It is asked on the server's thread, where no connection is between its end and its count. What waits to be
+  /// accepted has no descriptor yet and is not counted: without looking for it, all of none would have ended.
   var isSettled: Bool {
     let answer = try? thread.performAndWait { [listener, accepted, ended] in
       guard accepted.value == ended.value else { return false }
@@ -195,6 +195,37 @@ func end(_ client: HTTP.Client, _ request: HTTP.Request) async -> String {
     return error.code.name
   } catch {
     return "\(error)"
+  }
+}
+
+/// Makes a request again and again, as below.
+func ends(_ client: HTTP.Client, _ request: HTTP.Request, times: Int) async -> [String] {
+  await ends(client, [HTTP.Request](repeating: request, count: times))
+}
+
+/// Makes requests, each by the loader's thread when the one before has ended, and gives the ends.
+///
+/// A task that waits for one of few threads may do so for minutes, while a kept connection becomes too old to be used.
+func ends(_ client: HTTP.Client, _ requests: [HTTP.Request]) async -> [String] {
+  let found = Box<[String]>([])
+  return await withCheckedContinuation { continuation in
+    @Sendable func next() {
+      let operation = client.operation(requests[found.value.count], on: .main)
+      operation.onCompletionByLoader { outcome in
+        let end =
+          switch outcome {
+          case .success((let body, let response)): "\(response.status) \(body.text ?? "\(body.count) bytes")"
+          case .failure(let error): error.code.name
+          }
+        let count = found.update {
+          $0.append(end)
+          return $0.count
+        }
+        if count < requests.count { next() } else { continuation.resume(returning: found.value) }
+      }
+      operation.start()
+    }
+    next()
   }
 }
 

@@ -2,9 +2,10 @@
 
 // System calls that tell a thread a virtual time, so that a run loop in another library can be run on it.
 //
-// The program that this is linked into defines clock_gettime, gettimeofday, timerfd_create, timerfd_settime, epoll_ctl and
-// ppoll, in front of the C library. They serve threads that have joined a virtual clock; for every other thread they pass
-// their arguments on. What calls them by their names is served: other libraries are, the C library itself is not.
+// The program that this is linked into defines clock_gettime, gettimeofday, timerfd_create, timerfd_settime, epoll_ctl
+// and ppoll, in front of the C library. They serve threads that have joined a virtual clock; for every other thread
+// they pass their arguments on. What calls them by their names is served: other libraries are, the C library itself is
+// not.
 #pragma once
 
 #include <pthread.h>

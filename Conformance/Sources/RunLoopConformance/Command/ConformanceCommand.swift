@@ -44,7 +44,8 @@ package struct ConformanceCommand {
   /// Runs the tool.
   ///
   /// - Parameter arguments: What follows the tool's name.
-  /// - Returns: The status to exit with: 0 if all is well, 1 if a program is different, 2 for a mistake in the arguments.
+  /// - Returns: The status to exit with: 0 if all is well, 1 if a program is different, 2 for a mistake in the
+  ///   arguments.
   package func run(_ arguments: [String]) -> Int32 {
     do {
       let arguments = try ConformanceArguments(arguments)

@@ -28,7 +28,8 @@ package struct Log: Hashable, Sendable {
     case source(Int)
     case timer(Int)
     case block(Int)
-    /// A source that tells its modes has entered one, or left it; also at the end of the loop's thread, after the program's.
+    /// A source that tells its modes has entered one, or left it; also at the end of the loop's thread, after the
+    /// program's.
     case entered(Int, ModeName)
     case left(Int, ModeName)
     case ranWith(RunOutcome)

@@ -2,21 +2,22 @@
 
 /// A program for one run loop, as a value: what there is, and what the loop's thread does with it.
 ///
-/// The same program runs on Core Foundation's loop, on ours, and on a model; each gives a ``Log``. What all of them do alike:
+/// The same program runs on Core Foundation's loop, on ours, and on a model; each gives a ``Log``. What all of them do
+/// alike:
 ///
-/// - **Time** is virtual and counted in ticks, each of one second, from the program's begin. It passes in ``Action/work(_:)``,
-///   and while the loop sleeps.
+/// - **Time** is virtual and counted in ticks, each of one second, from the program's begin. It passes in
+///   ``Action/work(_:)``, and while the loop sleeps.
 /// - **Items** are made at tick 0, sources first, then observers, then timers, each kind in the order of the program.
-/// - **A call-out** writes its entry into the log, and then does the actions of its body's next call. Calls are counted for
-///   each item, and for each block by its number, whether nested or not.
-/// - **A sleeping loop** is woken by its timers or by interruptions, whichever come first; at the same tick, interruptions.
-///   The time moves to the first interruption's tick, unless it has passed while the loop was awake; then all interruptions
-///   whose tick has come are done, one after the other, and the loop goes on.
+/// - **A call-out** writes its entry into the log, and then does the actions of its body's next call. Calls are counted
+///   for each item, and for each block by its number, whether nested or not.
+/// - **A sleeping loop** is woken by its timers or by interruptions, whichever come first; at the same tick,
+///   interruptions. The time moves to the first interruption's tick, unless it has passed while the loop was awake;
+///   then all interruptions that are due are done, one after the other, and the loop goes on.
 /// - **A loop that would sleep for ever**, because neither a timer nor an interruption is to come, is logged as
 ///   ``Log/Event/asleepForEver``, and then stopped as ``Action/stop`` does.
 /// - **A run** is not begun by another thread, nor within ``deepestRun`` runs; nothing is logged then.
-/// - **A full log**, with ``Log/limit`` entries, ends the program: from then on no action is done, every call-out only stops
-///   the loop, and nothing is logged.
+/// - **A full log**, with ``Log/limit`` entries, ends the program: from then on no action is done, every call-out only
+///   stops the loop, and nothing is logged.
 package struct Program: Hashable, Sendable {
   package var sources: [SourcePlan]
   package var observers: [ObserverPlan]

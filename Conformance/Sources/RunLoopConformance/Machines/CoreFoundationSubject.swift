@@ -21,9 +21,9 @@ final class CoreFoundationSubject: Subject, @unchecked Sendable {
 
   /// Takes the loop of the calling thread, which is on the clock; nil if the loop was made by a thread that is gone.
   ///
-  /// Core Foundation knows loops by the ids of their threads. One that is asked for by the last destructors of a thread is
-  /// never let go: a later thread with the same id finds it, with timers that are not on the clock. It leaves with this
-  /// thread, so that the next has a new one.
+  /// Core Foundation knows loops by the ids of their threads. One that is asked for by the last destructors of a thread
+  /// is never let go: a later thread with the same id finds it, with timers that are not on the clock. It leaves with
+  /// this thread, so that the next has a new one.
   init?(_ clock: VirtualClock) {
     self.clock = clock
     self.loop = CFRunLoopGetCurrent()
@@ -124,8 +124,8 @@ extension CoreFoundationSubject {
 
   /// Makes a mode common, and adds the common items to it in the order in which they became common.
   ///
-  /// Core Foundation adds them in the order of a set, which depends on where they lie in memory. What they are in already,
-  /// it leaves as it is: the order is made definite by adding them first.
+  /// Core Foundation adds them in the order of a set, which depends on where they lie in memory. What they are in
+  /// already, it leaves as it is: the order is made definite by adding them first.
   func addCommonMode(_ mode: Int) {
     if commonModes.insert(mode).inserted {
       for item in commonItems { add(item, to: .mode(mode)) }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// Does what a program says with a loop, and keeps the log.
 final class Interpreter: @unchecked Sendable {
-  // Sendable: the log has a lock. The rest is used by one thread at a time: the program's, or, while that waits for it, the
-  // companion.
+  // Sendable: the log has a lock. The rest is used by one thread at a time: the program's, or, while that waits for it,
+  // the companion.
 
   private let program: Program
   private let subject: any Subject

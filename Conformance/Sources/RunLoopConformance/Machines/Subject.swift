@@ -2,8 +2,8 @@
 
 /// A run loop as an interpreter sees it: what an action does, and what can be asked.
 ///
-/// Items, blocks and modes go by their numbers in the program. Everything is called on the program's thread or, while that
-/// waits, on another.
+/// Items, blocks and modes go by their numbers in the program. Everything is called on the program's thread or, while
+/// that waits, on another.
 protocol Subject: AnyObject, Sendable {
   /// Makes the program's items; they call the interpreter out.
   func makeItems(of program: Program, for interpreter: Interpreter)

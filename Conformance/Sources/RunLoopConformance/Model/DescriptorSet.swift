@@ -2,9 +2,9 @@
 
 /// What a mode waits for in the kernel: the loop's wake-up counter and the mode's own timer descriptor.
 ///
-/// An epoll set, edge-triggered (R11): a descriptor enters the list of ready ones when something happens to it, unless it
-/// stands there already; it leaves when a wait looks at it and finds it not ready, or reports it. A wait reports one, the
-/// first that is ready.
+/// An epoll set, edge-triggered (R11): a descriptor enters the list of ready ones when something happens to it, unless
+/// it stands there already; it leaves when a wait looks at it and finds it not ready, or reports it. A wait reports
+/// one, the first that is ready.
 struct DescriptorSet {
   enum Descriptor {
     case wakeUp

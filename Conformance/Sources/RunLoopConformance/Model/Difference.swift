@@ -2,8 +2,8 @@
 
 /// Where our loop does not do what Core Foundation's does, as far as a program can show it.
 ///
-/// The numbers are those of the article on the differences. One that is missing here cannot be shown: it is about locks,
-/// descriptors, tolerances, closures, threads or processes, of which the language of programs knows nothing.
+/// The numbers are those of the article on the differences. One that is missing here cannot be shown: it is about
+/// locks, descriptors, tolerances, closures, threads or processes, of which the language of programs knows nothing.
 package enum Difference: Int, CaseIterable, Hashable, Sendable {
   /// A loop does not sleep on top of work that it could run.
   case m1 = 1

@@ -118,8 +118,8 @@ extension ModelLoop {
 
   /// R102.
   ///
-  /// The common items enter the mode in the order in which they came. Core Foundation has them in a set; its machine sees to
-  /// the order.
+  /// The common items enter the mode in the order in which they came. Core Foundation has them in a set; its machine
+  /// sees to the order.
   mutating func addCommonMode(_ mode: Int) {
     // M3: a block for the common modes may have come to be one for the mode that sleeps.
     if differs(.m3) { poke() }

@@ -55,8 +55,8 @@ extension ModelLoop {
     if differs(.m20), isStopped(mode) { return true }
     // M1: whatever the blocks, and the observers before the wait, have left to be done.
     if differs(.m1), isRunnable(mode) || isStopped(mode) { return true }
-    // Core Foundation sleeps on top of what was posted while it sleeps (R54). That the mode has become empty is noticed at the
-    // end of a pass, in both (R28).
+    // Core Foundation sleeps on top of what was posted while it sleeps (R54). That the mode has become empty is noticed
+    // at the end of a pass, in both (R28).
     return current.hasLooked && differs(.m3) && hasBlock(mode)
   }
 

@@ -2,8 +2,8 @@
 
 /// A run loop as the rules have it: plain values, no thread and no kernel.
 ///
-/// Without switches it gives Core Foundation's log of a program, with all of them ours. Each switch changes one rule, at the
-/// rule's place.
+/// Without switches it gives Core Foundation's log of a program, with all of them ours. Each switch changes one rule,
+/// at the rule's place.
 package struct ReferenceModel: Machine {
   /// The rules that are changed.
   package let switches: Set<Difference>

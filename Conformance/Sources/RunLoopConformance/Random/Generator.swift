@@ -2,8 +2,9 @@
 
 /// Makes random programs.
 ///
-/// Most have a stopper: a repeating timer that is in every mode, that no action touches, and whose call-out stops the innermost
-/// run. A program without one ends because a loop that would sleep for ever is stopped, and because a full log ends it.
+/// Most have a stopper: a repeating timer that is in every mode, that no action touches, and whose call-out stops the
+/// innermost run. A program without one ends because a loop that would sleep forever is stopped, and because a full
+/// log ends it.
 package struct Generator: Sendable {
   var random: SplitMix64
   /// What there is to act upon.

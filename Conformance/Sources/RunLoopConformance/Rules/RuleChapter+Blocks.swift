@@ -80,6 +80,6 @@ extension RuleChapter {
     Rule(
       "R61", "The main loop does nothing more when its thread has ended.",
       notShown: "Programs do not run on the main thread.",
-      test: "a main loop whose thread has ended refuses everything"),
+      test: "a main loop whose thread has ended rejects everything"),
   ]
 }

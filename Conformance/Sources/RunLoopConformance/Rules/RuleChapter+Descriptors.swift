@@ -19,7 +19,7 @@ extension RuleChapter {
         notShown: "Ours has no such call."),
       Rule(
         "R81", "A descriptor that cannot be watched is accepted, and counts as an item.",
-        notShown: descriptorReason, test: "a descriptor that was closed is refused, and nothing is added"),
+        notShown: descriptorReason, test: "a descriptor that was closed is rejected, and nothing is added"),
       Rule(
         "R82", "What was reported in one mode is not reported in another.",
         notShown: descriptorReason,

@@ -77,6 +77,6 @@ extension RuleChapter {
       Rule(
         "R43", "Foundation's runs are not ended by a stop.",
         notShown: "It is of Foundation's layer.",
-        test: "a stop ends one turn of the run without end, and the next begins"),
+        test: "a stop ends one turn of the indefinite run, and the next begins"),
     ])
 }

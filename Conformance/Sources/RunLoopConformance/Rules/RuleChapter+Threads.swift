@@ -10,7 +10,7 @@ extension RuleChapter {
       Rule(
         "R114", "A loop costs three descriptors, each further mode two; the process dies for want of them.",
         notShown: "Programs do not count descriptors; ours opens none until it watches one (M7).",
-        test: "the last source of a mode gives its epoll set back, the last of a loop its counter too"),
+        test: "the last source of a mode releases its epoll set, the last of a loop its counter too"),
       Rule(
         "R115", "At the end of a thread its loop's sources leave, with cancel call-outs; its blocks are dropped.",
         Script(
@@ -25,7 +25,7 @@ extension RuleChapter {
       Rule(
         "R117", "A loop that is kept beyond its thread does no harm.",
         notShown: "A program is at its end when its loop's thread is.",
-        test: "a loop that is kept after its thread refuses all work, counts it, and is otherwise harmless"),
+        test: "a loop that is kept after its thread rejects all work, counts it, and is otherwise harmless"),
       Rule(
         "R118", "The ids of threads are used again.",
         notShown: otherThreadReason,

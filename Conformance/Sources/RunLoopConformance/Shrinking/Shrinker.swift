@@ -11,8 +11,8 @@ package struct Shrinker {
 
   /// The smallest program that was found to fail.
   ///
-  /// Each step makes the program simpler, so that this ends: if it ends before the limit, no single step makes the program
-  /// simpler and lets it fail.
+  /// Each step makes the program simpler, so that this ends: if it ends before the limit, no single step makes the
+  /// program simpler and lets it fail.
   package mutating func smallest(_ program: Program, where fails: (Program) -> Bool) -> Program {
     var smallest = program
     var isDone = false

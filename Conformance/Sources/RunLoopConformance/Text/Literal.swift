@@ -32,7 +32,8 @@ extension Literal {
     }
   }
 
-  /// The literal on as many lines as it takes, none beyond `width` if that is possible, as `swift format` would have it.
+  /// The literal on as many lines as it takes, none beyond `width` if that is possible, as `swift format` would have
+  /// it.
   ///
   /// The first line stands after `used` characters of a line that is indented by `indentation`.
   func layout(width: Int, indentation: Int, used: Int) -> String {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import RunLoopSymbols
+import Testing
+
+@Suite("The symbolizer") struct ExternalSymbolizerTests {
+  @Test("is not waited for longer than it runs, whatever else the process starts meanwhile")
+  func otherChildren() async {
+    await #expect(processExitsWith: .success) {
+      // What waits for ever is to fail.
+      alarm(900)
+      let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+      defer { try? FileManager.default.removeItem(at: folder) }
+      let program = folder.appendingPathComponent("llvm-symbolizer")
+      try Data("#!/bin/sh\nprintf 'name\\nfile.swift:7:1\\n\\n'\n".utf8).write(to: program)
+      chmod(program.path, 0o700)
+      setenv("PATH", folder.path, 1)
+      let symbolizer = ExternalSymbolizer()
+      try #require(symbolizer.isThere)
+      // Children that outlive what waits for ever, and have whatever is open when they start.
+      let starter = Foundation.Thread {
+        for _ in 0..<200 {
+          var child = pid_t()
+          var words: [UnsafeMutablePointer<CChar>?] = [strdup("sleep"), strdup("1000"), nil]
+          if posix_spawn(&child, "/bin/sleep", nil, nil, &words, environ) == 0 { children.append(child) }
+          for word in words { free(word) }
+        }
+        hasStarted.signal()
+      }
+      starter.start()
+      for _ in 0..<100 {
+        #expect(symbolizer.frames(ofSymbol: "name", in: "/bin/sh").first?.line == 7)
+      }
+      hasStarted.wait()
+      for child in children { kill(child, SIGKILL) }
+    }
+  }
+}
+
+// Written by the thread that starts children, read when it has.
+nonisolated(unsafe) private var children: [pid_t] = []
+private let hasStarted = DispatchSemaphore(value: 0)
