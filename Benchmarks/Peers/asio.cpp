@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Boost.Asio: an `io_context` that one thread runs (concurrency hint 1). Posts: `asio::post`. Timers: `steady_timer`; a cancelled
-// wait comes back as a handler, so that the context is polled after each thousand operations, within the time. W9:
-// `async_read_some` of a local socket, which is faster than `async_wait`. W11: `async_read_some` and `async_write`.
+// Boost.Asio: an `io_context` that one thread runs (concurrency hint 1). Posts: `asio::post`. Timers: `steady_timer`; a
+// cancelled wait comes back as a handler, so that the context is polled after each thousand operations, within the
+// time. W9: `async_read_some` of a local socket, which is faster than `async_wait`. W11: `async_read_some` and
+// `async_write`.
 
 #include <CRace.h>
 

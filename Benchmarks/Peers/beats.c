@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Sources/display-beats does, as it is usually written: a loop on poll, a timer of 60 Hz, and frames that are written with
-// a write that blocks.
+// What Sources/display-beats does, as it is usually written: a loop on poll, a timer of 60 Hz, and frames that are
+// written with a write that blocks.
 #define _GNU_SOURCE
 
 #include <poll.h>

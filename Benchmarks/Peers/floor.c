@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The floor: the leanest program in C that does the work of each workload, without the loop around it that a library needs. Its
-// timers are in a four-ary heap, or, with WHEEL, in a timing wheel.
+// The floor: the leanest program in C that does the work of each workload, without the loop around it that a library
+// needs. Its timers are in a four-ary heap, or, with WHEEL, in a timing wheel.
 
 #include <CRace.h>
 #include <limits.h>

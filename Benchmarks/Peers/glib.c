@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// GLib. Posts: `g_main_context_invoke_full`, GLib's own way from another thread. Timers: sources with a ready time; a source
-// that was destroyed cannot come back, so that each is a new one. W5 has 5,000 timers, as each fire looks at all of them. W8: an
-// idle source. W9, W11: `g_unix_fd_source`.
+// GLib. Posts: `g_main_context_invoke_full`, GLib's own way from another thread. Timers: sources with a ready time; a
+// source that was destroyed cannot come back, so that each is a new one. W5 has 5,000 timers, as each fire looks at all
+// of them. W8: an idle source. W9, W11: `g_unix_fd_source`.
 
 #include <CRace.h>
 #include <glib-unix.h>

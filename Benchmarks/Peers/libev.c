@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libev. Posts: a queue and `ev_async_send`. W7: `ev_timer_again`. W8: an async watcher that sends to itself, and an idle
-// watcher. W9, W11: `ev_io`.
+// libev. Posts: a queue and `ev_async_send`. W7: `ev_timer_again`. W8: an async watcher that sends to itself, and an
+// idle watcher. W9, W11: `ev_io`.
 
 #include <CRace.h>
 #include <ev.h>

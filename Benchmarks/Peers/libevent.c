@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libevent. Posts: a queue and `event_active` from any thread (`evthread_use_pthreads`). W8: an event with a timeout of zero, as
-// `event_active` from its own callback makes no pass of its own. W9, W11: persistent read events. W10 has precise timers, which
-// cost a descriptor; the others have what a base has by itself. Only the posts need a base with locks.
+// libevent. Posts: a queue and `event_active` from any thread (`evthread_use_pthreads`). W8: an event with a timeout of
+// zero, as `event_active` from its own callback makes no pass of its own. W9, W11: persistent read events. W10 has
+// precise timers, which cost a descriptor; the others have what a base has by itself. Only the posts need a base with
+// locks.
 
 #include <CRace.h>
 #include <event2/event.h>

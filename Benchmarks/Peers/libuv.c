@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libuv. Posts: a queue and `uv_async_send`. W8: an async handle that sends to itself, and an idle handle. W9: `uv_poll`. W11:
-// streams, answered with `uv_try_write`. Its timers have milliseconds.
+// libuv. Posts: a queue and `uv_async_send`. W8: an async handle that sends to itself, and an idle handle. W9:
+// `uv_poll`. W11: streams, answered with `uv_try_write`. Its timers have milliseconds.
 
 #include <CRace.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Work on its way to the loops of libuv, libevent and libev, which wake a loop from another thread but leave the queue to
-// their user: two growing arrays behind a mutex; the loop swaps them. Only the post that finds the queue empty wakes.
+// Work on its way to the loops of libuv, libevent and libev, which wake a loop from another thread but leave the queue
+// to their user: two growing arrays behind a mutex; the loop swaps them. Only the post that finds the queue empty
+// wakes.
 
 #pragma once
 

@@ -146,8 +146,8 @@ static void w7(void) {
   uint64_t random = RACE_SEED;
   int64_t live = race_sized(10000), count = race_scaled(10000000, 1000);
   struct timer *timers = live_timers(loop, live, &random);
-  // Each date is a little later than the one before, as when every request moves its timeout. The loop's idea of now stands
-  // still meanwhile.
+  // Each date is a little later than the one before, as when every request moves its timeout. The loop's idea of now
+  // stands still meanwhile.
   int64_t date = 120000000000;
   struct stopwatch watch = stopwatch();
   do {

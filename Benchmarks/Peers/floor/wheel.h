@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A timing wheel of four levels with 256 slots each; a slot of the first is 32 µs. A later date is only stored: the timer is
-// looked at when its old one comes.
+// A timing wheel of four levels with 256 slots each; a slot of the first is 32 µs. A later date is only stored: the
+// timer is looked at when its old one comes.
 
 #pragma once
 

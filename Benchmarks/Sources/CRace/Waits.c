@@ -61,8 +61,8 @@ static void spin_until(int64_t date) {
   while (race_now() < date) __builtin_ia32_pause();
 }
 
-// Posts when the loop has had nothing to do for so long, and gives the nanoseconds until the work has run. The one who posts
-// does not sleep, so that only the loop's wait is measured.
+// Posts when the loop has had nothing to do for so long, and gives the nanoseconds until the work has run. The one who
+// posts does not sleep, so that only the loop's wait is measured.
 static double post_after(struct waits *waits, int64_t gap) {
   spin_until(race_now() + gap);
   atomic_store_explicit(&ran_at, 0, memory_order_relaxed);
@@ -88,7 +88,8 @@ static void tell_bursts(struct waits *waits, int64_t count) {
   tell(waits, "post in a burst", (double)(loop_cpu() - before));
 }
 
-// The one who posts sleeps too: what both need counts, and is all that a limited group has. Nothing is told without a name.
+// The one who posts sleeps too: what both need counts, and is all that a limited group has. Nothing is told without a
+// name.
 static void tell_calls(struct waits *waits, int64_t count, const char *what) {
   answers = true;
   int64_t cpu = race_cpu();

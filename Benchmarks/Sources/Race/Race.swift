@@ -5,7 +5,8 @@ import Glibc
 
 /// Runs the workload that the command line names, and ends the process.
 ///
-/// It has a thread of its own: the main thread's loop is another in all that have one, as it serves the main dispatch queue.
+/// It has a thread of its own: the main thread's loop is another in all that have one, as it serves the main dispatch
+/// queue.
 public func race(_ peer: String, _ workloads: KeyValuePairs<String, @Sendable () -> Void>) -> Never {
   let name = strdup(peer)
   race_begin(CommandLine.argc, CommandLine.unsafeArgv, name)

@@ -3,7 +3,8 @@
 import CRace
 import Synchronization
 
-/// Runs `body` in a detached task with a twentieth of `count`, then with `count`; reports the time of the second for each.
+/// Runs `body` in a detached task with a twentieth of `count`, then with `count`; reports the time of the second for
+/// each.
 public func raceTask(_ metric: String, _ count: Int64, _ body: @escaping @Sendable (Int64) async -> Void) {
   for (share, isMeasured) in [(count / 20 + 1, false), (count, true)] {
     let gate = Gate()
@@ -19,7 +20,8 @@ public func raceTask(_ metric: String, _ count: Int64, _ body: @escaping @Sendab
   }
 }
 
-/// What a task does on the default executor between two visits elsewhere: without it, the compiler makes one visit of all.
+/// What a task does on the default executor between two visits elsewhere: without it, the compiler makes one visit of
+/// all.
 @inline(never)
 public func onDefaultExecutor() { race_run_one() }
 

@@ -11,7 +11,8 @@
 //     valgrind --tool=callgrind costs makes 100000       one of 100,000 timers is ended, and another made and added
 //     valgrind --tool=callgrind costs shots 100000       timers within a tenth of a second are made, and fire once
 //     valgrind --tool=callgrind costs reads 20000        a descriptor that is ready in each pass
-//     costs descriptors                     what `ls -l /proc/PID/fd` shows: idle loops, a watching one, many that are gone
+//     costs descriptors                     what `ls -l /proc/PID/fd` shows: idle loops, a watching one, many that are
+//     gone
 
 import Glibc
 import RunLoopCore

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Shows a screen that is another with each beat of a timer of 60 Hz, on the terminal that it runs in. `b` writes the number of
-// the beats so far, and the nanoseconds of the monotonic clock, to descriptor 3, `q` ends.
+// Shows a screen that is another with each beat of a timer of 60 Hz, on the terminal that it runs in. `b` writes the
+// number of the beats so far, and the nanoseconds of the monotonic clock, to descriptor 3, `q` ends.
 //
 //     display-beats [--still]        --still: without the timer, so that nothing happens
 

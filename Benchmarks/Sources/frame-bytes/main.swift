@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Shows the frames of Benchmarks/frames on an emulated terminal, through the encoder of real ones, and counts the bytes of
-// each.
+// Shows the frames of Benchmarks/frames on an emulated terminal, through the encoder of real ones, and counts the bytes
+// of each.
 //
 //     frame-bytes [--synchronized]
 

@@ -3,8 +3,8 @@
 import RunLoopDisplay
 import RunLoopDisplayTesting
 
-/// What a frame costs that is drawn and shown, when frames of its kind were shown before: on the canvas, in the encoder, and
-/// in the terminal of the tests, which keeps their bytes instead of showing them.
+/// What a frame costs that is drawn and shown, when frames of its kind were shown before: on the canvas, in the
+/// encoder, and in the terminal of the tests, which keeps their bytes instead of showing them.
 let displayGates: [Gate] = [
   Gate(name: "frame of text, drawn and shown", count: 1000, allocations: 0, systemCalls: 0) { count, measure in
     onScreen(count, measure) { canvas, frame in

@@ -31,8 +31,8 @@ private let ratios: [Ratio] = [
       postAndRun(count, in: "gates") { loop in loop.perform(inModes: modes) {} }
     },
     base: Stepped { count, _ in postAndRun(count, in: .default) { loop in loop.perform {} } }),
-  // What it must not become again. It knows of deadlocks, cancellations and threads that end, for which it makes five objects
-  // beside the list of modes: to allocate and release them is a quarter of its instructions.
+  // What it must not become again. It knows of deadlocks, cancellations and threads that end, for which it makes five
+  // objects beside the list of modes: to allocate and release them is a quarter of its instructions.
   Ratio(
     name: "performAndWait", limit: 6.5,
     operation: Stepped(threads: 2) { count, thread in

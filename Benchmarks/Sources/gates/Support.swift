@@ -102,8 +102,8 @@ private final class Hold: Sendable {
 
 /// Lets `post` post to a loop that is held in a call-out, until its buffers have grown, and then once measured.
 ///
-/// Four buffers take turns between the inbox and the batch that runs, so the single posts between two turns vary in number:
-/// each buffer meets the full load, however the loop's passes fall.
+/// Four buffers take turns between the inbox and the batch that runs, so the single posts between two turns vary in
+/// number: each buffer meets the full load, however the loop's passes fall.
 func postToHeldLoop(_ measure: Measure, _ post: (RunLoop) -> Void) {
   let (loop, _) = startLoop()
   let (warmUps, buffers) = (24, 4)

@@ -6,7 +6,8 @@ import Glibc
 import RunLoopKit
 import Synchronization
 
-// The main loop beside Core Foundation's, to be watched by strace and valgrind with two counts, of which the difference counts.
+// The main loop beside Core Foundation's, to be watched by strace and valgrind with two counts, of which the difference
+// counts.
 
 /// What the two main loops have to do with each other.
 enum Service: String, CaseIterable {

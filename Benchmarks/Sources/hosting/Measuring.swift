@@ -50,7 +50,8 @@ private func latenessOfTimer(_ subject: any Subject) -> Int {
   return end.await() - start.await() - delay
 }
 
-/// The time of a pass, of which each runs two of a chain of blocks that post each other: one before its wait, one after.
+/// The time of a pass, of which each runs two of a chain of blocks that post each other: one before its wait, one
+/// after.
 private func costOfPass(_ subject: any Subject) -> Int {
   let length = 500
   let end = Moment()

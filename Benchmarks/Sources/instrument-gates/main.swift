@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the instruments of the core cost the loop's thread: instructions, allocations and system calls. `Benchmarks/instruments`
-// compares what a build without them needs with one that has them, at each level.
+// What the instruments of the core cost the loop's thread: instructions, allocations and system calls.
+// `Benchmarks/instruments` compares what a build without them needs with one that has them, at each level.
 //
-//   instrument-gates                     prints "name instructions" for each operation, at the level of the environment, and
+//   instrument-gates                     prints "name instructions" for each operation, at the level of the
+//   environment, and
 //                                        "name-allocations number" and "name-calls number" of a hundred of them
 import CCounts
 import Glibc

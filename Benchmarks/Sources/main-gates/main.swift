@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the main loop costs while nobody has made Core Foundation's, counted. Fails if a pass makes an allocation, or more system
-// calls than the two with which it asks after the main dispatch queue.
+// What the main loop costs while nobody has made Core Foundation's, counted. Fails if a pass makes an allocation, or
+// more system calls than the two with which it asks after the main dispatch queue.
 //
 //     main-gates                      with the umbrella linked
 //     main-gates-core                 the same text without it: what the loop costs by itself

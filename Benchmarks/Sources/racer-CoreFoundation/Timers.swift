@@ -118,7 +118,8 @@ private final class Ticks {
   var last = 0.0
 
   func fire(_ timer: CFRunLoopTimer?) {
-    // In its own call-out a timer still has the date that it fires for; dates that the loop was too late for are left out.
+    // In its own call-out a timer still has the date that it fires for; dates that the loop was too late for are left
+    // out.
     let date = CFRunLoopTimerGetNextFireDate(timer)
     let periods = ((date - last) * 1000).rounded()
     last = date

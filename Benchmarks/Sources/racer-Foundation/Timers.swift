@@ -98,7 +98,8 @@ private final class Ticks: @unchecked Sendable {
   }
 
   private func fire(_ timer: Timer) {
-    // In its own call-out a timer still has the date that it fires for; dates that the loop was too late for are left out.
+    // In its own call-out a timer still has the date that it fires for; dates that the loop was too late for are left
+    // out.
     let periods = (timer.fireDate.timeIntervalSince(last) * 1000).rounded()
     last = timer.fireDate
     if race_tick(ticks, Int64(periods)) { isOver = true }

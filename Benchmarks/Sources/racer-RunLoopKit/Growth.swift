@@ -51,7 +51,8 @@ private final class Times: @unchecked Sendable {
   }
 }
 
-/// Calls `body` with each size up to the largest, each time on a thread and a loop of its own; the smaller sizes more than once.
+/// Calls `body` with each size up to the largest, each time on a thread and a loop of its own; the smaller sizes more
+/// than once.
 private func forSizes(upTo largest: Int64, _ body: @escaping @Sendable (RunLoop, Times) -> Void) {
   var size: Int64 = 100
   while size <= race_sized(largest) {

@@ -2,8 +2,8 @@
 
 import Race
 
-// libdispatch from Swift: a serial queue is the loop. Its timer sources cannot come back once they were cancelled, so that each
-// is a new one.
+// libdispatch from Swift: a serial queue is the loop. Its timer sources cannot come back once they were cancelled, so
+// that each is a new one.
 race(
   "libdispatch (Swift)",
   [

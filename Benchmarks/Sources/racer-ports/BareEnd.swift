@@ -2,7 +2,8 @@
 
 import Glibc
 
-/// One end of a bare socket pair that carries packets, with as much around a message as two ends need to understand each other.
+/// One end of a bare socket pair that carries packets, with as much around a message as two ends need to understand
+/// each other.
 struct BareEnd {
   enum Kind: UInt64 { case request = 1, message, confirmation, reply }
 

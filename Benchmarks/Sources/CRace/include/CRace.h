@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What every racer shares, in C, so that those in C, C++ and Swift have the same: the options, the clock, the way to post
-// and to count, the sockets, and the lines of JSON in which results are told.
+// What every racer shares, in C, so that those in C, C++ and Swift have the same: the options, the clock, the way to
+// post and to count, the sockets, and the lines of JSON in which results are told.
 
 #pragma once
 
@@ -15,8 +15,8 @@ extern "C" {
 
 // -- Options and results
 
-/// Reads `WORKLOAD [--capture] [--pinned] [--one | --thousand] [--quick | --smoke]`, and keeps a second thread alive: the C library leaves out
-/// atomic operations while a process has one thread, which no loop with posters has.
+/// Reads `WORKLOAD [--capture] [--pinned] [--one | --thousand] [--quick | --smoke]`, and keeps a second thread alive:
+/// the C library leaves out atomic operations while a process has one thread, which no loop with posters has.
 void race_begin(int argc, char *const *argv, const char *peer);
 /// Whether the options name this workload.
 bool race_is(const char *workload);
@@ -92,8 +92,8 @@ static inline void race_run_one(void) {
   if (++race_ran == race_expected) race_finish();
 }
 
-/// Lets `producers` threads post `count` pieces of work together, waits until all have run, and tells the nanoseconds and the
-/// processor time for each. A twentieth of it goes before, unmeasured.
+/// Lets `producers` threads post `count` pieces of work together, waits until all have run, and tells the nanoseconds
+/// and the processor time for each. A twentieth of it goes before, unmeasured.
 void race_posts(int producers, int64_t count, void (*produce)(int64_t count, void *context), void *context);
 
 /// Calls `begin`, which starts something that is to call `race_run_one()` `count` times, and waits for it. Tells the
@@ -144,13 +144,14 @@ bool race_echo_serve(int connection);
 int race_udp_socket(int *port);
 /// Answers what comes to a socket, for ever: the floor.
 void race_udp_serve(int descriptor);
-/// Sends requests of 64 bytes to a port, as many under way as `window` says, until `count` were answered; the nanoseconds.
+/// Sends requests of 64 bytes to a port, as many under way as `window` says, until `count` were answered; the
+/// nanoseconds.
 int64_t race_udp_ask(int port, int64_t count, int window);
 
 // -- L1 and L2: waits
 
-/// Calls `post` in many rhythms, each of which lets the loop call `race_wait_over()`, and tells how late that was and what processor
-/// time it cost: the loop's thread's, or where a call is waited for the process's.
+/// Calls `post` in many rhythms, each of which lets the loop call `race_wait_over()`, and tells how late that was and
+/// what processor time it cost: the loop's thread's, or where a call is waited for the process's.
 void race_waits(void (*post)(void *context), void *context);
 /// What is posted does this, on the loop's thread.
 void race_wait_over(void);
