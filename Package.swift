@@ -86,7 +86,8 @@ let package = Package(
     .target(
       name: "RunLoopTimeline", dependencies: ["CRunLoopSystem", "CRunLoopTools"], swiftSettings: swiftSettings),
     .target(
-      name: "RunLoopSymbols", dependencies: ["RunLoopInstruments", "RunLoopTimeline", "CRunLoopTools"],
+      name: "RunLoopSymbols",
+      dependencies: ["RunLoopInstruments", "RunLoopTimeline", "CRunLoopSystem", "CRunLoopTools"],
       swiftSettings: swiftSettings),
     .target(
       name: "RunLoopCommands",
@@ -129,7 +130,8 @@ let package = Package(
       swiftSettings: swiftSettings),
     // Hangs in every way there is.
     .executableTarget(
-      name: "hang-victim", dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopInstruments", "CRunLoopSystem"],
+      name: "hang-victim",
+      dependencies: ["RunLoopCore", "RunLoopThreads", "RunLoopInstruments", "CRunLoopSystem", "TestSupport"],
       path: "Tests/HangVictim", swiftSettings: swiftSettings),
     // Has loops that something keeps, and is asked what.
     .executableTarget(
@@ -142,7 +144,7 @@ let package = Package(
       dependencies: [
         "RunLoopCore", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopFoundation", "RunLoopKit",
         "RunLoopNetworking",
-        "RunLoopNetworkingFoundation", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions",
+        "RunLoopNetworkingFoundation", "RunLoopPorts", "RunLoopThreads", "RunLoopTransactions", "TestSupport",
       ],
       path: "Tests/NamedVictim", swiftSettings: swiftSettings),
     .testTarget(

@@ -4,10 +4,10 @@
 //
 //   foundation-names <list> <page> <sources> <the toolchain's symbol graphs> <our symbol graphs> <toolchain> [option]
 //
-// The list's names are the toolchain's; what has become of them, and why, is written by hand. It fails if the list lacks a
-// name or has one too many, if a name is undecided, and if the symbol graphs disprove what the list says. Without an option
-// the page is written. `--check` writes nothing and compares the page; `--update` first brings the list to the toolchain's
-// state; `--symbols` only prints the list's entries with the compiler's names for them.
+// The list's names are the toolchain's; what has become of them, and why, is written by hand. It fails if the list
+// lacks a name or has one too many, if a name is undecided, and if the symbol graphs disprove what the list says.
+// Without an option the page is written. `--check` writes nothing and compares the page; `--update` first brings the
+// list to the toolchain's state; `--symbols` only prints the list's entries with the compiler's names for them.
 
 import Foundation
 

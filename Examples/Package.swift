@@ -52,7 +52,7 @@ let package = Package(
     // Quick in a debug build, too: bodies of gigabytes are digested.
     .target(name: "CDigest", cSettings: [.unsafeFlags(["-O2"])]),
     .executableTarget(
-      name: "http-scenario", dependencies: ["CDigest", core, networking], swiftSettings: swiftSettings),
+      name: "http-scenario", dependencies: ["CDigest", core, networking, threads], swiftSettings: swiftSettings),
     // With the compiler's usual settings, as code that is ported has them.
     .executableTarget(name: "ported-networking", dependencies: [networkingFoundation]),
     // One text, compiled with Foundation alone and with RunLoopKit beside it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs each of the programs with Foundation alone and with RunLoopKit beside it, in a process of its own, and prints what was
-// seen. It fails if one with RunLoopKit shows a defect; a defect that Foundation no longer has is only told.
+// Runs each of the programs with Foundation alone and with RunLoopKit beside it, in a process of its own, and prints
+// what was seen. It fails if one with RunLoopKit shows a defect; a defect that Foundation no longer has is only told.
 //
 //   defects                        the table
 //   defects alone|beside NUMBER    one program: what it saw, and status 1 if that is a defect

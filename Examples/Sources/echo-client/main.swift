@@ -40,7 +40,7 @@ let loop = RunLoop.current
       case .closed(nil): loop.stop()
       case .closed(let error?):
         say("\(address): \(error)")
-        if case .system(let error) = error, error.call != "connect" { exit(1) }
+        if case .system(let error, _) = error, error.call != "connect" { exit(1) }
         connect(addresses.dropFirst())
       }
     }

@@ -4,8 +4,9 @@
 //
 //     swift run --package-path Examples http-get [--parallel N] [--resume] [--output FILE] URL…
 //
-// One address goes to the standard output, unless --output names a file; several go to files that are named like the last
-// part of their paths. With --resume, files go on where an earlier run was interrupted. It ends with 1 if one has failed.
+// One address goes to the standard output, unless --output names a file; several go to files that are named like the
+// last part of their paths, and counted where that is the same. With --resume, files go on where an earlier run was
+// interrupted. It ends with 1 if one has failed.
 
 import Glibc
 import RunLoopCore
@@ -63,10 +64,23 @@ final class StandardOutput: HTTP.Sink {
 
 /// The file's name for an address: the last part of its path.
 func fileName(of url: String) -> String {
-  let path = url.split(separator: "?")[0].split(separator: "#")[0]
-  let parts = path.split(separator: "/")
+  let parts = url.prefix { $0 != "?" && $0 != "#" }.split(separator: "/")
   let name = parts.count > 2 ? String(parts[parts.count - 1]) : "index.html"
   return name == "." || name == ".." ? "index.html" : name
+}
+
+/// The files' names for addresses, each of them once: a second "file" is "file.2".
+func fileNames(of urls: [String]) -> [String] {
+  var used: Set<String> = []
+  return urls.map { url in
+    let name = fileName(of: url)
+    var (unique, number) = (name, 2)
+    while !used.insert(unique).inserted {
+      unique = "\(name).\(number)"
+      number += 1
+    }
+    return unique
+  }
 }
 
 /// The downloads, as many at a time as were asked for; everything on the main thread's loop.
@@ -76,6 +90,7 @@ func fileName(of url: String) -> String {
   private var next = 0
   private var running = 0
   private var failures = 0
+  private let names = fileNames(of: urls)
 
   init() {
     var configuration = HTTP.Configuration()
@@ -102,7 +117,7 @@ func fileName(of url: String) -> String {
     if urls.count == 1, output == nil, !resumes {
       target = .sink(StandardOutput())
     } else {
-      let name = output ?? fileName(of: urls[number])
+      let name = output ?? names[number]
       if !resumes {
         unlink(name + ".part")
         unlink(name + ".part.json")

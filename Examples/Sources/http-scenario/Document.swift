@@ -71,7 +71,7 @@ enum Moment: Equatable {
     case "end": self = .end
     default:
       let number = text.replacingOccurrences(of: " ", with: "")
-      if words.count == 2, words[0] == "after", let seconds = Double(words[1]) {
+      if words.count == 2, words[0] == "after", let seconds = Double(words[1]), seconds.isFinite {
         self = .after(seconds)
       } else if number.hasPrefix("bytes>="), let count = Int64(number.dropFirst(7)) {
         self = .bytes(count)
@@ -92,4 +92,9 @@ enum Deed: String {
 
 struct Unsupported: Error {
   let reason: String
+}
+
+extension Duration {
+  /// A time of a document; what is longer than a life is as long as one.
+  static func ofDocument(_ seconds: Double) -> Duration { .seconds(min(max(seconds, -1e9), 1e9)) }
 }

@@ -3,6 +3,7 @@
 import Foundation
 import RunLoopCore
 import RunLoopNetworking
+import RunLoopThreads
 import Synchronization
 
 /// Takes the body of one request: counts it, digests it, and keeps what the result shows; and does what the rules say.
@@ -24,6 +25,8 @@ final class ScenarioSink: HTTP.Sink {
     let number: Int
     let moment: Moment
     let deed: Deed
+    /// The rule that this one ends; nil for none.
+    let ended: Int?
     var phase = Phase.waiting
   }
 
@@ -33,16 +36,29 @@ final class ScenarioSink: HTTP.Sink {
   let operation = Mutex<HTTP.Operation?>(nil)
 
   init(rules: [(moment: Moment, deed: Deed)], path: String?) {
-    state = Mutex(
-      State(rules: rules.enumerated().map { Rule(number: $0.offset, moment: $0.element.moment, deed: $0.element.deed) })
-    )
+    // The first resume ends the first pause before it, the second one the next.
+    var ended: Set<Int> = []
+    let numbered = rules.enumerated().map { number, rule in
+      let first = rules[..<number].indices.first { rules[$0].deed.isEnded(by: rule.deed) && !ended.contains($0) }
+      if let first { ended.insert(first) }
+      return Rule(number: number, moment: rule.moment, deed: rule.deed, ended: first)
+    }
+    state = Mutex(State(rules: numbered))
     self.path = path
   }
+
+  /// How many characters of a body a result shows, and how many bytes they may be.
+  private static let (mostCharacters, mostBytes) = (20_000, 80_000)
 
   var noted: Int64? { state.withLock { $0.noted } }
   var length: Int64 { state.withLock { $0.count } }
   var digest: String { state.withLock { $0.digest.finished() } }
-  var text: String { state.withLock { String(decoding: $0.text, as: UTF8.self) } }
+  var text: String {
+    state.withLock {
+      String(
+        String.UnicodeScalarView(String(decoding: $0.text, as: UTF8.self).unicodeScalars.prefix(Self.mostCharacters)))
+    }
+  }
 
   func begin(_ response: HTTP.Response, at offset: Int64) throws {
     try state.withLock { state in
@@ -65,7 +81,7 @@ final class ScenarioSink: HTTP.Sink {
     let count = try state.withLock { state in
       state.digest.update(bytes)
       state.count += Int64(bytes.count)
-      if state.text.count < 20_000 { state.text += bytes.prefix(20_000 - state.text.count) }
+      if state.text.count < Self.mostBytes { state.text += bytes.prefix(Self.mostBytes - state.text.count) }
       try state.file?.write(contentsOf: Data(bytes))
       return state.count
     }
@@ -73,6 +89,14 @@ final class ScenarioSink: HTTP.Sink {
   }
 
   func end() throws { try state.withLock { try $0.file?.synchronize() } }
+
+  /// Nothing more comes: the file is closed, whoever still holds this.
+  func close() {
+    state.withLock { state in
+      try? state.file?.close()
+      state.file = nil
+    }
+  }
 
   /// Does what is due, once, in the order of the document.
   ///
@@ -92,7 +116,7 @@ final class ScenarioSink: HTTP.Sink {
   private func takeDue() -> Rule? {
     state.withLock { state in
       for (index, rule) in state.rules.enumerated() where rule.phase == .due {
-        guard !state.rules[..<index].contains(where: { $0.deed.isEnded(by: rule.deed) }) else { continue }
+        guard !state.rules[..<index].contains(where: { $0.number == rule.ended }) else { continue }
         state.rules[index].phase = .running
         return rule
       }
@@ -136,12 +160,14 @@ struct Runner {
   let settings: ClientSettings
   let results = Results()
   let directory: String
+  /// Where all tasks live.
+  let thread: ResidentThread
 
   func configuration() throws -> HTTP.Configuration {
     var configuration = HTTP.Configuration()
     configuration.trust.roots = settings.ca
-    if let timeout = settings.timeout { configuration.idleTimeout = .seconds(timeout) }
-    if let total = settings.total { configuration.totalTimeout = .seconds(total) }
+    if let timeout = settings.timeout { configuration.idleTimeout = .ofDocument(timeout) }
+    if let total = settings.total { configuration.totalTimeout = .ofDocument(total) }
     if let redirects = settings.maxRedirects { configuration.maximumRedirects = redirects }
     if let connections = settings.connections { configuration.connectionsPerHost = connections }
     configuration.maximumBody = settings.maxBody
@@ -159,6 +185,17 @@ struct Runner {
     }
     configuration.trust.allowsInvalidCertificates = settings.allowInvalidCertificates ?? false
     return configuration
+  }
+
+  /// Waits by a timer of the thread's loop.
+  func sleep(for time: Duration) async throws {
+    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+      do {
+        try thread.perform(afterDelay: time) { continuation.resume() }
+      } catch {
+        continuation.resume(throwing: error)
+      }
+    }
   }
 
   func makeClient() throws -> HTTP.Client { HTTP.Client(try configuration()) }
@@ -201,14 +238,15 @@ struct Runner {
     }
     for rule in rules {
       guard case .after(let seconds) = rule.moment else { continue }
-      Task {
-        try? await Task.sleep(for: .seconds(seconds))
+      Task(executorPreference: thread) {
+        try? await sleep(for: .ofDocument(seconds))
         sink.apply { $0 == .after(seconds) }
       }
     }
-    return Task {
+    return Task(executorPreference: thread) {
       for await _ in end.stream.prefix(1) {}
       sink.operation.withLock { $0 = nil }
+      sink.close()
       if let path { try? FileManager.default.removeItem(atPath: path) }
     }
   }

@@ -10,9 +10,13 @@
 import Foundation
 import Glibc
 import RunLoopNetworking
+import RunLoopThreads
 
 func descriptorCount() -> Int {
-  guard let directory = opendir("/proc/self/fd") else { return -1 }
+  guard let directory = opendir("/proc/self/fd") else {
+    // No descriptor is left for it.
+    return (0..<Int32(4096)).count { fcntl($0, F_GETFD) >= 0 }
+  }
   defer { closedir(directory) }
   var count = 0
   while let entry = readdir(directory) {
@@ -41,10 +45,23 @@ func print(_ object: [String: Any]) {
   fflush(nil)
 }
 
-func run(_ document: Document) async throws -> [String: Any] {
+/// Waits until a client that was stopped has closed everything.
+func waitForEnd(of client: HTTP.Client, _ runner: Runner) async throws {
+  guard runner.settings.descriptors != nil else {
+    _ = await client.finished()
+    return
+  }
+  // The end of the client's thread is reported by libdispatch.
+  while client.state != .finished { try await runner.sleep(for: .milliseconds(1)) }
+  // The thread closes what its loop has within moments.
+  try await runner.sleep(for: .milliseconds(20))
+}
+
+func run(_ document: Document, on thread: ResidentThread) async throws -> [String: Any] {
   let settings = document.client ?? ClientSettings()
   if let limit = settings.descriptors {
-    var limits = rlimit(rlim_cur: rlim_t(limit), rlim_max: rlim_t(limit))
+    guard let most = rlim_t(exactly: limit) else { throw Unsupported(reason: "a limit of \(limit) descriptors") }
+    var limits = rlimit(rlim_cur: most, rlim_max: most)
     guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limits) == 0 else {
       throw Unsupported(reason: "a limit of \(limit) descriptors")
     }
@@ -53,10 +70,8 @@ func run(_ document: Document) async throws -> [String: Any] {
   try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
   defer { try? FileManager.default.removeItem(atPath: directory) }
 
-  // What Foundation and the tasks open by themselves is open now.
-  try await Task.sleep(for: .milliseconds(1))
   let before = descriptorCount()
-  let runner = Runner(settings: settings, directory: directory)
+  let runner = Runner(settings: settings, directory: directory, thread: thread)
   var client = try runner.makeClient()
   var running: [Task<Void, Never>] = []
   var isFirst = true
@@ -65,7 +80,7 @@ func run(_ document: Document) async throws -> [String: Any] {
       client.stop(.afterPendingWork)
       for task in running { await task.value }
       running = []
-      _ = await client.finished()
+      try await waitForEnd(of: client, runner)
       client = try runner.makeClient()
     }
     if let requests = step.requests {
@@ -73,7 +88,7 @@ func run(_ document: Document) async throws -> [String: Any] {
       let tasks = try requests.map { try runner.start($0, client) }
       if step.wait ?? true { for task in tasks { await task.value } } else { running += tasks }
     }
-    if let seconds = step.sleep { try await Task.sleep(for: .seconds(seconds)) }
+    if let seconds = step.sleep { try await runner.sleep(for: .ofDocument(seconds)) }
     switch step.stop {
     case nil: break
     case "cancel"?: client.stop(.immediately)
@@ -83,7 +98,7 @@ func run(_ document: Document) async throws -> [String: Any] {
   }
   for task in running { await task.value }
   client.stop(.afterPendingWork)
-  _ = await client.finished()
+  try await waitForEnd(of: client, runner)
   return ["results": runner.results.all, "after": ["fdsBefore": before, "fds": descriptorCount()]]
 }
 
@@ -91,14 +106,34 @@ guard CommandLine.arguments.count == 2 else {
   FileHandle.standardError.write(Data("usage: http-scenario FILE\n".utf8))
   exit(2)
 }
+/// Runs the document of a file, and ends the process.
+///
+/// All tasks live on one thread of ours: libdispatch's own threads open a file now and then, and end the process where
+/// no descriptor is left for it.
+func start(_ path: String) throws {
+  let thread = try ResidentThread(name: "http-scenario")
+  Task(executorPreference: thread) {
+    await runToEnd(path, on: thread)
+    exit(0)
+  }
+}
+
+func runToEnd(_ path: String, on thread: ResidentThread) async {
+  do {
+    let document = try JSONDecoder().decode(Document.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
+    print(try await run(document, on: thread))
+  } catch let error as Unsupported {
+    print(["unsupported": error.reason])
+  } catch {
+    print(["unsupported": "\(error)"])
+  }
+}
+
 signal(SIGPIPE, SIG_IGN)
 do {
-  let document = try JSONDecoder().decode(
-    Document.self, from: Data(contentsOf: URL(fileURLWithPath: CommandLine.arguments[1])))
-  print(try await run(document))
-} catch let error as Unsupported {
-  print(["unsupported": error.reason])
+  try start(CommandLine.arguments[1])
 } catch {
   print(["unsupported": "\(error)"])
+  exit(0)
 }
-exit(0)
+while true { pause() }

@@ -17,8 +17,8 @@ struct LineContent: NodeContent {
     for (word, style) in Self.coloured(text) { x = canvas.draw(word, at: Point(x: x, y: 0), style: style) }
   }
 
-  /// The text of a line's bytes: tabs become spaces, colours of another terminal are left out, and everything else that is no
-  /// character is shown as one.
+  /// The text of a line's bytes: tabs become spaces, colours of another terminal are left out, and everything else that
+  /// is no character is shown as one.
   static func printable(_ bytes: [UInt8]) -> String {
     var text = ""
     var isInSequence = false

@@ -6,8 +6,9 @@ import Glibc
 ///
 ///     log-viewer [--follow] FILE
 ///
-/// Up, Down, PageUp, PageDown, Home, End and the wheel move; `g` and `G` go to the first and the last line, Left and Right show more
-/// of long lines; `/` searches, `n` and `N` search on, Escape gives a search up; `f` follows the file's end; `q` ends.
+/// Up, Down, PageUp, PageDown, Home, End and the wheel move; `g` and `G` go to the first and the last line, Left and
+/// Right show more of long lines; `/` searches, `n` and `N` search on, Escape gives a search up; `f` follows the file's
+/// end; `q` ends.
 @main
 struct Program {
   @MainActor

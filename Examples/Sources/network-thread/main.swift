@@ -2,7 +2,8 @@
 
 // AFNetworking's network thread, line by line, and the same with a resident thread.
 //
-// AFNetworking 2 made one thread for the delegate calls of all its connections and kept it alive with a port in its loop:
+// AFNetworking 2 made one thread for the delegate calls of all its connections and kept it alive with a port in its
+// loop:
 //
 //     + (void)networkRequestThreadEntryPoint:(id)__unused object {
 //         @autoreleasepool {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A C library whose handle belongs to one thread, as an actor that lives on a resident thread. The program itself runs on the
-// main loop, on the real main thread.
+// A C library whose handle belongs to one thread, as an actor that lives on a resident thread. The program itself runs
+// on the main loop, on the real main thread.
 
 import CStore
 import RunLoopCore

@@ -2,9 +2,9 @@
 
 // The articles' networking code with one more import.
 //
-// What follows is AFURLConnectionOperation as the articles print it, from Objective-C into Swift, line by line: its thread with a
-// port in the loop, and the start that hops there. Then the same requests by AFNetworking's own names. Everything talks to a
-// server of the example's own, on the loopback interface.
+// What follows is AFURLConnectionOperation as the articles print it, from Objective-C into Swift, line by line: its
+// thread with a port in the loop, and the start that hops there. Then the same requests by AFNetworking's own names.
+// Everything talks to a server of the example's own, on the loopback interface.
 //
 //     swift run --package-path Examples ported-networking
 

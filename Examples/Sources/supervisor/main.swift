@@ -20,8 +20,8 @@ func supervise(_ commands: [String]) throws {
   withExtendedLifetime(supervisor) { _ = RunLoop.main.runUntilStopped() }
 }
 
-/// One program that always fails, one that runs until it is killed and then until the supervisor is told to stop, and one that
-/// does not listen to that.
+/// One program that always fails, one that runs until it is killed and then until the supervisor is asked to stop, and
+/// one that does not listen to that.
 func demo() throws -> Bool {
   var template = Array("/tmp/supervisor-XXXXXX".utf8CString)
   guard let made = mkdtemp(&template) else { return false }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A server that keeps numbers in an SQLite file, and answers when they are there to stay. What the requests of a turn of its
-// loop change is written in one transaction; with --each there is one for each request, for comparison.
+// A server that keeps numbers in an SQLite file, and answers when they are there to stay. What the requests of a turn
+// of its loop change is written in one transaction; with --each there is one for each request, for comparison.
 //
 //     turn-commit serve FILE [--port N] [--each]
 //     turn-commit load PORT [--connections N] [--seconds S] [--acknowledged FILE]
 //     turn-commit verify FILE ACKNOWLEDGED
 //
-// `load` sends a number on each connection, waits for its answer, and sends the next; it prints how many were acknowledged in
-// a second, and writes them to a file. `verify` looks for them in the database.
+// `load` sends a number on each connection, waits for its answer, and sends the next; it prints how many were
+// acknowledged in a second, and writes them to a file. `verify` looks for them in the database.
 
 import Glibc
 import RunLoopCore

@@ -31,7 +31,8 @@ final class CatalogWindow: Window {
   private var pastedCount = 0
   /// Whether the button was pressed, and the layout that it asked for has not come yet.
   ///
-  /// What is seen then says "pending"; but the layout comes before the drawing in each commit, so no frame ever shows it.
+  /// What is seen then says "pending"; but the layout comes before the drawing in each commit, so no frame ever shows
+  /// it.
   private var isLayoutPending = false
   /// Called with the number of a function key.
   var whenFunctionKey: ((Int) -> Void)?

@@ -14,8 +14,8 @@ chost *chost_create(void);
 void chost_run(chost *host);
 void chost_quit(chost *host);
 void chost_destroy(chost *host);
-// Waits for a descriptor, and for as many milliseconds as `timeout` says before each wait (-1: without end), and then calls
-// `service`.
+// Waits for a descriptor, and for as many milliseconds as `timeout` says before each wait (-1: without end), and then
+// calls `service`.
 void chost_add_guest(chost *host, int descriptor, int (*timeout)(void *context), void (*service)(void *context),
                      void *context);
 void chost_remove_guest(chost *host);
