@@ -73,12 +73,13 @@ struct DeadlineHeapTests {
   }
 
   // R94
-  @Test("few or many that are due come by tick and insertion", arguments: [2, 3000, 16_384, 16_385])
-  func collectMany(count: Int) {
+  @Test("few or many that are due come by tick and insertion", arguments: [2, 3000, 4096, 4097, 60_000], [1, 2, 100])
+  func collectMany(count: Int, share: Int) {
     var random = SplitMix64(seed: 1)
     var heap = DeadlineHeap<Member>(kind: .due, owner: owner)
+    // Several have the same tick.
     let members = (0..<count).map { turn in
-      (tick: Tick(nanoseconds: Int64(random.below(count / 2))), member: Member(UInt64(turn)))
+      (tick: Tick(nanoseconds: Int64(random.below(max(1, count / share)))), member: Member(UInt64(turn)))
     }
     for (tick, member) in members { heap.insert(member, at: tick) }
     var due: ContiguousArray<DeadlineHeap<Member>.Due> = []

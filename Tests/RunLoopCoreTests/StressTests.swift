@@ -143,6 +143,40 @@ struct StressTests {
     #expect(scheduled.value > 0)
   }
 
+  // R50, R73, R120, M19
+  @Test("descriptors that four threads take away while the loop serves them are called before, and not kept after")
+  func descriptors() throws {
+    let pipe = try RawPipe()
+    pipe.write()
+    let (nested, isLeft) = onNewThread {
+      let loop = RunLoop.current
+      loop.keepAlive()
+      let nested = Counter()
+      withFourThreads(on: loop) { thread in
+        for number in 0..<100 {
+          let (called, released) = (Latch(), Latch())
+          var source: RunLoop.DescriptorSource? = loop.watch(pipe.reading) { [last = OpensAtItsEnd(released)] _, _ in
+            let isFirst = !called.isOpen
+            called.open()
+            if isFirst && (number + thread) % 4 == 0 {
+              // It sets aside what the run around it calls.
+              nested.add()
+              loop.run(mode: .default, for: .zero)
+            }
+            #expect(!last.latch.isOpen)
+          }
+          called.wait()
+          source?.invalidate()
+          source = nil
+          released.wait()
+        }
+      }
+      return (nested.value, loop.pollSet()?.isEmpty == false)
+    }
+    #expect(nested == 100)
+    #expect(!isLeft)
+  }
+
   // R120
   @Test("messages of four threads through a narrow port arrive once, and each thread's in its order")
   func messages() {
@@ -317,6 +351,15 @@ private func withFourThreads(on loop: RunLoop, _ work: @escaping @Sendable (Int)
   }
   loop.runUntilStopped()
   last.result()
+}
+
+/// Opens a latch when it is released.
+private final class OpensAtItsEnd: Sendable {
+  let latch: Latch
+
+  init(_ latch: Latch) { self.latch = latch }
+
+  deinit { latch.open() }
 }
 
 /// What the call-outs of four threads' work have counted.

@@ -22,6 +22,15 @@ public struct Stopwatch {
     return watch.each
   }
 
+  /// Tells the nanoseconds for each operation, and what is left of them without the client's part: the same with
+  /// nothing in place of the operation.
+  @inlinable
+  public static func report(_ metric: String, _ count: Int64, operation: () -> Void, client: () -> Void) {
+    let each = time(count, operation)
+    race_report(metric, each, "ns")
+    race_report(metric + ", net", each - time(count, client), "ns")
+  }
+
   @usableFromInline
   mutating func isEnough(_ batch: Int) -> Bool {
     done += Int64(batch)
@@ -81,9 +90,16 @@ public struct OneShots {
     created = race_now()
   }
 
-  /// Reports, once the last has fired at `end`.
-  public func report(end: Int64) {
-    race_report("processor time per timer", Double(race_cpu() - cpu) / Double(count), "ns")
+  /// Reports, once the last has fired at `end`; `client` is what the client does for each timer, whatever the loop does.
+  public func report(end: Int64, client: ((Int64) -> Void)? = nil) {
+    let each = Double(race_cpu() - cpu) / Double(count)
+    race_report("processor time per timer", each, "ns")
+    if let client {
+      var random = RandomDates()
+      let begin = race_cpu()
+      for _ in 0..<count { client(random.within(span)) }
+      race_report("processor time per timer, net", each - Double(race_cpu() - begin) / Double(count), "ns")
+    }
     race_report("creation", Double(created - begin) / Double(count), "ns")
     race_report("the last is late", Double(end - begin - last) / 1e6, "ms")
   }

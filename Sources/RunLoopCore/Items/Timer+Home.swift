@@ -39,6 +39,8 @@ extension Timer {
   func atHomeHere<Result>(_ body: (RunLoop) -> Result) -> Result? {
     let address = address
     guard RunLoop.isCurrent(at: address) else { return nil }
+    // The rest of the timer is fetched while the processor waits for the lock.
+    crl_prefetch(UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque()) + 64)
     // The loop lives as long as its thread, which is this one.
     return RunLoop.withCurrent(at: address) { loop in
       loop.table.locked { address == self.address ? body(loop) : nil }

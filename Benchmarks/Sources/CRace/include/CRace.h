@@ -71,6 +71,9 @@ static inline uint64_t race_random(uint64_t *state) {
 }
 #define RACE_SEED 0x9e3779b97f4a7c15u
 
+/// Does nothing with a thing and a date, in place of an operation whose client's part is measured.
+void race_use(const void *thing, int64_t date, int64_t rest);
+
 // -- Gates: one thread waits for another
 
 struct race_gate;
