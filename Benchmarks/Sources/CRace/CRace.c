@@ -92,8 +92,6 @@ void race_run(const char *const *names, void (*const *workloads)(void), int coun
   fail("no such workload");
 }
 
-void race_use(const void *thing, int64_t date, int64_t rest) { (void)thing, (void)date, (void)rest; }
-
 // -- Gates and threads
 
 struct race_gate {

@@ -90,7 +90,9 @@ public struct OneShots {
     created = race_now()
   }
 
-  /// Reports, once the last has fired at `end`; `client` is what the client does for each timer, whatever the loop does.
+  /// Reports, once the last has fired at `end`.
+  ///
+  /// - Parameter client: What the client does for each timer, whatever the loop does.
   public func report(end: Int64, client: ((Int64) -> Void)? = nil) {
     let each = Double(race_cpu() - cpu) / Double(count)
     race_report("processor time per timer", each, "ns")
