@@ -57,4 +57,26 @@ import Testing
       usesProxy: false, wasConnected: true, isBeforeAnswer: false, wantedCertificate: false)
     #expect(failure.errorCode == .tooLarge)
   }
+
+  @Test("an alert of the server is a failure of the encryption, also if the request is on its way when it comes")
+  func alerts() {
+    let text = "OpenSSL SSL_read: OpenSSL/3.0.19: error:0A000418:SSL routines::tlsv1 alert unknown ca, errno 0"
+    func code(isBeforeAnswer: Bool) -> HTTP.Error.Code {
+      CurlFailure(
+        code: 56, text: text, systemError: 0, connectStatus: 0, usesProxy: false, wasConnected: true,
+        isBeforeAnswer: isBeforeAnswer, wantedCertificate: false
+      ).errorCode
+    }
+    #expect(code(isBeforeAnswer: true) == .tlsFailed)
+    #expect(code(isBeforeAnswer: false) == .connectionLost)
+  }
+
+  @Test("a kept connection of HTTP/2 that takes no more requests is lost", arguments: [true, false])
+  func endOfKept(_ wasKept: Bool) {
+    let failure = CurlFailure(
+      code: 16, text: "", systemError: 0, connectStatus: 0, usesProxy: false, wasConnected: true, isBeforeAnswer: true,
+      wantedCertificate: false, wasKept: wasKept)
+    #expect(failure.isEndOfKept == wasKept)
+    #expect(failure.errorCode == (wasKept ? .connectionLost : .badServerResponse))
+  }
 }

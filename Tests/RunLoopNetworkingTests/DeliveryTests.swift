@@ -284,6 +284,29 @@ import Testing
     #expect(report.stopped == 1)
   }
 
+  @Test("a request that is paused and resumed in the same breath comes to its end, also while its client drains")
+  func pausingWhileDraining() async throws {
+    let server = try LyingServer { exchange in
+      if exchange.field("Range") == nil {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: \"v1\"\r\n\r\nhello")
+      } else {
+        exchange.answer("world", status: "206 Part", "Content-Range: bytes 5-9/10")
+      }
+    }
+    let client = patientClient()
+    let operation = client.operation(HTTP.Request(server.url()), on: .main)
+    operation.start()
+    await eventually { operation.progress.received == 5 }
+    client.stop()
+    client.core.post {
+      operation.pause()
+      operation.resume()
+    }
+    let report = await client.finished()
+    #expect(report.completed == 1)
+    #expect(operation.progress.received == 10)
+  }
+
   /// Puts a body away when the test says so.
   private final class PatientReceiver: Receiver, Sendable {
     let putAway = Box<(@Sendable (HTTP.Error?) -> Void)?>(nil)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopNetworking
+import Glibc
+import RunLoopCore
 import TestSupport
 import Testing
+
+@testable import RunLoopNetworking
 
 /// What a client makes of answers that no honest server sends.
 @Suite struct HostileAnswerTests {
@@ -100,6 +103,16 @@ import Testing
     #expect(try await end(after: "HTTP/1.1 200 OK\r\nX: " + String(repeating: "a", count: 300_000)) == "tooLarge")
   }
 
+  @Test("what stands behind the length of a chunk and never ends is no answer")
+  func endlessChunkLine() async throws {
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;"
+    let server = try FloodServer(Array("extension".utf8), after: Array(head.utf8))
+    try await withClient { client in
+      #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url)) == "badServerResponse")
+    }
+    await eventually { server.ended.value == 1 }
+  }
+
   @Test("a body that is larger than allowed ends the request, announced or not")
   func largeBodies() async throws {
     for framing in ["Content-Length: 100", "Connection: close"] {
@@ -125,6 +138,46 @@ import Testing
     try await withClient { client in
       #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url("/stray"))) == "200 hello")
       #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url("/next"))) == "200 hello")
+    }
+  }
+
+  @Test("a kept connection is spoiled by its end, and one of HTTP/1 by bytes too", arguments: [true, false])
+  func spoiledConnections(_ speaksHTTP2: Bool) throws {
+    var ends: [Int32] = [-1, -1]
+    try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+    defer { close(ends[0]) }
+    let source = RunLoop.DescriptorSource(descriptor: ends[0], events: []) { _, _ in }
+    let watch = SocketWatch(source, isOfConnection: true)
+    #expect(!watch.isSpoiled)
+    if speaksHTTP2 { watch.speaksHTTP2 = true } else { watch.speaksHTTP1 = true }
+    #expect(!watch.isSpoiled)
+    #expect(write(ends[1], "x", 1) == 1)
+    #expect(watch.isSpoiled == !speaksHTTP2)
+    var byte: UInt8 = 0
+    #expect(read(ends[0], &byte, 1) == 1)
+    #expect(!watch.isSpoiled)
+    close(ends[1])
+    #expect(watch.isSpoiled)
+  }
+
+  @Test("a kept connection that was reset takes no request, so that one that is not sent twice needs no luck")
+  func resetConnections() async throws {
+    let first = Box<LyingServer.Exchange?>(nil)
+    let server = try LyingServer { exchange in
+      exchange.answer(exchange.line)
+      first.update { $0 = $0 ?? exchange }
+    }
+    try await withClient { client in
+      #expect(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url("/one"))) == "200 GET /one")
+      let descriptor = try #require(server.clientDescriptors.first)
+      first.value?.reset()
+      await eventually {
+        var question = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&question, 1, 0) > 0 && question.revents & Int16(POLLHUP) != 0
+      }
+      let post = HTTP.Request(server.url("/two"), method: "POST", body: .bytes([1, 2, 3]))
+      #expect(await RunLoopNetworkingTests.end(client, post) == "200 POST /two")
+      #expect(server.requests.value == ["GET /one", "POST /two"])
     }
   }
 

@@ -103,6 +103,98 @@ import Testing
     }
   }
 
+  @Test(
+    "a part that has fewer or more bytes than its head says is no rest of a body",
+    arguments: [
+      ("A: b", "fewer", "connectionLost"), ("A: b", String(repeating: "m", count: 101), "badServerResponse"),
+      ("Transfer-Encoding: chunked", "5\r\nfewer\r\n0\r\n\r\n", "badServerResponse"),
+      (
+        "Transfer-Encoding: chunked", "65\r\n" + String(repeating: "m", count: 101) + "\r\n0\r\n\r\n",
+        "badServerResponse"
+      ),
+    ])
+  func wrongParts(_ field: String, _ rest: String, _ code: String) async throws {
+    let server = try LyingServer { exchange in
+      if exchange.field("Range") == nil {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 200\r\nETag: \"v1\"\r\n\r\n")
+        exchange.send(pattern(100))
+      } else {
+        exchange.send("HTTP/1.1 206 Part\r\nContent-Range: bytes 100-199/200\r\n\(field)\r\n\r\n\(rest)")
+        exchange.end()
+      }
+    }
+    try await withClient { client in
+      let operation = client.operation(HTTP.Request(server.url()), on: .main)
+      operation.start()
+      await eventually { operation.progress.received == 100 }
+      operation.pause()
+      operation.resume()
+      guard case .failure(let error) = await outcome(operation) else {
+        return #expect(Bool(false), "there is an answer")
+      }
+      #expect(error.code.name == code)
+    }
+  }
+
+  @Test(
+    "a server that takes each of its numbers once, or counts their uses, goes on with a body again and again",
+    arguments: [true, false])
+  func digestParts(_ takesOnce: Bool) async throws {
+    let used = Box<Set<String>>([])
+    let asked = Counter()
+    let server = try LyingServer { exchange in
+      let parts = (exchange.field("Authorization") ?? "").split(separator: ", ")
+      let name = takesOnce ? "nonce=" : "nc="
+      guard let use = parts.first(where: { $0.hasPrefix(name) }),
+        used.update({ $0.insert(String(use)).inserted })
+      else {
+        asked.add()
+        let number = takesOnce ? asked.value : 0
+        return exchange.answer(
+          "who?", status: "401 Who", "WWW-Authenticate: Digest realm=\"r\", nonce=\"\(number)\", qop=\"auth\"")
+      }
+      let first = exchange.field("Range").flatMap { Int($0.dropFirst(6).dropLast()) }
+      let range = first.map { "206 Part\r\nContent-Range: bytes \($0)-199/200" } ?? "200 OK"
+      exchange.send("HTTP/1.1 \(range)\r\nETag: \"v1\"\r\nContent-Length: \(200 - (first ?? 0))\r\n\r\n")
+      exchange.send(pattern(50, from: first ?? 0))
+    }
+    try await withClient {
+      $0.credential = HTTP.Credential(user: "user", password: "pass")
+    } _: { client in
+      let operation = client.operation(HTTP.Request(server.url()), on: .main)
+      operation.start()
+      for count in [50, 100, 150] as [Int64] {
+        await eventually { operation.progress.received == count || operation.state == .finished }
+        operation.pause()
+        operation.resume()
+      }
+      let (body, _) = try await outcome(operation).get()
+      #expect(body.bytes == pattern(200))
+      #expect(asked.value == (takesOnce ? 4 : 1))
+    }
+  }
+
+  @Test("a part that ends too early is gone on with, if the request may be made again")
+  func cutParts() async throws {
+    let server = try LyingServer { exchange in
+      let first = exchange.field("Range").flatMap { Int($0.dropFirst(6).dropLast()) }
+      let range = first.map { "206 Part\r\nContent-Range: bytes \($0)-199/200" } ?? "200 OK\r\nContent-Length: 200"
+      exchange.send("HTTP/1.1 \(range)\r\nETag: \"v1\"\r\n\r\n")
+      exchange.send(pattern(50, from: first ?? 0))
+      exchange.end()
+    }
+    try await withClient {
+      $0.retry.limit = 3
+      $0.retry.delay = .zero
+    } _: { client in
+      let operation = client.operation(HTTP.Request(server.url()), on: .main)
+      operation.start()
+      let (body, _) = try await outcome(operation).get()
+      #expect(body.bytes == pattern(200))
+      #expect(server.requests.value.count == 4)
+    }
+  }
+
   @Test("while an operation is held no bytes are taken, and the connection stays")
   func holding() async throws {
     let server = try LyingServer { $0.answer(pattern(20_000_000)) }

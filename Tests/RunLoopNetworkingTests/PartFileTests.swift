@@ -50,6 +50,19 @@ import Testing
     other.stop()
   }
 
+  @Test("what is no regular file is not replaced", arguments: ["device", "directory"])
+  func specialFiles(_ kind: String) throws {
+    let path = "/tmp/RunLoopNetworkingTests.\(RunLoopTestPath.next())"
+    defer { _ = remove(path) }
+    try #require((kind == "device" ? symlink("/dev/null", path) : mkdir(path, 0o700)) == 0)
+    #expect {
+      try PartFile(path, url: "http://a/", resumes: false)
+    } throws: {
+      ($0 as? HTTP.Error)?.code == .fileFailed
+    }
+    #expect(access(path + ".part", F_OK) != 0)
+  }
+
   @Test("a note whose validator has a control character is none")
   func badNotes() throws {
     let path = "/tmp/RunLoopNetworkingTests.\(RunLoopTestPath.next())"

@@ -48,6 +48,8 @@ import Testing
         credential, method: "GET", target: "/dir/index.html",
         clientNonce: "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ")
       #expect(answer.contains("response=\"\(response)\""))
+      let later = challenge.answer(credential, method: "GET", target: "/", clientNonce: "c", use: 26)
+      #expect(later.contains("nc=0000001a"))
     }
   }
 

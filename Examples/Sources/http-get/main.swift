@@ -42,10 +42,22 @@ while let word = words.popFirst() {
 }
 guard !urls.isEmpty, output == nil || urls.count == 1 else { usage() }
 
-/// Writes to the standard output as bytes arrive.
-final class StandardOutput: HTTP.Sink {
+/// Writes to a stream, such as the standard output, as bytes arrive.
+final class Stream: HTTP.Sink {
   struct Failure: Error, CustomStringConvertible {
     let description: String
+  }
+
+  private let descriptor: Int32
+
+  init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+  /// Opens a file that is there and is no regular one, such as /dev/null; nil for another.
+  init?(special path: String) {
+    var status = stat()
+    guard stat(path, &status) == 0, ![S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else { return nil }
+    descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
   }
 
   func begin(_ response: HTTP.Response, at offset: Int64) throws {}
@@ -53,8 +65,8 @@ final class StandardOutput: HTTP.Sink {
   func write(_ bytes: UnsafeRawBufferPointer) throws {
     var rest = bytes[...]
     while !rest.isEmpty {
-      let count = Glibc.write(STDOUT_FILENO, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-      guard count > 0 else { throw Failure(description: "the standard output: \(String(cString: strerror(errno)))") }
+      let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+      guard count > 0 else { throw Failure(description: "the output: \(String(cString: strerror(errno)))") }
       rest = rest.dropFirst(count)
     }
   }
@@ -115,7 +127,9 @@ func fileNames(of urls: [String]) -> [String] {
     let target: HTTP.Output
     var path: String?
     if urls.count == 1, output == nil, !resumes {
-      target = .sink(StandardOutput())
+      target = .sink(Stream(STDOUT_FILENO))
+    } else if let output, let stream = Stream(special: output) {
+      (target, path) = (.sink(stream), output)
     } else {
       let name = output ?? names[number]
       if !resumes {

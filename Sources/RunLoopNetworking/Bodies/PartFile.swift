@@ -19,8 +19,12 @@ final class PartFile: @unchecked Sendable {
   init(_ path: String, url: String, resumes: Bool) throws(HTTP.Error) {
     self.path = path
     self.url = url
-    descriptor = try Self.openLocked(path + ".part")
     var status = stat()
+    // It would take the place of a device such as /dev/null, or fail when all has come.
+    guard stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
+      throw HTTP.Error(.fileFailed, "\(path) is there, and is no regular file")
+    }
+    descriptor = try Self.openLocked(path + ".part")
     guard resumes, fstat(descriptor, &status) == 0, status.st_size > 0, let note = PartNote(path: notePath),
       note.url == url, Int64(status.st_size) <= note.total, let validator = Validator(text: note.validator)
     else { return }

@@ -55,19 +55,21 @@ final class Attempt {
   @exclusivity(unchecked) private var hasFailed = false
   /// Whether the connection had bytes that nobody asked for, so that another is needed.
   @exclusivity(unchecked) private(set) var needsFresh = false
+  /// Whether it uses a connection of HTTP/2 on which another was answered before.
+  @exclusivity(unchecked) private var isKept = false
   /// Whether it has left the library's queue.
   @exclusivity(unchecked) private(set) var hasBegun = false
   /// Whether it waits for a connection of another that may take it, too.
   @exclusivity(unchecked) var waitsForMultiplexing = false
   @exclusivity(unchecked) private(set) var requests = 0
   /// Until when a connection has to be made that it has begun to make.
-  @exclusivity(unchecked) private(set) var connectDue = Tick.never
+  @exclusivity(unchecked) var connectDue = Tick.never
   @exclusivity(unchecked) private(set) var sent: Int64 = 0
   @exclusivity(unchecked) private(set) var hasSentAll = false
-  @exclusivity(unchecked) private var opened: [Int32] = []
+  @exclusivity(unchecked) var opened: [Int32] = []
   @exclusivity(unchecked) private var connection: SocketWatch?
   /// Why a socket could not be made.
-  private var socketFailure: String?
+  var socketFailure: String?
   /// Whether the proxy has asked for its credential.
   @exclusivity(unchecked) private(set) var isAskedByProxy = false
   /// Whether the proxy has asked after a body that cannot be read again.
@@ -117,10 +119,10 @@ final class Attempt {
     return connection.flood?.wasFlooded == true || connection.opener != 0 && clc_was_flooded(connection.opener) != 0
   }
 
-  private static let flooded = HTTP.Error(
+  static let flooded = HTTP.Error(
     .badServerResponse, "the server sends more and more that is part of no answer")
 
-  private var speaksPlainHTTP2: Bool {
+  var speaksPlainHTTP2: Bool {
     !exchange.address.isTLS && exchange.proxy == nil && transfer.configuration.version == .http2
   }
 
@@ -161,7 +163,8 @@ final class Attempt {
       systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
       connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxy != nil,
       wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
-      wantedCertificate: clc_wanted_certificate(number) != 0)
+      wantedCertificate: clc_wanted_certificate(number) != 0, wasKept: isKept)
+    if said.isEndOfKept, !isOnce { needsFresh = true }
     return HTTP.Error(said.errorCode, socketFailure.map { "\(said.detail); \($0)" } ?? said.detail)
   }
 
@@ -214,7 +217,7 @@ extension Attempt {
   /// A line of a head or a trailer; true to go on.
   func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
     guard !hasFailed else { return false }
-    connection?.flood?.noteProgress()
+    connection?.noteProgress()
     transfer.noteActivity(at: loader.entered)
     if isAskedByProxy, reader.isComplete, line.prefix(5).elementsEqual("HTTP/".utf8) {
       // The library has asked again, with the proxy's credential.
@@ -248,7 +251,7 @@ extension Attempt {
       fail(HTTP.Error(.badServerResponse, "the body begins before the end of the head"))
       return 0
     }
-    connection?.flood?.noteProgress()
+    connection?.noteProgress()
     transfer.noteActivity(at: loader.entered)
     if loader.yields(self, bytes.count) {
       isReceivingPaused = true
@@ -270,7 +273,7 @@ extension Attempt {
 
   func readBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
     guard failure == nil, let source else { return Int(clc_read_abort) }
-    connection?.flood?.noteProgress()
+    connection?.noteProgress()
     transfer.noteActivity(at: loader.entered)
     switch source.read(into: buffer) {
     case .bytes(let count):
@@ -303,7 +306,7 @@ extension Attempt {
   }
 
   /// It has left the library's queue: from now on it waits for the other side.
-  private func begin() {
+  func begin() {
     let waited = !hasBegun || waitsForMultiplexing
     hasBegun = true
     waitsForMultiplexing = false
@@ -331,11 +334,12 @@ extension Attempt {
     }
     connection = loader.connection(said, opened: opened)
     if connection?.speaksHTTP2 == false { connection?.attempt = self }
-    if let connection, loader.hasStrayBytes(connection) {
+    if let connection, connection.isSpoiled {
       needsFresh = true
-      fail(HTTP.Error(.badServerResponse, "bytes came that nobody has asked for"))
+      fail(HTTP.Error(.connectionLost, "the kept connection has ended, or has bytes that nobody has asked for"))
       return Int32(clc_prerequest_abort)
     }
+    isKept = exchange.address.isTLS && connection?.speaksHTTP2 == true
     transfer.hasConnected()
     return Int32(clc_prerequest_ok)
   }
@@ -350,55 +354,5 @@ extension Attempt {
     guard looksAtProxy > Self.mostOfProxy else { return 0 }
     fail(HTTP.Error(.proxyFailed, "the proxy's answer has more than \(Self.mostOfProxy) bytes"))
     return 1
-  }
-
-  /// How many bytes of a body the system may queue that the connection has no room for.
-  ///
-  /// A socket takes megabytes at once, and the next bytes when a third of them has gone: to a slow server that would be
-  /// longer than the idle timeout, and what was sent would be far from what has left.
-  static let mostQueued: Int32 = 128 * 1024
-
-  private static func limitQueue(of descriptor: Int32) {
-    var most = mostQueued
-    let size = socklen_t(MemoryLayout<Int32>.size)
-    // Where it cannot be limited, it is as long as the system likes.
-    _ = setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &most, size)
-  }
-
-  func openSocket(_ wanted: clc_wanted_socket) -> Int32 {
-    begin()
-    if connectDue == .never, limitsConnecting {
-      connectDue = loader.entered + Int64(connectMilliseconds) &* 1_000_000
-      loader.note(deadline: connectDue)
-    }
-    do throws(SystemError) {
-      let descriptor = try SystemCall.socket.make {
-        let number = socket(wanted.family, wanted.type | Int32(SOCK_CLOEXEC.rawValue), wanted.protocol)
-        return number < 0 ? -errno : number
-      }
-      if wanted.family != AF_UNIX { Self.limitQueue(of: descriptor) }
-      opened.append(descriptor)
-      loader.noteOpened(descriptor)
-      loader.watches[descriptor]?.attempt = self
-      loader.watches[descriptor]?.opener = number
-      if speaksPlainHTTP2, !noteHTTP2(descriptor) { return -1 }
-      return descriptor
-    } catch {
-      // The library goes on with the next address.
-      socketFailure = "\(error)"
-      return -1
-    }
-  }
-
-  private func noteHTTP2(_ descriptor: Int32) -> Bool {
-    do throws(ThreadError) {
-      try loader.notePlainHTTP2(descriptor)
-      return true
-    } catch {
-      fail(HTTP.Error(.cannotConnect, "the thread that looks for floods cannot start: \(error)"))
-      opened.removeLast()
-      loader.close(descriptor)
-      return false
-    }
   }
 }

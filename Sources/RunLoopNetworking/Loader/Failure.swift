@@ -19,6 +19,8 @@ struct CurlFailure {
   var isBeforeAnswer: Bool
   /// Whether the server has asked for a certificate and there was none.
   var wantedCertificate: Bool
+  /// Whether an earlier request was answered on the connection by HTTP/2.
+  var wasKept = false
 
   /// The number, libcurl's words and the system's.
   var detail: String {
@@ -26,9 +28,15 @@ struct CurlFailure {
     return "\(words) (libcurl \(code)\(systemError == 0 ? "" : ", " + systemText(systemError)))"
   }
 
+  /// Whether a kept connection of HTTP/2 takes no more requests.
+  ///
+  /// The server has said so while nobody asked for anything, and the library tries it all the same.
+  var isEndOfKept: Bool { Int(code) == Int(clc_http2) && wasKept && isBeforeAnswer }
+
   /// Which error it is for the program.
   var errorCode: HTTP.Error.Code {
     if isBeforeAnswer, wantedCertificate, Self.refusals.contains(Int(code)) { return .clientCertificateRequired }
+    if isEndOfKept { return .connectionLost }
     return switch Int(code) {
     case Int(clc_weird_reply), Int(clc_write_error): .badServerResponse
     // A head of HTTP/0.9; before a connection, a library without encryption.
@@ -72,6 +80,8 @@ struct CurlFailure {
   private var connectionCode: HTTP.Error.Code {
     if connectStatus != 0, !(200...299).contains(connectStatus) { return .proxyFailed }
     if isAboutOwnCertificate { return .clientCertificateRequired }
+    // TLS 1.3 rejects the client's certificate when the request is on its way.
+    if isBeforeAnswer, text.contains("SSL routines"), text.contains(" alert ") { return tlsCode }
     // A line of a trailer that is longer than the library takes is a lack of memory to it.
     if text.contains("chunked-encoding") { return text.contains("Out of memory") ? .tooLarge : .badServerResponse }
     if text.contains("Too large response headers") { return .tooLarge }

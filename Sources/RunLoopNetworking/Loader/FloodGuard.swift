@@ -97,10 +97,8 @@ final class FloodGuard: @unchecked Sendable {
       let received = Self.received(connection.descriptor)
       if connection.found.reports != reports || connection.holds.load(ordering: .relaxed) > 0 {
         connection.found = (reports, received ?? 0, 0)
-      } else if let received {
-        // What nobody has taken yet, as the thread had no turn, is no more than the queue takes.
-        let queue = Self.queueSize(connection.descriptor)
-        if received &- connection.found.bytes > 2 * queue + Self.mostFruitless { connection.end() }
+      } else if received != nil {
+        if Self.isFlooded(connection.descriptor, since: connection.found.bytes) { connection.end() }
       } else {
         connection.found.looks = Self.hasBytes(connection.descriptor) ? connection.found.looks + 1 : 0
         if connection.found.looks >= Self.mostLooks { connection.end() }
@@ -112,8 +110,15 @@ final class FloodGuard: @unchecked Sendable {
     withExtendedLifetime(over) {}
   }
 
+  /// Whether a connection has received more of which nothing was reported than it may, since a number of bytes.
+  static func isFlooded(_ descriptor: Int32, since bytes: UInt64) -> Bool {
+    guard let received = received(descriptor) else { return false }
+    // What nobody has taken yet, as the thread had no turn, is no more than the queue takes.
+    return received &- bytes > 2 * queueSize(descriptor) + mostFruitless
+  }
+
   /// How many bytes a connection of TCP has received; nil for another, and for a system that does not say.
-  private static func received(_ descriptor: Int32) -> UInt64? {
+  static func received(_ descriptor: Int32) -> UInt64? {
     // `tcpi_bytes_received` of Linux' `struct tcp_info`, which the library's declaration does not have.
     let (offset, size) = (128, 136)
     return withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { buffer in

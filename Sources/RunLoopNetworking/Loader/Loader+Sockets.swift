@@ -29,6 +29,9 @@ final class SocketWatch {
   @exclusivity(unchecked) var speaksHTTP2 = false
   /// Whether it was ended as too much came that nobody has asked for; nil for one that nobody looks at.
   @exclusivity(unchecked) var flood: FloodGuard.Connection?
+  /// How many times there was something to read since the library has reported anything, and how many bytes had
+  /// arrived when they became too many to be passed over.
+  @exclusivity(unchecked) private var fruitless: (turns: Int, bytes: UInt64?) = (0, nil)
   /// Whose bytes come on it, where that is one attempt alone: libcurl reports lines, and a line may come byte by byte.
   ///
   /// An attempt takes itself away when it ends. It is no weak reference, for which every other reference to the attempt
@@ -77,6 +80,36 @@ final class SocketWatch {
   init(_ source: RunLoop.DescriptorSource, isOfConnection: Bool) {
     self.source = source
     self.isOfConnection = isOfConnection
+  }
+
+  /// The library reports something that has arrived on it, or asks for what is sent.
+  func noteProgress() {
+    flood?.noteProgress()
+    if fruitless.turns > 0 { fruitless = (0, nil) }
+  }
+
+  /// How many times there may be something to read of which nothing is reported, before the bytes are counted.
+  static let mostTurns = 16
+
+  /// Notes that there was something to read; true if too much came of which nothing was reported.
+  func isFlooded() -> Bool {
+    fruitless.turns += 1
+    guard fruitless.turns % Self.mostTurns == 0 else { return false }
+    if let bytes = fruitless.bytes { return FloodGuard.isFlooded(source.descriptor, since: bytes) }
+    fruitless.bytes = FloodGuard.received(source.descriptor)
+    return false
+  }
+
+  /// Whether it is a kept connection that cannot be used: it has ended, or, for HTTP/1, bytes came after the end of the
+  /// last answer, which would be the next answer.
+  ///
+  /// The library asks the socket too. It takes one that was reset for a good one, as it is told of that only once, and
+  /// one of HTTP/2 that has ended without a word.
+  var isSpoiled: Bool {
+    guard speaksHTTP1 || speaksHTTP2 else { return false }
+    var byte: UInt8 = 0
+    let count = recv(source.descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+    return count > 0 ? speaksHTTP1 : count == 0 || errno != EAGAIN && errno != EINTR
   }
 
   /// The library does not want to know of it for now.
@@ -130,6 +163,14 @@ extension Loader {
     if events.contains(.writable) { bits |= Int(clc_select_out) }
     if !events.isDisjoint(with: [.error, .hangUp]) { bits |= Int(clc_select_error) }
     act(descriptor, Int32(bits))
+    if events.contains(.readable) { lookForFlood(watch) }
+  }
+
+  /// Ends the request of a connection on which more and more comes that the library throws away and reports nothing of,
+  /// such as what may stand behind the length of a chunk.
+  private func lookForFlood(_ watch: SocketWatch) {
+    guard let attempt = watch.attempt, watch.flood == nil, watch.isFlooded() else { return }
+    later { [self] in end(attempt, Attempt.flooded) }
   }
 
   /// The library wants to know of a socket; the reason if that is impossible.
@@ -213,15 +254,6 @@ extension Loader {
     if connections[ends] == nil { for descriptor in opened { note(descriptor) } }
     if connections[ends] == nil { for watch in watches.all { note(watch.source.descriptor) } }
     return connections[ends]
-  }
-
-  /// Whether a kept connection has bytes that came after the end of the last answer: they would be the next answer.
-  ///
-  /// On an encrypted connection they may be the end of it, which is as good a reason for another.
-  func hasStrayBytes(_ watch: SocketWatch) -> Bool {
-    guard watch.speaksHTTP1 else { return false }
-    var byte: UInt8 = 0
-    return recv(watch.source.descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
   }
 }
 

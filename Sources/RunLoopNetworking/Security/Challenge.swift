@@ -81,7 +81,11 @@ struct Challenge: Hashable, Sendable {
   var isStale: Bool { parameters["stale"]?.lowercased() == "true" }
 
   /// The value of `Authorization`.
-  func answer(_ credential: HTTP.Credential, method: String, target: String, clientNonce: String) -> String {
+  ///
+  /// - Parameter use: Which use of the server's number it is, from one on: a server may reject one that it has seen.
+  func answer(
+    _ credential: HTTP.Credential, method: String, target: String, clientNonce: String, use: UInt32 = 1
+  ) -> String {
     guard scheme == "digest", let algorithm, let nonce = parameters["nonce"] else {
       return "Basic " + base64(Array("\(credential.user):\(credential.password)".utf8))
     }
@@ -106,7 +110,8 @@ struct Challenge: Hashable, Sendable {
       "uri=" + quoted(target),
     ]
     if parameters["qop"] != nil {
-      let count = "00000001"
+      let digits = String(use, radix: 16)
+      let count = String(repeating: "0", count: 8 - digits.count) + digits
       fields.append("response=" + quoted(hash("\(secret):\(nonce):\(count):\(clientNonce):auth:\(request)")))
       fields += ["qop=auth", "nc=\(count)", "cnonce=" + quoted(clientNonce)]
     } else {

@@ -19,6 +19,7 @@ extension Transfer {
       let cookies = core.jar.take(head.headers, from: hop.address)
       if !cookies.isEmpty { receiver.note(cookies) }
     }
+    if head.status != 401, head.status != 407 { answered.isAccepted = true }
     let plan = try decide(head, hop, attempt)
     self.plan = plan
     lastHead = head
@@ -65,9 +66,10 @@ extension Transfer {
   /// Whether a challenge is answered; then the credential for it is there.
   private func answers(_ asked: Challenge, _ head: Head, _ hop: HTTP.Hop) throws(HTTP.Error) -> Bool {
     let isKnown = credential != nil && credentialOrigin == hop.address.origin
-    // What was answered to this origin before has not been accepted, unless only its number was too old.
+    // What was answered to this origin before has not been accepted, unless only its number was too old. One that was
+    // accepted for an earlier part of the body may be too old for the next, which not every server says.
     if isKnown, let challenge {
-      if asked.isStale, !challenge.isStale { return true }
+      if answered.isAccepted || asked.isStale && !challenge.isStale { return true }
       failures += 1
     }
     guard receiver.answersChallenges, failures < Self.mostFailures else {
@@ -227,6 +229,9 @@ extension Transfer {
     if let limit, state.received + Int64(bytes.count) > limit {
       throw HTTP.Error(.tooLarge, "the body has more than \(limit) bytes")
     }
+    if let total = state.total, state.received + Int64(bytes.count) > total {
+      throw HTTP.Error(.badServerResponse, "the body has more bytes than its head says")
+    }
     // Counted before, so that what the receiver asks from within is right.
     apply(.bytes(bytes.count))
     if try !receiver.take(bytes) { isHeldByReceiver = true }
@@ -288,6 +293,7 @@ extension Transfer {
       apply(.retry(after: max(delay, usual)))
     case .authenticate(let asked):
       challenge = asked
+      answered = (0, false)
       apply(.retry(after: .zero))
     case .withoutExpectation:
       self.hop?.headers.removeAll(of: "Expect")

@@ -183,9 +183,11 @@ extension Transfer {
     }
     if let credential, let challenge, credentialOrigin == hop.address.origin, fields["Authorization"] == nil {
       let clientNonce = hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max) })
+      answered.count &+= 1
       fields.add(
         "Authorization",
-        challenge.answer(credential, method: hop.method, target: hop.address.target, clientNonce: clientNonce))
+        challenge.answer(
+          credential, method: hop.method, target: hop.address.target, clientNonce: clientNonce, use: answered.count))
     }
     // What would have no value to the library is sent as a field without one.
     return fields.fields

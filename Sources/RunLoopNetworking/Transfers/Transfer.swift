@@ -62,6 +62,8 @@ final class Transfer: @unchecked Sendable {
   /// By what the proxy wants its credential, where the library could not find that out with this body.
   @exclusivity(unchecked) var proxyAuthentication: Int?
   @exclusivity(unchecked) var challenge: Challenge?
+  /// How often the challenge was answered, and whether the server has accepted that.
+  @exclusivity(unchecked) var answered: (count: UInt32, isAccepted: Bool) = (0, false)
   /// How many credentials the server has not accepted.
   @exclusivity(unchecked) var failures = 0
   @exclusivity(unchecked) var credential: HTTP.Credential?
@@ -162,8 +164,9 @@ final class Transfer: @unchecked Sendable {
   func pause() {
     core.post { [self] in
       apply(.pause)
-      // Nobody would resume it.
-      if state.stage == .paused, core.isDraining() { apply(.clientStopped) }
+      guard state.stage == .paused, core.isDraining() else { return }
+      // Nobody would resume it, unless that was asked for in the same breath.
+      core.post { [self] in if state.stage == .paused { apply(.clientStopped) } }
     }
   }
 
@@ -342,6 +345,12 @@ extension Transfer {
   func endBody() {
     if let decoder, !decoder.isComplete || !decoder.hasBegun && lastHead?.endsWithConnection == true {
       return apply(.fail(HTTP.Error(.cannotDecode, "the coded body has no end")))
+    }
+    // The library counts by the length that the head has. A part may have none, and says where it ends.
+    if let total = state.total, state.received < total {
+      let isCut = lastHead?.endsWithConnection == true
+      return handle(
+        HTTP.Error(isCut ? .connectionLost : .badServerResponse, "the part ended before the end that its head says"))
     }
     apply(.end)
   }

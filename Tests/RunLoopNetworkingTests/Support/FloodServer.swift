@@ -7,8 +7,8 @@ import TestSupport
 
 @testable import RunLoopNetworking
 
-/// A server of HTTP/2 without encryption that answers nothing, and sends one kind of frame for as long as somebody is
-/// connected: as fast as they are taken.
+/// A server that answers nothing, and sends the same bytes for as long as somebody is connected: as fast as they are
+/// taken.
 ///
 /// It sends on a thread that blocks, so that there is always more.
 final class FloodServer: Sendable {
@@ -18,8 +18,10 @@ final class FloodServer: Sendable {
   /// How many connections have ended.
   let ended = Counter()
 
-  /// - Parameter frame: The frame that is sent.
-  init(_ frame: [UInt8]) throws {
+  /// - Parameters:
+  ///   - frame: What is sent again and again.
+  ///   - opening: What is sent first; the settings of HTTP/2 unless said otherwise.
+  init(_ frame: [UInt8], after opening: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]) throws {
     listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     var name = sockaddr_in()
     name.sin_family = sa_family_t(AF_INET)
@@ -38,8 +40,7 @@ final class FloodServer: Sendable {
       while true {
         let connection = accept(listener, nil, nil)
         guard connection >= 0 else { return }
-        let settings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
-        var isThere = send(connection, settings, settings.count, Int32(MSG_NOSIGNAL)) > 0
+        var isThere = send(connection, opening, opening.count, Int32(MSG_NOSIGNAL)) > 0
         while isThere { isThere = send(connection, frames, frames.count, Int32(MSG_NOSIGNAL)) > 0 }
         close(connection)
         ended.add()

@@ -48,6 +48,13 @@ final class LyingServer: Sendable {
       guard let number = socket.lock.withLock({ socket.descriptor?.number }) else { return }
       _ = shutdown(number, Int32(SHUT_WR))
     }
+    /// Ends the connection as a process that was killed would.
+    func reset() {
+      guard let number = socket.lock.withLock({ socket.descriptor?.number }) else { return }
+      var lingers = linger(l_onoff: 1, l_linger: 0)
+      _ = setsockopt(number, SOL_SOCKET, SO_LINGER, &lingers, socklen_t(MemoryLayout<linger>.size))
+      close()
+    }
     func close() {
       // A socket that is invalidated reports nothing more.
       let isFirst = socket.isValid
@@ -113,6 +120,18 @@ final class LyingServer: Sendable {
 
   func url(_ path: String = "/", host: String = "127.0.0.1") -> String {
     "\(scheme)://\(host):\(listener.address.port ?? 0)\(path)"
+  }
+
+  /// The descriptors of this process that are connected to the server, in their order.
+  var clientDescriptors: [Int32] {
+    (0..<Int32(4096)).filter { descriptor in
+      var name = sockaddr_in()
+      var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let isConnected = withUnsafeMutablePointer(to: &name) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) == 0 }
+      }
+      return isConnected && name.sin_family == AF_INET && UInt16(bigEndian: name.sin_port) == listener.address.port
+    }
   }
 
   /// Whether every connection that was made was accepted and has ended.
