@@ -51,7 +51,8 @@ package final class RecordFile {
 
   /// Opens a file by its path, which may be no link.
   package convenience init(path: String) throws(RecordError) {
-    let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+    // A pipe is not waited for.
+    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw RecordError("\(path) cannot be opened: \(String(cString: strerror(errno)))") }
     defer { close(descriptor) }
     try self.init(descriptor: descriptor, path: path)
