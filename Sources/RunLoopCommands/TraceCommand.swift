@@ -84,7 +84,7 @@ struct TraceCommand: ObservingCommand {
       let names = TimelineNames(of: timeline, in: file)
       try write(timeline, names, to: target)
       try target.finish()
-      report(timeline, output)
+      report(timeline, lostLoops: file.lostLoops, output)
       return CommandStatus.success.rawValue
     } catch {
       target.remove()
@@ -118,7 +118,7 @@ struct TraceCommand: ObservingCommand {
     }
   }
 
-  private func report(_ timeline: Timeline, _ output: Output) {
+  private func report(_ timeline: Timeline, lostLoops: Int, _ output: Output) {
     let hangs = timeline.lanes.reduce(0) { $0 + $1.items.count(where: \.isHang) }
     if isJSON {
       let document = JSON.object([
@@ -131,6 +131,7 @@ struct TraceCommand: ObservingCommand {
     output.print(
       "\(path): \(timeline.itemCount) records of \(timeline.lanes.count) loops in "
         + "\(Text.duration(timeline.end - timeline.begin)), \(timeline.edges.count) causes, \(hangs) hangs")
+    if lostLoops > 0 { output.print("\(lostLoops) loops found no room for records, and are not shown") }
     if timeline.lost > 0 {
       output.print("\(timeline.lost) records were overwritten before they could be read")
     }

@@ -147,6 +147,15 @@ extension RecordFile {
   /// How many faces there are.
   package var faceCount: Int { Int(CRL_FACES) }
 
+  /// How many loops were to record and found no room for it.
+  package var lostLoops: Int {
+    let ringless = (0..<faceCount).count { slot in
+      let face = face(slot)
+      return face.lost != 0 && face.loop != 0
+    }
+    return ringless + Int(min(header.lost_loops, RecordLayout.most))
+  }
+
   /// The name that a thread's object has; empty: none.
   package func name(_ slot: Int) -> String {
     text(address(RecordLayout.details + slot * MemoryLayout<crl_details>.size), 256)

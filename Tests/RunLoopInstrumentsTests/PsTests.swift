@@ -83,6 +83,25 @@ import Testing
     #expect(names.contains("idle 0"))
   }
 
+  @Test("a directory in which nothing can be made is no harm, and the process says so once")
+  func rejectingDirectory() throws {
+    // Nobody makes a directory there; others than root may not in their own either.
+    let own = try Victim.makeDirectory()
+    defer { try? FileManager.default.removeItem(atPath: own) }
+    #expect(chmod(own, 0o500) == 0)
+    let process = Process()
+    let complaints = Pipe()
+    process.executableURL = Victim.program()
+    process.arguments = ["exit"]
+    process.environment = ["RUNLOOP_DIR": geteuid() == 0 ? "/proc" : own, "RUNLOOP_INSTRUMENTS": "watch"]
+    process.standardError = complaints
+    try process.run()
+    let text = String(decoding: complaints.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    #expect(process.terminationStatus == 0)
+    #expect(text.split(separator: "\n").count == 1 && text.contains("none can be made"), "\(text)")
+  }
+
   @Test("a process that exits takes its file away, and a killed one leaves it; eight of these are kept")
   func files() throws {
     let directory = try Victim.makeDirectory()

@@ -107,6 +107,16 @@ import Testing
     #expect(found.count(where: { $0.contains("Tasks.run()") }) >= 198, "\(found.count)")
   }
 
+  @Test("loops that find no room for records are counted for whoever looks")
+  func roomless() throws {
+    let victim = try Victim(["loops", "80"])
+    let session = runloop("trace", "\(victim.number)", "--for", "0.1", "--output", "\(victim.directory)/many.html")
+    #expect(session.status == 0, "\(session.complaints)")
+    let line = session.output.split(separator: "\n").first { $0.contains("found no room") }
+    // Those of the threads that the program has besides may have room or not.
+    #expect((line?.split(separator: " ").first).flatMap { Int($0) } ?? 0 >= 80 - 64, "\(session.output)")
+  }
+
   @Test("a process is looked at while it runs, and its level is what it was afterwards", arguments: ["off", "record"])
   func living(level: String) throws {
     let victim = try Victim(["load"], level: level)
