@@ -105,8 +105,8 @@ package enum FrameChoice: Equatable {
 
   /// The module that a function is declared in, of its name with all modules; nil: the name does not say it.
   ///
-  /// The name says what the function is to which declaration, as `closure #1 () -> () in Module.Type.method() -> ()`. An
-  /// extension of another module's type is `(extension in Module):OtherModule.Type.method()`.
+  /// The name says what the function is to which declaration, as `closure #1 () -> () in Module.Type.method() -> ()`.
+  /// An extension of another module's type is `(extension in Module):OtherModule.Type.method()`.
   static func declaringModule(_ name: String) -> String? {
     let words = words(name)
     let start = words.lastIndex { ["in", "of", "for"].contains($0) }.map { $0 + 1 } ?? 0
