@@ -125,16 +125,18 @@ package enum FrameChoice: Equatable {
   private static func words(_ name: String) -> [Substring] {
     var words: [Substring] = []
     var start = name.startIndex
-    var depth = 0
+    // What an optimized function says of its arguments has brackets that are not closed, within others that are.
+    var open: [Character] = []
+    func close(_ bracket: Character) { if let last = open.lastIndex(of: bracket) { open.removeSubrange(last...) } }
     var last: Character = " "
     for index in name.indices {
       let character = name[index]
       switch character {
-      case "(", "<", "[": depth += 1
-      case ")", "]": depth = max(0, depth - 1)
-      // Not of an arrow.
-      case ">": if last != "-" { depth = max(0, depth - 1) }
-      case " " where depth == 0:
+      case "(", "<", "[": open.append(character)
+      case ")": close("(")
+      case "]": close("[")
+      case ">" where last != "-": close("<")
+      case " " where open.isEmpty:
         words.append(name[start..<index])
         start = name.index(after: index)
       default: break

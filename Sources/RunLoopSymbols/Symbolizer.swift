@@ -156,23 +156,45 @@ package final class Symbolizer {
     // A call returns behind itself, which may be the next line or the next function.
     let addresses = queries.map { $0.address &- image.base &- ($0.kind == .site ? 1 : 0) }
     let found = isUsable ? source.frames(at: addresses, in: path) : []
+    var inlined: [(query: Query, address: UInt64, symbols: (of: String, in: String))] = []
     for (index, query) in queries.enumerated() {
       let frames = index < found.count ? found[index] : []
       if frames.isEmpty {
         known[query] = CodePlace(function: "\(name) + 0x\(String(query.address &- image.base, radix: 16))")
+      } else if query.kind == .site {
+        known[query] = FrameChoice.site(frames)
+      } else if case .forwards(let symbol, let place) = FrameChoice.function(frames) {
+        // The function that is called stands behind one that only hands on what was captured.
+        let behind = source.frames(ofSymbol: symbol, in: path).last.flatMap { FrameChoice.place($0) }
+        known[query] = behind ?? place
+        if behind == nil { inlined.append((query, addresses[index], (symbol, frames[frames.count - 1].symbol))) }
+      } else if case .place(let place) = FrameChoice.function(frames) {
+        known[query] = place
       } else {
-        known[query] = query.kind == .site ? FrameChoice.site(frames) : function(frames, path)
+        known[query] = .some(nil)
       }
     }
+    place(inlined, path)
   }
 
-  private func function(_ frames: [CodeFrame], _ path: String) -> CodePlace? {
-    switch FrameChoice.function(frames) {
-    case .place(let place): place
-    case .nobodys: nil
-    case .forwards(let symbol, let place):
-      // The function that is called stands behind one that only hands on what was captured.
-      source.frames(ofSymbol: symbol, in: path).last.flatMap { FrameChoice.place($0) } ?? place
+  /// How far into a function its first instructions are looked for that are of one inlined into it.
+  private static let reach: UInt64 = 64
+
+  /// Finds the lines of functions that were inlined into what hands on to them, some instructions behind its beginning.
+  private func place(
+    _ inlined: [(query: Query, address: UInt64, symbols: (of: String, in: String))], _ path: String
+  ) {
+    let reach = Symbolizer.reach
+    let addresses = inlined.flatMap { function in (0..<reach).map { function.address &+ $0 } }
+    let found = addresses.isEmpty ? [] : source.frames(at: addresses, in: path)
+    guard found.count == addresses.count else { return }
+    for (index, function) in inlined.enumerated() {
+      let first = index * Int(reach)
+      for frames in found[first..<(first + Int(reach))] where frames.last?.symbol == function.symbols.in {
+        guard let frame = frames.last(where: { $0.symbol == function.symbols.of && $0.line > 0 }) else { continue }
+        if let place = FrameChoice.place(frame) { known[function.query] = place }
+        break
+      }
     }
   }
 }

@@ -24,6 +24,12 @@ import Testing
       ("$s20FoundationEssentials4DateV6victimE8userPostyy11RunLoopCore0gH0CFTf4nd_n", "specialized Date.userPost(_:)"),
       ("$s6victim12hangDispatchyys6UInt32VF", "hangDispatch(_:)"),
       ("$s11RunLoopCore0aB0C7performySbyyYbcnF", nil),
+      // Thread.wait, specialized for a type and a closure.
+      (
+        "$s14RunLoopThreads6ThreadC4wait3for2of5until5beginyx_AC0aB4Core4TickVyyAA0D5ErrorOYKXEtAMYKAA7AwaitedRzlFAA"
+          + "0D3EndC_Tg504$s14ab8Threads6d39C4wait3for2of5until5beginyx_AC0aB4Core4k8VyyAA0D5l13OYKXEtAMYKAA7M18RzlFfA2_"
+          + "yyAMYKcfU_Tf1nnncn_n", nil
+      ),
       ("$s12RunLoopPorts6SocketC0aB4CoreE3fooyyF", nil),
       ("$sSTsE7forEachyyy7ElementQzKXEKF", nil),
       ("$sSa6appendyyxnF", nil),

@@ -16,6 +16,25 @@ private final class Asked: FrameSource {
   func frames(ofSymbol symbol: String, in path: String) -> [CodeFrame] { [] }
 }
 
+/// A program with a forwarder of 32 bytes, into which its closure was inlined behind the first instructions.
+private struct Inlined: FrameSource {
+  static let closure = "$s6victim12hangDispatchyys6UInt32VFyyYbcfU_"
+
+  func frames(at addresses: [UInt64], in path: String) -> [[CodeFrame]] {
+    addresses.map { address in
+      let outer = CodeFrame(symbol: "\(Inlined.closure)TA", file: nil, line: 0)
+      let inner = CodeFrame(symbol: Inlined.closure, file: "/Program.swift", line: Int(address))
+      switch address {
+      case 16..<24: return [outer]
+      case 24..<48: return [inner, outer]
+      default: return [CodeFrame(symbol: Inlined.closure, file: "/Other.swift", line: 1)]
+      }
+    }
+  }
+
+  func frames(ofSymbol symbol: String, in path: String) -> [CodeFrame] { [] }
+}
+
 @Suite("The names of addresses") struct SymbolizerTests {
   @Test("a file that stands twice in a record is asked for addresses by the place that they lie in")
   func twice() {
@@ -43,5 +62,13 @@ private final class Asked: FrameSource {
     let symbolizer = Symbolizer([LoadedImage(base: 0x1000, end: 0x2000, buildID: [], path: path)], source: source)
     #expect(symbolizer.place(.function, 0x1010)?.function.hasSuffix(" + 0x10") == true)
     #expect(source.addresses.isEmpty)
+  }
+
+  @Test("a closure that was inlined into its forwarder has the line of its first instruction there")
+  func inlined() {
+    let images = [LoadedImage(base: 0x1000, end: 0x2000, buildID: [], path: "/bin/sh")]
+    let symbolizer = Symbolizer(images, source: Inlined())
+    let place = CodePlace(function: "closure #1 in hangDispatch(_:)", file: "/Program.swift", line: 24)
+    #expect(symbolizer.place(.function, 0x1010) == place)
   }
 }
