@@ -14,8 +14,8 @@ struct TraceCommand: ObservingCommand {
            runloop trace --from FILE --output FILE.pftrace|FILE.html [--thread NAME] [--json]
 
     Writes what the run loops of a process call while it looks on: each call-out, sleep and run with its
-    code, from where it was posted, and what has caused it; of a call-out of 250 milliseconds and more also
-    where its thread stood. The process records meanwhile. It ends earlier when the process does, or at a
+    code, from where it was posted, and what has caused it; of a hang, a call-out of 250 milliseconds and more
+    in which no run is nested, also where its thread stood. The process records meanwhile. It ends earlier when the process does, or at a
     key that interrupts it; what was seen is written.
 
       --for SECONDS   how long to look
@@ -119,7 +119,7 @@ struct TraceCommand: ObservingCommand {
   }
 
   private func report(_ timeline: Timeline, lostLoops: Int, _ output: Output) {
-    let hangs = timeline.lanes.reduce(0) { $0 + $1.items.count(where: \.isHang) }
+    let hangs = timeline.lanes.reduce(0) { $0 + $1.hangs.count }
     if isJSON {
       let document = JSON.object([
         ("file", .text(path)), ("records", .int(timeline.itemCount)), ("loops", .int(timeline.lanes.count)),
