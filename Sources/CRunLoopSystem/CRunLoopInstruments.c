@@ -236,6 +236,8 @@ static int open_file(void) {
   }
   if (place >= 0) close(place);
   close(parent);
+  // A read-only file system, for one.
+  if (file < 0) complain("the records have no file, as none can be made in this directory: ", path);
   return file;
 }
 

@@ -112,3 +112,7 @@ char *crlt_demangle(const char *name) {
   if (!answer && swift_demangle) answer = swift_demangle(name, length, NULL, NULL, 0);
   return answer;
 }
+
+char *crlt_demangle_qualified(const char *name) {
+  return swift_demangle ? swift_demangle(name, strlen(name), NULL, NULL, 0) : NULL;
+}

@@ -18,7 +18,9 @@ struct LoopStatus {
   struct CallOut {
     let kind: String
     let code: CodePlace?
-    let since: Int64?
+    let since: Int64
+    /// Whether nobody has noted its beginning, so that it is known only since when it was seen.
+    let isSeenLater: Bool
   }
 
   let thread: Int32
@@ -134,9 +136,11 @@ struct LoopReader {
       if isHung(look, since: before) { state = .hung }
       if let record = look.record {
         callOut = .init(
-          kind: KindName.of(record.kind), code: names.code(record, slot), since: file.clock.nanoseconds(record.begin))
+          kind: KindName.of(record.kind), code: names.code(record, slot), since: file.clock.nanoseconds(record.begin),
+          isSeenLater: false)
       } else if face.kind != 0 {
-        callOut = .init(kind: KindName.of(face.kind), code: nil, since: nil)
+        let seen = before.flatMap { isSame($0, look) ? $0 : nil } ?? look
+        callOut = .init(kind: KindName.of(face.kind), code: nil, since: seen.time, isSeenLater: true)
       }
     }
     let queued = face.posted >= face.served ? Int(face.posted - face.served) : 0

@@ -44,6 +44,11 @@ package enum ObservingCommands {
         return CommandStatus.success.rawValue
       }
       let request = try command.init(arguments)
+      // In documents for programs what is no text is written as numbers.
+      let isJSON = arguments.isJSON
+      let output = Output(
+        print: { [output] in output.print(isJSON ? $0 : Text.shown($0)) },
+        complain: { [output] in output.complain(Text.shown($0)) })
       do throws(RecordError) {
         return try request.run(output)
       } catch {

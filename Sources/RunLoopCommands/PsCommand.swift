@@ -22,7 +22,9 @@ struct PsCommand: ObservingCommand {
 
       --thread NAME  only the loop of the thread of that name
       --json         prints {"pid", "level", "loops": [{"tid", "thread", "mode", "state", "depth",
-                     "queued", "callOut"}]}, and without PID {"processes": [those]}
+                     "queued", "callOut"}]}, and without PID {"processes": [those]}; "since" of a call-out
+                     is nanoseconds of CLOCK_MONOTONIC, and of one whose beginning nobody has noted, as the
+                     level was watch, when it was first seen
 
     Exit status: 0, 1 if there is nothing to be seen, 2 for arguments that make no sense.
     """
@@ -104,7 +106,7 @@ struct PsCommand: ObservingCommand {
     let callOut = loop.callOut.map { callOut in
       JSON.object([
         ("kind", .text(callOut.kind)), ("code", CodePlace.json(callOut.code)),
-        ("since", callOut.since.map { .int(Int($0)) } ?? .null),
+        ("since", .int(Int(callOut.since))),
       ])
     }
     return .object([
@@ -120,7 +122,9 @@ struct PsCommand: ObservingCommand {
       for loop in process.loops {
         var state = loop.state.rawValue
         if loop.state == .hung {
-          let since = loop.callOut?.since.map { " " + Text.duration(crl_monotonic_nanoseconds() - $0) }
+          let since = loop.callOut.map { callOut in
+            (callOut.isSeenLater ? " > " : " ") + Text.duration(crl_monotonic_nanoseconds() - callOut.since)
+          }
           state = "HUNG\(since ?? "")"
         }
         rows.append([

@@ -13,6 +13,18 @@ enum Text {
     }
   }
 
+  /// Text that only shows: what is in names of threads and functions may be another user's, and would reach the
+  /// terminal of root as commands.
+  static func shown(_ text: String) -> String {
+    func isCommand(_ scalar: Unicode.Scalar) -> Bool {
+      scalar.value < 0x20 && scalar != "\n" && scalar != "\t" || 0x7f...0x9f ~= scalar.value
+    }
+    guard text.unicodeScalars.contains(where: isCommand) else { return text }
+    var shown = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars { shown.append(isCommand(scalar) ? "\u{fffd}" : scalar) }
+    return String(shown)
+  }
+
   private static func tenths(_ value: Double) -> String {
     let scaled = Int((value * 10).rounded())
     return "\(scaled / 10).\(scaled % 10)"

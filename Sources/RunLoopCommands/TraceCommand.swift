@@ -14,8 +14,8 @@ struct TraceCommand: ObservingCommand {
            runloop trace --from FILE --output FILE.pftrace|FILE.html [--thread NAME] [--json]
 
     Writes what the run loops of a process call while it looks on: each call-out, sleep and run with its
-    code, from where it was posted, and what has caused it; of a call-out of 250 milliseconds and more also
-    where its thread stood. The process records meanwhile. It ends earlier when the process does, or at a
+    code, from where it was posted, and what has caused it; of a hang, a call-out of 250 milliseconds and more
+    in which no run is nested, also where its thread stood. The process records meanwhile. It ends earlier when the process does, or at a
     key that interrupts it; what was seen is written.
 
       --for SECONDS   how long to look
@@ -84,7 +84,7 @@ struct TraceCommand: ObservingCommand {
       let names = TimelineNames(of: timeline, in: file)
       try write(timeline, names, to: target)
       try target.finish()
-      report(timeline, output)
+      report(timeline, lostLoops: file.lostLoops, output)
       return CommandStatus.success.rawValue
     } catch {
       target.remove()
@@ -118,8 +118,8 @@ struct TraceCommand: ObservingCommand {
     }
   }
 
-  private func report(_ timeline: Timeline, _ output: Output) {
-    let hangs = timeline.lanes.reduce(0) { $0 + $1.items.count(where: \.isHang) }
+  private func report(_ timeline: Timeline, lostLoops: Int, _ output: Output) {
+    let hangs = timeline.lanes.reduce(0) { $0 + $1.hangs.count }
     if isJSON {
       let document = JSON.object([
         ("file", .text(path)), ("records", .int(timeline.itemCount)), ("loops", .int(timeline.lanes.count)),
@@ -131,6 +131,7 @@ struct TraceCommand: ObservingCommand {
     output.print(
       "\(path): \(timeline.itemCount) records of \(timeline.lanes.count) loops in "
         + "\(Text.duration(timeline.end - timeline.begin)), \(timeline.edges.count) causes, \(hangs) hangs")
+    if lostLoops > 0 { output.print("\(lostLoops) loops found no room for records, and are not shown") }
     if timeline.lost > 0 {
       output.print("\(timeline.lost) records were overwritten before they could be read")
     }

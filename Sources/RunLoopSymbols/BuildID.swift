@@ -4,9 +4,18 @@ import Glibc
 
 /// What the linker has noted in a program, so that two builds can be distinguished.
 enum BuildID {
+  /// Whether a file can be asked for the names of a build; empty: of whichever it is.
+  ///
+  /// The path stands in a record, which anybody may have written: what is no file could be waited for.
+  static func isKept(_ path: String, _ identity: [UInt8]) -> Bool {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
+    return identity.isEmpty || read(path) == identity
+  }
+
   /// The number in a file's notes; nil if there is none, or no file.
   static func read(_ path: String) -> [UInt8]? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     guard let header = bytes(descriptor, 0, 64), header[0..<6] == [0x7f, 0x45, 0x4c, 0x46, 2, 1] else { return nil }

@@ -17,7 +17,7 @@ package enum FrameChoice: Equatable {
     if isThunk(outermost.symbol) || isOurs(outermost.symbol) { return .nobodys }
     if let type = type(outermost.symbol) { return .place(CodePlace(function: type)) }
     guard isForwarder(outermost.symbol) else { return place(outermost).map { .place($0) } ?? .nobodys }
-    let target = String(outermost.symbol.dropLast(2))
+    let target = String(bare(outermost.symbol).dropLast(2))
     if isThunk(target) || isOurs(target) { return .nobodys }
     // Mostly the closure was inlined into it.
     if let inlined = frames.dropLast().last(where: { $0.symbol == target && $0.line > 0 }), let found = place(inlined) {
@@ -41,20 +41,26 @@ package enum FrameChoice: Equatable {
   /// Whether a function only turns one convention of calling into another.
   static func isThunk(_ symbol: String) -> Bool {
     guard symbol.hasPrefix("$s") else { return false }
-    let base = symbol.hasSuffix("TA") ? String(symbol.dropLast(2)) : symbol
+    let name = bare(symbol)
+    let base = name.hasSuffix("TA") ? name.dropLast(2) : name
     return base.hasSuffix("TR") || base.hasSuffix("TRTA") || demangled(symbol).contains("reabstraction thunk")
+  }
+
+  /// A symbol of Swift without what the optimizer has added behind it, such as `.7` for one of several alike.
+  private static func bare(_ symbol: String) -> Substring {
+    symbol.hasPrefix("$s") ? symbol.prefix { $0 != "." } : symbol[...]
   }
 
   /// The type whose metadata a function finds: it stands for a method of the type's, as nobody calls it out.
   private static func type(_ symbol: String) -> String? {
-    guard symbol.hasPrefix("$s"), symbol.hasSuffix("Ma") else { return nil }
+    guard symbol.hasPrefix("$s"), bare(symbol).hasSuffix("Ma") else { return nil }
     let name = demangled(symbol)
     let prefix = "type metadata accessor for "
     return name.hasPrefix(prefix) ? String(name.dropFirst(prefix.count)) : nil
   }
 
   /// Whether a function hands on what a closure has captured.
-  static func isForwarder(_ symbol: String) -> Bool { symbol.hasPrefix("$s") && symbol.hasSuffix("TA") }
+  static func isForwarder(_ symbol: String) -> Bool { symbol.hasPrefix("$s") && bare(symbol).hasSuffix("TA") }
 
   /// Whether a function is one by which a loop calls out: what stands behind it has not called what stands before it.
   static func isCallOut(_ symbol: String) -> Bool {
@@ -75,26 +81,75 @@ package enum FrameChoice: Equatable {
   }
 
   /// The modules of this package, and those of the toolchain.
-  private static let modules = [
+  private static let modules: Set<String> = [
     "RunLoopCore", "RunLoopThreads", "RunLoopPorts", "RunLoopTransactions", "RunLoopFoundation", "RunLoopKit",
-    "RunLoopDisplay", "RunLoopNetworking", "RunLoopNetworkingFoundation", "RunLoopInstruments", "Dispatch",
-    "Foundation", "FoundationEssentials", "FoundationNetworking", "Synchronization",
+    "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopNetworking", "RunLoopNetworkingFoundation",
+    "RunLoopInstruments", "RunLoopTesting", "Dispatch", "Foundation", "FoundationEssentials",
+    "FoundationNetworking", "Swift", "Synchronization", "_Concurrency",
   ]
 
   /// Whether a function is one of this package or of the toolchain's libraries.
+  ///
+  /// What a program adds to a type of theirs by an extension is the program's.
   static func isOurs(_ symbol: String) -> Bool {
-    for prefix in ["crl_", "swift_", "_dispatch", "_swift", "$ss", "$sSc"] where symbol.hasPrefix(prefix) {
-      return true
-    }
+    for prefix in ["crl_", "swift_", "_dispatch", "_swift"] where symbol.hasPrefix(prefix) { return true }
     guard symbol.hasPrefix("$s") else { return false }
+    if let text = crlt_demangle_qualified(String(bare(symbol))) {
+      defer { free(text) }
+      if let module = declaringModule(String(cString: text)) { return modules.contains(module) }
+    }
     // A module stands first, as its length and its name; a name within it that begins likewise is written shorter.
-    return modules.contains { symbol.hasPrefix("$s\($0.utf8.count)\($0)") }
-      || symbol.hasPrefix("$s11RunLoopCore")
+    return ["$ss", "$sSc"].contains { symbol.hasPrefix($0) }
+      || modules.contains { symbol.hasPrefix("$s\($0.utf8.count)\($0)") }
+  }
+
+  /// The module that a function is declared in, of its name with all modules; nil: the name does not say it.
+  ///
+  /// The name says what the function is to which declaration, as `closure #1 () -> () in Module.Type.method() -> ()`.
+  /// An extension of another module's type is `(extension in Module):OtherModule.Type.method()`.
+  static func declaringModule(_ name: String) -> String? {
+    let words = words(name)
+    let start = words.lastIndex { ["in", "of", "for"].contains($0) }.map { $0 + 1 } ?? 0
+    let declaration = words[start...]
+    let mark = "(extension in "
+    for word in declaration {
+      if word.hasPrefix(mark) { return String(word.dropFirst(mark.count).prefix { $0 != ")" }) }
+      // A number in brackets, or types that a thunk is between.
+      if word.hasPrefix("(") || word.hasPrefix("@") { continue }
+      if let dot = word.firstIndex(of: ".") { return String(word[..<dot]) }
+    }
+    return declaration.count == 1 ? declaration.first.map(String.init) : nil
+  }
+
+  /// The words of a name; what stands in brackets belongs to the word around it.
+  private static func words(_ name: String) -> [Substring] {
+    var words: [Substring] = []
+    var start = name.startIndex
+    // What an optimized function says of its arguments has brackets that are not closed, within others that are.
+    var open: [Character] = []
+    func close(_ bracket: Character) { if let last = open.lastIndex(of: bracket) { open.removeSubrange(last...) } }
+    var last: Character = " "
+    for index in name.indices {
+      let character = name[index]
+      switch character {
+      case "(", "<", "[": open.append(character)
+      case ")": close("(")
+      case "]": close("[")
+      case ">" where last != "-": close("<")
+      case " " where open.isEmpty:
+        words.append(name[start..<index])
+        start = name.index(after: index)
+      default: break
+      }
+      last = character
+    }
+    words.append(name[start...])
+    return words.filter { !$0.isEmpty }
   }
 
   /// A symbol as people read it; what is no name of Swift stays.
   static func demangled(_ symbol: String) -> String {
-    guard symbol.hasPrefix("$s"), let text = crlt_demangle(symbol) else { return symbol }
+    guard symbol.hasPrefix("$s"), let text = crlt_demangle(String(bare(symbol))) else { return symbol }
     defer { free(text) }
     var name = String(cString: text)
     // The parts of an asynchronous function are identified by the function.

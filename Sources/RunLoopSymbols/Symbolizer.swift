@@ -80,16 +80,16 @@ package final class Symbolizer {
 
   /// Asks for many addresses at once, which is faster than one after the other.
   package func prepare(functions: [UInt64], sites: [UInt64]) {
-    var queries: [String: [Query]] = [:]
+    var queries: [Int: [Query]] = [:]
     let all = functions.map { Query(.function, $0) } + sites.map { Query(.site, $0) }
     for query in Set(all) where known[query] == nil {
       guard let image = image(of: query.address) else {
         known[query] = .some(nil)
         continue
       }
-      queries[image.path, default: []].append(query)
+      queries[image, default: []].append(query)
     }
-    for (path, queries) in queries { ask(queries, path) }
+    for (image, queries) in queries { ask(queries, images[image]) }
   }
 
   /// The place of an address; nil if it is none of the user's code, or nothing is known.
@@ -124,53 +124,77 @@ package final class Symbolizer {
 
   /// Asks for many callers at once.
   package func prepare(callers addresses: [UInt64]) {
-    var wanted: [String: Set<UInt64>] = [:]
+    var wanted: [Int: Set<UInt64>] = [:]
     for address in addresses where callers[address] == nil {
-      guard let image = image(of: address), !FrameChoice.isSystemLibrary(image.path) else { continue }
-      wanted[image.path, default: []].insert(address)
+      guard let image = image(of: address), !FrameChoice.isSystemLibrary(images[image].path) else { continue }
+      wanted[image, default: []].insert(address)
     }
-    for (path, addresses) in wanted {
-      guard let image = images.first(where: { $0.path == path }) else { continue }
+    for (index, addresses) in wanted {
+      let image = images[index]
       let list = Array(addresses)
-      let found = isUsable(image) ? source.frames(at: list.map { $0 - image.base - 1 }, in: path) : []
+      // Nothing returns to the beginning of a file, but whoever wrote the address need not know that.
+      let found = isUsable(image) ? source.frames(at: list.map { $0 &- image.base &- 1 }, in: image.path) : []
       for (index, address) in list.enumerated() { callers[address] = index < found.count ? found[index] : [] }
     }
   }
 
   private func isUsable(_ image: LoadedImage) -> Bool {
-    let isUsable = usable[image.path] ?? (image.buildID.isEmpty || BuildID.read(image.path) == image.buildID)
+    let isUsable = usable[image.path] ?? BuildID.isKept(image.path, image.buildID)
     usable[image.path] = isUsable
     return isUsable
   }
 
-  private func image(of address: UInt64) -> LoadedImage? {
-    images.first { $0.base <= address && address < $0.end && $0.path.hasPrefix("/") }
+  /// Which of the images an address lies in.
+  private func image(of address: UInt64) -> Int? {
+    images.firstIndex { $0.base <= address && address < $0.end && $0.path.hasPrefix("/") }
   }
 
-  private func ask(_ queries: [Query], _ path: String) {
-    guard let image = images.first(where: { $0.path == path }) else { return }
+  private func ask(_ queries: [Query], _ image: LoadedImage) {
+    let path = image.path
     let isUsable = isUsable(image)
     let name = String(path.split(separator: "/").last ?? "?")
     // A call returns behind itself, which may be the next line or the next function.
-    let addresses = queries.map { $0.address - image.base - ($0.kind == .site ? 1 : 0) }
+    let addresses = queries.map { $0.address &- image.base &- ($0.kind == .site ? 1 : 0) }
     let found = isUsable ? source.frames(at: addresses, in: path) : []
+    var inlined: [(query: Query, address: UInt64, symbols: (of: String, in: String))] = []
     for (index, query) in queries.enumerated() {
       let frames = index < found.count ? found[index] : []
       if frames.isEmpty {
-        known[query] = CodePlace(function: "\(name) + 0x\(String(query.address - image.base, radix: 16))")
+        known[query] = CodePlace(function: "\(name) + 0x\(String(query.address &- image.base, radix: 16))")
+      } else if query.kind == .site {
+        known[query] = FrameChoice.site(frames)
+      } else if case .forwards(let symbol, let place) = FrameChoice.function(frames) {
+        // The function that is called stands behind one that only hands on what was captured.
+        let behind = source.frames(ofSymbol: symbol, in: path).last.flatMap { FrameChoice.place($0) }
+        known[query] = behind ?? place
+        if behind == nil { inlined.append((query, addresses[index], (symbol, frames[frames.count - 1].symbol))) }
+      } else if case .place(let place) = FrameChoice.function(frames) {
+        known[query] = place
       } else {
-        known[query] = query.kind == .site ? FrameChoice.site(frames) : function(frames, path)
+        known[query] = .some(nil)
       }
     }
+    place(inlined, path)
   }
 
-  private func function(_ frames: [CodeFrame], _ path: String) -> CodePlace? {
-    switch FrameChoice.function(frames) {
-    case .place(let place): place
-    case .nobodys: nil
-    case .forwards(let symbol, let place):
-      // The function that is called stands behind one that only hands on what was captured.
-      source.frames(ofSymbol: symbol, in: path).last.flatMap { FrameChoice.place($0) } ?? place
+  /// How far into a function its first instructions are looked for that are of one inlined into it.
+  private static let reach: UInt64 = 64
+
+  /// Finds the lines of functions that were inlined into what hands on to them, some instructions behind its beginning.
+  private func place(
+    _ inlined: [(query: Query, address: UInt64, symbols: (of: String, in: String))], _ path: String
+  ) {
+    let reach = Symbolizer.reach
+    let addresses = inlined.flatMap { function in (0..<reach).map { function.address &+ $0 } }
+    let found = addresses.isEmpty ? [] : source.frames(at: addresses, in: path)
+    guard found.count == addresses.count else { return }
+    for (index, function) in inlined.enumerated() {
+      let first = index * Int(reach)
+      for frames in found[first..<(first + Int(reach))] where frames.last?.symbol == function.symbols.in {
+        guard let frame = frames.last(where: { $0.symbol == function.symbols.of && $0.line > 0 }) else { continue }
+        if let place = FrameChoice.place(frame) { known[function.query] = place }
+        break
+      }
     }
   }
 }

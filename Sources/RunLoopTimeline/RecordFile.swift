@@ -51,7 +51,8 @@ package final class RecordFile {
 
   /// Opens a file by its path, which may be no link.
   package convenience init(path: String) throws(RecordError) {
-    let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+    // A pipe is not waited for.
+    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { throw RecordError("\(path) cannot be opened: \(String(cString: strerror(errno)))") }
     defer { close(descriptor) }
     try self.init(descriptor: descriptor, path: path)
@@ -145,6 +146,15 @@ extension RecordFile {
 
   /// How many faces there are.
   package var faceCount: Int { Int(CRL_FACES) }
+
+  /// How many loops were to record and found no room for it.
+  package var lostLoops: Int {
+    let ringless = (0..<faceCount).count { slot in
+      let face = face(slot)
+      return face.lost != 0 && face.loop != 0
+    }
+    return ringless + Int(min(header.lost_loops, RecordLayout.most))
+  }
 
   /// The name that a thread's object has; empty: none.
   package func name(_ slot: Int) -> String {

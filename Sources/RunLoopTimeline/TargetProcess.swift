@@ -156,7 +156,7 @@ package enum RecordDirectory {
           "\(path) is not read, as its directory is not the user's own (\(owner)), or others may write to it")
       }
     }
-    let file = openat(place, "rings", (isWritable ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC)
+    let file = openat(place, "rings", (isWritable ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
     guard file >= 0 else {
       if errno == ENOENT { return nil }
       throw RecordError("\(path) cannot be opened: \(String(cString: strerror(errno)))")

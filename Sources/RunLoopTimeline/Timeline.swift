@@ -149,8 +149,6 @@ extension Timeline.Item {
   package var isRun: Bool { kind == UInt8(CRL_KIND_RUN.rawValue) || kind == UInt8(CRL_KIND_HOST.rawValue) }
   /// When the work began to wait for its turn; nil: not known, or of a timer, which waits for its date.
   package var waitsSince: Int64? { kind == UInt8(CRL_KIND_TIMER.rawValue) ? nil : posted }
-  /// Whether it was a hang: a call-out of 250 ms and more.
-  package var isHang: Bool { isCallOut && end - begin >= 250_000_000 }
 }
 
 extension Timeline.Lane {
@@ -178,6 +176,24 @@ extension Timeline.Lane {
     // One whose own surroundings were lost stands in whatever lasts longer.
     return !outer.isSleep && outer.begin <= inner.begin && outer.end >= inner.end && !outer.isEndLost
       && outer.number < inner.number
+  }
+
+  /// Which call-outs were hangs: of 250 ms and more in which no run was nested in them.
+  package var hangs: [Int] {
+    let threshold: Int64 = 250_000_000
+    var long: [Int: (since: Int64, longest: Int64)] = [:]
+    for (index, item) in items.enumerated() {
+      if item.isCallOut, item.end - item.begin >= threshold { long[index] = (item.begin, 0) }
+      guard item.isRun else { continue }
+      var around = item.parent
+      while let index = around {
+        if let (since, longest) = long[index] {
+          long[index] = (max(since, item.end), max(longest, item.begin - since))
+        }
+        around = items[index].parent
+      }
+    }
+    return long.filter { max($0.value.longest, items[$0.key].end - $0.value.since) >= threshold }.keys.sorted()
   }
 
   /// The item of a number.

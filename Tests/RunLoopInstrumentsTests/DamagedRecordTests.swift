@@ -95,6 +95,22 @@ import Testing
     #expect(file.header.magic == 0)
   }
 
+  @Test("what a terminal would take for a command is not printed, and is a number for programs")
+  func commands() throws {
+    var bytes = try record()
+    let details = try #require(MemoryLayout<crl_board>.offset(of: \.details))
+    for slot in 0..<4 {
+      let place = details + slot * MemoryLayout<crl_details>.size
+      let name = Array("\u{1b}[2Jred\u{9b}1m\0".utf8)
+      bytes.replaceSubrange(place..<place + name.count, with: name)
+    }
+    let said = try sessions(bytes)
+    #expect(said.allSatisfy { $0.status == 0 })
+    #expect(said[0].output.contains("\\u001b[2Jred"))
+    #expect(said[1].output.contains("\u{fffd}[2Jred\u{fffd}1m"))
+    #expect(!said[1].output.unicodeScalars.contains("\u{1b}"))
+  }
+
   @Test("numbers and times that nobody can reckon with are read as others")
   func numbers() throws {
     var whole = try record()

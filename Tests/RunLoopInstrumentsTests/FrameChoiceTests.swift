@@ -11,4 +11,54 @@ import Testing
     #expect(
       FrameChoice.site([frame("$s4mainyycfU_yyXEfU0_")])?.function == "closure #2 in closure #1 in top-level code")
   }
+
+  @Test(
+    "what a program adds to a type of another module is the program's, and what that module has itself is not",
+    arguments: [
+      // extension RunLoop { func userPost() { perform { … } } }
+      ("$s11RunLoopCore0aB0C6victimE8userPostyyF", "RunLoop.userPost()"),
+      ("$s11RunLoopCore0aB0C6victimE8userPostyyFyyYbcfU_", "closure #1 in RunLoop.userPost()"),
+      ("$s14RunLoopThreads14ResidentThreadC6victimE8userPostyyF", "ResidentThread.userPost()"),
+      // extension Duration and extension Date
+      ("$ss8DurationV6victimE8userPostyy11RunLoopCore0eF0CFyyYbcfU_", "closure #1 in Duration.userPost(_:)"),
+      ("$s20FoundationEssentials4DateV6victimE8userPostyy11RunLoopCore0gH0CFTf4nd_n", "specialized Date.userPost(_:)"),
+      ("$s6victim12hangDispatchyys6UInt32VF", "hangDispatch(_:)"),
+      ("$s11RunLoopCore0aB0C7performySbyyYbcnF", nil),
+      // Thread.wait, specialized for a type and a closure.
+      (
+        "$s14RunLoopThreads6ThreadC4wait3for2of5until5beginyx_AC0aB4Core4TickVyyAA0D5ErrorOYKXEtAMYKAA7AwaitedRzlFAA"
+          + "0D3EndC_Tg504$s14ab8Threads6d39C4wait3for2of5until5beginyx_AC0aB4Core4k8VyyAA0D5l13OYKXEtAMYKAA7M18RzlFfA2_"
+          + "yyAMYKcfU_Tf1nnncn_n", nil
+      ),
+      ("$s12RunLoopPorts6SocketC0aB4CoreE3fooyyF", nil),
+      ("$sSTsE7forEachyyy7ElementQzKXEKF", nil),
+      ("$sSa6appendyyxnF", nil),
+      ("$s10Foundation6NSLockC4lockyyF", nil),
+    ] as [(String, String?)])
+  func extensions(symbol: String, function: String?) {
+    let frame = CodeFrame(symbol: symbol, file: "Program.swift", line: 3)
+    #expect(FrameChoice.site([frame])?.function == function)
+    let called = FrameChoice.function([frame])
+    if let function {
+      #expect(called == .place(CodePlace(function: function, file: "Program.swift", line: 3)))
+    } else {
+      #expect(called == .nobodys)
+    }
+  }
+
+  @Test("what the optimizer adds behind a symbol makes neither a thunk nor a forwarder of closures a function")
+  func suffixes() {
+    let frame = { (symbol: String) in CodeFrame(symbol: symbol, file: "main.swift", line: 3) }
+    for thunk in ["$sIeg_IyB_TR", "$sIg_Ieg_TRTA.7"] {
+      #expect(FrameChoice.function([frame(thunk)]) == .nobodys)
+      #expect(FrameChoice.site([frame(thunk)]) == nil)
+    }
+    let closure = "$s6victim12hangDispatchyys6UInt32VFyyYbcfU_"
+    let place = CodePlace(function: "closure #1 in hangDispatch(_:)", file: "main.swift", line: 3)
+    #expect(
+      FrameChoice.function([frame("\(closure)TA.1")])
+        == .forwards(symbol: closure, CodePlace(function: "closure #1 in hangDispatch(_:)")))
+    #expect(FrameChoice.function([frame(closure), frame("\(closure)TA.1")]) == .place(place))
+    #expect(FrameChoice.function([frame("\(closure).2")]) == .place(place))
+  }
 }

@@ -128,6 +128,13 @@ import Testing
     #expect(try complaint(bytes).contains("layout 2"))
     #expect(try complaint(Data(repeating: 65, count: 5000)).contains("no records"))
     #expect(try complaint(Data()).contains("no records"))
+    // Nobody writes to it.
+    let pipe = "\(victim.directory)/pipe"
+    #expect(mkfifo(pipe, 0o600) == 0)
+    for session in [runloop("postmortem", pipe), runloop("trace", "--from", pipe, "--output", "\(pipe).html")] {
+      #expect(session.status == 1)
+      #expect(session.complaints.count == 1 && session.complaints.first?.contains("no file") ?? false)
+    }
   }
 
   private func source(_ name: String) throws -> [Substring] {

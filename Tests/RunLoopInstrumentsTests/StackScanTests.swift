@@ -10,6 +10,9 @@ import Testing
     static let base: UInt64 = 0x10000
     /// Functions that are called through a register.
     var indirect: Set<UInt64> = []
+    /// Functions that begin with a frame pointer, and keep two registers and a word of their own.
+    var framed: Set<UInt64> = []
+    private static let beginning: [UInt8] = [0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0x53, 0x48, 0x83, 0xec, 8]
 
     /// Where function `number` begins.
     static func start(_ number: UInt64) -> UInt64 { base + number * 256 }
@@ -25,6 +28,7 @@ import Testing
       guard isCode(address) else { return 0 }
       let number = (address - Code.base) / 256
       switch address & 255 {
+      case let place where place < 11 && framed.contains(number): return Code.beginning[Int(place)]
       // A call of the next function, relative to what is behind it.
       case 11 where !indirect.contains(number): return 0xe8
       case 12 where !indirect.contains(number): return 0xf0
@@ -81,6 +85,23 @@ import Testing
       let code = Code(indirect: [3])
       let words = [0, place(3), Code.site(3), place(12), Code.site(2), 0, 0, 0, 0, 0, 0, 0, 0, 0]
       #expect(scan(words, from: 9, limit: 10, code) == [Code.start(9) + 40, Code.site(3), Code.site(2)])
+    }
+
+    @Test("a function whose callee has jumped elsewhere has its frame, which says where its return address stands")
+    func jumped() {
+      // 7 has called something through a register, which has jumped to 9; the site of 3 is left from an earlier call.
+      let code = Code(indirect: [1, 7], framed: [7])
+      let words = [1, Code.site(3), 0, Code.site(7), 0, 0, 0, place(10), Code.site(1), 0, 0, 0, 0, 0]
+      #expect(scan(words, from: 9, limit: 10, code) == [Code.start(9) + 40, Code.site(7), Code.site(1)])
+    }
+
+    @Test("a function is found that frame pointers pass over, as it was called by one without")
+    func passedOver() {
+      // 9 has a frame, 5 has none and was called by 6.
+      let code = Code(indirect: [1, 5, 6], framed: [6, 9])
+      let words = [1, place(7), Code.site(5), Code.site(6), 0, 0, 0, place(10), Code.site(1), 0, 0, 0, 0, 0]
+      #expect(
+        scan(words, from: 9, limit: 10, code) == [Code.start(9) + 40, Code.site(5), Code.site(6), Code.site(1)])
     }
 
     @Test("words that are no stack at all give where the thread stands, and no more")

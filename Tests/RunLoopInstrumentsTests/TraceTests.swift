@@ -107,6 +107,16 @@ import Testing
     #expect(found.count(where: { $0.contains("Tasks.run()") }) >= 198, "\(found.count)")
   }
 
+  @Test("loops that find no room for records are counted for whoever looks")
+  func roomless() throws {
+    let victim = try Victim(["loops", "80"])
+    let session = runloop("trace", "\(victim.number)", "--for", "0.1", "--output", "\(victim.directory)/many.html")
+    #expect(session.status == 0, "\(session.complaints)")
+    let line = session.output.split(separator: "\n").first { $0.contains("found no room") }
+    // Those of the threads that the program has besides may have room or not.
+    #expect((line?.split(separator: " ").first).flatMap { Int($0) } ?? 0 >= 80 - 64, "\(session.output)")
+  }
+
   @Test("a process is looked at while it runs, and its level is what it was afterwards", arguments: ["off", "record"])
   func living(level: String) throws {
     let victim = try Victim(["load"], level: level)
@@ -291,6 +301,27 @@ import Testing
     #expect(found.lanes[0].items.map(\.end) == [700, 300, 800])
     #expect(found.lanes[0].items.map(\.parent) == [nil, 0, nil])
     #expect(found.lanes[0].items.map(\.level) == [0, 1, 0])
+  }
+
+  @Test("a long call-out is a hang unless runs that are nested in it go on meanwhile")
+  func hangs() {
+    let milliseconds: Int64 = 1_000_000
+    func item(_ number: UInt64, _ begin: Int64, _ end: Int64, outer: UInt32 = 0, isRun: Bool = false) -> Timeline.Item {
+      var item = block(number, begin * milliseconds, end * milliseconds, outer: outer)
+      if isRun { item.kind = 13 }
+      return item
+    }
+    let found = timeline(
+      [
+        [
+          item(1, 0, 249), item(2, 300, 550),
+          // A modal session, in which a call-out hangs.
+          item(3, 1000, 2000), item(4, 1100, 1900, outer: 3, isRun: true), item(5, 1200, 1500, outer: 4),
+          // One that hangs behind its runs, which are those of a call-out within it.
+          item(6, 3000, 4000), item(7, 3100, 3600, outer: 6), item(8, 3200, 3300, outer: 7, isRun: true),
+        ]
+      ], slots: [0])
+    #expect(found.lanes[0].hangs.map { found.lanes[0].items[$0].number } == [2, 5, 6, 7])
   }
 
   @Test("what waits is counted from each post to its call-out")

@@ -43,3 +43,5 @@ void crlt_level_unguard(int place);
 
 // The name that a mangled name of Swift stands for, to be freed; null if it is none.
 char *crlt_demangle(const char *name);
+// The same with all modules, those of extensions too.
+char *crlt_demangle_qualified(const char *name);

@@ -25,6 +25,43 @@ enum TailCall {
   }
 }
 
+/// How a function that keeps a frame pointer lays its frame out.
+struct FrameLayout {
+  /// How many words stand between the frame pointer and what the function has called.
+  let words: Int
+
+  /// Looks at the beginning of a function's code; nil if it keeps no frame pointer, or does not begin with that.
+  init?(of function: UInt64, in memory: some ReadableMemory) {
+    #if arch(x86_64)
+      var code = memory.bytes(at: function, count: 32)[...]
+      // The mark of a function that is called through a register.
+      if code.starts(with: [0xf3, 0x0f, 0x1e, 0xfa]) { code = code.dropFirst(4) }
+      guard code.starts(with: [0x55, 0x48, 0x89, 0xe5]) else { return nil }
+      code = code.dropFirst(4)
+      var words = 0
+      while let first = code.first {
+        if 0x50...0x57 ~= first {
+          code = code.dropFirst()
+        } else if first == 0x41, let second = code.dropFirst().first, 0x50...0x57 ~= second {
+          code = code.dropFirst(2)
+        } else {
+          break
+        }
+        words += 1
+      }
+      let rest = Array(code)
+      if rest.starts(with: [0x48, 0x83, 0xec]), rest.count >= 4 {
+        words += Int(rest[3]) / 8
+      } else if rest.starts(with: [0x48, 0x81, 0xec]), rest.count >= 7 {
+        words += Int(rest.number(3, 4)) / 8
+      }
+      self.words = words
+    #else
+      return nil
+    #endif
+  }
+}
+
 /// Whether an address is one that a call returns to, and what was called.
 struct CallInstruction {
   /// The function that was called, if the instruction says it.

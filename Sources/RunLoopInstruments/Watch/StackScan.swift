@@ -6,6 +6,8 @@
 /// frames is found from the words: the innermost word from which frame pointers lead, by return addresses that stand
 /// behind call instructions, to the frame of the loop's run. What stands further in belongs to functions without frame
 /// pointers, as the C library's are: of these words those count whose call leads to the function that is further in.
+/// Where frame pointers pass over a function that has a frame, as one without a frame was called by it, its return
+/// address stands as far from its frame as the beginning of its code says.
 package struct StackScan {
   /// The addresses, the innermost first.
   package let addresses: [UInt64]
@@ -43,7 +45,12 @@ package struct StackScan {
       }
     }
     var found = [programCounter] + (inner.linked.isEmpty && chain.isEmpty ? inner.all : inner.linked)
-    for place in chain { found.append(words[place + 1]) }
+    var last = inner.last
+    for place in chain {
+      if let owner = scanner.owner(ofFrame: place, after: last, callee: found[found.count - 1]) { found.append(owner) }
+      found.append(words[place + 1])
+      last = place + 1
+    }
     addresses = Array(found.prefix(StackScan.most))
   }
 
@@ -132,10 +139,29 @@ package struct StackScan {
       return start == target || TailCall.leads(from: target, to: start, in: memory)
     }
 
-    /// The return addresses of functions without frame pointers: those whose call leads further in, and all.
-    mutating func inner(before end: Int, from programCounter: UInt64) -> (linked: [UInt64], all: [UInt64]) {
+    /// The return address in the function that a frame belongs to, if it is not the one that was found last, but one
+    /// that has called it.
+    mutating func owner(ofFrame place: Int, after last: Int, callee: UInt64) -> UInt64? {
+      if let start = memory.functionStart(of: callee), FrameLayout(of: start, in: memory) != nil { return nil }
+      for index in (last + 1)..<max(last + 1, place) {
+        let word = words[index]
+        guard call(word) != nil, let start = memory.functionStart(of: word),
+          let frame = FrameLayout(of: start, in: memory), index + 1 + frame.words == place,
+          isLinked(words[place + 1], word)
+        else { continue }
+        return word
+      }
+      return nil
+    }
+
+    /// The return addresses of functions without frame pointers: those whose call leads further in with the place of
+    /// the last, and all.
+    mutating func inner(
+      before end: Int, from programCounter: UInt64
+    ) -> (linked: [UInt64], all: [UInt64], last: Int) {
       var linked: [UInt64] = []
       var all: [UInt64] = []
+      var last = -1
       var callee = programCounter
       for place in 0..<min(end, 512) {
         let word = words[place]
@@ -144,8 +170,9 @@ package struct StackScan {
         guard call.target != nil, isLinked(word, callee) else { continue }
         linked.append(word)
         callee = word
+        last = place
       }
-      return (linked, all)
+      return (linked, all, last)
     }
   }
 }

@@ -41,6 +41,9 @@ extension TimelinePage {
       const count = lane.begin.length;
       lane.level = new Uint8Array(count);
       lane.rows = 1;
+      // How long each bar lasted in which no run was nested, at most.
+      lane.alone = new Float64Array(count);
+      const since = lane.begin.slice();
       lane.bands = [];
       const stack = [];
       let mode = 255;
@@ -65,7 +68,15 @@ extension TimelinePage {
         const isBar = lane.kind[i] !== RUN && lane.kind[i] !== HOST;
         lane.level[i] = parent < 0 ? 0 : Math.min(9, lane.level[parent] + (isCallOut(lane, parent) ? 1 : 0));
         if (isBar && lane.level[i] + 1 > lane.rows) lane.rows = lane.level[i] + 1;
-        if (isCallOut(lane, i) && lane.end[i] - lane.begin[i] >= HANG) hangs.push({ lane: lane.number, index: i });
+        if (isBar) continue;
+        for (let around = parent; around >= 0; around = lane.parent[around]) {
+          lane.alone[around] = Math.max(lane.alone[around], lane.begin[i] - since[around]);
+          since[around] = Math.max(since[around], lane.end[i]);
+        }
+      }
+      for (let i = 0; i < count; i++) {
+        lane.alone[i] = Math.max(lane.alone[i], lane.end[i] - since[i]);
+        if (isCallOut(lane, i) && lane.alone[i] >= HANG) hangs.push({ lane: lane.number, index: i });
       }
       while (stack.length) leave(stack[stack.length - 1]);
       const last = lane.bands[lane.bands.length - 1];

@@ -142,7 +142,7 @@ extension TimelinePage {
         pen.globalAlpha = isDimmed ? 0.18 : 1;
         pen.fillStyle = colours[kinds[kind]];
         pen.fillRect(x, y, wide, ROW - 2);
-        const isHang = lane.end[index] - lane.begin[index] >= HANG;
+        const isHang = lane.alone[index] >= HANG;
         if (isHang) { pen.fillStyle = colours.hang; pen.fillRect(x, y + ROW - 5, wide, 3); }
         if (wide > 34) drawTitle(pen, title(lane, index), x, y, wide, lane.count[index]);
         pen.globalAlpha = 1;
