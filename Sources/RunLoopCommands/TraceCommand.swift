@@ -15,8 +15,8 @@ struct TraceCommand: ObservingCommand {
 
     Writes what the run loops of a process call while it looks on: each call-out, sleep and run with its
     code, from where it was posted, and what has caused it; of a hang, a call-out of 250 milliseconds and more
-    in which no run is nested, also where its thread stood. The process records meanwhile. It ends earlier when the process does, or at a
-    key that interrupts it; what was seen is written.
+    in which no run is nested, also where its thread stood. The process records meanwhile. It ends earlier
+    when the process does, or at a key that interrupts it; what was seen is written.
 
       --for SECONDS   how long to look
       --from FILE     reads a record that was kept, instead of a process: see "runloop record --help"
