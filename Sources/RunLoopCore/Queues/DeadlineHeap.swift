@@ -173,7 +173,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   private static func sort(_ due: UnsafeMutableBufferPointer<Due>, _ owner: ObjectIdentifier, divisions: Int = 16) {
     guard due.count > 4096, divisions > 0 else { return sortNearly(due, owner) }
     let pivot = median(due[0], due[due.count / 2], due[due.count - 1], owner)
-    var (due, low, high) = (due, 0, due.count - 1)
+    var (low, high) = (0, due.count - 1)
     while low <= high {
       if isBefore(due[low], pivot, owner) {
         low += 1
@@ -195,7 +195,6 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   }
 
   private static func sortNearly(_ due: UnsafeMutableBufferPointer<Due>, _ owner: ObjectIdentifier) {
-    var due = due
     var gap = due.count
     while gap > 1 {
       gap = max(1, gap * 4 / 9)
