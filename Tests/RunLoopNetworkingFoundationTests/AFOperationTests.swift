@@ -192,8 +192,9 @@ struct AFOperationTests {
     #expect(await get("json") == "200 [\"key\": [1, 2]]")
     #expect(await get("text") == "true false -1016")
     #expect(await get("missing") == "true false -1011")
-    server.stop()
-    #expect(await get("gone") == "true true -1004")
+    let port = RefusingPort()
+    defer { withExtendedLifetime(port) {} }
+    #expect(await get("http://127.0.0.1:\(port.number)/gone") == "true true -1004")
   }
 
   @Test("a batch reports each end and the end of all")

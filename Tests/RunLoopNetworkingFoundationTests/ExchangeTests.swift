@@ -126,9 +126,10 @@ struct ExchangeTests {
       #expect(load(slow).failure.value?.code == .timedOut)
       let nowhere = URLRequest(url: URL(string: "http://nowhere.invalid/")!)
       #expect(load(nowhere).failure.value?.code == .cannotFindHost)
-      let address = server.url()
-      server.stop()
-      #expect(load(URLRequest(url: URL(string: address)!)).failure.value?.code == .cannotConnectToHost)
+      let port = RefusingPort()
+      defer { withExtendedLifetime(port) {} }
+      let refused = URLRequest(url: URL(string: "http://127.0.0.1:\(port.number)/")!)
+      #expect(load(refused).failure.value?.code == .cannotConnectToHost)
     }
   }
 

@@ -163,7 +163,8 @@ extension Loader {
     if events.contains(.writable) { bits |= Int(clc_select_out) }
     if !events.isDisjoint(with: [.error, .hangUp]) { bits |= Int(clc_select_error) }
     act(descriptor, Int32(bits))
-    if events.contains(.readable) { lookForFlood(watch) }
+    // The library may have closed it, and its number may be another's by now.
+    if events.contains(.readable), watches[descriptor] === watch { lookForFlood(watch) }
   }
 
   /// Ends the request of a connection on which more and more comes that the library throws away and reports nothing of,
