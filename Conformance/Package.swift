@@ -11,8 +11,8 @@ let swiftSettings: [SwiftSetting] = [
 let package = Package(
   name: "swift-run-loop-conformance",
   targets: [
-    // Links to the core's own sources. The comparison puts the core on virtual time and breaks it on purpose. What the
-    // core declares for that has `package` access, which ends at a package's border: a client is not to see it.
+    // Links to the core's own sources. The comparison puts the core on virtual time. What the core declares for that
+    // has `package` access, which ends at a package's border: a client is not to see it.
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
     // Takes libc's clocks and waits away from every program that links it: no other package may come near it.

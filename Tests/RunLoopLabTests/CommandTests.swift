@@ -25,10 +25,6 @@ struct CommandTests {
 
   private func runloop(_ arguments: String...) -> Session { capture { RunLoopCommand.run(arguments, output: $0) } }
 
-  private func lab(faults: LoopFaults, _ arguments: String...) -> Session {
-    capture { LabCommand(output: $0, faults: faults).run(arguments) }
-  }
-
   @Test("without arguments and for help, the tool prints its usage", arguments: [[], ["--help"], ["-h"], ["help"]])
   func usage(_ arguments: [String]) {
     let session = capture { RunLoopCommand.run(arguments, output: $0) }
@@ -83,21 +79,6 @@ struct CommandTests {
     #expect(runloop("lab", "D15", "--verbose").printed.contains(line))
     #expect(!runloop("lab", "D15").printed.contains(line))
     #expect(runloop("lab", "--verbose", "D1").printed.contains("/// 8. The observers are told: the wait is over."))
-  }
-
-  @Test(
-    "an experiment that does not hold shows in the report and in the exit status", .enabled(if: LoopFaults.isPossible))
-  func failure() {
-    let session = lab(faults: .stopIgnored, "D2", "D4")
-    #expect(session.status == .failure)
-    #expect(session.printed.contains("-> timedOut 3, after 10 s\n"))
-    #expect(session.printed.contains("required: stopped 2, after 2 s\n"))
-    #expect(session.printed.contains("holds     no: the verdict is not supported by what was observed"))
-    #expect(
-      session.printed.contains(
-        "1 of 2 experiments hold; these do not: D2.\nThe articles' claims about Apple's loop: 1 confirmed, 0 corrected")
-    )
-    #expect(lab(faults: .stopIgnored, "--json", "D2").status == .failure)
   }
 
   @Test("the letter of a group names all of its experiments, each once")

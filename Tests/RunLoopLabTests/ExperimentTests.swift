@@ -16,84 +16,6 @@ private let idsForAnyThread =
 
 @Suite("The experiments")
 struct ExperimentTests {
-  /// For each experiment, the ways of breaking a loop that it must notice.
-  static let noticed: [(id: String, faults: LoopFaults)] = [
-    ("A1", .threadsHeld),
-    ("A2", .loopsOutliveThreads),
-    ("A3", .strangersAdded),
-    ("A4", .otherLoopsGiven),
-    ("A5", .strangersAdded),
-    ("A6", .threadsHeld),
-    ("A7", .otherLoopsGiven),
-    ("A8", .otherLoopsGiven),
-    ("A9", .otherLoopsGiven),
-    ("A9", .handOffsAreBlocks),
-    ("A10", .observersKeepAlive),
-    ("A10", .strangersAdded),
-    ("A11", .loopsOutliveThreads),
-    ("B1", .stopIgnored),
-    ("B2", .stopIgnored),
-    ("B2", .handOffsAreBlocks),
-    ("B3", .threadsHeld),
-    ("B4", .threadsHeld),
-    ("B5", .threadsHeld),
-    ("B6", .stopIgnored),
-    ("B7", .stopIgnored),
-    ("B8", .invalidKept),
-    ("B8", .stopIgnored),
-    ("C1", .otherLoopsGiven),
-    ("C1", .loopsOutliveThreads),
-    ("C2", .otherLoopsGiven),
-    ("C3", .loopsOutliveThreads),
-    ("C4", .threadsHeld),
-    ("C5", .stopIgnored),
-    ("D1", .sleepInSlices),
-    ("D1", .stopIgnored),
-    ("D2", .stopIgnored),
-    ("D3", .timersInEveryMode),
-    ("D4", .commonItemsNotCopied),
-    ("D4", .timersInEveryMode),
-    ("D5", .duplicatesAdded),
-    ("D6", .observersKeepAlive),
-    ("D7", .emptyModesForgotten),
-    ("D8", .signalsWake),
-    ("D8", .portsSilent),
-    ("D9", .missedTicksMadeUp),
-    ("D9", .toleranceIgnored),
-    ("D10", .observersReversed),
-    ("D11", .postsMakeTimers),
-    ("D12", .descriptionIncomplete),
-    ("D12", .commonItemsNotCopied),
-    ("D12", .stopIgnored),
-    ("D13", .mainQueueIgnored),
-    ("D14", .handOffsAreBlocks),
-    ("D15", .sleepInSlices),
-    ("D16", .newTimersAdded),
-    ("D17", .invalidKept),
-    ("D18", .commonModeRuns),
-    ("E1", .observersReversed),
-    ("E1", .commonItemsNotCopied),
-    ("E2", .observersReversed),
-    ("E2", .duplicatesAdded),
-    ("E3", .observersReversed),
-    ("E3", .duplicatesAdded),
-    ("E4", .observersReversed),
-    ("E4", .stopIgnored),
-    ("E4", .duplicatesAdded),
-    ("E5", .observersReversed),
-    ("E5", .stopIgnored),
-    ("E6", .strangersAdded),
-    ("E7", .handOffsAreBlocks),
-    ("F1", .postsMakeTimers),
-    ("F1", .portsSilent),
-    ("F2", .strangersAdded),
-    ("F3", .sleepInSlices),
-    ("F4", .postsMakeTimers),
-  ]
-
-  /// All ways of breaking a loop.
-  static let allFaults = (0..<23).map { LoopFaults(rawValue: 1 << $0) }
-
   @Test("an honest loop does what each experiment requires", arguments: idsForAnyThread)
   func holds(_ id: String) throws {
     let report = Report(of: try #require(Catalog.experiment(id)))
@@ -123,16 +45,6 @@ struct ExperimentTests {
     #expect(text.contains("4 of 4 experiments hold"), "\(text)")
   }
 
-  @Test(
-    "a loop that is broken on purpose makes the experiment with records fail", .enabled(if: LoopFaults.isPossible),
-    arguments: noticed.filter { $0.id == "F2" || $0.id == "F3" || $0.id == "F4" })
-  func failsWithRecords(_ id: String, _ faults: LoopFaults) async throws {
-    await #expect(processExitsWith: .success) { [id = id as String, faults = faults.rawValue as UInt32] in
-      let experiment = try #require(Catalog.experiment(id))
-      #expect(!Report(of: experiment, on: Bench(faults: LoopFaults(rawValue: faults))).outcome.holds)
-    }
-  }
-
   @Test("the same experiment observes the same again", arguments: idsForAnyThread)
   func isDeterministic(_ id: String) throws {
     let experiment = try #require(Catalog.experiment(id))
@@ -141,31 +53,6 @@ struct ExperimentTests {
     #expect(first.outcome == second.outcome)
     #expect(first.log == second.log)
     #expect(first.log.count > 1)
-  }
-
-  @Test(
-    "a loop that is broken on purpose makes the experiment fail", .enabled(if: LoopFaults.isPossible),
-    arguments: noticed.filter { idsForAnyThread.contains($0.id) })
-  func fails(_ id: String, _ faults: LoopFaults) throws {
-    let experiment = try #require(Catalog.experiment(id))
-    #expect(!Report(of: experiment, on: Bench(faults: faults)).outcome.holds)
-  }
-
-  @Test(
-    "every experiment ends, however the loop is broken", .enabled(if: LoopFaults.isPossible), arguments: idsForAnyThread
-  )
-  func ends(_ id: String) throws {
-    let experiment = try #require(Catalog.experiment(id))
-    let subjects = experiment.run(on: Bench()).observations.map(\.subject)
-    for faults in Self.allFaults {
-      #expect(experiment.run(on: Bench(faults: faults)).observations.map(\.subject) == subjects)
-    }
-  }
-
-  @Test("the table of what is noticed covers every experiment and every way of breaking a loop")
-  func coverage() {
-    #expect(Set(Self.noticed.map(\.id)) == Set(Catalog.ids))
-    #expect(Set(Self.noticed.map(\.faults.rawValue)) == Set(Self.allFaults.map(\.rawValue)))
   }
 
   @Test("the ids are unique and in order")

@@ -59,14 +59,6 @@ final class MainThreadTests: XCTestCase {
     for line in printed.split(separator: "\n") { XCTAssertLessThanOrEqual(line.count, 100, String(line)) }
   }
 
-  func testAnApplicationWhoseLoopLacksARowDoesNotHold() throws {
-    try XCTSkipUnless(LoopFaults.isPossible)
-    let loop = WholeLoop(on: Bench(faults: .commonItemsNotCopied))
-    XCTAssertFalse(loop.holds)
-    XCTAssertTrue(loop.text.contains("(it is not so)"), loop.text)
-    XCTAssertFalse(WholeLoop.items(in: "no description").contains { $0.kind == .observer })
-  }
-
   func testNoLineOfAReportIsWiderThanAHundredColumns() {
     for line in lab(["--verbose"] + Self.ids).split(separator: "\n") {
       XCTAssertLessThanOrEqual(line.count, 100, String(line))
@@ -105,20 +97,6 @@ final class MainThreadTests: XCTestCase {
       XCTAssertTrue(first.outcome.holds, "\(first.outcome)")
       XCTAssertEqual(first.outcome, second.outcome)
       XCTAssertEqual(first.log, second.log)
-    }
-  }
-
-  func testALoopThatIsBrokenOnPurposeMakesItFailAndTheLoopIsMendedAgain() throws {
-    try XCTSkipUnless(LoopFaults.isPossible)
-    for experiment in Self.experiments {
-      let subjects = Report(of: experiment).outcome.observations.map(\.subject)
-      let noticed = ExperimentTests.noticed.filter { $0.id == experiment.id }.map(\.faults.rawValue)
-      for faults in ExperimentTests.allFaults {
-        let broken = Report(of: experiment, on: Bench(faults: faults)).outcome
-        XCTAssertEqual(broken.observations.map(\.subject), subjects)
-        XCTAssertEqual(broken.holds, !noticed.contains(faults.rawValue), "\(experiment.id) on \(faults)")
-        XCTAssertTrue(Report(of: experiment).outcome.holds, "after \(faults)")
-      }
     }
   }
 

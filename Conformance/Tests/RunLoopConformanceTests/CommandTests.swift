@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import RunLoopCore
 import Testing
 
 @testable import RunLoopConformance
@@ -65,16 +64,6 @@ struct CommandTests {
     #expect(again.lines.last == session.lines.last)
   }
 
-  @Test("a program that differs is shrunk and shown, and the status says so", .enabled(if: LoopFaults.isPossible))
-  func different() {
-    let session = conformance("--seed", "1", "--programs", "300", "--jobs", "1", "--break", "observersReversed")
-    #expect(session.status == 1)
-    #expect(session.text.contains("of seed 1: our loop does not do what the model says"))
-    #expect(session.text.contains("that differs so:\n"))
-    #expect(session.text.contains("    expectLogs(\n      of: program,\n      coreFoundation: \""))
-    #expect(session.lines.last?.hasSuffix(", different 5") == true)
-  }
-
   @Test(
     "a mistake is said, with the usage",
     arguments: [
@@ -87,13 +76,6 @@ struct CommandTests {
     let status = ConformanceCommand(print: { _ in }, complain: { complaints.append($0) }).run(arguments)
     #expect(status == 2)
     #expect(complaints == ["conformance: \(complaint)", ConformanceCommand.usage])
-  }
-
-  @Test("a way to break the loop that nobody knows is a mistake", .enabled(if: LoopFaults.isPossible))
-  func unknownBreak() {
-    let session = conformance("--break", "nothing")
-    #expect(session.status == 2)
-    #expect(session.complaints.first?.hasPrefix("conformance: no way to break the loop is called nothing") == true)
   }
 
   @Test("help is the usage")

@@ -79,25 +79,4 @@ struct ShrinkerTests {
     _ = shrinker.smallest(program(2)) { _ in true }
     #expect(shrinker.tries == 3)
   }
-
-  @Test(
-    "a loop that is broken on purpose is noticed, and the program that shows it is small",
-    .enabled(if: LoopFaults.isPossible), arguments: LoopFaults.named.keys.sorted())
-  func faults(_ name: String) throws {
-    let faults = try #require(LoopFaults.named[name])
-    let comparison = Comparison(ours: RunLoopMachine(faults: faults))
-    var series = Series(seed: 1, numbers: 0..<3000, comparison: comparison)
-    series.patience = 3
-    let report = series.run()
-    #expect(!report.different.isEmpty, "not noticed")
-    // One may end where no single step makes it simpler.
-    let smallest = report.different.keys.sorted().map { number in
-      #expect(report.different[number] == .ours)
-      var shrinker = Shrinker(limit: 500)
-      return shrinker.smallest(series.program(number)) { comparison.verdict(on: $0) == .different(.ours) }
-    }.min { $0.description.count < $1.description.count }
-    let program = try #require(smallest)
-    #expect(Comparison().verdict(on: program) != .different(.ours))
-    #expect(program.description.count < 500, "\(name): \(program)")
-  }
 }

@@ -238,7 +238,7 @@ extension Port {
     for membership in registrations.memberships.all { membership.loop.noteReady(membership) }
     let loops = registrations.memberships.loops
     lock.unlock()
-    for loop in loops where !loop.faults.contains(.portsSilent) { loop.post() }
+    for loop in loops { loop.post() }
   }
 
   /// Waits for room and leaves the message then.

@@ -69,7 +69,6 @@ extension RunLoop {
   ///
   /// The caller holds the item.
   func expel(_ item: some RunLoopItem) {
-    guard !faults.contains(.invalidKept) else { return }
     var left = ShortList<ModeState>()
     item.lockItem()
     table.withLock { table in
@@ -135,7 +134,6 @@ extension RunLoop {
 
   /// Puts a common item into one more mode; true if it was not there.
   private func copyCommon(_ item: some RunLoopItem, _ name: Mode) throws(RunLoopError) -> Bool {
-    guard !faults.contains(.commonItemsNotCopied) else { return false }
     let source = item as? Source
     if let source, !source.hold() { return false }
     defer { source?.letGo() }
@@ -201,11 +199,8 @@ extension RunLoop {
       do throws(SystemError) {
         if name != .common {
           try enter(item, table.mode(name), &entered, &table)
-          if faults.contains(.timersInEveryMode), item is Timer {
-            try enter(item, table.mode(.tracking), &entered, &table)
-          }
         } else {
-          for name in commonNames(table) { try enter(item, table.mode(name), &entered, &table) }
+          for name in table.commonNames { try enter(item, table.mode(name), &entered, &table) }
         }
       } catch {
         for mode in entered { item.leave(mode, of: self) }
@@ -222,13 +217,6 @@ extension RunLoop {
     }
     if wakes { post() }
     return refusal
-  }
-
-  /// The common modes by name.
-  ///
-  /// The default mode is common from the start and exists.
-  private func commonNames(_ table: ModeTable) -> [Mode] {
-    faults.contains(.commonItemsNotCopied) ? [.default] : table.commonNames
   }
 
   /// Whether a loop that sleeps in a mode must look again because of an item that has entered it.
@@ -250,7 +238,6 @@ extension RunLoop {
     guard !item.isIn(mode, of: self) else { return }
     try item.enter(mode, of: self, &table)
     entered.append(mode)
-    if faults.contains(.observersKeepAlive), item is Observer { mode.itemCount.wrappingAdd(1, ordering: .relaxed) }
   }
 
   /// Under both locks.
@@ -259,7 +246,6 @@ extension RunLoop {
   ) {
     item.leave(mode, of: self)
     left.append(mode)
-    if faults.contains(.emptyModesForgotten), mode.itemCount.load(ordering: .relaxed) == 0 { table.forget(mode.name) }
   }
 
   /// Lets the loop end a wait in another loop if a call-out of that loop has taken the last item: to the loop's own
@@ -285,9 +271,6 @@ extension RunLoop {
     if RunLoop.currentIfMade === self {
       if item is Observer { for mode in left { mode.dropObserverLists() } }
       endHostedWaitIfEmpty()
-    }
-    if faults.contains(.removalsWake), left.contains(where: { $0.itemCount.load(ordering: .relaxed) == 0 }) {
-      wakeUp()
     }
     if let source = item as? Source { source.callForModes(left, of: self) }
   }

@@ -104,14 +104,12 @@ extension Timer {
   /// Ends the firing of a repeating timer: keeps a date that was set meanwhile, or goes on to the next of its phase.
   ///
   /// One that was ended keeps its date. The call-out may have moved the timer to another loop.
-  func endFiring(at now: Tick, makingUpMissedTicks: Bool) {
+  func endFiring(at now: Tick) {
     let rearms = guarded { home in
       isFiring = false
       let keepsTurn = wasMoved
       if !wasMoved, reference.isOpen {
-        setDate(
-          makingUpMissedTicks ? tick + interval : tick.next(after: now, every: interval), past: .distantPast,
-          wallDate: nil)
+        setDate(tick.next(after: now, every: interval), past: .distantPast, wallDate: nil)
       }
       wasMoved = false
       return home?.takeBack(self, keepsTurn: keepsTurn) ?? false

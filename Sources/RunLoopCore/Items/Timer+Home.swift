@@ -77,7 +77,7 @@ extension Timer {
     let address = address
     let isDone =
       atHomeHere { loop in
-        guard loop.faults.isEmpty, !isCommon else { return false }
+        guard !isCommon else { return false }
         loop.removeFromModes(self)
         if afterFiring { isFiring = false }
         return true

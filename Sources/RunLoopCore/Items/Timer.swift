@@ -71,9 +71,6 @@ public final class Timer: @unchecked Sendable, Hashable {
     if let wallDate { slots.makeRare().knownWallDate = wallDate }
     if let timeInterval, timeInterval != Double(interval) / 1e9 { slots.makeRare().timeInterval = timeInterval }
     if tolerance > 0 { storeTolerance(tolerance) }
-    if LoopFaults.isPossible, let loop = RunLoop.currentIfMade, loop.faults.contains(.newTimersAdded) {
-      loop.add(self, forMode: .default)
-    }
   }
 
   deinit {

@@ -215,10 +215,7 @@ extension ModeState {
     defer { if isHooked { listedActivities = RunLoop.Activity(RunLoop.Activity.stages) } }
     guard !entries.isEmpty else { return replaceLists(with: nil) }
     // Put in order outside the lock, for which other threads may wait.
-    var observers = ObserverTable.ordered(entries)
-    if loop.faults.contains(.observersReversed) { observers.reverse() }
-    if loop.faults.contains(.duplicatesAdded) { observers += observers }
-    let made = ObserverLists(observers)
+    let made = ObserverLists(ObserverTable.ordered(entries))
     // The observers that are gone end after the new lists stand: their release may run anything.
     replaceLists(with: made.activities.isEmpty ? nil : made)
   }

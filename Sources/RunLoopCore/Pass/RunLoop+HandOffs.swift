@@ -28,7 +28,6 @@ extension RunLoop {
   package func leaveHandOff(
     inModes modes: [Mode], from origin: Origin, block: @escaping @Sendable () -> Void
   ) -> Bool {
-    if faults.contains(.handOffsAreBlocks) { return perform(inModes: modes, block: block) }
     guard !modes.isEmpty else { return refuse(.noMode) }
     noteHandOffPlace()
     guard let handOff = address(Block(body: block), modes), inbox.append(handOff: handOff, site: origin.site) else {

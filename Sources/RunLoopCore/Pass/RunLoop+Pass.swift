@@ -15,8 +15,7 @@ extension RunLoop {
       if handledSource { performBlocks(mode) }  // 6
 
       if !isMainQueueReady(mode) {  // 7
-        let polls =
-          innermost.polls || handledSource || (faults.contains(.stagesSkipped) && isRunnable(mode))
+        let polls = innermost.polls || handledSource
         if !polls { notifyBeforeWaiting(mode) }  // 8
         wait(mode, polls: polls)  // 9
         if !polls { notify(.afterWaiting, mode) }  // 10
@@ -59,7 +58,7 @@ extension RunLoop {
   /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop but for runs nested in one of
   /// the queue's own blocks.
   func isServingMainQueue(_ mode: ModeState) -> Bool {
-    mode.servesMainQueue.load(ordering: .relaxed) && !isDrainingMainQueue && !faults.contains(.mainQueueIgnored)
+    mode.servesMainQueue.load(ordering: .relaxed) && !isDrainingMainQueue
   }
 
   /// Whether a pass of the mode would find something to run now: a block, or a signalled source.

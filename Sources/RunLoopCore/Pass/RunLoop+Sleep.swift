@@ -109,8 +109,7 @@ extension RunLoop {
         guard !hasReady(set, mode) else { return .never }
         set.prepareToWait(servingMainQueue: isServingMainQueue(mode))
       }
-      var deadline = min(innermost.deadline, mode.timers.wakeTick)
-      if faults.contains(.sleepInSlices) { deadline = min(deadline, tickNow + 1_000_000_000) }
+      let deadline = min(innermost.deadline, mode.timers.wakeTick)
       if deadline != .never {
         let now = tickNow
         guard deadline > now else { return .never }
@@ -131,7 +130,6 @@ extension RunLoop {
   /// Under the table's lock, after the inbox was looked into.
   func mustGoOn(_ mode: ModeState) -> Bool {
     findHandOff(mode) || findSignalled(mode) || findReadyPort(mode) || isStopped(mode)
-      || (faults.contains(.emptyModesNotWaitedFor) && mode.itemCount.load(ordering: .relaxed) == 0)
   }
 
   /// Asks the kernel once what is ready, without waiting, unless another class of ready things has its turn first.

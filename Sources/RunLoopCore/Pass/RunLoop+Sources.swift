@@ -107,6 +107,5 @@ extension RunLoop {
   /// Under the source's lock.
   func noteSignalled(_ membership: Membership<Source>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
-    if faults.contains(.signalsWake) { wakeUp() }
   }
 }

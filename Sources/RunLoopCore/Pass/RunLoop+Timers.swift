@@ -72,7 +72,7 @@ extension RunLoop {
 
   private func endFiring(_ timer: Timer) {
     if timer.interval > 0 {
-      timer.endFiring(at: tickNow, makingUpMissedTicks: faults.contains(.missedTicksMadeUp))
+      timer.endFiring(at: tickNow)
     } else {
       timer.endFiringForGood()
     }
@@ -129,7 +129,7 @@ extension RunLoop {
 
   func setTolerance(of timer: Timer, to nanoseconds: Int64) -> Bool {
     let had = timer.usableTolerance > 0
-    timer.storeTolerance(faults.contains(.toleranceIgnored) ? 0 : nanoseconds)
+    timer.storeTolerance(nanoseconds)
     let has = timer.usableTolerance > 0
     var rearms = false
     timer.slots.forEachMode { mode in
@@ -153,7 +153,7 @@ extension RunLoop {
 extension RunLoop {
   @inline(__always)
   func addHere(_ timer: Timer, _ name: Mode) -> Bool? {
-    guard faults.isEmpty, !AddedPlace.isWatched else { return nil }
+    guard !AddedPlace.isWatched else { return nil }
     let wakes: Bool? =
       timer.atHomeHere { loop in
         guard loop === self, timer.isOpen, !table.underLock.isDead, let mode = table.underLock.madeMode(name) else {
@@ -173,7 +173,6 @@ extension RunLoop {
 
   @inline(__always)
   func removeHere(_ timer: Timer, _ name: Mode) -> Bool {
-    guard faults.isEmpty else { return false }
     let isDone =
       timer.atHomeHere { loop in
         guard loop === self, timer.isOpen, let mode = table.underLock.madeMode(name) else { return false }

@@ -11,7 +11,7 @@ extension RunLoop: CustomDebugStringConvertible {
     // Items describe themselves under their own lock, which comes before the table's: hence the copies.
     let (names, common, modes, now) = table.withLock { table in
       (
-        table.commonNames, faults.contains(.descriptionIncomplete) ? [] : table.orderedCommonItems,
+        table.commonNames, table.orderedCommonItems,
         table.modes.values.sorted { $0.name.rawValue < $1.name.rawValue }.map(ModeListing.init), waiter.now
       )
     }

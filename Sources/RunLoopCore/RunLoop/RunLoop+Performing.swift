@@ -16,10 +16,6 @@ extension RunLoop {
   @discardableResult
   @inline(never)
   public func perform(_ block: consuming @escaping @Sendable () -> Void) -> Bool {
-    if LoopFaults.isPossible, faults.contains(.postsMakeTimers) {
-      let body = copy block
-      return add(Timer(tick: waiter.now, interval: 0, tolerance: 0) { _ in body() }, forMode: .default)
-    }
     table.checkFork()
     #if DEBUG
       // Without optimisation nothing is inlined that could ask when it is known that the loop records.

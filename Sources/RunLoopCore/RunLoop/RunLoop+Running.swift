@@ -130,7 +130,7 @@ extension RunLoop {
   }
 
   private func runnableMode(_ name: Mode) -> ModeState? {
-    guard name != .common || faults.contains(.commonModeRuns) else {
+    guard name != .common else {
       Diagnostic.commonRun.report(
         "a run of the run loop of \(threadDescription) in \(name) finished at once, because \(name) stands for the common "
           + "modes and is not a mode itself: run it in one of them, such as .default")

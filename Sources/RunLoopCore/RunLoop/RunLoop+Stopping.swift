@@ -29,7 +29,6 @@ extension RunLoop {
   /// Without an active run, the stop is forgotten. Can be called from any thread. A sleeping loop is woken. The
   /// corresponding Core Foundation function is `CFRunLoopStop`.
   public func stop() {
-    guard !faults.contains(.stopIgnored) else { return }
     // Under the lock that the loop takes before it sleeps.
     if table.withLock({ _ in stopFlag.stop() }) { post() }
   }

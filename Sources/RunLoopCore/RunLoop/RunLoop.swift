@@ -114,15 +114,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// The item that has received more than its handler was called with yet, while it calls that.
   @exclusivity(unchecked) package var unreadItem: (any UnreadItem)?
 
-  #if DEBUG
-    var faults: LoopFaults
-  #else
-    var faults: LoopFaults {
-      @inline(__always) get { [] }
-    }
-  #endif
-
-  init(threadID: Int32, waiter: any Waiter, mainQueueHandle: Int32? = nil, faults: LoopFaults = []) {
+  init(threadID: Int32, waiter: any Waiter, mainQueueHandle: Int32? = nil) {
     self.threadNumber = Atomic(threadID)
     self.table = GuardedModeTable(mainQueueHandle: mainQueueHandle)
     self.waiter = waiter
@@ -130,9 +122,6 @@ public final class RunLoop: @unchecked Sendable, Hashable {
     recorder = RunLoop.takeRecorder()
     face = recorder.face
     inbox = Inbox(recorder)
-    #if DEBUG
-      self.faults = faults
-    #endif
     face.pointee.loop = itemAddress(self)
     // Posts may come before the first pass.
     takeUpLevel()

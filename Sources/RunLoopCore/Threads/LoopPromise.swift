@@ -11,34 +11,19 @@ package final class LoopPromise: @unchecked Sendable {
   private let lock = Lock()
   private var made: RunLoop?
   private var isOver = false
-  #if DEBUG
-    private let faults: LoopFaults
-  #else
-    private var faults: LoopFaults { [] }
-  #endif
 
   /// Promises a loop that is made when somebody asks, or one that there is.
   package init(_ loop: RunLoop? = nil) {
     made = loop
-    #if DEBUG
-      faults = loop.map(\.faults) ?? RunLoop.inheritedFaults
-    #endif
   }
 
   /// The thread's loop, made now if need be; nil once the thread has ended.
   package var loop: RunLoop? {
     lock.lock()
     defer { lock.unlock() }
-    if made == nil, !isOver || faults.contains(.loopsOutliveThreads) { made = newLoop() }
-    if faults.contains(.otherLoopsGiven), let id = made?.threadID,
-      id != 0, id != RunLoop.callingThreadID
-    {
-      return newLoop()
-    }
+    if made == nil, !isOver { made = RunLoop(threadID: 0, waiter: SystemWaiter.shared) }
     return made
   }
-
-  private func newLoop() -> RunLoop { RunLoop(threadID: 0, waiter: SystemWaiter.shared, faults: faults) }
 
   /// Forgets the loop, which has ended while its thread goes on: whoever asks next gets a new one.
   func forgetLoop() {
@@ -71,7 +56,6 @@ package final class LoopPromise: @unchecked Sendable {
       RunLoop.refuseCurrent()
       crl_promise_slot_set(nil)
     }
-    guard !faults.contains(.loopsOutliveThreads) else { return }
     if let made, !made.hasEnded { made.endWithThread() }
     // Held until here: the loop's end may have run anything.
     lock.lock()

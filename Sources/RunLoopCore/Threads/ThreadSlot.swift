@@ -122,7 +122,6 @@ extension RunLoop {
   package static func detachCurrent() {
     guard let slot = crl_thread_slot_get(), slot != endedMark else { return }
     let loop = Unmanaged<RunLoop>.fromOpaque(slot)
-    guard !loop._withUnsafeGuaranteedRef({ $0.faults.contains(.loopsOutliveThreads) }) else { return }
     loop._withUnsafeGuaranteedRef { $0.endWithThread() }
     if crl_main_slot_get() == slot { crl_main_slot_set(nil) }
     RunLoopRegistry.shared.remove(loop.takeUnretainedValue())

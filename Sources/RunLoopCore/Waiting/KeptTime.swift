@@ -6,7 +6,7 @@ import Glibc
 /// Keeps the time of one loop instead of the system: says what time it is, and decides when a sleep is over.
 ///
 /// RunLoopTesting has the keepers that tests use: they let several loops share one time. ``SteppedTime`` is for the
-/// tests of this module: one loop, no other threads, faults.
+/// tests of this module: one loop, no other threads.
 package protocol LoopTimekeeper: AnyObject, Sendable {
   /// The time by the loop's clock.
   ///
@@ -94,12 +94,9 @@ extension RunLoop {
   /// Makes a loop whose time somebody keeps, for a thread that is to have it.
   ///
   /// - Parameter servesMainQueue: Whether the loop serves the main dispatch queue, as only one on the main thread may.
-  package static func make(
-    timekeeper: any LoopTimekeeper, servesMainQueue: Bool = false, faults: LoopFaults = []
-  ) -> RunLoop {
+  package static func make(timekeeper: any LoopTimekeeper, servesMainQueue: Bool = false) -> RunLoop {
     let waiter = KeptWaiter(timekeeper)
-    let loop = RunLoop(
-      threadID: 0, waiter: waiter, mainQueueHandle: servesMainQueue ? MainQueue.handle : nil, faults: faults)
+    let loop = RunLoop(threadID: 0, waiter: waiter, mainQueueHandle: servesMainQueue ? MainQueue.handle : nil)
     waiter.loop = loop
     return loop
   }

@@ -4,24 +4,24 @@ import Glibc
 
 /// Runs `body` on a new thread whose loop is on virtual time, and waits until the thread and its loop have ended.
 package func onVirtualTime<Result: Sendable>(
-  faults: LoopFaults = [], _ body: @escaping @Sendable (SteppedTime, RunLoop) -> Result
+  _ body: @escaping @Sendable (SteppedTime, RunLoop) -> Result
 ) -> Result {
   onNewThread {
     let time = SteppedTime()
-    return body(time, time.makeLoop(faults: faults))
+    return body(time, time.makeLoop())
   }
 }
 
 extension SteppedTime {
   /// Gives the calling thread, which must have no loop yet, a loop on this time.
-  package func makeLoop(faults: LoopFaults = []) -> RunLoop {
+  package func makeLoop() -> RunLoop {
     precondition(RunLoop.currentIfMade == nil, "the thread has a loop")
-    return RunLoop.attach(makeStandIn(faults: faults))
+    return RunLoop.attach(makeStandIn())
   }
 
   /// Makes a loop on this time that can take the place of the calling thread's own.
-  package func makeStandIn(faults: LoopFaults = []) -> RunLoop {
-    RunLoop(threadID: RunLoop.callingThreadID, waiter: self, faults: faults)
+  package func makeStandIn() -> RunLoop {
+    RunLoop(threadID: RunLoop.callingThreadID, waiter: self)
   }
 }
 

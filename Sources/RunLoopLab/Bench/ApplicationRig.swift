@@ -104,7 +104,7 @@ extension Bench {
   @MainActor
   func onMainStandIn<Result>(_ body: (Rig) -> Result) -> Result {
     let time = SteppedTime()
-    let loop = time.makeStandIn(faults: faults)
+    let loop = time.makeStandIn()
     return Thread.withStandIn(loop, asMain: true) {
       log.write("An application on a new terminal:")
       let rig = Rig(time: time, loop: loop, trace: Trace(), log: log)

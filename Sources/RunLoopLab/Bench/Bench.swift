@@ -5,24 +5,14 @@ import RunLoopCore
 /// Where experiments get their loops: real ones, on virtual time, each on a thread of its own; or the main loop; or
 /// threads that make theirs themselves, on real time.
 struct Bench: Sendable {
-  /// How the loops are broken on purpose; honest loops have none.
-  let faults: LoopFaults
   /// What the experiment says while it runs, as the articles' programs print theirs.
   let log = Record()
   /// Where threads wait for each other.
-  ///
-  /// A bench that is broken on purpose is not waited for so long.
-  let meeting: Meeting
-  let held = HeldObjects()
-
-  init(faults: LoopFaults = []) {
-    self.faults = faults
-    meeting = Meeting(patience: faults.isEmpty ? .seconds(20) : .milliseconds(500))
-  }
+  let meeting = Meeting(patience: .seconds(20))
 
   /// Runs `body` on a new thread with a new loop, and waits until both have ended.
   func onLoop<Result: Sendable>(_ body: @escaping @Sendable (Rig) -> Result) -> Result {
-    onVirtualTime(faults: faults) { [log] time, loop in
+    onVirtualTime { [log] time, loop in
       log.write("A new loop:")
       let trace = Trace()
       loop.setTraceHook { event in
@@ -43,12 +33,6 @@ struct Bench: Sendable {
     precondition(Self.isOnMainThread, "only the main thread runs the main loop")
     let loop = RunLoop.main
     log.write("The main loop:")
-    loop.setFaults(faults)
-    defer {
-      loop.setFaults([])
-      // What a broken loop left in the main dispatch queue.
-      if !faults.isEmpty { loop.run(mode: .default, for: .zero) }
-    }
     return body(MainRig(loop: loop, log: log))
   }
 }

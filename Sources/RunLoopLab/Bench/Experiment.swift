@@ -2,8 +2,8 @@
 
 /// One claim of the articles, and a small program that puts it to the test on the real run loop.
 ///
-/// To add one: write a value of this protocol in `Experiments/`, enter it in ``Catalog``, and name in the tests the
-/// ways of breaking a loop that must make it fail.
+/// To add one: write a value of this protocol in `Experiments/`, enter it in ``Catalog``, and name in
+/// `Tests/Mutants` the ways of breaking a loop that must make it fail.
 protocol Experiment: Sendable {
   /// The group's letter and the number within the group.
   var id: String { get }

@@ -26,7 +26,6 @@ final class WatchedThread: Thread, @unchecked Sendable {
     self.watch = watch
     super.init { watch.run(body) }
     self.name = name
-    bench.note(self)
   }
 
   deinit {
@@ -102,7 +101,6 @@ extension Watch {
     let loop = RunLoop.current
     guard state.withLock({ $0.loop }) == nil else { return loop }
     state.withLock { $0.loop = loop }
-    bench.equip(loop)
     loop.setTraceHook { [self] event in
       if event.word == "sleep" { change { $0.sleeps += 1 } }
     }

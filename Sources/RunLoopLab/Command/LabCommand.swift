@@ -5,8 +5,6 @@ import RunLoopCore
 /// `runloop lab`: runs the experiments and reports.
 struct LabCommand: Sendable {
   let output: Output
-  /// How the loops are broken on purpose, for the tests.
-  var faults: LoopFaults = []
 
   static let usage = """
     usage: runloop lab [--list] [--verbose | --json] [experiment or group ...]
@@ -54,7 +52,7 @@ struct LabCommand: Sendable {
   private func run(_ experiments: [any Experiment], _ request: LabArguments) -> CommandStatus {
     var reports: [Report] = []
     for experiment in experiments {
-      let report = Report(of: experiment, on: Bench(faults: faults))
+      let report = Report(of: experiment, on: Bench())
       reports.append(report)
       if !request.isJSON {
         output.print(report.text(verbose: request.isVerbose) + "\n")
@@ -65,7 +63,7 @@ struct LabCommand: Sendable {
     output.print(request.isJSON ? json(of: reports) : summary(of: reports))
     var holds = reports.allSatisfy(\.outcome.holds)
     if request.groups.contains("E"), !request.isJSON, Bench.isOnMainThread {
-      let loop = WholeLoop(on: Bench(faults: faults))
+      let loop = WholeLoop(on: Bench())
       output.print("\n" + loop.text)
       holds = holds && loop.holds
     }

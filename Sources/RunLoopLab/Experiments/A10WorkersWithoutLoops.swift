@@ -49,7 +49,6 @@ struct WorkersWithoutLoops: Experiment {
     // The worker is lent: it is returned without a loop.
     defer { RunLoop.giveUpCurrent() }
     let loop = RunLoop.current
-    bench.equip(loop)
     let calls = Record()
     let (timers, sources) = loop.itemCounts
     loop.add(RunLoop.Observer(activities: .all) { _, activity in calls.write(activity.name) }, forMode: .default)

@@ -63,7 +63,6 @@ struct ConnectionPath: Experiment {
 
   private func observe(_ rig: NetworkRig) -> [String] {
     let loop = RunLoop.current
-    rig.bench.equip(loop)
     let caller = WatchedLoop(rig.bench.meeting)
     caller.watch()
     defer { caller.unwatch() }

@@ -164,14 +164,12 @@ private final class HopRig: Sendable {
     let isReady = network.bench.flag()
     _ = try? thread.perform { [self] in
       watched.watch()
-      network.bench.equip(.current)
       isReady.set()
     }
     isReady.wait()
   }
 
   func finish() {
-    thread.runLoop.setFaults([])
     try? thread.performAndWait(timeout: .seconds(5)) { [self] in watched.unwatch() }
   }
 

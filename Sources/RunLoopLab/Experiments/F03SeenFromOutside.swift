@@ -25,8 +25,7 @@ struct SeenFromOutside: Experiment {
 
   func run(on bench: Bench) -> Outcome {
     bench.onThreads {
-      // A bench that is broken on purpose shows it sooner.
-      let seconds = bench.faults.isEmpty ? 5 : 2
+      let seconds = 5
       let threads = [false, true].map { hasTimer in
         WatchedThread(on: bench, name: hasTimer ? "ticking" : "idle") { watch in
           let loop = watch.loop

@@ -19,8 +19,6 @@ struct ConformanceArguments: Equatable {
   var programs = 2000
   /// Nil: as many as there are processors.
   var jobs: Int?
-  /// The ways to break our loop.
-  var breaks: [String] = []
 
   struct Failure: Error, Equatable {
     var message: String
@@ -39,7 +37,6 @@ struct ConformanceArguments: Equatable {
       case "--file": task = .read(try Self.value(rest.popFirst(), of: option))
       case "--page": task = .page(try Self.value(rest.popFirst(), of: option), check: false)
       case "--check": checks = true
-      case "--break": breaks.append(try Self.value(rest.popFirst(), of: option))
       default: throw Failure(message: "unknown argument \(option)")
       }
     }

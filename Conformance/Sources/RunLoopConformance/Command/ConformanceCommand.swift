@@ -21,7 +21,6 @@ package struct ConformanceCommand {
       --file PATH    reads a program, spelt as --program shows it, and shows its logs
       --page PATH    writes the documentation's page of the rules: runs a program for each on both loops
       --check        compares the page that is there and writes nothing; the status is 1 if it is not current
-      --break NAME   breaks this project's loop in one way, in a debug build: to see that it is noticed
     """
 
   let print: (String) -> Void
@@ -49,8 +48,7 @@ package struct ConformanceCommand {
   package func run(_ arguments: [String]) -> Int32 {
     do {
       let arguments = try ConformanceArguments(arguments)
-      let faults = try faults(arguments.breaks)
-      let comparison = Comparison(ours: RunLoopMachine(faults: faults))
+      let comparison = Comparison()
       let seed = arguments.seed ?? UInt64.random(in: 0..<1_000_000_000)
       let series = Series(
         seed: seed, numbers: 0..<arguments.programs, jobs: arguments.jobs ?? Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))),
@@ -115,28 +113,4 @@ package struct ConformanceCommand {
     guard getline(&line, &capacity, file) > 0, let line else { return nil }
     return String(cString: line)
   }
-
-  private func faults(_ names: [String]) throws(ConformanceArguments.Failure) -> LoopFaults {
-    guard names.isEmpty || LoopFaults.isPossible else { throw .init(message: "only a debug build can be broken") }
-    var faults: LoopFaults = []
-    for name in names {
-      guard let way = LoopFaults.named[name] else {
-        throw .init(message: "no way to break the loop is called \(name): there are \(LoopFaults.named.keys.sorted())")
-      }
-      faults.insert(way)
-    }
-    return faults
-  }
-}
-
-extension LoopFaults {
-  /// The ways to break a loop that a program can notice, and that let it come to its end.
-  static let named: [String: LoopFaults] = [
-    "observersReversed": .observersReversed, "missedTicksMadeUp": .missedTicksMadeUp,
-    "commonItemsNotCopied": .commonItemsNotCopied, "duplicatesAdded": .duplicatesAdded,
-    "observersKeepAlive": .observersKeepAlive, "emptyModesForgotten": .emptyModesForgotten,
-    "invalidKept": .invalidKept, "commonModeRuns": .commonModeRuns, "signalsWake": .signalsWake,
-    "stagesSkipped": .stagesSkipped, "emptyModesNotWaitedFor": .emptyModesNotWaitedFor,
-    "removalsWake": .removalsWake,
-  ]
 }

@@ -6,19 +6,13 @@ package import RunLoopCore
 ///
 /// Each program has a fresh thread.
 package struct RunLoopMachine: Machine {
-  private let faults: LoopFaults
-
-  package init() { self.init(faults: []) }
-
-  /// A loop that is broken on purpose, in a debug build.
-  package init(faults: LoopFaults) { self.faults = faults }
+  package init() {}
 
   package func run(_ program: Program) -> Log {
     let task = ProgramTask()
-    let faults = faults
     let thread = ProgramThread {
       let time = SteppedTime()
-      let interpreter = Interpreter(program, RunLoopSubject(time, time.makeLoop(faults: faults)))
+      let interpreter = Interpreter(program, RunLoopSubject(time, time.makeLoop()))
       for interruption in program.whileAsleep {
         time.at(.seconds(interruption.tick)) { [unowned interpreter] in interpreter.interrupt() }
       }
