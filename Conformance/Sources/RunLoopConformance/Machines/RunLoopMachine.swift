@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import RunLoopCore
+import RunLoopCore
 
 /// Our run loop on virtual time.
 ///
