@@ -25,7 +25,8 @@ final class PerformTask: Awaited, @unchecked Sendable {
   /// Guarded by the owner's lock.
   @exclusivity(unchecked) var isAccepted = false
   private let lock = Lock()
-  /// Who counts what becomes of the work, until it is over.
+  /// Who counts what becomes of the work, until it is over: what a thread has left by `exit()` may hold the work for
+  /// ever, and is to hold nothing else.
   ///
   /// Guarded by the lock; whoever has claimed the work, and will write it next, reads it without.
   @exclusivity(unchecked) private var owner: ResidentCore?

@@ -42,7 +42,7 @@ extension Thread {
   /// Notes that the calling thread begins a piece of work, or has come to the end of it.
   static func noteBegun(_ task: PerformTask) {
     let thread = current
-    task.outer = thread.running
+    task.outer = thread.running.take()
     thread.running = task
   }
   static func noteEnded(_ task: PerformTask) {
