@@ -338,3 +338,20 @@ extension Port {
   final func unlockItem() { lock.unlock() }
   final func letGo() { if reference.leave() { releaseHandler() } }
 }
+
+extension Port: CustomDebugStringConvertible {
+  /// The port's state, in the shape of Core Foundation's description.
+  public var debugDescription: String {
+    "<\(type(of: self)) \(addressDescription(self))>{valid = \(yesOrNo(isValid)), version = 1, "
+      + "messages = \(waitingMessages), dropped = \(droppedMessages), "
+      + "\(callOutDescription(heldCode { code }))}"
+  }
+}
+
+/// Who gets the messages of a port that has no handler.
+///
+/// A layer above has delegates; the port holds one of these for it.
+package protocol PortReceiver: AnyObject, Sendable {
+  /// Takes a message, on a loop's thread; false if there is nobody who gets it.
+  func receive(_ message: Port.Message, at port: Port) -> Bool
+}

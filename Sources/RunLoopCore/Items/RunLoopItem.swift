@@ -42,6 +42,7 @@ protocol RunLoopItem: AnyObject, Sendable {
 }
 
 extension RunLoopItem {
+  func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool { true }
   func countsAsCommon(of loop: RunLoop) -> Bool { true }
 }
 

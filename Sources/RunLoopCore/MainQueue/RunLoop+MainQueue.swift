@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 // Phases 7 and 11 of the pass: the main dispatch queue, on the main loop.
@@ -39,7 +40,7 @@ extension RunLoop {
       guard MainQueue.takeNotice() else { return nil }
     }
     isDrainingMainQueue = true
-    callOutToMainQueue(mode)
+    calling(CRL_KIND_MAIN_QUEUE, mode, hook: .mainQueue, code: 0, item: 0) { runLoopIsServicingTheMainDispatchQueue() }
     isDrainingMainQueue = false
     innermost.mayAskMainQueue = false
     return .source

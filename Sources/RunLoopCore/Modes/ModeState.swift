@@ -21,14 +21,8 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) var readyPorts = ReadyList<Port>()
   /// The epoll set, as long as something is watched.
   @exclusivity(unchecked) var pollSet: PollSet? {
-    didSet {
-      unretainedPollSet = pollSet.map(Unmanaged.passUnretained)
-      isWatching.store(pollSet != nil, ordering: .relaxed)
-    }
+    didSet { isWatching.store(pollSet != nil, ordering: .relaxed) }
   }
-
-  /// The same, to be used under the lock without retaining it.
-  @exclusivity(unchecked) private(set) var unretainedPollSet: Unmanaged<PollSet>?
 
   // Any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the lock
   // before it sleeps.

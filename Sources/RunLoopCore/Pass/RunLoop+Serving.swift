@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 // Phase 11 of the pass: one class of ready things.
@@ -83,25 +84,27 @@ extension RunLoop {
   private func serveDescriptors(_ mode: ModeState) -> Served? {
     guard hasFoundDescriptors else { return nil }
     let wait = waitCount
-    let outer = calledDescriptor == nil ? nil : putAsideCalledDescriptor()
     var served: Served?
-    while let (source, events) = takeNextDescriptor(
-      mode, outer,
-      while: {
-        served == nil
-          || (hasFoundDescriptors && wait == waitCount && !(served == .source && innermost.returnsAfterSource)
-            && !isStopped(mode))
-      })
-    {
-      let isHandled = source._withUnsafeGuaranteedRef { source in
-        calling(
-          RecordKind.source1, mode, hook: .source1, code: source.heldCode { source.code }, item: itemAddress(source)
-        ) { source.call(events) }
-      }
+    repeat {
+      guard let isHandled = serveNextDescriptor(mode) else { break }
       if isHandled || served == nil { served = isHandled ? .source : .other }
-    }
+    } while hasFoundDescriptors && wait == waitCount && !(served == .source && innermost.returnsAfterSource)
+      && !isStopped(mode)
     hasFoundDescriptors = false
     return served
+  }
+
+  /// Calls the source of the next descriptor of the batch; false if it was not to be called, nil at the end of the batch.
+  ///
+  /// By itself: when it returns, its reference to the source is gone, which may be the last, whose release may run the
+  /// loop.
+  private func serveNextDescriptor(_ mode: ModeState) -> Bool? {
+    guard let (source, events) = table.locked({
+      mode.pollSet.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil
+    }) else { return nil }
+    return calling(
+      CRL_KIND_SOURCE1, mode, hook: .source1, code: source.heldCode { source.code }, item: itemAddress(source)
+    ) { source.call(events) }
   }
 
   /// Receives the messages that the port whose turn it is has now, up to a limit; nil if no port has one.
@@ -122,7 +125,10 @@ extension RunLoop {
       rest -= 1
       // Behind the others, before the call-out: a run nested in it receives the next.
       if served == nil, port.hasMessage { noteReady(place) }
-      callOut(to: port, taken.message, number: taken.number, mode)
+      calling(
+        CRL_KIND_SOURCE1, mode, hook: .source1, code: port.code, item: itemAddress(port),
+        tag: Origin.tag(taken.number)
+      ) { runLoopIsCallingOutToASource1(port, taken.message) }
       served = .source
       guard wait == waitCount, !isStopped(mode), isIn(place) else { break }
     }
@@ -142,55 +148,6 @@ extension RunLoop {
     if mode.readyPorts.peekFirst(unless: { !$0.hasMessage }) { return true }
     mode.mayHaveReadyPorts.store(false, ordering: .relaxed)
     return false
-  }
-
-  /// Takes the next descriptor of the batch, whose source is being called from now on instead of the one before; nil at
-  /// the end of the batch, or if it is not to go on.
-  ///
-  /// - Parameter outer: What the run around this one calls, which is being called again after the batch.
-  @inline(__always)
-  private func takeNextDescriptor(
-    _ mode: ModeState, _ outer: DescriptorSource?, while goesOn: () -> Bool
-  ) -> PollSet.Turn? {
-    while true {
-      let goesOn = goesOn()
-      var departed: DescriptorSource?
-      let next = table.locked { () -> PollSet.Turn? in
-        if departedDescriptor != nil {
-          swap(&departed, &departedDescriptor)
-          calledDescriptor = nil
-          return nil
-        }
-        let next = goesOn ? mode.unretainedPollSet?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil : nil
-        if let next {
-          calledDescriptor = next.source
-        } else {
-          calledDescriptor = outer.map { Unmanaged.passUnretained($0) }
-          departedDescriptor = outer
-        }
-        return next
-      }
-      guard departed != nil else { return next }
-      // Before another is taken: it may be the last reference, and what its release runs may run the loop.
-      departed = nil
-    }
-  }
-
-  /// Makes room for the calls of a run that is nested in one of a descriptor's source; returns that source.
-  private func putAsideCalledDescriptor() -> DescriptorSource? {
-    table.locked {
-      let outer = calledDescriptor?.takeUnretainedValue()
-      calledDescriptor = nil
-      departedDescriptor = nil
-      return outer
-    }
-  }
-
-  /// Notes that a source leaves a mode: it may be the one that the loop calls, which then is to be kept.
-  ///
-  /// Under the table's lock.
-  func noteDeparture(of source: DescriptorSource) {
-    if calledDescriptor?.toOpaque() == Unmanaged.passUnretained(source).toOpaque() { departedDescriptor = source }
   }
 
   private func takeReadyPort(_ mode: ModeState) -> Membership<Port>? {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 // Phase 5 of the pass: the sources that are signalled.
@@ -53,18 +54,8 @@ extension RunLoop {
 
   @inline(__always)
   private func perform(_ source: Source, _ mode: ModeState) {
-    calling(RecordKind.source0) {
-      source.perform()
-    } recorded: {
-      performRecorded(source, mode)
-    }
-  }
-
-  /// By itself: what nobody records is to be spared the registers that this needs.
-  @inline(never)
-  private func performRecorded(_ source: Source, _ mode: ModeState) {
-    callingRecorded(
-      RecordKind.source0, mode, hook: .source0, code: source.code, item: itemAddress(source),
+    calling(
+      CRL_KIND_SOURCE0, mode, hook: .source0, code: source.code, item: itemAddress(source),
       tag: Origin.tag(source.signalOrder)
     ) { source.perform() }
   }

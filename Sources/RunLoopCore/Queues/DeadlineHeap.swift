@@ -168,33 +168,8 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   /// Puts the collected members in order, in place.
   ///
   /// The library's sort allocates memory, and then `malloc` joins all the pieces that fired timers have left. Shell's
-  /// method does not, and is soon done with what is nearly in order; of very many it is given parts, which a pivot
-  /// divides.
-  private static func sort(_ due: UnsafeMutableBufferPointer<Due>, _ owner: ObjectIdentifier, divisions: Int = 16) {
-    guard due.count > 4096, divisions > 0 else { return sortNearly(due, owner) }
-    let pivot = median(due[0], due[due.count / 2], due[due.count - 1], owner)
-    var (low, high) = (0, due.count - 1)
-    while low <= high {
-      if isBefore(due[low], pivot, owner) {
-        low += 1
-      } else if isBefore(pivot, due[high], owner) {
-        high -= 1
-      } else {
-        due.swapAt(low, high)
-        low += 1
-        high -= 1
-      }
-    }
-    sort(UnsafeMutableBufferPointer(rebasing: due[..<low]), owner, divisions: divisions - 1)
-    sort(UnsafeMutableBufferPointer(rebasing: due[low...]), owner, divisions: divisions - 1)
-  }
-
-  private static func median(_ one: Due, _ other: Due, _ third: Due, _ owner: ObjectIdentifier) -> Due {
-    let (least, most) = isBefore(other, one, owner) ? (other, one) : (one, other)
-    return isBefore(third, least, owner) ? least : isBefore(most, third, owner) ? most : third
-  }
-
-  private static func sortNearly(_ due: UnsafeMutableBufferPointer<Due>, _ owner: ObjectIdentifier) {
+  /// method does not, and is soon done with what is nearly in order.
+  private static func sort(_ due: UnsafeMutableBufferPointer<Due>, _ owner: ObjectIdentifier) {
     var gap = due.count
     while gap > 1 {
       gap = max(1, gap * 4 / 9)

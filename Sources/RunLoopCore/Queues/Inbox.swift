@@ -80,9 +80,7 @@ final class Inbox: @unchecked Sendable {
     guard open() else { return false }
     let sequence = arrivals.nextSequence()
     arrivals.jobs.append(.init(sequence: sequence, work: .job(job)))
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if _slowPath(crl_face_note_post(face, sequence) != 0) { crl_post_record_job(recorder, sequence, job.address) }
-    #endif
+    if isRecorded(sequence) { crl_post_record_job(recorder, sequence, job.address) }
     return close()
   }
 
@@ -101,9 +99,13 @@ final class Inbox: @unchecked Sendable {
   /// Under the lock.
   @inline(__always)
   private func note(_ sequence: UInt64, site: @autoclosure () -> UInt64) {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if _slowPath(crl_face_note_post(face, sequence) != 0) { crl_post_record(recorder, sequence, site()) }
-    #endif
+    if isRecorded(sequence) { crl_post_record(recorder, sequence, site()) }
+  }
+
+  /// Notes an entry in the face, and says whether the loop records.
+  @inline(__always)
+  private func isRecorded(_ sequence: UInt64) -> Bool {
+    Instruments.areBuilt && _slowPath(crl_face_note_post(face, sequence) != 0)
   }
 
   @inline(__always)
@@ -189,6 +191,20 @@ struct Arrivals: ~Copyable {
   struct Addressed {
     let sequence: UInt64
     let block: AddressedBlock
+
+    /// Puts the block into the queues of its modes.
+    func distribute(
+      toCommon: (BlockQueue.Entry) -> Void, toMode: (BlockQueue.Entry, ModeState) -> Void
+    ) {
+      switch block {
+      case .inMode(let mode, let block): toMode(.init(sequence: sequence, work: .own(block)), mode)
+      case .inCommonModes(let block): toCommon(.init(sequence: sequence, work: .own(block)))
+      case .inModes(let shared):
+        let entry = BlockQueue.Entry(sequence: sequence, work: .shared(shared))
+        if shared.isForCommonModes { toCommon(entry) }
+        for mode in shared.modes { toMode(entry, mode) }
+      }
+    }
 
     /// The work, if it may run in a mode.
     func waiting(for mode: ModeState, _ isCommon: Bool, isHandOff: Bool = false) -> WaitingWork? {

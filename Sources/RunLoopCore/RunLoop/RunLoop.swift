@@ -61,15 +61,6 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var handOffPlace: AddedPlace?
   /// Whether the place is noted from which work was first handed over.
   let hasNotedHandOff = Atomic<Bool>(false)
-  /// The source that the loop calls for a descriptor.
-  ///
-  /// The loop's thread changes it under the table's lock; only that thread reads it without. The modes that the source
-  /// is in keep it alive, so that a call counts no reference; or ``departedDescriptor`` does, once it has left one.
-  @exclusivity(unchecked) var calledDescriptor: Unmanaged<DescriptorSource>?
-  /// The called source, if it has left a mode meanwhile.
-  ///
-  /// Guarded by the table's lock.
-  @exclusivity(unchecked) var departedDescriptor: DescriptorSource?
 
   // The loop's thread only.
 

@@ -13,13 +13,7 @@ package struct AddedPlace: Sendable {
 
   /// Whether something watches.
   @inline(__always)
-  static var isWatched: Bool {
-    #if RUNLOOP_WITHOUT_INSTRUMENTS
-      return false
-    #else
-      return crl_level_get() >= CRL_WATCH.rawValue
-    #endif
-  }
+  static var isWatched: Bool { Instruments.areBuilt && crl_level_get() >= CRL_WATCH.rawValue }
 
   /// Follows the frames of the calling thread; nil unless something watches.
   ///

@@ -26,9 +26,7 @@ package struct Origin: Sendable {
   /// - Parameter tag: What distinguishes two things of that address.
   @inline(__always)
   static func note(_ item: AnyObject, tag: @autoclosure () -> UInt64, site: @autoclosure () -> UInt64) {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { crl_origin_note_here(itemAddress(item), tag(), site()) }
-    #endif
+    if Instruments.record { crl_origin_note_here(itemAddress(item), tag(), site()) }
   }
 
   /// A number as a tag, which is never zero.
@@ -81,12 +79,12 @@ extension Block {
 }
 
 extension LoopJob {
-  /// The function that the job resumes.
-  ///
-  /// It stands behind the job's header, flags and identity.
   /// Where the job stands in memory.
   var address: UInt64 { UInt64(UInt(bitPattern: unsafeBitCast(job, to: UnsafeRawPointer.self))) }
 
+  /// The function that the job resumes.
+  ///
+  /// It stands behind the job's header, flags and identity.
   var code: UInt64 {
     let address = unsafeBitCast(job, to: UnsafeRawPointer.self)
     return MemoryLayout<UInt>.size == 8 ? address.load(fromByteOffset: 56, as: UInt64.self) : 0
