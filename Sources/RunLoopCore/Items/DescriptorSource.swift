@@ -126,9 +126,7 @@ extension RunLoop {
 }
 
 extension RunLoop.DescriptorSource {
-  /// Calls the handler unless the source is invalid.
-  ///
-  /// The loop's thread.
+  /// Calls the handler unless the source is invalid; the loop's thread.
   func call(_ events: Events) -> Bool {
     if repeats {
       guard reference.enter() else { return false }

@@ -114,9 +114,7 @@ extension RunLoop.Observer {
     }
   }
 
-  /// Calls the observer unless it is invalid or being called.
-  ///
-  /// The loop's thread.
+  /// Calls the observer unless it is invalid or being called; the loop's thread.
   func call(_ activity: RunLoop.Activity) {
     // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
     guard isReentrant ? reference.enter() : reference.enterMarking() else { return }

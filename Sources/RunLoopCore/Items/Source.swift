@@ -223,9 +223,7 @@ extension RunLoop.Source {
     } != nil
   }
 
-  /// Performs the source whose signal was claimed.
-  ///
-  /// The loop's thread.
+  /// Performs the source whose signal was claimed; the loop's thread.
   @inline(__always)
   func perform() {
     switch body {
@@ -321,11 +319,10 @@ extension RunLoop.Source: CustomDebugStringConvertible {
   private var label: StaticString? {
     guard reference.enter() else { return nil }
     defer { letGo() }
-    return
-      switch body {
-      case .some(let body): body.label
-      case nil: nil
-      }
+    switch body {
+    case .some(let body): return body.label
+    case nil: return nil
+    }
   }
 }
 

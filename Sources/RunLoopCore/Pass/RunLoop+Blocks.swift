@@ -3,9 +3,7 @@
 import CRunLoopSystem
 import Synchronization
 
-/// The blocks of a loop as its thread sees them.
-///
-/// The loop's thread only.
+/// The blocks of a loop as its thread sees them; the loop's thread only.
 struct BlockState: ~Copyable {
   /// The number of the last block that was taken from the inbox.
   var lastSequence: UInt64 = 0

@@ -14,7 +14,7 @@ extension RunLoop {
     // The wait has asked for descriptors only if it was their turn, or if nothing else was ready when it began.
     if mode.isWatching.load(ordering: .relaxed), let served = serveDescriptors(mode) {
       rotation = ReadyClass.descriptors.rawValue + 1
-      return isServedByHost() || served == .source
+      return isServedByHost() || served
     }
     guard
       mode.timerCount > 0 || mode.mayHaveReadyPorts.load(ordering: .relaxed)
@@ -26,16 +26,17 @@ extension RunLoop {
   private func serveInTurn(_ mode: ModeState) -> Bool {
     for turn in 0..<ReadyClass.allCases.count {
       let readyClass = ReadyClass.allCases[(rotation + turn) % ReadyClass.allCases.count]
-      let served: Served? =
+      // Nil: nothing was ready; else whether it counts as a source.
+      let served: Bool? =
         switch readyClass {
-        case .timers: fireDueTimers(mode) ? .other : nil
+        case .timers: fireDueTimers(mode) ? false : nil
         case .mainQueue: drainMainQueue(mode)
         case .descriptors: nil
         case .ports: servePort(mode)
         }
       guard let served else { continue }
       rotation = readyClass.rawValue + 1
-      return isServedByHost() || served == .source
+      return isServedByHost() || served
     }
     return isServedByHost()
   }
@@ -68,27 +69,19 @@ extension RunLoop {
     case ports
   }
 
-  /// What a class of ready things has done.
-  ///
-  /// Nil: nothing was ready.
-  enum Served {
-    /// A source was handled, as ``RunResult/handledSource`` counts it.
-    case source
-    case other
-  }
-
-  /// Serves the descriptors that the wait has found, one source for each of them; nil if there is none.
+  /// Serves the descriptors that the wait has found, one source for each of them; nil if there is none, else whether a
+  /// source was called.
   ///
   /// A run that returns after a source serves one. A stop ends the batch, and so does a nested run, which may have read
   /// what was found. What is left of a batch is asked for again by the next wait.
-  private func serveDescriptors(_ mode: ModeState) -> Served? {
+  private func serveDescriptors(_ mode: ModeState) -> Bool? {
     guard hasFoundDescriptors else { return nil }
     let wait = waitCount
-    var served: Served?
+    var served: Bool?
     repeat {
       guard let isHandled = serveNextDescriptor(mode) else { break }
-      if isHandled || served == nil { served = isHandled ? .source : .other }
-    } while hasFoundDescriptors && wait == waitCount && !(served == .source && innermost.returnsAfterSource)
+      if isHandled || served == nil { served = isHandled }
+    } while hasFoundDescriptors && wait == waitCount && !(served == true && innermost.returnsAfterSource)
       && !isStopped(mode)
     hasFoundDescriptors = false
     return served
@@ -99,9 +92,10 @@ extension RunLoop {
   /// By itself: when it returns, its reference to the source is gone, which may be the last, whose release may run the
   /// loop.
   private func serveNextDescriptor(_ mode: ModeState) -> Bool? {
-    guard let (source, events) = table.locked({
+    let next = table.locked {
       mode.pollSet.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil
-    }) else { return nil }
+    }
+    guard let (source, events) = next else { return nil }
     return calling(
       CRL_KIND_SOURCE1, mode, hook: .source1, code: source.heldCode { source.code }, item: itemAddress(source)
     ) { source.call(events) }
@@ -111,14 +105,14 @@ extension RunLoop {
   ///
   /// A run that returns after a source receives one. What ends a batch of descriptors ends this too, and so does the
   /// port's removal from the mode.
-  private func servePort(_ mode: ModeState) -> Served? {
+  private func servePort(_ mode: ModeState) -> Bool? {
     guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let place = takeReadyPort(mode), place.item.hold() else {
       return nil
     }
     let port = place.item
     defer { port.letGo() }
     let wait = waitCount
-    var served: Served?
+    var served: Bool?
     var rest = innermost.returnsAfterSource ? 1 : min(port.messages, Self.mostMessages)
     // Another loop may be faster.
     while rest > 0, let taken = port.takeMessage() {
@@ -129,7 +123,7 @@ extension RunLoop {
         CRL_KIND_SOURCE1, mode, hook: .source1, code: port.code, item: itemAddress(port),
         tag: Origin.tag(taken.number)
       ) { runLoopIsCallingOutToASource1(port, taken.message) }
-      served = .source
+      served = true
       guard wait == waitCount, !isStopped(mode), isIn(place) else { break }
     }
     return served
@@ -141,9 +135,7 @@ extension RunLoop {
 
 // What the loop's thread takes from the table.
 extension RunLoop {
-  /// Whether a port of the mode has a message.
-  ///
-  /// Under the table's lock.
+  /// Whether a port of the mode has a message; under the table's lock.
   func findReadyPort(_ mode: ModeState) -> Bool {
     if mode.readyPorts.peekFirst(unless: { !$0.hasMessage }) { return true }
     mode.mayHaveReadyPorts.store(false, ordering: .relaxed)
@@ -156,9 +148,7 @@ extension RunLoop {
 
   private func isIn(_ place: Membership<Port>) -> Bool { table.withLock { _ in place.isActive } }
 
-  /// Notes that a port has a message.
-  ///
-  /// Under the port's lock, or on the loop's thread.
+  /// Notes that a port has a message; under the port's lock, or on the loop's thread.
   func noteReady(_ membership: Membership<Port>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
   }

@@ -63,9 +63,7 @@ extension RunLoop {
 
 // What is signalled.
 extension RunLoop {
-  /// Whether a source of the mode is signalled.
-  ///
-  /// Under the table's lock.
+  /// Whether a source of the mode is signalled; under the table's lock.
   func findSignalled(_ mode: ModeState) -> Bool {
     if mode.signalled.peekFirst(unless: { $0.unlist() }) { return true }
     mode.mayHaveSignalled.store(false, ordering: .relaxed)
@@ -93,9 +91,7 @@ extension RunLoop {
     if !isOrdered { sources[start...].sort(by: stands) }
   }
 
-  /// Notes that a source was signalled.
-  ///
-  /// Under the source's lock.
+  /// Notes that a source was signalled; under the source's lock.
   func noteSignalled(_ membership: Membership<Source>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
     if faults.contains(.signalsWake) { wakeUp() }

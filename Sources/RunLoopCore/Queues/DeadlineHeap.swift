@@ -88,9 +88,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     siftUp(Entry(tick: tick, member: .passRetained(member)), from: count - 1)
   }
 
-  /// Removes a member, which was told a place.
-  ///
-  /// The caller holds a reference of its own to it.
+  /// Removes a member, which was told a place; the caller holds a reference of its own to it.
   mutating func remove(_ member: Member, from told: Int32) { take(member, from: told).release() }
 
   /// Removes a member, which was told a place, and hands the heap's reference over.
@@ -129,9 +127,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     }
   }
 
-  /// Removes every member and releases the memory.
-  ///
-  /// The caller holds references of its own to them.
+  /// Removes every member and releases the memory; the caller holds references of its own to them.
   mutating func removeAll() {
     for place in 0..<count {
       entries[place].member._withUnsafeGuaranteedRef { $0.setPlace(-1, in: owner, kind: kind) }
@@ -139,9 +135,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     self = DeadlineHeap(kind: kind, owner: owner)
   }
 
-  /// Appends to `due` every member whose tick is at most `now`, in order, with a reference.
-  ///
-  /// O(due · log due).
+  /// Appends to `due` every member whose tick is at most `now`, in order, with a reference; O(due · log due).
   func collect(dueAt now: Tick, into due: inout ContiguousArray<Due>) {
     guard firstTick <= now, count > 0 else { return }
     let start = due.count
@@ -309,9 +303,7 @@ extension DeadlineHeap {
   /// The members in no order.
   var unordered: [Member] { (0..<count).map { entries[$0].member.takeUnretainedValue() } }
 
-  /// The members in order.
-  ///
-  /// O(n log n).
+  /// The members in order; O(n log n).
   var sorted: [Member] {
     (0..<count).sorted { isBefore(entries[$0], entries[$1]) }.map { entries[$0].member.takeUnretainedValue() }
   }

@@ -94,9 +94,7 @@ final class Inbox: @unchecked Sendable {
     return close()
   }
 
-  /// Notes an entry, the last, in the face, and while the loop records among its posts.
-  ///
-  /// Under the lock.
+  /// Notes an entry, the last, in the face, and while the loop records among its posts; under the lock.
   @inline(__always)
   private func note(_ sequence: UInt64, site: @autoclosure () -> UInt64) {
     if isRecorded(sequence) { crl_post_record(recorder, sequence, site()) }
@@ -123,9 +121,7 @@ final class Inbox: @unchecked Sendable {
     return true
   }
 
-  /// Swaps all entries into `drained`, which must be empty.
-  ///
-  /// The loop's thread.
+  /// Swaps all entries into `drained`, which must be empty; the loop's thread.
   func drain(into drained: inout Arrivals) {
     precondition(drained.isEmpty, "the last drain has been sorted")
     lock.lock()
@@ -148,9 +144,7 @@ final class Inbox: @unchecked Sendable {
     lock.unlock()
   }
 
-  /// What waits for a mode, in the order of the posts, as far as it has not been taken.
-  ///
-  /// Any thread.
+  /// What waits for a mode, in the order of the posts, as far as it has not been taken; any thread.
   func waiting(for mode: ModeState, isDefault: Bool) -> [WaitingWork] {
     let isCommon = mode.isCommon.load(ordering: .relaxed)
     var found: [WaitingWork] = []

@@ -45,17 +45,11 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// The loop's thread writes it; a poster, what is under the inbox's lock.
   let recorder: UnsafeMutablePointer<crl_recorder>
   let face: UnsafeMutablePointer<crl_face>
-  /// The last number in the order in which timers were inserted or moved.
-  ///
-  /// Guarded by the table's lock.
+  /// The last number in the order in which timers were inserted or moved; guarded by the table's lock.
   @exclusivity(unchecked) var lastInsertion: UInt64 = 0
-  /// What layers above keep with the loop.
-  ///
-  /// Guarded by the table's lock.
+  /// What layers above keep with the loop; guarded by the table's lock.
   @exclusivity(unchecked) var attachments: [ObjectIdentifier: any LoopAttachment] = [:]
-  /// Where items were added while the loops were watched.
-  ///
-  /// Guarded by the table's lock.
+  /// Where items were added while the loops were watched; guarded by the table's lock.
   @exclusivity(unchecked) var additions: [ObjectIdentifier: crl_frames] = [:]
   /// Where work was first handed over; guarded likewise.
   @exclusivity(unchecked) var handOffPlace: AddedPlace?

@@ -51,9 +51,7 @@ extension RunLoop {
     for job in jobs { takeJob(job) }
   }
 
-  /// The place of the last post in the order of all, whatever was posted.
-  ///
-  /// Any thread.
+  /// The place of the last post in the order of all, whatever was posted; any thread.
   package var lastPost: UInt64 { inbox.lastSequence }
 
   /// Runs every block and job that was posted up to a place in the order of all posts, for whatever mode, in that
@@ -93,7 +91,9 @@ extension RunLoop {
         queues.append((mode.handOffs.firstSequence, { mode.handOffs.takeFirst() }))
       }
       if let left = blocks.firstRunning { queues.append((left.firstSequence, { left.takeNext() })) }
-      guard let next = queues.min(by: { $0.first < $1.first }), next.first != .max, next.first <= last else { return nil }
+      guard let next = queues.min(by: { $0.first < $1.first }), next.first != .max, next.first <= last else {
+        return nil
+      }
       if let work = next.take()?.work.take() { return work }
     }
   }
@@ -111,9 +111,7 @@ extension ModeTable {
 }
 
 extension ModeState {
-  /// The items of the mode: sources, ports, timers, observers.
-  ///
-  /// Under the table's lock.
+  /// The items of the mode: sources, ports, timers, observers; under the table's lock.
   var items: [any RunLoopItem] {
     var items: [any RunLoopItem] = sources.values.map(\.item)
     for membership in ports.values { items.append(membership.item) }

@@ -35,9 +35,7 @@ package struct AddedPlace: Sendable {
 }
 
 extension RunLoop {
-  /// Notes where an item was added, if it has entered a mode.
-  ///
-  /// Under the table's lock.
+  /// Notes where an item was added, if it has entered a mode; under the table's lock.
   @inline(__always)
   func note(_ place: AddedPlace?, of item: some RunLoopItem) {
     if let place, !(item is Observer) { additions[ObjectIdentifier(item)] = place.frames }
@@ -56,9 +54,7 @@ extension RunLoop {
     if item.modes(of: self).isEmpty { additions[ObjectIdentifier(item)] = nil }
   }
 
-  /// Notes from where work was first handed over, which adds the source for it to modes.
-  ///
-  /// Any thread.
+  /// Notes from where work was first handed over, which adds the source for it to modes; any thread.
   @inline(__always)
   func noteHandOffPlace() {
     guard !hasNotedHandOff.load(ordering: .relaxed), let place = AddedPlace.takeIfWatched() else { return }

@@ -19,7 +19,7 @@ package func noteCall<Holder>(of holder: @autoclosure () -> Holder?) {
 /// the generic function.
 @inline(never)
 private func nameCall<Holder>(of holder: () -> Holder?) {
-  if let holder = holder() { ClosureCode.isCalled(in: holder) }
+  if let holder = holder() { crl_record_name(ClosureCode.first(of: holder)) }
 }
 
 /// Names the type of a value one of whose methods is about to be called, such as a delegate's.
@@ -27,7 +27,10 @@ private func nameCall<Holder>(of holder: () -> Holder?) {
 /// Which of its methods that is does not show.
 @inline(__always)
 package func noteCall(on type: @autoclosure () -> Any.Type?) {
-  if Instruments.record, let type = type() { ClosureCode.isCalled(on: type) }
+  if Instruments.record, let type = type() {
+    // The function that finds its metadata stands for it.
+    crl_record_name(crl_type_code(unsafeBitCast(type, to: UnsafeRawPointer.self)))
+  }
 }
 
 /// Names the place that has asked for what is about to be called, where nobody knows whose code that is.
@@ -35,7 +38,9 @@ package func noteCall(on type: @autoclosure () -> Any.Type?) {
 /// - Parameter origin: Where the public function was called from.
 @inline(__always)
 package func noteCall(for origin: @autoclosure () -> Origin) {
-  if Instruments.record { ClosureCode.isCalled(for: origin()) }
+  guard Instruments.record else { return }
+  let site = origin().site
+  if site != 0 { crl_record_name(site | CRL_CODE_PLACE) }
 }
 
 /// A closure without arguments, as ``noteCall(of:)`` takes it.

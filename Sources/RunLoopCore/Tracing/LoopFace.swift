@@ -55,7 +55,7 @@ extension RunLoop {
   @inline(__always)
   func endRun(_ number: UInt64) { if Instruments.areBuilt, number != 0 { crl_run_end(recorder, number) } }
 
-  /// Whether each call-out has a record. Any thread.
+  /// Whether each call-out has a record; any thread.
   private var isRecording: Bool {
     @inline(__always) get { Instruments.areBuilt && tracing.load(ordering: .relaxed) & Tracing.record != 0 }
   }
@@ -76,9 +76,7 @@ extension RunLoop {
     takeUpLevel()
   }
 
-  /// Notes who wakes the loop, before it is woken.
-  ///
-  /// Any thread.
+  /// Notes who wakes the loop, before it is woken; any thread.
   @inline(__always)
   func noteWaking() { if isRecording { crl_wake_note(recorder) } }
 

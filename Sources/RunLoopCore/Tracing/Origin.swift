@@ -55,21 +55,6 @@ package enum ClosureCode {
   package static func isCalled(_ function: UnsafeRawPointer?) {
     if crl_level_get() >= CRL_RECORD.rawValue { crl_record_name(UInt64(UInt(bitPattern: function))) }
   }
-
-  /// The same by a structure that has nothing but the user's closure.
-  ///
-  /// A closure by itself would be wrapped to be handed to generic code.
-  package static func isCalled<Holder>(in holder: Holder) { crl_record_name(first(of: holder)) }
-
-  /// The same by the place that stands for it.
-  package static func isCalled(for origin: Origin) {
-    if origin.site != 0 { crl_record_name(origin.site | CRL_CODE_PLACE) }
-  }
-
-  /// The same by a type of the user's, for which the function stands that finds its metadata.
-  package static func isCalled(on type: Any.Type) {
-    crl_record_name(crl_type_code(unsafeBitCast(type, to: UnsafeRawPointer.self)))
-  }
 }
 
 extension Block {

@@ -22,7 +22,7 @@ enum Instruments {
     }
   }
 
-  /// Whether the process records. Any thread.
+  /// Whether the process records; any thread.
   static var record: Bool {
     @inline(__always) get { areBuilt && _slowPath(crl_level_get() >= CRL_RECORD.rawValue) }
   }

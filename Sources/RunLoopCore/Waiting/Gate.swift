@@ -21,9 +21,7 @@ package protocol SleepGate: AnyObject, Sendable {
   /// meanwhile.
   func close()
 
-  /// Watches a descriptor, or none, and the time until a deadline.
-  ///
-  /// The loop's thread.
+  /// Watches a descriptor, or none, and the time until a deadline. The loop's thread.
   func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick)
 }
 

@@ -2,9 +2,7 @@
 
 import Synchronization
 
-/// The sources of one descriptor, in one mode.
-///
-/// Guarded by the loop's table lock.
+/// The sources of one descriptor, in one mode; guarded by the loop's table lock.
 final class Watch {
   /// Distinguishes the events of this watch from those of an earlier one of the same number.
   @exclusivity(unchecked) var serial: UInt32
@@ -105,9 +103,7 @@ struct WatchTable: ~Copyable {
     return watch._withUnsafeGuaranteedRef(body)
   }
 
-  /// Every watch, by its descriptor.
-  ///
-  /// O(n) in the largest descriptor.
+  /// Every watch, by its descriptor; O(n) in the largest descriptor.
   var all: [(Int32, Watch)] {
     watches.enumerated().compactMap { index, watch in watch.map { (Int32(index), $0.takeUnretainedValue()) } }
   }
