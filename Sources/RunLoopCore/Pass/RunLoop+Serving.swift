@@ -87,7 +87,7 @@ extension RunLoop {
     return served
   }
 
-  /// Calls the source of the next descriptor of the batch; false if it was not to be called, nil at the end of the batch.
+  /// Calls the source of the next descriptor of the batch; false if it was not to be called, nil if there is none.
   ///
   /// By itself: when it returns, its reference to the source is gone, which may be the last, whose release may run the
   /// loop.
