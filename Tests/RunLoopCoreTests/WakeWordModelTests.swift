@@ -30,7 +30,7 @@ struct WakeWordModelTests {
       }
       if event == .beginRun { around.append(word.state) }
       let woken = plain.apply(event)
-      #expect(word.apply(event).action.sleeper == woken, "\(event)")
+      #expect(word.apply(event).woken == woken, "\(event)")
       let state = word.state
       #expect(state.sleeper == plain.sleeper)
       #expect(state.isRunning == !plain.runs.isEmpty)
@@ -53,7 +53,7 @@ struct WakeWordModelTests {
             shared.inbox.append(inDefaultMode: Block { shared.note(producer, number) }), "the inbox is open")
           // A wake-up now and then, as many posts as fit between.
           if number % burst == burst - 1 {
-            shared.wake(number % 3 == 0 ? shared.word.apply(.wakeUp).action.sleeper : shared.word.post())
+            shared.wake(number % 3 == 0 ? shared.word.apply(.wakeUp).woken : shared.word.post())
           }
         }
         shared.wake(shared.word.post())

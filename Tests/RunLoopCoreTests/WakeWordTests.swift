@@ -10,9 +10,9 @@ struct WakeWordTests {
   @Test("what each event makes of each state that it may meet")
   func table() {
     for row in transitions {
-      let (state, action) = row.before.applying(row.event)
+      let (state, woken) = row.before.applying(row.event)
       #expect(state == row.after, "\(row.event) in \(row.before): \(state), not \(row.after)")
-      #expect(action == row.action, "\(row.event) in \(row.before)")
+      #expect(woken == row.woken, "\(row.event) in \(row.before)")
     }
   }
 
@@ -60,9 +60,9 @@ struct WakeWordTests {
     for sleeper in [WakeState.Sleeper.futex, .virtual, .hosted] {
       let asleep = listening.applying(.announceSleep(sleeper)).state
       for first in [WakeState.Event.post, .wakeUp] {
-        let (awake, action) = asleep.applying(first)
-        #expect(action == .wake(sleeper))
-        for second in [WakeState.Event.post, .wakeUp] { #expect(awake.applying(second).action == .none) }
+        let (awake, woken) = asleep.applying(first)
+        #expect(woken == sleeper)
+        for second in [WakeState.Event.post, .wakeUp] { #expect(awake.applying(second).woken == .nobody) }
       }
     }
   }
@@ -91,10 +91,10 @@ struct WakeWordTests {
     let word = WakeWord()
     #expect(word.state == idle)
     #expect(word.post() == .nobody)
-    #expect(word.apply(.wakeUp).action == .none)
+    #expect(word.apply(.wakeUp).woken == .nobody)
     #expect(word.state == idle)
-    let (before, after, action) = word.apply(.beginRun)
-    #expect(before == idle && after == listening && action == .none)
+    let (before, after, called) = word.apply(.beginRun)
+    #expect(before == idle && after == listening && called == .nobody)
     word.apply(.announceSleep(.virtual))
     #expect(word.post() == .virtual)
     #expect(word.state == listening)
@@ -245,13 +245,13 @@ private struct Transition {
   let before: WakeState
   let event: WakeState.Event
   let after: WakeState
-  let action: WakeState.Action
+  let woken: WakeState.Sleeper
 
-  init(_ before: WakeState, _ event: WakeState.Event, _ after: WakeState, _ action: WakeState.Action = .none) {
+  init(_ before: WakeState, _ event: WakeState.Event, _ after: WakeState, _ woken: WakeState.Sleeper = .nobody) {
     self.before = before
     self.event = event
     self.after = after
-    self.action = action
+    self.woken = woken
   }
 }
 
@@ -319,32 +319,32 @@ private let transitions: [Transition] = [
 
   // The loop sleeps, or is about to: who takes it out of the word wakes it.
   .init(futex, .awaken, listening),
-  .init(futex, .post, listening, .wake(.futex)),
-  .init(futex, .wakeUp, woken, .wake(.futex)),
+  .init(futex, .post, listening, .futex),
+  .init(futex, .wakeUp, woken, .futex),
   .init(virtual, .awaken, listening),
-  .init(virtual, .post, listening, .wake(.virtual)),
-  .init(virtual, .wakeUp, woken, .wake(.virtual)),
+  .init(virtual, .post, listening, .virtual),
+  .init(virtual, .wakeUp, woken, .virtual),
   .init(hosted, .awaken, listening),
-  .init(hosted, .post, listening, .wake(.hosted)),
-  .init(hosted, .wakeUp, woken, .wake(.hosted)),
+  .init(hosted, .post, listening, .hosted),
+  .init(hosted, .wakeUp, woken, .hosted),
 
   // It has announced its sleep and finds that it was woken before.
   .init(futexWoken, .awaken, woken),
-  .init(futexWoken, .post, woken, .wake(.futex)),
-  .init(futexWoken, .wakeUp, woken, .wake(.futex)),
+  .init(futexWoken, .post, woken, .futex),
+  .init(futexWoken, .wakeUp, woken, .futex),
   .init(virtualWoken, .awaken, woken),
-  .init(virtualWoken, .post, woken, .wake(.virtual)),
-  .init(virtualWoken, .wakeUp, woken, .wake(.virtual)),
+  .init(virtualWoken, .post, woken, .virtual),
+  .init(virtualWoken, .wakeUp, woken, .virtual),
   .init(hostedWoken, .awaken, woken),
-  .init(hostedWoken, .post, woken, .wake(.hosted)),
-  .init(hostedWoken, .wakeUp, woken, .wake(.hosted)),
+  .init(hostedWoken, .post, woken, .hosted),
+  .init(hostedWoken, .wakeUp, woken, .hosted),
 
   // It looks: who takes it out of the word has woken it by that. Nobody did: it sleeps.
   .init(looking, .awaken, listening),
   .init(looking, .fallAsleep(.futex), futex),
-  .init(looking, .post, listening, .wake(.looking)),
-  .init(looking, .wakeUp, woken, .wake(.looking)),
+  .init(looking, .post, listening, .looking),
+  .init(looking, .wakeUp, woken, .looking),
   .init(lookingWoken, .awaken, woken),
-  .init(lookingWoken, .post, woken, .wake(.looking)),
-  .init(lookingWoken, .wakeUp, woken, .wake(.looking)),
+  .init(lookingWoken, .post, woken, .looking),
+  .init(lookingWoken, .wakeUp, woken, .looking),
 ]

@@ -79,10 +79,7 @@ package final class EventBuffer<Element: Sendable>: @unchecked Sendable {
   package func append(_ element: Element) {
     let taken = lock.withLock { () -> CheckedContinuation<Element?, Never>? in
       guard !isFinished else { return nil }
-      if let waiter {
-        self.waiter = nil
-        return waiter
-      }
+      if let waiter = waiter.take() { return waiter }
       if elements.count - first < capacity {
         elements.append(element)
       } else {
@@ -96,9 +93,7 @@ package final class EventBuffer<Element: Sendable>: @unchecked Sendable {
   package func finish() {
     let taken = lock.withLock {
       isFinished = true
-      let taken = waiter
-      waiter = nil
-      return taken
+      return waiter.take()
     }
     taken?.resume(returning: nil)
   }
@@ -129,12 +124,7 @@ package final class EventBuffer<Element: Sendable>: @unchecked Sendable {
   private var waiting = 0
 
   private func cancel(_ number: Int) {
-    let taken = lock.withLock { () -> CheckedContinuation<Element?, Never>? in
-      guard waiting == number else { return nil }
-      let taken = waiter
-      waiter = nil
-      return taken
-    }
+    let taken = lock.withLock { waiting == number ? waiter.take() : nil }
     taken?.resume(returning: nil)
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 extension RunLoop.Guest {
@@ -36,12 +37,12 @@ extension RunLoop.Guest {
     let hasWaited = state == .waiting
     state = .servicing
     loop.takeUpLevel()
-    let outerCallOut = loop.nestCallOut()
-    let record = loop.beginRun(RecordKind.host, from: origin)
+    let outerCallOut = crl_recorder_nest(loop.recorder)
+    let record = loop.beginRun(CRL_KIND_HOST, from: origin)
     notifyBefore(hasWaited: hasWaited)
     let result = resultOfPass()
     loop.endRun(record)
-    loop.unnestCallOut(outerCallOut)
+    crl_recorder_unnest(loop.recorder, outerCallOut)
     loop.requireNothingLeft(in: self)
     if state != .ended { settle() }
     return result

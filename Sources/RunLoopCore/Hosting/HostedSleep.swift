@@ -66,12 +66,7 @@ extension RunLoop {
   }
 
   /// Ends a hosted sleep for as long as a run nested in it lasts, and gives it back.
-  @inline(__always)
   func suspendHostedSleep() -> HostedSleep? {
-    hostedSleep == nil ? nil : suspendSleep()
-  }
-
-  private func suspendSleep() -> HostedSleep? {
     guard let sleep = hostedSleep else { return nil }
     awaken()
     // While the loop runs by itself, the other has nothing to call it for.

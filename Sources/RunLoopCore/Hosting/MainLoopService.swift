@@ -6,9 +6,7 @@ import Synchronization
 ///
 /// A layer above has it, which is notified of the main loop when that is made, by ``LoadHook/mainLoopIsMade``.
 package protocol MainLoopService: AnyObject, Sendable {
-  /// Whether the loops serve each other, once both are there.
-  ///
-  /// Any thread.
+  /// Whether the loops serve each other, once both are there. Any thread.
   var isOn: Bool { get }
 
   /// Lets the loops serve each other, or not any more, from the next run on.
@@ -21,9 +19,7 @@ package protocol MainLoopService: AnyObject, Sendable {
   /// The main loop has none, and is about to run, to wait or to look. On its thread.
   func findHost(for loop: RunLoop)
 
-  /// Takes note of an item that was added to a mode.
-  ///
-  /// Any thread, with no lock held.
+  /// Takes note of an item that was added to a mode. Any thread, with no lock held.
   func itemCame(to mode: RunLoop.Mode, of loop: RunLoop)
 
   /// Stops the innermost run of the main thread if that is ours, as whoever stops the other library's loop means it.
@@ -33,9 +29,7 @@ package protocol MainLoopService: AnyObject, Sendable {
 }
 
 extension RunLoop {
-  /// Looks for a host of the main loop, if it has none.
-  ///
-  /// The loop's thread.
+  /// Looks for a host of the main loop, if it has none; the loop's thread.
   @inline(never)
   func askForHost() {
     guard hostLink == nil, !innermost.isServedByHost else { return }
@@ -48,23 +42,17 @@ extension RunLoop {
     if mainService != nil { mainService?.itemCame(to: mode, of: self) }
   }
 
-  /// How many sources, ports and timers are in a mode.
-  ///
-  /// Any thread.
+  /// How many sources, ports and timers are in a mode; any thread.
   package func itemCount(of mode: Mode) -> Int {
     table.withLock { $0.modes[mode]?.itemCount.load(ordering: .relaxed) ?? 0 }
   }
 
-  /// Whether a run of the loop is active, and the innermost is no guest's that stands for somebody else's.
-  ///
-  /// Any thread.
+  /// Whether a run of the loop is active, and the innermost is no guest's that stands for somebody else's; any thread.
   package var isInnermostItself: Bool {
     currentMode != nil && !isServedElsewhere.load(ordering: .acquiring)
   }
 
-  /// Whether somebody has made the loop a guest, at whatever depth.
-  ///
-  /// The loop's thread.
+  /// Whether somebody has made the loop a guest, at whatever depth; the loop's thread.
   package var hasExplicitGuest: Bool {
     var next = guest
     while let guest = next {

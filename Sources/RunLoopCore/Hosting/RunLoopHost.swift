@@ -27,8 +27,7 @@ package struct HostedMode: Sendable {
   package let isCommon: Bool
   /// Whether the run that waits is to end when a source was handled, the host's too.
   ///
-  /// Otherwise the host may handle any
-  /// number of its own in one wait.
+  /// Otherwise the host may handle any number of its own in one wait.
   package let endsAfterSource: Bool
   /// Whether the run that waits, or looks, has done neither before.
   package let isFirstWait: Bool
@@ -127,9 +126,7 @@ extension RunLoop {
     link.host.end()
   }
 
-  /// The host in which the loop waits.
-  ///
-  /// Any thread.
+  /// The host in which the loop waits; any thread.
   package var host: (any RunLoopHost)? { table.withLock { $0.host } }
 }
 

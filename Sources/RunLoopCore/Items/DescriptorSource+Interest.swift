@@ -92,9 +92,7 @@ extension RunLoop.DescriptorSource {
     if let failure { throw .cannotWatch(descriptor: descriptor, failure) }
   }
 
-  /// Tells every set what is waited for, and returns the first error.
-  ///
-  /// Under the item's lock.
+  /// Tells every set what is waited for, and returns the first error; under the item's lock.
   private func refresh() -> SystemError? {
     var failure: SystemError?
     memberships.forEach { membership in

@@ -126,9 +126,7 @@ extension RunLoop {
 }
 
 extension RunLoop.DescriptorSource {
-  /// Calls the handler unless the source is invalid.
-  ///
-  /// The loop's thread.
+  /// Calls the handler unless the source is invalid; the loop's thread.
   func call(_ events: Events) -> Bool {
     if repeats {
       guard reference.enter() else { return false }
@@ -170,7 +168,6 @@ extension RunLoop.DescriptorSource: RunLoopItem {
   func hold() -> Bool { reference.enter() }
   func letGo() { if reference.leave() { releaseHandler() } }
   var isOpen: Bool { reference.isOpen }
-  func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool { true }
   func setCommon(_ isCommon: Bool, of loop: RunLoop) { memberships.setCommon(isCommon, of: loop) }
   func modes(of loop: RunLoop) -> ShortList<ModeState> { memberships.modes(of: loop) }
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.descriptors[ObjectIdentifier(self)] != nil }
@@ -184,7 +181,6 @@ extension RunLoop.DescriptorSource: RunLoopItem {
   func leave(_ mode: ModeState, of loop: RunLoop) {
     guard let membership = mode.removeDescriptorSource(self) else { return }
     memberships.remove(membership)
-    loop.noteDeparture(of: self)
     loop.forgetPlace(of: self)
   }
 }

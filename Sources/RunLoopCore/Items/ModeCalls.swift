@@ -66,9 +66,7 @@ struct ModeCallTable {
 
   var isEmpty: Bool { entries.isEmpty }
 
-  /// Changes what is owed for a mode.
-  ///
-  /// The caller keeps the mode alive until nothing is owed for it.
+  /// Changes what is owed for a mode; the caller keeps the mode alive until nothing is owed for it.
   mutating func change<Result>(_ mode: ModeState, _ body: (inout ModeCalls) -> Result) -> Result {
     let mode = ObjectIdentifier(mode)
     guard let index = entries.firstIndex(where: { $0.mode == mode }) else {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
+
 extension RunLoop {
   /// A closure that a loop calls at chosen stages of its runs.
   ///
@@ -33,13 +35,16 @@ extension RunLoop {
     @exclusivity(unchecked) private var loop: RunLoop?
     @exclusivity(unchecked) private var modes: ContiguousArray<ModeState> = []
     @exclusivity(unchecked) private var isCommon = false
-    /// The handler, with a reference to it, until it is released.
-    @exclusivity(unchecked) private var handler: Unmanaged<Handler>?
+    @exclusivity(unchecked) private var handler: Handler?
 
-    /// What does not change need not be retained for a call, as the reference keeps it.
-    private final class Handler: Sendable {
-      let call: @Sendable (Observer, Activity) -> Void
-      init(_ call: @escaping @Sendable (Observer, Activity) -> Void) { self.call = call }
+    /// Wrapped as ``Block`` is.
+    private struct Call {
+      let body: @Sendable (Observer, Activity) -> Void
+    }
+
+    /// Not copied: a call needs no reference to the closure but the observer's, which the handler reference keeps.
+    private struct Handler: ~Copyable {
+      let call: Call
     }
 
     /// Makes an observer that is in no mode.
@@ -68,10 +73,8 @@ extension RunLoop {
       self.repeats = repeats
       self.order = order
       self.isReentrant = isReentrant
-      self.handler = .passRetained(Handler(handler))
+      self.handler = Handler(call: Call(body: handler))
     }
-
-    deinit { handler?.release() }
 
     /// Whether the observer can still be added and called.
     ///
@@ -103,28 +106,24 @@ extension RunLoop {
 }
 
 extension RunLoop.Observer {
-  /// Wrapped as ``Block`` is.
-  private struct Call {
-    let body: @Sendable (RunLoop.Observer, RunLoop.Activity) -> Void
-  }
-
   /// The user's function; whoever asks holds the observer.
   var code: UInt64 {
-    guard let handler else { return 0 }
-    return handler._withUnsafeGuaranteedRef { ClosureCode.first(of: Call(body: $0.call)) }
+    switch handler {
+    case .some(let handler): ClosureCode.first(of: handler.call)
+    case nil: 0
+    }
   }
 
-  /// Calls the observer unless it is invalid or being called.
-  ///
-  /// The loop's thread.
+  /// Calls the observer unless it is invalid or being called; the loop's thread.
   func call(_ activity: RunLoop.Activity) {
     // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
     guard isReentrant ? reference.enter() : reference.enterMarking() else { return }
-    handler?._withUnsafeGuaranteedRef { handler in
-      let call = Call(body: handler.call)
-      callingOnThisThread(RecordKind.observer, code: ClosureCode.first(of: call), item: itemAddress(self)) {
-        runLoopIsCallingOutToAnObserver(handler.call, self, activity)
+    switch handler {
+    case .some(let handler):
+      callingOnThisThread(CRL_KIND_OBSERVER, code: ClosureCode.first(of: handler.call), item: itemAddress(self)) {
+        runLoopIsCallingOutToAnObserver(handler.call.body, self, activity)
       }
+    case nil: break
     }
     if !repeats { invalidate() }
     leave()
@@ -139,7 +138,7 @@ extension RunLoop.Observer {
   }
 
   @inline(never)
-  private func releaseHandler() { handler.take()?.release() }
+  private func releaseHandler() { _ = handler.take() }
 }
 
 extension RunLoop.Observer: RunLoopItem {

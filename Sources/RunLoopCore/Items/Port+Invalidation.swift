@@ -38,10 +38,7 @@ extension Port {
     fileprivate func call(_ port: Port) { takeBody()?(port) }
 
     private func takeBody() -> (@Sendable (Port) -> Void)? {
-      lock.withLock {
-        defer { body = nil }
-        return body
-      }
+      lock.withLock { body.take() }
     }
   }
 }
@@ -69,9 +66,8 @@ final class InvalidationObservers: @unchecked Sendable {
   /// Tells them all.
   func announce(_ port: Port) {
     let observers = lock.withLock {
-      defer { self.observers = [] }
       isOver = true
-      return self.observers
+      return exchange(&self.observers, with: [])
     }
     for observer in observers { observer.call(port) }
   }

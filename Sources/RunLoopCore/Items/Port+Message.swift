@@ -29,10 +29,7 @@ extension Port {
     /// - Complexity: O(n) in the number of parts.
     @_disfavoredOverload
     public init(id: UInt32 = 0, components: [[UInt8]], replyPort: Port? = nil) {
-      var parts: [Component] = []
-      parts.reserveCapacity(components.count)
-      for bytes in components { parts.append(.bytes(bytes)) }
-      self.init(id: id, components: parts, replyPort: replyPort)
+      self.init(id: id, components: components.map(Component.bytes), replyPort: replyPort)
     }
   }
 }

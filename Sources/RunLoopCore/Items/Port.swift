@@ -18,18 +18,14 @@ open class Port: @unchecked Sendable, Hashable {
 
   fileprivate let lock = Lock()
   let reference = HandlerReference()
-  /// Where the port is.
-  ///
-  /// Guarded by the lock.
+  /// Where the port is; guarded by the lock.
   final var registrations = PortRegistrations()
   fileprivate var queue: PortQueue
   /// How many messages wait.
   ///
   /// Written under the lock; a loop looks at it without.
   private let messageCount = Atomic<Int>(0)
-  /// Changes whenever senders that wait for room have to look again.
-  ///
-  /// Written under the lock.
+  /// Changes whenever senders that wait for room have to look again; written under the lock.
   private let roomWord = Atomic<UInt32>(0)
   /// Who is notified when the port becomes invalid.
   let invalidationObservers = InvalidationObservers()
@@ -228,9 +224,7 @@ extension PortMembers {
 
 // Sending and receiving.
 extension Port {
-  /// Lets the loops know of a message that has been taken.
-  ///
-  /// With the lock, which it gives up.
+  /// Lets the loops know of a message that has been taken; with the lock, which it gives up.
   @inline(__always)
   private func announce(_ site: UInt64) {
     messageCount.store(queue.count, ordering: .relaxed)
@@ -241,9 +235,7 @@ extension Port {
     for loop in loops { loop.post() }
   }
 
-  /// Waits for room and leaves the message then.
-  ///
-  /// With the lock, which it gives up.
+  /// Waits for room and leaves the message then; with the lock, which it gives up.
   @inline(never)
   private func sendInTurn(_ message: Message, deadline: Tick, _ site: UInt64) throws(PortError) {
     while SystemWaiter.shared.now < deadline {
@@ -271,9 +263,7 @@ extension Port {
   final var hasMessage: Bool { messages > 0 }
   final var messages: Int { messageCount.load(ordering: .relaxed) }
 
-  /// Takes the first message.
-  ///
-  /// The loop's thread.
+  /// Takes the first message; the loop's thread.
   final func takeMessage() -> (message: Message, number: UInt64)? {
     lock.lock()
     let taken = queue.takeFirst()
@@ -309,24 +299,14 @@ extension Port {
 
   private func noteDropped() { lock.withLock { queue.noteDropped() } }
 
-  private func releaseHandler() {
-    let released = handler
-    handler = nil
-    withExtendedLifetime(released) {}
-  }
+  private func releaseHandler() { _ = handler.take() }
 
-  /// Who gets the messages of a port that has no handler.
-  ///
-  /// Any thread.
+  /// Who gets the messages of a port that has no handler; any thread.
   package final var receiver: (any PortReceiver)? {
     get { lock.withLock { substitute } }
     set {
       // The one before is released outside the lock.
-      let before = lock.withLock {
-        let before = substitute
-        substitute = newValue
-        return before
-      }
+      let before = lock.withLock { exchange(&substitute, with: newValue) }
       withExtendedLifetime(before) {}
     }
   }
@@ -337,4 +317,21 @@ extension Port {
   final func lockItem() { lock.lock() }
   final func unlockItem() { lock.unlock() }
   final func letGo() { if reference.leave() { releaseHandler() } }
+}
+
+extension Port: CustomDebugStringConvertible {
+  /// The port's state, in the shape of Core Foundation's description.
+  public var debugDescription: String {
+    "<\(type(of: self)) \(addressDescription(self))>{valid = \(yesOrNo(isValid)), version = 1, "
+      + "messages = \(waitingMessages), dropped = \(droppedMessages), "
+      + "\(callOutDescription(heldCode { code }))}"
+  }
+}
+
+/// Who gets the messages of a port that has no handler.
+///
+/// A layer above has delegates; the port holds one of these for it.
+package protocol PortReceiver: AnyObject, Sendable {
+  /// Takes a message, on a loop's thread; false if there is nobody who gets it.
+  func receive(_ message: Port.Message, at port: Port) -> Bool
 }

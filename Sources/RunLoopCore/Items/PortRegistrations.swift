@@ -24,7 +24,6 @@ struct PortRegistrations {
 extension Port: RunLoopItem {
   final func hold() -> Bool { reference.enter() }
   final var isOpen: Bool { reference.isOpen }
-  final func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool { true }
   final func setCommon(_ isCommon: Bool, of loop: RunLoop) { registrations.memberships.setCommon(isCommon, of: loop) }
   final func modes(of loop: RunLoop) -> ShortList<ModeState> { registrations.memberships.modes(of: loop) }
   final func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.ports[ObjectIdentifier(self)] != nil }

@@ -22,9 +22,7 @@ protocol RunLoopItem: AnyObject, Sendable {
   /// One that is among another loop's common items and in none of its modes leaves that loop for it. Under the item's
   /// lock alone; the caller keeps `former` until it has released it, as this may be the last reference to the loop.
   func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool
-  /// Whether the item, which is among a loop's common items, is so for those who ask.
-  ///
-  /// Under both locks.
+  /// Whether the item, which is among a loop's common items, is so for those who ask; under both locks.
   func countsAsCommon(of loop: RunLoop) -> Bool
 
   /// Notes that the item is or is not one of the loop's common items. Under both locks.
@@ -42,6 +40,7 @@ protocol RunLoopItem: AnyObject, Sendable {
 }
 
 extension RunLoopItem {
+  func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool { true }
   func countsAsCommon(of loop: RunLoop) -> Bool { true }
 }
 
@@ -50,15 +49,11 @@ final class Membership<Item: AnyObject>: @unchecked Sendable {
   let item: Item
   let loop: RunLoop
   let mode: ModeState
-  /// Whether the item stands in the mode's list of ready items, and between which.
-  ///
-  /// Guarded by the loop's table lock.
+  /// Whether the item stands in the mode's list of ready items, and between which; guarded by the loop's table lock.
   @exclusivity(unchecked) var isQueued = false
   @exclusivity(unchecked) fileprivate var next: Unmanaged<Membership<Item>>?
   @exclusivity(unchecked) fileprivate var previous: Unmanaged<Membership<Item>>?
-  /// False once the item has left the mode.
-  ///
-  /// Guarded by the loop's table lock.
+  /// False once the item has left the mode; guarded by the loop's table lock.
   @exclusivity(unchecked) var isActive = true
 
   init(_ item: Item, loop: RunLoop, mode: ModeState) {
@@ -68,9 +63,7 @@ final class Membership<Item: AnyObject>: @unchecked Sendable {
   }
 }
 
-/// Where an item is that may be in many loops at once.
-///
-/// Guarded by the item's lock.
+/// Where an item is that may be in many loops at once; guarded by the item's lock.
 struct Memberships<Item: AnyObject> {
   private(set) var all: ContiguousArray<Membership<Item>> = []
   private(set) var commonLoops: ContiguousArray<RunLoop> = []
@@ -121,9 +114,7 @@ struct ReadyList<Item: AnyObject> {
 
   var isEmpty: Bool { first == nil }
 
-  /// Appends an item, unless it stands here already.
-  ///
-  /// O(1).
+  /// Appends an item, unless it stands here already; O(1).
   mutating func enqueue(_ membership: Membership<Item>) {
     guard membership.isActive, !membership.isQueued else { return }
     let added = Unmanaged.passUnretained(membership)
@@ -133,9 +124,7 @@ struct ReadyList<Item: AnyObject> {
     last = added
   }
 
-  /// Takes an item out, if it stands here.
-  ///
-  /// O(1).
+  /// Takes an item out, if it stands here; O(1).
   mutating func remove(_ membership: Membership<Item>) {
     guard membership.isQueued else { return }
     membership.isQueued = false

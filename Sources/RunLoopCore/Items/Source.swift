@@ -29,26 +29,21 @@ extension RunLoop {
     @exclusivity(unchecked) private var modeCalls = ModeCallTable()
     /// Whether there is anybody to call about modes.
     private let hasModeCalls: Bool
-    /// The closures, with a reference to them, until they are released.
-    @exclusivity(unchecked) private var body: Unmanaged<Body>?
+    /// The closures, until they are released.
+    @exclusivity(unchecked) private var body: Body?
 
-    /// What does not change need not be retained for a call, as the reference keeps it.
-    private final class Body: Sendable {
-      let perform: @Sendable () -> Void
-      let schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
-      let cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?
+    /// Not copied: a call needs no reference to the closures but the source's, which the handler reference keeps.
+    private struct Body: ~Copyable {
+      let perform: Block
+      let schedule: ModeCall?
+      let cancel: ModeCall?
       /// What descriptions say of the call-out, as Core Foundation's name its function.
       let label: StaticString?
+    }
 
-      init(
-        _ perform: @escaping @Sendable () -> Void, schedule: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?,
-        cancel: (@Sendable (RunLoop, RunLoop.Mode) -> Void)?, label: StaticString?
-      ) {
-        self.label = label
-        self.perform = perform
-        self.schedule = schedule
-        self.cancel = cancel
-      }
+    /// Wrapped as ``Block`` is.
+    private struct ModeCall {
+      let body: @Sendable (RunLoop, RunLoop.Mode) -> Void
     }
 
     /// The source as its own closure gets it: the loop holds it for the call.
@@ -91,7 +86,9 @@ extension RunLoop {
     ) {
       self.order = order
       hasModeCalls = schedule != nil || cancel != nil
-      body = .passRetained(Body(perform, schedule: schedule, cancel: cancel, label: label))
+      body = Body(
+        perform: Block(body: perform), schedule: schedule.map(ModeCall.init), cancel: cancel.map(ModeCall.init),
+        label: label)
       noteSignalsIfRecorded()
     }
 
@@ -110,8 +107,6 @@ extension RunLoop {
       self.init(order: order, perform: { if let source = itself.source { performing(source) } })
       itself.source = self
     }
-
-    deinit { body?.release() }
 
     /// Marks the source to be performed by the next pass of a loop in one of its modes.
     ///
@@ -195,11 +190,7 @@ extension RunLoop.Source {
   /// So a source that nobody records asks nothing when it is signalled.
   @inline(__always)
   func noteSignalsIfRecorded() {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) {
-        reference.word.bitwiseOr(HandlerReference.Bits.noted, ordering: .relaxed)
-      }
-    #endif
+    if Instruments.record { reference.word.bitwiseOr(HandlerReference.Bits.noted, ordering: .relaxed) }
   }
 
   /// Puts the source into the list of signalled sources of each of its modes, wherever it does not stand.
@@ -232,19 +223,25 @@ extension RunLoop.Source {
     } != nil
   }
 
-  /// Performs the source whose signal was claimed.
-  ///
-  /// The loop's thread.
+  /// Performs the source whose signal was claimed; the loop's thread.
   @inline(__always)
   func perform() {
-    body?._withUnsafeGuaranteedRef { runLoopIsCallingOutToASource0($0.perform) }
+    switch body {
+    case .some(let body): runLoopIsCallingOutToASource0(body.perform.body)
+    case nil: break
+    }
     letGo()
   }
 
   /// The user's function.
   ///
   /// The loop's thread, which has claimed the signal: the closures stay until the source was performed.
-  var code: UInt64 { body.unsafelyUnwrapped._withUnsafeGuaranteedRef { Block(body: $0.perform).code } }
+  var code: UInt64 {
+    switch body {
+    case .some(let body): body.perform.code
+    case nil: 0
+    }
+  }
 
   /// Makes the `schedule` and `cancel` call-outs that are due for modes of a loop, unless a thread is making them.
   ///
@@ -266,30 +263,22 @@ extension RunLoop.Source {
   }
 
   private func makeCall(_ call: ModeCalls.Call, _ loop: RunLoop, _ mode: RunLoop.Mode) {
-    body?._withUnsafeGuaranteedRef { body in
+    let (kind, made) =
+      switch body {
+      case .some(let body): call == .schedule ? (CRL_KIND_SCHEDULE, body.schedule) : (CRL_KIND_CANCEL, body.cancel)
+      case nil: (CRL_KIND_CANCEL, nil)
+      }
+    guard let made else { return }
+    callingOnThisThread(kind, code: ClosureCode.first(of: made), item: itemAddress(self)) {
       switch call {
-      case .schedule:
-        guard let schedule = body.schedule else { return }
-        callingOnThisThread(RecordKind.schedule, code: ModeCall(body: schedule).code, item: itemAddress(self)) {
-          runLoopIsCallingOutToASourceSchedule(schedule, loop, mode)
-        }
-      case .cancel:
-        guard let cancel = body.cancel else { return }
-        callingOnThisThread(RecordKind.cancel, code: ModeCall(body: cancel).code, item: itemAddress(self)) {
-          runLoopIsCallingOutToASourceCancel(cancel, loop, mode)
-        }
+      case .schedule: runLoopIsCallingOutToASourceSchedule(made.body, loop, mode)
+      case .cancel: runLoopIsCallingOutToASourceCancel(made.body, loop, mode)
       }
     }
   }
 
-  /// Wrapped as ``Block`` is.
-  private struct ModeCall {
-    let body: @Sendable (RunLoop, RunLoop.Mode) -> Void
-    var code: UInt64 { ClosureCode.first(of: self) }
-  }
-
   /// Takes the closures out before they go, so that what their release runs finds the source without them.
-  func releaseClosures() { body.take()?.release() }
+  func releaseClosures() { _ = body.take() }
 }
 
 extension RunLoop.Source: RunLoopItem {
@@ -298,7 +287,6 @@ extension RunLoop.Source: RunLoopItem {
   func hold() -> Bool { reference.enter() }
   func letGo() { if reference.leave() { releaseClosures() } }
   var isOpen: Bool { reference.isOpen }
-  func mayJoin(_ loop: RunLoop, leaving former: inout RunLoop?) -> Bool { true }
   func setCommon(_ isCommon: Bool, of loop: RunLoop) { memberships.setCommon(isCommon, of: loop) }
   func modes(of loop: RunLoop) -> ShortList<ModeState> { memberships.modes(of: loop) }
   func isIn(_ mode: ModeState, of loop: RunLoop) -> Bool { mode.sources[ObjectIdentifier(self)] != nil }
@@ -331,7 +319,10 @@ extension RunLoop.Source: CustomDebugStringConvertible {
   private var label: StaticString? {
     guard reference.enter() else { return nil }
     defer { letGo() }
-    return body?._withUnsafeGuaranteedRef { $0.label }
+    switch body {
+    case .some(let body): return body.label
+    case nil: return nil
+    }
   }
 }
 

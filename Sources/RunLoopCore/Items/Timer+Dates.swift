@@ -48,9 +48,7 @@ extension Timer {
     return home?.rekey(self) ?? false
   }
 
-  /// Stores a date.
-  ///
-  /// Under the guarding lock.
+  /// Stores a date; under the guarding lock.
   @inline(__always)
   private func setDate(_ tick: Tick, past now: Tick, wallDate: Double?) {
     self.tick = max(tick, now)
@@ -93,9 +91,7 @@ extension Timer {
     if rearms { holder?.post() }
   }
 
-  /// Stores a tolerance.
-  ///
-  /// Under the guarding lock.
+  /// Stores a tolerance; under the guarding lock.
   func storeTolerance(_ nanoseconds: Int64) {
     let usable = max(0, interval == 0 ? nanoseconds : min(nanoseconds, interval / 2))
     if usable > 0 || slots.rare != nil { slots.makeRare().tolerance = usable }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 // Phases 7 and 11 of the pass: the main dispatch queue, on the main loop.
@@ -30,8 +31,8 @@ extension RunLoop {
     return true
   }
 
-  /// Runs what was queued on the main dispatch queue before now.
-  func drainMainQueue(_ mode: ModeState) -> Served? {
+  /// Runs what was queued on the main dispatch queue before now; nil if nothing was.
+  func drainMainQueue(_ mode: ModeState) -> Bool? {
     guard isServingMainQueue(mode) else { return nil }
     if notices.remove(.mainQueue) == nil {
       guard let set = table.withLock({ _ in mode.pollSet }), set.isMainQueueReady else { return nil }
@@ -39,9 +40,9 @@ extension RunLoop {
       guard MainQueue.takeNotice() else { return nil }
     }
     isDrainingMainQueue = true
-    callOutToMainQueue(mode)
+    calling(CRL_KIND_MAIN_QUEUE, mode, hook: .mainQueue, code: 0, item: 0) { runLoopIsServicingTheMainDispatchQueue() }
     isDrainingMainQueue = false
     innermost.mayAskMainQueue = false
-    return .source
+    return true
   }
 }

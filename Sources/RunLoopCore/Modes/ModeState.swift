@@ -21,14 +21,8 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) var readyPorts = ReadyList<Port>()
   /// The epoll set, as long as something is watched.
   @exclusivity(unchecked) var pollSet: PollSet? {
-    didSet {
-      unretainedPollSet = pollSet.map(Unmanaged.passUnretained)
-      isWatching.store(pollSet != nil, ordering: .relaxed)
-    }
+    didSet { isWatching.store(pollSet != nil, ordering: .relaxed) }
   }
-
-  /// The same, to be used under the lock without retaining it.
-  @exclusivity(unchecked) private(set) var unretainedPollSet: Unmanaged<PollSet>?
 
   // Any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the lock
   // before it sleeps.
@@ -87,9 +81,7 @@ extension ModeState {
     itemCount.store(itemCount.load(ordering: .relaxed) &+ change, ordering: .relaxed)
   }
 
-  /// How many timers are in the mode.
-  ///
-  /// Any thread.
+  /// How many timers are in the mode; any thread.
   @inline(__always)
   var timerCount: Int { timerTotal.load(ordering: .relaxed) }
 
@@ -180,9 +172,7 @@ extension ModeState {
     observerVersion.wrappingAdd(1, ordering: .releasing)
   }
 
-  /// The observers of the mode, by ascending order and as they were added.
-  ///
-  /// O(n log n).
+  /// The observers of the mode, by ascending order and as they were added; O(n log n).
   var observers: ContiguousArray<RunLoop.Observer> { ObserverTable.ordered(observerTable.entries) }
 }
 
@@ -201,9 +191,7 @@ extension ModeState {
     return listedActivities.contains(activity) ? lists : nil
   }
 
-  /// Lets every stage be looked at again, as there is a trace hook now, or none any more.
-  ///
-  /// Under the table's lock.
+  /// Lets every stage be looked at again, as there is a trace hook now, or none any more; under the table's lock.
   func noteHook() { observerVersion.wrappingAdd(1, ordering: .releasing) }
 
   @inline(never)

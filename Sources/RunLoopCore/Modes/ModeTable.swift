@@ -30,7 +30,12 @@ struct ModeTable {
   private(set) var isDead = false
 
   /// What the loop has last announced to sleep for: the mode, and until when.
-  var sleepingMode: ModeState?
+  var sleepingMode: ModeState? {
+    get { unmanagedSleepingMode?.takeUnretainedValue() }
+    set { unmanagedSleepingMode = newValue.map(Unmanaged.passUnretained) }
+  }
+  /// The loop keeps its modes alive.
+  fileprivate var unmanagedSleepingMode: Unmanaged<ModeState>?
   var sleepDeadline = Tick.distantPast
   /// The set of descriptors that the loop's thread waits in.
   var waitingIn: PollSet?
@@ -212,7 +217,8 @@ final class GuardedModeTable: @unchecked Sendable {
   @inline(__always)
   func sleepsTooLong(for timer: Timer, in mode: ModeState) -> Bool {
     // Field by field: the whole table would be copied.
-    underLock.sleepingMode === mode && timer.latestTick < underLock.sleepDeadline
+    underLock.unmanagedSleepingMode?.toOpaque() == Unmanaged.passUnretained(mode).toOpaque()
+      && timer.latestTick < underLock.sleepDeadline
   }
 
   /// Stops a forked child that uses a loop of its parent.

@@ -7,9 +7,7 @@
 // frame and stays with it.
 
 extension RunLoop {
-  /// Ends the call-outs from which the thread does not return.
-  ///
-  /// The loop's thread, which is at its end.
+  /// Ends the call-outs from which the thread does not return; the loop's thread, which is at its end.
   func endAbandonedCallOuts() {
     for due in dueTimers where due.isCalled { due.member?.abandonCallOut() }
     for observer in calledObservers.abandon() { observer._withUnsafeGuaranteedRef { $0.leave() } }
@@ -35,12 +33,8 @@ extension Timer {
 extension BlockState {
   /// The batch that has the entry that was posted first, of those that are being run or were left.
   var firstRunning: Batch? {
-    var first: Batch?
-    for offset in 0..<running.count {
-      let batch = running.withElement(at: offset) { $0 }
-      if batch.firstSequence < first?.firstSequence ?? .max { first = batch }
-    }
-    return first
+    let batches = (0..<running.count).map { running.withElement(at: $0) { $0 } }
+    return batches.min { $0.firstSequence < $1.firstSequence }
   }
 }
 

@@ -24,11 +24,7 @@ extension RunLoop {
     return deferredWork.isWaiting(for: mode.name, isCommon: mode.isCommon.load(ordering: .relaxed))
   }
 
-  func endDeferredWork() {
-    let work = deferredWork
-    deferredWork = nil
-    work?.end()
-  }
+  func endDeferredWork() { deferredWork.take()?.end() }
 
   /// Whether the innermost run, which has reached the stage before it waits, would now wait: nothing is ready, and it
   /// is not about to end.
@@ -47,19 +43,13 @@ extension RunLoop {
     }
   }
 
-  /// Whether the mode of the innermost run is a common one.
-  ///
-  /// The loop's thread only.
+  /// Whether the mode of the innermost run is a common one; the loop's thread only.
   package var isInCommonMode: Bool { innermost.mode?.isCommon.load(ordering: .relaxed) ?? false }
 
-  /// Counts something that was rejected.
-  ///
-  /// Any thread.
+  /// Counts something that was rejected; any thread.
   package func countRefusal() { counters.refusals.wrappingAdd(1, ordering: .relaxed) }
 
-  /// Counts notifications that were never posted.
-  ///
-  /// Any thread.
+  /// Counts notifications that were never posted; any thread.
   package func countDroppedNotifications(_ count: Int) {
     counters.droppedNotifications.wrappingAdd(count, ordering: .relaxed)
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
-/// The blocks of a loop as its thread sees them.
-///
-/// The loop's thread only.
+/// The blocks of a loop as its thread sees them; the loop's thread only.
 struct BlockState: ~Copyable {
   /// The number of the last block that was taken from the inbox.
   var lastSequence: UInt64 = 0
@@ -80,7 +79,7 @@ extension RunLoop {
 
   @inline(never)
   private func performBatch(_ mode: ModeState) {
-    let batch = takeSpare()
+    let batch = blocks.spares.isEmpty ? BlockState.Batch() : blocks.spares.takeLast()
     mode.blocks.detach(from: blocks.visibleFrom, into: &batch.own)
     var isCommon = mode.isCommon.load(ordering: .relaxed)
     if isCommon {
@@ -104,7 +103,8 @@ extension RunLoop {
     }
     blocks.visibleFrom = visibleBefore
     guard !stopFlag.isEnding else { return }
-    giveBack(blocks.running.takeLast())
+    batch.trim()
+    blocks.spares.append(blocks.running.takeLast())
   }
 
   /// Takes the block of the batch, or the job of those up to a number, that was posted first.
@@ -118,40 +118,28 @@ extension RunLoop {
   @inline(__always)
   private func call(_ work: consuming BlockQueue.Work, _ mode: ModeState, _ sequence: UInt64) {
     switch consume work {
-    case .own(let block):
-      calling(RecordKind.block, mode, hook: .block, code: block.code, item: sequence) {
-        runLoopIsCallingOutToABlock(block)
-      }
-    case .shared(let shared): call(shared, mode, sequence)
+    case .own(let block): call(block, mode, sequence)
+    case .shared(let shared):
+      guard let block = shared.take() else { return }
+      for other in shared.modes where other !== mode { other.blocks.noteTaken() }
+      if shared.isForCommonModes { blocks.common.noteTaken() }
+      call(block, mode, sequence)
     case .job(let job): call(job, mode, sequence)
     }
   }
 
-  private func call(_ shared: SharedBlock, _ mode: ModeState, _ sequence: UInt64) {
-    guard let block = shared.take() else { return }
-    for other in shared.modes where other !== mode { other.blocks.noteTaken() }
-    if shared.isForCommonModes { blocks.common.noteTaken() }
-    calling(RecordKind.block, mode, hook: .block, code: block.code, item: sequence) {
-      runLoopIsCallingOutToABlock(block)
-    }
+  @inline(__always)
+  private func call(_ block: Block, _ mode: ModeState, _ sequence: UInt64) {
+    calling(CRL_KIND_BLOCK, mode, hook: .block, code: block.code, item: sequence) { runLoopIsCallingOutToABlock(block) }
   }
 
   private func call(_ job: LoopJob, _ mode: ModeState, _ sequence: UInt64) {
     let wasRunningJob = blocks.isRunningJob
     blocks.isRunningJob = true
-    calling(RecordKind.job, mode, hook: .block, code: job.code, item: sequence) {
+    calling(CRL_KIND_JOB, mode, hook: .block, code: job.code, item: sequence) {
       runLoopIsCallingOutToAnExecutorJob(job)
     }
     blocks.isRunningJob = wasRunningJob
-  }
-
-  private func takeSpare() -> BlockState.Batch {
-    blocks.spares.isEmpty ? BlockState.Batch() : blocks.spares.takeLast()
-  }
-
-  private func giveBack(_ batch: BlockState.Batch) {
-    batch.trim()
-    blocks.spares.append(batch)
   }
 
   /// Takes what has arrived and puts each block into the queue of its modes.
@@ -174,21 +162,12 @@ extension RunLoop {
   /// them.
   private func sortAddressed() {
     while !blocks.arrived.addressed.isEmpty {
-      let arrived = blocks.arrived.addressed.takeFirst()
-      let sequence = arrived.sequence
-      switch arrived.block {
-      case .inMode(let mode, let block): appendBlock(.init(sequence: sequence, work: .own(block)), to: mode)
-      case .inCommonModes(let block): blocks.common.append(.init(sequence: sequence, work: .own(block)))
-      case .inModes(let shared):
-        let entry = BlockQueue.Entry(sequence: sequence, work: .shared(shared))
-        if shared.isForCommonModes { blocks.common.append(entry) }
-        for mode in shared.modes { appendBlock(entry, to: mode) }
-      }
+      blocks.arrived.addressed.takeFirst().distribute(toCommon: { blocks.common.append($0) }, toMode: appendBlock)
     }
   }
 
   @inline(__always)
-  private func appendBlock(_ entry: consuming BlockQueue.Entry, to mode: ModeState) {
+  private func appendBlock(_ entry: BlockQueue.Entry, to mode: ModeState) {
     if mode === table.defaultMode { mode.blocks.append(from: &blocks.arrived.own, before: entry.sequence) }
     if mode === blocks.arrived.mode { mode.blocks.append(from: &blocks.arrived.inMode, before: entry.sequence) }
     mode.blocks.append(entry)

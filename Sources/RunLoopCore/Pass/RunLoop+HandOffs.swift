@@ -102,15 +102,7 @@ extension RunLoop {
   /// Puts what has arrived into the queue of its modes.
   func sortHandOffs() {
     while !blocks.arrived.handOffs.isEmpty {
-      let arrived = blocks.arrived.handOffs.takeFirst()
-      switch arrived.block {
-      case .inMode(let mode, let block): append(.init(sequence: arrived.sequence, work: .own(block)), to: mode)
-      case .inCommonModes(let block): appendCommon(.init(sequence: arrived.sequence, work: .own(block)))
-      case .inModes(let shared):
-        let entry = BlockQueue.Entry(sequence: arrived.sequence, work: .shared(shared))
-        for mode in shared.modes { append(entry, to: mode) }
-        if shared.isForCommonModes { appendCommon(entry) }
-      }
+      blocks.arrived.handOffs.takeFirst().distribute(toCommon: appendCommon, toMode: append)
     }
   }
 

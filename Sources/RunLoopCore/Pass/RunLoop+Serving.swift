@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 // Phase 11 of the pass: one class of ready things.
@@ -13,7 +14,7 @@ extension RunLoop {
     // The wait has asked for descriptors only if it was their turn, or if nothing else was ready when it began.
     if mode.isWatching.load(ordering: .relaxed), let served = serveDescriptors(mode) {
       rotation = ReadyClass.descriptors.rawValue + 1
-      return isServedByHost() || served == .source
+      return isServedByHost() || served
     }
     guard
       mode.timerCount > 0 || mode.mayHaveReadyPorts.load(ordering: .relaxed)
@@ -25,16 +26,17 @@ extension RunLoop {
   private func serveInTurn(_ mode: ModeState) -> Bool {
     for turn in 0..<ReadyClass.allCases.count {
       let readyClass = ReadyClass.allCases[(rotation + turn) % ReadyClass.allCases.count]
-      let served: Served? =
+      // Nil: nothing was ready; else whether it counts as a source.
+      let served: Bool? =
         switch readyClass {
-        case .timers: fireDueTimers(mode) ? .other : nil
+        case .timers: fireDueTimers(mode) ? false : nil
         case .mainQueue: drainMainQueue(mode)
         case .descriptors: nil
         case .ports: servePort(mode)
         }
       guard let served else { continue }
       rotation = readyClass.rawValue + 1
-      return isServedByHost() || served == .source
+      return isServedByHost() || served
     }
     return isServedByHost()
   }
@@ -67,63 +69,61 @@ extension RunLoop {
     case ports
   }
 
-  /// What a class of ready things has done.
-  ///
-  /// Nil: nothing was ready.
-  enum Served {
-    /// A source was handled, as ``RunResult/handledSource`` counts it.
-    case source
-    case other
-  }
-
-  /// Serves the descriptors that the wait has found, one source for each of them; nil if there is none.
+  /// Serves the descriptors that the wait has found, one source for each of them; nil if there is none, else whether a
+  /// source was called.
   ///
   /// A run that returns after a source serves one. A stop ends the batch, and so does a nested run, which may have read
   /// what was found. What is left of a batch is asked for again by the next wait.
-  private func serveDescriptors(_ mode: ModeState) -> Served? {
+  private func serveDescriptors(_ mode: ModeState) -> Bool? {
     guard hasFoundDescriptors else { return nil }
     let wait = waitCount
-    let outer = calledDescriptor == nil ? nil : putAsideCalledDescriptor()
-    var served: Served?
-    while let (source, events) = takeNextDescriptor(
-      mode, outer,
-      while: {
-        served == nil
-          || (hasFoundDescriptors && wait == waitCount && !(served == .source && innermost.returnsAfterSource)
-            && !isStopped(mode))
-      })
-    {
-      let isHandled = source._withUnsafeGuaranteedRef { source in
-        calling(
-          RecordKind.source1, mode, hook: .source1, code: source.heldCode { source.code }, item: itemAddress(source)
-        ) { source.call(events) }
-      }
-      if isHandled || served == nil { served = isHandled ? .source : .other }
-    }
+    var served: Bool?
+    repeat {
+      guard let isHandled = serveNextDescriptor(mode) else { break }
+      if isHandled || served == nil { served = isHandled }
+    } while hasFoundDescriptors && wait == waitCount && !(served == true && innermost.returnsAfterSource)
+      && !isStopped(mode)
     hasFoundDescriptors = false
     return served
+  }
+
+  /// Calls the source of the next descriptor of the batch; false if it was not to be called, nil if there is none.
+  ///
+  /// By itself: when it returns, its reference to the source is gone, which may be the last, whose release may run the
+  /// loop.
+  private func serveNextDescriptor(_ mode: ModeState) -> Bool? {
+    let next = table.locked {
+      mode.pollSet.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil
+    }
+    guard let (source, events) = next else { return nil }
+    return calling(
+      CRL_KIND_SOURCE1, mode, hook: .source1, code: source.heldCode { source.code }, item: itemAddress(source)
+    ) { source.call(events) }
   }
 
   /// Receives the messages that the port whose turn it is has now, up to a limit; nil if no port has one.
   ///
   /// A run that returns after a source receives one. What ends a batch of descriptors ends this too, and so does the
   /// port's removal from the mode.
-  private func servePort(_ mode: ModeState) -> Served? {
+  private func servePort(_ mode: ModeState) -> Bool? {
     guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let place = takeReadyPort(mode), place.item.hold() else {
       return nil
     }
     let port = place.item
     defer { port.letGo() }
     let wait = waitCount
-    var served: Served?
+    var served: Bool?
     var rest = innermost.returnsAfterSource ? 1 : min(port.messages, Self.mostMessages)
     // Another loop may be faster.
     while rest > 0, let taken = port.takeMessage() {
       rest -= 1
       // Behind the others, before the call-out: a run nested in it receives the next.
       if served == nil, port.hasMessage { noteReady(place) }
-      callOut(to: port, taken.message, number: taken.number, mode)
-      served = .source
+      calling(
+        CRL_KIND_SOURCE1, mode, hook: .source1, code: port.code, item: itemAddress(port),
+        tag: Origin.tag(taken.number)
+      ) { runLoopIsCallingOutToASource1(port, taken.message) }
+      served = true
       guard wait == waitCount, !isStopped(mode), isIn(place) else { break }
     }
     return served
@@ -135,62 +135,11 @@ extension RunLoop {
 
 // What the loop's thread takes from the table.
 extension RunLoop {
-  /// Whether a port of the mode has a message.
-  ///
-  /// Under the table's lock.
+  /// Whether a port of the mode has a message; under the table's lock.
   func findReadyPort(_ mode: ModeState) -> Bool {
     if mode.readyPorts.peekFirst(unless: { !$0.hasMessage }) { return true }
     mode.mayHaveReadyPorts.store(false, ordering: .relaxed)
     return false
-  }
-
-  /// Takes the next descriptor of the batch, whose source is being called from now on instead of the one before; nil at
-  /// the end of the batch, or if it is not to go on.
-  ///
-  /// - Parameter outer: What the run around this one calls, which is being called again after the batch.
-  @inline(__always)
-  private func takeNextDescriptor(
-    _ mode: ModeState, _ outer: DescriptorSource?, while goesOn: () -> Bool
-  ) -> PollSet.Turn? {
-    while true {
-      let goesOn = goesOn()
-      var departed: DescriptorSource?
-      let next = table.locked { () -> PollSet.Turn? in
-        if departedDescriptor != nil {
-          swap(&departed, &departedDescriptor)
-          calledDescriptor = nil
-          return nil
-        }
-        let next = goesOn ? mode.unretainedPollSet?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil : nil
-        if let next {
-          calledDescriptor = next.source
-        } else {
-          calledDescriptor = outer.map { Unmanaged.passUnretained($0) }
-          departedDescriptor = outer
-        }
-        return next
-      }
-      guard departed != nil else { return next }
-      // Before another is taken: it may be the last reference, and what its release runs may run the loop.
-      departed = nil
-    }
-  }
-
-  /// Makes room for the calls of a run that is nested in one of a descriptor's source; returns that source.
-  private func putAsideCalledDescriptor() -> DescriptorSource? {
-    table.locked {
-      let outer = calledDescriptor?.takeUnretainedValue()
-      calledDescriptor = nil
-      departedDescriptor = nil
-      return outer
-    }
-  }
-
-  /// Notes that a source leaves a mode: it may be the one that the loop calls, which then is to be kept.
-  ///
-  /// Under the table's lock.
-  func noteDeparture(of source: DescriptorSource) {
-    if calledDescriptor?.toOpaque() == Unmanaged.passUnretained(source).toOpaque() { departedDescriptor = source }
   }
 
   private func takeReadyPort(_ mode: ModeState) -> Membership<Port>? {
@@ -199,9 +148,7 @@ extension RunLoop {
 
   private func isIn(_ place: Membership<Port>) -> Bool { table.withLock { _ in place.isActive } }
 
-  /// Notes that a port has a message.
-  ///
-  /// Under the port's lock, or on the loop's thread.
+  /// Notes that a port has a message; under the port's lock, or on the loop's thread.
   func noteReady(_ membership: Membership<Port>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
   }

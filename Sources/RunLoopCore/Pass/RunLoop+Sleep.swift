@@ -125,9 +125,7 @@ extension RunLoop {
     }
   }
 
-  /// Whether a source or port is ready, or the run is to end.
-  ///
-  /// Under the table's lock, after the inbox was looked into.
+  /// Whether a source or port is ready, or the run is to end; under the table's lock, after the inbox was looked into.
   func mustGoOn(_ mode: ModeState) -> Bool {
     findHandOff(mode) || findSignalled(mode) || findReadyPort(mode) || isStopped(mode)
   }
@@ -144,9 +142,7 @@ extension RunLoop {
     hasFoundDescriptors = set?.hasFound ?? false
   }
 
-  /// Whether something of the set is known to be ready and is still to be served.
-  ///
-  /// Under the table's lock.
+  /// Whether something of the set is known to be ready and is still to be served; under the table's lock.
   func hasReady(_ set: PollSet, _ mode: ModeState) -> Bool {
     if set.isMainQueueReady, isServingMainQueue(mode) {
       // Another mode may have served it meanwhile.

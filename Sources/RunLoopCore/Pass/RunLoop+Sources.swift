@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 // Phase 5 of the pass: the sources that are signalled.
@@ -53,18 +54,8 @@ extension RunLoop {
 
   @inline(__always)
   private func perform(_ source: Source, _ mode: ModeState) {
-    calling(RecordKind.source0) {
-      source.perform()
-    } recorded: {
-      performRecorded(source, mode)
-    }
-  }
-
-  /// By itself: what nobody records is to be spared the registers that this needs.
-  @inline(never)
-  private func performRecorded(_ source: Source, _ mode: ModeState) {
-    callingRecorded(
-      RecordKind.source0, mode, hook: .source0, code: source.code, item: itemAddress(source),
+    calling(
+      CRL_KIND_SOURCE0, mode, hook: .source0, code: source.code, item: itemAddress(source),
       tag: Origin.tag(source.signalOrder)
     ) { source.perform() }
   }
@@ -72,9 +63,7 @@ extension RunLoop {
 
 // What is signalled.
 extension RunLoop {
-  /// Whether a source of the mode is signalled.
-  ///
-  /// Under the table's lock.
+  /// Whether a source of the mode is signalled; under the table's lock.
   func findSignalled(_ mode: ModeState) -> Bool {
     if mode.signalled.peekFirst(unless: { $0.unlist() }) { return true }
     mode.mayHaveSignalled.store(false, ordering: .relaxed)
@@ -102,9 +91,7 @@ extension RunLoop {
     if !isOrdered { sources[start...].sort(by: stands) }
   }
 
-  /// Notes that a source was signalled.
-  ///
-  /// Under the source's lock.
+  /// Notes that a source was signalled; under the source's lock.
   func noteSignalled(_ membership: Membership<Source>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
   }

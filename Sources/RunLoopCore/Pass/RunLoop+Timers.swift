@@ -26,7 +26,7 @@ extension RunLoop {
       if fired + 2 < dueTimers.count { dueTimers[fired + 2].prefetch() }
       dueTimers[fired].unmanaged?._withUnsafeGuaranteedRef { timer in
         calling(
-          RecordKind.timer, mode, hook: .timer, code: timer.heldCode { timer.code }, item: itemAddress(timer),
+          CRL_KIND_TIMER, mode, hook: .timer, code: timer.heldCode { timer.code }, item: itemAddress(timer),
           tag: crl_origin_tag()
         ) { _ = timer.callOut() }
         endFiring(timer)

@@ -14,9 +14,5 @@ package protocol UnreadItem: AnyObject {
 extension RunLoop {
   /// A run begins, or another library's that serves this loop; or the loop ends.
   @inline(__always)
-  func tellUnreadItem() {
-    guard let item = unreadItem else { return }
-    unreadItem = nil
-    item.runBegins()
-  }
+  func tellUnreadItem() { if unreadItem != nil { unreadItem.take()?.runBegins() } }
 }

@@ -81,9 +81,7 @@ struct BlockQueue: ~Copyable {
   @inline(__always)
   mutating func takeFirst() -> Entry { entries.takeFirst() }
 
-  /// Whether a block waits that was posted at `sequence` or later.
-  ///
-  /// O(1) amortised.
+  /// Whether a block waits that was posted at `sequence` or later; O(1) amortised.
   mutating func hasBlock(from sequence: UInt64) -> Bool {
     while !entries.isEmpty {
       let (last, isTaken) = entries.withElement(at: entries.count - 1) { ($0.sequence, $0.work.isTaken) }
@@ -113,9 +111,7 @@ struct BlockQueue: ~Copyable {
     batch.entries.moveSuffix(from: batch.offset(of: end), to: &entries)
   }
 
-  /// How many entries were posted before `sequence`.
-  ///
-  /// O(log n).
+  /// How many entries were posted before `sequence`; O(log n).
   private func offset(of sequence: UInt64) -> Int {
     var low = 0
     var high = entries.count

@@ -88,9 +88,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     siftUp(Entry(tick: tick, member: .passRetained(member)), from: count - 1)
   }
 
-  /// Removes a member, which was told a place.
-  ///
-  /// The caller holds a reference of its own to it.
+  /// Removes a member, which was told a place; the caller holds a reference of its own to it.
   mutating func remove(_ member: Member, from told: Int32) { take(member, from: told).release() }
 
   /// Removes a member, which was told a place, and hands the heap's reference over.
@@ -129,9 +127,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     }
   }
 
-  /// Removes every member and releases the memory.
-  ///
-  /// The caller holds references of its own to them.
+  /// Removes every member and releases the memory; the caller holds references of its own to them.
   mutating func removeAll() {
     for place in 0..<count {
       entries[place].member._withUnsafeGuaranteedRef { $0.setPlace(-1, in: owner, kind: kind) }
@@ -139,9 +135,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     self = DeadlineHeap(kind: kind, owner: owner)
   }
 
-  /// Appends to `due` every member whose tick is at most `now`, in order, with a reference.
-  ///
-  /// O(due · log due).
+  /// Appends to `due` every member whose tick is at most `now`, in order, with a reference; O(due · log due).
   func collect(dueAt now: Tick, into due: inout ContiguousArray<Due>) {
     guard firstTick <= now, count > 0 else { return }
     let start = due.count
@@ -168,33 +162,8 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
   /// Puts the collected members in order, in place.
   ///
   /// The library's sort allocates memory, and then `malloc` joins all the pieces that fired timers have left. Shell's
-  /// method does not, and is soon done with what is nearly in order; of very many it is given parts, which a pivot
-  /// divides.
-  private static func sort(_ due: UnsafeMutableBufferPointer<Due>, _ owner: ObjectIdentifier, divisions: Int = 16) {
-    guard due.count > 4096, divisions > 0 else { return sortNearly(due, owner) }
-    let pivot = median(due[0], due[due.count / 2], due[due.count - 1], owner)
-    var (low, high) = (0, due.count - 1)
-    while low <= high {
-      if isBefore(due[low], pivot, owner) {
-        low += 1
-      } else if isBefore(pivot, due[high], owner) {
-        high -= 1
-      } else {
-        due.swapAt(low, high)
-        low += 1
-        high -= 1
-      }
-    }
-    sort(UnsafeMutableBufferPointer(rebasing: due[..<low]), owner, divisions: divisions - 1)
-    sort(UnsafeMutableBufferPointer(rebasing: due[low...]), owner, divisions: divisions - 1)
-  }
-
-  private static func median(_ one: Due, _ other: Due, _ third: Due, _ owner: ObjectIdentifier) -> Due {
-    let (least, most) = isBefore(other, one, owner) ? (other, one) : (one, other)
-    return isBefore(third, least, owner) ? least : isBefore(most, third, owner) ? most : third
-  }
-
-  private static func sortNearly(_ due: UnsafeMutableBufferPointer<Due>, _ owner: ObjectIdentifier) {
+  /// method does not, and is soon done with what is nearly in order.
+  private static func sort(_ due: UnsafeMutableBufferPointer<Due>, _ owner: ObjectIdentifier) {
     var gap = due.count
     while gap > 1 {
       gap = max(1, gap * 4 / 9)
@@ -334,9 +303,7 @@ extension DeadlineHeap {
   /// The members in no order.
   var unordered: [Member] { (0..<count).map { entries[$0].member.takeUnretainedValue() } }
 
-  /// The members in order.
-  ///
-  /// O(n log n).
+  /// The members in order; O(n log n).
   var sorted: [Member] {
     (0..<count).sorted { isBefore(entries[$0], entries[$1]) }.map { entries[$0].member.takeUnretainedValue() }
   }

@@ -80,9 +80,7 @@ final class Inbox: @unchecked Sendable {
     guard open() else { return false }
     let sequence = arrivals.nextSequence()
     arrivals.jobs.append(.init(sequence: sequence, work: .job(job)))
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if _slowPath(crl_face_note_post(face, sequence) != 0) { crl_post_record_job(recorder, sequence, job.address) }
-    #endif
+    if isRecorded(sequence) { crl_post_record_job(recorder, sequence, job.address) }
     return close()
   }
 
@@ -96,14 +94,16 @@ final class Inbox: @unchecked Sendable {
     return close()
   }
 
-  /// Notes an entry, the last, in the face, and while the loop records among its posts.
-  ///
-  /// Under the lock.
+  /// Notes an entry, the last, in the face, and while the loop records among its posts; under the lock.
   @inline(__always)
   private func note(_ sequence: UInt64, site: @autoclosure () -> UInt64) {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if _slowPath(crl_face_note_post(face, sequence) != 0) { crl_post_record(recorder, sequence, site()) }
-    #endif
+    if isRecorded(sequence) { crl_post_record(recorder, sequence, site()) }
+  }
+
+  /// Notes an entry in the face, and says whether the loop records.
+  @inline(__always)
+  private func isRecorded(_ sequence: UInt64) -> Bool {
+    Instruments.areBuilt && _slowPath(crl_face_note_post(face, sequence) != 0)
   }
 
   @inline(__always)
@@ -121,9 +121,7 @@ final class Inbox: @unchecked Sendable {
     return true
   }
 
-  /// Swaps all entries into `drained`, which must be empty.
-  ///
-  /// The loop's thread.
+  /// Swaps all entries into `drained`, which must be empty; the loop's thread.
   func drain(into drained: inout Arrivals) {
     precondition(drained.isEmpty, "the last drain has been sorted")
     lock.lock()
@@ -146,9 +144,7 @@ final class Inbox: @unchecked Sendable {
     lock.unlock()
   }
 
-  /// What waits for a mode, in the order of the posts, as far as it has not been taken.
-  ///
-  /// Any thread.
+  /// What waits for a mode, in the order of the posts, as far as it has not been taken; any thread.
   func waiting(for mode: ModeState, isDefault: Bool) -> [WaitingWork] {
     let isCommon = mode.isCommon.load(ordering: .relaxed)
     var found: [WaitingWork] = []
@@ -189,6 +185,20 @@ struct Arrivals: ~Copyable {
   struct Addressed {
     let sequence: UInt64
     let block: AddressedBlock
+
+    /// Puts the block into the queues of its modes.
+    func distribute(
+      toCommon: (BlockQueue.Entry) -> Void, toMode: (BlockQueue.Entry, ModeState) -> Void
+    ) {
+      switch block {
+      case .inMode(let mode, let block): toMode(.init(sequence: sequence, work: .own(block)), mode)
+      case .inCommonModes(let block): toCommon(.init(sequence: sequence, work: .own(block)))
+      case .inModes(let shared):
+        let entry = BlockQueue.Entry(sequence: sequence, work: .shared(shared))
+        if shared.isForCommonModes { toCommon(entry) }
+        for mode in shared.modes { toMode(entry, mode) }
+      }
+    }
 
     /// The work, if it may run in a mode.
     func waiting(for mode: ModeState, _ isCommon: Bool, isHandOff: Bool = false) -> WaitingWork? {

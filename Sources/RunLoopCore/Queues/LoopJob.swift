@@ -21,9 +21,7 @@ package final class LoopJobRunner: @unchecked Sendable {
 
   package init() {}
 
-  /// Says how.
-  ///
-  /// Once, before the first job.
+  /// Says how; once, before the first job.
   package func runs(_ body: @escaping @Sendable (UnownedJob) -> Void) {
     precondition(self.body == nil, "an executor's way to run jobs is said once")
     self.body = body

@@ -21,9 +21,7 @@ struct MoveQueue<Element>: ~Copyable {
   var count: Int { tail - head }
   var isEmpty: Bool { head == tail }
 
-  /// Appends an element.
-  ///
-  /// O(1) amortised.
+  /// Appends an element; O(1) amortised.
   @inline(__always)
   mutating func append(_ element: consuming Element) {
     if tail == capacity { makeRoom() }
@@ -60,17 +58,13 @@ struct MoveQueue<Element>: ~Copyable {
     return element
   }
 
-  /// Looks at the element `offset` places behind the first.
-  ///
-  /// O(1).
+  /// Looks at the element `offset` places behind the first; O(1).
   func withElement<Result>(at offset: Int, _ body: (borrowing Element) -> Result) -> Result {
     precondition(offset >= 0 && head + offset < tail, "offset \(offset) of \(count) elements")
     return body(storage.unsafelyUnwrapped[head + offset])
   }
 
-  /// Moves the elements from `offset` on to the end of `other`.
-  ///
-  /// O(moved).
+  /// Moves the elements from `offset` on to the end of `other`; O(moved).
   mutating func moveSuffix(from offset: Int, to other: inout MoveQueue<Element>) {
     precondition(offset >= 0 && offset <= count, "offset \(offset) of \(count) elements")
     for position in head + offset..<tail {

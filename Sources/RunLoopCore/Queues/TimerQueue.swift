@@ -21,9 +21,7 @@ struct TimerQueue: ~Copyable {
 
   deinit { for timer in firing { timer.release() } }
 
-  /// All timers of the mode, those that are being called first, then by their dates.
-  ///
-  /// O(n log n).
+  /// All timers of the mode, those that are being called first, then by their dates; O(n log n).
   var all: [Timer] { firing.map { $0.takeUnretainedValue() } + due.sorted }
   /// Whether the second heap is in use.
   var hasTolerance: Bool { tolerantCount > 0 }

@@ -79,12 +79,7 @@ func threadName(_ id: Int32) -> String { kernelThreadName(id).map { "\(id) \"\($
 
 /// The kernel's name of a thread; nil: there is no such thread.
 func kernelThreadName(_ id: Int32) -> String? {
-  guard let file = fopen("/proc/self/task/\(id)/comm", "re") else { return nil }
-  defer { _ = fclose(file) }
-  var name: [CChar] = Array(repeating: 0, count: 64)
-  guard fgets(&name, 64, file) != nil else { return nil }
-  let bytes = name.prefix { $0 != 0 && $0 != 10 }.map { UInt8(bitPattern: $0) }
-  return String(decoding: bytes, as: UTF8.self)
+  smallFile("/proc/self/task/\(id)/comm").map { String($0.prefix { $0 != "\n" }) }
 }
 
 /// An item's type and address, for messages.

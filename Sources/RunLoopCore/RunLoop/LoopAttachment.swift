@@ -63,21 +63,14 @@ extension RunLoop {
 
   /// Notifies the attachments of the loop's end, when no other can come.
   func endAttachments() {
-    let ended = table.withLock { _ in
-      defer { attachments = [:] }
-      return attachments
-    }
+    let ended = table.withLock { _ in exchange(&attachments, with: [:]) }
     for attachment in ended.values { attachment.loopDidEnd() }
   }
 
-  /// How many runs of the loop are active, one within the other.
-  ///
-  /// The loop's thread only.
+  /// How many runs of the loop are active, one within the other; the loop's thread only.
   package var runDepth: Int { innermost.depth }
 
-  /// How many times the loop has waited, or looked whether something is ready, in any mode.
-  ///
-  /// The loop's thread only.
+  /// How many times the loop has waited, or looked whether something is ready, in any mode; the loop's thread only.
   package var waits: Int { waitCount }
 
   /// Keeps the innermost run from sleeping in a mode that has become empty, so that it finishes.

@@ -25,9 +25,7 @@ extension RunLoop {
   /// The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
   public var modes: Set<Mode> { table.withLock { Set($0.modes.keys) } }
 
-  /// The common modes, in the order in which they were made common.
-  ///
-  /// Any thread.
+  /// The common modes, in the order in which they were made common; any thread.
   package var commonModes: [Mode] { table.withLock { $0.commonNames } }
 
   /// When the first timer of a mode is due, also one that is being called; nil without one.
@@ -53,10 +51,18 @@ extension RunLoop {
   /// If it is true, the loop rejects all items and blocks. Can be used from any thread.
   public var hasEnded: Bool { takesNoItems && inbox.refusesAll }
 
-  /// Whether the loop's thread has begun to end the loop: items are rejected, and blocks soon will be.
-  ///
-  /// Any thread.
+  /// Whether the loop's thread has begun to end the loop: items are rejected, and blocks soon will be; any thread.
   package var takesNoItems: Bool { table.withLock { $0.isDead } }
+
+  /// The time by the loop's clock, for the layers above that count a time-out on it; any thread.
+  package var clockNow: Tick { waiter.now }
+
+  /// The instant of the loop's clock that a duration from now is, or the last or first that there is.
+  ///
+  /// Any thread. The library's own sum of an instant and a duration ends the process if it does not fit.
+  package func instant(after duration: Duration) -> SuspendingClock.Instant {
+    (waiter.now + Int64(saturating: duration)).instant
+  }
 }
 
 extension RunLoop {

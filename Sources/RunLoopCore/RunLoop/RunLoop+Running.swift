@@ -102,14 +102,14 @@ extension RunLoop {
     let outerMode = current.exchange(mode.address, ordering: .acquiringAndReleasing)
     let outerStop = stopFlag.begin()
     let outerWord = word.apply(.beginRun).before
-    let outerCallOut = nestCallOut()
+    let outerCallOut = crl_recorder_nest(recorder)
     innermost = Run(
       mode: mode, deadline: timeout == .max || polls ? .never : tickNow + timeout, polls: polls,
       returnsAfterSource: returnsAfterSource, staysWhenEmpty: staysWhenEmpty, depth: outer.depth + 1)
 
     takeUpLevel()
     noteRun()
-    let record = beginRun(RecordKind.run, from: origin)
+    let record = beginRun(CRL_KIND_RUN, from: origin)
     // What an outer run has found it asks for again, as this one may read it.
     hasFoundDescriptors = false
 
@@ -120,7 +120,7 @@ extension RunLoop {
     innermost = outer
     noteRun()
     endRun(record)
-    unnestCallOut(outerCallOut)
+    crl_recorder_unnest(recorder, outerCallOut)
     if isNestedElsewhere { isServedElsewhere.store(true, ordering: .releasing) }
     word.apply(.endRun(before: outerWord))
     stopFlag.end(before: outerStop)

@@ -60,6 +60,6 @@ extension RunLoop {
   public func wakeUp() {
     table.checkFork()
     if word.hasSleeper { noteWaking() }
-    wake(word.apply(.wakeUp).action.sleeper)
+    wake(word.apply(.wakeUp).woken)
   }
 }

@@ -9,9 +9,7 @@ extension RunLoop {
   /// Any thread.
   package func tick(atWallDate date: Double) -> Tick { Tick(wallDate: date, offset: waiter.wallOffset) }
 
-  /// Whether a tick has arrived.
-  ///
-  /// Any thread.
+  /// Whether a tick has arrived; any thread.
   package func hasReached(_ tick: Tick) -> Bool { waiter.now >= tick }
 
   /// Runs a mode until a source was handled, a tick comes, somebody stops it, or nothing is left.
@@ -26,9 +24,7 @@ extension RunLoop {
     return enter(mode, for: isEndless ? .max : timeout, polls: limit <= now, returnsAfterSource: true) != nil
   }
 
-  /// Whether a run of a mode would be finished at once.
-  ///
-  /// The loop's own thread.
+  /// Whether a run of a mode would be finished at once; the loop's own thread.
   package func isFinished(_ name: Mode) -> Bool {
     guard !stopFlag.isEnding, let mode = table.withLock({ $0.modes[name] }) else { return true }
     return isEmpty(mode)

@@ -45,31 +45,16 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// The loop's thread writes it; a poster, what is under the inbox's lock.
   let recorder: UnsafeMutablePointer<crl_recorder>
   let face: UnsafeMutablePointer<crl_face>
-  /// The last number in the order in which timers were inserted or moved.
-  ///
-  /// Guarded by the table's lock.
+  /// The last number in the order in which timers were inserted or moved; guarded by the table's lock.
   @exclusivity(unchecked) var lastInsertion: UInt64 = 0
-  /// What layers above keep with the loop.
-  ///
-  /// Guarded by the table's lock.
+  /// What layers above keep with the loop; guarded by the table's lock.
   @exclusivity(unchecked) var attachments: [ObjectIdentifier: any LoopAttachment] = [:]
-  /// Where items were added while the loops were watched.
-  ///
-  /// Guarded by the table's lock.
+  /// Where items were added while the loops were watched; guarded by the table's lock.
   @exclusivity(unchecked) var additions: [ObjectIdentifier: crl_frames] = [:]
   /// Where work was first handed over; guarded likewise.
   @exclusivity(unchecked) var handOffPlace: AddedPlace?
   /// Whether the place is noted from which work was first handed over.
   let hasNotedHandOff = Atomic<Bool>(false)
-  /// The source that the loop calls for a descriptor.
-  ///
-  /// The loop's thread changes it under the table's lock; only that thread reads it without. The modes that the source
-  /// is in keep it alive, so that a call counts no reference; or ``departedDescriptor`` does, once it has left one.
-  @exclusivity(unchecked) var calledDescriptor: Unmanaged<DescriptorSource>?
-  /// The called source, if it has left a mode meanwhile.
-  ///
-  /// Guarded by the table's lock.
-  @exclusivity(unchecked) var departedDescriptor: DescriptorSource?
 
   // The loop's thread only.
 

@@ -29,25 +29,19 @@ package struct ForkGeneration: Sendable {
   /// Stops a child that uses a loop of its parent.
   @inline(__always)
   func check() {
-    if number != crl_fork_generation_get() { ForkGeneration.fail() }
-  }
-
-  @inline(never)
-  private static func fail() -> Never {
-    // A precondition says nothing in release builds.
-    fatalError(
-      "process \(getpid()) uses a run loop of the process that it was forked from; RunLoop.current is its own")
+    if isPast { ForkGeneration.fail("a run loop of the process that it was forked from; RunLoop.current is its own") }
   }
 
   /// Stops a child that uses a port, socket or source of its parent for what has no error.
   @inline(__always)
   package func checkItem() {
-    if number != crl_fork_generation_get() { ForkGeneration.failForItem() }
+    if isPast { ForkGeneration.fail("a port, socket or source of the process that it was forked from") }
   }
 
   @inline(never)
-  private static func failForItem() -> Never {
-    fatalError("process \(getpid()) uses a port, socket or source of the process that it was forked from")
+  private static func fail(_ what: StaticString) -> Never {
+    // A precondition says nothing in release builds.
+    fatalError("process \(getpid()) uses \(what)")
   }
 
   /// Installed once, before the first loop is made.

@@ -18,7 +18,6 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case timerCreate = "timerfd_create"
   case timerSet = "timerfd_settime"
   case socket
-  case socketPair = "socketpair"
   case socketOption = "setsockopt"
   case socketOptionRead = "getsockopt"
   case socketName = "getsockname"

@@ -31,9 +31,7 @@ package final class LoopPromise: @unchecked Sendable {
     withExtendedLifetime(former) {}
   }
 
-  /// Makes this the promise that the calling thread keeps.
-  ///
-  /// The caller holds the promise until the thread has ended.
+  /// Makes this the promise that the calling thread keeps; the caller holds the promise until the thread has ended.
   package func install() {
     crl_promise_slot_set(Unmanaged.passUnretained(self).toOpaque())
   }

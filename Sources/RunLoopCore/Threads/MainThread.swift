@@ -6,9 +6,7 @@ import Synchronization
 // The process's first thread may leave long before the process ends: libdispatch gives it up in a program with an
 // `async` main. Its loop ends then, at once, as the thread never comes to the second round of destructors.
 extension RunLoop {
-  /// Whether the process's first thread has left, so that nothing can run on it any more.
-  ///
-  /// Any thread.
+  /// Whether the process's first thread has left, so that nothing can run on it any more; any thread.
   package static var mainThreadHasLeft: Bool { crl_main_thread_has_left() != 0 }
 
   /// Sees to it that a main loop that has just been made ends with its thread, which may have left meanwhile.

@@ -51,9 +51,7 @@ extension RunLoop {
     for job in jobs { takeJob(job) }
   }
 
-  /// The place of the last post in the order of all, whatever was posted.
-  ///
-  /// Any thread.
+  /// The place of the last post in the order of all, whatever was posted; any thread.
   package var lastPost: UInt64 { inbox.lastSequence }
 
   /// Runs every block and job that was posted up to a place in the order of all posts, for whatever mode, in that
@@ -83,29 +81,20 @@ extension RunLoop {
   private func takeFirstRemaining(through last: UInt64) -> BlockQueue.Work? {
     if inbox.mayHaveEntries { sortArrivals() }
     while true {
-      let modes = table.withLock { Array($0.modes.values) }
-      let first = modes.min { $0.blocks.firstSequence < $1.blocks.firstSequence }
-      let firstHandOff = modes.min { $0.handOffs.firstSequence < $1.handOffs.firstSequence }
-      let own = first?.blocks.firstSequence ?? .max
-      let handedOver = firstHandOff?.handOffs.firstSequence ?? .max
-      let (common, jobs) = (blocks.common.firstSequence, blocks.jobs.firstSequence)
-      let commonHandOffs = blocks.commonHandOffs.firstSequence
-      let left = blocks.firstRunning
-      let next = min(own, common, jobs, min(handedOver, commonHandOffs), left?.firstSequence ?? .max)
-      guard next != .max, next <= last else { return nil }
-      let entry: BlockQueue.Entry? =
-        if let left, left.firstSequence == next {
-          left.takeNext()
-        } else if let first, own == next {
-          first.blocks.takeFirst()
-        } else if let firstHandOff, handedOver == next {
-          firstHandOff.handOffs.takeFirst()
-        } else if commonHandOffs == next {
-          blocks.commonHandOffs.takeFirst()
-        } else {
-          common == next ? blocks.common.takeFirst() : blocks.jobs.takeFirst()
-        }
-      if let work = entry?.work.take() { return work }
+      var queues: [(first: UInt64, take: () -> BlockQueue.Entry?)] = [
+        (blocks.common.firstSequence, { [self] in blocks.common.takeFirst() }),
+        (blocks.jobs.firstSequence, { [self] in blocks.jobs.takeFirst() }),
+        (blocks.commonHandOffs.firstSequence, { [self] in blocks.commonHandOffs.takeFirst() }),
+      ]
+      for mode in table.withLock({ Array($0.modes.values) }) {
+        queues.append((mode.blocks.firstSequence, { mode.blocks.takeFirst() }))
+        queues.append((mode.handOffs.firstSequence, { mode.handOffs.takeFirst() }))
+      }
+      if let left = blocks.firstRunning { queues.append((left.firstSequence, { left.takeNext() })) }
+      guard let next = queues.min(by: { $0.first < $1.first }), next.first != .max, next.first <= last else {
+        return nil
+      }
+      if let work = next.take()?.work.take() { return work }
     }
   }
 }
@@ -122,9 +111,7 @@ extension ModeTable {
 }
 
 extension ModeState {
-  /// The items of the mode: sources, ports, timers, observers.
-  ///
-  /// Under the table's lock.
+  /// The items of the mode: sources, ports, timers, observers; under the table's lock.
   var items: [any RunLoopItem] {
     var items: [any RunLoopItem] = sources.values.map(\.item)
     for membership in ports.values { items.append(membership.item) }

@@ -32,7 +32,5 @@ package final class RunLoopRegistry: @unchecked Sendable {
     lock.withLock { loops.values.map { $0.takeUnretainedValue() } }.sorted { $0.threadID < $1.threadID }
   }
 
-  var count: Int { lock.withLock { loops.count } }
-
   package func contains(_ loop: RunLoop) -> Bool { lock.withLock { loops[ObjectIdentifier(loop)] != nil } }
 }

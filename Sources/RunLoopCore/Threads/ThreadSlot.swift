@@ -67,10 +67,7 @@ extension RunLoop {
   /// It stays for as long as the process.
   private static let mainAddress = Atomic<UInt>(0)
 
-  private static func loop(at address: UInt) -> RunLoop? {
-    guard let pointer = UnsafeRawPointer(bitPattern: address) else { return nil }
-    return Unmanaged<RunLoop>.fromOpaque(pointer).takeUnretainedValue()
-  }
+  private static func loop(at address: UInt) -> RunLoop? { unmanaged(at: address)?.takeUnretainedValue() }
 
   /// In a forked child: gives up the loops that the parent's threads had, with all that is in them.
   static func forgetParentsLoops() {

@@ -13,13 +13,7 @@ package struct AddedPlace: Sendable {
 
   /// Whether something watches.
   @inline(__always)
-  static var isWatched: Bool {
-    #if RUNLOOP_WITHOUT_INSTRUMENTS
-      return false
-    #else
-      return crl_level_get() >= CRL_WATCH.rawValue
-    #endif
-  }
+  static var isWatched: Bool { Instruments.areBuilt && crl_level_get() >= CRL_WATCH.rawValue }
 
   /// Follows the frames of the calling thread; nil unless something watches.
   ///
@@ -41,9 +35,7 @@ package struct AddedPlace: Sendable {
 }
 
 extension RunLoop {
-  /// Notes where an item was added, if it has entered a mode.
-  ///
-  /// Under the table's lock.
+  /// Notes where an item was added, if it has entered a mode; under the table's lock.
   @inline(__always)
   func note(_ place: AddedPlace?, of item: some RunLoopItem) {
     if let place, !(item is Observer) { additions[ObjectIdentifier(item)] = place.frames }
@@ -62,9 +54,7 @@ extension RunLoop {
     if item.modes(of: self).isEmpty { additions[ObjectIdentifier(item)] = nil }
   }
 
-  /// Notes from where work was first handed over, which adds the source for it to modes.
-  ///
-  /// Any thread.
+  /// Notes from where work was first handed over, which adds the source for it to modes; any thread.
   @inline(__always)
   func noteHandOffPlace() {
     guard !hasNotedHandOff.load(ordering: .relaxed), let place = AddedPlace.takeIfWatched() else { return }

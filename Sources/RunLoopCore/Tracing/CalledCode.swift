@@ -12,28 +12,25 @@ import CRunLoopSystem
 ///   wrapped to be handed to generic code.
 @inline(__always)
 package func noteCall<Holder>(of holder: @autoclosure () -> Holder?) {
-  #if !RUNLOOP_WITHOUT_INSTRUMENTS
-    if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { nameCall(of: holder) }
-  #endif
+  if Instruments.record { nameCall(of: holder) }
 }
 
-#if !RUNLOOP_WITHOUT_INSTRUMENTS
-  /// By itself, so that its type is looked up only while something records: from another module it is no special case
-  /// of the generic function.
-  @inline(never)
-  private func nameCall<Holder>(of holder: () -> Holder?) {
-    if let holder = holder() { ClosureCode.isCalled(in: holder) }
-  }
-#endif
+/// By itself, so that its type is looked up only while something records: from another module it is no special case of
+/// the generic function.
+@inline(never)
+private func nameCall<Holder>(of holder: () -> Holder?) {
+  if let holder = holder() { crl_record_name(ClosureCode.first(of: holder)) }
+}
 
 /// Names the type of a value one of whose methods is about to be called, such as a delegate's.
 ///
 /// Which of its methods that is does not show.
 @inline(__always)
 package func noteCall(on type: @autoclosure () -> Any.Type?) {
-  #if !RUNLOOP_WITHOUT_INSTRUMENTS
-    if _slowPath(crl_level_get() >= CRL_RECORD.rawValue), let type = type() { ClosureCode.isCalled(on: type) }
-  #endif
+  if Instruments.record, let type = type() {
+    // The function that finds its metadata stands for it.
+    crl_record_name(crl_type_code(unsafeBitCast(type, to: UnsafeRawPointer.self)))
+  }
 }
 
 /// Names the place that has asked for what is about to be called, where nobody knows whose code that is.
@@ -41,9 +38,9 @@ package func noteCall(on type: @autoclosure () -> Any.Type?) {
 /// - Parameter origin: Where the public function was called from.
 @inline(__always)
 package func noteCall(for origin: @autoclosure () -> Origin) {
-  #if !RUNLOOP_WITHOUT_INSTRUMENTS
-    if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { ClosureCode.isCalled(for: origin()) }
-  #endif
+  guard Instruments.record else { return }
+  let site = origin().site
+  if site != 0 { crl_record_name(site | CRL_CODE_PLACE) }
 }
 
 /// A closure without arguments, as ``noteCall(of:)`` takes it.

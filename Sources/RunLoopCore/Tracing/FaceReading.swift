@@ -28,9 +28,7 @@ package struct FaceReading: Sendable {
 }
 
 extension RunLoop {
-  /// What the loop does now.
-  ///
-  /// Any thread.
+  /// What the loop does now; any thread.
   package var faceReading: FaceReading {
     var copy = crl_face()
     crl_face_copy(face, &copy)

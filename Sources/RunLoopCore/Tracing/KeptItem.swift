@@ -45,9 +45,7 @@ extension RunLoop {
     return found
   }
 
-  /// Where the items of all modes were added, by their addresses, while something watched.
-  ///
-  /// Any thread.
+  /// Where the items of all modes were added, by their addresses, while something watched; any thread.
   package var addedPlaces: [(item: UInt64, added: [UInt64])] {
     table.withLock { _ in additions }.map { key, frames in
       (UInt64(UInt(bitPattern: key)), AddedPlace(frames: frames).addresses)
@@ -159,16 +157,17 @@ extension ModeContent.Entry {
   }
 
   private func kept(_ carried: any CarriedItem) -> KeptItem {
-    let place = carried.keepAlivePlace ?? self.place
-    return KeptItem(
-      kind: carried.keepAliveKind, item: itemAddress(carried.keepAliveIdentity), modes: modes,
-      code: carried.keepAliveCode,
-      added: place?.addresses ?? [], detail: carried.keepAliveDetail)
+    kept(
+      carried.keepAliveKind, carried.keepAliveCode, carried.keepAliveDetail, of: carried.keepAliveIdentity,
+      from: carried.keepAlivePlace)
   }
 
-  private func kept(_ kind: KeepAliveKind, _ code: UInt64, _ detail: String) -> KeptItem {
+  private func kept(
+    _ kind: KeepAliveKind, _ code: UInt64, _ detail: String, of known: AnyObject? = nil, from origin: AddedPlace? = nil
+  ) -> KeptItem {
     KeptItem(
-      kind: kind, item: itemAddress(item), modes: modes, code: code, added: place?.addresses ?? [], detail: detail)
+      kind: kind, item: itemAddress(known ?? item), modes: modes, code: code, added: (origin ?? place)?.addresses ?? [],
+      detail: detail)
   }
 }
 

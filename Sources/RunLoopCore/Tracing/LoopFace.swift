@@ -8,9 +8,7 @@ extension RunLoop {
   /// Takes up the level of the instruments if it has changed: at the top of each pass.
   @inline(__always)
   func takeUpLevel() {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if _slowPath(crl_level_differs(takenLevel.load(ordering: .relaxed)) != 0) { changeLevel() }
-    #endif
+    if Instruments.areBuilt, _slowPath(crl_level_differs(takenLevel.load(ordering: .relaxed)) != 0) { changeLevel() }
   }
 
   @inline(never)
@@ -43,80 +41,52 @@ extension RunLoop {
   /// Notes which run is the innermost now.
   @inline(__always)
   func noteRun() {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      crl_recorder_set_run(recorder, innermost.mode?.faceIndex ?? 255, UInt32(truncatingIfNeeded: innermost.depth))
-    #endif
+    guard Instruments.areBuilt else { return }
+    crl_recorder_set_run(recorder, innermost.mode?.faceIndex ?? 255, UInt32(truncatingIfNeeded: innermost.depth))
   }
-
-  /// Puts the call-out aside that a run is nested in.
-  @inline(__always)
-  func nestCallOut() -> crl_outer { crl_recorder_nest(recorder) }
-
-  /// Takes it up again.
-  @inline(__always)
-  func unnestCallOut(_ outer: crl_outer) { crl_recorder_unnest(recorder, outer) }
 
   /// Notes that a run begins, or a pass that a host lets the loop make; returns what ends it.
   @inline(__always)
-  func beginRun(_ kind: UInt32, from origin: Origin) -> UInt64 {
-    #if RUNLOOP_WITHOUT_INSTRUMENTS
-      return 0
-    #else
-      return tracing.load(ordering: .relaxed) & Tracing.record != 0 ? crl_run_begin(recorder, kind, origin.site) : 0
-    #endif
+  func beginRun(_ kind: crl_kind, from origin: Origin) -> UInt64 {
+    isRecording ? crl_run_begin(recorder, kind.rawValue, origin.site) : 0
   }
 
   /// Notes that it has ended.
   @inline(__always)
-  func endRun(_ number: UInt64) {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if number != 0 { crl_run_end(recorder, number) }
-    #endif
+  func endRun(_ number: UInt64) { if Instruments.areBuilt, number != 0 { crl_run_end(recorder, number) } }
+
+  /// Whether each call-out has a record; any thread.
+  private var isRecording: Bool {
+    @inline(__always) get { Instruments.areBuilt && tracing.load(ordering: .relaxed) & Tracing.record != 0 }
   }
 
   /// Notes that the loop goes to sleep.
   @inline(__always)
   func noteSleep(until deadline: Tick, isHosted: Bool = false) {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      crl_sleep_begin(recorder, deadline.nanoseconds, UInt64(truncatingIfNeeded: waitCount), isHosted ? 1 : 0)
-    #endif
+    guard Instruments.areBuilt else { return }
+    crl_sleep_begin(recorder, deadline.nanoseconds, UInt64(truncatingIfNeeded: waitCount), isHosted ? 1 : 0)
   }
 
   /// Notes that it sleeps no more, and which descriptor has ended the sleep.
   @inline(__always)
   func noteAwake(by descriptor: Int32 = -1) {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      crl_sleep_end(recorder, descriptor)
-      // What has ended the sleep is called in this pass.
-      takeUpLevel()
-    #endif
+    guard Instruments.areBuilt else { return }
+    crl_sleep_end(recorder, descriptor)
+    // What has ended the sleep is called in this pass.
+    takeUpLevel()
   }
 
-  /// Notes who wakes the loop, before it is woken.
-  ///
-  /// Any thread.
+  /// Notes who wakes the loop, before it is woken; any thread.
   @inline(__always)
-  func noteWaking() {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if tracing.load(ordering: .relaxed) & Tracing.record != 0 { crl_wake_note(recorder) }
-    #endif
-  }
+  func noteWaking() { if isRecording { crl_wake_note(recorder) } }
 
   /// Forgets who has woken the loop, before it says that it sleeps.
   @inline(__always)
-  func forgetWaking() {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if tracing.load(ordering: .relaxed) & Tracing.record != 0 { crl_wake_forget(recorder) }
-    #endif
-  }
+  func forgetWaking() { if isRecording { crl_wake_forget(recorder) } }
 
   /// Counts a piece of work that has been taken from the queues.
   @inline(__always)
-  func noteServed() {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      face.pointee.served &+= 1
-    #endif
-  }
+  func noteServed() { if Instruments.areBuilt { face.pointee.served &+= 1 } }
 
   /// The loop is the calling thread's from now on.
   func noteThread() {

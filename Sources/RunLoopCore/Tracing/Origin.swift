@@ -26,9 +26,7 @@ package struct Origin: Sendable {
   /// - Parameter tag: What distinguishes two things of that address.
   @inline(__always)
   static func note(_ item: AnyObject, tag: @autoclosure () -> UInt64, site: @autoclosure () -> UInt64) {
-    #if !RUNLOOP_WITHOUT_INSTRUMENTS
-      if _slowPath(crl_level_get() >= CRL_RECORD.rawValue) { crl_origin_note_here(itemAddress(item), tag(), site()) }
-    #endif
+    if Instruments.record { crl_origin_note_here(itemAddress(item), tag(), site()) }
   }
 
   /// A number as a tag, which is never zero.
@@ -57,21 +55,6 @@ package enum ClosureCode {
   package static func isCalled(_ function: UnsafeRawPointer?) {
     if crl_level_get() >= CRL_RECORD.rawValue { crl_record_name(UInt64(UInt(bitPattern: function))) }
   }
-
-  /// The same by a structure that has nothing but the user's closure.
-  ///
-  /// A closure by itself would be wrapped to be handed to generic code.
-  package static func isCalled<Holder>(in holder: Holder) { crl_record_name(first(of: holder)) }
-
-  /// The same by the place that stands for it.
-  package static func isCalled(for origin: Origin) {
-    if origin.site != 0 { crl_record_name(origin.site | CRL_CODE_PLACE) }
-  }
-
-  /// The same by a type of the user's, for which the function stands that finds its metadata.
-  package static func isCalled(on type: Any.Type) {
-    crl_record_name(crl_type_code(unsafeBitCast(type, to: UnsafeRawPointer.self)))
-  }
 }
 
 extension Block {
@@ -81,12 +64,12 @@ extension Block {
 }
 
 extension LoopJob {
-  /// The function that the job resumes.
-  ///
-  /// It stands behind the job's header, flags and identity.
   /// Where the job stands in memory.
   var address: UInt64 { UInt64(UInt(bitPattern: unsafeBitCast(job, to: UnsafeRawPointer.self))) }
 
+  /// The function that the job resumes.
+  ///
+  /// It stands behind the job's header, flags and identity.
   var code: UInt64 {
     let address = unsafeBitCast(job, to: UnsafeRawPointer.self)
     return MemoryLayout<UInt>.size == 8 ? address.load(fromByteOffset: 56, as: UInt64.self) : 0

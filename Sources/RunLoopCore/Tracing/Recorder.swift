@@ -8,7 +8,25 @@ import Synchronization
 //
 // `tracing` says what a call-out has to do beside the call, and any thread may change it. The loop looks at it at the
 // top of a pass, and keeps for its call-outs whether there is anything to do: to ask that is a comparison and a branch.
-// The flag RUNLOOP_WITHOUT_INSTRUMENTS is for the gates, which count what that costs.
+
+/// Whether there are instruments at all, and whether something records now.
+enum Instruments {
+  /// False with a flag for the gates, which count what they cost.
+  static var areBuilt: Bool {
+    @inline(__always) get {
+      #if RUNLOOP_WITHOUT_INSTRUMENTS
+        false
+      #else
+        true
+      #endif
+    }
+  }
+
+  /// Whether the process records; any thread.
+  static var record: Bool {
+    @inline(__always) get { areBuilt && _slowPath(crl_level_get() >= CRL_RECORD.rawValue) }
+  }
+}
 
 /// What a loop's call-outs do beside the call.
 enum Tracing {
@@ -24,29 +42,13 @@ enum Tracing {
   static let unknownLevel = UInt32.max
 }
 
-/// What is recorded, by the numbers of the layout.
-enum RecordKind {
-  static let block = CRL_KIND_BLOCK.rawValue
-  static let perform = CRL_KIND_PERFORM.rawValue
-  static let job = CRL_KIND_JOB.rawValue
-  static let timer = CRL_KIND_TIMER.rawValue
-  static let source0 = CRL_KIND_SOURCE0.rawValue
-  static let source1 = CRL_KIND_SOURCE1.rawValue
-  static let observer = CRL_KIND_OBSERVER.rawValue
-  static let mainQueue = CRL_KIND_MAIN_QUEUE.rawValue
-  static let schedule = CRL_KIND_SCHEDULE.rawValue
-  static let cancel = CRL_KIND_CANCEL.rawValue
-  static let host = CRL_KIND_HOST.rawValue
-  static let run = CRL_KIND_RUN.rawValue
-}
-
 extension RunLoop {
   /// Makes a call-out, and notes it as the level of the instruments demands.
   ///
   /// The loop's thread.
   ///
   /// - Parameters:
-  ///   - kind: One of ``RecordKind``.
+  ///   - kind: What is called, by the numbers of the layout.
   ///   - mode: The mode that runs.
   ///   - hook: The kind that the trace hook is called with; nil: the hook is not called.
   ///   - code: The address of the user's function.
@@ -54,35 +56,16 @@ extension RunLoop {
   ///   - tag: What the cause of an item's call-out is noted under, beside the address; zero: none is.
   @inline(__always)
   func calling<Result>(
-    _ kind: UInt32, _ mode: ModeState, hook: CallOutKind?, code: @autoclosure () -> UInt64,
+    _ kind: crl_kind, _ mode: ModeState, hook: CallOutKind?, code: @autoclosure () -> UInt64,
     item: @autoclosure () -> UInt64, tag: @autoclosure () -> UInt64 = 0, _ body: () -> Result
   ) -> Result {
-    calling(kind, body) { callingRecorded(kind, mode, hook: hook, code: code(), item: item(), tag: tag(), body) }
-  }
-
-  /// Makes a call-out, of which `recorded` makes what is to be recorded, or told to a hook.
-  @inline(__always)
-  func calling<Result>(_ kind: UInt32, _ body: () -> Result, recorded: () -> Result) -> Result {
-    #if RUNLOOP_WITHOUT_INSTRUMENTS
-      return body()
-    #else
-      if _fastPath(!isTraced) { return body() }
-      if isOnlyWatched {
-        crl_watch_begin(face, kind)
-        let result = body()
-        crl_watch_end(face)
-        return result
-      }
-      return recorded()
-    #endif
-  }
-
-  /// Makes a call-out that is to be recorded, or told to a hook.
-  @inline(__always)
-  func callingRecorded<Result>(
-    _ kind: UInt32, _ mode: ModeState, hook: CallOutKind?, code: @autoclosure () -> UInt64,
-    item: @autoclosure () -> UInt64, tag: @autoclosure () -> UInt64, _ body: () -> Result
-  ) -> Result {
+    guard Instruments.areBuilt, _slowPath(isTraced) else { return body() }
+    if isOnlyWatched {
+      crl_watch_begin(face, kind.rawValue)
+      let result = body()
+      crl_watch_end(face)
+      return result
+    }
     if tracing.load(ordering: .relaxed) == Tracing.record {
       beginRecord(kind, code(), item(), tag())
       let result = body()
@@ -96,19 +79,19 @@ extension RunLoop {
   }
 
   @inline(__always)
-  private func beginRecord(_ kind: UInt32, _ code: UInt64, _ item: UInt64, _ tag: UInt64) {
-    let kind = UInt64(kind) << UInt64(CRL_KIND_SHIFT)
+  private func beginRecord(_ kind: crl_kind, _ code: UInt64, _ item: UInt64, _ tag: UInt64) {
+    let kind = UInt64(kind.rawValue) << UInt64(CRL_KIND_SHIFT)
     if tag == 0 { return crl_record_begin(recorder, kind, code, item) }
     crl_record_begin_caused(recorder, kind, code, item, tag)
   }
 
   @inline(never)
   private func beginHooked(
-    _ kind: UInt32, _ mode: ModeState, _ hook: CallOutKind?, _ code: UInt64, _ item: UInt64, _ tag: UInt64
+    _ kind: crl_kind, _ mode: ModeState, _ hook: CallOutKind?, _ code: UInt64, _ item: UInt64, _ tag: UInt64
   ) -> UInt8 {
     let level = tracing.load(ordering: .relaxed) & Tracing.levels
     if let hook { trace(.callOut(hook), mode) }
-    if level == Tracing.watch { crl_watch_begin(face, kind) }
+    if level == Tracing.watch { crl_watch_begin(face, kind.rawValue) }
     if level == Tracing.record { beginRecord(kind, code, item, tag) }
     return level
   }
@@ -119,47 +102,27 @@ extension RunLoop {
     if level == Tracing.record { crl_record_end(recorder) }
     if let hook { trace(.callOutEnded(hook), mode) }
   }
-
-  // What is called from a place that is to stay small enough to be inlined.
-
-  @inline(never)
-  func callOutToMainQueue(_ mode: ModeState) {
-    calling(RecordKind.mainQueue, mode, hook: .mainQueue, code: 0, item: 0) { runLoopIsServicingTheMainDispatchQueue() }
-  }
-
-  @inline(never)
-  func callOut(to port: Port, _ message: Port.Message, number: UInt64, _ mode: ModeState) {
-    calling(
-      RecordKind.source1, mode, hook: .source1, code: port.code, item: itemAddress(port), tag: Origin.tag(number)
-    ) {
-      runLoopIsCallingOutToASource1(port, message)
-    }
-  }
 }
 
 /// Makes a call-out that any thread may make, and notes it if the thread's loop takes notes.
 ///
 /// The schedule and cancel call-outs of a source are made by whoever adds or removes it.
 @inline(__always)
-func callingOnThisThread(_ kind: UInt32, code: @autoclosure () -> UInt64, item: UInt64, _ body: () -> Void) {
-  #if RUNLOOP_WITHOUT_INSTRUMENTS
+func callingOnThisThread(_ kind: crl_kind, code: @autoclosure () -> UInt64, item: UInt64, _ body: () -> Void) {
+  guard Instruments.areBuilt, let recorder = crl_thread_recorder_get(), let face = recorder.pointee.face,
+    face.pointee.level > 0
+  else { return body() }
+  crl_watcher_stir()
+  // It may be made within another call-out.
+  let outer = crl_recorder_nest(recorder)
+  if face.pointee.level >= CRL_RECORD.rawValue {
+    crl_record_begin(recorder, UInt64(kind.rawValue) << UInt64(CRL_KIND_SHIFT), code(), item)
     body()
-  #else
-    guard let recorder = crl_thread_recorder_get(), let face = recorder.pointee.face, face.pointee.level > 0 else {
-      return body()
-    }
-    crl_watcher_stir()
-    // It may be made within another call-out.
-    let outer = crl_recorder_nest(recorder)
-    if face.pointee.level >= CRL_RECORD.rawValue {
-      crl_record_begin(recorder, UInt64(kind) << UInt64(CRL_KIND_SHIFT), code(), item)
-      body()
-      crl_record_end(recorder)
-    } else {
-      crl_watch_begin(face, kind)
-      body()
-      crl_watch_end(face)
-    }
-    crl_recorder_unnest(recorder, outer)
-  #endif
+    crl_record_end(recorder)
+  } else {
+    crl_watch_begin(face, kind.rawValue)
+    body()
+    crl_watch_end(face)
+  }
+  crl_recorder_unnest(recorder, outer)
 }

@@ -69,11 +69,7 @@ final class Tracer: @unchecked Sendable {
 
   func set(_ hook: (@Sendable (RunLoop.TraceEvent) -> Void)?) {
     // The hook before it is released outside the lock.
-    _ = lock.withLock {
-      let before = self.hook
-      self.hook = hook
-      return before
-    }
+    _ = lock.withLock { exchange(&self.hook, with: hook) }
   }
 
   @inline(never)

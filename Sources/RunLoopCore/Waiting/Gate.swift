@@ -21,9 +21,7 @@ package protocol SleepGate: AnyObject, Sendable {
   /// meanwhile.
   func close()
 
-  /// Watches a descriptor, or none, and the time until a deadline.
-  ///
-  /// The loop's thread.
+  /// Watches a descriptor, or none, and the time until a deadline. The loop's thread.
   func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick)
 }
 
@@ -36,7 +34,7 @@ package final class Gate: SleepGate, @unchecked Sendable {
   // Sendable: the descriptors do not change; what is watched, and until when, belongs to the loop's thread.
 
   private let epoll: OwnedDescriptor
-  private let counter: OwnedDescriptor
+  private let counter: WakeDescriptor
   private let clock: OwnedDescriptor?
   /// The set that is watched, held open: its number means nothing else meanwhile.
   private var watched: OwnedDescriptor?
@@ -54,35 +52,23 @@ package final class Gate: SleepGate, @unchecked Sendable {
   init(keepsTime: Bool, isWatchedByEdge: Bool = false) throws(SystemError) {
     self.isWatchedByEdge = isWatchedByEdge
     epoll = OwnedDescriptor(try SystemCall.epollCreate.make { crl_epoll_create() })
-    counter = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
+    counter = try WakeDescriptor()
     clock = keepsTime ? OwnedDescriptor(try SystemCall.timerCreate.make { crl_timer_create() }) : nil
-    try control(EPOLL_CTL_ADD, counter)
+    try control(EPOLL_CTL_ADD, counter.descriptor)
     if let clock { try control(EPOLL_CTL_ADD, clock) }
   }
 
   /// The descriptor to be watched from outside, level-triggered or edge-triggered.
   package var descriptor: Int32 { epoll.number }
 
-  /// Opens the gate until it is closed.
-  ///
-  /// Any thread. Who watches by the edge is notified each time.
-  package func open() {
-    // It cannot fail: the counter would have to be near its end.
-    _ = try? SystemCall.eventWrite.makeUninterrupted { crl_event_write(counter.number) }
-  }
+  /// Who watches by the edge is notified each time.
+  package func open() { counter.wake() }
 
-  /// Closes the gate, but for what is watched.
-  ///
-  /// The loop's thread. Whoever closes it looks for work afterwards, never before: the gate may have been opened
-  /// meanwhile.
   package func close() {
-    _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(counter.number) }
+    _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(counter.descriptor.number) }
   }
 
-  /// Watches a descriptor, or none, and the time until a deadline, if the gate keeps time.
-  ///
-  /// The loop's thread. What cannot be watched leaves the gate open: the loop is then served repeatedly, and misses
-  /// nothing.
+  /// What cannot be watched leaves the gate open: the loop is then served repeatedly, and misses nothing.
   package func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick) {
     do throws(SystemError) {
       if watched !== descriptor { try watchInstead(descriptor) }

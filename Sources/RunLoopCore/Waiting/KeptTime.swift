@@ -5,24 +5,15 @@ import Glibc
 
 /// Keeps the time of one loop instead of the system: says what time it is, and decides when a sleep is over.
 ///
-/// RunLoopTesting has the keepers that tests use: they let several loops share one time. ``SteppedTime`` is for the
-/// tests of this module: one loop, no other threads.
+/// RunLoopTesting has the keepers that tests use: they let several loops share one time.
 package protocol LoopTimekeeper: AnyObject, Sendable {
-  /// The time by the loop's clock.
-  ///
-  /// Any thread.
+  /// The time by the loop's clock. Any thread.
   var now: Tick { get }
-  /// What the wall clock says when the loop's clock says zero, in nanoseconds since 2001.
-  ///
-  /// Any thread.
+  /// What the wall clock says when the loop's clock says zero, in nanoseconds since 2001. Any thread.
   var wallOffset: Int64 { get }
-  /// Returns when the sleep is over, or earlier: the loop looks again.
-  ///
-  /// The loop's thread.
+  /// Returns when the sleep is over, or earlier: the loop looks again. The loop's thread.
   func sleep(_ sleep: LoopSleep)
-  /// The loop has ended and will not sleep again.
-  ///
-  /// The loop's thread.
+  /// The loop has ended and will not sleep again. The loop's thread.
   func loopHasEnded()
   /// How long a task on the loop wants to sleep of which `rest` is left by a real clock, which has gone on since the
   /// task began to count.
@@ -40,14 +31,10 @@ package struct LoopSleep: Sendable {
   /// What the mode watches.
   fileprivate let watched: PollSet?
 
-  /// Whether somebody has woken the loop.
-  ///
-  /// Any thread.
+  /// Whether somebody has woken the loop; any thread.
   package var isOver: Bool { loop.word.state != asleep }
 
-  /// Whether a watched descriptor is ready, so that the loop is about to find it.
-  ///
-  /// Any thread, while the loop sleeps.
+  /// Whether a watched descriptor is ready, so that the loop is about to find it; any thread, while the loop sleeps.
   package var isReady: Bool { watched.map { crl_poll_now($0.descriptor.number, Int16(POLLIN)) > 0 } ?? false }
 
   /// Asks the kernel what is ready, without waiting; true if the loop has something to serve.
@@ -65,9 +52,7 @@ package struct LoopSleep: Sendable {
     set.wait(limit == .never ? nil : max(0, (limit + -Tick.monotonicNow.nanoseconds).nanoseconds))
   }
 
-  /// Lets the loop look again.
-  ///
-  /// Any thread.
+  /// Lets the loop look again; any thread.
   package func wake() { loop.post() }
 }
 
@@ -101,9 +86,7 @@ extension RunLoop {
     return loop
   }
 
-  /// How long a task wants to sleep of which `rest` is left by a real clock.
-  ///
-  /// Any thread.
+  /// How long a task wants to sleep of which `rest` is left by a real clock; any thread.
   package func duration(ofRealRest rest: Duration) -> Duration {
     (waiter as? KeptWaiter)?.keeper.duration(ofRealRest: rest) ?? rest
   }
@@ -144,9 +127,7 @@ extension RunLoop {
     }
   }
 
-  /// When the loop would wake for a timer of a mode.
-  ///
-  /// Any thread.
+  /// When the loop would wake for a timer of a mode; any thread.
   package func nextWake(in name: Mode) -> Tick {
     table.withLock { table in
       guard let mode = table.modes[name == .common ? .default : name], mode.timerCount > 0 else { return .never }

@@ -40,7 +40,7 @@ enum ProcessorQuota {
     if now >= next,
       nextReading.compareExchange(expected: next, desired: now + period, ordering: .relaxed).exchanged
     {
-      quota.store(processorsAllowed(by: text).map { Int64($0 * 1000) } ?? .max, ordering: .relaxed)
+      quota.store(processorsAllowed(by: smallFile).map { Int64($0 * 1000) } ?? .max, ordering: .relaxed)
     }
     return Double(quota.load(ordering: .relaxed)) < processors * 1000
   }
@@ -80,15 +80,15 @@ enum ProcessorQuota {
     }
     return time / period
   }
+}
 
-  /// The beginning of a small file.
-  private static func text(_ path: String) -> String? {
-    let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return nil }
-    defer { close(file) }
-    return withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
-      let count = read(file, buffer.baseAddress, buffer.count)
-      return count > 0 ? String(decoding: buffer[0..<count], as: UTF8.self) : nil
-    }
+/// The beginning of a small file of the system's, of 4096 bytes at most.
+func smallFile(_ path: String) -> String? {
+  let file = open(path, O_RDONLY | O_CLOEXEC)
+  guard file >= 0 else { return nil }
+  defer { close(file) }
+  return withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
+    let count = read(file, buffer.baseAddress, buffer.count)
+    return count > 0 ? String(decoding: buffer[0..<count], as: UTF8.self) : nil
   }
 }

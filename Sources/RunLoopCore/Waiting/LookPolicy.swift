@@ -56,11 +56,7 @@ struct LookPolicy: Sendable, Hashable {
     note(true)
   }
 
-  /// Notes a look in vain, which the sleep follows.
-  ///
-  /// - Parameters:
-  ///   - duration: How long it was.
-  ///   - length: How long it was to be.
+  /// Notes a look in vain, which the sleep follows: how long it was, and how long it was to be.
   mutating func noteFailure(duration: Int64, length: Int64, at now: Tick) {
     if duration > 2 * length + 10_000 { restEnd = now + LookPolicy.rest }
     failures = min(failures + 1, 10)

@@ -29,9 +29,7 @@ final class PollSet: @unchecked Sendable {
   }
 
   /// A source whose turn it is, and what it is to be notified of.
-  ///
-  /// Not retained: the mode keeps it alive.
-  typealias Turn = (source: Unmanaged<RunLoop.DescriptorSource>, events: RunLoop.DescriptorSource.Events)
+  typealias Turn = (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)
 
   private enum Token {
     static let wake = UInt64.max

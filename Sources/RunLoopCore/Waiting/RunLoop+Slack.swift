@@ -22,9 +22,7 @@ extension RunLoop {
     set { slack.store(newValue.map { max(1, Int64(saturating: $0)) } ?? 0, ordering: .relaxed) }
   }
 
-  /// Gives the thread the slack that was asked for.
-  ///
-  /// The loop's thread.
+  /// Gives the thread the slack that was asked for; the loop's thread.
   @inline(never)
   func applySlack() {
     appliedSlack = slack.load(ordering: .relaxed)

@@ -9,9 +9,8 @@ import Glibc
 /// is written down in advance with ``at(_:do:)``. A sleep without a deadline and without such an event is real, and
 /// another thread can end it, or is left to ``whenAsleepForEver(do:)``.
 ///
-/// It is for the tests of this module and those above it: one loop on a thread of its own, no second loop on
-/// the same time. What clients have is `VirtualTime` of RunLoopTesting, which keeps the time of several loops and
-/// threads through ``LoopTimekeeper``; that one cannot serve here, as this module is below it.
+/// It is for the tests of this package: one loop on a thread of its own. Clients have `VirtualTime` of
+/// RunLoopTesting, which is above this module.
 package final class SteppedTime: @unchecked Sendable, Waiter {
   private struct Event {
     var tick: Tick

@@ -47,9 +47,7 @@ package final class StartedThread<Result: Sendable>: @unchecked Sendable {
     precondition(answer == 0, "no thread could be made (error \(answer))")
   }
 
-  /// Waits until the thread has ended.
-  ///
-  /// Once.
+  /// Waits until the thread has ended; once.
   package func result() -> Result {
     pthread_join(thread, nil)
     guard let value else { preconditionFailure("the thread ended without a result") }

@@ -21,9 +21,7 @@ protocol Waiter: AnyObject, Sendable {
   ///
   /// The loop's own thread.
   func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick, in set: PollSet?)
-  /// The loop has ended and will not sleep again.
-  ///
-  /// The loop's own thread.
+  /// The loop has ended and will not sleep again; the loop's own thread.
   func loopHasEnded()
 }
 

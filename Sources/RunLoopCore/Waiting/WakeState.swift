@@ -71,22 +71,11 @@ extension WakeState {
     case wakeUp
   }
 
-  enum Action: Hashable, Sendable {
-    case none
-    case wake(Sleeper)
-
-    /// Whom to wake.
-    var sleeper: Sleeper {
-      switch self {
-      case .none: .nobody
-      case .wake(let sleeper): sleeper
-      }
-    }
-  }
-
+  /// The state after an event, and whom to wake for it.
+  ///
   /// Inlined where the event is known, it is a few instructions.
   @inline(__always)
-  func applying(_ event: Event) -> (state: WakeState, action: Action) {
+  func applying(_ event: Event) -> (state: WakeState, woken: Sleeper) {
     var next = self
     switch event {
     case .beginRun:
@@ -116,17 +105,16 @@ extension WakeState {
     case .post:
       return waking(next)
     case .wakeUp:
-      guard isRunning else { return (self, .none) }
+      guard isRunning else { return (self, .nobody) }
       next.bits |= isListening ? Self.woken : Self.late
       return waking(next)
     }
-    return (next, .none)
+    return (next, .nobody)
   }
 
   /// Of many posters, the one whose change takes the sleeper out of the word makes the call that wakes it.
-  private func waking(_ next: WakeState) -> (state: WakeState, action: Action) {
-    guard sleeper != .nobody else { return (next, .none) }
-    return (WakeState(bits: next.bits & ~Self.sleeperMask), .wake(sleeper))
+  private func waking(_ next: WakeState) -> (state: WakeState, woken: Sleeper) {
+    (WakeState(bits: next.bits & ~Self.sleeperMask), sleeper)
   }
 
   private func requireAwake(_ event: Event) {

@@ -15,17 +15,17 @@ struct WakeWord: ~Copyable {
     WakeState(bits: word.load(ordering: .acquiring))
   }
 
-  /// Applies an event and returns the state before and after it, and what is to be done about it.
+  /// Applies an event and returns the state before and after it, and whom to wake for it.
   @inline(__always)
   @discardableResult
-  borrowing func apply(_ event: WakeState.Event) -> (before: WakeState, after: WakeState, action: WakeState.Action) {
+  borrowing func apply(_ event: WakeState.Event) -> (before: WakeState, after: WakeState, woken: WakeState.Sleeper) {
     var bits = word.load(ordering: .relaxed)
     while true {
       let before = WakeState(bits: bits)
-      let (after, action) = before.applying(event)
+      let (after, woken) = before.applying(event)
       let (exchanged, original) = word.weakCompareExchange(
         expected: bits, desired: after.bits, successOrdering: .acquiringAndReleasing, failureOrdering: .relaxed)
-      if exchanged { return (before, after, action) }
+      if exchanged { return (before, after, woken) }
       bits = original
     }
   }
@@ -41,7 +41,7 @@ struct WakeWord: ~Copyable {
   @inline(__always)
   borrowing func post() -> WakeState.Sleeper {
     guard hasSleeper else { return .nobody }
-    return apply(.post).action.sleeper
+    return apply(.post).woken
   }
 
   /// Wakes whoever sleeps on the word itself.

@@ -2,9 +2,7 @@
 
 import Synchronization
 
-/// The sources of one descriptor, in one mode.
-///
-/// Guarded by the loop's table lock.
+/// The sources of one descriptor, in one mode; guarded by the loop's table lock.
 final class Watch {
   /// Distinguishes the events of this watch from those of an earlier one of the same number.
   @exclusivity(unchecked) var serial: UInt32
@@ -38,19 +36,19 @@ final class Watch {
 
   /// The source whose turn it is among those that are to be notified of what was found, and what it is to be notified
   /// of.
-  @inline(__always)
   func takeTurn(_ found: PollSet.Ready) -> PollSet.Turn? {
     guard let only else { return takeTurnOfSeveral(found) }
     let events = only._withUnsafeGuaranteedRef { source in self.events(found, for: source) }
-    return events.isEmpty ? nil : (only, events)
+    return events.isEmpty ? nil : (only.takeUnretainedValue(), events)
   }
 
   @inline(never)
   private func takeTurnOfSeveral(_ found: PollSet.Ready) -> PollSet.Turn? {
     for _ in sources.indices {
       turn = turn + 1 < sources.count ? turn + 1 : 0
-      let events = events(found, for: sources[turn].item)
-      if !events.isEmpty { return (.passUnretained(sources[turn].item), events) }
+      let source = sources[turn].item
+      let events = events(found, for: source)
+      if !events.isEmpty { return (source, events) }
     }
     return nil
   }
@@ -72,15 +70,10 @@ final class Watch {
 ///
 /// It holds them unmanaged, so that looking at one retains nothing.
 struct WatchTable: ~Copyable {
-  private var watches: UnsafeMutableBufferPointer<Unmanaged<Watch>?>
+  private var watches: ContiguousArray<Unmanaged<Watch>?> = []
   private(set) var count = 0
 
-  init() { watches = UnsafeMutableBufferPointer(start: nil, count: 0) }
-
-  deinit {
-    for watch in watches { watch?.release() }
-    watches.deallocate()
-  }
+  deinit { for watch in watches { watch?.release() } }
 
   var isEmpty: Bool { count == 0 }
 
@@ -92,13 +85,13 @@ struct WatchTable: ~Copyable {
       let index = Int(descriptor)
       if index >= watches.count {
         guard newValue != nil else { return }
-        makeRoom(max(index + 1, watches.count * 2))
+        watches.append(contentsOf: repeatElement(nil, count: max(index + 1, watches.count * 2) - watches.count))
       }
       let old = watches[index]
       watches[index] = newValue.map(Unmanaged.passRetained)
       count += (newValue == nil ? 0 : 1) - (old == nil ? 0 : 1)
       old?.release()
-      if count == 0 { makeRoom(0) }
+      if count == 0 { watches = [] }
     }
   }
 
@@ -110,17 +103,7 @@ struct WatchTable: ~Copyable {
     return watch._withUnsafeGuaranteedRef(body)
   }
 
-  private mutating func makeRoom(_ size: Int) {
-    let room = UnsafeMutableBufferPointer<Unmanaged<Watch>?>.allocate(capacity: size)
-    room.initialize(repeating: nil)
-    for index in 0..<min(size, watches.count) { room[index] = watches[index] }
-    watches.deallocate()
-    watches = room
-  }
-
-  /// Every watch, by its descriptor.
-  ///
-  /// O(n) in the largest descriptor.
+  /// Every watch, by its descriptor; O(n) in the largest descriptor.
   var all: [(Int32, Watch)] {
     watches.enumerated().compactMap { index, watch in watch.map { (Int32(index), $0.takeUnretainedValue()) } }
   }

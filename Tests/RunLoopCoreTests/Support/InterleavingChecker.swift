@@ -278,10 +278,10 @@ extension InterleavingChecker {
         step = "finds the word changed"
         break
       }
-      let (after, action) = expected.applying(operation == .post ? .post : .wakeUp)
+      let (after, woken) = expected.applying(operation == .post ? .post : .wakeUp)
       next.word = after
       if operation == .wakeUp { next.isUnanswered = true }
-      poster.step = action.sleeper == .nobody || action.sleeper == .looking || variant == .noWake ? .done : .wake
+      poster.step = woken == .nobody || woken == .looking || variant == .noWake ? .done : .wake
       step = "changes the word to: \(after)"
     case .wake where sleeper == .epoll:
       // The loop's thread returns for the write, or will when it waits.
