@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Testing
 import TestSupport
 
@@ -17,7 +18,7 @@ struct MessagePortLookTests {
 
   /// Makes the looker of the calling thread's requests.
   private func lookEagerly(_ remote: MessagePort.Remote) {
-    remote.lookingThread = RunLoop.callingThreadID
+    remote.lookingThread = pthread_self()
     remote.looker = Self.eager
   }
 

@@ -9,34 +9,39 @@ extension RunLoop {
     public let rawValue: String
 
     /// Names a mode.
+    @inlinable
     public init(_ rawValue: String) {
       self.rawValue = rawValue
     }
 
     /// Makes a value from its raw value.
+    @inlinable
     public init(rawValue: String) {
       self.rawValue = rawValue
     }
 
     /// Makes a value from its raw value.
+    @inlinable
     public init(stringLiteral value: String) {
       self.rawValue = value
     }
 
+    // Computed, so that a client has its text as a constant: no reference is counted for it.
+
     /// The mode that a loop is in when nothing asks for another.
     ///
     /// The corresponding Core Foundation constant is `kCFRunLoopDefaultMode`.
-    public static let `default` = Mode("kCFRunLoopDefaultMode")
+    @inlinable public static var `default`: Mode { Mode("kCFRunLoopDefaultMode") }
     /// Stands for all modes that were made common, where items are added and blocks are posted.
     ///
     /// It is not a mode that a loop can run. The corresponding Core Foundation constant is `kCFRunLoopCommonModes`.
-    public static let common = Mode("kCFRunLoopCommonModes")
+    @inlinable public static var common: Mode { Mode("kCFRunLoopCommonModes") }
     /// For the time during which a control follows the user, as UIKit names it.
-    public static let tracking = Mode("UITrackingRunLoopMode")
+    @inlinable public static var tracking: Mode { Mode("UITrackingRunLoopMode") }
     /// For the time until an application has been set up, as UIKit names it.
-    public static let initialization = Mode("UIInitializationRunLoopMode")
+    @inlinable public static var initialization: Mode { Mode("UIInitializationRunLoopMode") }
     /// For receiving the system's events, as UIKit names it.
-    public static let eventReceive = Mode("GSEventReceiveRunLoopMode")
+    @inlinable public static var eventReceive: Mode { Mode("GSEventReceiveRunLoopMode") }
   }
 }
 

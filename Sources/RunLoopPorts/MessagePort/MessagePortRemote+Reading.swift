@@ -179,8 +179,10 @@ extension MessagePort.Remote {
   /// so a look is a read now and then that does not block.
   private func readNext(until deadline: Tick) {
     let waiting = RunLoop.waiting
-    if lookingThread != RunLoop.callingThreadID {
-      lookingThread = RunLoop.callingThreadID
+    // Not by the kernel's id, which is a system call.
+    let thread = pthread_self()
+    if lookingThread != thread {
+      lookingThread = thread
       looker.forgetPlace()
     }
     let looks = looker.isDue(waiting)

@@ -38,7 +38,7 @@ extension MessagePort {
     @exclusivity(unchecked) var socketTimeout: Int64 = 0
     /// Whether the reading thread looks before it sleeps, and which thread that was last.
     @exclusivity(unchecked) var looker = Looker()
-    @exclusivity(unchecked) var lookingThread: Int32 = 0
+    @exclusivity(unchecked) var lookingThread: pthread_t = 0
     /// What the last answer that the reading thread has read says of the time when it was sent.
     @exclusivity(unchecked) var answerTime: Int32?
     /// Changes when threads that follow the reading one have to look again.
