@@ -108,7 +108,9 @@ MUTANTS = (
     Mutant(
         "emptyModesForgotten",
         (after(CORE + "Items/RunLoop+Items.swift", "    left.append(mode)",
-               "    if MUTANT, mode.itemCount.load(ordering: .relaxed) == 0 { table.forget(mode.name) }"),),
+               "    if MUTANT, mode.itemCount.load(ordering: .relaxed) == 0 { table.forget(mode.name) }"),
+         before(CORE + "Modes/ModeTable.swift", "  mutating func die() { isDead = true }",
+                "  mutating func forget(_ name: RunLoop.Mode) { (modes[name], lastMode, sleepingMode) = (nil, nil, nil) }")),
         "D7", conformance=True),
     Mutant(
         "removalsWake",

@@ -187,11 +187,6 @@ struct ModeTable {
   /// Forgets that a port was added to any mode; false if it had not been.
   mutating func removeAdded(_ port: Port) -> Bool { addedPorts.removeValue(forKey: ObjectIdentifier(port)) != nil }
 
-  mutating func forget(_ name: RunLoop.Mode) {
-    modes[name] = nil
-    lastMode = nil
-  }
-
   mutating func die() { isDead = true }
 }
 
