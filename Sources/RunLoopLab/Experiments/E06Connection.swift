@@ -62,7 +62,6 @@ struct ConnectionPath: Experiment {
   }
 
   private func observe(_ rig: NetworkRig) -> [String] {
-    let loop = RunLoop.current
     let caller = WatchedLoop(rig.bench.meeting)
     caller.watch()
     defer { caller.unwatch() }
