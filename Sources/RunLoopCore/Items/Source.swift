@@ -86,9 +86,10 @@ extension RunLoop {
     ) {
       self.order = order
       hasModeCalls = schedule != nil || cancel != nil
-      body = Body(
-        perform: Block(body: perform), schedule: schedule.map(ModeCall.init), cancel: cancel.map(ModeCall.init),
-        label: label)
+      // Not by `map`: generic code would wrap the closures, whose functions are their names.
+      let scheduleCall: ModeCall? = if let schedule { ModeCall(body: schedule) } else { nil }
+      let cancelCall: ModeCall? = if let cancel { ModeCall(body: cancel) } else { nil }
+      body = Body(perform: Block(body: perform), schedule: scheduleCall, cancel: cancelCall, label: label)
       noteSignalsIfRecorded()
     }
 

@@ -3,8 +3,8 @@
 // A thread may end in a call-out, by `Thread.exit()` or `pthread_exit`. The frames of the pass are left as they are
 // then. So what they would have gone on with stands in the loop: the timers and observers that are being called, which
 // may go on in other loops, and the batches of blocks that are being run, of which each block runs or is counted as
-// dropped. A source, port or descriptor source that is being called is in no such state; its closure is held by the
-// frame and stays with it.
+// dropped. A source, port or descriptor source that is being called is in no such state; it and its closure are held
+// by the frame and stay with it.
 
 extension RunLoop {
   /// Ends the call-outs from which the thread does not return; the loop's thread, which is at its end.

@@ -135,7 +135,7 @@ struct DeadlineHeap<Member: DeadlineHeapMember>: ~Copyable {
     self = DeadlineHeap(kind: kind, owner: owner)
   }
 
-  /// Appends to `due` every member whose tick is at most `now`, in order, with a reference; O(due · log due).
+  /// Appends to `due` every member whose tick is at most `now`, in order, with a reference.
   func collect(dueAt now: Tick, into due: inout ContiguousArray<Due>) {
     guard firstTick <= now, count > 0 else { return }
     let start = due.count

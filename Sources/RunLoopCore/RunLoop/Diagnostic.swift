@@ -79,7 +79,7 @@ func threadName(_ id: Int32) -> String { kernelThreadName(id).map { "\(id) \"\($
 
 /// The kernel's name of a thread; nil: there is no such thread.
 func kernelThreadName(_ id: Int32) -> String? {
-  smallFile("/proc/self/task/\(id)/comm").map { String($0.prefix { $0 != "\n" }) }
+  smallFile("/proc/self/task/\(id)/comm").map { String($0.prefix { !$0.isNewline }) }
 }
 
 /// An item's type and address, for messages.

@@ -37,6 +37,8 @@ extension MessagePort {
     /// The time-out that the socket has for reading, in nanoseconds; the reading thread's.
     @exclusivity(unchecked) var socketTimeout: Int64 = 0
     /// Whether the reading thread looks before it sleeps, and which thread that was last.
+    ///
+    /// It may be one that has ended and whose number the thread has: its place is then kept for a thousand waits.
     @exclusivity(unchecked) var looker = Looker()
     @exclusivity(unchecked) var lookingThread: pthread_t = 0
     /// What the last answer that the reading thread has read says of the time when it was sent.

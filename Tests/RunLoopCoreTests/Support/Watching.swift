@@ -21,8 +21,9 @@ extension RunLoop {
   /// The epoll set of a mode.
   func pollSet(_ mode: Mode = .default) -> PollSet? { table.withLock { $0.modes[mode]?.pollSet } }
 
-  /// Waits until this loop, which another thread runs, has announced to sleep in this way; before its first sleep, until
-  /// it has also looked for the last time, for which it takes the table's lock, and wants no lock any more.
+  /// Waits until this loop, which another thread runs, has announced to sleep in this way.
+  ///
+  /// Before its first sleep it has then also looked for the last time, under the table's lock, and wants no other.
   func awaitSleep(_ sleeper: WakeState.Sleeper) {
     waitUntil { word.state.sleeper == sleeper && table.withLock { $0.sleepingMode } != nil }
   }
