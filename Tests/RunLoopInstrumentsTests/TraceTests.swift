@@ -209,9 +209,7 @@ import Testing
     let directory = victim.directory
     let killer = Thread {
       // Until the command has found the process, and reads its file.
-      while (try? String(contentsOfFile: "/proc/self/maps", encoding: .utf8))?.contains(directory) != true {
-        usleep(1000)
-      }
+      while !isMapped(in: directory) { usleep(1000) }
       usleep(200_000)
       Foundation.kill(number, SIGKILL)
     }
@@ -357,4 +355,21 @@ import Testing
     // Few enough are left as they are.
     #expect(all.coarsened(to: 20_000, .init()).merged == 0)
   }
+}
+
+/// Whether this process has a file of a directory mapped.
+///
+/// Line by line: Foundation takes the first short read of a file without a size for its end.
+private func isMapped(in directory: String) -> Bool {
+  guard let file = fopen("/proc/self/maps", "r") else { return false }
+  var line: UnsafeMutablePointer<CChar>?
+  var capacity = 0
+  defer {
+    fclose(file)
+    free(line)
+  }
+  while getline(&line, &capacity, file) > 0 {
+    if let line, String(cString: line).contains(directory) { return true }
+  }
+  return false
 }
