@@ -89,7 +89,12 @@ let package = Package(
       name: "main-gates-core", dependencies: ["CCounts", .product(name: "RunLoopCore", package: "swift-run-loop")]),
     .executableTarget(
       name: "instrument-gates", dependencies: ["CCounts", .product(name: "RunLoopCore", package: "swift-run-loop")]),
-    .executableTarget(name: "costs", dependencies: [.product(name: "RunLoopCore", package: "swift-run-loop")]),
+    .executableTarget(
+      name: "costs",
+      dependencies: [
+        .product(name: "RunLoopCore", package: "swift-run-loop"),
+        .product(name: "RunLoopThreads", package: "swift-run-loop"),
+      ]),
     .target(
       name: "CHostLoopForBenchmarks", dependencies: hasGLib ? ["CGLibForBenchmarks"] : [],
       path: "Sources/CHostLoopForBenchmarks", cSettings: hasGLib ? [.define("HAS_GLIB")] : []),

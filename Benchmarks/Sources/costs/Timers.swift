@@ -25,6 +25,7 @@ nonisolated func liveTimers(_ count: Int, among live: Int, _ what: String) {
     return timer
   }
   var date = base.advanced(by: .seconds(120))
+  let extra = Timer(deadline: date) { _ in }
   let start = nanoseconds()
   for _ in 0..<count {
     let index = shuffle.next(live)
@@ -35,6 +36,10 @@ nonisolated func liveTimers(_ count: Int, among live: Int, _ what: String) {
       loop.remove(timers[index], forMode: .default)
       timers[index].deadline = date
       loop.add(timers[index], forMode: .default)
+    case "pairs":
+      extra.deadline = date
+      loop.add(extra, forMode: .default)
+      loop.remove(extra, forMode: .default)
     default:
       timers[index].invalidate()
       timers[index] = Timer(deadline: date) { _ in }

@@ -10,12 +10,16 @@
 //     valgrind --tool=callgrind costs removals 100000    one of 100,000 timers is removed, moved and added
 //     valgrind --tool=callgrind costs makes 100000       one of 100,000 timers is ended, and another made and added
 //     valgrind --tool=callgrind costs shots 100000       timers within a tenth of a second are made, and fire once
+//     valgrind --tool=callgrind costs pairs 100000       a timer beside 100,000 others is moved, added and removed
 //     valgrind --tool=callgrind costs reads 20000        a descriptor that is ready in each pass
+//     valgrind --tool=callgrind costs waits 10000        work is done on a resident thread, for which another waits
+//     valgrind --tool=callgrind costs answers 10000      the same by a post and a futex, without a name for anything
 //     costs descriptors                     what `ls -l /proc/PID/fd` shows: idle loops, a watching one, many that are
 //     gone
 
 import Glibc
 import RunLoopCore
+import RunLoopThreads
 import Synchronization
 
 func nanoseconds() -> Int {
@@ -171,9 +175,11 @@ case "observed-passes": onOtherThread { passes(count ?? 1_000_000, observers: tr
 case "shots": onOtherThread { shots(count ?? 100_000) }
 case "reads": onOtherThread { reads(count ?? 100_000) }
 case "moves": onOtherThread { liveTimers(count ?? 1_000_000, among: 10_000, mode) }
-case "removals", "makes": onOtherThread { liveTimers(count ?? 1_000_000, among: 100_000, mode) }
+case "removals", "makes", "pairs": onOtherThread { liveTimers(count ?? 1_000_000, among: 100_000, mode) }
+case "waits": waits(count ?? 10_000)
+case "answers": answers(count ?? 10_000)
 case "descriptors": descriptors(count ?? 1000)
 default:
-  let programs = "posts | timers | passes | observed-passes | moves | removals | makes | shots | reads | descriptors"
-  print("costs \(programs) [COUNT]")
+  let programs = "posts | timers | passes | observed-passes | moves | removals | makes | pairs | shots | reads | waits"
+  print("costs \(programs) | answers | descriptors [COUNT]")
 }

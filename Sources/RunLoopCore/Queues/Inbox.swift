@@ -187,8 +187,8 @@ struct Arrivals: ~Copyable {
     let block: AddressedBlock
 
     /// Puts the block into the queues of its modes.
-    func distribute(
-      toCommon: (BlockQueue.Entry) -> Void, toMode: (BlockQueue.Entry, ModeState) -> Void
+    consuming func distribute(
+      toCommon: (consuming BlockQueue.Entry) -> Void, toMode: (consuming BlockQueue.Entry, ModeState) -> Void
     ) {
       switch block {
       case .inMode(let mode, let block): toMode(.init(sequence: sequence, work: .own(block)), mode)

@@ -17,31 +17,33 @@ final class PerformTask: Awaited, @unchecked Sendable {
     var isOver: Bool { rawValue > State.running.rawValue }
   }
 
-  private let word = AwaitedWord(State.pending.rawValue)
-  // Not checked for exclusive access, as each says who guards it.
+  // The order of the variables is that of memory. A thread that waits looks at the word all the time, so that what the
+  // working thread writes meanwhile lies more than a cache line before it. Not checked for exclusive access, as each
+  // says who guards it.
+
   @exclusivity(unchecked) private var body: BareBlock?
-  /// Whether the owner has accepted the work, so that it counts.
-  ///
-  /// Guarded by the owner's lock.
-  @exclusivity(unchecked) var isAccepted = false
-  private let lock = Lock()
-  /// Who counts what becomes of the work, until it is over: what a thread has left by `exit()` may hold the work for
-  /// ever, and is to hold nothing else.
+  /// Who counts what becomes of the work, until it is over: what a thread has left by `exit()` may hold the work
+  /// forever, and is to hold nothing else.
   ///
   /// Guarded by the lock; whoever has claimed the work, and will write it next, reads it without.
   @exclusivity(unchecked) private var owner: ResidentCore?
-  /// Who is notified when the work is over.
-  ///
-  /// Guarded by the lock.
-  @exclusivity(unchecked) private var listener: (@Sendable (State) -> Void)?
-
   /// The work around this one that its thread runs, while it runs this one.
   ///
   /// The thread's own.
   @exclusivity(unchecked) var outer: PerformTask?
-
+  private let lock = Lock()
+  /// Whether the owner has accepted the work, so that it counts.
+  ///
+  /// Guarded by the owner's lock.
+  @exclusivity(unchecked) var isAccepted = false
+  /// Who is notified when the work is over.
+  ///
+  /// Guarded by the lock.
+  @exclusivity(unchecked) private var listener: (@Sendable (State) -> Void)?
   /// Where the work was posted from.
   let origin: Origin
+  private let distance: (UInt64, UInt64, UInt64) = (0, 0, 0)
+  private let word = AwaitedWord(State.pending.rawValue)
 
   init(owner: ResidentCore?, from origin: Origin, _ body: @escaping @Sendable () -> Void) {
     self.origin = origin
@@ -52,15 +54,16 @@ final class PerformTask: Awaited, @unchecked Sendable {
   var state: State { State(rawValue: word.value) ?? .dropped }
 
   var isOver: Bool { word.value > State.running.rawValue }
+  private var hasBegun: Bool { word.value != State.pending.rawValue }
 
   /// Runs the work, unless it is over.
   func run() {
     guard let state = claim(.running) else { return }
     guard state == .running else { return settle(state) }
-    Thread.noteBegun(self)
+    Thread.withCurrent { $0.noteBegun(self) }
     let words = body?.words
     words?.call()
-    Thread.noteEnded(self)
+    Thread.withCurrent { $0.noteEnded(self) }
     finish(.ran)
   }
 
@@ -123,22 +126,18 @@ final class PerformTask: Awaited, @unchecked Sendable {
     word.wait(until: deadline, by: &looker) { $0 > State.running.rawValue }
   }
 
-  /// A closure that runs the task once, and drops it if it is released without having been run.
-  var ticket: @Sendable () -> Void {
-    let ticket = Ticket(self)
-    return { ticket.task.run() }
-  }
-
-  private final class Ticket: Sendable {
-    let task: PerformTask
+  /// What a loop keeps of the task: it runs it once, and drops it if it is released without having run it.
+  final class Ticket: Sendable {
+    private let task: PerformTask
 
     init(_ task: PerformTask) {
       self.task = task
     }
 
+    func run() { task.run() }
+
     deinit {
-      // The loop may have let go of the work without running it.
-      if task.state == .pending { task.end(.dropped) }
+      if !task.hasBegun { task.end(.dropped) }
     }
   }
 }

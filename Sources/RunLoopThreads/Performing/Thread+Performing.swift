@@ -21,8 +21,9 @@ extension Thread {
   public func perform(
     inModes modes: [RunLoop.Mode] = [.common], _ block: @escaping @Sendable () -> Void
   ) throws(ThreadError) -> PerformToken {
+    let keeper = keeper
     let task = PerformTask(owner: keeper, from: Origin(site: crl_call_site()), block)
-    try post(task, inModes: modes)
+    try post(task, to: keeper, inModes: modes)
     return PerformToken(task: task, timer: nil)
   }
 
@@ -34,29 +35,36 @@ extension Thread {
   /// - Parameters:
   ///   - modes: The modes in which the block may run.
   ///   - timeout: How long to wait; nil means as long as it takes.
-  ///   - body: The block.
-  /// - Returns: What the block returns.
-  /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, and
-  ///   ``ThreadError/dropped(thread:)`` if the thread ends first, ``ThreadError/timedOut``,
-  ///   ``ThreadError/wouldDeadlock(cycle:)``.
+  ///   - block: The block.
+  /// - Throws: As ``perform(inModes:_:)``, and ``ThreadError/dropped(thread:)`` if the thread ends first,
+  ///   ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
+  @inline(never)
+  public func performAndWait(
+    inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil, _ block: @escaping @Sendable () -> Void
+  ) throws(ThreadError) {
+    let origin = Origin(site: crl_call_site()).waits
+    let me = Thread.current
+    guard self !== me else { return block() }
+    let keeper = keeper
+    try me.wait(
+      for: PerformTask(owner: keeper, from: origin, block), of: self, keeper, inModes: modes, timeout: timeout)
+  }
+
+  /// Runs a block on the thread, waits until it has run, and returns its answer.
+  ///
+  /// As ``performAndWait(inModes:timeout:_:)-(_,_,()->Void)``, for a block that returns something or throws.
+  ///
+  /// - Returns: The block's result.
+  /// - Throws: What the block throws, or a ``ThreadError``.
   @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
-    try performAndWait(inModes: modes, timeout: timeout, from: Origin(site: crl_call_site()).waits, body)
-  }
-
-  // Apart: a function that is specialised is called by its general form, and not from where that was called.
-  @_specialize(where Value == Void, Failure == Never)
-  @inline(never)
-  private func performAndWait<Value: Sendable, Failure: Error>(
-    inModes modes: [RunLoop.Mode], timeout: Duration?, from origin: Origin,
-    _ body: @escaping @Sendable () throws(Failure) -> Value
-  ) throws -> Value {
-    try Thread.current.wait(for: body, on: self, owner: keeper, from: origin, timeout: timeout) {
-      task throws(ThreadError) in try post(task, inModes: modes)
-    }
+    let origin = Origin(site: crl_call_site()).waits
+    let me = Thread.current
+    guard self !== me else { return try body() }
+    return try me.answer(of: body, on: self, keeper, from: origin, inModes: modes, timeout: timeout)
   }
 
   /// Runs a block on the thread after a time, when its loop runs in one of several modes.
@@ -69,18 +77,19 @@ extension Thread {
   public func perform(
     afterDelay delay: Duration, inModes modes: [RunLoop.Mode] = [.default], _ block: @escaping @Sendable () -> Void
   ) throws(ThreadError) -> PerformToken {
+    let keeper = keeper
     let task = PerformTask(owner: keeper, from: Origin(site: crl_call_site()), block)
-    return PerformToken(task: task, timer: try post(task, afterDelay: delay, inModes: modes))
+    return PerformToken(task: task, timer: try post(task, to: keeper, afterDelay: delay, inModes: modes))
   }
 
   private func post(
-    _ task: PerformTask, afterDelay delay: Duration, inModes modes: [RunLoop.Mode]
+    _ task: PerformTask, to keeper: ResidentCore?, afterDelay delay: Duration, inModes modes: [RunLoop.Mode]
   ) throws(ThreadError) -> Timer {
     guard !modes.isEmpty else { throw .noModes }
     if let keeper { return try keeper.post(task, afterDelay: delay, inModes: modes) }
     let loop = try loopForWork()
-    let ticket = task.ticket
-    let timer = Timer(deadline: loop.instant(after: max(delay, .zero))) { _ in ticket() }
+    let ticket = PerformTask.Ticket(task)
+    let timer = Timer(deadline: loop.instant(after: max(delay, .zero))) { _ in ticket.run() }
     for mode in modes {
       guard loop.add(timer, forMode: mode, from: task.origin) else {
         timer.invalidate()
@@ -90,51 +99,62 @@ extension Thread {
     return timer
   }
 
-  private func post(_ task: PerformTask, inModes modes: [RunLoop.Mode]) throws(ThreadError) {
+  private func post(
+    _ task: PerformTask, to keeper: ResidentCore?, inModes modes: [RunLoop.Mode]
+  ) throws(ThreadError) {
     guard !modes.isEmpty else { throw .noModes }
     if let keeper { return try keeper.post(task, inModes: modes) }
-    guard try loopForWork().handOff(inModes: modes, from: task.origin, block: task.ticket) else { throw endedError }
-  }
-
-  /// Lets a thread run a block and waits for what it gives; on the calling thread.
-  ///
-  /// Apart from the public functions, which are specialised for the most common types: for others the runtime looks up
-  /// that of the answer, in each call.
-  @inline(never)
-  func wait<Value: Sendable, Failure: Error>(
-    for work: @escaping @Sendable () throws(Failure) -> Value, on other: Thread, owner: ResidentCore?,
-    from origin: Origin, timeout: Duration?, post: (PerformTask) throws(ThreadError) -> Void
-  ) throws -> Value {
-    if other === self { return try work() }
-    // Written before the work is over, read after.
-    nonisolated(unsafe) var answer: Result<Value, Failure>?
-    let task = PerformTask(owner: owner, from: origin) {
-      do throws(Failure) {
-        answer = .success(try work())
-      } catch {
-        answer = .failure(error)
-      }
-    }
-    do throws(ThreadError) {
-      try wait(for: task, of: other, until: timeout.map { Tick.after($0) } ?? .never) { () throws(ThreadError) in
-        try post(task)
-      }
-    } catch {
-      // Nobody waits for it any more: it does not begin.
-      task.end(.cancelled)
-      throw error
-    }
-    switch task.state {
-    case .dropped: throw ThreadError.dropped(thread: other.label)
-    case .pending, .running, .ran, .cancelled:
-      guard let answer else { throw ThreadError.cancelled }
-      return try answer.get()
-    }
+    let (loop, ticket) = (try loopForWork(), PerformTask.Ticket(task))
+    guard loop.handOff(inModes: modes, from: task.origin, block: { ticket.run() }) else { throw endedError }
   }
 
   private func loopForWork() throws(ThreadError) -> RunLoop {
     if hasNotStarted { throw .notStarted(thread: label) }
     guard let loop = runLoop else { throw endedError }
     return loop
+  }
+}
+
+// On the calling thread.
+extension Thread {
+  /// Has another thread, or the core that keeps it, run a block, and waits for the result.
+  func answer<Value: Sendable, Failure: Error>(
+    of body: @escaping @Sendable () throws(Failure) -> Value, on other: Thread, _ keeper: ResidentCore?,
+    from origin: Origin, inModes modes: [RunLoop.Mode], timeout: Duration?
+  ) throws -> Value {
+    // Written before the work is over, read after.
+    nonisolated(unsafe) var answer: Result<Value, Failure>?
+    let task = PerformTask(owner: keeper, from: origin) {
+      do throws(Failure) {
+        answer = .success(try body())
+      } catch {
+        answer = .failure(error)
+      }
+    }
+    try wait(for: task, of: other, keeper, inModes: modes, timeout: timeout)
+    guard let answer else { throw ThreadError.cancelled }
+    return try answer.get()
+  }
+
+  /// Posts work for another thread, or for the core that keeps it, and waits until it has run.
+  func wait(
+    for task: PerformTask, of other: Thread, _ keeper: ResidentCore?, inModes modes: [RunLoop.Mode], timeout: Duration?
+  ) throws(ThreadError) {
+    let deadline = timeout.map { Tick.after($0) } ?? .never
+    defer { endWait() }
+    do throws(ThreadError) {
+      try beginWait(for: task, of: other)
+      try other.post(task, to: keeper, inModes: modes)
+      try sleep(for: task, of: other, until: deadline)
+    } catch {
+      // Nobody waits for it any more: it does not begin.
+      task.end(.cancelled)
+      throw error
+    }
+    switch task.state {
+    case .ran: return
+    case .dropped: throw .dropped(thread: other.label)
+    case .pending, .running, .cancelled: throw .cancelled
+    }
   }
 }

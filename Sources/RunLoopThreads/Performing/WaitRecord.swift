@@ -66,30 +66,36 @@ final class WaitRecord: @unchecked Sendable {
     return Wait(target: target, generation: generation)
   }
 
+  /// Whether the thread waits for something to come.
+  var isWait: Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    return awaited.map { !$0.isOver } ?? false
+  }
+
   /// Whether a wait goes on.
   func isStill(_ wait: Wait) -> Bool { current?.generation == wait.generation }
 }
 
+// On the calling thread.
 extension Thread {
-  /// Waits until something is over that another thread is to do.
+  /// Publishes that the thread waits for something that another is to do, until ``endWait()``.
   ///
-  /// - Parameters:
-  ///   - awaited: What it is.
-  ///   - target: Who is to do it.
-  ///   - deadline: When to give up.
-  ///   - begin: Asks the other thread for it. What that does of it finds the wait published.
-  func wait(
-    for awaited: some Awaited, of target: Thread, until deadline: Tick,
-    begin: () throws(ThreadError) -> Void = {}
-  ) throws(ThreadError) {
-    guard !awaited.isOver else { return }
+  /// Whatever is then asked of the other thread finds the wait published. A wait that would close a cycle is not
+  /// published, and throws.
+  func beginWait(for awaited: any Awaited, of target: Thread) throws(ThreadError) {
     waiting.publish(target, awaited)
-    defer { waiting.withdraw() }
     // Mostly the other waits for nobody, and closes nothing.
-    if target === self || target.waiting.current != nil, let cycle = closedCycle() {
+    if target === self || target.waiting.isWait, let cycle = closedCycle() {
+      waiting.withdraw()
       throw .wouldDeadlock(cycle: cycle.map(\.label))
     }
-    try begin()
+  }
+
+  func endWait() { waiting.withdraw() }
+
+  /// Sleeps until what the thread has begun to wait for is over, or throws at the deadline.
+  func sleep(for awaited: some Awaited, of target: Thread, until deadline: Tick) throws(ThreadError) {
     let isWatched = ThreadFace.isWatched
     if isWatched { ThreadFace.noteWait(forThread: target.kernelID) }
     defer { if isWatched { ThreadFace.noteWait(forThread: 0) } }

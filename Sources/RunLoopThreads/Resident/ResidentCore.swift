@@ -81,14 +81,16 @@ final class ResidentCore: Awaited, @unchecked Sendable {
     thread.ending.whenCome { core.beginLateJobs() }
     thread.work = { core.live(onStart: onStart) }
     // What the thread does at its start may not wait for the one that waits for it.
-    try Thread.current.wait(for: core, of: thread, until: .never) { () throws(ThreadError) in
-      do throws(ThreadError) {
-        try thread.tryStart()
-      } catch {
-        thread.letGo()
-        throw error
-      }
+    let me = Thread.current
+    try me.beginWait(for: core, of: thread)
+    defer { me.endWait() }
+    do throws(ThreadError) {
+      try thread.tryStart()
+    } catch {
+      thread.letGo()
+      throw error
     }
+    try me.sleep(for: core, of: thread, until: .never)
     return core
   }
 
@@ -219,10 +221,10 @@ extension ResidentCore {
   /// Accepts a task, or says why not.
   func post(_ task: PerformTask, inModes modes: [RunLoop.Mode]) throws(ThreadError) {
     guard !modes.isEmpty else { throw .noModes }
-    let ticket = task.ticket
+    let ticket = PerformTask.Ticket(task)
     lock.lock()
     // Under the lock, so that a stop that comes later finds the work in the loop.
-    task.isAccepted = mayAccept(task) && runLoop.leaveHandOff(inModes: modes, from: task.origin, block: ticket)
+    task.isAccepted = mayAccept(task) && runLoop.leaveHandOff(inModes: modes, from: task.origin) { ticket.run() }
     if task.isAccepted { accepted += 1 }
     let error = task.isAccepted ? nil : refuse(task)
     lock.unlock()
@@ -235,8 +237,8 @@ extension ResidentCore {
   func post(_ task: PerformTask, afterDelay delay: Duration, inModes modes: [RunLoop.Mode]) throws(ThreadError) -> Timer
   {
     guard !modes.isEmpty else { throw .noModes }
-    let ticket = task.ticket
-    let timer = Timer(deadline: runLoop.now.advanced(by: max(delay, .zero))) { _ in ticket() }
+    let ticket = PerformTask.Ticket(task)
+    let timer = Timer(deadline: runLoop.now.advanced(by: max(delay, .zero))) { _ in ticket.run() }
     lock.lock()
     task.isAccepted = mayAccept(task) && modes.allSatisfy { runLoop.add(timer, forMode: $0, from: task.origin) }
     if task.isAccepted {
@@ -281,7 +283,7 @@ extension ResidentCore {
     for (entry, deadline) in waiting {
       if policy == .afterPendingWork, deadline <= now {
         // What is due by now was to run before this.
-        _ = runLoop.handOff(inModes: [.common], from: entry.task.origin, block: entry.ticket)
+        _ = runLoop.handOff(inModes: [.common], from: entry.task.origin, block: entry.ticket.run)
       } else if entry.task.leavePending(for: .cancelled) {
         report.cancelled += 1
         cancelled.append(entry.task)
@@ -304,9 +306,9 @@ extension ResidentCore {
   }
 }
 
-/// Work that waits for a date, the timer that is to run it, and what the timer calls.
+/// Work that waits for a date, and the timer that is to run it by its ticket.
 private struct Delayed {
   let task: PerformTask
   let timer: Timer
-  let ticket: @Sendable () -> Void
+  let ticket: PerformTask.Ticket
 }

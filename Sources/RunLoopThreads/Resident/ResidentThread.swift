@@ -101,27 +101,35 @@ extension ResidentThread {
 
   /// Runs a block on the thread and waits until it has run; on the thread itself, at once.
   ///
-  /// - Returns: What the block returns.
-  /// - Throws: What the block throws, or a ``ThreadError``: as ``perform(inModes:_:)``, ``ThreadError/cancelled`` if
-  ///   the thread is stopped immediately, ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
+  /// - Throws: As ``perform(inModes:_:)``, ``ThreadError/cancelled`` if the thread is stopped immediately,
+  ///   ``ThreadError/dropped(thread:)`` if it leaves in the middle, ``ThreadError/timedOut``,
+  ///   ``ThreadError/wouldDeadlock(cycle:)``.
+  @inline(never)
+  public func performAndWait(
+    inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil, _ work: @escaping @Sendable () -> Void
+  ) throws(ThreadError) {
+    let origin = Origin(site: crl_call_site()).waits
+    let me = Thread.current
+    guard core.thread !== me else { return work() }
+    try me.wait(
+      for: PerformTask(owner: core, from: origin, work), of: core.thread, core, inModes: modes, timeout: timeout)
+  }
+
+  /// Runs a block on the thread, waits until it has run, and returns its answer.
+  ///
+  /// As ``performAndWait(inModes:timeout:_:)-(_,_,()->Void)``, for a block that returns something or throws.
+  ///
+  /// - Returns: The block's result.
+  /// - Throws: What the block throws, or a ``ThreadError``.
   @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ work: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
-    try performAndWait(inModes: modes, timeout: timeout, from: Origin(site: crl_call_site()).waits, work)
-  }
-
-  // Apart: a function that is specialised is called by its general form, and not from where that was called.
-  @_specialize(where Value == Void, Failure == Never)
-  @inline(never)
-  private func performAndWait<Value: Sendable, Failure: Error>(
-    inModes modes: [RunLoop.Mode], timeout: Duration?, from origin: Origin,
-    _ work: @escaping @Sendable () throws(Failure) -> Value
-  ) throws -> Value {
-    try Thread.current.wait(for: work, on: core.thread, owner: core, from: origin, timeout: timeout) {
-      task throws(ThreadError) in try core.post(task, inModes: modes)
-    }
+    let origin = Origin(site: crl_call_site()).waits
+    let me = Thread.current
+    guard core.thread !== me else { return try work() }
+    return try me.answer(of: work, on: core.thread, core, from: origin, inModes: modes, timeout: timeout)
   }
 
   /// Runs a block on the thread after a time.

@@ -28,7 +28,9 @@ extension ThreadMembers {
     let me = Thread.current
     guard me !== self else { throw .joinsItself(thread: label) }
     guard !hasNotStarted else { throw .notStarted(thread: label) }
-    try me.wait(for: ending, of: self, until: deadline)
+    try me.beginWait(for: ending, of: self)
+    defer { me.endWait() }
+    try me.sleep(for: ending, of: self, until: deadline)
   }
 }
 

@@ -39,15 +39,21 @@ extension Thread {
     pthread_exit(nil)
   }
 
-  /// Notes that the calling thread begins a piece of work, or has come to the end of it.
-  static func noteBegun(_ task: PerformTask) {
-    let thread = current
-    task.outer = thread.running.take()
-    thread.running = task
+  /// Notes that the thread, which is the calling one, begins a piece of work.
+  func noteBegun(_ task: PerformTask) {
+    task.outer = running.take()
+    running = task
   }
-  static func noteEnded(_ task: PerformTask) {
-    let thread = current
-    if thread.running === task { thread.running = task.outer.take() }
+
+  /// Notes that the thread, which is the calling one, has come to the end of a piece of work.
+  func noteEnded(_ task: PerformTask) {
+    if running === task { running = task.outer.take() }
+  }
+
+  /// Does something with the calling thread's object, which the thread holds meanwhile.
+  static func withCurrent(_ body: (Thread) -> Void) {
+    guard let slot = crl_object_slot_get(), slot != endedMark else { return body(current) }
+    object(in: slot)._withUnsafeGuaranteedRef(body)
   }
 }
 
