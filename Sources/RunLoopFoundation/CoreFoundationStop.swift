@@ -6,9 +6,9 @@ import class RunLoopCore.RunLoop
 /// Ends the innermost run of a thread, whichever of the two loops it is a run of.
 ///
 /// While the main loop and Core Foundation's serve each other, a run of the main thread may be either's: this ends the
-/// innermost one, from the call-outs of both and from any thread. Of other threads it is Core Foundation's run that
-/// ends. Text that does not import this package calls Core Foundation's function, which knows of no run of ours but
-/// while that waits.
+/// innermost one, from the call-outs of both and from any thread. On other threads it ends Core Foundation's run. Code
+/// that does not import this package calls Core Foundation's function, which knows of a run of ours only while that run
+/// waits.
 ///
 /// Can be called from any thread. The corresponding Core Foundation function is `CFRunLoopStop`.
 public func CFRunLoopStop(_ runLoop: CFRunLoop!) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An address in a process's code, and what a symbolizer needs to name it after the process is gone.
+/// An address in a process's code, and what a symbolizer needs to name it after the process has ended.
 public struct CodeAddress: Sendable, Codable, Hashable {
-  /// Where the code stands in the process's memory.
+  /// The address of the code in the process's memory.
   public var address: UInt64
-  /// The path of the program or library; nil if it lies in none.
+  /// The path of the program or library; nil if the address is in none.
   public var image: String?
   /// The program's or library's build id, in hexadecimal digits; nil if it has none.
   public var buildID: String?
@@ -12,7 +12,7 @@ public struct CodeAddress: Sendable, Codable, Hashable {
   public var offset: UInt64?
 
   /// - Parameters:
-  ///   - address: Where the code stands in the process's memory.
+  ///   - address: The address of the code in the process's memory.
   ///   - image: The path of the program or library.
   ///   - buildID: Its build id, in hexadecimal digits.
   ///   - offset: The address in its file.

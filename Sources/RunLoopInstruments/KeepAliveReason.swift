@@ -5,7 +5,7 @@ public import RunLoopCore
 
 /// One thing that keeps a run of a loop from ending.
 public struct KeepAliveReason: Sendable, Hashable, Codable {
-  /// What it is.
+  /// The kinds of reasons.
   public enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
     /// A timer.
     case timer
@@ -35,19 +35,19 @@ public struct KeepAliveReason: Sendable, Hashable, Codable {
     case resident
   }
 
-  /// What it is.
+  /// The kind of the reason.
   public let kind: Kind
-  /// The item's address, which descriptions print too; nil if it is no object.
+  /// The item's address, which descriptions print too; nil if it is not an object.
   public let item: UInt64?
   /// The modes of the loop that it is in, by their raw values.
   public let modes: [String]
   /// The function that will be called; nil if that is not known.
   public let code: CodeAddress?
-  /// Who added it: the callers, the innermost first, of which the first few are of this package.
+  /// The code that added the item: the callers, the innermost first, of which the first few are of this package.
   ///
   /// Empty if the loops were not watched then.
   public let addedAt: [CodeAddress]
-  /// What distinguishes it from others of its kind, for people.
+  /// The text that distinguishes the item from others of its kind, for people.
   public let detail: String
 
   init(_ item: KeptItem) {
@@ -73,11 +73,11 @@ extension CodeAddress {
 }
 
 extension Instruments {
-  /// What keeps the innermost run of a loop from ending; empty if none is active.
+  /// The reasons that keep the innermost run of a loop from ending; empty if no run is active.
   ///
-  /// Where an item was added is known from the level ``Level/watch`` on. What the loop needs for itself is not listed.
-  /// Can be called from any thread: the loop waits for its table while the items of its mode are copied, and for
-  /// nothing else.
+  /// The place where an item was added is known from the level ``Level/watch`` on. Items that the loop needs for itself
+  /// are not listed. Can be called from any thread: the loop waits for its table while the items of its mode are
+  /// copied, and for nothing else.
   ///
   /// - Complexity: O(n m) in the items of the mode and the modes of the loop.
   public static func reasons(keeping loop: RunLoop) -> [KeepAliveReason] { loop.keptItems.map(KeepAliveReason.init) }

@@ -2,13 +2,13 @@
 
 public import RunLoopCore
 
-/// What a loop does at one moment.
+/// The state of a loop at one moment.
 public struct LoopSnapshot: Sendable, Hashable, Codable {
   /// The kernel's number of the loop's thread.
   public let thread: Int32
-  /// The name of the thread's object, `main` for the first, else the kernel's.
+  /// The name of the thread's object, `main` for the first thread, otherwise the kernel's name.
   public let name: String
-  /// What the loop is called, `RunLoop.label`.
+  /// The name of the loop, `RunLoop.label`.
   public let label: String
   /// The mode of the innermost run, by its raw value; nil outside every run.
   public let mode: String?
@@ -35,14 +35,14 @@ public struct LoopSnapshot: Sendable, Hashable, Codable {
 }
 
 extension Instruments {
-  /// What every loop of this process does now, by their threads.
+  /// The current state of every loop of this process, ordered by thread.
   ///
   /// Can be called from any thread, and does not wait for any loop.
   public static var loops: [LoopSnapshot] { RunLoopRegistry.shared.all.map(LoopSnapshot.init) }
 }
 
 extension RunLoop {
-  /// What the instruments call the loop; nil, as it is at first: they use the name of its thread.
+  /// The name of the loop in the instruments; nil by default, and then they use the name of its thread.
   ///
   /// It is kept until the loop's thread ends. Can be used from any thread.
   public var label: String? {

@@ -10,12 +10,12 @@ public import RunLoopCore
 // Each method is there twice: a list that is written down in the call means ours, as it is closer to what is asked for
 // than Foundation's optional one; an optional list of our modes comes by the second; `nil` alone is Foundation's.
 extension FileHandle {
-  /// Reads what there is next, in the background, and posts it on the calling thread's loop.
+  /// Reads the next available data in the background, and posts it on the calling thread's loop.
   ///
   /// The notification is `FileHandle.readCompletionNotification`. It has the data, at most 64 KiB, under
-  /// `NSFileHandleNotificationDataItem`: no bytes at the end and at an error, whose number is under
-  /// `"NSFileHandleError"`. A handle should have one activity in the background at a time, and stays open until it is
-  /// over. Can be called from any thread.
+  /// `NSFileHandleNotificationDataItem`: no bytes at the end and after an error, whose number is under
+  /// `"NSFileHandleError"`. A handle should have only one activity in the background at a time, and stays open until
+  /// that is over. Can be called from any thread.
   ///
   /// - Parameter modes: The modes of the calling thread's loop in which the notification is posted.
   ///
@@ -25,10 +25,10 @@ extension FileHandle {
     BackgroundActivity.begin(.read, of: self, in: modes, from: Origin(site: site))
   }
 
-  /// Reads until the end, in the background, and posts all of it on the calling thread's loop.
+  /// Reads until the end, in the background, and posts all data on the calling thread's loop.
   ///
-  /// The notification is `NSFileHandleReadToEndOfFileCompletion`. As `readInBackgroundAndNotify(forModes:)`, but for
-  /// the size.
+  /// The notification is `NSFileHandleReadToEndOfFileCompletion`. Except for the size, this is like
+  /// `readInBackgroundAndNotify(forModes:)`.
   ///
   /// The corresponding Foundation method has the same name.
   public func readToEndOfFileInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
@@ -40,7 +40,7 @@ extension FileHandle {
   /// loop.
   ///
   /// The notification is `NSFileHandleConnectionAccepted`; the handle is under
-  /// `NSFileHandleNotificationFileHandleItem`. As `readInBackgroundAndNotify(forModes:)`.
+  /// `NSFileHandleNotificationFileHandleItem`. Otherwise this is like `readInBackgroundAndNotify(forModes:)`.
   ///
   /// The corresponding Foundation method has the same name.
   public func acceptConnectionInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
@@ -48,9 +48,10 @@ extension FileHandle {
     BackgroundActivity.begin(.accept, of: self, in: modes, from: Origin(site: site))
   }
 
-  /// Waits in the background until there is something to read, and says so on the calling thread's loop.
+  /// Waits in the background until there is something to read, and reports it on the calling thread's loop.
   ///
-  /// The notification is `NSFileHandleDataAvailable`; nothing is read. As `readInBackgroundAndNotify(forModes:)`.
+  /// The notification is `NSFileHandleDataAvailable`; nothing is read. Otherwise this is like
+  /// `readInBackgroundAndNotify(forModes:)`.
   ///
   /// The corresponding Foundation method has the same name.
   public func waitForDataInBackgroundAndNotify(forModes modes: [RunLoop.Mode]) {
@@ -58,28 +59,28 @@ extension FileHandle {
     BackgroundActivity.begin(.wait, of: self, in: modes, from: Origin(site: site))
   }
 
-  /// As the other of this name; without modes, the default mode.
+  /// The same as the other method of this name; without modes, in the default mode.
   @_disfavoredOverload
   public func readInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
     let site = crl_call_site()
     BackgroundActivity.begin(.read, of: self, in: modes ?? [.default], from: Origin(site: site))
   }
 
-  /// As the other of this name; without modes, the default mode.
+  /// The same as the other method of this name; without modes, in the default mode.
   @_disfavoredOverload
   public func readToEndOfFileInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
     let site = crl_call_site()
     BackgroundActivity.begin(.readToEnd, of: self, in: modes ?? [.default], from: Origin(site: site))
   }
 
-  /// As the other of this name; without modes, the default mode.
+  /// The same as the other method of this name; without modes, in the default mode.
   @_disfavoredOverload
   public func acceptConnectionInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
     let site = crl_call_site()
     BackgroundActivity.begin(.accept, of: self, in: modes ?? [.default], from: Origin(site: site))
   }
 
-  /// As the other of this name; without modes, the default mode.
+  /// The same as the other method of this name; without modes, in the default mode.
   @_disfavoredOverload
   public func waitForDataInBackgroundAndNotify(forModes modes: [RunLoop.Mode]?) {
     let site = crl_call_site()

@@ -15,86 +15,86 @@ extension SystemError: LocalizedError {
 }
 
 extension RunLoopError: LocalizedError {
-  /// Why the run loop did not do what it was asked to.
+  /// The reason why the run loop did not do what it was asked to.
   public var errorDescription: String? { description }
 }
 
 extension InstrumentsError: LocalizedError {
-  /// Why the instruments did not do what they were asked to.
+  /// The reason why the instruments did not do what they were asked to.
   public var errorDescription: String? { description }
 }
 
 extension PortError: LocalizedError {
-  /// Why the port did not take the message.
+  /// The reason why the port did not take the message.
   public var errorDescription: String? { description }
 }
 
 extension ThreadError: LocalizedError {
-  /// Why the thread did not do what it was asked to.
+  /// The reason why the thread did not do what it was asked to.
   public var errorDescription: String? { description }
 }
 
 extension MessagePortError: LocalizedError {
-  /// Why the message port could not be made, or the message not be sent.
+  /// The reason why the message port could not be made, or the message not be sent.
   public var errorDescription: String? { description }
 }
 
 extension SocketError: LocalizedError {
-  /// Why the socket failed.
+  /// The reason why the socket failed.
   public var errorDescription: String? { description }
 }
 
 extension TLSError: LocalizedError {
-  /// Why the connection is not secured, with the peer.
+  /// The reason why the connection is not secured, with the peer.
   public var errorDescription: String? { description }
 }
 
 extension StreamSecurityError: LocalizedError {
-  /// Why the stream's connection cannot be secured as its properties ask.
+  /// The reason why the stream's connection cannot be secured as its properties ask.
   public var errorDescription: String? { description }
 }
 
 extension SocketActivationError: LocalizedError {
-  /// Why the descriptors of a service manager cannot be taken.
+  /// The reason why the descriptors of a service manager cannot be taken.
   public var errorDescription: String? { description }
 }
 
 extension SocketAddressError: LocalizedError {
-  /// Why the text is not an address.
+  /// The reason why the text is not an address.
   public var errorDescription: String? { description }
 }
 
 extension HostError: LocalizedError {
-  /// Why the host's addresses were not found.
+  /// The reason why the host's addresses were not found.
   public var errorDescription: String? { description }
 }
 
 extension DatagramError: LocalizedError {
-  /// Why the datagram socket failed, with the address.
+  /// The reason why the datagram socket failed, with the address.
   public var errorDescription: String? { description }
 }
 
 extension HostConnectionError: LocalizedError {
-  /// Why no connection to the host was made, with the reason of each address.
+  /// The reason why no connection to the host was made, with the reason of each address.
   public var errorDescription: String? { description }
 }
 
 extension SignalError: LocalizedError {
-  /// Why the signal cannot be handled.
+  /// The reason why the signal cannot be handled.
   public var errorDescription: String? { description }
 }
 
 extension ChildProcessError: LocalizedError {
-  /// Why the child process cannot be waited for.
+  /// The reason why the child process cannot be waited for.
   public var errorDescription: String? { description }
 }
 
 extension SpawnError: LocalizedError {
-  /// Why the program was not started.
+  /// The reason why the program was not started.
   public var errorDescription: String? { description }
 }
 
 extension FileChangeError: LocalizedError {
-  /// Why the file or directory cannot be watched.
+  /// The reason why the file or directory cannot be watched.
   public var errorDescription: String? { description }
 }

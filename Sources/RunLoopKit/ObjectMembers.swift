@@ -6,7 +6,7 @@ public import RunLoopCore
 // there.
 
 extension RunLoop {
-  /// The text for a person: the loop's modes and what is in them.
+  /// A human-readable description of the loop's modes and their items.
   ///
   /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   public var description: String { debugDescription }
@@ -23,7 +23,7 @@ extension RunLoop {
 }
 
 extension Timer {
-  /// The text for a person: the timer's state.
+  /// A human-readable description of the timer's state.
   ///
   /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   public var description: String { debugDescription }

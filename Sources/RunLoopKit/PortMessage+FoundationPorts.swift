@@ -5,12 +5,12 @@ public import RunLoopFoundation
 
 // Messages between ports of Foundation's own, such as socket ports.
 extension RunLoopFoundation.PortMessage {
-  /// Makes a message that one of Foundation's own ports is to send, such as a `SocketPort`.
+  /// Makes a message for one of Foundation's own ports to send, such as a `SocketPort`.
   ///
   /// - Parameters:
-  ///   - sendPort: Where it goes to.
-  ///   - replyPort: Where an answer is taken.
-  ///   - components: Its parts, as the port can send them.
+  ///   - sendPort: The port that the message goes to.
+  ///   - replyPort: The port at which an answer is expected.
+  ///   - components: The message's parts, in the form that the port can send.
   ///
   /// The corresponding Foundation initializer is `init(sendPort:receivePort:components:)`.
   @_disfavoredOverload
@@ -20,13 +20,13 @@ extension RunLoopFoundation.PortMessage {
     self.init(between: (send: sendPort, receive: replyPort), components: components)
   }
 
-  /// Where the message goes to, or where an answer goes to, if that is a port of Foundation's own.
+  /// The port that the message goes to, or that an answer goes to, if it is one of Foundation's own.
   ///
-  /// `sendPort` is nil then. The corresponding Foundation property is `sendPort`.
+  /// `sendPort` is then nil. The corresponding Foundation property is `sendPort`.
   public var foundationSendPort: Foundation.Port? { foundationPorts.send }
 
-  /// Where the message came to, or where an answer is taken, if that is a port of Foundation's own.
+  /// The port at which the message arrived, or at which an answer is expected, if it is one of Foundation's own.
   ///
-  /// `receivePort` is nil then. The corresponding Foundation property is `receivePort`.
+  /// `receivePort` is then nil. The corresponding Foundation property is `receivePort`.
   public var foundationReceivePort: Foundation.Port? { foundationPorts.receive }
 }

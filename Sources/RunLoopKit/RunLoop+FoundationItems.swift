@@ -6,15 +6,15 @@ public import RunLoopCore
 // Foundation's own timers and ports in our loops. They belong to Core Foundation's loop of the loop's thread, which
 // this one serves from then on.
 extension RunLoopCore.RunLoop {
-  /// Adds a timer of Foundation's to a mode.
+  /// Adds one of Foundation's timers to a mode.
   ///
-  /// It is added to Foundation's loop of this loop's thread, which this loop comes to serve, as by
+  /// It is added to Foundation's loop of this loop's thread, which this loop then serves, as by
   /// ``serveCoreFoundation()``. On the loop's thread that happens at once; from any other thread when the loop next
-  /// runs in the mode or in a common one. Where ``servedByCoreFoundation(mode:_:)`` runs Foundation's loop it is added
-  /// to that, and this one does not come to serve it. The timer keeps Foundation's defects; a `Timer` of this package
-  /// has none of them.
+  /// runs in the mode or in a common one. If ``servedByCoreFoundation(mode:_:)`` runs Foundation's loop, the timer is
+  /// added to that loop, and this one does not begin to serve it. The timer keeps Foundation's defects; a `Timer` of
+  /// this package has none of them.
   ///
-  /// - Returns: False if the loop's thread has ended, the loop is the guest of another one than Foundation's, or the
+  /// - Returns: False if the loop's thread has ended, the loop is the guest of a loop other than Foundation's, or the
   ///   system has no descriptor left for the hosting, which is reported.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
@@ -25,10 +25,10 @@ extension RunLoopCore.RunLoop {
     return withFoundation(mode) { $0.add(timer.value, forMode: Foundation.RunLoop.Mode(mode.rawValue)) }
   }
 
-  /// Adds a port of Foundation's to a mode: a socket port, or one of a subclass.
+  /// Adds one of Foundation's ports to a mode: a socket port, or a port of a subclass.
   ///
-  /// As the addition of a timer. In the common pseudo-mode it is added to the modes that are common at the time, as a
-  /// socket port of Foundation's on Linux knows no common modes.
+  /// It is added like a timer. In the common pseudo-mode it is added to the modes that are common at the time, because
+  /// a socket port of Foundation on Linux knows no common modes.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
   @_disfavoredOverload
@@ -40,9 +40,9 @@ extension RunLoopCore.RunLoop {
     }
   }
 
-  /// Takes a port of Foundation's out of a mode.
+  /// Takes one of Foundation's ports out of a mode.
   ///
-  /// As the addition: at once on the loop's thread.
+  /// Like the addition, this happens at once on the loop's thread.
   ///
   /// The corresponding Foundation method is `remove(_:forMode:)`.
   @_disfavoredOverload

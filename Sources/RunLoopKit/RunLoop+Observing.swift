@@ -7,13 +7,13 @@ public import RunLoopCore
 extension RunLoopCore.RunLoop {
   /// Ends the innermost run that is active.
   ///
-  /// As ``stop()``. Can be called from any thread. The corresponding Foundation method is `_stop()`.
+  /// This is ``stop()``. Can be called from any thread. The corresponding Foundation method is `_stop()`.
   public func _stop() { stop() }
 
   /// A stage of a run.
   ///
-  /// The raw values are Core Foundation's, which Foundation's on Linux are not. The corresponding Foundation type is
-  /// `RunLoop._Activity`.
+  /// The raw values are Core Foundation's; those of Foundation on Linux are different. The corresponding Foundation
+  /// type is `RunLoop._Activity`.
   public enum _Activity: UInt, Sendable {
     /// The run begins.
     case entry = 1
@@ -73,7 +73,7 @@ extension RunLoopCore.RunLoop {
     /// Can be called from any thread.
     public func invalidate() { observer.invalidate() }
 
-    /// Where it stands among the observers of a stage.
+    /// The position of the observer among the observers of a stage.
     public var order: Int { observer.order }
 
     /// Whether it can be called.
@@ -82,7 +82,7 @@ extension RunLoopCore.RunLoop {
     public var isValid: Bool { observer.isValid }
   }
 
-  /// Has a closure called at stages of the runs of a mode, until the observer is released.
+  /// Calls a closure at stages of the runs of a mode, until the observer is released.
   ///
   /// Can be called from any thread. The corresponding Foundation method is `_observe(_:in:repeats:order:handler:)`.
   public func _observe(
@@ -100,7 +100,7 @@ extension RunLoopCore.RunLoop {
     return _Observer(observer)
   }
 
-  /// Has a closure called at one stage of the runs of a mode, until the observer is released.
+  /// Calls a closure at one stage of the runs of a mode, until the observer is released.
   ///
   /// Can be called from any thread. The corresponding Foundation method is `_observe(_:in:repeats:order:handler:)`.
   public func _observe(
@@ -110,7 +110,7 @@ extension RunLoopCore.RunLoop {
     _observe(_Activities(activity), in: mode, repeats: repeats, order: order, handler: handler)
   }
 
-  /// A source that is signalled by hand, for subclasses, which say what it does.
+  /// A source that is signalled by hand, for subclasses, which define its work.
   ///
   /// It ends with its object.
   ///
@@ -155,7 +155,7 @@ extension RunLoopCore.RunLoop {
     /// Can be called from any thread.
     open func invalidate() { source?.invalidate() }
 
-    /// Where it stands among the sources of a mode.
+    /// The position of the source among the sources of a mode.
     open var order: Int { source?.order ?? 0 }
 
     /// Whether it can be performed.

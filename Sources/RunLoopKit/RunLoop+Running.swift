@@ -8,10 +8,11 @@ public import RunLoopCore
 extension RunLoop {
   /// Runs the loop in the default mode until a date.
   ///
-  /// Without anything in the mode it returns at once. With a date that has passed, the run is one pass that does not
-  /// wait. `stop()` ends one turn of it, and the next begins. The date becomes one of the monotonic clock at the call,
-  /// so that setting the wall clock makes the run neither longer nor shorter; `.distantFuture` means indefinitely. Must
-  /// be called on the loop's own thread. On any other, and while the loop's thread is stopping, it has no effect.
+  /// If the mode is empty, it returns at once. With a date that has passed, the run is one pass that does not wait.
+  /// `stop()` ends one turn of the run, and the next begins. The date becomes a date of the monotonic clock at the
+  /// call, so that setting the wall clock makes the run neither longer nor shorter; `.distantFuture` means
+  /// indefinitely. Must be called on the loop's own thread. On any other thread, and while the loop's thread is
+  /// stopping, it has no effect.
   ///
   /// The corresponding Foundation method is `run(until:)`.
   public func run(until limitDate: Date) {
@@ -22,11 +23,12 @@ extension RunLoop {
 
   /// Runs the loop in one mode until a source or port was handled, or until a date.
   ///
-  /// A timer does not end it. With a date that has passed, the run is one pass that does not wait. The date becomes one
-  /// of the monotonic clock at the call; `.distantFuture` means indefinitely. Must be called on the loop's own thread.
+  /// A timer does not end the run. With a date that has passed, the run is one pass that does not wait. The date
+  /// becomes a date of the monotonic clock at the call; `.distantFuture` means indefinitely. Must be called on the
+  /// loop's own thread.
   ///
-  /// - Returns: False if there was nothing to run: the mode is empty or is `.common`, the loop's thread is
-  ///   stopping, or the calling thread is another. Otherwise true, whatever ended the run, a stop too.
+  /// - Returns: False if there was nothing to run: the mode is empty or is `.common`, the loop's thread is stopping, or
+  ///   the calling thread is another. Otherwise true, whatever ended the run, even a stop.
   ///
   /// The corresponding Foundation method is `run(mode:before:)`.
   @discardableResult
@@ -35,9 +37,9 @@ extension RunLoop {
     return runOnce(mode, until: tick(atWallDate: limitDate.timeIntervalSinceReferenceDate))
   }
 
-  /// Runs the loop in one mode until a source or port was handled, or until a date, and does not say whether it did.
+  /// Runs the loop in one mode until a source or port was handled, or until a date, and does not report whether it did.
   ///
-  /// As ``run(mode:before:)``. The corresponding Foundation method is `acceptInput(forMode:before:)`.
+  /// It is like ``run(mode:before:)``. The corresponding Foundation method is `acceptInput(forMode:before:)`.
   public func acceptInput(forMode mode: Mode, before limitDate: Date) {
     guard mayRun("acceptInput(forMode:before:)") else { return }
     _ = runOnce(mode, until: tick(atWallDate: limitDate.timeIntervalSinceReferenceDate))
@@ -45,7 +47,7 @@ extension RunLoop {
 
   /// Runs the loop in the mode of a name, as Foundation on Linux spells it.
   ///
-  /// As ``acceptInput(forMode:before:)-(RunLoop.Mode,_)``.
+  /// It is like ``acceptInput(forMode:before:)-(RunLoop.Mode,_)``.
   @_disfavoredOverload
   public func acceptInput(forMode mode: String, before limitDate: Date) {
     acceptInput(forMode: Mode(mode), before: limitDate)
@@ -53,12 +55,12 @@ extension RunLoop {
 }
 
 extension RunLoop {
-  /// Makes one pass of a mode, without a wait, and says when its first timer is due.
+  /// Makes one pass of a mode, without a wait, and returns when its first timer is due.
   ///
   /// The pass fires the timers that are due and handles at most one source. Must be called on the loop's own thread. On
-  /// any other there is no pass.
+  /// any other thread there is no pass.
   ///
-  /// - Returns: The date of the first timer; `.distantFuture` if the mode has other items only; nil if it is empty, the
+  /// - Returns: The date of the first timer; `.distantFuture` if the mode has only other items; nil if it is empty, the
   ///   loop's thread is stopping, or the calling thread is another.
   ///
   /// The corresponding Foundation method is `limitDate(forMode:)`.
@@ -67,7 +69,7 @@ extension RunLoop {
     return nextFireDate(forMode: mode) ?? .distantFuture
   }
 
-  /// When the first timer of a mode is due, also one that is being called; nil without one.
+  /// The date at which the first timer of a mode is due, even one that is being called; nil without one.
   ///
   /// Can be called from any thread. It is `nextDeadline(forMode:)` by the wall clock.
   ///

@@ -6,22 +6,22 @@ public import RunLoopFoundation
 
 // A delegate in our spelling for Foundation's socket ports.
 extension SocketPort {
-  /// Sets who receives the messages of this port, in the spelling of this package.
+  /// Sets the receiver of the messages of this port, in the spelling of this package.
   ///
   /// The delegate is called on the thread of the loop that the port is in, and is not kept alive. Its messages have the
-  /// parts and the number; the ports, which are Foundation's, are their `foundationSendPort` and
+  /// parts and the number; the ports, which are Foundation's, are in their `foundationSendPort` and
   /// `foundationReceivePort`.
   ///
-  /// The corresponding Foundation method is `setDelegate(_:)`, which also takes the delegate away: `setDelegate(nil)`.
+  /// The corresponding Foundation method is `setDelegate(_:)`, which also removes the delegate: `setDelegate(nil)`.
   @_disfavoredOverload
   public func setDelegate(_ delegate: (any RunLoopFoundation.PortDelegate)?) {
     setDelegate(SocketDelegates.shared.translator(of: self, delegate))
   }
 
-  /// Who receives the messages of this port, if it is one of this package's spelling.
+  /// The receiver of the messages of this port, if it is one of this package's spelling.
   ///
-  /// Name the type that is asked for, as in `let delegate: (any PortDelegate)?`: otherwise it is Foundation's method
-  /// that is called. The corresponding Foundation method is `delegate()`.
+  /// Name the type that you ask for, as in `let delegate: (any PortDelegate)?`: otherwise Foundation's method is
+  /// called. The corresponding Foundation method is `delegate()`.
   @_disfavoredOverload
   public func delegate() -> (any RunLoopFoundation.PortDelegate)? {
     let delegate: (any Foundation.PortDelegate)? = delegate()

@@ -6,9 +6,9 @@ public import RunLoopThreads
 extension RunLoopThreads.Thread {
   /// How important the thread's work is.
   ///
-  /// Linux knows nothing of it but niceness: `.utility` asks for 5, `.background` for 15, and the others for no favour,
-  /// as that would need a privilege. Setting it sets `configuration.niceness`; what the system rejects is in
-  /// `refusals`, as going back to a higher quality mostly is for a thread that runs. Can be used from any thread. The
+  /// Linux knows only niceness: `.utility` asks for 5, `.background` for 15, and the others for no favour, because that
+  /// would need a privilege. Setting it sets `configuration.niceness`; values that the system rejects are in
+  /// `refusals`, as going back to a higher quality usually is for a running thread. Can be used from any thread. The
   /// corresponding Foundation property is `qualityOfService`.
   public var qualityOfService: QualityOfService {
     get { quality.flatMap(QualityOfService.init(rawValue:)) ?? .default }

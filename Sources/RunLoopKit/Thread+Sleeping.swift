@@ -7,11 +7,10 @@ import Glibc
 public import RunLoopThreads
 
 extension RunLoopThreads.Thread {
-  /// Lets the calling thread sleep until a date of the wall clock.
+  /// Makes the calling thread sleep until a date of the wall clock.
   ///
-  /// If the clock is set meanwhile, the sleep goes by what it says then. A date that has passed, or that is not a
-  /// number, is no time. The thread's loop does not run meanwhile. The corresponding Foundation method is
-  /// `sleep(until:)`.
+  /// If the clock is set meanwhile, the sleep follows its new time. A date that has passed, or that is not a number,
+  /// means no time. The thread's loop does not run meanwhile. The corresponding Foundation method is `sleep(until:)`.
   public class func sleep(until date: Date) {
     let time = date.timeIntervalSince1970
     guard time > 0 else { return }

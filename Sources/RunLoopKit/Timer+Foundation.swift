@@ -7,12 +7,12 @@ public import RunLoopCore
 extension Timer {
   /// Makes a timer that is in no mode yet and first fires at a date.
   ///
-  /// The date becomes one of the monotonic clock here, so that setting the wall clock does not move the timer.
+  /// The date becomes a date of the monotonic clock here, so that setting the wall clock does not move the timer.
   ///
   /// - Parameters:
-  ///   - date: When it fires first. A date in the past, even `.distantPast`, means as soon as its loop runs.
+  ///   - date: When the timer first fires. A date in the past, even `.distantPast`, means as soon as its loop runs.
   ///     `.distantFuture`, and a date that is not a number, mean never, unless ``fireDate`` is set.
-  ///   - interval: Seconds between two dates. Zero or less counts as 0.0001 s. Without meaning if the timer does not
+  ///   - interval: Seconds between two dates. Zero or less counts as 0.0001 s. It has no meaning if the timer does not
   ///     repeat.
   ///   - repeats: Whether it fires again after each interval.
   ///   - block: Called on the loop's thread with the timer. It is released when the timer is invalid and no call-out
@@ -31,9 +31,9 @@ extension Timer {
 
   /// When the timer fires next; in its own call-out, the date for which it fires.
   ///
-  /// A date reads back equal to what was set, be it `.distantFuture`. After a repeating timer has gone on, the date is
-  /// that of the wall clock as it stands when one first asks, and stays the same until the timer has another. Setting
-  /// it works as setting `deadline` does; an invalid timer keeps its last date. Can be used from any thread.
+  /// A date reads back equal to what was set, even `.distantFuture`. After a repeating timer has gone on, the date is
+  /// taken from the wall clock when it is first asked for, and stays the same until the timer gets another date.
+  /// Setting it works like setting `deadline`; an invalid timer keeps its last date. Can be used from any thread.
   ///
   /// The corresponding Foundation property is `fireDate`.
   ///
@@ -47,9 +47,9 @@ extension Timer {
 // What a timer carries. Foundation has it for the initializers that take a target and a selector; those that take a
 // block leave it empty.
 extension Timer {
-  /// Makes a timer that is in no mode yet, first fires at a date, and carries something.
+  /// Makes a timer that is in no mode yet, first fires at a date, and carries a value.
   ///
-  /// As ``init(fire:interval:repeats:block:)``; ``userInfo`` returns what it carries.
+  /// It is like ``init(fire:interval:repeats:block:)``; ``userInfo`` returns the value.
   public convenience init(
     fire date: Date, interval: TimeInterval, userInfo: (any Sendable)?, repeats: Bool,
     block: @escaping @Sendable (Timer) -> Void
@@ -59,9 +59,9 @@ extension Timer {
       block: block)
   }
 
-  /// Makes a timer that is in no mode yet, first fires after so many seconds, and carries something.
+  /// Makes a timer that is in no mode yet, first fires after a number of seconds, and carries a value.
   ///
-  /// As `init(timeInterval:repeats:block:)`; ``userInfo`` returns what it carries.
+  /// It is like `init(timeInterval:repeats:block:)`; ``userInfo`` returns the value.
   public convenience init(
     timeInterval interval: TimeInterval, userInfo: (any Sendable)?, repeats: Bool,
     block: @escaping @Sendable (Timer) -> Void
@@ -69,9 +69,9 @@ extension Timer {
     self.init(timeInterval: interval, repeats: repeats, attachment: userInfo, block: block)
   }
 
-  /// Makes a timer that carries something, and adds it to the current thread's loop in the default mode.
+  /// Makes a timer that carries a value, and adds it to the current thread's loop in the default mode.
   ///
-  /// As `scheduledTimer(withTimeInterval:repeats:block:)`; ``userInfo`` returns what it carries.
+  /// It is like `scheduledTimer(withTimeInterval:repeats:block:)`; ``userInfo`` returns the value.
   @discardableResult
   public static func scheduledTimer(
     withTimeInterval interval: TimeInterval, userInfo: (any Sendable)?, repeats: Bool,
@@ -82,7 +82,7 @@ extension Timer {
     return timer
   }
 
-  /// What the timer was given to carry; nil if nothing, or once the timer has ended.
+  /// The value that the timer carries; nil if there is none, or once the timer has ended.
   ///
   /// It is released with the timer's block. Can be used from any thread.
   ///

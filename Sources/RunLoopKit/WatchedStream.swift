@@ -3,7 +3,7 @@
 public import Foundation
 public import RunLoopCore
 
-/// A subclass of `InputStream` or `OutputStream` that says what a loop is to wait for.
+/// A subclass of `InputStream` or `OutputStream` that defines what a loop waits for.
 ///
 /// A loop can ask any stream whether it is ready, but only while it makes passes. A stream that conforms to this
 /// protocol also wakes the loop: with a descriptor, for which the loop waits, or by a call of ``reportChange()``.
@@ -22,10 +22,10 @@ public import RunLoopCore
 /// ```
 ///
 /// The delegate is called as Core Foundation's streams call it. `hasBytesAvailable` and `hasSpaceAvailable` are each
-/// reported once until the stream is next read or written, which the loop sees by ``transferCount``. A delegate that
+/// reported once until the stream is next read or written, which the loop notices by ``transferCount``. A delegate that
 /// does neither costs nothing: meanwhile the descriptor is not watched.
 ///
-/// The loop asks for the properties on its own thread, in every pass and before it waits.
+/// The loop reads the properties on its own thread, in every pass and before it waits.
 ///
 /// The corresponding Core Foundation types are `CFReadStreamCallBacks` and `CFWriteStreamCallBacks`.
 public protocol WatchedStream: Stream {
@@ -53,19 +53,19 @@ public protocol WatchedStream: Stream {
 }
 
 extension WatchedStream {
-  /// Nil: the stream itself knows whether it is ready.
+  /// By default it is nil: the stream itself knows whether it is ready.
   public var watchedDescriptor: Int32? { nil }
 
-  /// Writable for an output stream and for one that is being opened, readable otherwise.
+  /// By default it is writable for an output stream and for a stream that is being opened, and readable otherwise.
   public var watchedEvents: RunLoop.DescriptorSource.Events {
     self is OutputStream || streamStatus == .opening ? .writable : .readable
   }
 
-  /// Has the loops in which the stream is scheduled look at it.
+  /// Makes the loops in which the stream is scheduled look at it.
   ///
   /// Call it when something has changed that no descriptor shows: bytes have arrived in a buffer, there is space in it
-  /// again, the other end has closed, the status is a different one. The loop then asks for the properties and calls
-  /// the delegate if there is something to report. A stream that is not scheduled ignores it.
+  /// again, the other end has closed, or the status has changed. The loop then reads the properties and calls the
+  /// delegate if there is something to report. A stream that is not scheduled ignores it.
   ///
   /// Can be called from any thread.
   ///

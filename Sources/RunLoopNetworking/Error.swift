@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// Why a request has no answer.
+  /// The reason why a request has no answer.
   ///
-  /// Every function of the module that throws, throws this type.
+  /// Every throwing function of the module throws this type.
   public struct Error: Swift.Error, Hashable, Sendable {
-    /// What kind of error it is.
+    /// The kind of an error.
     public struct Code: Hashable, Sendable {
       /// The code's name, such as `timedOut`.
       public let name: String
@@ -13,13 +13,13 @@ extension HTTP {
       init(_ name: String) { self.name = name }
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     public let code: Code
-    /// The address that was asked, without user, password, query and fragment.
+    /// The address of the request, without user, password, query and fragment.
     public let url: String
     /// How many bytes of the decoded body had arrived.
     public let bytesReceived: Int64
-    /// The cause in words, for a person; libcurl's number and text where there are any.
+    /// The cause in words, for a person; with libcurl's number and text if there are any.
     public let detail: String
 
     init(_ code: Code, url: String = "", bytesReceived: Int64 = 0, _ detail: String) {
@@ -39,7 +39,7 @@ extension HTTP {
 extension HTTP.Error.Code {
   /// The request was cancelled.
   public static let cancelled = Self("cancelled")
-  /// Nothing came or went for the idle timeout, or the request took longer than it may in all.
+  /// Nothing was sent or received for the idle timeout, or the whole request took too long.
   public static let timedOut = Self("timedOut")
   /// The host's name has no address.
   public static let cannotFindHost = Self("cannotFindHost")
@@ -57,9 +57,9 @@ extension HTTP.Error.Code {
   public static let untrusted = Self("untrusted")
   /// The encrypted connection could not be made.
   public static let tlsFailed = Self("tlsFailed")
-  /// The server wants a client certificate.
+  /// The server requires a client certificate.
   public static let clientCertificateRequired = Self("clientCertificateRequired")
-  /// The server's public key is none of those that are pinned.
+  /// The server's public key is not one of the pinned keys.
   public static let pinMismatch = Self("pinMismatch")
   /// The head or the body is longer than the configuration allows.
   public static let tooLarge = Self("tooLarge")
@@ -75,7 +75,7 @@ extension HTTP.Error.Code {
   public static let invalidRequest = Self("invalidRequest")
   /// The proxy could not be used, or rejected the request.
   public static let proxyFailed = Self("proxyFailed")
-  /// The client was stopped, its loop has ended, or it is another process's.
+  /// The client was stopped, its loop has ended, or it belongs to another process.
   public static let stopped = Self("stopped")
   /// libcurl is missing or unusable.
   public static let noLibrary = Self("noLibrary")
@@ -89,7 +89,7 @@ extension HTTP.Error.Code: CustomStringConvertible {
 }
 
 extension HTTP.Error: CustomStringConvertible {
-  /// The text for a person, without secrets.
+  /// A human-readable description, without secrets.
   public var description: String {
     let place = url.isEmpty ? "" : " (\(url))"
     let received = bytesReceived > 0 ? ", after \(bytesReceived) bytes" : ""

@@ -6,12 +6,12 @@ public import RunLoopThreads
 extension ResidentThread {
   /// Starts a thread whose loop is on a virtual time, and returns when the loop takes work.
   ///
-  /// Actors on it, tasks that prefer it and their sleeps, timers and delayed work live on that time. The time moves
-  /// only while the thread sleeps, and the thread sleeps as long as the time's owner does not move it. Threads on one
-  /// time that are due at one date come one after the other, in the order in which they were made.
+  /// Actors on it, tasks that prefer it and their sleeps, timers and delayed work use that time. The time moves only
+  /// while the thread sleeps, and the thread sleeps as long as the time's owner does not move it. Threads on one time
+  /// that are due at the same date run one after the other, in the order in which they were made.
   ///
   /// - Parameters:
-  ///   - name: The thread's name, which stands before its entries in the log.
+  ///   - name: The thread's name, which precedes its entries in the log.
   ///   - time: The time that its loop is on.
   ///   - onStart: Called on the thread before it takes work.
   ///   - onStop: Called on the thread when it takes no more work.

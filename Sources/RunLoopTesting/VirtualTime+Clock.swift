@@ -3,14 +3,14 @@
 import RunLoopCore
 
 extension VirtualTime {
-  /// The virtual time as a Swift clock, for code that is given one.
+  /// The virtual time as a Swift clock, for code that takes one.
   ///
-  /// Its instants are those of the loops: `clock.now` is `RunLoop.now`. `Task.sleep(for:clock:)` on it is exact, on
-  /// whatever executor the task runs, and ends with `CancellationError` when the task is cancelled.
+  /// Its instants are those of the loops: `clock.now` is `RunLoop.now`. `Task.sleep(for:clock:)` on it is exact, no
+  /// matter on which executor the task runs, and ends with `CancellationError` when the task is cancelled.
   ///
-  /// A sleep that still lasts when the body of ``onThisThread(realTimeLimit:_:)`` and its relatives has ended, ends
-  /// then with `CancellationError`, though the task is not cancelled. One that begins afterwards lasts until its task
-  /// is cancelled: the time stands.
+  /// A sleep that still lasts when the body of ``onThisThread(realTimeLimit:_:)`` and its relatives has ended then ends
+  /// with `CancellationError`, though the task is not cancelled. A sleep that begins afterwards lasts until its task is
+  /// cancelled, because the time stands still.
   public struct Clock: _Concurrency.Clock {
     /// A point of the virtual time.
     public typealias Instant = SuspendingClock.Instant

@@ -32,13 +32,13 @@ extension VirtualTime {
     try move(to: timeline.now + max(0, Int64(saturating: duration)), mode)
   }
 
-  /// Lets the time go on until an instant, as ``advance(by:inMode:)``.
+  /// Lets the time go on until an instant, as ``advance(by:inMode:)`` does.
   ///
-  /// An instant that has passed lets everything run that is ready or due now. Called on the thread of the loop that
+  /// An instant that has passed makes everything run that is ready or due now. Called on the thread of the loop that
   /// runs.
   ///
   /// - Parameters:
-  ///   - instant: Until when.
+  ///   - instant: The instant to reach.
   ///   - mode: The mode in which the calling thread's loop runs.
   /// - Throws: A ``VirtualTimeError`` if the time cannot go on.
   @available(*, noasync, message: "in a task, wait on `VirtualTime.clock`: the time moves by itself")
@@ -67,9 +67,9 @@ extension VirtualTime {
     }
   }
 
-  /// Lets the calling thread's loop make one pass in a mode, without a wait; the time stands.
+  /// Makes the calling thread's loop make one pass in a mode, without a wait; the time stands still.
   ///
-  /// - Returns: Whether anything but observers was called.
+  /// - Returns: Whether anything except observers was called.
   /// - Throws: ``VirtualTimeError/noLoop(thread:)``, or another ``VirtualTimeError``.
   @available(*, noasync, message: "a task cannot run the loop that runs it")
   @discardableResult

@@ -3,46 +3,46 @@
 public import RunLoopCore
 
 extension VirtualTime {
-  /// Something that is to happen at a time.
+  /// An event that is to happen at a time.
   public struct Pending: Hashable, Sendable {
-    /// What something that is to happen is.
+    /// The kinds of pending events.
     public enum Kind: Hashable, Sendable {
-      /// A timer of a loop, in a mode; a sleep of a task that prefers a resident thread is one too.
+      /// A timer of a loop, in a mode; a sleep of a task that prefers a resident thread is also one.
       case timer(mode: RunLoop.Mode)
-      /// An action that was given to ``VirtualTime/at(_:do:)``, or a sleep on ``VirtualTime/clock``.
+      /// An action that was passed to ``VirtualTime/at(_:do:)``, or a sleep on ``VirtualTime/clock``.
       case event(String)
     }
 
-    /// What it is.
+    /// The kind of event.
     public let kind: Kind
-    /// When it is due, counted from the beginning; nil for a timer that is parked.
+    /// When the event is due, counted from the beginning; nil for a timer that is parked.
     public let deadline: Duration?
-    /// The time between two dates of a repeating timer; zero for what happens once.
+    /// The time between two dates of a repeating timer; zero for a single event.
     public let interval: Duration
     /// How much later a timer may fire.
     public let tolerance: Duration
-    /// The thread of the loop, or nil for what belongs to none.
+    /// The thread of the loop, or nil for an event that belongs to no loop.
     public let thread: String?
   }
 
-  /// When the next thing happens; nil if nothing is to come.
+  /// When the next event happens; nil if there is none.
   ///
   /// On a thread with a loop on this time it is the first date at which that loop would wake in the default mode, or
-  /// another loop wakes, or an action of the script happens. The thread that owns the time waits here for the
-  /// others on it to come to sleep.
+  /// another loop wakes, or an action of the script happens. The thread that owns the time waits here until the other
+  /// threads on the time sleep.
   public var nextDeadline: SuspendingClock.Instant? { nextTick(.default)?.instant }
 
-  /// How long it is until the next thing happens; nil if nothing is to come.
+  /// How long it is until the next event happens; nil if there is none.
   ///
-  /// As ``nextDeadline``.
+  /// See ``nextDeadline``.
   public var timeUntilNext: Duration? {
     nextTick(.default).map { .nanoseconds(max(0, $0.nanoseconds - timeline.now.nanoseconds)) }
   }
 
-  /// What is to happen, as far as it has a date or could have one, in the order of the dates.
+  /// The pending events that have a date or could have one, in the order of the dates.
   ///
-  /// Work that is ready already is not listed; nor are sources, descriptors and ports, which nobody knows when to
-  /// expect.
+  /// Work that is ready already is not listed; nor are sources, descriptors and ports, whose events are not
+  /// predictable.
   ///
   /// - Complexity: O(n log n).
   public var pending: [Pending] {
@@ -80,7 +80,7 @@ extension VirtualTime {
 }
 
 extension VirtualTime.Pending: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     var text =
       switch kind {

@@ -8,16 +8,16 @@ import Synchronization
 extension VirtualTime {
   /// Runs a body on the calling thread, whose run loop is on a virtual time meanwhile.
   ///
-  /// `RunLoop.current` is a fresh loop for what runs in the body on this thread, and `Thread.current` a fresh object;
-  /// the thread's own come back afterwards, as they were. The fresh loop ends then, and with it what is still in it. On
-  /// the main thread the loop is `RunLoop.main` too, and serves the main dispatch queue, as with
+  /// `RunLoop.current` is a fresh loop for code that runs in the body on this thread, and `Thread.current` a fresh
+  /// object; the thread's own come back afterwards, unchanged. The fresh loop then ends, and everything that is still
+  /// in it. On the main thread the loop is also `RunLoop.main`, and serves the main dispatch queue, as with
   /// ``asMain(realTimeLimit:_:)``.
   ///
   /// - Parameters:
   ///   - realTimeLimit: How long, in real time, the test may sleep while nothing is due, or wait for another thread on
   ///     this time that does not come to sleep, before that is an error.
-  ///   - body: What the test does, with the time that it moves.
-  /// - Throws: What the body throws, or a ``VirtualTimeError`` if the time could not go on.
+  ///   - body: The test, with the time that it moves.
+  /// - Throws: The body's error, or a ``VirtualTimeError`` if the time could not go on.
   public static func onThisThread<Value>(
     realTimeLimit: Duration = .seconds(10), _ body: (VirtualTime) throws -> Value
   ) throws -> Value {
@@ -26,16 +26,16 @@ extension VirtualTime {
 
   /// Runs a body as if the calling thread were the main thread, on a virtual time.
   ///
-  /// As ``onThisThread(realTimeLimit:_:)``; moreover, for what runs in the body on this thread, `RunLoop.main` is its
-  /// loop, `Thread.main` its object, and `Thread.isMainThread` is true. Other threads, and tests that run in parallel,
-  /// see nothing of it. What Swift isolates to the main actor, and the main dispatch queue, are only covered on the
-  /// real main thread, where XCTest runs its tests, and Swift Testing does not.
+  /// It behaves like ``onThisThread(realTimeLimit:_:)``; moreover, for code that runs in the body on this thread,
+  /// `RunLoop.main` is its loop, `Thread.main` its object, and `Thread.isMainThread` is true. Other threads, and tests
+  /// that run in parallel, are not affected. Code that Swift isolates to the main actor, and the main dispatch queue,
+  /// are only covered on the real main thread, where XCTest runs its tests, and Swift Testing does not.
   ///
   /// - Parameters:
   ///   - realTimeLimit: How long, in real time, the test may sleep while nothing is due, or wait for another thread on
   ///     this time that does not come to sleep, before that is an error.
-  ///   - body: What the test does, with the time that it moves.
-  /// - Throws: What the body throws, or a ``VirtualTimeError`` if the time could not go on.
+  ///   - body: The test, with the time that it moves.
+  /// - Throws: The body's error, or a ``VirtualTimeError`` if the time could not go on.
   public static func asMain<Value>(
     realTimeLimit: Duration = .seconds(10), _ body: (VirtualTime) throws -> Value
   ) throws -> Value {
@@ -67,27 +67,27 @@ extension VirtualTime {
   /// The body's task and its children prefer the thread, and so do the actors that they use, if those have no executor
   /// of their own: all of them run there, and `Task.sleep` ends when the virtual time is reached. An instant of a real
   /// clock is rounded up to whole milliseconds from now. If a millisecond or more of real time has passed since the
-  /// loop last slept, as when the body itself computes, it may be off by that real time; <doc:TestingCodeThatWaits>
-  /// says how. ``clock`` is exact.
+  /// loop last slept, for example because the body itself computes, it may be off by that real time;
+  /// <doc:TestingCodeThatWaits> explains how. ``clock`` is exact.
   ///
   /// The time moves to the next date that anything waits for; to wait for something outside meanwhile, such as another
   /// process, use ``standStill(isolation:while:)``. Sleeps of the main actor, of actors with other executors and of
   /// detached tasks are real.
   ///
-  /// A `Task { … }` that the body makes prefers no executor, as ever in Swift: make it with `Task(executorPreference:
+  /// A `Task { … }` that the body makes prefers no executor, as always in Swift: make it with `Task(executorPreference:
   /// time.thread)`.
   ///
-  /// When the body has ended the thread is stopped after what it had accepted. Tasks that sleep on go on in real time;
-  /// sleeps on ``clock`` end with `CancellationError`.
+  /// When the body has ended, the thread is stopped after the work that it had accepted. Tasks that sleep on go on in
+  /// real time; sleeps on ``clock`` end with `CancellationError`.
   ///
   /// - Parameters:
   ///   - asMain: Whether `RunLoop.main` is the thread's loop, `Thread.main` its object and `Thread.isMainThread` true
   ///     for what runs on the thread.
   ///   - realTimeLimit: How long, in real time, the body may wait while nothing is due, or for another thread on this
   ///     time that does not come to sleep, before that is an error.
-  ///   - body: What the test does.
-  /// - Throws: What the body throws, a ``VirtualTimeError`` if the time could not go on, in which case the body is
-  ///   cancelled and left alone, or a `ThreadError` if there can be no thread.
+  ///   - body: The test.
+  /// - Throws: The body's error, a ``VirtualTimeError`` if the time could not go on, in which case the body is
+  ///   cancelled and left alone, or a `ThreadError` if no thread can be made.
   public static func onResidentThread<Value: Sendable>(
     asMain: Bool = false, realTimeLimit: Duration = .seconds(10),
     _ body: @escaping @Sendable (VirtualTime) async throws -> Value

@@ -6,8 +6,8 @@ import Synchronization
 
 /// A time that a test owns: it stands still while code runs, and goes on only as the test says.
 ///
-/// The loops on it are real run loops. They make the same passes, but what they wait for comes at once: the time is set
-/// to the next date instead of being waited for. There are three ways to have one:
+/// The loops on it are real run loops. They make the same passes, but what they wait for arrives at once: the time is
+/// set to the next date instead of being waited for. There are three ways to make one:
 ///
 /// - ``onThisThread(realTimeLimit:_:)`` makes a loop on it for the test's own thread, and ``asMain(realTimeLimit:_:)``
 ///   lets that loop be `RunLoop.main` too. The test moves the time with ``advance(by:inMode:)`` and its relatives.
@@ -59,7 +59,7 @@ extension VirtualTime {
   /// The instant that the loops on this time read as `RunLoop.now`.
   public var now: SuspendingClock.Instant { timeline.now.instant }
 
-  /// Lets time pass as work does that takes so long: nothing is called.
+  /// Lets time pass as work of that duration does: nothing is called.
   ///
   /// For call-outs, and for the actions of ``at(_:do:)``. A negative duration counts as zero.
   public func spend(_ duration: Duration) { timeline.spend(duration) }
@@ -70,11 +70,11 @@ extension VirtualTime {
 
 // The script.
 extension VirtualTime {
-  /// Lets something happen from outside at a time, counted from the beginning.
+  /// Runs an action from outside at a time, counted from the beginning.
   ///
   /// The action runs while every loop sleeps over that time, as another thread would run it, on the thread that was the
   /// last to sleep. It may use the loops as any thread may, and must not run them. Actions of one time run in the order
-  /// in which they were given, before timers of that time. If the time has passed, the action runs when every loop
+  /// in which they were added, before timers of that time. If the time has passed, the action runs when every loop
   /// sleeps next.
   ///
   /// - Complexity: O(n) in the actions that wait.
@@ -82,14 +82,14 @@ extension VirtualTime {
     timeline.add(at: Tick(nanoseconds: max(0, Int64(saturating: time))), name: "an action of the test", action)
   }
 
-  /// Runs an action whenever every loop sleeps and nothing is due: it is to wake one of them.
+  /// Runs an action whenever every loop sleeps and nothing is due; the action is to wake one of them.
   ///
   /// Without it, such a sleep lasts until another thread ends it, or the limit of real time.
   public func whenNothingIsDue(do action: @escaping @Sendable () -> Void) { timeline.setWhenNothingIsDue(action) }
 
   /// Lets the time stand still while a body waits for something real, such as another thread, a process or a server.
   ///
-  /// Otherwise a time-out that runs meanwhile would be over at once.
+  /// Otherwise a running time-out would be over at once.
   public func standStill<Value>(
     isolation: isolated (any Actor)? = #isolation, while body: () async throws -> Value
   ) async rethrows -> Value {
@@ -135,8 +135,8 @@ extension VirtualTime {
     return allMembers.first { $0.keeper.loop === loop }?.keeper
   }
 
-  /// The thread on which the body of ``onResidentThread(asMain:realTimeLimit:_:)`` runs, for tasks that are to prefer
-  /// it and actors that are to live on it; nil for a time that was made otherwise.
+  /// The thread on which the body of ``onResidentThread(asMain:realTimeLimit:_:)`` runs, for tasks that should prefer
+  /// it and actors that should live on it; nil for a time that was made otherwise.
   public var thread: ResidentThread? { lock.withLock { bodysThread } }
 
   /// Notes the thread of a body, and begins the log when that thread sleeps for the first time.

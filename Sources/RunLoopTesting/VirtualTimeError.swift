@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a test on virtual time cannot go on.
+/// The reason why a test on virtual time cannot go on.
 public enum VirtualTimeError: Error, Hashable, Sendable {
-  /// Every loop sleeps, nothing is due, and nobody has woken one of them within the limit of real time.
+  /// Every loop sleeps, nothing is due, and none of them was woken within the limit of real time.
   ///
-  /// The description says which loops sleep and what is in them.
+  /// The description names the loops that sleep and what is in them.
   case sleepsIndefinitely(after: Duration, awaiting: [String])
   /// A loop has made many passes at one time and still finds something to do: a source or block that posts itself
   /// again, or a descriptor that nobody reads.
@@ -15,7 +15,7 @@ public enum VirtualTimeError: Error, Hashable, Sendable {
   case busy(threads: [String], after: Duration)
   /// The time was to be moved on a thread that does not own it, or while its owner moves it.
   case notOwner(thread: String)
-  /// The time was to be moved within an action that was given to ``VirtualTime/at(_:do:)``, which stands for another
+  /// The time was to be moved within an action that was passed to ``VirtualTime/at(_:do:)``, which represents another
   /// thread.
   case insideEvent(thread: String)
   /// One pass was to be made on a thread without a loop on this time.
@@ -25,7 +25,7 @@ public enum VirtualTimeError: Error, Hashable, Sendable {
 }
 
 extension VirtualTimeError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .sleepsIndefinitely(let limit, let awaiting):

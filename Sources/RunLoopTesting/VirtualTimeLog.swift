@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// What the loops on a virtual time have done, as text to compare with a literal.
+/// The activity of the loops on a virtual time, as text to compare with a literal.
 ///
 /// | letters | meaning |
 /// |---|---|
@@ -15,7 +15,7 @@ import RunLoopCore
 /// | `T` | a timer |
 /// | `M` | the main dispatch queue |
 ///
-/// What the loop of a further thread does has the thread's name before it: `worker:T`. A test writes entries of its own
+/// Entries of the loop of a further thread begin with the thread's name: `worker:T`. A test writes entries of its own
 /// with ``write(_:)``. The log keeps the last 10 000 entries. Every member can be called from any thread.
 public final class VirtualTimeLog: @unchecked Sendable {
   // Sendable: the entries are guarded by the lock.
@@ -36,7 +36,7 @@ public final class VirtualTimeLog: @unchecked Sendable {
 
   init(now: @escaping @Sendable () -> Tick) { self.now = now }
 
-  /// Every entry in order, one space between: `"E BT BS BW AW T X"`.
+  /// All entries in order, with one space between: `"E BT BS BW AW T X"`.
   ///
   /// If entries were dropped, the text begins with an ellipsis.
   public var text: String { joined { $0.text } }
@@ -53,7 +53,7 @@ public final class VirtualTimeLog: @unchecked Sendable {
     }
   }
 
-  /// How many of the entries that are kept read like this.
+  /// How many of the kept entries have this text.
   public func count(of text: String) -> Int { lock.withLock { entries.count { $0.text == text } } }
 
   /// Adds an entry of the test's own.

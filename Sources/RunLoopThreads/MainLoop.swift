@@ -15,8 +15,9 @@ public enum MainLoop {
   /// }
   /// ```
   ///
-  /// The main dispatch queue and `@MainActor` are served by the loop, on the real main thread. The process ends with
-  /// status 0 when the body returns, and with 1, after saying why on the standard error, when it throws.
+  /// The loop serves the main dispatch queue and `@MainActor`, on the real main thread. The process ends with status 0
+  /// when the body returns. If the body throws, the process reports the error on the standard error and ends with
+  /// status 1.
   ///
   /// - Precondition: The calling thread is the process's first. In a program with an `async` main that thread is parked
   ///   forever, and the main actor lives on another.
@@ -34,7 +35,7 @@ public enum MainLoop {
         exit(1)
       }
     }
-    // A stop by somebody else ends one run.
+    // A stop by other code ends one run.
     while RunLoop.main.runUntilStopped() == .stopped {}
     fatalError("the main dispatch queue cannot be served: the process has no descriptor left for it")
   }

@@ -2,12 +2,12 @@
 
 /// The events of a source as an asynchronous sequence.
 ///
-/// The buffer has a bound; the function that makes the sequence says what happens to events that find it full. The
-/// sequence ends when its source becomes invalid or its loop ends, after the events that are in the buffer. When the
-/// sequence and its iterators are released, the source is invalidated. One task at a time can wait: `next()` returns
-/// nil at once in a second one.
+/// The buffer is bounded; the function that makes the sequence documents what happens to events that arrive while it is
+/// full. When its source becomes invalid or its loop ends, the sequence returns the events in the buffer and then ends.
+/// When the sequence and its iterators are released, the source is invalidated. Only one task can wait at a time: in a
+/// second one, `next()` returns nil at once.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
-  /// It ends, and does not fail.
+  /// The sequence ends, and never fails.
   public typealias Failure = Never
 
   private let consumer: EventConsumer<Element>
@@ -31,7 +31,7 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
   }
 }
 
-/// Ends the source when the sequence and its iterators are gone.
+/// Invalidates the source when the sequence and its iterators are released.
 private final class EventConsumer<Element: Sendable>: Sendable {
   let buffer: EventBuffer<Element>
   private let release: @Sendable () -> Void
@@ -44,7 +44,7 @@ private final class EventConsumer<Element: Sendable>: Sendable {
   deinit { release() }
 }
 
-/// Held by a source's handler alone: when it is released, nothing more can come.
+/// Held by a source's handler alone: when it is released, no more events can arrive.
 package final class EventProducer<Element: Sendable>: Sendable {
   private let buffer: EventBuffer<Element>
 
@@ -59,7 +59,7 @@ package final class EventProducer<Element: Sendable>: Sendable {
 
 /// A bounded queue between a loop and a task.
 package final class EventBuffer<Element: Sendable>: @unchecked Sendable {
-  // Sendable: the lock guards the state; a continuation is resumed by whoever takes it out.
+  // Sendable: the lock guards the state; the thread that takes a continuation out resumes it.
 
   private let lock = Lock()
   private let capacity: Int
@@ -70,7 +70,7 @@ package final class EventBuffer<Element: Sendable>: @unchecked Sendable {
   private var waiter: CheckedContinuation<Element?, Never>?
   private var waiterNumber = 0
 
-  /// Makes a queue of at least one place; `merge` puts an element that finds it full into the last.
+  /// Makes a queue with room for at least one element; when it is full, `merge` combines a new element with the last.
   package init(capacity: Int, merge: @escaping @Sendable (inout Element, Element) -> Void) {
     self.capacity = max(1, capacity)
     self.merge = merge

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension MainActor {
-  /// Returns a handler, for an item of the main loop or for a block that is performed on it, that runs on the main
-  /// actor.
+  /// Returns a handler that runs on the main actor, for an item of the main loop or for a block that is performed on
+  /// it.
   ///
   /// ```Swift
   /// @MainActor final class Clock {
@@ -13,12 +13,12 @@ extension MainActor {
   /// }
   /// ```
   ///
-  /// Call-outs of ``RunLoop/main`` are on the main thread already: the body is called synchronously, in its place in
-  /// the order of call-outs, after one check that costs about as much as a pass of the loop. A call-out that runs the
-  /// loop can be entered again by another, in the middle of a function of the main actor.
+  /// Call-outs of ``RunLoop/main`` already happen on the main thread, so the body is called synchronously, in its place
+  /// in the order of call-outs, after one check that costs about as much as a pass of the loop. If a call-out runs the
+  /// loop, another call-out can begin in the middle of a function of the main actor.
   ///
-  /// - Parameter body: Called with what the handler is called with.
-  /// - Precondition: The handler is called on the main thread: its item is in no other loop than ``RunLoop/main``.
+  /// - Parameter body: Called when the handler is called, with the same arguments.
+  /// - Precondition: The handler is called on the main thread: its item is in no loop other than ``RunLoop/main``.
   public nonisolated static func handler<Result: Sendable>(
     _ body: @escaping @MainActor @Sendable () -> Result
   ) -> @Sendable () -> Result {
@@ -32,7 +32,7 @@ extension MainActor {
 
   /// Returns a handler with one argument that runs on the main actor.
   ///
-  /// Apart from the arguments it is as the handler without any.
+  /// Apart from the arguments it behaves like the handler without arguments.
   public nonisolated static func handler<Argument: Sendable, Result: Sendable>(
     _ body: @escaping @MainActor @Sendable (Argument) -> Result
   ) -> @Sendable (Argument) -> Result {
@@ -46,7 +46,7 @@ extension MainActor {
 
   /// Returns a handler with two arguments that runs on the main actor.
   ///
-  /// Apart from the arguments it is as the handler without any.
+  /// Apart from the arguments it behaves like the handler without arguments.
   public nonisolated static func handler<First: Sendable, Second: Sendable, Result: Sendable>(
     _ body: @escaping @MainActor @Sendable (First, Second) -> Result
   ) -> @Sendable (First, Second) -> Result {
@@ -60,15 +60,15 @@ extension MainActor {
 
   /// Ends the process unless the calling thread runs on the main actor.
   ///
-  /// `assumeIsolated` allocates in each call, to watch that its closure does not escape. These closures are kept
-  /// anyway, so that it is enough to take the actor out of their types, which changes nothing of how they are called.
+  /// `assumeIsolated` allocates in each call, to check that its closure does not escape. These closures are kept
+  /// anyway, so it is enough to remove the actor from their types, which does not change how they are called.
   @inline(__always)
   private nonisolated static func checkIsolated() {
     MainActor.preconditionIsolated("a handler for the main actor was called elsewhere")
   }
 }
 
-// What the user's closures are called from, so that a record names them and not these handlers.
+// These hold the user's closures, so that a record names those closures and not these handlers.
 
 private struct Isolated0<Result> {
   let body: @Sendable () -> Result

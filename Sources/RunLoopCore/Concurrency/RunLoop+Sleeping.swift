@@ -3,11 +3,11 @@
 extension RunLoop {
   /// Suspends the calling task for a duration, by the loop's clock.
   ///
-  /// The sleep ends when the loop has run in the mode at or after that time. It is as virtual as the clock: on a loop
+  /// The sleep ends when the loop has run in the mode at or after that time. The loop's clock may be virtual: on a loop
   /// whose time a test owns, nothing waits. Can be called from any thread; the thread is not blocked.
   ///
   /// - Parameters:
-  ///   - duration: How long. Zero or less: until the loop next runs.
+  ///   - duration: How long to sleep. Zero or less means until the loop next runs.
   ///   - tolerance: How much longer the sleep may take, so that several timers can share one wake-up. Negative counts
   ///     as zero.
   ///   - mode: The mode in which the loop ends the sleep.
@@ -21,7 +21,7 @@ extension RunLoop {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         sleep.begin(continuation)
-        // The task holds no timer while it waits: a loop that ends is the last to hold it.
+        // While it waits, the task does not hold the timer: a loop that ends is the last to hold it.
         start(sleep, duration, tolerance, mode)
       }
     } onCancel: {
@@ -40,7 +40,7 @@ extension RunLoop {
 
 /// A task that waits for a timer: it is resumed once, by whatever ends the wait first.
 private final class TaskSleep: @unchecked Sendable {
-  // Sendable: the lock guards the variables; the continuation is resumed by whoever takes it out.
+  // Sendable: the lock guards the variables; the thread that takes the continuation out resumes it.
 
   /// Held by the timer's block alone: when it is released before the timer has fired, the loop has ended.
   final class End: Sendable {
@@ -73,7 +73,7 @@ private final class TaskSleep: @unchecked Sendable {
     if let result { continuation.resume(with: result) }
   }
 
-  /// Notes the timer that ends the wait; false if that is over already.
+  /// Notes the timer that ends the wait; returns false if the wait is over already.
   func waits(for timer: Timer) -> Bool {
     lock.withLock {
       self.timer = timer

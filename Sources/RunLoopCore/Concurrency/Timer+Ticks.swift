@@ -8,9 +8,9 @@ extension Timer {
   /// ```
   ///
   /// The timer is added to the loop at once, and first fires one interval later. It keeps its phase. A task that is
-  /// slower than the timer receives the newest date, and not those that it missed. The sequence ends when the loop's
-  /// thread ends, and at once if it has ended; the timer is invalidated when the sequence and its iterators are
-  /// released. Can be called from any thread.
+  /// slower than the timer receives only the newest date, and not the dates that it missed. The sequence ends when the
+  /// loop's thread ends, or at once if the thread has ended. The timer is invalidated when the sequence and its
+  /// iterators are released. Can be called from any thread.
   ///
   /// - Parameters:
   ///   - interval: The time between two dates. Less than a microsecond counts as one.
@@ -28,7 +28,7 @@ extension Timer {
     let timer = Timer(
       tick: .never, interval: max(usableInterval(interval), 1000), tolerance: Int64(saturating: tolerance)
     ) { [producer = EventProducer(buffer)] timer in producer.send(timer.deadline) }
-    // The date comes when the timer is the loop's: it is a date of the loop's clock.
+    // The date is set once the timer is in the loop, because it is a date of the loop's clock.
     if !loop.takesNoItems, loop.add(timer, forMode: mode) {
       timer.move(after: max(interval, .microseconds(1)))
     } else {

@@ -4,26 +4,26 @@ import CRunLoopSystem
 import Synchronization
 
 extension RunLoop.Guest {
-  /// Serves what is due, without waiting, and falls asleep again.
+  /// Serves what is due, without waiting, and puts the loop to sleep again.
   ///
-  /// It is what a run does from one sleep to the next:
+  /// It does what a run does from one sleep to the next:
   ///
-  /// 1. If there is no reason for a pass, such as a timer's date that was moved, it ends here, and no observer is
-  ///    called.
-  /// 2. Observers of ``RunLoop/Activity/entry`` are called for the first time, or else those of
-  ///    ``RunLoop/Activity/afterWaiting``, if there was a wait.
-  /// 3. One pass is made that does not wait: it performs at most one signalled source and serves one class of ready
-  ///    things.
+  /// 1. If there is no reason for a pass, for example because only a timer's date was moved, it returns here and calls
+  ///    no observer.
+  /// 2. Observers of ``RunLoop/Activity/entry`` are called the first time; later those of
+  ///    ``RunLoop/Activity/afterWaiting`` are called, if there was a wait.
+  /// 3. It makes one pass that does not wait: the pass performs at most one signalled source and serves one class of
+  ///    ready things.
   /// 4. If nothing else can run, observers of ``RunLoop/Activity/beforeWaiting`` are called, and the loop is asleep.
   ///    Otherwise the descriptor is readable at once, so that the host has its turn between two passes.
   ///
-  /// Called in a call-out of the loop, or while the loop is run in a call-out of the host, it is a nested run that
-  /// polls.
+  /// If it is called in a call-out of the loop, or while the loop is run in a call-out of the host, it is a nested run
+  /// that polls.
   ///
   /// - Returns: ``RunLoop/RunResult/handledSource`` if a source, a descriptor, a port or the main dispatch queue was
-  ///   served; ``RunLoop/RunResult/stopped`` if somebody stopped the loop: a host then usually ends too, and otherwise
-  ///   the guest goes on, unless its thread is stopping; ``RunLoop/RunResult/finished`` if nothing keeps the mode
-  ///   alive, or the guest is invalid; ``RunLoop/RunResult/timedOut`` otherwise.
+  ///   served; ``RunLoop/RunResult/stopped`` if the loop was stopped: a host then usually ends too, and otherwise the
+  ///   guest goes on, unless its thread is stopping; ``RunLoop/RunResult/finished`` if nothing keeps the mode alive, or
+  ///   the guest is invalid; ``RunLoop/RunResult/timedOut`` otherwise.
   /// - Precondition: The calling thread is the loop's.
   @discardableResult
   public func service() -> RunLoop.RunResult {
@@ -48,11 +48,12 @@ extension RunLoop.Guest {
     return result
   }
 
-  /// Ends the guest: the loop is no guest any more, or the guest of the host around it, and the descriptor is closed.
+  /// Ends the guest and closes its descriptor: the loop is no longer a guest, or is the guest of the host around it
+  /// again.
   ///
-  /// The host must not watch the descriptor any more. The observers of ``RunLoop/Activity/exit`` are called if those of
-  /// ``RunLoop/Activity/entry`` were. In a call-out of the loop the guest is serviced no more, and ends when the
-  /// call-outs are over. Calling it again has no effect.
+  /// The host must no longer watch the descriptor. The observers of ``RunLoop/Activity/exit`` are called if those of
+  /// ``RunLoop/Activity/entry`` were. If this is called in a call-out of the loop, the guest is no longer serviced, and
+  /// ends when the call-outs are over. Calling it again has no effect.
   ///
   /// - Precondition: The calling thread is the loop's.
   public func invalidate() {
@@ -68,7 +69,7 @@ extension RunLoop.Guest {
 
 // The loop's thread.
 extension RunLoop.Guest {
-  /// Wakes up; false, and asleep again, if that was for nothing.
+  /// Wakes up; returns false, asleep again, if there was no reason to wake up.
   private func hasReason() -> Bool {
     let isAsleep = loop.hostedSleep != nil
     let isWoken = loop.awaken()
@@ -101,14 +102,14 @@ extension RunLoop.Guest {
     return loop.isEmpty(table) ? .finished : .timedOut
   }
 
-  /// After a pass: falls asleep, or leaves the gate open for the next; or ends, if it is to.
+  /// Called after a pass: falls asleep, leaves the gate open for the next pass, or ends if the guest is ending.
   func settle() {
     guard !isEnding else { return finish() }
     state = .servicing
-    // A wake-up that came after the pass had looked is answered by one more.
+    // A wake-up that arrived after the pass had looked is answered by one more pass.
     let isLate = loop.beginPass()
     var isAsleep = false
-    // A signalled source goes on with the pass that has performed the one before it, as in a run.
+    // While a source is signalled, the next pass follows without a wait, as in a run.
     let polls = isLate || loop.hasSignalledSource(table)
     if !polls {
       loop.notifyBeforeWaiting(table)
@@ -119,7 +120,7 @@ extension RunLoop.Guest {
     if !isAsleep { gate?.open() }
   }
 
-  /// The loop's thread is stopping: nothing is served any more.
+  /// Serves nothing, because the loop's thread is stopping.
   private func refuse() -> RunLoop.RunResult {
     loop.awaken()
     gate?.watch(nil, until: .never)
@@ -142,14 +143,14 @@ extension RunLoop.Guest {
     loop.resumeHosting(outerSleep, after: outerRun)
   }
 
-  /// Gives up the gate, which whoever is opening it may still hold.
+  /// Drops the gate; a thread that is opening it may still hold it.
   private func drop() {
     state = .ended
     gate?.isRetired = true
     gate = nil
   }
 
-  /// Ends without a call-out, with the loop.
+  /// Ends the guest together with the loop, without a call-out.
   fileprivate func abandon() {
     drop()
     outerSleep = nil
@@ -158,14 +159,14 @@ extension RunLoop.Guest {
 }
 
 extension RunLoop {
-  /// After a run or a guest that was nested: lets the guest around it sleep on, or end.
+  /// Called after a nested run or guest: lets the guest around it sleep on, or end.
   func resumeHosting(_ sleep: HostedSleep?, after run: Run) {
     if let guest, guest.outerRun.depth >= run.depth { failForGuest() }
     if let sleep { resume(sleep) }
     if let guest, guest.isEnding, guest.isInnermost, guest.state != .servicing { guest.settle() }
   }
 
-  /// After a pass of a guest, which must be the innermost again.
+  /// Called after a pass of a guest, which must be the innermost again.
   fileprivate func requireNothingLeft(in guest: Guest) {
     if let innermost = self.guest, innermost !== guest { failForGuest() }
   }
@@ -174,7 +175,7 @@ extension RunLoop {
     fatalError("a guest of the run loop of \(threadDescription) was made in a call-out and left there")
   }
 
-  /// Ends all guests with the loop's thread: no observer is called.
+  /// Ends all guests with the loop's thread, and calls no observer.
   func abandonGuests() {
     if hostedSleep != nil { awaken() }
     guest?.abandon()

@@ -6,8 +6,8 @@ import Synchronization
 extension RunLoop {
   /// A run of a loop inside a foreign one: GLib's, libuv's, Qt's, X11's, or any that waits for descriptors.
   ///
-  /// The foreign loop, the host, waits for ``descriptor`` beside its own and calls ``service()`` when it is readable,
-  /// or at ``nextDeadline``:
+  /// The foreign loop, called the host, waits for ``descriptor`` beside its own descriptors and calls ``service()``
+  /// when it is readable, or at ``nextDeadline``:
   ///
   /// ```swift
   /// let guest = try RunLoop.Guest()
@@ -18,26 +18,27 @@ extension RunLoop {
   /// }
   /// ```
   ///
-  /// A guest is a run that is cut open where it would sleep. Between two calls of ``service()`` the loop is asleep in
-  /// its mode: whatever would end its sleep makes the descriptor readable, until it has been serviced. From any thread,
-  /// and from the host's own call-outs, that is a block, a wake-up, a stop, a timer that is added or moved, a message,
-  /// a descriptor of the loop that is ready. Nothing is lost, whether the host waits at that moment or not.
+  /// A guest is a run that is split where it would sleep. Between two calls of ``service()`` the loop is asleep in its
+  /// mode. Everything that would end its sleep makes the descriptor readable until the guest has been serviced: a
+  /// block, a wake-up, a stop, a timer that is added or moved, a message, or a descriptor of the loop that is ready.
+  /// All of these may come from any thread, and from the host's own call-outs. Nothing is lost, whether the host waits
+  /// at that moment or not.
   ///
-  /// The loop holds the guest until ``invalidate()``, or until the loop's thread ends. Everything here is for the
-  /// loop's own thread.
+  /// The loop holds the guest until ``invalidate()``, or until the loop's thread ends. Use a guest on the loop's own
+  /// thread only.
   ///
-  /// While the host calls out, the loop may be run as usual, as a nested run. In a call-out of the loop that runs the
-  /// host again, such as a dialogue, another guest can be made and invalidated: it is to the first what a nested run is
-  /// to the run around it. A guest that is made in a call-out of the loop must be invalidated before the call-out
-  /// returns.
+  /// While the host calls out, the loop may be run as usual, as a nested run. A call-out of the loop that runs the host
+  /// again, such as a dialogue, can make and invalidate another guest: it relates to the first guest as a nested run
+  /// relates to the run around it. A guest that is made in a call-out of the loop must be invalidated before the
+  /// call-out returns.
   public final class Guest: @unchecked Sendable {
-    // Sendable: what changes belongs to the loop's thread.
+    // Sendable: the variables belong to the loop's thread.
 
     /// What a guest is about to do.
     enum State {
-      /// The gate is open, and a pass is to come.
+      /// The gate is open, and a pass follows.
       case ready
-      /// The observers were notified of a wait, which goes on, or is over.
+      /// The observers were notified of a wait, which is in progress or over.
       case waiting
       /// A pass is being made, or observers are being called.
       case servicing
@@ -50,16 +51,17 @@ extension RunLoop {
     let loop: RunLoop
     let table: ModeState
     var gate: (any SleepGate)?
-    /// Whether nobody has asked for the guest: it stands for one run of a loop that is served without a call.
+    /// Whether the guest was made without anybody asking: it represents one run of a loop that is served without a
+    /// call.
     let isAutomatic: Bool
     var state = State.ready
     /// Whether the entry observers have been called.
     var hasEntered = false
-    /// The guest is to end as soon as nothing of the loop is being called.
+    /// Whether the guest ends as soon as no call-out of the loop is running.
     var isEnding = false
-    /// The guest in one of whose call-outs this one was made.
+    /// The guest around this one, which was made in one of its call-outs.
     let outerGuest: Guest?
-    /// The sleep of the run around this one, suspended meanwhile.
+    /// The sleep of the run around this one, which is suspended meanwhile.
     var outerSleep: HostedSleep?
     let outerRun: Run
     let outerMode: UInt
@@ -76,11 +78,11 @@ extension RunLoop {
     ///
     /// - Parameters:
     ///   - mode: The mode that is served.
-    ///   - signalsDeadlines: Whether the descriptor becomes readable at deadlines too, for a host that counts no time,
-    ///     or milliseconds only. It costs one more descriptor, and a system call when the next deadline changes.
+    ///   - signalsDeadlines: Whether the descriptor becomes readable at deadlines too, for a host that keeps no time,
+    ///     or counts only milliseconds. It costs one more descriptor, and a system call when the next deadline changes.
     /// - Throws: ``RunLoopError/cannotBeHosted(_:)`` if the system has no descriptor left,
-    ///   ``RunLoopError/notAMode(_:)``, ``RunLoopError/loopHasEnded``; ``RunLoopError/hasHost`` if the loop waits in
-    ///   another library's already.
+    ///   ``RunLoopError/notAMode(_:)``, ``RunLoopError/loopHasEnded``; ``RunLoopError/hasHost`` if the loop already
+    ///   waits in another library's loop.
     @inline(never)
     public convenience init(mode: Mode = .default, signalsDeadlines: Bool = false) throws(RunLoopError) {
       let origin = Origin(site: crl_call_site())
@@ -94,13 +96,13 @@ extension RunLoop {
       } catch {
         throw .cannotBeHosted(error)
       }
-      // Who makes a guest decides himself who serves the loop.
+      // The maker of a guest decides who serves the loop, so an automatic host gives way.
       if loop.hostLink != nil { loop.removeHost() }
       self.init(of: loop, mode, table, at: gate, isAutomatic: false, from: origin)
     }
 
-    /// Makes the calling thread's loop a guest of the one that is otherwise its host, for one run of that; nil if the
-    /// loop has ended, is ending, or is somebody's guest by its own wish.
+    /// Makes the calling thread's loop a guest of the loop that is otherwise its host, for one run of that loop; nil if
+    /// the loop has ended, is ending, or was made a guest explicitly.
     package convenience init?(automaticAt gate: any SleepGate, mode: Mode) {
       let loop = RunLoop.current
       guard !loop.stopFlag.isEnding, !loop.hasExplicitGuest else { return nil }
@@ -136,16 +138,18 @@ extension RunLoop {
 
 // What a host waits for.
 extension RunLoop.Guest {
-  /// What the host watches: it is readable when ``service()`` is to be called, and stays so until then.
+  /// The descriptor that the host watches: it is readable when ``service()`` is to be called, and stays readable until
+  /// then.
   ///
-  /// It may be watched by the level or by the edge, with `poll`, `select` or in an epoll set; an epoll set in which it
-  /// stands must not be among the loop's own descriptors. Nothing is read from it. −1 once the guest is invalid.
+  /// It may be watched level-triggered or edge-triggered, with `poll`, `select` or in an epoll set; an epoll set that
+  /// contains it must not be among the loop's own descriptors. The host does not read from it. It is −1 once the guest
+  /// is invalid.
   public var descriptor: Int32 { (gate as? Gate)?.descriptor ?? -1 }
 
-  /// When ``service()`` is to be called though the descriptor is not readable; nil means never.
+  /// The time at which ``service()`` is to be called even if the descriptor is not readable; nil means never.
   ///
   /// It is not in the future if the guest is to be serviced now. It changes only when the loop is serviced or run, so
-  /// that the host need not ask for it at any other time. Nil too while the loop is being serviced, or run in a
+  /// the host need not ask for it at any other time. It is also nil while the loop is being serviced, or run in a
   /// call-out of the host.
   public var nextDeadline: SuspendingClock.Instant? {
     guard isInnermost, state == .ready || state == .waiting else { return nil }
@@ -169,7 +173,7 @@ extension RunLoop.Guest {
     return Int32(clamping: nanoseconds / 1_000_000 + (nanoseconds % 1_000_000 == 0 ? 0 : 1))
   }
 
-  /// Whether a service would find a reason, as far as the loop knows without a look at descriptors.
+  /// Whether ``service()`` would find a reason for a pass, as far as the loop knows without looking at descriptors.
   package var isDue: Bool {
     guard isInnermost, state == .ready || state == .waiting else { return false }
     guard let sleep = loop.hostedSleep else { return true }

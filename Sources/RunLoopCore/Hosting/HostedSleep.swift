@@ -2,9 +2,9 @@
 
 import Synchronization
 
-/// A sleep that the loop has announced, and that another loop sleeps for it.
+/// A sleep that the loop has announced, and that another loop sleeps in its place.
 ///
-/// Meanwhile the loop's thread goes on with the other loop. What that calls out may run this one: then the sleep is
+/// Meanwhile the loop's thread runs the other loop. If a call-out of the other loop runs this one, the sleep is
 /// suspended, and announced again when the nested run is over.
 struct HostedSleep {
   let mode: ModeState
@@ -14,9 +14,9 @@ struct HostedSleep {
 
 // The loop's thread.
 extension RunLoop {
-  /// Announces a sleep and leaves it to the other loop; false, and awake, if there is a reason for a pass.
+  /// Announces a sleep and leaves it to the other loop; returns false, awake, if there is a reason for a pass.
   func fallAsleep(_ mode: ModeState, at gate: any SleepGate) -> Bool {
-    // First of all: what opens the gate from now on comes after a look that has not seen its reason.
+    // The gate is closed first: whatever opens it from now on has a reason that no earlier look has seen.
     gate.close()
     while true {
       let isWatching = mode.isWatching.load(ordering: .relaxed)
@@ -27,7 +27,7 @@ extension RunLoop {
         awaken()
         return false
       case .again:
-        // Who has woken the loop since may have left nothing else to be seen.
+        // A wake-up since then may have left nothing else to be seen.
         if awaken() { return false }
       case .until(let deadline, let set):
         gate.watch(set?.descriptor, until: deadline)
@@ -52,7 +52,7 @@ extension RunLoop {
     return set.hasWork
   }
 
-  /// Ends a hosted sleep; true if a wake-up waits for an answer.
+  /// Ends a hosted sleep; returns true if a wake-up waits for an answer.
   @discardableResult
   func awaken() -> Bool {
     if hostedSleep != nil { noteAwake() }
@@ -65,11 +65,11 @@ extension RunLoop {
     return word.apply(.awaken).before.isWoken
   }
 
-  /// Ends a hosted sleep for as long as a run nested in it lasts, and gives it back.
+  /// Ends a hosted sleep while a run nested in it lasts, and returns it.
   func suspendHostedSleep() -> HostedSleep? {
     guard let sleep = hostedSleep else { return nil }
     awaken()
-    // While the loop runs by itself, the other has nothing to call it for.
+    // While the loop runs by itself, the other loop has no reason to call it.
     sleep.gate.watch(nil, until: .never)
     sleep.gate.close()
     return sleep
@@ -77,7 +77,7 @@ extension RunLoop {
 
   /// Announces a suspended sleep again, or opens its gate if there is a reason not to sleep.
   func resume(_ sleep: HostedSleep) {
-    // A host that has ended meanwhile is to return.
+    // A host that has ended meanwhile must return.
     guard !sleep.gate.isRetired else { return sleep.gate.open() }
     if !fallAsleep(sleep.mode, at: sleep.gate) { sleep.gate.open() }
   }

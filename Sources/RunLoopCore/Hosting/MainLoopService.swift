@@ -2,34 +2,36 @@
 
 import Synchronization
 
-/// What lets the main loop and another library's serve each other without a call.
+/// A service that lets the main loop and another library's loop serve each other without a call.
 ///
-/// A layer above has it, which is notified of the main loop when that is made, by ``LoadHook/mainLoopIsMade``.
+/// A layer above provides it. ``LoadHook/mainLoopIsMade`` notifies that layer when the main loop is made.
 package protocol MainLoopService: AnyObject, Sendable {
-  /// Whether the loops serve each other, once both are there. Any thread.
+  /// Whether the loops serve each other once both exist; can be used from any thread.
   var isOn: Bool { get }
 
-  /// Lets the loops serve each other, or not any more, from the next run on.
+  /// Makes the loops serve each other, or stop doing so, from the next run on.
   ///
-  /// Any thread. A host that the main loop has stays until it is removed.
+  /// Can be called from any thread. A host that the main loop already has stays until it is removed.
   func turn(on: Bool)
 
-  /// Sets a host, if there is one to be found now.
+  /// Sets a host, if one is available now.
   ///
-  /// The main loop has none, and is about to run, to wait or to look. On its thread.
+  /// Called on the main loop's thread, when the loop has no host and is about to run, to wait or to look.
   func findHost(for loop: RunLoop)
 
-  /// Takes note of an item that was added to a mode. Any thread, with no lock held.
+  /// Notes an item that was added to a mode; called on any thread, with no lock held.
   func itemCame(to mode: RunLoop.Mode, of loop: RunLoop)
 
-  /// Stops the innermost run of the main thread if that is ours, as whoever stops the other library's loop means it.
+  /// Stops the innermost run of the main thread if it is a run of ours: a stop of the other library's loop is meant for
+  /// it.
   ///
-  /// - Returns: False if that loop is another one, or its run is the innermost: then it is to be stopped itself.
+  /// - Returns: False if `other` is a different loop, or if its run is the innermost: then that loop itself is to be
+  ///   stopped.
   func stopInnermost(of other: AnyObject) -> Bool
 }
 
 extension RunLoop {
-  /// Looks for a host of the main loop, if it has none; the loop's thread.
+  /// Looks for a host of the main loop, if it has none; called on the loop's thread.
   @inline(never)
   func askForHost() {
     guard hostLink == nil, !innermost.isServedByHost else { return }
@@ -42,17 +44,17 @@ extension RunLoop {
     if mainService != nil { mainService?.itemCame(to: mode, of: self) }
   }
 
-  /// How many sources, ports and timers are in a mode; any thread.
+  /// The number of sources, ports and timers in a mode; can be called from any thread.
   package func itemCount(of mode: Mode) -> Int {
     table.withLock { $0.modes[mode]?.itemCount.load(ordering: .relaxed) ?? 0 }
   }
 
-  /// Whether a run of the loop is active, and the innermost is no guest's that stands for somebody else's; any thread.
+  /// Whether a run of the loop is active and the innermost is not an automatic guest's; can be used from any thread.
   package var isInnermostItself: Bool {
     currentMode != nil && !isServedElsewhere.load(ordering: .acquiring)
   }
 
-  /// Whether somebody has made the loop a guest, at whatever depth; the loop's thread.
+  /// Whether the loop was made a guest explicitly, at whatever depth; used on the loop's thread.
   package var hasExplicitGuest: Bool {
     var next = guest
     while let guest = next {

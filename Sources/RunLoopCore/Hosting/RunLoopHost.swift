@@ -2,39 +2,39 @@
 
 import Synchronization
 
-/// A loop of another library in which one of ours waits, so that what belongs to the other is served too.
+/// A loop of another library in which one of our loops waits, so that what belongs to the other is served too.
 ///
-/// Every call comes on the loop's thread.
+/// All functions are called on the loop's thread.
 package protocol RunLoopHost: AnyObject, Sendable {
-  /// Waits in a mode until the gate opens or something of the host's own was handled.
+  /// Waits in a mode until the gate opens or the host has handled something of its own.
   ///
-  /// What the host calls out meanwhile may run our loop, and so wait again.
+  /// The host's call-outs may run our loop, and so wait again.
   func wait(in mode: HostedMode) -> HostReport
 
-  /// Serves, without waiting, what of the host's own is ready in a mode.
+  /// Serves, without waiting, everything of the host's own that is ready in a mode.
   func look(in mode: HostedMode) -> HostReport
 
   /// Whether something of the host's own keeps a mode alive.
   func keepsAlive(_ mode: HostedMode) -> Bool
 
-  /// Ends the hosting permanently: nobody waits here any more, once the wait that goes on has returned.
+  /// Ends the hosting permanently: once a wait in progress has returned, no loop waits here any more.
   func end()
 }
 
-/// A mode of ours as a host is notified of it.
+/// A mode of ours as it is described to a host.
 package struct HostedMode: Sendable {
   package let name: RunLoop.Mode
   package let isCommon: Bool
-  /// Whether the run that waits is to end when a source was handled, the host's too.
+  /// Whether the run that waits ends after a source was handled, one of the host's included.
   ///
-  /// Otherwise the host may handle any number of its own in one wait.
+  /// Otherwise the host may handle any number of its own sources in one wait.
   package let endsAfterSource: Bool
   /// Whether the run that waits, or looks, has done neither before.
   package let isFirstWait: Bool
-  /// How many runs are active, this one among them.
+  /// How many runs are active, including this one.
   package let depth: Int
 
-  /// A mode as a run of nobody's has it.
+  /// Makes a description of a mode; the default values are for a mode that no run is in.
   package init(
     name: RunLoop.Mode, isCommon: Bool = false, endsAfterSource: Bool = true, isFirstWait: Bool = true,
     depth: Int = .max
@@ -57,9 +57,9 @@ package struct HostReport: OptionSet, Sendable {
 
   /// A source of the host's own was handled.
   package static let handledSource = HostReport(rawValue: 1 << 0)
-  /// Somebody has stopped the host's loop.
+  /// The host's loop was stopped.
   package static let stopped = HostReport(rawValue: 1 << 1)
-  /// The host can wait no more.
+  /// The host can no longer wait.
   package static let isGone = HostReport(rawValue: 1 << 2)
   /// The host has made a pass of its own, after which nothing in either loop keeps the mode alive.
   package static let isEmptied = HostReport(rawValue: 1 << 3)
@@ -69,17 +69,17 @@ package struct HostReport: OptionSet, Sendable {
 struct HostLink {
   let host: any RunLoopHost
   let gate: Gate
-  /// Whether nobody has asked for the host, so that it gives way to who asks for another.
+  /// Whether nobody asked for the host; such a host gives way to one that somebody asks for.
   let isAutomatic: Bool
 }
 
-// Beginning and ending. The loop's thread, but for what is asked.
+// Beginning and ending. Called on the loop's thread, except for queries.
 extension RunLoop {
-  /// Lets every wait of the loop be one of a host from now on; nothing if it has one.
+  /// Makes every wait of the loop a wait in a host from now on; if the loop has a host, that one stays.
   ///
   /// - Parameters:
-  ///   - isAutomatic: Whether the host is to give way to a guest that somebody makes.
-  ///   - makeHost: Makes the host, with the gate that it is to watch by the edge.
+  ///   - isAutomatic: Whether the host gives way to a guest that is made explicitly.
+  ///   - makeHost: Makes the host, with the gate that the host watches edge-triggered.
   package func setHost(isAutomatic: Bool = false, _ makeHost: (Gate) -> any RunLoopHost) throws(RunLoopError) {
     try checkOwnThread()
     if let link = hostLink {
@@ -109,7 +109,7 @@ extension RunLoop {
     guard let link = hostLink else { return }
     let failure = table.withLock { $0.takeBackMainQueue() }
     dropHost()
-    // A wait that goes on in the host returns.
+    // A wait in progress in the host returns.
     link.gate.open()
     if let failure {
       Diagnostic.mainQueue.report(
@@ -126,7 +126,7 @@ extension RunLoop {
     link.host.end()
   }
 
-  /// The host in which the loop waits; any thread.
+  /// The host in which the loop waits; can be used from any thread.
   package var host: (any RunLoopHost)? { table.withLock { $0.host } }
 }
 
@@ -146,7 +146,7 @@ extension RunLoop {
     }
   }
 
-  /// Sleeps in the host until there is a reason for a pass; false if there was one at once.
+  /// Sleeps in the host until there is a reason for a pass; returns false if there already was one.
   private func sleep(_ mode: ModeState, in link: HostLink) -> Bool {
     var hasWaited = false
     while !link.gate.isRetired {
@@ -182,7 +182,7 @@ extension RunLoop {
     return hostLink?.host.keepsAlive(hostedMode(mode)) ?? false
   }
 
-  /// Whether a mode that is not made yet is one of the host's.
+  /// Whether a mode that does not exist yet is one of the host's.
   func isModeOfHost(_ name: Mode) -> Bool {
     hostLink?.host.keepsAlive(HostedMode(name: name)) ?? false
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension RunLoop {
-  /// The stages of a run that an observer may be called at.
+  /// The stages of a run at which an observer can be called.
   ///
   /// The raw values are Core Foundation's `CFRunLoopActivity`.
   public struct Activity: OptionSet, Hashable, Sendable {
@@ -27,7 +27,7 @@ extension RunLoop {
     public static let afterWaiting = Activity(rawValue: 1 << 6)
     /// A run ends, after its last pass.
     public static let exit = Activity(rawValue: 1 << 7)
-    /// Every stage, those of the future too.
+    /// Every stage, including those of the future.
     public static let all = Activity(rawValue: 0x0FFF_FFFF)
   }
 }

@@ -2,9 +2,9 @@
 
 import Synchronization
 
-// What a source waits for can change while it stays where it is.
+// The events of a source can change while it stays in its modes.
 extension RunLoop.DescriptorSource {
-  /// What a source waits for, and whether it waits at all.
+  /// The events that a source waits for, and whether it waits at all.
   struct Interest: RawRepresentable, Hashable, Sendable, AtomicRepresentable {
     let rawValue: UInt8
 
@@ -20,7 +20,7 @@ extension RunLoop.DescriptorSource {
     var isPaused: Bool { rawValue & Self.paused != 0 }
   }
 
-  /// What the source waits for when it is not paused.
+  /// The events that the source waits for when it is not paused.
   ///
   /// Can be used from any thread.
   public var events: Events { interest.load(ordering: .relaxed).events }
@@ -30,14 +30,15 @@ extension RunLoop.DescriptorSource {
   /// Can be used from any thread.
   public var isPaused: Bool { interest.load(ordering: .relaxed).isPaused }
 
-  /// Waits for other events from now on.
+  /// Makes the source wait for other events from now on.
   ///
-  /// The source stays in its modes, and paused if it is. What was found ready is served only as far as it is waited for
-  /// now. It makes one system call for each mode that the source is in, and none if nothing changes. Can be called from
-  /// any thread. A sleeping loop takes the change into account at once.
+  /// The source stays in its modes, and stays paused if it is paused. If the descriptor was already found ready, only
+  /// the events that are now waited for are served. The change makes one system call for each mode that the source is
+  /// in, and none if nothing changes. Can be called from any thread. A sleeping loop takes the change into account at
+  /// once.
   ///
-  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is open no more (`EBADF`) or the system
-  ///   has too little memory; the source then waits for what it waited for before. ``RunLoopError/invalidSource``.
+  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is no longer open (`EBADF`) or the system
+  ///   has too little memory; the source then waits for the same events as before. ``RunLoopError/invalidSource``.
   public func setEvents(_ events: Events) throws(RunLoopError) {
     try change { Interest(events: events, isPaused: $0.isPaused) }
   }
@@ -45,26 +46,26 @@ extension RunLoop.DescriptorSource {
   /// Stops waiting, for errors and hang-ups too.
   ///
   /// The source stays in its modes and keeps them alive, but it costs them nothing and is not called until
-  /// ``resume()``. A call-out that runs is not stopped. It makes one system call for each mode that the source is in.
-  /// Can be called from any thread. Calling it again, or on an invalid source, has no effect.
+  /// ``resume()``. A running call-out is not stopped. Pausing makes one system call for each mode that the source is
+  /// in. Can be called from any thread. Calling it again, or on an invalid source, has no effect.
   public func pause() {
-    // What leaves the kernel's set needs nothing.
+    // Leaving the kernel's set needs no resources.
     try? change { Interest(events: $0.events, isPaused: true) }
   }
 
-  /// Waits again.
+  /// Makes a paused source wait again.
   ///
-  /// What is ready now is served. It makes one system call for each mode that the source is in. Can be called from any
-  /// thread. Calling it again has no effect.
+  /// Events that are ready now are served. Resuming makes one system call for each mode that the source is in. Can be
+  /// called from any thread. Calling it again has no effect.
   ///
-  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is open no more (`EBADF`), cannot be
-  ///   waited for (`EPERM`), or the system has too little for it (`ENOMEM`, `ENOSPC`); the source stays paused then.
+  /// - Throws: ``RunLoopError/cannotWatch(descriptor:_:)`` if the descriptor is no longer open (`EBADF`), cannot be
+  ///   waited for (`EPERM`), or the system lacks the resources (`ENOMEM`, `ENOSPC`); the source then stays paused.
   ///   ``RunLoopError/invalidSource``.
   public func resume() throws(RunLoopError) {
     try change { Interest(events: $0.events) }
   }
 
-  /// Waits for these events and is not paused; nil: is paused.
+  /// Waits for these events and is not paused; nil pauses the source.
   ///
   /// The errors are those of ``resume()``.
   package func watch(for events: Events?) throws(RunLoopError) {
@@ -92,7 +93,7 @@ extension RunLoop.DescriptorSource {
     if let failure { throw .cannotWatch(descriptor: descriptor, failure) }
   }
 
-  /// Tells every set what is waited for, and returns the first error; under the item's lock.
+  /// Updates the events in every epoll set, and returns the first error; called under the item's lock.
   private func refresh() -> SystemError? {
     var failure: SystemError?
     memberships.forEach { membership in

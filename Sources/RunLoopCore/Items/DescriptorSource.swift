@@ -5,12 +5,12 @@ import Synchronization
 extension RunLoop {
   /// A source that waits for a file descriptor (version 1).
   ///
-  /// It is level-triggered: as long as the descriptor is ready, each pass may call the handler, which reads or writes
-  /// what it likes; the loop itself never touches the descriptor. Several sources may watch one descriptor, for the
-  /// same or for different events; they take turns. A source may be in any number of modes of any number of loops.
+  /// It is level-triggered: as long as the descriptor is ready, each pass may call the handler, which may read or write
+  /// as it likes; the loop itself never touches the descriptor. Several sources may watch one descriptor, for the same
+  /// or for different events; they take turns. A source may be in any number of modes of any number of loops.
   ///
-  /// Invalidate the source before closing its descriptor. If the number is closed and used again meanwhile, a source
-  /// that is added for it watches the new file.
+  /// Invalidate the source before closing its descriptor. If the descriptor is closed and its number is reused
+  /// meanwhile, a source that is added for that number watches the new file.
   ///
   /// The corresponding Core Foundation type is `CFFileDescriptor`, or `CFRunLoopSource` of version 1.
   public final class DescriptorSource: @unchecked Sendable, Hashable {
@@ -33,8 +33,8 @@ extension RunLoop {
       public static let writable = Events(rawValue: 1 << 1)
       /// The other end has closed.
       ///
-      /// Every source of the descriptor is notified when it has closed both directions,
-      /// whether or not the source asked; when it only writes no more, those that asked are.
+      /// When it has closed both directions, every source of the descriptor is notified, whether or not the source
+      /// asked for it; when it has only stopped writing, only the sources that asked for it are notified.
       public static let hangUp = Events(rawValue: 1 << 2)
       /// An error has happened.
       ///
@@ -54,7 +54,8 @@ extension RunLoop {
     let interest: Atomic<Interest>
     private let reference = HandlerReference()
     // Not checked for exclusive access: the memberships are read and changed under the lock, and only by functions that
-    // call nothing else of the source; the handler is changed once, by whoever closes the reference or leaves it last.
+    // call nothing else of the source; the handler is changed once, by the thread that closes the reference or leaves
+    // it last.
     @exclusivity(unchecked) private(set) var memberships = Memberships<DescriptorSource>()
     @exclusivity(unchecked) private var handler: Handler?
     /// What the source is for, if a layer above has made it; guarded as the handler.
@@ -65,7 +66,7 @@ extension RunLoop {
       let body: @Sendable (DescriptorSource, Events) -> Void
     }
 
-    /// Not copied: a call needs no reference to the closure but the source's, which the handler reference keeps.
+    /// Not copied: a call needs no reference to the closure other than the source's, which the handler reference keeps.
     private struct Handler: ~Copyable {
       let call: Call
     }
@@ -73,10 +74,10 @@ extension RunLoop {
     /// Makes a source that is in no mode.
     ///
     /// - Parameters:
-    ///   - descriptor: The descriptor to wait for. It is looked at when the source is added.
+    ///   - descriptor: The descriptor to wait for. It is checked when the source is added.
     ///   - events: What to wait for.
-    ///   - repeats: Whether the source stays valid when its handler is called. If not, it is invalidated just before
-    ///     the call, which happens once, in whatever mode of whatever loop is the first.
+    ///   - repeats: Whether the source stays valid when its handler is called. If not, the source is invalidated just
+    ///     before its only call, which the first loop that finds the descriptor ready makes, in any mode.
     ///   - handler: Called on a loop's thread with the source and what the descriptor is ready for. It is released when
     ///     the source is invalid and no call-out runs.
     public init(
@@ -89,7 +90,7 @@ extension RunLoop {
       self.handler = Handler(call: Call(body: handler))
     }
 
-    /// Makes a source for an item of a layer above, which it holds as it holds the handler.
+    /// Makes a source for an item of a layer above, and holds the item as it holds the handler.
     package convenience init(
       descriptor: Int32, events: Events, carrying item: any CarriedItem,
       handler: @escaping @Sendable (DescriptorSource, Events) -> Void
@@ -126,12 +127,12 @@ extension RunLoop {
 }
 
 extension RunLoop.DescriptorSource {
-  /// Calls the handler unless the source is invalid; the loop's thread.
+  /// Calls the handler unless the source is invalid; called on the loop's thread.
   func call(_ events: Events) -> Bool {
     if repeats {
       guard reference.enter() else { return false }
     } else {
-      // The mark stays: of several loops that have found the descriptor ready, one calls.
+      // The mark stays: of several loops that have found the descriptor ready, only one calls.
       guard reference.enterMarking() else { return false }
       invalidate()
     }
@@ -143,7 +144,7 @@ extension RunLoop.DescriptorSource {
     return true
   }
 
-  /// The user's function; the loop's thread, which is about to call it.
+  /// The user's function; used on the loop's thread, which is about to call it.
   var code: UInt64 {
     switch handler {
     case .some(let handler): ClosureCode.first(of: handler.call)
@@ -158,7 +159,7 @@ extension RunLoop.DescriptorSource {
 
   /// What the source is for, if a layer above has made it.
   ///
-  /// Whoever asks holds the source.
+  /// The caller holds the source.
   var carriedItem: (any CarriedItem)? { carried }
 }
 

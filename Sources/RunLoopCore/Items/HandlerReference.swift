@@ -4,26 +4,27 @@ import Synchronization
 
 /// Guards what an item's call-out uses, so that it is released as soon as the item is invalid and no call-out runs.
 ///
-/// A call-out enters and leaves; invalidation closes. Who gets `release` is the last and gives up the closures.
-/// In the same word stand two marks of the item, so that taking a mark and entering is one step.
+/// A call-out enters and leaves; invalidation closes. The caller that gets `release` is the last, and releases the
+/// closures. The same word holds the marks of the item, so that setting a mark and entering is one step.
 struct HandlerReference: ~Copyable {
   enum Closing {
     /// It was closed before.
     case already
-    /// It is closed now and nobody is inside: the caller releases.
+    /// It is closed now and no call-out is inside: the caller releases.
     case release
     /// It is closed now; the last call-out to leave releases.
     case later
   }
 
-  /// What the word says beside the number of call-outs inside, which is counted in steps of ``callOut``.
+  /// The flags of the word, beside which it counts the call-outs inside, in steps of ``callOut``.
   enum Bits {
     static let closed: UInt32 = 1
-    /// A source is signalled, an observer is being called.
+    /// A source is signalled, or an observer is being called.
     static let mark: UInt32 = 2
-    /// A source stands in not all the lists of signalled sources of its modes.
+    /// A source is not in the lists of signalled sources of all its modes.
     static let unlisted: UInt32 = 4
-    /// Who signals a source is noted, as something records; or was, and nobody has signalled it since.
+    /// The place that signals a source is noted, because something records; or something did, and the source was not
+    /// signalled since.
     static let noted: UInt32 = 8
     static let callOut: UInt32 = 16
   }
@@ -34,25 +35,26 @@ struct HandlerReference: ~Copyable {
 
   var isOpen: Bool { word.load(ordering: .acquiring) & Bits.closed == 0 }
 
-  /// Enters for one call-out; false once closed.
+  /// Enters for one call-out; returns false once closed.
   @inline(__always)
   borrowing func enter() -> Bool {
     change { $0 & Bits.closed == 0 ? $0 + Bits.callOut : nil } != nil
   }
 
-  /// Leaves after a call-out; true: the reference is closed, this was the last inside, the caller releases.
+  /// Leaves after a call-out; returns true if the reference is closed and this was the last one inside: the caller
+  /// releases.
   @inline(__always)
   borrowing func leave() -> Bool {
     isLast(word.wrappingSubtract(Bits.callOut, ordering: .acquiringAndReleasing).newValue)
   }
 
-  /// Sets the mark and enters; false once closed, and while the mark is set.
+  /// Sets the mark and enters; returns false once closed, and while the mark is set.
   @inline(__always)
   borrowing func enterMarking() -> Bool {
     change { $0 & (Bits.closed | Bits.mark) == 0 ? $0 + Bits.callOut + Bits.mark : nil } != nil
   }
 
-  /// Takes the mark away and leaves, as ``leave()``.
+  /// Clears the mark and leaves, as ``leave()`` does.
   @inline(__always)
   borrowing func leaveUnmarking() -> Bool {
     isLast(word.wrappingSubtract(Bits.callOut + Bits.mark, ordering: .acquiringAndReleasing).newValue)
@@ -64,7 +66,7 @@ struct HandlerReference: ~Copyable {
     return before < Bits.callOut ? .release : .later
   }
 
-  /// Changes the word as `next` says, from its value now, or not at all; returns the value before.
+  /// Changes the word to what `next` returns for its current value, or not at all for nil; returns the value before.
   @inline(__always)
   borrowing func change(_ next: (UInt32) -> UInt32?) -> UInt32? {
     var value = word.load(ordering: .relaxed)

@@ -3,11 +3,12 @@
 /// Which call-outs a source still owes its user for one mode of a loop, so that they are balanced.
 ///
 /// For each mode of each loop the calls are made one after the other, in turn: a `schedule` for each time that the
-/// source has entered the mode, and a `cancel` for each time that it has left it. Whoever lets the source enter or
-/// leave notes it here, and then makes the calls that are due; but if a call is running, on whatever thread, that
-/// thread makes them when the call has returned. A source that leaves before its `schedule` has begun gets neither.
+/// source has entered the mode, and a `cancel` for each time that it has left it. The thread that makes the source
+/// enter or leave notes it here, and then makes the calls that are due; but if a call is running on any thread, that
+/// thread makes them when the call has returned. If a source leaves before its `schedule` has begun, neither is called.
 ///
-/// A value: ``Source`` guards it and makes the calls. A value in which nothing is due or running is as good as none.
+/// This is a value: ``Source`` guards it and makes the calls. A value with nothing due and nothing running is
+/// equivalent to none.
 struct ModeCalls: Equatable, Sendable {
   enum Call: Equatable, Sendable {
     case schedule
@@ -16,7 +17,7 @@ struct ModeCalls: Equatable, Sendable {
 
   /// The call that has begun and has not returned.
   private(set) var running: Call?
-  /// Whether `cancel` is to be called; before `schedule` if both are, as the source has left and entered again.
+  /// Whether `cancel` is due; before `schedule` if both are due, because the source has left and entered again.
   private(set) var owesCancel = false
   private(set) var owesSchedule = false
 
@@ -32,7 +33,7 @@ struct ModeCalls: Equatable, Sendable {
   /// Notes that the source has left the mode.
   mutating func leave() {
     if owesSchedule {
-      // Nobody has been called for the time that ends here.
+      // Nothing was called for the stay that ends here.
       owesSchedule = false
     } else {
       precondition(!owesCancel, "the source is not in the mode")
@@ -40,7 +41,7 @@ struct ModeCalls: Equatable, Sendable {
     }
   }
 
-  /// Begins the call that is due; nil if none is, or if one is running.
+  /// Begins the call that is due; returns nil if none is due, or if one is running.
   mutating func begin() -> Call? {
     guard running == nil else { return nil }
     if owesCancel {
@@ -60,7 +61,7 @@ struct ModeCalls: Equatable, Sendable {
   }
 }
 
-/// The calls that a source owes, by mode; only modes for which something is due or running are here.
+/// The calls that a source owes, by mode; it contains only modes for which something is due or running.
 struct ModeCallTable {
   private var entries: ContiguousArray<(mode: ObjectIdentifier, calls: ModeCalls)> = []
 

@@ -5,9 +5,9 @@ import CRunLoopSystem
 extension RunLoop {
   /// A closure that a loop calls at chosen stages of its runs.
   ///
-  /// An observer is in the modes of one loop at a time, of any number of them, and does not keep a loop alive. While it
-  /// is being called, runs nested in its call-out skip it. Observers of one stage are called by ascending order and,
-  /// among equals, as they were added.
+  /// An observer can be in any number of modes of one loop at a time, and does not keep a loop alive. While it is being
+  /// called, runs nested in its call-out skip it. Observers of one stage are called by ascending order, and observers
+  /// of equal order as they were added.
   ///
   /// The corresponding Core Foundation type is `CFRunLoopObserver`.
   public final class Observer: @unchecked Sendable, Hashable {
@@ -17,7 +17,7 @@ extension RunLoop {
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverGetActivities`.
     public let activities: Activity
-    /// Whether the observer stays after its first call.
+    /// Whether the observer stays valid after its first call.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopObserverDoesRepeat`.
     public let repeats: Bool
@@ -42,7 +42,8 @@ extension RunLoop {
       let body: @Sendable (Observer, Activity) -> Void
     }
 
-    /// Not copied: a call needs no reference to the closure but the observer's, which the handler reference keeps.
+    /// Not copied: a call needs no reference to the closure other than the observer's, which the handler reference
+    /// keeps.
     private struct Handler: ~Copyable {
       let call: Call
     }
@@ -64,7 +65,7 @@ extension RunLoop {
       self.init(activities: activities, repeats: repeats, order: order, isReentrant: false, handler: handler)
     }
 
-    /// Makes an observer that, if it is re-entrant, is called by runs nested in its call-out too.
+    /// Makes an observer that, if it is re-entrant, is also called by runs nested in its call-out.
     package init(
       activities: Activity, repeats: Bool, order: Int, isReentrant: Bool,
       handler: @escaping @Sendable (Observer, Activity) -> Void
@@ -106,7 +107,7 @@ extension RunLoop {
 }
 
 extension RunLoop.Observer {
-  /// The user's function; whoever asks holds the observer.
+  /// The user's function; the caller holds the observer.
   var code: UInt64 {
     switch handler {
     case .some(let handler): ClosureCode.first(of: handler.call)
@@ -114,9 +115,9 @@ extension RunLoop.Observer {
     }
   }
 
-  /// Calls the observer unless it is invalid or being called; the loop's thread.
+  /// Calls the observer unless it is invalid or being called; called on the loop's thread.
   func call(_ activity: RunLoop.Activity) {
-    // An observer that was moved to another loop may be in the list of the one before it, for the stage that runs.
+    // An observer that was moved to another loop may still be in the former loop's list for the stage that is running.
     guard isReentrant ? reference.enter() : reference.enterMarking() else { return }
     switch handler {
     case .some(let handler):
@@ -129,9 +130,9 @@ extension RunLoop.Observer {
     leave()
   }
 
-  /// Ends a call-out; also one that does not return, as its thread ends in it.
+  /// Ends a call-out, even one that does not return because its thread ends in it.
   ///
-  /// The loop's thread.
+  /// Called on the loop's thread.
   @inline(__always)
   func leave() {
     if isReentrant ? reference.leave() : reference.leaveUnmarking() { releaseHandler() }
@@ -185,8 +186,8 @@ extension RunLoop.Observer: RunLoopItem {
     rebind(to: loop)
   }
 
-  /// A loop has the observer while it is in a mode or among the common items; one that is in no mode is free for
-  /// another.
+  /// A loop has the observer while it is in a mode or among the common items; an observer that is in no mode can join
+  /// another loop.
   private func rebind(to loop: RunLoop) {
     self.loop = modes.isEmpty && !isCommon ? nil : loop
   }

@@ -4,8 +4,8 @@ extension Port {
   /// Calls a closure when the port becomes invalid, on the thread that invalidates it; at once if it is invalid
   /// already.
   ///
-  /// It is called once, with no lock held, and released after it, or when the observer is cancelled, or with the port.
-  /// Can be called from any thread. The corresponding Core Foundation function is
+  /// The closure is called once, with no lock held. It is released after the call, when the observer is cancelled, or
+  /// with the port. Can be called from any thread. The corresponding Core Foundation function is
   /// `CFMessagePortSetInvalidationCallBack`.
   @discardableResult
   public final func observeInvalidation(_ body: @escaping @Sendable (Port) -> Void) -> InvalidationObserver {
@@ -26,7 +26,7 @@ extension Port {
       self.body = body
     }
 
-    /// Sees to it that the closure is not called any more, and releases it.
+    /// Releases the closure, so that it is not called any more.
     ///
     /// A call that has begun goes on. Can be called from any thread. Calling it again has no effect.
     public func cancel() {
@@ -43,14 +43,14 @@ extension Port {
   }
 }
 
-/// Who is to be notified when a port becomes invalid, in the order in which they asked.
+/// The observers to notify when a port becomes invalid, in the order in which they were added.
 final class InvalidationObservers: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
   private let lock = Lock()
   private var observers: ContiguousArray<Port.InvalidationObserver> = []
   private var isOver = false
 
-  /// Takes one more; false if they have been notified.
+  /// Adds an observer; returns false if the observers have been notified.
   fileprivate func insert(_ observer: Port.InvalidationObserver) -> Bool {
     lock.withLock {
       if !isOver { observers.append(observer) }
@@ -58,12 +58,12 @@ final class InvalidationObservers: @unchecked Sendable {
     }
   }
 
-  /// Lets go of one, who is held by the caller.
+  /// Removes an observer, which the caller holds.
   fileprivate func remove(_ observer: Port.InvalidationObserver) {
     lock.withLock { observers.removeAll { $0 === observer } }
   }
 
-  /// Tells them all.
+  /// Notifies all observers.
   func announce(_ port: Port) {
     let observers = lock.withLock {
       isOver = true

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Port {
-  /// What a port carries from a sender to a receiver.
+  /// A message that a port carries from a sender to a receiver.
   ///
   /// Within the process a message is moved: its parts arrive as the sender made them, and no payload is copied.
   public struct Message: Sendable {
@@ -9,10 +9,10 @@ extension Port {
     public var id: UInt32
     /// The message's parts, in order.
     public var components: [Component]
-    /// Where the sender takes an answer, if it takes any.
+    /// The port at which the sender expects an answer, if it expects one.
     ///
-    /// A message keeps this port alive for as long as it waits. If the port is invalid by then, the answer cannot be
-    /// sent: ``PortError/invalid``.
+    /// The message keeps this port alive while it waits. If the port is invalid by then, the answer cannot be sent:
+    /// ``PortError/invalid``.
     public var replyPort: Port?
 
     /// Makes a message.

@@ -18,16 +18,16 @@ open class Port: @unchecked Sendable, Hashable {
 
   fileprivate let lock = Lock()
   let reference = HandlerReference()
-  /// Where the port is; guarded by the lock.
+  /// The modes and loops of the port; guarded by the lock.
   final var registrations = PortRegistrations()
   fileprivate var queue: PortQueue
   /// How many messages wait.
   ///
-  /// Written under the lock; a loop looks at it without.
+  /// It is written under the lock; loops read it without the lock.
   private let messageCount = Atomic<Int>(0)
   /// Changes whenever senders that wait for room have to look again; written under the lock.
   private let roomWord = Atomic<UInt32>(0)
-  /// Who is notified when the port becomes invalid.
+  /// The observers to notify when the port becomes invalid.
   let invalidationObservers = InvalidationObservers()
   private var substitute: (any PortReceiver)?
   private var handler: (@Sendable (Port, Message) -> Void)?
@@ -46,7 +46,7 @@ open class Port: @unchecked Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - queueLimit: How many messages may wait; at least one.
-  ///   - policy: What becomes of one more.
+  ///   - policy: What happens to one more message.
   public init(queueLimit: Int, whenFull policy: OverflowPolicy = .wait) {
     limit = max(1, queueLimit)
     self.policy = policy
@@ -57,7 +57,7 @@ open class Port: @unchecked Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - queueLimit: How many messages may wait; at least one.
-  ///   - policy: What becomes of one more.
+  ///   - policy: What happens to one more message.
   ///   - handler: Called on a loop's thread for each message. It is released when the port is invalid and no call-out
   ///     runs.
   public init(
@@ -82,7 +82,7 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// Receives a message, on a loop's thread.
   ///
-  /// The port's handler gets it, if there is one. A message that nobody gets counts as dropped.
+  /// The port's handler gets the message, if there is one. A message that nobody receives counts as dropped.
   open func receive(_ message: Message) {
     guard hold() else { return noteDropped() }
     if let handler {
@@ -110,9 +110,10 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// Ends the port permanently, and notifies both ends.
   ///
-  /// It leaves all modes, so that the loops let it go. Its waiting messages are dropped. Senders, also those that wait
-  /// for room, get ``PortError/invalid``. Then ``didBecomeInvalid()`` and the observers are called, on this thread. Can
-  /// be called from any thread. Calling it again has no effect. The corresponding Foundation method is `invalidate()`.
+  /// It leaves all modes, so that the loops release it. Its waiting messages are dropped. Senders, including those that
+  /// wait for room, get ``PortError/invalid``. Then ``didBecomeInvalid()`` and the observers are called, on this
+  /// thread. Can be called from any thread. Calling it again has no effect. The corresponding Foundation method is
+  /// `invalidate()`.
   open func invalidate() {
     var remains = MoveQueue<Message>()
     lock.lock()
@@ -126,7 +127,7 @@ open class Port: @unchecked Sendable, Hashable {
     if wakesSenders { roomWord.futexWake(.max) }
     for loop in loops { loop.expel(self) }
     if closing == .release { releaseHandler() }
-    // Before anybody is notified: what the messages carried is gone by then.
+    // Before anybody is notified, so that what the messages carried is released by then.
     while !remains.isEmpty { _ = remains.takeFirst() }
     didBecomeInvalid()
     invalidationObservers.announce(self)
@@ -135,18 +136,19 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// Called once, when the port has become invalid, on the thread that invalidated it.
   ///
-  /// The port is in no mode any more, nothing waits in it, and no lock is held. For subclasses; it does nothing here.
+  /// The port is in no mode any more, nothing waits in it, and no lock is held. Subclasses can override it; it does
+  /// nothing here.
   open func didBecomeInvalid() {}
 
-  /// Leaves a message for a loop that has this port in a mode that it runs, and wakes it if it sleeps.
+  /// Queues a message for a loop that has this port in a mode that it runs, and wakes the loop if it sleeps.
   ///
-  /// Without a loop the message waits until there is one. Messages of one sender are received in their order. Where the
-  /// queue is full, what happens is the port's ``PortMembers/overflowPolicy``; a thread that waits for room in a port
-  /// that only its own loop receives from waits until the deadline. Can be called from any thread.
+  /// Without a loop the message waits until there is one. The messages of one sender are received in their order. If
+  /// the queue is full, the port's ``PortMembers/overflowPolicy`` decides what happens; a thread that waits for room in
+  /// a port that only its own loop receives from waits until the deadline. Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - message: What the receiver gets.
-  ///   - deadline: How long to wait for room in a full queue, by the monotonic clock. Nil means not to wait.
+  ///   - message: The message for the receiver.
+  ///   - deadline: Until when to wait for room in a full queue, by the monotonic clock. Nil means not to wait.
   /// - Throws: ``PortError/invalid``, ``PortError/queueFull(limit:)`` or ``PortError/timedOut(limit:)``; the message
   ///   was not sent.
   /// - Complexity: O(1) in the messages, O(n) in the port's modes.
@@ -178,7 +180,7 @@ open class Port: @unchecked Sendable, Hashable {
   /// Hashes ``hash``.
   public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
-  /// The text for a person: the port's state.
+  /// A human-readable description of the port's state.
   ///
   /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   open var description: String { debugDescription }
@@ -198,22 +200,24 @@ open class Port: @unchecked Sendable, Hashable {
   open func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
 }
 
-/// What a port has beside Foundation's members.
+/// The members of a port that Foundation's port does not have.
 ///
-/// A subclass may have members of the same names: those that are seen through ``Port`` stay these. Every port conforms.
+/// A subclass may have members of the same names; code that uses the subclass as a ``Port`` still gets these. Every
+/// port conforms.
 public protocol PortMembers: Port {}
 
 extension Port: PortMembers {}
 
 extension PortMembers {
-  /// How many messages may wait before a sender has to.
+  /// How many messages may wait before a sender has to wait.
   public var queueLimit: Int { limit }
-  /// What becomes of a message when the queue is full.
+  /// What happens to a message when the queue is full.
   public var overflowPolicy: Port.OverflowPolicy { policy }
-  /// How many messages nobody has received or will receive, so far.
+  /// How many messages, so far, nobody has received or will receive.
   ///
-  /// Those are the oldest of a full queue under ``Port/OverflowPolicy/dropOldest``, what waited when the port was
-  /// invalidated, and what came to a port with nobody to receive it. Can be used from any thread.
+  /// These are the oldest messages of a full queue under ``Port/OverflowPolicy/dropOldest``, the messages that waited
+  /// when the port was invalidated, and the messages that arrived at a port without a receiver. Can be used from any
+  /// thread.
   public var droppedMessages: Int { lock.withLock { queue.dropped } }
 
   /// How many messages wait to be received.
@@ -224,7 +228,7 @@ extension PortMembers {
 
 // Sending and receiving.
 extension Port {
-  /// Lets the loops know of a message that has been taken; with the lock, which it gives up.
+  /// Notifies the loops of a message that was queued; called with the lock, which it releases.
   @inline(__always)
   private func announce(_ site: UInt64) {
     messageCount.store(queue.count, ordering: .relaxed)
@@ -235,7 +239,7 @@ extension Port {
     for loop in loops { loop.post() }
   }
 
-  /// Waits for room and leaves the message then; with the lock, which it gives up.
+  /// Waits for room and then queues the message; called with the lock, which it releases.
   @inline(never)
   private func sendInTurn(_ message: Message, deadline: Tick, _ site: UInt64) throws(PortError) {
     while SystemWaiter.shared.now < deadline {
@@ -263,21 +267,21 @@ extension Port {
   final var hasMessage: Bool { messages > 0 }
   final var messages: Int { messageCount.load(ordering: .relaxed) }
 
-  /// Takes the first message; the loop's thread.
+  /// Takes the first message; called on the loop's thread.
   final func takeMessage() -> (message: Message, number: UInt64)? {
     lock.lock()
     let taken = queue.takeFirst()
     messageCount.store(queue.count, ordering: .relaxed)
     let wakesSender = taken != nil && callSendersBack()
     lock.unlock()
-    // One place, one sender: whoever is woken looks for room before it looks at the time.
+    // One free place wakes one sender: a sender that is woken looks for room before it looks at the time.
     if wakesSender { roomWord.futexWake() }
     return taken
   }
 
-  /// Sees to it that no sender goes on waiting that has not looked since; true if one may have to be woken.
+  /// Makes every waiting sender look again before it goes on waiting; returns true if one may have to be woken.
   ///
-  /// Under the lock.
+  /// Called under the lock.
   private func callSendersBack() -> Bool {
     guard queue.waiting > 0 else { return false }
     roomWord.wrappingAdd(1, ordering: .relaxed)
@@ -289,7 +293,7 @@ extension Port {
     let body: @Sendable (Port, Message) -> Void
   }
 
-  /// The user's function; the loop's thread, which is about to call it.
+  /// The user's function; used on the loop's thread, which is about to call it.
   ///
   /// Not by `map`, whose closure would be called through a thunk.
   final var code: UInt64 {
@@ -301,18 +305,18 @@ extension Port {
 
   private func releaseHandler() { _ = handler.take() }
 
-  /// Who gets the messages of a port that has no handler; any thread.
+  /// The receiver of the messages of a port that has no handler; can be used from any thread.
   package final var receiver: (any PortReceiver)? {
     get { lock.withLock { substitute } }
     set {
-      // The one before is released outside the lock.
+      // The previous one is released outside the lock.
       let before = lock.withLock { exchange(&substitute, with: newValue) }
       withExtendedLifetime(before) {}
     }
   }
 }
 
-// The lock, which belongs to whoever adds and removes items.
+// The lock, for the code that adds and removes items.
 extension Port {
   final func lockItem() { lock.lock() }
   final func unlockItem() { lock.unlock() }
@@ -328,10 +332,10 @@ extension Port: CustomDebugStringConvertible {
   }
 }
 
-/// Who gets the messages of a port that has no handler.
+/// Receives the messages of a port that has no handler.
 ///
-/// A layer above has delegates; the port holds one of these for it.
+/// A layer above has delegates; the port holds one receiver for it.
 package protocol PortReceiver: AnyObject, Sendable {
-  /// Takes a message, on a loop's thread; false if there is nobody who gets it.
+  /// Receives a message, on a loop's thread; returns false if there is nobody to receive it.
   func receive(_ message: Port.Message, at port: Port) -> Bool
 }

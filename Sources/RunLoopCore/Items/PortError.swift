@@ -4,14 +4,14 @@
 public enum PortError: Error, Hashable, Sendable {
   /// The port has been invalidated.
   case invalid
-  /// So many messages wait already, and the sender did not want to wait, or the port lets nobody wait.
+  /// The queue holds this many messages, and the sender did not want to wait, or the port's policy allows no waiting.
   case queueFull(limit: Int)
-  /// So many messages waited until the deadline.
+  /// The queue held this many messages until the deadline.
   case timedOut(limit: Int)
 }
 
 extension PortError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .invalid: "the port is invalid"

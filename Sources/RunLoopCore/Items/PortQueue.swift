@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Port {
-  /// What becomes of a message that is sent to a port whose queue is full.
+  /// What happens to a message that is sent to a port whose queue is full.
   public enum OverflowPolicy: Sendable, Hashable {
     /// The sender waits for room until its deadline; without a deadline, or when that has passed, it gets an error.
     case wait
     /// The sender gets an error at once, whatever its deadline.
     case refuse
-    /// The oldest message that waits goes, and is counted in ``PortMembers/droppedMessages``.
+    /// The oldest waiting message is dropped, and is counted in ``PortMembers/droppedMessages``.
     case dropOldest
   }
 }
 
-/// The messages that wait in a port, and who waits for room: a value behind the port's lock.
+/// The messages that wait in a port, and the number of senders that wait for room: a value behind the port's lock.
 struct PortQueue: ~Copyable {
   let limit: Int
   let policy: Port.OverflowPolicy
@@ -22,7 +22,7 @@ struct PortQueue: ~Copyable {
   private(set) var waiting = 0
   /// How many messages will never be received.
   private(set) var dropped = 0
-  /// How many messages have gone, received or not.
+  /// How many messages have left the queue, received or not.
   private var gone: UInt64 = 0
 
   init(limit: Int, policy: Port.OverflowPolicy) {
@@ -32,16 +32,16 @@ struct PortQueue: ~Copyable {
 
   var count: Int { messages.count }
   var isEmpty: Bool { messages.isEmpty }
-  /// The number of the last message that was taken, among all.
+  /// The number of the last message that was queued, among all.
   var lastNumber: UInt64 { gone &+ UInt64(truncatingIfNeeded: messages.count) }
 
-  /// What is to be done about one more message.
+  /// The outcome for one more message.
   enum Offer {
     /// It waits for a receiver.
     case taken
-    /// It waits for a receiver in the place of this one, which nobody gets.
+    /// It waits for a receiver in the place of this one, which is dropped.
     case replaces(Port.Message)
-    /// There is no room: its sender waits, or not.
+    /// There is no room; `mayWait` says whether the sender may wait.
     case full(mayWait: Bool)
     /// There will be no receiver.
     case closed
@@ -71,14 +71,14 @@ struct PortQueue: ~Copyable {
     return (messages.takeFirst(), gone)
   }
 
-  /// Notes that a sender begins to wait for room, or has done waiting.
+  /// Notes that a sender begins to wait for room, or ends its wait.
   mutating func beginWait() { waiting += 1 }
   mutating func endWait() { waiting -= 1 }
 
-  /// Counts a message that was taken out and that its receiver could not be given.
+  /// Counts a message that was taken out but could not be delivered to its receiver.
   mutating func noteDropped() { dropped += 1 }
 
-  /// Lets nothing in any more, and moves what waits to `remains`, which the caller lets go outside the lock.
+  /// Closes the queue, and moves the waiting messages to `remains`, which the caller releases outside the lock.
   mutating func close(_ remains: inout MoveQueue<Port.Message>) {
     precondition(!isClosed && remains.isEmpty, "a port's queue is closed once")
     isClosed = true

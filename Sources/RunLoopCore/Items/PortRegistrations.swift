@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a port is, and the loops that have been asked to add it.
+/// The modes that a port is in, and the loops that were asked to add it.
 ///
-/// Guarded by the port's lock; changed under the loop's too.
+/// Guarded by the port's lock; changed under the loop's lock too.
 struct PortRegistrations {
   var memberships = Memberships<Port>()
-  /// Each once.
+  /// Each loop is listed once.
   private var adopters: ContiguousArray<RunLoop> = []
 
   /// Notes that a loop has or has not been asked to add the port.
@@ -40,7 +40,7 @@ extension Port: RunLoopItem {
     loop.forgetPlace(of: self)
   }
 
-  /// Takes the port out of everything, for one that has become invalid in a way of its own.
+  /// Takes the port out of all loops, for a port that has become invalid in a way of its own.
   package final func leaveLoops() {
     lockItem()
     let loops = registrations.loops

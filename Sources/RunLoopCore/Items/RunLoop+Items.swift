@@ -6,19 +6,19 @@ import Synchronization
 extension RunLoop {
   /// Puts an item into a mode, or, for ``Mode/common``, among the common items and so into every common mode.
   ///
-  /// False if it was rejected: the item is invalid or bound to another loop, or this loop has ended.
+  /// Returns false if the item was rejected: it is invalid or bound to another loop, or this loop has ended.
   @discardableResult
   func join(_ item: some RunLoopItem, _ name: Mode) -> Bool {
     attempt(item, name).map { refuse($0, itemName(item)) } ?? true
   }
 
-  /// Puts an item into a mode, or says why not.
+  /// Puts an item into a mode, or returns the reason why not.
   ///
-  /// All of its modes or none.
+  /// The item enters all of its modes or none.
   func attempt(_ item: some RunLoopItem, _ name: Mode) -> Refusal? {
-    // Before the item's lock, which the parent's thread may have held forever.
+    // Before the item's lock is taken, which a thread of the parent may hold forever.
     table.checkFork()
-    // Its closures are there for the calls that it owes, whoever invalidates it meanwhile.
+    // Keeps the closures for the calls that the source owes, even if the source is invalidated meanwhile.
     let source = item as? Source
     if let source, !source.hold() { return .invalidItem }
     defer { source?.letGo() }
@@ -45,7 +45,7 @@ extension RunLoop {
   /// Takes an item out of a mode; for ``Mode/common``, a common item out of every common mode.
   func part(_ item: some RunLoopItem, _ name: Mode) {
     table.checkFork()
-    // Whoever invalidates the item takes it out.
+    // The thread that invalidates the item takes it out.
     guard item.hold() else { return }
     defer { item.letGo() }
     var left = ShortList<ModeState>()
@@ -73,7 +73,7 @@ extension RunLoop {
     item.lockItem()
     table.withLock { table in
       for mode in item.modes(of: self) { leave(item, mode, &left, &table) }
-      // An item that has moved on to another loop is none of this loop's business.
+      // An item that has moved to another loop no longer concerns this loop.
       if table.removeCommon(item) { item.setCommon(false, of: self) }
       if table.isDead, let timer = item as? Timer, timer.isAt(self) { timer.setHome(nil) }
       if let port = item as? Port, table.removeAdded(port) { port.registrations.setAdopted(false, by: self) }
@@ -94,7 +94,7 @@ extension RunLoop {
     }
   }
 
-  /// Makes a mode common: what is added to ``Mode/common``, now or later, is in it too.
+  /// Makes a mode common: everything that is added to ``Mode/common``, now or later, is in it too.
   ///
   /// The items that are common now enter it in the order in which they were added. Calling it again has no effect. Can
   /// be called from any thread. The corresponding Core Foundation function is `CFRunLoopAddCommonMode`.
@@ -104,7 +104,7 @@ extension RunLoop {
   ///   ``RunLoopError/cannotServeMainQueue(_:_:)``; then no item has entered the mode.
   public func addCommonMode(_ mode: Mode) throws(RunLoopError) {
     guard mode != .common else { throw .notAMode(mode) }
-    // What can fail comes first, before the mode is common; the order among descriptors means nothing.
+    // The steps that can fail come first, before the mode is common; the order among descriptors has no meaning.
     let watching = try table.withLock { table throws(RunLoopError) in
       guard !table.isDead else { throw endedError }
       return table.commonNames.contains(mode) ? [] : table.orderedCommonItems.compactMap { $0 as? DescriptorSource }
@@ -132,7 +132,7 @@ extension RunLoop {
     }
   }
 
-  /// Puts a common item into one more mode; true if it was not there.
+  /// Puts a common item into one more mode; returns true if it was not there.
   private func copyCommon(_ item: some RunLoopItem, _ name: Mode) throws(RunLoopError) -> Bool {
     let source = item as? Source
     if let source, !source.hold() { return false }
@@ -170,7 +170,7 @@ extension RunLoop {
     case system(SystemError)
   }
 
-  /// Counts a refusal and, where it may be a mistake, reports it.
+  /// Counts a rejected item or block and, if it may be a mistake, reports it.
   func refuse(_ refusal: Refusal, _ what: @autoclosure () -> String = "a block") -> Bool {
     counters.refusals.wrappingAdd(1, ordering: .relaxed)
     switch refusal {
@@ -193,7 +193,7 @@ extension RunLoop {
     _ item: some RunLoopItem, _ name: Mode, _ entered: inout ShortList<ModeState>, from place: AddedPlace?
   ) -> Refusal? {
     let (refusal, wakes) = table.withLock { table -> (Refusal?, Bool) in
-      // A timer is ended under this lock alone, so that it may have been since it was asked.
+      // A timer is invalidated under this lock alone, so it may have become invalid since the check.
       guard item.isOpen else { return (.invalidItem, false) }
       guard !table.isDead else { return (.endedLoop, false) }
       do throws(SystemError) {
@@ -221,17 +221,17 @@ extension RunLoop {
 
   /// Whether a loop that sleeps in a mode must look again because of an item that has entered it.
   ///
-  /// Under both locks.
+  /// Called under both locks.
   private func needsLook(_ item: some RunLoopItem, _ sleeping: ModeState, _ table: ModeTable) -> Bool {
     switch item {
     case let timer as Timer: self.table.sleepsTooLong(for: timer, in: sleeping)
-    // A loop that sleeps elsewhere is to go on in the epoll set that has been made.
+    // A loop that sleeps elsewhere must continue in the epoll set that has been made.
     case is DescriptorSource: table.waitingIn !== sleeping.pollSet
     default: !sleeping.readyPorts.isEmpty
     }
   }
 
-  /// Under both locks.
+  /// Called under both locks.
   private func enter(
     _ item: some RunLoopItem, _ mode: ModeState, _ entered: inout ShortList<ModeState>, _ table: inout ModeTable
   ) throws(SystemError) {
@@ -240,7 +240,7 @@ extension RunLoop {
     entered.append(mode)
   }
 
-  /// Under both locks.
+  /// Called under both locks.
   private func leave(
     _ item: some RunLoopItem, _ mode: ModeState, _ left: inout ShortList<ModeState>, _ table: inout ModeTable
   ) {
@@ -248,10 +248,10 @@ extension RunLoop {
     left.append(mode)
   }
 
-  /// Lets the loop end a wait in another loop if a call-out of that loop has taken the last item: to the loop's own
-  /// thread such a call-out is part of the pass, and a run whose mode is empty at the end of the pass is finished.
+  /// Ends a wait in another loop if a call-out of that loop has removed the last item.
   ///
-  /// The loop's thread, under no lock.
+  /// For the loop's own thread such a call-out is part of the pass, and a run whose mode is empty at the end of the
+  /// pass is finished. Called on the loop's thread, under no lock.
   @inline(__always)
   func endHostedWaitIfEmpty() {
     if hostedSleep != nil { wakeIfEmpty() }
@@ -259,14 +259,14 @@ extension RunLoop {
 
   @inline(never)
   private func wakeIfEmpty() {
-    // A guest's sleep is ended by nothing but its host.
+    // Only its host ends a guest's sleep.
     guard hostLink != nil, let mode = hostedSleep?.mode, mode.itemCount.load(ordering: .relaxed) == 0 else { return }
     wakeUp()
   }
 
   /// Makes the calls that follow when an item has left modes, under no lock.
   ///
-  /// A sleeping loop is not woken, even if it has lost its last item: another may be about to come.
+  /// A sleeping loop is not woken, even if it has lost its last item: another item may be added soon.
   private func finishLeaving(_ item: some RunLoopItem, _ left: ShortList<ModeState>) {
     if RunLoop.currentIfMade === self {
       if item is Observer { for mode in left { mode.dropObserverLists() } }

@@ -27,17 +27,18 @@ extension RunLoop {
     @exclusivity(unchecked) private var memberships = Memberships<Source>()
     /// The call-outs about modes that are due or running.
     @exclusivity(unchecked) private var modeCalls = ModeCallTable()
-    /// Whether there is anybody to call about modes.
+    /// Whether there is a closure to call about modes.
     private let hasModeCalls: Bool
     /// The closures, until they are released.
     @exclusivity(unchecked) private var body: Body?
 
-    /// Not copied: a call needs no reference to the closures but the source's, which the handler reference keeps.
+    /// Not copied: a call needs no reference to the closures other than the source's, which the handler reference
+    /// keeps.
     private struct Body: ~Copyable {
       let perform: Block
       let schedule: ModeCall?
       let cancel: ModeCall?
-      /// What descriptions say of the call-out, as Core Foundation's name its function.
+      /// The name of the call-out in descriptions, where Core Foundation's descriptions name the function.
       let label: StaticString?
     }
 
@@ -46,7 +47,7 @@ extension RunLoop {
       let body: @Sendable (RunLoop, RunLoop.Mode) -> Void
     }
 
-    /// The source as its own closure gets it: the loop holds it for the call.
+    /// The source as it is passed to its own closure: the loop holds it during the call.
     private final class Itself: @unchecked Sendable {
       // Sendable: written once, before anybody else has the source.
       unowned(unsafe) var source: Source?
@@ -55,10 +56,10 @@ extension RunLoop {
     /// Makes a source that is in no mode.
     ///
     /// The calls of `schedule` and `cancel` are balanced. For each mode of each loop they are made in turn, one after
-    /// the other: a `cancel` follows each `schedule` when the source has left the mode, and none comes without one. If
-    /// the source leaves a mode while its `schedule` is still running, the thread that runs it calls `cancel` when it
-    /// has returned, and the thread that took the source out does not wait for that. If the source leaves a mode before
-    /// its `schedule` has begun, neither is called.
+    /// the other: a `cancel` follows each `schedule` when the source has left the mode, and there is no `cancel`
+    /// without a `schedule`. If the source leaves a mode while its `schedule` is still running, the thread that runs it
+    /// calls `cancel` when it has returned, and the thread that took the source out does not wait for that. If the
+    /// source leaves a mode before its `schedule` has begun, neither is called.
     ///
     /// All three closures are released when the source is invalid and none of them runs.
     ///
@@ -86,16 +87,16 @@ extension RunLoop {
     ) {
       self.order = order
       hasModeCalls = schedule != nil || cancel != nil
-      // Not by `map`: generic code would wrap the closures, whose functions are their names.
+      // Not by `map`: generic code would wrap the closures, whose functions serve as their names.
       let scheduleCall: ModeCall? = if let schedule { ModeCall(body: schedule) } else { nil }
       let cancelCall: ModeCall? = if let cancel { ModeCall(body: cancel) } else { nil }
       body = Body(perform: Block(body: perform), schedule: scheduleCall, cancel: cancelCall, label: label)
       noteSignalsIfRecorded()
     }
 
-    /// Makes a source that is in no mode and whose closure gets the source.
+    /// Makes a source that is in no mode and whose closure receives the source.
     ///
-    /// The closure can so signal, remove or invalidate its own source without holding it, which would be a reference
+    /// The closure can thus signal, remove or invalidate its own source without holding it, which would be a reference
     /// cycle. It is released when the source is invalid and no call-out runs.
     ///
     /// - Parameters:
@@ -111,9 +112,9 @@ extension RunLoop {
 
     /// Marks the source to be performed by the next pass of a loop in one of its modes.
     ///
-    /// A source that is signalled again before it ran keeps its place and runs once. The signal of a source that is in
-    /// no mode is kept until it is. An invalid source ignores it. Does not wake a loop. Can be called from any thread.
-    /// The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
+    /// A source that is signalled again before it has run keeps its place and runs once. If the source is in no mode,
+    /// the signal is kept until it is in one. An invalid source ignores the signal. This does not wake a loop. Can be
+    /// called from any thread. The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
     @inline(never)
     public func signal() {
       let word = reference.word.load(ordering: .relaxed)
@@ -186,19 +187,19 @@ extension RunLoop.Source {
   /// The order of the first signal; of several marked sources of equal order, the lower comes first.
   var signalOrder: UInt64 { signalSequence.load(ordering: .relaxed) }
 
-  /// Lets the signals be noted from now on, if something records.
+  /// Notes the signals from now on, if something records.
   ///
-  /// So a source that nobody records asks nothing when it is signalled.
+  /// A source that nobody records thus has nothing more to check when it is signalled.
   @inline(__always)
   func noteSignalsIfRecorded() {
     if Instruments.record { reference.word.bitwiseOr(HandlerReference.Bits.noted, ordering: .relaxed) }
   }
 
-  /// Puts the source into the list of signalled sources of each of its modes, wherever it does not stand.
+  /// Puts the source into the list of signalled sources of each of its modes, unless it is there.
   ///
-  /// A loop that takes an unsignalled source out of its list says so by the bit ``HandlerReference/Bits/unlisted``, in
-  /// the same word as the signal: so either it sees the signal and leaves the source in, or the signalling thread sees
-  /// the bit and comes here.
+  /// A loop that takes an unsignalled source out of its list sets the bit ``HandlerReference/Bits/unlisted``, in the
+  /// same word as the signal. So either the loop sees the signal and leaves the source in, or the signalling thread
+  /// sees the bit and calls this function.
   private func list() {
     lock.lock()
     reference.word.bitwiseAnd(~HandlerReference.Bits.unlisted, ordering: .sequentiallyConsistent)
@@ -206,16 +207,17 @@ extension RunLoop.Source {
     lock.unlock()
   }
 
-  /// Whether the source may leave a list of signalled sources, as it is not signalled; notes that it does.
+  /// Returns whether the source may leave a list of signalled sources because it is not signalled, and notes that it
+  /// does.
   ///
-  /// Under the lock of the list's loop.
+  /// Called under the lock of the list's loop.
   func unlist() -> Bool {
     let marks = HandlerReference.Bits.mark | HandlerReference.Bits.closed
     return reference.change { $0 & marks == HandlerReference.Bits.mark ? nil : $0 | HandlerReference.Bits.unlisted }
       != nil
   }
 
-  /// Takes the signal away; true for the one loop that is to perform the source, and does.
+  /// Takes the signal away; returns true to the one loop that then performs the source.
   @inline(__always)
   func claimSignal() -> Bool {
     let marks = HandlerReference.Bits.mark | HandlerReference.Bits.closed
@@ -224,7 +226,7 @@ extension RunLoop.Source {
     } != nil
   }
 
-  /// Performs the source whose signal was claimed; the loop's thread.
+  /// Performs the source whose signal was claimed; called on the loop's thread.
   @inline(__always)
   func perform() {
     switch body {
@@ -236,7 +238,7 @@ extension RunLoop.Source {
 
   /// The user's function.
   ///
-  /// The loop's thread, which has claimed the signal: the closures stay until the source was performed.
+  /// Used on the loop's thread, which has claimed the signal: the closures stay until the source has been performed.
   var code: UInt64 {
     switch body {
     case .some(let body): body.perform.code
@@ -246,7 +248,7 @@ extension RunLoop.Source {
 
   /// Makes the `schedule` and `cancel` call-outs that are due for modes of a loop, unless a thread is making them.
   ///
-  /// Under no lock. Whoever made the source enter or leave the modes holds the source.
+  /// Called under no lock. The caller, which made the source enter or leave the modes, holds the source.
   func callForModes(_ modes: ShortList<ModeState>, of loop: RunLoop) {
     guard hasModeCalls else { return }
     for mode in modes {
@@ -278,7 +280,8 @@ extension RunLoop.Source {
     }
   }
 
-  /// Takes the closures out before they go, so that what their release runs finds the source without them.
+  /// Takes the closures out before they are released, so that code that their release runs finds the source without
+  /// them.
   func releaseClosures() { _ = body.take() }
 }
 
@@ -296,7 +299,7 @@ extension RunLoop.Source: RunLoopItem {
     let membership = Membership(self, loop: loop, mode: mode)
     memberships.insert(membership)
     if hasModeCalls { modeCalls.change(mode) { $0.enter() } }
-    // The bit first: whoever signals the source from now on comes to list it, when its lock is free.
+    // The bit is set first: a thread that signals the source from now on lists it as soon as its lock is free.
     reference.word.bitwiseOr(HandlerReference.Bits.unlisted, ordering: .sequentiallyConsistent)
     noteSignalsIfRecorded()
     mode.insert(membership, isSignalled: isSignalled)

@@ -6,15 +6,15 @@ import Glibc
 
 /// The main dispatch queue as the main loop sees it: a port that says when it has work, and a call that does the work.
 ///
-/// `Dispatch` is imported for what it links: these entry points of it stand in no header.
+/// `Dispatch` is imported because it links the library: these entry points are in no header.
 enum MainQueue {
   /// Readable while the queue has work.
   static var handle: Int32 { _dispatch_get_main_queue_handle_4CF() }
 
-  /// Whether the queue has given notice of work that nobody has taken.
+  /// Whether the queue has signalled work that nobody has taken.
   static var hasNotice: Bool { crl_poll_now(handle, Int16(POLLIN)) > 0 }
 
-  /// Takes the queue's notice of work; false if there is none.
+  /// Takes the queue's notice of work; returns false if there is none.
   static func takeNotice() -> Bool {
     (try? SystemCall.eventRead.makeUninterrupted { crl_event_read(handle) }) != nil
   }

@@ -6,7 +6,7 @@ import Synchronization
 // Phases 7 and 11 of the pass: the main dispatch queue, on the main loop.
 
 extension RunLoop {
-  /// What a wait has found beside what is in the mode, for the same pass.
+  /// What a wait has found besides the items of the mode, for the same pass.
   struct Notices: OptionSet {
     let rawValue: UInt8
 
@@ -16,10 +16,10 @@ extension RunLoop {
     static let host = Notices(rawValue: 1 << 1)
   }
 
-  /// Whether the main dispatch queue has work, asked without waiting: then the pass does not wait either.
+  /// Whether the main dispatch queue has work, checked without waiting; if it has, the pass does not wait either.
   ///
-  /// It is not asked in the first pass of a run, nor in the pass after it was drained, so that it alternates with
-  /// everything else.
+  /// The queue is not checked in the first pass of a run, nor in the pass after it was drained, so that it alternates
+  /// with everything else.
   @inline(__always)
   func isMainQueueReady(_ mode: ModeState) -> Bool {
     guard innermost.mayAskMainQueue, isServingMainQueue(mode), MainQueue.takeNotice() else { return false }
@@ -31,7 +31,7 @@ extension RunLoop {
     return true
   }
 
-  /// Runs what was queued on the main dispatch queue before now; nil if nothing was.
+  /// Runs what was queued on the main dispatch queue before now; returns nil if nothing was.
   func drainMainQueue(_ mode: ModeState) -> Bool? {
     guard isServingMainQueue(mode) else { return nil }
     if notices.remove(.mainQueue) == nil {

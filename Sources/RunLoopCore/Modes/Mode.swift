@@ -26,7 +26,7 @@ extension RunLoop {
       self.rawValue = value
     }
 
-    // Computed, so that a client has its text as a constant: no reference is counted for it.
+    // Computed, so that a client has the text as a constant, without reference counting.
 
     /// The mode that a loop is in when nothing asks for another.
     ///
@@ -36,16 +36,16 @@ extension RunLoop {
     ///
     /// It is not a mode that a loop can run. The corresponding Core Foundation constant is `kCFRunLoopCommonModes`.
     @inlinable public static var common: Mode { Mode("kCFRunLoopCommonModes") }
-    /// For the time during which a control follows the user, as UIKit names it.
+    /// The mode while a control follows the user, as UIKit names it.
     @inlinable public static var tracking: Mode { Mode("UITrackingRunLoopMode") }
-    /// For the time until an application has been set up, as UIKit names it.
+    /// The mode until an application has been set up, as UIKit names it.
     @inlinable public static var initialization: Mode { Mode("UIInitializationRunLoopMode") }
-    /// For receiving the system's events, as UIKit names it.
+    /// The mode for receiving the system's events, as UIKit names it.
     @inlinable public static var eventReceive: Mode { Mode("GSEventReceiveRunLoopMode") }
   }
 }
 
 extension RunLoop.Mode: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String { rawValue }
 }

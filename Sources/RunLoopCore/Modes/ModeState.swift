@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// One mode of one loop: what is in it, what of it is ready, and the blocks that wait for it.
+/// One mode of one loop: its items, which of them are ready, and the blocks that wait for it.
 ///
 /// A mode lives as long as its loop.
 final class ModeState: @unchecked Sendable {
@@ -24,8 +24,8 @@ final class ModeState: @unchecked Sendable {
     didSet { isWatching.store(pollSet != nil, ordering: .relaxed) }
   }
 
-  // Any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the lock
-  // before it sleeps.
+  // For any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the
+  // lock before it sleeps.
 
   /// How many sources, ports and timers keep the mode alive.
   let itemCount = Atomic<Int>(0)
@@ -42,15 +42,15 @@ final class ModeState: @unchecked Sendable {
   // The loop's thread only.
 
   @exclusivity(unchecked) var blocks = BlockQueue()
-  /// The work that was handed over for this mode, and the place of its first piece in the order of all signals.
+  /// The work that was handed over for this mode, and the place of the first of it in the order of all signals.
   @exclusivity(unchecked) var handOffs = BlockQueue()
   @exclusivity(unchecked) var handOffSignal: UInt64 = 0
   @exclusivity(unchecked) var hasTakenHandOffs = false
   @exclusivity(unchecked) private var listedVersion = -1
-  /// Where the name stands in the records, if it does.
+  /// The index of the name in the records, if it is there.
   @exclusivity(unchecked) var knownFaceIndex: Int32 = -1
   @exclusivity(unchecked) private var listedActivities: RunLoop.Activity = []
-  /// The mode is a holder.
+  /// The mode is one of the holders.
   @exclusivity(unchecked) private var lists: Unmanaged<ObserverLists>?
 
   init(_ name: RunLoop.Mode) {
@@ -62,7 +62,7 @@ final class ModeState: @unchecked Sendable {
 
   deinit { if let lists { ObserverLists.letGo(lists) } }
 
-  /// Where the mode lies, for an atomic that names it.
+  /// The address of the mode, for an atomic that refers to it.
   ///
   /// The loop keeps its modes alive.
   var address: UInt { UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) }
@@ -73,7 +73,7 @@ final class ModeState: @unchecked Sendable {
   }
 }
 
-// Items come and go. Under the loop's table lock.
+// Adding and removing items, under the loop's table lock.
 extension ModeState {
   @inline(__always)
   private func countItems(_ change: Int) {
@@ -81,7 +81,7 @@ extension ModeState {
     itemCount.store(itemCount.load(ordering: .relaxed) &+ change, ordering: .relaxed)
   }
 
-  /// How many timers are in the mode; any thread.
+  /// How many timers are in the mode; can be used from any thread.
   @inline(__always)
   var timerCount: Int { timerTotal.load(ordering: .relaxed) }
 
@@ -104,7 +104,7 @@ extension ModeState {
     mayHaveSignalled.store(true, ordering: .relaxed)
   }
 
-  /// Gives the mode the source that performs hand-offs: from now on it is not empty.
+  /// Adds the source that performs hand-offs to the mode, which is not empty from now on.
   func insertHandOffSource() {
     guard !hasHandOffSource else { return }
     hasHandOffSource = true
@@ -172,7 +172,9 @@ extension ModeState {
     observerVersion.wrappingAdd(1, ordering: .releasing)
   }
 
-  /// The observers of the mode, by ascending order and as they were added; O(n log n).
+  /// The observers of the mode, by ascending order and as they were added.
+  ///
+  /// - Complexity: O(n log n).
   var observers: ContiguousArray<RunLoop.Observer> { ObserverTable.ordered(observerTable.entries) }
 }
 
@@ -184,14 +186,14 @@ extension ModeState {
     listedActivities.contains(activity) || observerVersion.load(ordering: .acquiring) != listedVersion
   }
 
-  /// The lists as they are now; nil if there is no observer of a stage.
+  /// The current lists; nil if there is no observer of a stage.
   @inline(__always)
   func observers(of activity: RunLoop.Activity, of loop: RunLoop) -> Unmanaged<ObserverLists>? {
     if observerVersion.load(ordering: .acquiring) != listedVersion { listObservers(of: loop) }
     return listedActivities.contains(activity) ? lists : nil
   }
 
-  /// Lets every stage be looked at again, as there is a trace hook now, or none any more; under the table's lock.
+  /// Makes every stage be looked at again, because a trace hook was set or removed; called under the table's lock.
   func noteHook() { observerVersion.wrappingAdd(1, ordering: .releasing) }
 
   @inline(never)
@@ -202,13 +204,13 @@ extension ModeState {
     }
     defer { if isHooked { listedActivities = RunLoop.Activity(RunLoop.Activity.stages) } }
     guard !entries.isEmpty else { return replaceLists(with: nil) }
-    // Put in order outside the lock, for which other threads may wait.
+    // Put in order outside the lock, because other threads may wait for it.
     let made = ObserverLists(ObserverTable.ordered(entries))
-    // The observers that are gone end after the new lists stand: their release may run anything.
+    // Observers that were removed are released once the new lists are in place: their release may run any code.
     replaceLists(with: made.activities.isEmpty ? nil : made)
   }
 
-  /// Lets go of the listed observers; they are listed anew when they are next asked for.
+  /// Releases the listed observers; the lists are made again when they are next needed.
   func dropObserverLists() {
     listedVersion = -1
     replaceLists(with: nil)

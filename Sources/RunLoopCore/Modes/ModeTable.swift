@@ -6,19 +6,19 @@ import Synchronization
 ///
 /// A value behind the loop's table lock.
 struct ModeTable {
-  /// An item that was added to the common modes, and its place in the order of such.
+  /// An item that was added to the common modes, and its position among these items.
   struct CommonItem {
     let item: any RunLoopItem
     let sequence: UInt64
   }
 
   private(set) var modes: [RunLoop.Mode: ModeState] = [:]
-  /// The mode that was last asked for: mostly it is the next one too, and hashing its name would take longer than all
-  /// else.
+  /// The mode that was last looked up: usually it is the next one too, and hashing its name would take longer than
+  /// everything else.
   private var lastMode: Unmanaged<ModeState>?
-  /// In the order in which they were made common.
+  /// The common modes in the order in which they were made common.
   ///
-  /// A mode is here by name before anything has made it a mode.
+  /// A name can be here before its mode exists.
   private(set) var commonNames: [RunLoop.Mode] = [.default]
   private(set) var commonItems: [ObjectIdentifier: CommonItem] = [:]
   private var lastCommonItem: UInt64 = 0
@@ -29,7 +29,7 @@ struct ModeTable {
   /// The loop's thread has ended: nothing is added any more.
   private(set) var isDead = false
 
-  /// What the loop has last announced to sleep for: the mode, and until when.
+  /// The mode in which the loop last announced a sleep, and until when.
   var sleepingMode: ModeState? {
     get { unmanagedSleepingMode?.takeUnretainedValue() }
     set { unmanagedSleepingMode = newValue.map(Unmanaged.passUnretained) }
@@ -41,13 +41,13 @@ struct ModeTable {
   var waitingIn: PollSet?
   /// The gate that another loop watches for this one, while it waits.
   var waitingAt: (any SleepGate)?
-  /// The counter that stands in all sets of the loop, as long as there is one.
+  /// The counter that is in all sets of the loop, as long as there is one.
   private weak var wakeDescriptor: WakeDescriptor?
   /// The loop of another library in which the loop's thread waits.
   var host: (any RunLoopHost)?
   /// The handle of the main dispatch queue, which the main loop watches in its common modes.
   private let mainQueueHandle: Int32?
-  /// A host serves the main dispatch queue.
+  /// Whether a host serves the main dispatch queue.
   private var isMainQueueElsewhere = false
 
   init(mainQueueHandle: Int32?) {
@@ -63,7 +63,7 @@ struct ModeTable {
     commonItems.values.sorted { $0.sequence < $1.sequence }.map(\.item)
   }
 
-  /// The mode of a name, if it has been made; nobody under the lock need retain it.
+  /// The mode of a name, if it exists; code under the lock need not retain it.
   @inline(__always)
   mutating func madeMode(_ name: RunLoop.Mode) -> Unmanaged<ModeState>? {
     if let lastMode, lastMode._withUnsafeGuaranteedRef({ $0.name == name }) { return lastMode }
@@ -77,7 +77,7 @@ struct ModeTable {
     return lastMode
   }
 
-  /// The mode of a name, made if there is none.
+  /// The mode of a name; it is made if it does not exist.
   ///
   /// The common pseudo-mode is never made.
   mutating func mode(_ name: RunLoop.Mode) -> ModeState {
@@ -88,13 +88,13 @@ struct ModeTable {
     if commonNames.contains(name) {
       mode.isCommon.store(true, ordering: .relaxed)
       if hasCommonHandOffSource { mode.insertHandOffSource() }
-      // If this fails, the mode's next run tries again, and complains.
+      // If this fails, the mode's next run tries again, and reports the failure.
       try? serveMainQueue(in: mode)
     }
     return mode
   }
 
-  /// Makes a mode common, or throws and changes nothing; false if it was.
+  /// Makes a mode common, or throws and changes nothing; returns false if it already was.
   mutating func makeCommon(_ name: RunLoop.Mode) throws(SystemError) -> Bool {
     guard !commonNames.contains(name) else { return false }
     if let mode = modes[name] {
@@ -124,7 +124,7 @@ struct ModeTable {
     }
   }
 
-  /// Serves the main dispatch queue again, or says why not; then the next run of the mode tries again.
+  /// Serves the main dispatch queue again, or returns the reason why not; then the next run of the mode tries again.
   mutating func takeBackMainQueue() -> SystemError? {
     isMainQueueElsewhere = false
     var failure: SystemError?
@@ -134,7 +134,7 @@ struct ModeTable {
     return failure
   }
 
-  /// The epoll set of a mode, made if there is none.
+  /// The epoll set of a mode; it is made if there is none.
   mutating func pollSet(of mode: ModeState) throws(SystemError) -> PollSet {
     if let set = mode.pollSet { return set }
     let wake = if let wakeDescriptor { wakeDescriptor } else { try WakeDescriptor() }
@@ -144,7 +144,7 @@ struct ModeTable {
     return set
   }
 
-  /// Gives every common mode, now and later, the source that performs hand-offs.
+  /// Adds the source that performs hand-offs to every common mode, now and later.
   mutating func insertCommonHandOffSource() {
     hasCommonHandOffSource = true
     for name in commonNames { mode(name).insertHandOffSource() }
@@ -160,12 +160,12 @@ struct ModeTable {
     commonItems.removeValue(forKey: ObjectIdentifier(item)) != nil
   }
 
-  /// Notes that a port was added to a mode; false if it was before.
+  /// Notes that a port was added to a mode; returns false if it was added before.
   mutating func insertAdded(_ port: Port, _ name: RunLoop.Mode) -> Bool {
     addedPorts[ObjectIdentifier(port), default: AddedPort(port: port)].modes.insert(name).inserted
   }
 
-  /// Notes that a port was removed from a mode; false if it had not been added.
+  /// Notes that a port was removed from a mode; returns false if it had not been added.
   mutating func removeAdded(_ port: Port, _ name: RunLoop.Mode) -> Bool {
     guard addedPorts[ObjectIdentifier(port)]?.modes.remove(name) != nil else { return false }
     addedPorts[ObjectIdentifier(port)]?.modesOfSources.remove(name)
@@ -184,7 +184,7 @@ struct ModeTable {
     addedPorts[ObjectIdentifier(port)]?.modesOfSources.contains(name) ?? false
   }
 
-  /// Forgets that a port was added to any mode; false if it had not been.
+  /// Forgets that a port was added to any mode; returns false if it had not been.
   mutating func removeAdded(_ port: Port) -> Bool { addedPorts.removeValue(forKey: ObjectIdentifier(port)) != nil }
 
   mutating func die() { isDead = true }
@@ -194,7 +194,7 @@ struct ModeTable {
 final class GuardedModeTable: @unchecked Sendable {
   // Sendable: the table is guarded by the lock.
   private let lock = Lock()
-  /// The table, for those who hold its lock by ``locked(_:)``.
+  /// The table, for code that holds its lock by ``locked(_:)``.
   @exclusivity(unchecked) var underLock: ModeTable
   private let generation = ForkGeneration.current
   /// The default mode, which every loop has from the beginning.
@@ -208,7 +208,7 @@ final class GuardedModeTable: @unchecked Sendable {
 
   /// Whether the loop, if it sleeps, would sleep past a timer.
   ///
-  /// Under the lock that guards the timer, which is this table's.
+  /// Called under the lock that guards the timer, which is this table's.
   @inline(__always)
   func sleepsTooLong(for timer: Timer, in mode: ModeState) -> Bool {
     // Field by field: the whole table would be copied.
@@ -223,7 +223,7 @@ final class GuardedModeTable: @unchecked Sendable {
   /// Whether the loop is of a process that this one was forked from.
   var isOfParent: Bool { generation.isPast }
 
-  /// Does something under the lock, with what it guards beside the table, or with the table by ``underLock``.
+  /// Runs a closure under the lock, for what the lock guards beside the table, or for the table by ``underLock``.
   @inline(__always)
   func locked<Result>(_ body: () -> Result) -> Result {
     checkFork()

@@ -2,8 +2,8 @@
 
 /// The observers of a mode, by the stages at which they are called: what the loop's thread reads without a lock.
 ///
-/// A list never changes. The mode holds the present one, and each stage that is being called the one that it began
-/// with, which the mode may have replaced meanwhile. As all of them are the loop's thread, they count themselves
+/// A list never changes. The mode holds the current one, and each stage that is being called holds the one that it
+/// began with, which the mode may have replaced meanwhile. All holders are on the loop's thread, so they are counted
 /// without atomic operations, and retain no observer.
 final class ObserverLists {
   /// The stages at which there is an observer.
@@ -56,13 +56,13 @@ final class ObserverLists {
     letGo(lists)
   }
 
-  /// Gives the lists to a first holder.
+  /// Takes the first hold of the lists.
   static func held(_ lists: ObserverLists) -> Unmanaged<ObserverLists> {
     lists.holders += 1
     return .passRetained(lists)
   }
 
-  /// Lets go of the lists; the last holder's end is theirs, which may release observers and so run anything.
+  /// Releases one hold of the lists; the last one ends them, which may release observers and so run any code.
   @inline(__always)
   static func letGo(_ lists: Unmanaged<ObserverLists>) {
     let isLast = lists._withUnsafeGuaranteedRef { lists in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What stands in an ``ObserverTable``.
+/// A member of an ``ObserverTable``.
 protocol ObserverTableMember: Hashable {
   /// Members with a smaller order come first.
   var order: Int { get }
@@ -8,10 +8,10 @@ protocol ObserverTableMember: Hashable {
 
 extension RunLoop.Observer: ObserverTableMember {}
 
-/// The observers of a mode, which come and go in constant time, and are put in order when they are listed.
+/// The observers of a mode, which are added and removed in constant time, and are put in order when they are listed.
 ///
-/// Many more come and go than lists are made: the loop's thread lists them once after a change, when it comes to a
-/// stage.
+/// Observers are added and removed far more often than lists are made: the loop's thread lists them once after a
+/// change, when it reaches a stage.
 struct ObserverTable<Member: ObserverTableMember> {
   /// A member and its turn among those of its order.
   struct Entry {
@@ -25,7 +25,7 @@ struct ObserverTable<Member: ObserverTableMember> {
   var isEmpty: Bool { insertions.isEmpty }
   var count: Int { insertions.count }
 
-  /// Takes a member in, behind all that are of its order.
+  /// Inserts a member behind all members of its order.
   ///
   /// - Complexity: O(1).
   mutating func insert(_ member: Member) {
@@ -33,7 +33,7 @@ struct ObserverTable<Member: ObserverTableMember> {
     insertions[member] = lastInsertion
   }
 
-  /// Takes a member out, if it is here.
+  /// Removes a member, if it is here.
   ///
   /// - Complexity: O(1).
   mutating func remove(_ member: Member) {
@@ -42,7 +42,7 @@ struct ObserverTable<Member: ObserverTableMember> {
 
   /// The members in no order, for ``ordered(_:)``.
   ///
-  /// A copy: a list that shared the table's storage would have the next change copy all of it.
+  /// This is a copy: a list that shared the table's storage would make the next change copy all of it.
   ///
   /// - Complexity: O(n).
   var entries: ContiguousArray<Entry> {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A thread may end in a call-out, by `Thread.exit()` or `pthread_exit`. The frames of the pass are left as they are
-// then. So what they would have gone on with stands in the loop: the timers and observers that are being called, which
-// may go on in other loops, and the batches of blocks that are being run, of which each block runs or is counted as
-// dropped. A source, port or descriptor source that is being called is in no such state; it and its closure are held
-// by the frame and stay with it.
+// A thread may end in a call-out, by `Thread.exit()` or `pthread_exit`. The frames of the pass are then left as they
+// are. So the loop itself keeps the state that they would have continued with: the timers and observers that are being
+// called, which may go on in other loops, and the batches of blocks that are being run, of which each block runs or is
+// counted as dropped. A source, port or descriptor source that is being called needs no such state; it and its closure
+// are held by the frame and stay with it.
 
 extension RunLoop {
-  /// Ends the call-outs from which the thread does not return; the loop's thread, which is at its end.
+  /// Ends the call-outs from which the thread does not return; called on the loop's thread, which is ending.
   func endAbandonedCallOuts() {
     for due in dueTimers where due.isCalled { due.member?.abandonCallOut() }
     for observer in calledObservers.abandon() { observer._withUnsafeGuaranteedRef { $0.leave() } }
@@ -15,10 +15,10 @@ extension RunLoop {
 }
 
 extension Timer {
-  /// Notes that the call-out does not return, as its thread ends: the timer keeps its date, and may fire again
+  /// Notes that the call-out does not return because its thread ends: the timer keeps its date, and may fire again
   /// elsewhere.
   func abandonCallOut() {
-    // First of all: the loop that has it now may fire it as soon as it is back in a heap.
+    // This comes first: the loop that has the timer now may fire it as soon as it is back in a heap.
     let isLast = interval == 0 ? reference.leaveUnmarking() : reference.leave()
     let rearms = guarded { home in
       isFiring = false
@@ -31,22 +31,22 @@ extension Timer {
 }
 
 extension BlockState {
-  /// The batch that has the entry that was posted first, of those that are being run or were left.
+  /// The batch with the entry that was posted first, among the batches that are being run or were left.
   var firstRunning: Batch? {
     let batches = (0..<running.count).map { running.withElement(at: $0) { $0 } }
     return batches.min { $0.firstSequence < $1.firstSequence }
   }
 }
 
-/// The observers that a loop's thread is calling, for its end in one of these calls.
+/// The observers that a loop's thread is calling, in case the thread ends in one of these calls.
 ///
-/// The loop's thread only. What is being called is kept alive by the lists that it is called from.
+/// Used on the loop's thread only. An observer that is being called is kept alive by the lists that it is called from.
 struct CalledObservers {
   var innermost: Unmanaged<RunLoop.Observer>?
-  /// Those in whose calls runs are nested that call observers, the outermost first.
+  /// The observers in whose calls runs are nested that call observers, the outermost first.
   private var outer: ContiguousArray<Unmanaged<RunLoop.Observer>> = []
 
-  /// Begins the calls of a stage, and returns the observer in whose call this is.
+  /// Begins the calls of a stage, and returns the observer in whose call this happens.
   @inline(__always)
   mutating func begin() -> Unmanaged<RunLoop.Observer>? {
     if innermost != nil { nest() }
@@ -60,7 +60,7 @@ struct CalledObservers {
     if before != nil { unnest() }
   }
 
-  // Out of the way: mostly no observer runs the loop.
+  // Kept out of line: usually no observer runs the loop.
 
   @inline(never)
   private mutating func nest() {
@@ -70,7 +70,7 @@ struct CalledObservers {
   @inline(never)
   private mutating func unnest() { outer.removeLast() }
 
-  /// Ends all calls, none of which returns, as the thread ends in the innermost.
+  /// Ends all calls, none of which returns, because the thread ends in the innermost.
   mutating func abandon() -> ContiguousArray<Unmanaged<RunLoop.Observer>> {
     defer { self = CalledObservers() }
     if let innermost { outer.append(innermost) }

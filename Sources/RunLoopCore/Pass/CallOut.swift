@@ -2,8 +2,8 @@
 
 import CRunLoopSystem
 
-// Every closure of a user is called from one of these functions, which are never inlined, so that a backtrace says what
-// the loop was doing. None of them runs under a lock.
+// Every closure of a user is called from one of these functions, which are never inlined, so that a backtrace shows
+// what the loop was doing. None of them runs under a lock.
 
 @inline(never)
 func runLoopIsCallingOutToASource0(_ perform: @Sendable () -> Void) {
@@ -47,7 +47,7 @@ func runLoopIsCallingOutToABlock(_ block: Block) {
   crl_keep_frame(6)
 }
 
-/// The perform of the source of the hand-offs: each piece of work is called out to as a block, below this frame.
+/// Performs the source of the hand-offs: each item of work is called out to as a block, below this frame.
 @inline(never)
 func runLoopIsPerformingHandOffs(_ loop: RunLoop, _ mode: ModeState, upTo end: UInt64) {
   while !loop.stopFlag.isEnding, let (block, sequence) = loop.takeHandOff(mode, upTo: end) {

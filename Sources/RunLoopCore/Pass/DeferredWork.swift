@@ -2,17 +2,18 @@
 
 import Synchronization
 
-/// What a layer above has put off to a later stage of the loop's runs, and does from observers.
+/// Work that a layer above has postponed to a later stage of the loop's runs, and does from observers.
 ///
-/// Observers alone could not promise that it is done before the loop sleeps: one that is added at a stage is called
-/// from the next one on, and another may come after it. So the loop asks before it sleeps. The loop's thread only.
+/// Observers alone could not guarantee that it is done before the loop sleeps: an observer that is added at a stage is
+/// called from the next stage on, and another may come after it. So the loop asks before it sleeps. Used on the loop's
+/// thread only.
 package protocol DeferredWork: AnyObject {
   /// Whether something waits for a mode, or for the common modes if it is one.
   ///
-  /// It must run no code of a user's, and the mode must come to run it if the loop makes one pass after the other.
+  /// It must run no user code, and the mode must get to run the work if the loop makes one pass after the other.
   func isWaiting(for mode: RunLoop.Mode, isCommon: Bool) -> Bool
 
-  /// The loop has ended: what is left is dropped.
+  /// Called when the loop has ended: the remaining work is dropped.
   func end()
 }
 
@@ -29,10 +30,10 @@ extension RunLoop {
   /// Whether the innermost run, which has reached the stage before it waits, would now wait: nothing is ready, and it
   /// is not about to end.
   ///
-  /// Costs a system call if the mode watches descriptors. The loop's thread only, in an observer's call-out.
+  /// It costs a system call if the mode watches descriptors. Used on the loop's thread only, in an observer's call-out.
   package var isIdle: Bool {
     guard let mode = innermost.mode, !word.state.isWoken, !hasBlock(mode, exactly: true) else { return false }
-    // What the main dispatch queue has comes first, though a host drains it.
+    // The work of the main dispatch queue comes first, even if a host drains it.
     if hostLink != nil, RunLoop.mainIfMade === self, isInCommonMode, MainQueue.hasNotice { return false }
     lookAtDescriptors(mode)
     return table.withLock { _ in
@@ -43,13 +44,13 @@ extension RunLoop {
     }
   }
 
-  /// Whether the mode of the innermost run is a common one; the loop's thread only.
+  /// Whether the mode of the innermost run is a common one; used on the loop's thread only.
   package var isInCommonMode: Bool { innermost.mode?.isCommon.load(ordering: .relaxed) ?? false }
 
-  /// Counts something that was rejected; any thread.
+  /// Counts an item or block that was rejected; can be called from any thread.
   package func countRefusal() { counters.refusals.wrappingAdd(1, ordering: .relaxed) }
 
-  /// Counts notifications that were never posted; any thread.
+  /// Counts notifications that were never posted; can be called from any thread.
   package func countDroppedNotifications(_ count: Int) {
     counters.droppedNotifications.wrappingAdd(count, ordering: .relaxed)
   }

@@ -2,30 +2,30 @@
 
 import Synchronization
 
-/// What belongs to one run of a loop.
+/// The state of one run of a loop.
 ///
-/// Nested runs keep the outer one's on the stack.
+/// Nested runs keep the outer run's state on the stack.
 struct Run {
-  /// Nil outside every run.
+  /// The mode of the run; nil outside every run.
   var mode: ModeState?
   var deadline = Tick.never
-  /// A run whose time was over before it began makes one pass and does not wait.
+  /// Whether the run makes one pass and does not wait, as a run does whose time was over before it began.
   var polls = false
   var returnsAfterSource = false
-  /// Whether the run goes on though its mode is empty, as one does that a test has begun until a date.
+  /// Whether the run goes on even if its mode is empty, as a run does that a test has begun until a date.
   var staysWhenEmpty = false
   /// Whether the coming pass may ask the main dispatch queue before it waits.
   var mayAskMainQueue = false
   /// How many waits in a row were skipped because an observer that was called before the wait had posted work.
   var sleeplessPasses = 0
-  /// The run is a guest of the loop that is otherwise this one's host: it does not wait there.
+  /// Whether the run is a guest of the loop that is otherwise this one's host: it does not wait there.
   var isServedByHost = false
   /// Whether the run has waited in a host.
   var hasWaitedInHost = false
   /// How many runs are active.
   var depth = 0
 
-  /// After how many such passes the loop says so.
+  /// After how many such passes the loop reports them.
   static let mostSleeplessPasses = 10_000
 }
 
@@ -42,20 +42,20 @@ struct StopFlag: ~Copyable {
   private let state = Atomic<State>(.idle)
   private let ending = Atomic<Bool>(false)
 
-  /// A run begins; the state of the run around it is kept by the caller.
+  /// Begins a run; the caller keeps the state of the run around it.
   borrowing func begin() -> State { state.exchange(.running, ordering: .acquiringAndReleasing) }
 
-  /// A run ends.
+  /// Ends a run.
   ///
-  /// A stop that it has not answered dies with it.
+  /// A stop that it has not answered is forgotten with it.
   borrowing func end(before: State) { state.store(before, ordering: .releasing) }
 
-  /// Stops the innermost run; false if there is none.
+  /// Stops the innermost run; returns false if there is none.
   borrowing func stop() -> Bool {
     state.compareExchange(expected: .running, desired: .stopped, ordering: .acquiringAndReleasing).original != .idle
   }
 
-  /// Answers a stop: true once.
+  /// Answers a stop; returns true once.
   borrowing func consume() -> Bool {
     guard state.load(ordering: .acquiring) == .stopped else { return false }
     state.store(.running, ordering: .relaxed)

@@ -3,7 +3,7 @@
 import CRunLoopSystem
 import Synchronization
 
-/// The blocks of a loop as its thread sees them; the loop's thread only.
+/// The blocks of a loop as its thread sees them; used on the loop's thread only.
 struct BlockState: ~Copyable {
   /// The number of the last block that was taken from the inbox.
   var lastSequence: UInt64 = 0
@@ -11,12 +11,12 @@ struct BlockState: ~Copyable {
   var visibleFrom: UInt64 = 0
   /// Blocks for the common modes.
   var common = BlockQueue()
-  /// What the inbox gave, on its way into the queues.
+  /// The arrivals that were taken from the inbox, on their way into the queues.
   var arrived = Arrivals()
   /// The batches that are being run, the outermost first.
   ///
-  /// A thread that stops leaves them here, and what is in them remains with the rest; so does one that ends within a
-  /// block.
+  /// A thread that stops leaves the batches here, and their blocks count among the remaining ones; the same holds for a
+  /// thread that ends within a block.
   var running = MoveQueue<Batch>()
   /// Empty queues for the batches of nested passes, so that a pass allocates none.
   var spares = MoveQueue<Batch>()
@@ -26,7 +26,7 @@ struct BlockState: ~Copyable {
   var jobs = BlockQueue()
   /// Whether a job is being run: nested runs run no jobs.
   var isRunningJob = false
-  /// Work that was handed over for the common modes, and the place of its first piece in the order of all signals.
+  /// Work that was handed over for the common modes, and the place of the first of it in the order of all signals.
   var commonHandOffs = BlockQueue()
   var commonHandOffSignal: UInt64 = 0
   var hasCommonHandOffs = false
@@ -58,7 +58,7 @@ extension RunLoop {
   /// Runs the blocks and jobs that wait for the mode, or for the common modes if it is one, in the order in which they
   /// were posted.
   ///
-  /// What is posted meanwhile waits for the next time.
+  /// Blocks and jobs that are posted meanwhile wait for the next time.
   @inline(__always)
   func performBlocks(_ mode: ModeState) {
     guard hasBlock(mode), !stopFlag.isEnding else { return }
@@ -107,7 +107,7 @@ extension RunLoop {
     blocks.spares.append(blocks.running.takeLast())
   }
 
-  /// Takes the block of the batch, or the job of those up to a number, that was posted first.
+  /// Takes the entry that was posted first: a block of the batch, or a job with a number up to `last`.
   @inline(__always)
   private func takeNext(of batch: BlockState.Batch, jobsUpTo last: UInt64) -> BlockQueue.Entry? {
     if blocks.jobs.isEmpty || blocks.isRunningJob { return batch.takeNext() }
@@ -142,7 +142,7 @@ extension RunLoop {
     blocks.isRunningJob = wasRunningJob
   }
 
-  /// Takes what has arrived and puts each block into the queue of its modes.
+  /// Takes the arrivals and puts each block into the queue of its modes.
   @inline(never)
   func sortArrivals() {
     inbox.drain(into: &blocks.arrived)
@@ -158,8 +158,8 @@ extension RunLoop {
     if !blocks.arrived.handOffs.isEmpty { sortHandOffs() }
   }
 
-  /// Puts the blocks for other modes into their queues, in that of the default mode behind whatever was posted before
-  /// them.
+  /// Puts the blocks for other modes into their queues, in the default mode's queue behind the blocks that were posted
+  /// before them.
   private func sortAddressed() {
     while !blocks.arrived.addressed.isEmpty {
       blocks.arrived.addressed.takeFirst().distribute(toCommon: { blocks.common.append($0) }, toMode: appendBlock)

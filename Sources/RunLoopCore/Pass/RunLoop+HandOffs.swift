@@ -2,18 +2,18 @@
 
 import Synchronization
 
-// Work that is handed to the loop's thread, as Apple's `perform(_:on:with:waitUntilDone:modes:)` hands it over: one
-// queue, and in each mode that was ever given a source of version 0 and order 0, which performs all that waits for the
-// mode.
+// Work that is handed to the loop's thread, as Apple's `perform(_:on:with:waitUntilDone:modes:)` hands it over: there
+// is one queue, and each mode that ever got such work has a source of version 0 and order 0, which performs all the
+// work that waits for the mode.
 //
-// The source is no object: a mode that takes hand-offs counts it among what keeps it alive, and it is signalled while
-// the queue has work for the mode.
+// The source is not an object: a mode that takes hand-offs counts it among the items that keep it alive, and it is
+// signalled while the queue has work for the mode.
 extension RunLoop {
   /// Hands work to the loop's thread, which performs it once, in the first of several modes that it runs.
   ///
-  /// Hand-offs keep their order among each other, not against blocks and jobs. From the first one on, each of the modes
-  /// has a source, so that it is not empty. ``Mode/common`` stands for every common mode there is and will be. A
-  /// sleeping loop is woken. Can be called from any thread.
+  /// Hand-offs keep their order among each other, but not relative to blocks and jobs. From the first hand-off on, each
+  /// of the modes has a source, so that it is not empty. ``Mode/common`` stands for every common mode, present and
+  /// future. A sleeping loop is woken. Can be called from any thread.
   ///
   /// - Returns: False if the work was rejected and released: the list is empty, or the loop's thread has ended.
   package func handOff(
@@ -24,7 +24,9 @@ extension RunLoop {
     return true
   }
 
-  /// The same, for somebody who holds a lock and calls ``wakeForHandOffs()`` then: whoever is woken may want the lock.
+  /// Hands work over without waking the loop.
+  ///
+  /// For a caller that holds a lock, which a woken thread may need; it calls ``wakeForHandOffs()`` afterwards.
   package func leaveHandOff(
     inModes modes: [Mode], from origin: Origin, block: @escaping @Sendable () -> Void
   ) -> Bool {
@@ -36,11 +38,11 @@ extension RunLoop {
     return true
   }
 
-  /// Wakes the loop, if it sleeps, for what was left.
+  /// Wakes the loop, if it sleeps, for the work that was left.
   package func wakeForHandOffs() { post() }
 }
 
-// Phase 5 of the pass, as far as it performs the source of the hand-offs.
+// Phase 5 of the pass: the source of the hand-offs.
 extension RunLoop {
   /// Whether handed-over work waits for a mode.
   @inline(__always)
@@ -59,7 +61,7 @@ extension RunLoop {
     mode.isCommon.load(ordering: .relaxed) && blocks.commonHandOffs.hasBlock(from: 0)
   }
 
-  /// Whether the source of the hand-offs is performed before another: by order, and then by the first signal.
+  /// Whether the source of the hand-offs is performed before another source: by order, and then by the first signal.
   func handOffsStand(before source: Source, _ mode: ModeState) -> Bool {
     guard source.order == 0 else { return source.order > 0 }
     var signal = mode.handOffs.hasBlock(from: 0) ? mode.handOffSignal : .max
@@ -67,9 +69,9 @@ extension RunLoop {
     return signal < source.signalOrder
   }
 
-  /// Performs what was handed over for the mode before now, in order; true if there was something.
+  /// Performs the work that was handed over for the mode before now, in order; returns true if there was any.
   ///
-  /// What is handed over meanwhile signals the source again. A run that is nested in a piece of the work performs the
+  /// Work that is handed over meanwhile signals the source again. A run that is nested in one of the calls performs the
   /// rest.
   func performHandOffs(_ mode: ModeState) -> Bool {
     guard hasHandOff(mode), !stopFlag.isEnding else { return false }
@@ -81,7 +83,7 @@ extension RunLoop {
     return true
   }
 
-  /// Takes the first piece of work for a mode that was handed over no later than the entry of a number.
+  /// Takes the first item of work for a mode that was handed over no later than the entry with the number `end`.
   func takeHandOff(_ mode: ModeState, upTo end: UInt64) -> (block: Block, sequence: UInt64)? {
     while true {
       let own = mode.handOffs.firstSequence
@@ -99,7 +101,7 @@ extension RunLoop {
     }
   }
 
-  /// Puts what has arrived into the queue of its modes.
+  /// Puts the arrivals into the queues of their modes.
   func sortHandOffs() {
     while !blocks.arrived.handOffs.isEmpty {
       blocks.arrived.handOffs.takeFirst().distribute(toCommon: appendCommon, toMode: append)

@@ -4,7 +4,7 @@ import CRunLoopSystem
 import Synchronization
 
 extension RunLoop {
-  /// The passes of one run; the numbers are those of the phases in the article about the pass.
+  /// Makes the passes of one run; the numbers are those of the phases in the article about the pass.
   func makePasses(_ mode: ModeState) -> RunResult {
     while true {
       beginPass()  // 1
@@ -35,7 +35,7 @@ extension RunLoop {
 
 // What the pass asks and notes.
 extension RunLoop {
-  /// Makes wake-ups count for the coming wait, from now on; true if one has arrived since the last wait was over.
+  /// Makes wake-ups count for the coming wait from now on; returns true if one has arrived since the last wait ended.
   @inline(__always)
   @discardableResult
   func beginPass() -> Bool {
@@ -43,19 +43,19 @@ extension RunLoop {
     return word.apply(.beginPass).before.isLate
   }
 
-  /// Whether the mode has nothing that keeps it alive: no source, port or timer, no main queue, and no block that
-  /// it could run.
+  /// Whether the mode has nothing that keeps it alive: no source, port or timer, no main queue, and no block that it
+  /// could run.
   ///
-  /// It is asked before a run and at the end of each pass, never before the wait.
+  /// It is checked before a run and at the end of each pass, never before the wait.
   @inline(__always)
   func isEmpty(_ mode: ModeState) -> Bool {
-    // Twice: to ask for blocks is to look into the inbox, where the first hand-off may lie, which gives the mode its
-    // source.
+    // Checked twice: the check for blocks looks into the inbox, where the first hand-off may wait, which adds the
+    // mode's source.
     mode.itemCount.load(ordering: .relaxed) == 0 && !hasBlock(mode) && mode.itemCount.load(ordering: .relaxed) == 0
       && !isServingMainQueue(mode) && !isKeptAliveByHost(mode)
   }
 
-  /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop but for runs nested in one of
+  /// Whether the main dispatch queue keeps the mode alive, as it does on the main loop except in runs nested in one of
   /// the queue's own blocks.
   func isServingMainQueue(_ mode: ModeState) -> Bool {
     mode.servesMainQueue.load(ordering: .relaxed) && !isDrainingMainQueue
@@ -67,8 +67,7 @@ extension RunLoop {
     hasBlock(mode) || hasHandOff(mode) || hasSignalledSource(mode)
   }
 
-  /// Calls the observers of the stage before the wait, and notes whether one of them gives the loop more to do each
-  /// time.
+  /// Calls the observers of the stage before the wait, and notes whether one of them adds work for the loop each time.
   @inline(__always)
   func notifyBeforeWaiting(_ mode: ModeState) {
     guard mode.mayHaveObservers(of: .beforeWaiting) else { return }
@@ -101,7 +100,7 @@ extension RunLoop {
 
 // Phases 2, 3, 8 and 10: observers, which are called at the entry and the exit too.
 extension RunLoop {
-  /// Calls the observers of one stage, as the mode has them when the stage begins.
+  /// Calls the observers of one stage, as they are in the mode when the stage begins.
   @inline(__always)
   func notify(_ activity: Activity, _ mode: ModeState) {
     if mode.mayHaveObservers(of: activity) { notifyObservers(activity, mode) }

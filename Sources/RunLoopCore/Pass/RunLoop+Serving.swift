@@ -7,11 +7,11 @@ import Synchronization
 
 extension RunLoop {
   /// Serves one class of ready things: the descriptors that the wait has found, or else the class whose turn it is;
-  /// true if a source was handled.
+  /// returns true if a source was handled.
   @inline(__always)
   func serveOneClass(_ mode: ModeState) -> Bool {
     innermost.mayAskMainQueue = true
-    // The wait has asked for descriptors only if it was their turn, or if nothing else was ready when it began.
+    // The wait has checked the descriptors only if it was their turn, or if nothing else was ready when it began.
     if mode.isWatching.load(ordering: .relaxed), let served = serveDescriptors(mode) {
       rotation = ReadyClass.descriptors.rawValue + 1
       return isServedByHost() || served
@@ -26,7 +26,7 @@ extension RunLoop {
   private func serveInTurn(_ mode: ModeState) -> Bool {
     for turn in 0..<ReadyClass.allCases.count {
       let readyClass = ReadyClass.allCases[(rotation + turn) % ReadyClass.allCases.count]
-      // Nil: nothing was ready; else whether it counts as a source.
+      // Nil means that nothing was ready; otherwise it says whether a source was handled.
       let served: Bool? =
         switch readyClass {
         case .timers: fireDueTimers(mode) ? false : nil
@@ -43,7 +43,7 @@ extension RunLoop {
 
   /// Whether another class is ready whose turn comes before that of the descriptors.
   ///
-  /// Under the table's lock, before the kernel is asked.
+  /// Called under the table's lock, before the kernel is asked.
   func servesOthersFirst(_ mode: ModeState) -> Bool {
     for turn in 0..<ReadyClass.allCases.count {
       switch ReadyClass.allCases[(rotation + turn) % ReadyClass.allCases.count] {
@@ -59,7 +59,7 @@ extension RunLoop {
   /// Whether the host has handled a source of its own in this pass.
   private func isServedByHost() -> Bool { notices.remove(.host) != nil }
 
-  /// What can be ready after a wait.
+  /// The classes of things that can be ready after a wait.
   ///
   /// Each pass serves one class, in turn, so that none starves another.
   enum ReadyClass: Int, CaseIterable {
@@ -69,11 +69,11 @@ extension RunLoop {
     case ports
   }
 
-  /// Serves the descriptors that the wait has found, one source for each of them; nil if there is none, else whether a
-  /// source was called.
+  /// Serves the descriptors that the wait has found, one source for each of them; returns nil if there is none, else
+  /// whether a source was called.
   ///
   /// A run that returns after a source serves one. A stop ends the batch, and so does a nested run, which may have read
-  /// what was found. What is left of a batch is asked for again by the next wait.
+  /// what was found. The next wait asks again for the rest of the batch.
   private func serveDescriptors(_ mode: ModeState) -> Bool? {
     guard hasFoundDescriptors else { return nil }
     let wait = waitCount
@@ -87,10 +87,11 @@ extension RunLoop {
     return served
   }
 
-  /// Calls the source of the next descriptor of the batch; false if it was not to be called, nil if there is none.
+  /// Calls the source of the next descriptor of the batch; returns false if it was not to be called, nil if there is
+  /// none.
   ///
-  /// By itself: when it returns, its reference to the source is gone, which may be the last, whose release may run the
-  /// loop.
+  /// This is a function of its own, so that its reference to the source is gone when it returns: that may be the last
+  /// reference, whose release may run the loop.
   private func serveNextDescriptor(_ mode: ModeState) -> Bool? {
     let next = table.locked {
       mode.pollSet.map(Unmanaged.passUnretained)?._withUnsafeGuaranteedRef { $0.takeNext() } ?? nil
@@ -101,10 +102,10 @@ extension RunLoop {
     ) { source.call(events) }
   }
 
-  /// Receives the messages that the port whose turn it is has now, up to a limit; nil if no port has one.
+  /// Receives the messages that the port whose turn it is has now, up to a limit; returns nil if no port has one.
   ///
-  /// A run that returns after a source receives one. What ends a batch of descriptors ends this too, and so does the
-  /// port's removal from the mode.
+  /// A run that returns after a source receives one. Whatever ends a batch of descriptors ends this too, and so does
+  /// the port's removal from the mode.
   private func servePort(_ mode: ModeState) -> Bool? {
     guard mode.mayHaveReadyPorts.load(ordering: .relaxed), let place = takeReadyPort(mode), place.item.hold() else {
       return nil
@@ -117,7 +118,7 @@ extension RunLoop {
     // Another loop may be faster.
     while rest > 0, let taken = port.takeMessage() {
       rest -= 1
-      // Behind the others, before the call-out: a run nested in it receives the next.
+      // The port is queued behind the others before the call-out: a run nested in it receives the next message.
       if served == nil, port.hasMessage { noteReady(place) }
       calling(
         CRL_KIND_SOURCE1, mode, hook: .source1, code: port.code, item: itemAddress(port),
@@ -129,13 +130,13 @@ extension RunLoop {
     return served
   }
 
-  /// How many messages of a port one pass receives at most.
+  /// The largest number of messages of a port that one pass receives.
   static var mostMessages: Int { 64 }
 }
 
 // What the loop's thread takes from the table.
 extension RunLoop {
-  /// Whether a port of the mode has a message; under the table's lock.
+  /// Whether a port of the mode has a message; called under the table's lock.
   func findReadyPort(_ mode: ModeState) -> Bool {
     if mode.readyPorts.peekFirst(unless: { !$0.hasMessage }) { return true }
     mode.mayHaveReadyPorts.store(false, ordering: .relaxed)
@@ -148,7 +149,7 @@ extension RunLoop {
 
   private func isIn(_ place: Membership<Port>) -> Bool { table.withLock { _ in place.isActive } }
 
-  /// Notes that a port has a message; under the port's lock, or on the loop's thread.
+  /// Notes that a port has a message; called under the port's lock, or on the loop's thread.
   func noteReady(_ membership: Membership<Port>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
   }

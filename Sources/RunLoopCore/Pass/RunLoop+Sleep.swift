@@ -5,7 +5,7 @@ import Synchronization
 
 // Phase 9 of the pass: the wait.
 extension RunLoop {
-  /// Waits until something is ready, somebody wakes the loop, or the run's time is over.
+  /// Waits until something is ready, the loop is woken, or the run's time is over.
   ///
   /// A pass that polls only looks, and answers the wake-ups that have arrived.
   func wait(_ mode: ModeState, polls: Bool) {
@@ -26,8 +26,8 @@ extension RunLoop {
 
   /// Sleeps until there is a reason for a pass.
   ///
-  /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are none: then the
-  /// loop sleeps on.
+  /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are no reasons:
+  /// then the loop sleeps on.
   private func sleep(_ mode: ModeState) {
     if !hasSlept {
       hasSlept = true
@@ -39,7 +39,7 @@ extension RunLoop {
       let isWatching = mode.isWatching.load(ordering: .relaxed)
       let sleeper = waiter.sleeper(watching: isWatching)
       let looks = isOnSystemTime && looker.isDue(RunLoop.waiting)
-      // Whoever sees the announcement may be the one.
+      // The next thread that sees the announcement may be the one that wakes.
       forgetWaking()
       let asleep = word.apply(.announceSleep(looks ? .looking : sleeper)).after
       switch asleep.isWoken ? .never : lastLook(mode, asleep, isWatching: isWatching) {
@@ -59,11 +59,11 @@ extension RunLoop {
       }
       isOver = word.apply(.awaken).before.isWoken || hasFoundDescriptors || isOver
     }
-    // Whatever kept the loop from waiting must not keep it from looking.
+    // If something kept the loop from waiting, it still looks.
     if !hasWaited { lookAtDescriptors(mode) }
   }
 
-  /// Looks, if that was announced, and sleeps unless somebody has woken the loop meanwhile.
+  /// Looks, if a look was announced, and sleeps unless the loop was woken meanwhile.
   private func lookOrSleep(
     _ announced: WakeState, as sleeper: WakeState.Sleeper, until deadline: Tick, in set: PollSet?
   ) {
@@ -89,15 +89,15 @@ extension RunLoop {
 
   enum Sleep {
     case until(Tick, PollSet?)
-    /// Something is there to be done.
+    /// There is something to do.
     case never
-    /// The mode has come to watch descriptors, or to watch none, since the sleep was announced, or somebody has posted.
+    /// Since the sleep was announced, the mode has begun or stopped watching descriptors, or something was posted.
     case again
   }
 
   /// The last look for work, after the sleep was announced.
   ///
-  /// - Parameter gate: What another loop watches if it is to wait for this one.
+  /// - Parameter gate: The gate that another loop watches if it is to wait for this one.
   func lastLook(
     _ mode: ModeState, _ asleep: WakeState, isWatching: Bool, at gate: (any SleepGate)? = nil
   ) -> Sleep {
@@ -115,7 +115,7 @@ extension RunLoop {
         guard deadline > now else { return .never }
         lastSleepBegan = min(lastSleepBegan, now)
       }
-      // A poster that has already taken the sleeper out of the word has found no set to wake it in.
+      // A poster that has already taken the sleeper out of the word has found no set in which to wake it.
       guard word.state == asleep else { return .again }
       table.sleepingMode = mode
       table.sleepDeadline = deadline
@@ -125,7 +125,8 @@ extension RunLoop {
     }
   }
 
-  /// Whether a source or port is ready, or the run is to end; under the table's lock, after the inbox was looked into.
+  /// Whether a source or port is ready, or the run is to end; called under the table's lock, after a look into the
+  /// inbox.
   func mustGoOn(_ mode: ModeState) -> Bool {
     findHandOff(mode) || findSignalled(mode) || findReadyPort(mode) || isStopped(mode)
   }
@@ -142,7 +143,7 @@ extension RunLoop {
     hasFoundDescriptors = set?.hasFound ?? false
   }
 
-  /// Whether something of the set is known to be ready and is still to be served; under the table's lock.
+  /// Whether something of the set is known to be ready and not yet served; called under the table's lock.
   func hasReady(_ set: PollSet, _ mode: ModeState) -> Bool {
     if set.isMainQueueReady, isServingMainQueue(mode) {
       // Another mode may have served it meanwhile.

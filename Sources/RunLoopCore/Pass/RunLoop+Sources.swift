@@ -6,8 +6,8 @@ import Synchronization
 // Phase 5 of the pass: the sources that are signalled.
 
 extension RunLoop {
-  /// Performs the signalled sources of the mode in their order, the one of the hand-offs among them; true if one
-  /// performed.
+  /// Performs the signalled sources of the mode in their order, including the source of the hand-offs; returns true if
+  /// one performed.
   ///
   /// A run that returns after a source performs at most one; the others stay signalled.
   @inline(__always)
@@ -19,7 +19,7 @@ extension RunLoop {
 
   private func performSignalledSources(_ mode: ModeState, hasHandOff: Bool) -> Bool {
     if hasHandOff { return performCollected(mode, hasHandOff: true) }
-    // Mostly there is one.
+    // Usually there is one.
     guard let only = table.withLock({ _ in mode.signalled.only }), only.claimSignal() else {
       return performCollected(mode, hasHandOff: false)
     }
@@ -27,12 +27,12 @@ extension RunLoop {
     return true
   }
 
-  /// Performs the signalled sources; by itself, so that the way of a single one is short.
+  /// Performs the signalled sources; a function of its own, so that the path of a single source is short.
   @inline(never)
   private func performCollected(_ mode: ModeState, hasHandOff: Bool) -> Bool {
     let start = sources.count
     collectSignalled(mode)
-    // Where the source of the hand-offs stands among them.
+    // The place of the source of the hand-offs among them.
     var handOffPlace = -1
     if hasHandOff {
       handOffPlace = (start..<sources.count).first { handOffsStand(before: sources[$0], mode) } ?? sources.count
@@ -47,7 +47,8 @@ extension RunLoop {
       handled = true
       if innermost.returnsAfterSource { break }
     }
-    // One by one: the last reference to a source may go here, and what that runs may run the loop.
+    // Removed one by one: this may release the last reference to a source, and the code that this runs may run the
+    // loop.
     while sources.count > start { _ = sources.removeLast() }
     return handled
   }
@@ -61,9 +62,9 @@ extension RunLoop {
   }
 }
 
-// What is signalled.
+// The signalled sources.
 extension RunLoop {
-  /// Whether a source of the mode is signalled; under the table's lock.
+  /// Whether a source of the mode is signalled; called under the table's lock.
   func findSignalled(_ mode: ModeState) -> Bool {
     if mode.signalled.peekFirst(unless: { $0.unlist() }) { return true }
     mode.mayHaveSignalled.store(false, ordering: .relaxed)
@@ -91,7 +92,7 @@ extension RunLoop {
     if !isOrdered { sources[start...].sort(by: stands) }
   }
 
-  /// Notes that a source was signalled; under the source's lock.
+  /// Notes that a source was signalled; called under the source's lock.
   func noteSignalled(_ membership: Membership<Source>) {
     table.withLock { _ in membership.mode.enqueue(membership) }
   }

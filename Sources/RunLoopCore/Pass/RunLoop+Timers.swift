@@ -5,10 +5,10 @@ import Synchronization
 
 // Phase 11 of the pass, if it serves timers.
 extension RunLoop {
-  /// Fires the timers of the mode that are due now, in the order of their dates; false if none is.
+  /// Fires the timers of the mode that are due now, in the order of their dates; returns false if none is due.
   ///
-  /// What is due is settled before the first call-out. A timer that an earlier one has removed, ended or moved to a
-  /// later date, or that a nested run has fired, is passed over.
+  /// The due timers are collected before the first call-out. A timer that an earlier one has removed, ended or moved to
+  /// a later date, or that a nested run has fired, is skipped.
   func fireDueTimers(_ mode: ModeState) -> Bool {
     guard mode.timerCount > 0 else { return false }
     let now = tickNow
@@ -21,7 +21,7 @@ extension RunLoop {
     }
     guard dueTimers.count > start else { return false }
     while let fired = index {
-      // The list holds it, until its call is over: if the thread ends in the call, the list says so.
+      // The list holds the timer until its call is over: if the thread ends in the call, the list shows it.
       dueTimers[fired].isCalled = true
       if fired + 2 < dueTimers.count { dueTimers[fired + 2].prefetch() }
       dueTimers[fired].unmanaged?._withUnsafeGuaranteedRef { timer in
@@ -41,7 +41,7 @@ extension RunLoop {
 
   /// Empties the list of the collected timers from an index on.
   ///
-  /// One by one: the last reference to a timer may go here, and what that runs may run the loop.
+  /// Removed one by one: this may release the last reference to a timer, and the code that this runs may run the loop.
   func releaseDueTimers(from start: Int) {
     while dueTimers.count > start {
       var due = dueTimers.removeLast()
@@ -49,19 +49,20 @@ extension RunLoop {
     }
   }
 
-  /// Begins to fire the first of the collected timers that still is to fire, and says which; nil if none is.
+  /// Begins to fire the first of the collected timers that is still to fire, and returns its index; nil if there is
+  /// none.
   ///
-  /// Under the table's lock, which guards the timers that are bound to this loop.
+  /// Called under the table's lock, which guards the timers that are bound to this loop.
   private func beginFiring(from start: Int, now: Tick) -> Int? {
     (start..<dueTimers.count).first { index in
       dueTimers[index].unmanaged?._withUnsafeGuaranteedRef { beginFiring($0, now: now) } ?? false
     }
   }
 
-  /// Begins to fire a timer; false if it is not to fire any more.
+  /// Begins to fire a timer; returns false if it is not to fire any more.
   @inline(__always)
   private func beginFiring(_ timer: Timer, now: Tick) -> Bool {
-    // One that was moved meanwhile may have come due, as the call-outs took their time.
+    // A timer that was moved meanwhile may have come due, because the call-outs took time.
     guard timer.isOpen, timer.isAt(self), !timer.slots.isEmpty, !timer.isFiring,
       timer.tick <= now || timer.tick <= tickNow
     else { return false }
@@ -78,7 +79,7 @@ extension RunLoop {
     }
   }
 
-  /// Counts the dates that one wake-up serves, and that without tolerances would each have had one of its own.
+  /// Counts the dates that one wake-up serves, and that would each have had a wake-up of their own without tolerances.
   private func countSavedWakeUps(_ due: ArraySlice<DeadlineHeap<Timer>.Due>) {
     guard lastSleepBegan != .never else { return }
     var dates = 0
@@ -91,7 +92,7 @@ extension RunLoop {
   }
 }
 
-// What changes in a loop's timers. Under the table's lock, which guards those whose home this is.
+// Changes to a loop's timers. Called under the table's lock, which guards the timers whose home this loop is.
 extension RunLoop {
   /// The next number in the order of all insertions.
   func nextInsertion() -> UInt64 {
@@ -99,11 +100,11 @@ extension RunLoop {
     return lastInsertion
   }
 
-  /// Gives a timer whose date has changed a new turn and the place of its date in each of its modes; true if the loop
-  /// sleeps too long for it.
+  /// Assigns a timer whose date has changed a new turn and the place of its date in each of its modes; returns true if
+  /// the loop sleeps too long for it.
   ///
-  /// While it is being called it has none but its turn among those of the same date, which it takes up when its call
-  /// has ended.
+  /// While the timer is being called, it has only its turn among the timers of the same date, and takes its place when
+  /// the call has ended.
   @inline(__always)
   func rekey(_ timer: Timer) -> Bool {
     var rearms = false
@@ -115,8 +116,8 @@ extension RunLoop {
     return rearms
   }
 
-  /// Puts a timer that has been called back into the heaps of its modes, with the turn that it was given meanwhile or a
-  /// new one; true if the loop sleeps too long for it.
+  /// Puts a timer that has been called back into the heaps of its modes, with the turn that it got meanwhile or a new
+  /// one; returns true if the loop sleeps too long for it.
   func takeBack(_ timer: Timer, keepsTurn: Bool) -> Bool {
     var rearms = false
     if !keepsTurn { timer.slots.renew(turn: { nextInsertion() }) { _, _ in } }
@@ -148,8 +149,8 @@ extension RunLoop {
   }
 }
 
-// What the loop's own thread does with timers whose home the loop is, under one lock. Nil, or false: this is no such
-// case. The common pseudo-mode is never made.
+// What the loop's own thread does with timers whose home the loop is, under one lock. Nil or false means that this is
+// no such case. The common pseudo-mode is never made.
 extension RunLoop {
   @inline(__always)
   func addHere(_ timer: Timer, _ name: Mode) -> Bool? {
@@ -162,7 +163,7 @@ extension RunLoop {
         return mode._withUnsafeGuaranteedRef { mode in
           guard timer.slots[mode] == nil else { return false }
           timer.enter(mode, of: self)
-          // Even so it may sleep: another loop sleeps for it, in whose call-out this is.
+          // The loop may sleep even so: another loop sleeps for it, and this is in one of that loop's call-outs.
           return table.sleepsTooLong(for: timer, in: mode)
         }
       } ?? nil

@@ -2,7 +2,7 @@
 
 /// A closure that a loop runs once.
 ///
-/// The wrapper keeps generic storage from allocating a thunk for every closure that it takes.
+/// The wrapper keeps generic storage from allocating a thunk for every closure that it stores.
 struct Block: Sendable {
   let body: @Sendable () -> Void
 }

@@ -2,14 +2,14 @@
 
 /// The blocks that wait for one mode, or for the common modes, in the order in which they were posted.
 ///
-/// The loop's thread only.
+/// Used on the loop's thread only.
 struct BlockQueue: ~Copyable {
   enum Work {
     case own(Block)
     case shared(SharedBlock)
     case job(LoopJob)
 
-    /// Another mode has run it.
+    /// Whether another mode has run it.
     var isTaken: Bool {
       switch self {
       case .own, .job: false
@@ -17,7 +17,7 @@ struct BlockQueue: ~Copyable {
       }
     }
 
-    /// Takes what is to be called, unless another mode has run it.
+    /// Takes the work that is to be called, unless another mode has run it.
     func take() -> Work? {
       switch self {
       case .own, .job: self
@@ -33,7 +33,8 @@ struct BlockQueue: ~Copyable {
   }
 
   private var entries = MoveQueue<Entry>()
-  /// How many entries another mode has run, as far as was noted; what a run has taken out may be among them.
+  /// How many entries another mode has run, as far as that was noted; entries that a run has taken out may be among
+  /// them.
   private var takenCount = 0
 
   var count: Int { entries.count }
@@ -43,13 +44,13 @@ struct BlockQueue: ~Copyable {
 
   /// Appends an entry; sequence numbers ascend.
   ///
-  /// O(1) amortised.
+  /// - Complexity: O(1) amortised.
   @inline(__always)
   mutating func append(_ entry: consuming Entry) { entries.append(entry) }
 
-  /// Takes what has arrived for this queue alone, which leaves `arrived` empty; sequence numbers ascend.
+  /// Takes the arrivals for this queue alone, and leaves `arrived` empty; sequence numbers ascend.
   ///
-  /// O(1) if nothing waits here.
+  /// - Complexity: O(1) if nothing waits here.
   mutating func append(all arrived: inout MoveQueue<Entry>) {
     if entries.isEmpty {
       swap(&entries, &arrived)
@@ -58,14 +59,14 @@ struct BlockQueue: ~Copyable {
     }
   }
 
-  /// Takes those of what has arrived that were posted before `sequence`.
+  /// Takes the arrivals that were posted before `sequence`.
   mutating func append(from arrived: inout MoveQueue<Entry>, before sequence: UInt64) {
     while !arrived.isEmpty, arrived.withElement(at: 0, { $0.sequence < sequence }) { append(arrived.takeFirst()) }
   }
 
-  /// Notes that another mode has run one of the entries: what is left of them is never more than what waits.
+  /// Notes that another mode has run one of the entries: such entries never outnumber the entries that wait.
   ///
-  /// O(1) amortised.
+  /// - Complexity: O(1) amortised.
   mutating func noteTaken() {
     takenCount += 1
     guard 2 * takenCount >= entries.count else { return }
@@ -81,7 +82,9 @@ struct BlockQueue: ~Copyable {
   @inline(__always)
   mutating func takeFirst() -> Entry { entries.takeFirst() }
 
-  /// Whether a block waits that was posted at `sequence` or later; O(1) amortised.
+  /// Whether a block waits that was posted at `sequence` or later.
+  ///
+  /// - Complexity: O(1) amortised.
   mutating func hasBlock(from sequence: UInt64) -> Bool {
     while !entries.isEmpty {
       let (last, isTaken) = entries.withElement(at: entries.count - 1) { ($0.sequence, $0.work.isTaken) }
@@ -91,9 +94,9 @@ struct BlockQueue: ~Copyable {
     return false
   }
 
-  /// Moves what was posted at `sequence` or later into `batch`, which must be empty.
+  /// Moves the entries that were posted at `sequence` or later into `batch`, which must be empty.
   ///
-  /// O(1) when that is all, as it is but in a run nested inside a block.
+  /// - Complexity: O(1) if these are all entries, as they are except in a run nested inside a block.
   mutating func detach(from sequence: UInt64, into batch: inout BlockQueue) {
     precondition(batch.isEmpty, "a batch is taken into an empty queue")
     if firstSequence >= sequence {
@@ -103,15 +106,17 @@ struct BlockQueue: ~Copyable {
     }
   }
 
-  /// Moves what was posted at `sequence` or later, but before `end`, into `batch`, which must be empty.
+  /// Moves the entries that were posted at `sequence` or later, but before `end`, into `batch`, which must be empty.
   ///
-  /// O(n) in what was posted at `sequence` or later.
+  /// - Complexity: O(n) in the entries that were posted at `sequence` or later.
   mutating func detach(from sequence: UInt64, below end: UInt64, into batch: inout BlockQueue) {
     detach(from: sequence, into: &batch)
     batch.entries.moveSuffix(from: batch.offset(of: end), to: &entries)
   }
 
-  /// How many entries were posted before `sequence`; O(log n).
+  /// How many entries were posted before `sequence`.
+  ///
+  /// - Complexity: O(log n).
   private func offset(of sequence: UInt64) -> Int {
     var low = 0
     var high = entries.count
@@ -122,10 +127,10 @@ struct BlockQueue: ~Copyable {
     return low
   }
 
-  /// Gives memory back after a burst.
+  /// Frees memory after a burst.
   mutating func trim() { entries.trim(to: 4096) }
 
-  /// The queue's rules, for tests.
+  /// Checks the queue's rules, for tests.
   func checkInvariants() {
     entries.checkInvariants()
     for offset in stride(from: 1, to: entries.count, by: 1) {

@@ -3,9 +3,9 @@
 import CRunLoopSystem
 import Synchronization
 
-/// Where any thread leaves blocks for a loop: many producers, one consumer.
+/// The queue in which any thread leaves blocks for a loop: many producers, one consumer.
 ///
-/// A post is an append under a lock of a few instructions. The loop swaps all that has arrived for empty buffers.
+/// A post is an append under a lock of a few instructions. The loop swaps all arrivals for empty buffers.
 final class Inbox: @unchecked Sendable {
   private let lock = Lock()
   // Guarded by the lock.
@@ -15,7 +15,7 @@ final class Inbox: @unchecked Sendable {
   ///
   /// The loop never sleeps on it: see ``drain(into:)``.
   private let hasEntries = Atomic<Bool>(false)
-  /// Where posts are noted, under the lock.
+  /// The recorder in which posts are noted, under the lock.
   private let recorder: UnsafeMutablePointer<crl_recorder>
   private let face: UnsafeMutablePointer<crl_face>
 
@@ -26,26 +26,26 @@ final class Inbox: @unchecked Sendable {
 
   /// Whether there may be entries.
   ///
-  /// A post that happened before is seen.
+  /// Posts that happened before are seen.
   var mayHaveEntries: Bool {
     @inline(__always) get { hasEntries.load(ordering: .relaxed) }
   }
 
-  /// Appends a block for the default mode; false once the inbox is closed.
+  /// Appends a block for the default mode; returns false once the inbox is closed.
   @inline(__always)
   func append(inDefaultMode block: consuming Block, site: @autoclosure () -> UInt64 = 0) -> Bool {
     guard open() else { return false }
     let sequence = arrivals.nextSequence()
-    // Said in so many words, as the compiler would take a reference under the lock otherwise.
+    // Written out in full, because otherwise the compiler would take a reference under the lock.
     arrivals.own.append(.init(sequence: sequence, work: .own(consume block)))
     note(sequence, site: site())
     return close()
   }
 
-  /// Appends a block for the mode that the last such block was for; returns it if that is another, or once the inbox is
-  /// closed.
+  /// Appends a block for the mode that the last such block was for; returns the block if its mode is another, or once
+  /// the inbox is closed.
   ///
-  /// It costs what a block for the default mode does.
+  /// It costs as much as a block for the default mode.
   @inline(__always)
   func append(_ block: consuming Block, inModeAsBefore name: RunLoop.Mode, site: UInt64) -> Block? {
     guard open() else { return block }
@@ -60,7 +60,7 @@ final class Inbox: @unchecked Sendable {
     return nil
   }
 
-  /// Appends a block for other modes; false once the inbox is closed.
+  /// Appends a block for other modes; returns false once the inbox is closed.
   func append(_ block: consuming AddressedBlock, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
     let sequence = arrivals.nextSequence()
@@ -74,7 +74,7 @@ final class Inbox: @unchecked Sendable {
     return close()
   }
 
-  /// Appends an executor's job; false once the inbox is closed.
+  /// Appends an executor's job; returns false once the inbox is closed.
   @inline(__always)
   func append(_ job: LoopJob) -> Bool {
     guard open() else { return false }
@@ -84,7 +84,7 @@ final class Inbox: @unchecked Sendable {
     return close()
   }
 
-  /// Appends work that is handed over; false once the inbox is closed.
+  /// Appends work that is handed over; returns false once the inbox is closed.
   func append(handOff: consuming AddressedBlock, site: UInt64 = 0) -> Bool {
     guard open() else { return false }
     let sequence = arrivals.nextSequence()
@@ -94,13 +94,13 @@ final class Inbox: @unchecked Sendable {
     return close()
   }
 
-  /// Notes an entry, the last, in the face, and while the loop records among its posts; under the lock.
+  /// Notes the last entry in the face, and among the loop's posts while it records; called under the lock.
   @inline(__always)
   private func note(_ sequence: UInt64, site: @autoclosure () -> UInt64) {
     if isRecorded(sequence) { crl_post_record(recorder, sequence, site()) }
   }
 
-  /// Notes an entry in the face, and says whether the loop records.
+  /// Notes an entry in the face, and returns whether the loop records.
   @inline(__always)
   private func isRecorded(_ sequence: UInt64) -> Bool {
     Instruments.areBuilt && _slowPath(crl_face_note_post(face, sequence) != 0)
@@ -121,7 +121,7 @@ final class Inbox: @unchecked Sendable {
     return true
   }
 
-  /// Swaps all entries into `drained`, which must be empty; the loop's thread.
+  /// Swaps all entries into `drained`, which must be empty; called on the loop's thread.
   func drain(into drained: inout Arrivals) {
     precondition(drained.isEmpty, "the last drain has been sorted")
     lock.lock()
@@ -144,7 +144,8 @@ final class Inbox: @unchecked Sendable {
     lock.unlock()
   }
 
-  /// What waits for a mode, in the order of the posts, as far as it has not been taken; any thread.
+  /// The work that waits for a mode, in the order of the posts, if it has not been taken; can be called from any
+  /// thread.
   func waiting(for mode: ModeState, isDefault: Bool) -> [WaitingWork] {
     let isCommon = mode.isCommon.load(ordering: .relaxed)
     var found: [WaitingWork] = []
@@ -160,18 +161,18 @@ final class Inbox: @unchecked Sendable {
     return found.sorted { $0.sequence < $1.sequence }
   }
 
-  /// The place of the last entry that was appended, in the order of all.
+  /// The place of the last entry that was appended, in the order of all entries.
   var lastSequence: UInt64 { lock.withLock { arrivals.lastSequence } }
 
-  /// Refuses what comes from now on.
+  /// Rejects everything that arrives from now on.
   func refuseAll() {
     lock.withLock { isClosed = true }
   }
 
-  /// Whether whatever comes is rejected.
+  /// Whether everything that arrives is rejected.
   var refusesAll: Bool { lock.withLock { isClosed } }
 
-  /// The inbox's rules, for tests.
+  /// Checks the inbox's rules, for tests.
   func checkInvariants() {
     lock.withLock {
       arrivals.checkInvariants()
@@ -180,7 +181,7 @@ final class Inbox: @unchecked Sendable {
   }
 }
 
-/// What has arrived in an inbox, by where it goes, each in the order in which it came.
+/// The arrivals in an inbox, by destination, each in the order in which they arrived.
 struct Arrivals: ~Copyable {
   struct Addressed {
     let sequence: UInt64
@@ -212,11 +213,11 @@ struct Arrivals: ~Copyable {
     }
   }
 
-  /// The place of the last entry in the order of all.
+  /// The place of the last entry in the order of all entries.
   var lastSequence: UInt64 = 0
   /// Blocks for the default mode.
   var own = MoveQueue<BlockQueue.Entry>()
-  /// Blocks for one other mode, and which it is.
+  /// Blocks for one other mode, and that mode.
   var inMode = MoveQueue<BlockQueue.Entry>()
   var mode: ModeState?
   var modeName: RunLoop.Mode?
@@ -224,7 +225,7 @@ struct Arrivals: ~Copyable {
   var addressed = MoveQueue<Addressed>()
   /// Jobs of executors.
   var jobs = MoveQueue<BlockQueue.Entry>()
-  /// Work that was handed over, and the place of the first piece in the order of all signals.
+  /// Work that was handed over, and the place of the first of it in the order of all signals.
   var handOffs = MoveQueue<Addressed>()
   var handOffSignal: UInt64 = 0
 
@@ -237,7 +238,7 @@ struct Arrivals: ~Copyable {
 
   var isEmpty: Bool { own.isEmpty && inMode.isEmpty && addressed.isEmpty && jobs.isEmpty && handOffs.isEmpty }
 
-  /// The rules, for tests.
+  /// Checks the rules, for tests.
   func checkInvariants() {
     own.checkInvariants()
     inMode.checkInvariants()
@@ -247,7 +248,7 @@ struct Arrivals: ~Copyable {
   }
 }
 
-/// A piece of work that waits in an inbox.
+/// Work that waits in an inbox.
 struct WaitingWork {
   let sequence: UInt64
   /// The address of the user's function.

@@ -3,7 +3,7 @@
 /// A job of an executor that a loop serves, and how it is run.
 ///
 /// Jobs are served in the common modes, in their place among the blocks, and never by a run that is nested in a job:
-/// the isolation of actors would break in silence.
+/// that would silently break the isolation of actors.
 package struct LoopJob: Sendable {
   package let job: UnownedJob
   package let runner: LoopJobRunner
@@ -21,7 +21,7 @@ package final class LoopJobRunner: @unchecked Sendable {
 
   package init() {}
 
-  /// Says how; once, before the first job.
+  /// Sets how jobs are run; called once, before the first job.
   package func runs(_ body: @escaping @Sendable (UnownedJob) -> Void) {
     precondition(self.body == nil, "an executor's way to run jobs is said once")
     self.body = body

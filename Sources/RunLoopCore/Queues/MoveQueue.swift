@@ -2,9 +2,8 @@
 
 /// A first-in, first-out buffer whose elements are moved in and moved out.
 ///
-/// Taking an element gives up the queue's reference to it at once, which a standard array cannot do without copying.
-/// The elements lie side by side from `head` to `tail`; the space in front of `head` is used again when the end is
-/// reached.
+/// Taking an element ends the queue's reference to it at once, which a standard array cannot do without copying. The
+/// elements are contiguous from `head` to `tail`; the space in front of `head` is used again when the end is reached.
 struct MoveQueue<Element>: ~Copyable {
   private(set) var storage: UnsafeMutablePointer<Element>?
   private(set) var head = 0
@@ -21,7 +20,9 @@ struct MoveQueue<Element>: ~Copyable {
   var count: Int { tail - head }
   var isEmpty: Bool { head == tail }
 
-  /// Appends an element; O(1) amortised.
+  /// Appends an element.
+  ///
+  /// - Complexity: O(1) amortised.
   @inline(__always)
   mutating func append(_ element: consuming Element) {
     if tail == capacity { makeRoom() }
@@ -31,7 +32,7 @@ struct MoveQueue<Element>: ~Copyable {
 
   /// Takes the first element; the queue must have one.
   ///
-  /// O(1).
+  /// - Complexity: O(1).
   @inline(__always)
   mutating func takeFirst() -> Element {
     precondition(head < tail, "an empty queue has no first element")
@@ -46,7 +47,7 @@ struct MoveQueue<Element>: ~Copyable {
 
   /// Takes the last element; the queue must have one.
   ///
-  /// O(1).
+  /// - Complexity: O(1).
   mutating func takeLast() -> Element {
     precondition(head < tail, "an empty queue has no last element")
     tail -= 1
@@ -58,13 +59,17 @@ struct MoveQueue<Element>: ~Copyable {
     return element
   }
 
-  /// Looks at the element `offset` places behind the first; O(1).
+  /// Calls a closure with the element `offset` places behind the first.
+  ///
+  /// - Complexity: O(1).
   func withElement<Result>(at offset: Int, _ body: (borrowing Element) -> Result) -> Result {
     precondition(offset >= 0 && head + offset < tail, "offset \(offset) of \(count) elements")
     return body(storage.unsafelyUnwrapped[head + offset])
   }
 
-  /// Moves the elements from `offset` on to the end of `other`; O(moved).
+  /// Moves the elements from `offset` on to the end of `other`.
+  ///
+  /// - Complexity: O(n) in the moved elements.
   mutating func moveSuffix(from offset: Int, to other: inout MoveQueue<Element>) {
     precondition(offset >= 0 && offset <= count, "offset \(offset) of \(count) elements")
     for position in head + offset..<tail {
@@ -77,7 +82,7 @@ struct MoveQueue<Element>: ~Copyable {
     }
   }
 
-  /// Gives memory back after a burst: an empty queue keeps at most `limit` places.
+  /// Frees memory after a burst: an empty queue keeps at most `limit` places.
   mutating func trim(to limit: Int) {
     guard isEmpty, capacity > limit else { return }
     storage?.deallocate()
@@ -105,12 +110,12 @@ struct MoveQueue<Element>: ~Copyable {
 }
 
 extension MoveQueue {
-  /// Does something with each of the first thousand elements.
+  /// Calls a closure with each of the first thousand elements.
   func forEachFirst(_ body: (borrowing Element) -> Void) {
     for offset in 0..<Swift.min(count, 1000) { withElement(at: offset, body) }
   }
 
-  /// The queue's rules, for tests.
+  /// Checks the queue's rules, for tests.
   func checkInvariants() {
     precondition(0 <= head && head <= tail && tail <= capacity, "head \(head), tail \(tail), capacity \(capacity)")
     precondition(head < tail || head == 0, "an empty queue begins at 0, not at \(head)")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A list of which most have one element or none: the first two lie inline, so that a short one allocates nothing.
+/// A list that usually has one element or none: the first two are stored inline, so that a short one allocates nothing.
 ///
-/// Two are as many as an application has common modes.
+/// An application has two common modes.
 struct ShortList<Element> {
   private(set) var first: Element?
   private var second: Element?

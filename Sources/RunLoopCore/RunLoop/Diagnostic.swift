@@ -6,9 +6,9 @@ import Synchronization
 /// The mistakes that are reported on the standard error, because they were made in a spelling that cannot throw an
 /// error.
 ///
-/// A report names the item, the loop and the thread, and says what to do. Each kind is counted. The first eight of a
-/// kind are written, and after them those whose number is a power of two: a mistake that is made in each pass neither
-/// floods the standard error nor disappears from it.
+/// A report names the item, the loop and the thread, and says what to do. Each kind is counted. The first eight reports
+/// of a kind are written, and after them those whose number is a power of two: a mistake that is made in each pass
+/// neither floods the standard error nor disappears from it.
 package enum Diagnostic {
   package static let foreignRun = Kind()
   package static let commonRun = Kind()
@@ -26,16 +26,16 @@ package enum Diagnostic {
   package static let transaction = Kind()
   package static let layout = Kind()
 
-  /// The reports of all kinds together, with those that were counted and not written.
+  /// The number of reports of all kinds, including those that were counted but not written.
   static let total = Atomic<Int>(0)
 
-  /// How many reports of a kind are all written.
+  /// How many reports of a kind are written without a gap.
   package static let writtenInFull = 8
 
   package final class Kind: Sendable {
     private let counter = Atomic<Int>(0)
 
-    /// How often it was reported in this process, for tests: what reports of another kind there were does not matter.
+    /// How often it was reported in this process, for tests that must not depend on reports of other kinds.
     package var count: Int { counter.load(ordering: .relaxed) }
 
     /// Counts a mistake, and writes a line if its number is one of those that are written.
@@ -57,15 +57,15 @@ extension RunLoop {
   /// How many mistakes have been reported in this process, on the standard error, because the spelling that made them
   /// cannot throw an error.
   ///
-  /// It counts also those that were not written: of each kind the first eight are, and after them those whose number is
-  /// a power of two. A test can compare it before and after. Can be read from any thread.
+  /// The count includes reports that were not written: the first eight of each kind are written, and after them those
+  /// whose number is a power of two. A test can compare the count before and after. Can be read from any thread.
   public static var diagnosticCount: Int { Diagnostic.total.load(ordering: .relaxed) }
 
   /// The loop's thread, for messages.
   package var threadDescription: String {
     let id = threadID
     if id == 0 { return "a thread that has not been started" }
-    // The number of a thread that has ended may be another's now; the first thread's never is.
+    // The number of a thread that has ended may belong to another thread now; the first thread's never does.
     guard takesNoItems else { return "thread \(threadName(id))" }
     return "thread \(isLeftMain ? threadName(id) : "\(id)"), which has ended"
   }
@@ -77,7 +77,7 @@ extension RunLoop {
 /// A thread's id and name, for messages.
 func threadName(_ id: Int32) -> String { kernelThreadName(id).map { "\(id) \"\($0)\"" } ?? "\(id)" }
 
-/// The kernel's name of a thread; nil: there is no such thread.
+/// The kernel's name of a thread; nil if there is no such thread.
 func kernelThreadName(_ id: Int32) -> String? {
   smallFile("/proc/self/task/\(id)/comm").map { String($0.prefix { !$0.isNewline }) }
 }

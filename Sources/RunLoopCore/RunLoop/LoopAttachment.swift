@@ -2,22 +2,22 @@
 
 import Synchronization
 
-/// What a layer above keeps with a loop until the loop ends or gives it up.
+/// An object that a layer above keeps with a loop until the loop ends or gives it up.
 ///
-/// An observer is not notified of the end of its loop, and a source would keep a mode alive; an attachment does
-/// neither.
+/// An observer is not notified of the end of its loop, and a source would keep a mode alive; an attachment is notified,
+/// and keeps no mode alive.
 package protocol LoopAttachment: AnyObject, Sendable {
-  /// The loop has ended: it rejects every item and block, and its thread runs it no more.
+  /// Called when the loop has ended: it rejects every item and block, and its thread runs it no more.
   ///
-  /// Called once, on the loop's thread, for which the loop is still ``RunLoop/current``, and under no lock.
+  /// It is called once, on the loop's thread, for which the loop is still ``RunLoop/current``, and under no lock.
   func loopDidEnd()
 }
 
 extension RunLoop {
-  /// The attachment of a type, of which a loop has at most one, made now if there is none.
+  /// The attachment of a type, of which a loop has at most one; it is made now if there is none.
   ///
-  /// Can be called from any thread. `make` may be called for an object that is not used, as another thread's came
-  /// first; so it is the caller who finds it new that sets it up.
+  /// Can be called from any thread. The object that `make` returns may be unused, because another thread's came first;
+  /// so the caller for which it is new sets it up.
   ///
   /// - Returns: Nil once the loop's thread has begun to end the loop.
   package func attachment<Attachment: LoopAttachment>(
@@ -41,8 +41,8 @@ extension RunLoop {
     table.withLock { _ in attachments[ObjectIdentifier(type)] }.map { unsafeDowncast($0, to: Attachment.self) }
   }
 
-  /// Attaches an object, of whose type a loop may have any number; false once the loop's thread has begun to end the
-  /// loop.
+  /// Attaches an object, of whose type a loop may have any number; returns false once the loop's thread has begun to
+  /// end the loop.
   ///
   /// Can be called from any thread.
   package func attach(_ attachment: any LoopAttachment) -> Bool {
@@ -53,7 +53,7 @@ extension RunLoop {
     }
   }
 
-  /// Gives up an object that was attached with ``attach(_:)``; its ``LoopAttachment/loopDidEnd()`` may be under way.
+  /// Removes an object that was attached with ``attach(_:)``; its ``LoopAttachment/loopDidEnd()`` may be running.
   ///
   /// Can be called from any thread.
   package func detach(_ attachment: any LoopAttachment) {
@@ -61,21 +61,23 @@ extension RunLoop {
     withExtendedLifetime(removed) {}
   }
 
-  /// Notifies the attachments of the loop's end, when no other can come.
+  /// Notifies the attachments of the loop's end, when no other can be added.
   func endAttachments() {
     let ended = table.withLock { _ in exchange(&attachments, with: [:]) }
     for attachment in ended.values { attachment.loopDidEnd() }
   }
 
-  /// How many runs of the loop are active, one within the other; the loop's thread only.
+  /// How many runs of the loop are active, one within the other; used on the loop's thread only.
   package var runDepth: Int { innermost.depth }
 
-  /// How many times the loop has waited, or looked whether something is ready, in any mode; the loop's thread only.
+  /// How many times the loop has waited, or looked whether something is ready, in any mode; used on the loop's thread
+  /// only.
   package var waits: Int { waitCount }
 
   /// Keeps the innermost run from sleeping in a mode that has become empty, so that it finishes.
   ///
-  /// For whoever takes an item of its own out in an observer that is called before the wait. The loop's thread only.
+  /// For code that takes its own item out in an observer that is called before the wait. Called on the loop's thread
+  /// only.
   package func wakeUpIfEmpty() {
     if let mode = innermost.mode, mode.itemCount.load(ordering: .relaxed) == 0 { wakeUp() }
   }

@@ -18,17 +18,17 @@ extension RunLoop {
   /// The corresponding Core Foundation function is `CFRunLoopCopyCurrentMode`.
   public var currentMode: Mode? { ModeState.at(current.load(ordering: .acquiring))?.name }
 
-  /// The modes that have been made: modes only come.
+  /// The modes that exist: a mode that has been made is never removed.
   ///
   /// Can be used from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopCopyAllModes`.
   public var modes: Set<Mode> { table.withLock { Set($0.modes.keys) } }
 
-  /// The common modes, in the order in which they were made common; any thread.
+  /// The common modes, in the order in which they were made common; can be used from any thread.
   package var commonModes: [Mode] { table.withLock { $0.commonNames } }
 
-  /// When the first timer of a mode is due, also one that is being called; nil without one.
+  /// The date at which the first timer of a mode is due, even one that is being called; nil without one.
   ///
   /// Can be called from any thread. The corresponding Core Foundation function is `CFRunLoopGetNextTimerFireDate`.
   ///
@@ -41,7 +41,7 @@ extension RunLoop {
     return tick?.instant
   }
 
-  /// The time by the loop's clock, against which its timers' deadlines count.
+  /// The time by the loop's clock, which the deadlines of its timers refer to.
   ///
   /// Can be used from any thread.
   public var now: SuspendingClock.Instant { waiter.now.instant }
@@ -51,15 +51,17 @@ extension RunLoop {
   /// If it is true, the loop rejects all items and blocks. Can be used from any thread.
   public var hasEnded: Bool { takesNoItems && inbox.refusesAll }
 
-  /// Whether the loop's thread has begun to end the loop: items are rejected, and blocks soon will be; any thread.
+  /// Whether the loop's thread has begun to end the loop: items are rejected, and blocks soon will be; can be used from
+  /// any thread.
   package var takesNoItems: Bool { table.withLock { $0.isDead } }
 
-  /// The time by the loop's clock, for the layers above that count a time-out on it; any thread.
+  /// The time by the loop's clock, for layers above that count a time-out on it; can be used from any thread.
   package var clockNow: Tick { waiter.now }
 
-  /// The instant of the loop's clock that a duration from now is, or the last or first that there is.
+  /// The instant of the loop's clock after a duration from now, or the last or first instant that exists.
   ///
-  /// Any thread. The library's own sum of an instant and a duration ends the process if it does not fit.
+  /// Can be called from any thread. The library's own sum of an instant and a duration ends the process if it does not
+  /// fit.
   package func instant(after duration: Duration) -> SuspendingClock.Instant {
     (waiter.now + Int64(saturating: duration)).instant
   }
@@ -76,7 +78,7 @@ extension RunLoop {
     public let droppedNotifications: Int
     /// The items and blocks that the loop has rejected.
     public let refusals: Int
-    /// How many waits have begun with a look for what might come, as ``RunLoop/waiting`` allows, instead of a sleep.
+    /// How many waits have begun with a look for coming events, as ``RunLoop/waiting`` allows, instead of a sleep.
     public let looks: Int
   }
 
@@ -92,7 +94,7 @@ extension RunLoop {
   }
 }
 
-/// Counted on any thread.
+/// The counters, which any thread may increment.
 struct Counters: ~Copyable {
   let savedWakeUps = Atomic<Int>(0)
   let droppedBlocks = Atomic<Int>(0)

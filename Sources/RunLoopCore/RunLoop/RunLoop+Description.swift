@@ -3,12 +3,12 @@
 import Synchronization
 
 extension RunLoop: CustomDebugStringConvertible {
-  /// The loop with all that is in it, in the shape of Core Foundation's `CFRunLoop` description.
+  /// The loop and everything that is in it, in the shape of Core Foundation's `CFRunLoop` description.
   ///
   /// Can be used from any thread.
   public var debugDescription: String {
     let state = word.state
-    // Items describe themselves under their own lock, which comes before the table's: hence the copies.
+    // Items describe themselves under their own lock, which comes before the table's, so they are copied first.
     let (names, common, modes, now) = table.withLock { table in
       (
         table.commonNames, table.orderedCommonItems,
@@ -28,7 +28,7 @@ extension RunLoop: CustomDebugStringConvertible {
   }
 }
 
-/// What is in a mode at one moment.
+/// The items of a mode at one moment.
 private struct ModeListing {
   let name: RunLoop.Mode
   let sources: [RunLoop.Source]
@@ -39,7 +39,7 @@ private struct ModeListing {
   let nextWake: Tick
   let nextDue: Tick
 
-  /// Under the table's lock.
+  /// Called under the table's lock.
   init(_ mode: ModeState) {
     name = mode.name
     sources = mode.sources.values.map(\.item).sorted { $0.order < $1.order }
@@ -69,7 +69,7 @@ private struct ModeListing {
 }
 
 extension WakeState {
-  /// What wakes the loop, in the place where Core Foundation prints a Mach port.
+  /// What wakes the loop, printed where Core Foundation prints a Mach port.
   fileprivate var portDescription: String { sleeper == .nobody ? "none" : "\(sleeper)" }
 }
 

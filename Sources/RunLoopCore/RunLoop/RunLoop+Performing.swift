@@ -5,8 +5,8 @@ import CRunLoopSystem
 extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in the default mode.
   ///
-  /// Blocks of a mode run in the order in which they were posted. A sleeping loop is woken; an awake one costs no
-  /// system call. Can be called from any thread.
+  /// Blocks of a mode run in the order in which they were posted. A sleeping loop is woken; if the loop is awake, a
+  /// post makes no system call. Can be called from any thread.
   ///
   /// - Returns: False if the loop rejects and releases the block, because the loop's thread has ended.
   ///
@@ -30,7 +30,7 @@ extension RunLoop {
 
   /// Runs a block once on the loop's thread, when the loop next runs in one of several modes.
   ///
-  /// ``Mode/common`` among them stands for every mode that is common when the block could run. A mode that does not
+  /// ``Mode/common`` in the list stands for every mode that is common when the block could run. A mode that does not
   /// exist is made. Can be called from any thread.
   ///
   /// - Returns: False if the loop rejects and releases the block: the list is empty, or the loop's thread has ended.
@@ -70,9 +70,9 @@ extension RunLoop {
     return states.map { .inModes(SharedBlock(block, modes: $0, isForCommonModes: modes.contains(.common))) }
   }
 
-  /// Leaves an executor's job for the loop; false if the loop's thread has ended.
+  /// Queues an executor's job for the loop; returns false if the loop's thread has ended.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   package func enqueue(_ job: LoopJob) -> Bool {
     table.checkFork()
     guard inbox.append(job) else { return false }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Ports, which add themselves: a subclass may do it in a way of its own.
+// Ports, which add themselves: a subclass may do so in its own way.
 extension RunLoop {
-  /// Adds a port to a mode, or, for ``Mode/common``, to every common mode there is and will be.
+  /// Adds a port to a mode, or, for ``Mode/common``, to every common mode, present and future.
   ///
-  /// The port's ``Port/schedule(in:forMode:)`` does it, once until the port is removed from the mode. A port keeps the
-  /// loop alive and wakes it when a message comes. The loop holds the port until it is removed or invalidated. Can be
-  /// called from any thread.
+  /// The loop calls the port's ``Port/schedule(in:forMode:)``, once until the port is removed from the mode. A port
+  /// keeps the loop alive and wakes it when a message arrives. The loop holds the port until it is removed or
+  /// invalidated. Can be called from any thread.
   ///
   /// - Returns: False if the port is invalid or this loop's thread has ended.
   ///
@@ -17,7 +17,7 @@ extension RunLoop {
     switch adopt(port, mode) {
     case .refused(let refusal): return refuse(refusal)
     case .before(let comesWithSources):
-      // It may have left a mode since, as any item does: removed from one of the common modes, or from all of them.
+      // It may have left a mode since, as any item may: removed from one of the common modes, or from all of them.
       let isIn = comesWithSources || join(port, mode)
       tellOfItem(mode)
       return isIn
@@ -34,7 +34,7 @@ extension RunLoop {
 
   /// Removes a port from a mode, or, for ``Mode/common``, a common port from every common mode.
   ///
-  /// The port's ``Port/remove(from:forMode:)`` does it, if the port was added. Can be called from any thread. The
+  /// The loop calls the port's ``Port/remove(from:forMode:)`` if the port was added. Can be called from any thread. The
   /// corresponding Foundation method is `remove(_:forMode:)`.
   public func remove(_ port: Port, forMode mode: Mode) {
     if disown(port, mode) || holds(port, mode) { port.remove(from: self, forMode: mode) }
@@ -49,12 +49,12 @@ extension RunLoop {
 
   private enum Adoption {
     case now
-    /// It was added before, and perhaps brought sources of its own instead of entering the mode.
+    /// It was added before, and may have added sources of its own instead of entering the mode.
     case before(comesWithSources: Bool)
     case refused(Refusal)
   }
 
-  /// Holds a port that is to be added to a mode.
+  /// Takes hold of a port that is to be added to a mode.
   private func adopt(_ port: Port, _ mode: Mode) -> Adoption {
     table.checkFork()
     port.lockItem()
@@ -69,7 +69,7 @@ extension RunLoop {
     }
   }
 
-  /// Lets go of a port that is removed from a mode; false if it was not added.
+  /// Lets go of a port that is removed from a mode; returns false if it was not added.
   ///
   /// The caller holds the port.
   @discardableResult
@@ -86,11 +86,11 @@ extension RunLoop {
 }
 
 extension ModeTable {
-  /// A port that was added, and the modes that were named.
+  /// A port that was added, and the modes that it was added to.
   struct AddedPort {
     let port: Port
     var modes: Set<RunLoop.Mode> = []
-    /// Those of the modes for which the port brought sources of its own, and which it did not enter itself.
+    /// Those of the modes for which the port added sources of its own, and which it did not enter itself.
     var modesOfSources: Set<RunLoop.Mode> = []
   }
 }

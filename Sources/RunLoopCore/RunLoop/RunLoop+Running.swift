@@ -6,18 +6,18 @@ import Synchronization
 extension RunLoop {
   /// The longest time that a run counts: about sixteen years.
   ///
-  /// What is longer is without end.
+  /// A longer time means indefinitely.
   static let longestTimeout = 504_911_232
 
   /// Runs the loop in one mode.
   ///
-  /// A mode with no source, port, timer or block in it is not entered: no observer is called. Whether a mode is empty
-  /// is asked again at the end of each pass, and never before a wait: a loop that has lost the last item of its mode to
-  /// another thread while it sleeps goes on sleeping until something wakes it. ``stop()`` ends such a run; to replace
-  /// an item, add the new one first.
+  /// A mode with no source, port, timer or block in it is not entered, and no observer is called. Whether a mode is
+  /// empty is checked again at the end of each pass, and never before a wait: if another thread removes the last item
+  /// of its mode while the loop sleeps, the loop goes on sleeping until something wakes it. ``stop()`` ends such a run;
+  /// to replace an item, add the new one first.
   ///
   /// - Parameters:
-  ///   - mode: The mode to run. ``Mode/common`` names no mode that could run, and the run is finished.
+  ///   - mode: The mode to run. ``Mode/common`` is not a mode that can run, so such a run is finished.
   ///   - timeout: How long to run. With zero or less, the run is one pass that does not wait. More than 504 911 232 s
   ///     means indefinitely.
   ///   - returnAfterSourceHandled: Whether to return after one source or port was handled.
@@ -34,10 +34,10 @@ extension RunLoop {
     return run(mode, for: limit, polls: timeout <= .zero, returnsAfterSource: returnAfterSourceHandled, from: origin)
   }
 
-  /// Runs the loop in one mode for so many seconds.
+  /// Runs the loop in one mode for a number of seconds.
   ///
-  /// As ``run(mode:for:returnAfterSourceHandled:)-(_,Duration,_)``. Infinity, more than 504 911 232 s, and a value that
-  /// is not a number mean indefinitely.
+  /// It behaves like ``run(mode:for:returnAfterSourceHandled:)-(_,Duration,_)``. Infinity, more than 504 911 232 s, and
+  /// a value that is not a number mean indefinitely.
   @discardableResult
   @inline(never)
   public func run(mode: Mode, for seconds: Double, returnAfterSourceHandled: Bool = false) -> RunResult {
@@ -62,8 +62,9 @@ extension RunLoop {
 
   /// Runs the loop in the default mode until it has nothing left.
   ///
-  /// ``stop()`` ends one turn of it, and the next begins; only the end of the thread's work ends it. On a thread that
-  /// is not the loop's it has no effect, and reports that. The corresponding Foundation method is `run()`.
+  /// ``stop()`` ends one turn of the run, and the next turn begins; only the end of the thread's work ends the run. On
+  /// a thread that is not the loop's it has no effect, and reports that. The corresponding Foundation method is
+  /// `run()`.
   @inline(never)
   public func run() {
     let origin = Origin(site: crl_call_site())
@@ -73,7 +74,7 @@ extension RunLoop {
 }
 
 extension RunLoop {
-  /// One run, if its mode has anything to run.
+  /// Makes one run, if its mode has anything to run.
   func run(
     _ name: Mode, for timeout: Int64, polls: Bool = false, returnsAfterSource: Bool, from origin: Origin = .unknown
   ) -> RunResult {
@@ -81,11 +82,11 @@ extension RunLoop {
     return enter(name, for: timeout, polls: polls, returnsAfterSource: returnsAfterSource, from: origin) ?? .finished
   }
 
-  /// One run: enters the mode, makes passes until one of them gives a result, and leaves.
+  /// Makes one run: enters the mode, makes passes until one of them has a result, and leaves.
   ///
-  /// Nil: the mode is empty, and was not entered.
+  /// Returns nil if the mode is empty, and was not entered.
   ///
-  /// - Parameter staysWhenEmpty: Whether a mode that is empty, or is not made yet, is run all the same.
+  /// - Parameter staysWhenEmpty: Whether the mode is run even if it is empty, or does not exist yet.
   func enter(
     _ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool, staysWhenEmpty: Bool = false,
     from origin: Origin = .unknown
@@ -110,7 +111,7 @@ extension RunLoop {
     takeUpLevel()
     noteRun()
     let record = beginRun(CRL_KIND_RUN, from: origin)
-    // What an outer run has found it asks for again, as this one may read it.
+    // This run may read what an outer run has found ready, so the outer run asks for it again.
     hasFoundDescriptors = false
 
     notify(.entry, mode)
@@ -169,7 +170,7 @@ extension RunLoop {
 
   /// Whether the calling thread may run the loop; if not, this is counted and reported.
   ///
-  /// For the spellings that have no error and no precondition.
+  /// For spellings that have no error and no precondition.
   package func mayRun(_ spelling: String) -> Bool {
     if isCallersToRun { return true }
     countRefusal()
@@ -179,7 +180,8 @@ extension RunLoop {
     return false
   }
 
-  /// In the last destructors of a thread its loop has ended, and a run is finished.
+  /// Whether the calling thread may run the loop; in the last destructors of a thread its loop has ended, and a run is
+  /// finished.
   private var isCallersToRun: Bool { isOwnThread || (takesNoItems && threadID == RunLoop.callingThreadID) }
 
   /// Ends the process unless the calling thread may run the loop.
@@ -188,7 +190,7 @@ extension RunLoop {
     fatalError("the run loop of \(threadDescription) cannot be run by \(RunLoop.callingThreadDescription)")
   }
 
-  /// Throws unless the calling thread may run the loop: for the spellings that can throw.
+  /// Throws unless the calling thread may run the loop; for spellings that can throw.
   package func checkOwnThread() throws(RunLoopError) {
     guard !isCallersToRun else { return }
     throw .wrongThread(loop: threadDescription, caller: RunLoop.callingThreadDescription)

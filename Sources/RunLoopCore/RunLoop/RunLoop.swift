@@ -5,21 +5,21 @@ import Synchronization
 
 /// The loop of a thread: it waits for sources, timers, ports and blocks, and calls them on its thread.
 ///
-/// Every thread has at most one loop, ``current``, made when it is first asked for and ended with the thread. A loop
-/// runs in one mode at a time and serves what is in that mode. Only its own thread runs it; everything else may be
+/// Every thread has at most one loop, ``current``, which is made when it is first asked for and ends with the thread. A
+/// loop runs in one mode at a time and serves what is in that mode. Only its own thread runs it; everything else may be
 /// called from any thread.
 ///
 /// The corresponding Core Foundation type is `CFRunLoop`, the Foundation class `RunLoop`.
 public final class RunLoop: @unchecked Sendable, Hashable {
-  // Sendable: each part says what guards it.
+  // Sendable: each part names what guards it.
 
-  // Any thread.
+  // For any thread.
 
   let word = WakeWord()
   let inbox: Inbox
   let table: GuardedModeTable
   let waiter: any Waiter
-  /// Whether the waiter is the system's, which most are: then nobody need ask it for the time.
+  /// Whether the waiter is the system's, as it usually is: then it need not be asked for the time.
   let isOnSystemTime: Bool
   let stopFlag = StopFlag()
   let counters = Counters()
@@ -29,20 +29,20 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// The mode of the innermost run.
   let current = Atomic<UInt>(0)
   let waiting = Atomic<Bool>(false)
-  /// Whether the innermost run is a guest's that stands for somebody else's run of another loop.
+  /// Whether the innermost run is an automatic guest's, which represents a run of another loop.
   let isServedElsewhere = Atomic<Bool>(false)
   let tracer = Tracer()
-  /// The timer slack that the thread is to have, in nanoseconds; zero: what it had before.
+  /// The timer slack that the thread is to have, in nanoseconds; zero means the slack that it had before.
   let slack = Atomic<Int64>(0)
-  /// When somebody last woke the loop's thread, in nanoseconds of the monotonic clock.
+  /// When the loop's thread was last woken, in nanoseconds of the monotonic clock.
   let wakeTime = Atomic<Int64>(.min)
   /// What a call-out does beside the call: ``Tracing``.
   let tracing = Atomic<UInt8>(Tracing.off)
-  /// The level of the instruments that the loop has taken up; ``Tracing/unknownLevel``: it is to look at ``tracing``.
+  /// The level of the instruments that the loop has taken up; ``Tracing/unknownLevel`` makes it look at ``tracing``.
   let takenLevel = Atomic<UInt32>(0)
-  /// What is left for those who look from outside.
+  /// The records that are left for those who look from outside.
   ///
-  /// The loop's thread writes it; a poster, what is under the inbox's lock.
+  /// The loop's thread writes them; a poster writes the part that is under the inbox's lock.
   let recorder: UnsafeMutablePointer<crl_recorder>
   let face: UnsafeMutablePointer<crl_face>
   /// The last number in the order in which timers were inserted or moved; guarded by the table's lock.
@@ -51,16 +51,16 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var attachments: [ObjectIdentifier: any LoopAttachment] = [:]
   /// Where items were added while the loops were watched; guarded by the table's lock.
   @exclusivity(unchecked) var additions: [ObjectIdentifier: crl_frames] = [:]
-  /// Where work was first handed over; guarded likewise.
+  /// The place from which work was first handed over; guarded by the table's lock.
   @exclusivity(unchecked) var handOffPlace: AddedPlace?
-  /// Whether the place is noted from which work was first handed over.
+  /// Whether the place has been noted from which work was first handed over.
   let hasNotedHandOff = Atomic<Bool>(false)
 
   // The loop's thread only.
 
   @exclusivity(unchecked) var innermost = Run()
-  /// Whether a call-out does anything beside the call, and whether that is all that ``Tracing/watch`` demands: what
-  /// ``tracing`` said when the loop last looked at it.
+  /// Whether a call-out does anything beside the call, and whether that is only what ``Tracing/watch`` demands: the
+  /// value of ``tracing`` when the loop last looked at it.
   @exclusivity(unchecked) var isTraced = false
   @exclusivity(unchecked) var isOnlyWatched = false
   @exclusivity(unchecked) var blocks = BlockState()
@@ -69,34 +69,34 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var calledObservers = CalledObservers()
   /// When the last wait began to sleep for a date, or ``Tick/never`` if it did not.
   @exclusivity(unchecked) var lastSleepBegan = Tick.never
-  /// What the wait has found beside what is in the mode.
+  /// What the wait has found besides the items of the mode.
   @exclusivity(unchecked) var notices: Notices = []
-  /// The main dispatch queue's blocks are being run: nested runs leave it alone.
+  /// Whether the main dispatch queue's blocks are being run: nested runs do not touch the queue.
   @exclusivity(unchecked) var isDrainingMainQueue = false
-  /// How many times the loop has waited or looked, in whatever mode.
+  /// How many times the loop has waited or looked, in any mode.
   @exclusivity(unchecked) var waitCount = 0
-  /// Whether the pass that is being made has found descriptors, which it is to serve.
+  /// Whether the current pass has found descriptors, which it is to serve.
   @exclusivity(unchecked) var hasFoundDescriptors = false
   /// The loop of another library in which the loop waits.
   @exclusivity(unchecked) var hostLink: HostLink?
-  /// What serves the main loop and another library's without a call.
+  /// The service that lets the main loop and another library's loop serve each other without a call.
   ///
-  /// It is set before anybody knows the loop.
+  /// It is set before the loop is known to anybody.
   @exclusivity(unchecked) package var mainService: (any MainLoopService)?
   @exclusivity(unchecked) var looker = Looker()
   /// Whether the loop has slept by itself before.
   @exclusivity(unchecked) var hasSlept = false
-  /// The innermost guest of another loop that the loop is.
+  /// The innermost guest that the loop is in another loop.
   @exclusivity(unchecked) var guest: Guest?
-  /// The sleep that the loop has announced and that another loop sleeps for it, whose call-outs may run this one.
+  /// The sleep that the loop has announced and that another loop sleeps in its place, whose call-outs may run this one.
   @exclusivity(unchecked) var hostedSleep: HostedSleep?
-  /// The timer slack that the thread was given; zero: what it had before.
+  /// The timer slack that the thread has been set to; zero means the slack that it had before.
   @exclusivity(unchecked) var appliedSlack: Int64 = 0
-  /// Which class of ready things is looked at first after the next wait.
+  /// The class of ready things that is looked at first after the next wait.
   @exclusivity(unchecked) var rotation = 0
-  /// What a layer above has put off to a later stage, if it ever has.
+  /// The work that a layer above has postponed to a later stage, if it ever has.
   @exclusivity(unchecked) package var deferredWork: (any DeferredWork)?
-  /// The item that has received more than its handler was called with yet, while it calls that.
+  /// The item that has received more than its handler has been called with so far, while it calls the handler.
   @exclusivity(unchecked) package var unreadItem: (any UnreadItem)?
 
   init(threadID: Int32, waiter: any Waiter, mainQueueHandle: Int32? = nil) {
@@ -108,7 +108,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
     face = recorder.face
     inbox = Inbox(recorder)
     face.pointee.loop = itemAddress(self)
-    // Posts may come before the first pass.
+    // Posts may arrive before the first pass.
     takeUpLevel()
   }
 
@@ -122,15 +122,15 @@ public final class RunLoop: @unchecked Sendable, Hashable {
 }
 
 extension RunLoop {
-  /// What a run ended with.
+  /// The reason why a run ended.
   ///
   /// The raw values are Core Foundation's `CFRunLoopRunResult`.
   public enum RunResult: Int32, Sendable, Hashable {
     /// The mode has nothing left that keeps it alive.
     case finished = 1
-    /// Somebody stopped the run.
+    /// The run was stopped.
     case stopped = 2
-    /// The time that the run was given is over.
+    /// The time limit of the run is over.
     case timedOut = 3
     /// A source or port was handled, and the run was to return after one.
     case handledSource = 4

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a run loop did not do what it was asked to.
+/// The reason why a run loop did not do what it was asked to.
 public enum RunLoopError: Error, Hashable, Sendable {
-  /// The name stands for modes and is none itself.
+  /// The name stands for the common modes and is not a mode itself.
   case notAMode(RunLoop.Mode)
   /// The loop's thread has ended.
   case loopHasEnded
@@ -14,7 +14,7 @@ public enum RunLoopError: Error, Hashable, Sendable {
   case cannotWatch(descriptor: Int32, SystemError)
   /// The system has no descriptor left for serving the main dispatch queue in a mode.
   case cannotServeMainQueue(RunLoop.Mode, SystemError)
-  /// The system has no descriptor left by which another loop could wait for this one.
+  /// The system has no descriptor left with which another loop could wait for this one.
   case cannotBeHosted(SystemError)
   /// The loop waits in another loop, and so cannot be a guest of a third.
   case hasHost
@@ -22,12 +22,12 @@ public enum RunLoopError: Error, Hashable, Sendable {
   case isGuest
   /// The loop's time is not the system's.
   case hasVirtualTime
-  /// The call must come from the loop's own thread, and came from another one.
+  /// The call must be made on the loop's own thread, and was made on another one.
   case wrongThread(loop: String, caller: String)
 }
 
 extension RunLoopError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .notAMode(let mode): "\"\(mode)\" stands for the common modes and is not a mode itself"

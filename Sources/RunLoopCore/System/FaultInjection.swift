@@ -3,7 +3,7 @@
 import CRunLoopSystem
 
 #if DEBUG
-  /// What a test does to the system calls of its thread.
+  /// The faults that a test plans for the system calls of its thread.
   package final class FaultPlan {
     package enum Fault: Sendable {
       /// The call is not made and fails with this error number.
@@ -16,7 +16,7 @@ import CRunLoopSystem
 
     package init() {}
 
-    /// How many times each call was asked for.
+    /// How many times each call was made.
     package private(set) var counts: [SystemCall: Int] = [:]
 
     /// The plan of the calling thread.
@@ -24,7 +24,7 @@ import CRunLoopSystem
       crl_fault_slot_get().map { Unmanaged<FaultPlan>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Lets the next calls of a kind fail in turn; nil lets one pass.
+    /// Makes the next calls of a kind fail in turn; nil lets one call pass.
     package func plan(_ call: SystemCall, _ faults: Fault?...) {
       self.faults[call, default: []] += faults
     }
@@ -40,17 +40,17 @@ import CRunLoopSystem
       return fault
     }
 
-    /// Lets the plan rule the calling thread's system calls during `body`.
+    /// Applies the plan to the calling thread's system calls during `body`.
     package func rule<Result>(_ body: () throws -> Result) rethrows -> Result {
       crl_fault_slot_set(Unmanaged.passUnretained(self).toOpaque())
       defer { crl_fault_slot_set(nil) }
       return try body()
     }
 
-    /// Lets the plan rule the calling thread's system calls until ``endRuling()`` on the same thread; the caller holds
-    /// it.
+    /// Applies the plan to the calling thread's system calls until ``endRuling()`` on the same thread; the caller holds
+    /// the plan.
     package func beginRuling() { crl_fault_slot_set(Unmanaged.passUnretained(self).toOpaque()) }
-    /// Lets no plan rule the calling thread's system calls.
+    /// Ends the use of a plan for the calling thread's system calls.
     package static func endRuling() { crl_fault_slot_set(nil) }
   }
 #endif

@@ -5,13 +5,13 @@ import Glibc
 
 /// Keeps a forked child away from the loops of its parent.
 ///
-/// A child has one thread. The others may have held any lock of any loop when it was made, and the parent's epoll sets
-/// and counters are open in it too. So its thread is given a loop of its own, and whoever uses one of the parent's is
-/// stopped with a message, as with any precondition.
+/// A child has one thread. The other threads may have held any lock of any loop when it was made, and the parent's
+/// epoll sets and counters are open in it too. So its thread gets a loop of its own, and code that uses one of the
+/// parent's loops is stopped with a message, as with any precondition.
 package struct ForkGeneration: Sendable {
   private let number = crl_fork_generation_get()
 
-  /// The generation of what is made now.
+  /// The generation of objects that are made now.
   package static var current: ForkGeneration {
     _ = handlers
     return ForkGeneration()
@@ -22,7 +22,7 @@ package struct ForkGeneration: Sendable {
   /// The main dispatch queue does not survive a fork.
   package static var isForkedChild: Bool { crl_fork_generation_get() != 0 }
 
-  /// Whether this process is a child of the one whose generation it was.
+  /// Whether this process is a child of the process whose generation this was.
   @inline(__always)
   package var isPast: Bool { number != crl_fork_generation_get() }
 
@@ -32,7 +32,7 @@ package struct ForkGeneration: Sendable {
     if isPast { ForkGeneration.fail("a run loop of the process that it was forked from; RunLoop.current is its own") }
   }
 
-  /// Stops a child that uses a port, socket or source of its parent for what has no error.
+  /// Stops a child that uses a port, socket or source of its parent in a call that has no error.
   @inline(__always)
   package func checkItem() {
     if isPast { ForkGeneration.fail("a port, socket or source of the process that it was forked from") }
@@ -40,7 +40,7 @@ package struct ForkGeneration: Sendable {
 
   @inline(never)
   private static func fail(_ what: StaticString) -> Never {
-    // A precondition says nothing in release builds.
+    // In release builds a precondition prints nothing.
     fatalError("process \(getpid()) uses \(what)")
   }
 

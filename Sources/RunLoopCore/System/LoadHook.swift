@@ -2,10 +2,10 @@
 
 import CRunLoopSystem
 
-/// What a layer above is notified of, if it is part of the program.
+/// A notification of a layer above, if that layer is part of the program.
 ///
-/// Such a layer sets its hooks when it is loaded, before any code of the program runs. C does that; a hook is a C
-/// function.
+/// Such a layer sets its hooks when it is loaded, before any code of the program runs. C code does that, so a hook is a
+/// C function.
 package struct LoadHook: Sendable {
   private let kind: crl_hook_kind
 
@@ -15,10 +15,10 @@ package struct LoadHook: Sendable {
   package static let portCameWithSources = LoadHook(kind: CRL_HOOK_PORT_CAME_WITH_SOURCES)
   /// A thread is about to be started.
   package static let threadWillStart = LoadHook(kind: CRL_HOOK_THREAD_WILL_START)
-  /// A thread that has an object is about to end: its last step before its loop ends.
+  /// A thread that has an object is about to end: this is its last step before its loop ends.
   package static let threadWillExit = LoadHook(kind: CRL_HOOK_THREAD_WILL_EXIT)
 
-  /// The main loop has been made, and nobody knows it yet.
+  /// The main loop has been made, and is not known to anybody yet.
   package static let mainLoopIsMade = LoadHook(kind: CRL_HOOK_MAIN_LOOP_IS_MADE)
   /// A loop is about to sleep by itself for the first time, on its thread.
   package static let loopWillFirstSleep = LoadHook(kind: CRL_HOOK_LOOP_WILL_FIRST_SLEEP)
@@ -31,6 +31,6 @@ package struct LoadHook: Sendable {
 
   package typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
-  /// Sets another hook and returns the one before, for tests.
+  /// Sets another hook and returns the previous one, for tests.
   package func exchange(_ hook: Function?) -> Function? { crl_hook_exchange(kind, hook) }
 }

@@ -71,9 +71,9 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case descriptorMode = "fchmod"
   case duplicate = "fcntl (F_DUPFD_CLOEXEC)"
 
-  /// Makes the call, unless a test has something else for it, and returns its result or the kernel's error.
+  /// Makes the call, unless a test has planned something else for it, and returns its result or the kernel's error.
   ///
-  /// Inlinable, as the layers above make it for every message and datagram.
+  /// It is inlinable, because the layers above make it for every message and datagram.
   @inlinable
   @inline(__always)
   package func make(_ call: () -> Int32) throws(SystemError) -> Int32 {
@@ -92,7 +92,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   package func error(_ number: Int32) -> SystemError { SystemError(call: rawValue, number: number) }
 
   #if DEBUG
-    /// What a test has instead of the call.
+    /// The outcome that a test has planned instead of the call.
     @usableFromInline
     package func plannedAnswer() throws(SystemError) -> Int32? {
       switch FaultPlan.current?.next(self) {
@@ -103,7 +103,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
     }
   #endif
 
-  /// Makes a call that a signal may interrupt, repeatedly until it was not.
+  /// Makes a call that a signal may interrupt, repeatedly until it was not interrupted.
   @inlinable
   @inline(__always)
   package func makeUninterrupted(_ call: () -> Int32) throws(SystemError) -> Int32 {

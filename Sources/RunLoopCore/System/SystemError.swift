@@ -4,7 +4,7 @@ import Glibc
 
 /// A system call that failed: its name and the error that the kernel returned.
 public struct SystemError: Error, Hashable, Sendable {
-  /// The system call, as its manual page is called.
+  /// The system call, by the name of its manual page.
   public let call: String
   /// The kernel's error number, such as `EMFILE`.
   public let number: Int32
@@ -16,7 +16,7 @@ public struct SystemError: Error, Hashable, Sendable {
 }
 
 extension SystemError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     let text = strerror(number).map { String(cString: $0) } ?? "error \(number)"
     return "\(call): \(text) (\(number))"

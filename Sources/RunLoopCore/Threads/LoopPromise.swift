@@ -3,21 +3,21 @@
 import CRunLoopSystem
 import Synchronization
 
-/// The loop of a thread that has an object of its own: others may have it before the thread has asked for it.
+/// The loop of a thread that has an object of its own: other threads may use it before the thread has asked for it.
 ///
-/// What is posted to it waits until the thread runs its loop, or is dropped when the thread ends without.
+/// What is posted to the loop waits until the thread runs it, or is dropped if the thread ends without a run.
 package final class LoopPromise: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock.
   private let lock = Lock()
   private var made: RunLoop?
   private var isOver = false
 
-  /// Promises a loop that is made when somebody asks, or one that there is.
+  /// Promises a loop that is made when somebody asks for it, or a loop that exists.
   package init(_ loop: RunLoop? = nil) {
     made = loop
   }
 
-  /// The thread's loop, made now if need be; nil once the thread has ended.
+  /// The thread's loop, which is made now if needed; nil once the thread has ended.
   package var loop: RunLoop? {
     lock.lock()
     defer { lock.unlock() }
@@ -25,13 +25,13 @@ package final class LoopPromise: @unchecked Sendable {
     return made
   }
 
-  /// Forgets the loop, which has ended while its thread goes on: whoever asks next gets a new one.
+  /// Forgets the loop, which has ended while its thread goes on: the next caller that asks gets a new one.
   func forgetLoop() {
     let former = lock.withLock { made.take() }
     withExtendedLifetime(former) {}
   }
 
-  /// Makes this the promise that the calling thread keeps; the caller holds the promise until the thread has ended.
+  /// Makes this the promise of the calling thread; the caller holds the promise until the thread has ended.
   package func install() {
     crl_promise_slot_set(Unmanaged.passUnretained(self).toOpaque())
   }
@@ -43,7 +43,7 @@ package final class LoopPromise: @unchecked Sendable {
 
   /// Ends the loop, whether its thread has ever asked for it or not.
   ///
-  /// On its own thread, or anywhere if there never was one.
+  /// Called on the loop's own thread, or on any thread if there never was one.
   package func end(onThread: Bool) {
     lock.lock()
     isOver = true
@@ -55,7 +55,7 @@ package final class LoopPromise: @unchecked Sendable {
       crl_promise_slot_set(nil)
     }
     if let made, !made.hasEnded { made.endWithThread() }
-    // Held until here: the loop's end may have run anything.
+    // Held until here, because the loop's end may have run any code.
     lock.lock()
     self.made = nil
     lock.unlock()

@@ -4,25 +4,25 @@ import CRunLoopSystem
 import Synchronization
 
 // The process's first thread may leave long before the process ends: libdispatch gives it up in a program with an
-// `async` main. Its loop ends then, at once, as the thread never comes to the second round of destructors.
+// `async` main. Its loop then ends at once, because the thread never reaches the second round of destructors.
 extension RunLoop {
-  /// Whether the process's first thread has left, so that nothing can run on it any more; any thread.
+  /// Whether the process's first thread has left, so that nothing can run on it any more; can be used from any thread.
   package static var mainThreadHasLeft: Bool { crl_main_thread_has_left() != 0 }
 
-  /// Sees to it that a main loop that has just been made ends with its thread, which may have left meanwhile.
+  /// Makes a main loop that has just been made end with its thread, which may have left meanwhile.
   static func watchMainThread(_ made: RunLoop) {
     _ = crl_hook_exchange(CRL_HOOK_MAIN_LOOP_ENDS) { _ in RunLoop.endMain() }
     if mainThreadHasLeft { made.endWithThread() }
   }
 
-  /// The main thread's step before it leaves.
+  /// The main thread's last step before it leaves.
   private static func endMain() {
     detachCurrent()
     mainIfMade?.endWithThread()
     refuseCurrent()
   }
 
-  /// Ends the loop; the main one only once, though its thread may be leaving while another makes it.
+  /// Ends the loop; the main loop only once, even if its thread is leaving while another thread makes it.
   func endWithThread() {
     guard self === RunLoop.mainIfMade else { return end() }
     if !RunLoop.mainEndBegan.exchange(true, ordering: .acquiringAndReleasing) { end() }
@@ -35,10 +35,10 @@ extension RunLoop {
   /// Whether the loop has ended because the process's first thread has left.
   var isLeftMain: Bool { self === RunLoop.mainIfMade && RunLoop.mainThreadHasLeft }
 
-  /// Why a loop that has ended rejects what is given to it.
+  /// The reason why a loop that has ended rejects items and blocks.
   package var endedError: RunLoopError { isLeftMain ? .mainThreadHasLeft : .loopHasEnded }
 
-  /// The same, as a report, for the spellings that have no error.
+  /// Reports the same, for spellings that have no error.
   func reportEnded(_ what: @autoclosure () -> String) {
     if isLeftMain {
       Diagnostic.mainThreadHasLeft.report("the main run loop rejected \(what()): \(RunLoopError.mainThreadHasLeft)")

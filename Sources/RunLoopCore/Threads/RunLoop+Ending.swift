@@ -6,7 +6,7 @@ extension RunLoop {
   /// Ends the loop with its thread: sources leave with their cancel call-outs, timers and observers are free to join
   /// another loop, blocks are dropped and counted, and from now on everything is rejected.
   ///
-  /// On the loop's own thread, for which it still is ``current`` meanwhile.
+  /// Called on the loop's own thread, for which it still is ``current`` meanwhile.
   func end() {
     stopFlag.endEveryRun()
     abandonGuests()
@@ -21,7 +21,7 @@ extension RunLoop {
       expel(item)
       item.letGo()
     }
-    // Those that have brought their own sources.
+    // The ports that have added sources of their own.
     for port in ports { expel(port) }
     discardRemainingBlocks()
     endDeferredWork()
@@ -33,31 +33,30 @@ extension RunLoop {
     waiter.loopHasEnded()
   }
 
-  /// Refuses blocks and jobs from now on, drops the blocks that wait, and hands the jobs over in the order of their
+  /// Rejects blocks and jobs from now on, drops the blocks that wait, and hands the jobs over in the order of their
   /// posts.
   ///
-  /// On the loop's own thread, outside every run, or at the end of a thread that has left one by its end.
+  /// Called on the loop's own thread, outside every run, or at the end of a thread that has left a run by ending.
   ///
-  /// - Parameter takeJob: A job is never dropped: whoever waits for its task would wait forever. By default it runs
-  ///   here.
+  /// - Parameter takeJob: Takes a job. A job is never dropped, because a task that waits for it would wait forever. By
+  ///   default it runs here.
   package func discardRemainingBlocks(_ takeJob: (LoopJob) -> Void = { $0.runner.run($0) }) {
     inbox.refuseAll()
     var remaining: [BlockQueue.Work] = []
     while let work = takeFirstRemaining(through: .max) { remaining.append(work) }
     let jobs = remaining.compactMap { if case .job(let job) = $0 { job } else { nil } }
     counters.droppedBlocks.wrappingAdd(remaining.count - jobs.count, ordering: .relaxed)
-    // Released before the jobs run, which may ask what has become of them.
+    // Released before the jobs run, because the jobs may check what has become of them.
     remaining = []
     for job in jobs { takeJob(job) }
   }
 
-  /// The place of the last post in the order of all, whatever was posted; any thread.
+  /// The place of the last post of any kind in the order of all posts; can be used from any thread.
   package var lastPost: UInt64 { inbox.lastSequence }
 
-  /// Runs every block and job that was posted up to a place in the order of all posts, for whatever mode, in that
-  /// order.
+  /// Runs every block and job that was posted up to a place in the order of all posts, for any mode, in that order.
   ///
-  /// On the loop's own thread, outside every run; for a thread that ends its work in good order.
+  /// Called on the loop's own thread, outside every run, for a thread that ends its work in an orderly way.
   package func runRemainingBlocks(through last: UInt64, while mayGoOn: () -> Bool) {
     while mayGoOn(), let work = takeFirstRemaining(through: last) {
       switch work {
@@ -68,7 +67,7 @@ extension RunLoop {
     }
   }
 
-  /// The timers, and the sources, ports and descriptor sources, that are in the loop.
+  /// The number of timers, and of sources, ports and descriptor sources, that are in the loop.
   package var itemCounts: (timers: Int, sources: Int) {
     let items = table.withLock { $0.allItems }
     let timers = items.count { $0 is Timer }
@@ -111,7 +110,7 @@ extension ModeTable {
 }
 
 extension ModeState {
-  /// The items of the mode: sources, ports, timers, observers; under the table's lock.
+  /// The items of the mode: sources, ports, timers, observers; used under the table's lock.
   var items: [any RunLoopItem] {
     var items: [any RunLoopItem] = sources.values.map(\.item)
     for membership in ports.values { items.append(membership.item) }

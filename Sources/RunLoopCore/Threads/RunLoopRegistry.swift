@@ -27,7 +27,7 @@ package final class RunLoopRegistry: @unchecked Sendable {
 
   /// The loops, by their threads.
   ///
-  /// Any thread. A loop leaves before its thread lets it go.
+  /// Can be used from any thread. A loop leaves before its thread releases it.
   package var all: [RunLoop] {
     lock.withLock { loops.values.map { $0.takeUnretainedValue() } }.sorted { $0.threadID < $1.threadID }
   }

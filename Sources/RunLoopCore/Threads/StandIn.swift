@@ -3,7 +3,7 @@
 import CRunLoopSystem
 import Glibc
 
-/// What a thread has of its own, while another loop stands in for its loop.
+/// The thread-local state of a thread while another loop stands in for its loop.
 package struct SetAsideLoop {
   fileprivate let slot: UnsafeMutableRawPointer?
   fileprivate let promise: UnsafeMutableRawPointer?
@@ -11,10 +11,10 @@ package struct SetAsideLoop {
   fileprivate let round: UnsafeMutableRawPointer?
 }
 
-// A loop that stands in for the calling thread's own for a while, as a test's does. The thread's own comes back as it
-// was: it is not run meanwhile, and what others post to it waits.
+// A loop that stands in for the calling thread's own loop for a while, as a test's loop does. The thread's own loop
+// comes back unchanged: it is not run meanwhile, and what other threads post to it waits.
 extension RunLoop {
-  /// Lets a loop be the calling thread's ``current``, and ``main`` too if asked to, for what runs on this thread.
+  /// Makes a loop the calling thread's ``current``, and ``main`` too if asked to, for code that runs on this thread.
   package static func setAsideCurrent(for loop: RunLoop, asMain: Bool) -> SetAsideLoop {
     let own = SetAsideLoop(
       slot: crl_thread_slot_get(), promise: crl_promise_slot_get(), main: crl_main_slot_get(),
@@ -33,7 +33,7 @@ extension RunLoop {
     pthread_setspecific(endKey, own.round)
   }
 
-  /// Lets the loop be ``main`` for what runs on the calling thread, whose loop it is, until it ends.
+  /// Makes the loop ``main`` for code that runs on the calling thread, whose loop it is, until it ends.
   package func standInForMain() { crl_main_slot_set(Unmanaged.passUnretained(self).toOpaque()) }
 
   /// Whether a loop stands in for the main one on the calling thread.

@@ -4,15 +4,15 @@ import CRunLoopSystem
 import Glibc
 import Synchronization
 
-// A thread's loop hangs on the thread itself, in a thread-local slot. No table is keyed by a thread's id, which the
-// system uses again as soon as the thread is gone.
+// A thread's loop is kept in a thread-local slot of the thread itself. No table is keyed by a thread's id, which the
+// system reuses as soon as the thread is gone.
 extension RunLoop {
-  /// The loop of the calling thread, made at its first request.
+  /// The loop of the calling thread, which is made when it is first asked for.
   ///
-  /// It is the same loop until the thread ends. A thread of the system's still has it in the first round of the
-  /// destructors of thread-specific data; it ends in the second, and a destructor that asks later gets a loop that has
-  /// ended. A `Thread` of this package ends its loop before any destructor runs. On the main thread it is ``main``. The
-  /// corresponding Core Foundation function is `CFRunLoopGetCurrent`.
+  /// It is the same loop until the thread ends. A thread that the system made still has it in the first round of the
+  /// destructors of thread-specific data; the loop ends in the second round, and a destructor that asks later gets a
+  /// loop that has ended. A `Thread` of this package ends its loop before any destructor runs. On the main thread it is
+  /// ``main``. The corresponding Core Foundation function is `CFRunLoopGetCurrent`.
   ///
   /// - Complexity: O(1), without a system call after the first request.
   public static var current: RunLoop {
@@ -24,20 +24,20 @@ extension RunLoop {
 
   /// The loop of the main thread, from any thread.
   ///
-  /// In a program with an `async` main the main thread leaves early, at the first suspension. Its loop has ended then:
-  /// it rejects everything, with ``RunLoopError/mainThreadHasLeft`` where there is an error.
+  /// In a program with an `async` main the main thread leaves early, at the first suspension. Its loop has then ended:
+  /// it rejects everything, with ``RunLoopError/mainThreadHasLeft`` from calls that can throw.
   ///
-  /// In a test with `VirtualTime.asMain` of RunLoopTesting, it is the test's own loop for what runs on the test's
+  /// In a test with `VirtualTime.asMain` of RunLoopTesting, it is the test's own loop for code that runs on the test's
   /// thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopGetMain`.
   public static var main: RunLoop {
-    // Four instructions for everybody else: where the slot is, what is in it, a test and a branch.
+    // It costs other programs four instructions: the slot's address, its value, a test and a branch.
     if let standIn = crl_main_slot_get() { return Unmanaged<RunLoop>.fromOpaque(standIn).takeUnretainedValue() }
     return processMain
   }
 
-  /// The loop of the process's first thread, whatever stands in for it on the calling thread.
+  /// The loop of the process's first thread, even if another stands in for it on the calling thread.
   ///
   /// Can be called from any thread.
   package static var processMain: RunLoop {
@@ -47,7 +47,7 @@ extension RunLoop {
       threadID: getpid(), waiter: SystemWaiter.shared,
       mainQueueHandle: ForkGeneration.isForkedChild || hasLeft ? nil : MainQueue.handle)
     if !hasLeft { LoadHook.mainLoopIsMade.call(made) }
-    // Of several threads that ask first, one makes the loop that stays.
+    // If several threads ask first, one of them makes the loop that stays.
     let address = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
     let (exchanged, original) = mainAddress.compareExchange(
       expected: 0, desired: address, ordering: .sequentiallyConsistent)
@@ -62,14 +62,14 @@ extension RunLoop {
   /// The main loop if it has been made.
   package static var mainIfMade: RunLoop? { loop(at: mainAddress.load(ordering: .sequentiallyConsistent)) }
 
-  /// The main loop, or zero before it was made.
+  /// The address of the main loop, or zero before it was made.
   ///
-  /// It stays for as long as the process.
+  /// The main loop stays for as long as the process.
   private static let mainAddress = Atomic<UInt>(0)
 
   private static func loop(at address: UInt) -> RunLoop? { unmanaged(at: address)?.takeUnretainedValue() }
 
-  /// In a forked child: gives up the loops that the parent's threads had, with all that is in them.
+  /// In a forked child: gives up the loops of the parent's threads, with everything that is in them.
   static func forgetParentsLoops() {
     crl_thread_slot_set(nil)
     crl_promise_slot_set(nil)
@@ -84,7 +84,7 @@ extension RunLoop {
     return loop(in: slot)
   }
 
-  /// How the calling thread tells the time: as its loop does, if it has one.
+  /// The waiter from which the calling thread reads the time: its loop's, if it has a loop.
   static var currentWaiter: any Waiter { currentIfMade?.waiter ?? SystemWaiter.shared }
 
   package static var callingThreadID: Int32 { crl_thread_id() }
@@ -92,7 +92,8 @@ extension RunLoop {
   package static var isMainThread: Bool { callingThreadID == getpid() }
 
   private static func loop(in slot: UnsafeMutableRawPointer) -> RunLoop {
-    // After its loop has ended, a thread that asks in a late destructor is given one that is dead, and kept nowhere.
+    // After its loop has ended, a thread that asks in a late destructor gets a loop that has ended, and that is kept
+    // nowhere.
     guard slot != endedMark else { return deadLoop() }
     return Unmanaged<RunLoop>.fromOpaque(slot).takeUnretainedValue()
   }
@@ -103,7 +104,7 @@ extension RunLoop {
     return loop
   }
 
-  /// Makes `loop` the calling thread's and sees to it that it ends with the thread.
+  /// Makes `loop` the calling thread's loop, which ends with the thread.
   @discardableResult
   static func attach(_ loop: RunLoop) -> RunLoop {
     loop.threadNumber.store(callingThreadID, ordering: .relaxed)
@@ -129,22 +130,22 @@ extension RunLoop {
     loop.release()
   }
 
-  /// Ends the calling thread's loop before the thread ends; asked again, the thread gets a new one.
+  /// Ends the calling thread's loop before the thread ends; if the thread asks again, it gets a new one.
   ///
-  /// For threads that are lent by others, who expect them back as they were.
+  /// For threads that are lent by other code, which expects them back unchanged.
   package static func giveUpCurrent() {
     detachCurrent()
     crl_thread_slot_set(nil)
-    // Somebody may have asked for the thread's object meanwhile, whose promise would give the loop that has ended.
+    // Other code may have asked for the thread's object meanwhile, whose promise would return the loop that has ended.
     LoopPromise.installed?.forgetLoop()
   }
 
-  /// Sees to it that a thread that has no loop is given none any more.
+  /// Makes sure that a thread that has no loop gets none any more.
   static func refuseCurrent() {
     if crl_thread_slot_get() == nil { crl_thread_slot_set(endedMark) }
   }
 
-  /// What stands in the slot of a thread whose loop has ended.
+  /// The value in the slot of a thread whose loop has ended.
   static var endedMark: UnsafeMutableRawPointer {
     UnsafeMutableRawPointer(bitPattern: 1).unsafelyUnwrapped
   }
@@ -152,13 +153,14 @@ extension RunLoop {
   /// Whether the calling thread's loop has ended, so that the thread gets no other.
   package static var callingThreadHasEnded: Bool { crl_thread_slot_get() == endedMark }
 
-  /// The round of thread-specific destructors in which the loop of a thread of the system's ends.
+  /// The round of thread-specific destructors in which the loop of a thread that the system made ends.
   ///
-  /// Destructors of the first round still find the loop; those of the third do not find Core Foundation's data of the
-  /// thread any more, and whatever the loop calls or releases at its end may use them.
+  /// Destructors of the first round still find the loop; those of the third no longer find Core Foundation's data of
+  /// the thread, which the code that the loop calls or releases at its end may use.
   package static let lastRound = 2
 
-  /// In which round of destructors the calling thread will be called for its loop: the first, as long as it has none.
+  /// The round of destructors in which the calling thread will be called for its loop: the first, as long as it has
+  /// none.
   package static var nextRound: Int { max(1, Int(bitPattern: pthread_getspecific(endKey))) }
 
   static let endKey: pthread_key_t = {
@@ -168,7 +170,7 @@ extension RunLoop {
       if round < lastRound {
         pthread_setspecific(endKey, UnsafeRawPointer(bitPattern: round + 1))
       } else if LoopPromise.installed == nil {
-        // A thread that has promised its loop ends it itself, in the same round.
+        // A thread that has promised its loop ends the loop itself, in the same round.
         detachCurrent()
       }
     }

@@ -3,9 +3,9 @@
 import CRunLoopSystem
 import Synchronization
 
-// Where items were added, from the level `watch` on: in a table beside the items, so that none of them grows. A place
-// is the return addresses of those who called, the innermost first. The first of them that is not of this package is
-// the user's; who reads them knows which that is.
+// Where items were added, from the level `watch` on. The places are in a table beside the items, so that no item grows.
+// A place is the return addresses of the callers, the innermost first. The first of them that is not of this package is
+// the user's; the reader of the addresses knows which that is.
 
 /// The callers of a function that adds an item.
 package struct AddedPlace: Sendable {
@@ -35,7 +35,7 @@ package struct AddedPlace: Sendable {
 }
 
 extension RunLoop {
-  /// Notes where an item was added, if it has entered a mode; under the table's lock.
+  /// Notes where an item was added, if it has entered a mode; called under the table's lock.
   @inline(__always)
   func note(_ place: AddedPlace?, of item: some RunLoopItem) {
     if let place, !(item is Observer) { additions[ObjectIdentifier(item)] = place.frames }
@@ -43,7 +43,7 @@ extension RunLoop {
 
   /// Forgets where an item was added that has left a mode, unless it is in another.
   ///
-  /// Under the table's lock, and the item's where that guards its modes.
+  /// Called under the table's lock, and under the item's where that guards its modes.
   @inline(__always)
   func forgetPlace(of item: some RunLoopItem) {
     if _slowPath(!additions.isEmpty) { forgetKnownPlace(of: item) }
@@ -54,7 +54,7 @@ extension RunLoop {
     if item.modes(of: self).isEmpty { additions[ObjectIdentifier(item)] = nil }
   }
 
-  /// Notes from where work was first handed over, which adds the source for it to modes; any thread.
+  /// Notes the place that first handed over work, which adds the source for it to modes; can be called from any thread.
   @inline(__always)
   func noteHandOffPlace() {
     guard !hasNotedHandOff.load(ordering: .relaxed), let place = AddedPlace.takeIfWatched() else { return }

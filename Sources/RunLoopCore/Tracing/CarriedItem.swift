@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What keeps a mode of a loop alive.
+/// The kinds of things that keep a mode of a loop alive.
 package enum KeepAliveKind: String, Sendable, CaseIterable {
   case timer
   case source0
@@ -17,18 +17,18 @@ package enum KeepAliveKind: String, Sendable, CaseIterable {
   case resident
 }
 
-/// What an item of this layer carries for one of a layer above, which is what a user knows.
+/// An item of a layer above that an item of this layer carries: the one that a user knows.
 ///
-/// Every member is asked on any thread, under no lock but those that a call-out never holds.
+/// Every member can be used on any thread, under no locks but those that a call-out never holds.
 package protocol CarriedItem: AnyObject, Sendable {
   var keepAliveKind: KeepAliveKind { get }
   /// The address of the user's function, or zero.
   var keepAliveCode: UInt64 { get }
-  /// What distinguishes the item from others of its kind, for people.
+  /// The text that distinguishes the item from others of its kind, for people.
   var keepAliveDetail: String { get }
-  /// What the user knows, which several items of this layer may stand for.
+  /// The object that the user knows, which several items of this layer may represent.
   var keepAliveIdentity: AnyObject { get }
-  /// Where it was made, if that says more than where it was added.
+  /// Where the item was made, if that says more than where it was added.
   var keepAlivePlace: AddedPlace? { get }
 }
 
@@ -38,9 +38,9 @@ extension CarriedItem {
   package var keepAlivePlace: AddedPlace? { nil }
 }
 
-/// The function of a closure that is kept in a structure of its own, as generic storage would wrap it in a thunk.
+/// The function of a closure that is kept in a structure of its own, because generic storage would wrap it in a thunk.
 ///
-/// - Parameter holder: A structure that has a closure and nothing else.
+/// - Parameter holder: A structure that contains a closure and nothing else.
 package func codeAddress<Holder>(of holder: Holder) -> UInt64 {
   MemoryLayout<Holder>.size == 2 * MemoryLayout<UInt64>.size ? ClosureCode.first(of: holder) : 0
 }

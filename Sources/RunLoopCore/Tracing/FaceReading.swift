@@ -3,11 +3,11 @@
 package import CRunLoopSystem
 import Glibc
 
-/// What a loop's face says at one moment, to any thread.
+/// The state in a loop's face at one moment, for any thread.
 package struct FaceReading: Sendable {
-  /// The kernel's number of the loop's thread; zero before it has asked for the loop.
+  /// The kernel's number of the loop's thread; zero before the thread has asked for the loop.
   package let thread: Int32
-  /// What the loop has taken up.
+  /// The level that the loop has taken up.
   package let level: Int32
   /// How many runs are active, one within the other.
   package let depth: Int
@@ -28,7 +28,7 @@ package struct FaceReading: Sendable {
 }
 
 extension RunLoop {
-  /// What the loop does now; any thread.
+  /// The current state of the loop; can be used from any thread.
   package var faceReading: FaceReading {
     var copy = crl_face()
     crl_face_copy(face, &copy)
@@ -40,9 +40,10 @@ extension RunLoop {
       served: copy.served)
   }
 
-  /// The name of the loop's thread: its object's, `main` for the first, else the kernel's; nil before it has one.
+  /// The name of the loop's thread: its object's name, `main` for the first thread, otherwise the kernel's; nil before
+  /// it has one.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   package var nameOfThread: String? {
     if faceReading.isMain || threadID == getpid() { return "main" }
     let name = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { bytes in
@@ -54,23 +55,24 @@ extension RunLoop {
 }
 
 extension RunLoop {
-  /// The complete records of the loop's call-outs and sleeps, in no order; none unless it records, or has recorded.
+  /// The complete records of the loop's call-outs and sleeps, in no order; there are none unless it records, or has
+  /// recorded.
   ///
-  /// Any thread.
+  /// Can be used from any thread.
   package var recordedCallOuts: [crl_record] {
     [crl_record](unsafeUninitializedCapacity: Int(CRL_RECORDS)) { buffer, count in
       count = Int(crl_records_copy(recorder, buffer.baseAddress))
     }
   }
 
-  /// When the work was posted that a record is of, in ticks; nil if that is not known any more.
+  /// When the work of a record was posted, in ticks; nil if that is no longer known.
   package func posted(_ record: crl_record) -> UInt64? {
     var post = crl_post()
     return crl_post_copy(recorder, record.item, &post) != 0 ? post.posted : nil
   }
 }
 
-/// The address of a function as Core Foundation's descriptions have it, with what the dynamic linker knows of it.
+/// The address of a function as in Core Foundation's descriptions, with what the dynamic linker knows about it.
 func callOutDescription(_ code: UInt64) -> String {
   guard code != 0 else { return "callout = (none)" }
   var found = crl_code()
@@ -82,9 +84,9 @@ func callOutDescription(_ code: UInt64) -> String {
 }
 
 extension RunLoopItem {
-  /// The address of a function of the item, as long as nobody has released it.
+  /// The address of a function of the item, unless the function has been released.
   ///
-  /// Any thread, under no lock: it may be this that releases what was invalidated meanwhile.
+  /// Can be called from any thread, under no lock: this call may release what was invalidated meanwhile.
   func heldCode(_ code: () -> UInt64) -> UInt64 {
     guard hold() else { return 0 }
     defer { letGo() }

@@ -3,24 +3,25 @@
 import CRunLoopSystem
 import Synchronization
 
-/// One thing that keeps the mode alive that a loop runs in.
+/// One thing that keeps the mode alive in which a loop runs.
 package struct KeptItem: Sendable {
   package let kind: KeepAliveKind
-  /// The item's address; zero if it is no object.
+  /// The item's address; zero if it is not an object.
   package let item: UInt64
   /// The modes of the loop that the item is in, by name.
   package let modes: [RunLoop.Mode]
   /// The address of the user's function, or zero.
   package let code: UInt64
-  /// The return addresses of those who added it, the innermost first; empty if nothing watched then.
+  /// The return addresses of the code that added it, the innermost first; empty if nothing watched then.
   package let added: [UInt64]
   package let detail: String
 }
 
 extension RunLoop {
-  /// What keeps the mode of the innermost run alive; empty if none is active.
+  /// Everything that keeps the mode of the innermost run alive; empty if no run is active.
   ///
-  /// Any thread. The loop waits for its table while the items of the mode are copied, and for nothing else.
+  /// Can be used from any thread. The loop waits for its table while the items of the mode are copied, and for nothing
+  /// else.
   ///
   /// - Complexity: O(n m) in the items of the mode and the modes of the loop.
   package var keptItems: [KeptItem] {
@@ -28,7 +29,7 @@ extension RunLoop {
     let content = table.withLock { ModeContent(mode, $0, additions, handOffPlace) }
     var found: [KeptItem] = []
     for entry in content.entries {
-      // One of the layers above may be here by several items of this one.
+      // An item of the layers above may be represented by several items of this one.
       guard let item = entry.described(at: tickNow), !found.contains(where: { $0.item == item.item }) else { continue }
       found.append(item)
     }
@@ -38,14 +39,15 @@ extension RunLoop {
     if mode.servesMainQueue.load(ordering: .relaxed) {
       found.append(.init(kind: .mainQueue, modes: [mode.name], detail: "the main dispatch queue is served"))
     }
-    // Who else is there cannot be asked from another thread: but somebody keeps a run that has nothing of its own.
+    // The host's items cannot be asked for from another thread, but something keeps a run alive that has nothing of its
+    // own.
     if found.isEmpty, content.hasHost {
       found.append(.init(kind: .host, modes: [mode.name], detail: "the loop of another library in which it waits"))
     }
     return found
   }
 
-  /// Where the items of all modes were added, by their addresses, while something watched; any thread.
+  /// Where the items of all modes were added, by their addresses, while something watched; can be used from any thread.
   package var addedPlaces: [(item: UInt64, added: [UInt64])] {
     table.withLock { _ in additions }.map { key, frames in
       (UInt64(UInt(bitPattern: key)), AddedPlace(frames: frames).addresses)
@@ -68,7 +70,7 @@ extension RunLoop {
     }
   }
 
-  /// The blocks and jobs that wait for the mode, as far as anybody but the loop's thread can see them.
+  /// The blocks and jobs that wait for the mode, as far as other threads than the loop's can see them.
   private func blockItems(_ mode: ModeState, _ content: ModeContent) -> [KeptItem] {
     let waiting = waitingWork(mode)
     var found: [KeptItem] = waiting.filter { !$0.isHandOff }.map {
@@ -76,7 +78,8 @@ extension RunLoop {
         kind: .block, modes: [mode.name], code: $0.code, added: $0.site == 0 ? [] : [$0.site],
         detail: $0.isJob ? "a task's job, waits to be run" : "waits to be run")
     }
-    // What the loop has taken from the inbox and has yet to call: with one mode, it is for that.
+    // The blocks that the loop has taken from the inbox and has not called yet: if there is only one mode, they are for
+    // that.
     let taken = faceReading.waitingBlocks - waiting.count
     if content.modeCount == 1, taken > 0, !isWaiting {
       found.append(.init(kind: .block, modes: [mode.name], detail: "\(taken) more that the loop has taken"))
@@ -84,7 +87,7 @@ extension RunLoop {
     return found
   }
 
-  /// What waits in the inbox for a mode.
+  /// The work that waits in the inbox for a mode.
   private func waitingWork(_ mode: ModeState) -> [WaitingWork] {
     inbox.waiting(for: mode, isDefault: mode === table.defaultMode)
   }
@@ -98,7 +101,7 @@ extension KeptItem {
   }
 }
 
-/// What is in a mode, copied under the table's lock.
+/// The content of a mode, copied under the table's lock.
 private struct ModeContent {
   struct Entry {
     let item: any RunLoopItem
@@ -138,9 +141,9 @@ private struct ModeContent {
 }
 
 extension ModeContent.Entry {
-  /// The item for those who ask what keeps a mode alive; nil: it has been invalidated meanwhile.
+  /// The item, for code that asks what keeps a mode alive; nil if it has been invalidated meanwhile.
   func described(at now: Tick) -> KeptItem? {
-    // Keeps the closures from being released while they are asked for their code.
+    // Keeps the closures from being released while their code is read.
     guard item.hold() else { return nil }
     defer { item.letGo() }
     switch item {
@@ -175,7 +178,7 @@ extension Timer {
   /// Ten years, in nanoseconds.
   private static let decade: Int64 = 10 * 365 * 86_400 * 1_000_000_000
 
-  /// When it fires, for people.
+  /// When the timer fires, for people.
   fileprivate func keepAliveDetail(at now: Tick) -> String {
     let (deadline, isFiring): (Tick, Bool) = guarded { _ in (setTick, self.isFiring) }
     // An interval of years only keeps a timer valid whose owner sets each date.
@@ -189,14 +192,14 @@ extension Timer {
 }
 
 extension RunLoop.DescriptorSource {
-  /// What it waits for, for people.
+  /// The events that the source waits for, for people.
   fileprivate var keepAliveDetail: String {
     "descriptor \(descriptor), \(isPaused ? "paused" : "waits to be \(events)")"
   }
 }
 
 extension Port {
-  /// What waits in it, for people, with the type of a subclass.
+  /// The messages that wait in the port, for people, with the type of a subclass.
   fileprivate var keepAliveDetail: String {
     let count = waitingMessages
     let messages = count == 1 ? "1 message waiting" : "\(count) messages waiting"
@@ -213,7 +216,7 @@ enum Span {
     ]
     guard nanoseconds > 0 else { return "0 s" }
     for (unit, size) in units where nanoseconds >= 2 * size || (unit == "s" && nanoseconds >= size) {
-      // Whole seconds as they were given: an hour is 3600 s.
+      // Whole seconds are kept as they are: an hour is 3600 s.
       if unit != "s", size > 1_000_000_000, nanoseconds % 1_000_000_000 == 0, nanoseconds < 7200_000_000_000 {
         continue
       }

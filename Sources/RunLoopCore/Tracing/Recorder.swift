@@ -3,15 +3,15 @@
 import CRunLoopSystem
 import Synchronization
 
-// What a loop leaves in its face and, while it records, in its ring, for those who look at it from outside. What is hot
-// is C, in CRunLoopRecorder.c; the layout is in CRunLoopInstruments.h.
+// What a loop leaves in its face and, while it records, in its ring, for code that looks at it from outside. The hot
+// code is C, in CRunLoopRecorder.c; the layout is in CRunLoopInstruments.h.
 //
-// `tracing` says what a call-out has to do beside the call, and any thread may change it. The loop looks at it at the
-// top of a pass, and keeps for its call-outs whether there is anything to do: to ask that is a comparison and a branch.
+// `tracing` says what a call-out does besides the call, and any thread may change it. The loop looks at it at the top
+// of a pass, and keeps for its call-outs whether there is anything to do: that check is a comparison and a branch.
 
 /// Whether there are instruments at all, and whether something records now.
 enum Instruments {
-  /// False with a flag for the gates, which count what they cost.
+  /// False with a flag for the gates, which count what the instruments cost.
   static var areBuilt: Bool {
     @inline(__always) get {
       #if RUNLOOP_WITHOUT_INSTRUMENTS
@@ -22,38 +22,38 @@ enum Instruments {
     }
   }
 
-  /// Whether the process records; any thread.
+  /// Whether the process records; can be used from any thread.
   static var record: Bool {
     @inline(__always) get { areBuilt && _slowPath(crl_level_get() >= CRL_RECORD.rawValue) }
   }
 }
 
-/// What a loop's call-outs do beside the call.
+/// What a loop's call-outs do besides the call.
 enum Tracing {
   static let off: UInt8 = 0
-  /// The number and kind of the innermost call-out stand in the face.
+  /// The number and kind of the innermost call-out are in the face.
   static let watch: UInt8 = 1
   /// Each call-out has a record.
   static let record: UInt8 = 2
   static let levels: UInt8 = 3
   /// The closure of a test or of the laboratory is called.
   static let hook: UInt8 = 4
-  /// A level that there is not.
+  /// A level that does not exist.
   static let unknownLevel = UInt32.max
 }
 
 extension RunLoop {
   /// Makes a call-out, and notes it as the level of the instruments demands.
   ///
-  /// The loop's thread.
+  /// Called on the loop's thread.
   ///
   /// - Parameters:
-  ///   - kind: What is called, by the numbers of the layout.
+  ///   - kind: The kind of call-out, by the numbers of the layout.
   ///   - mode: The mode that runs.
-  ///   - hook: The kind that the trace hook is called with; nil: the hook is not called.
+  ///   - hook: The kind that the trace hook is called with; nil if the hook is not called.
   ///   - code: The address of the user's function.
   ///   - item: The item's address, or the sequence number of the post.
-  ///   - tag: What the cause of an item's call-out is noted under, beside the address; zero: none is.
+  ///   - tag: The tag under which the cause of an item's call-out is noted, beside the address; zero if none is.
   @inline(__always)
   func calling<Result>(
     _ kind: crl_kind, _ mode: ModeState, hook: CallOutKind?, code: @autoclosure () -> UInt64,
@@ -106,14 +106,14 @@ extension RunLoop {
 
 /// Makes a call-out that any thread may make, and notes it if the thread's loop takes notes.
 ///
-/// The schedule and cancel call-outs of a source are made by whoever adds or removes it.
+/// The schedule and cancel call-outs of a source are made by the thread that adds or removes it.
 @inline(__always)
 func callingOnThisThread(_ kind: crl_kind, code: @autoclosure () -> UInt64, item: UInt64, _ body: () -> Void) {
   guard Instruments.areBuilt, let recorder = crl_thread_recorder_get(), let face = recorder.pointee.face,
     face.pointee.level > 0
   else { return body() }
   crl_watcher_stir()
-  // It may be made within another call-out.
+  // The call may be made within another call-out.
   let outer = crl_recorder_nest(recorder)
   if face.pointee.level >= CRL_RECORD.rawValue {
     crl_record_begin(recorder, UInt64(kind.rawValue) << UInt64(CRL_KIND_SHIFT), code(), item)

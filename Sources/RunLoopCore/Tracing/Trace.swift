@@ -3,7 +3,7 @@
 import Synchronization
 
 extension RunLoop {
-  /// One thing that a loop did, as a trace hook gets it.
+  /// One thing that a loop did, as it is reported to a trace hook.
   package struct TraceEvent: Sendable {
     package enum Kind: Sendable, Hashable {
       case activity(Activity)
@@ -20,7 +20,7 @@ extension RunLoop {
     package let time: Tick
   }
 
-  /// The kinds of call-out, but for the observers', which ``TraceEvent/Kind/activity(_:)`` announces.
+  /// The kinds of call-out, except the observers', which ``TraceEvent/Kind/activity(_:)`` announces.
   package enum CallOutKind: String, Sendable, Hashable {
     case block
     case source0
@@ -29,9 +29,9 @@ extension RunLoop {
     case mainQueue
   }
 
-  /// Sets what is called, on the loop's thread, with everything that the loop does; nil: nothing.
+  /// Sets the closure that is called, on the loop's thread, with everything that the loop does; nil removes it.
   ///
-  /// Any thread. A loop that runs on another calls it from its next pass on.
+  /// Can be called from any thread. A loop that runs on another thread calls the closure from its next pass on.
   package func setTraceHook(_ hook: (@Sendable (TraceEvent) -> Void)?) {
     tracer.set(hook)
     if hook == nil {
@@ -42,7 +42,7 @@ extension RunLoop {
     // The loop's thread looks again.
     takenLevel.store(Tracing.unknownLevel, ordering: .sequentiallyConsistent)
     if isOwnThread { noteTracing() }
-    // Every stage is one to be noted now, or no more.
+    // Every stage has to be noted now, or no longer.
     table.withLock { for mode in $0.modes.values { mode.noteHook() } }
   }
 
@@ -61,14 +61,14 @@ extension RunLoop {
 
 /// The trace hook of a loop.
 ///
-/// Whether there is one stands in the loop, beside the level of the instruments.
+/// The loop itself knows whether there is one, beside the level of the instruments.
 final class Tracer: @unchecked Sendable {
   // Sendable: the hook is guarded by the lock.
   private let lock = Lock()
   private var hook: (@Sendable (RunLoop.TraceEvent) -> Void)?
 
   func set(_ hook: (@Sendable (RunLoop.TraceEvent) -> Void)?) {
-    // The hook before it is released outside the lock.
+    // The previous hook is released outside the lock.
     _ = lock.withLock { exchange(&self.hook, with: hook) }
   }
 

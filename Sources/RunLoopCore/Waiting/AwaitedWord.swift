@@ -2,12 +2,12 @@
 
 import Synchronization
 
-/// A word that some thread changes for the last time and that others wait for, which look before they sleep as a loop
-/// does.
+/// A word that some thread changes for the last time and that other threads wait for, which look before they sleep as a
+/// loop does.
 ///
-/// **Why no wake-up is lost.** Who sleeps counts itself first and then reads the word once more; who stores the last
-/// value stores it first and then reads the count. All four accesses are sequentially consistent, so at least one of
-/// both sees the other.
+/// **Why no wake-up is lost.** A thread that sleeps counts itself first and then reads the word once more; the thread
+/// that stores the last value stores it first and then reads the count. All four accesses are sequentially consistent,
+/// so at least one of the two threads sees the other.
 package struct AwaitedWord: ~Copyable {
   private let word: Atomic<UInt32>
   /// How many threads sleep, or are about to.
@@ -19,12 +19,12 @@ package struct AwaitedWord: ~Copyable {
 
   package var value: UInt32 { word.load(ordering: .acquiring) }
 
-  /// Changes the word from a value, and wakes nobody; false if it has another.
+  /// Changes the word from a value, and wakes nobody; returns false if it has another value.
   package borrowing func exchange(_ expected: UInt32, for desired: UInt32) -> Bool {
     word.compareExchange(expected: expected, desired: desired, ordering: .acquiringAndReleasing).exchanged
   }
 
-  /// Stores the last value and lets everybody who waits go on; without a system call if nobody sleeps.
+  /// Stores the last value and lets all waiting threads go on; makes no system call if no thread sleeps.
   package borrowing func finish(_ value: UInt32) {
     word.store(value, ordering: .sequentiallyConsistent)
     guard sleepers.load(ordering: .sequentiallyConsistent) > 0 else { return }
@@ -32,7 +32,7 @@ package struct AwaitedWord: ~Copyable {
     word.futexWake(.max)
   }
 
-  /// Waits until the word is said to be over, or a deadline of the monotonic clock; it may return early.
+  /// Waits until `isOver` says so, or until a deadline of the monotonic clock; it may return early.
   ///
   /// - Parameter looker: The calling thread's own.
   package borrowing func wait(until deadline: Tick, by looker: inout Looker, isOver: (UInt32) -> Bool) {

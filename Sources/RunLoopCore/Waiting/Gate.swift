@@ -3,43 +3,43 @@
 import CRunLoopSystem
 import Glibc
 
-/// What ends a sleep that another loop sleeps for ours, and notifies that loop of what ours waits for.
+/// Ends a sleep that another loop sleeps for ours, and notifies that loop of what ours waits for.
 package protocol SleepGate: AnyObject, Sendable {
   /// Whether nobody waits at the gate any more.
   var isRetired: Bool { get set }
-  /// Whether whoever watches is notified of what is ready only when it becomes so.
+  /// Whether the watcher is notified of readiness only when it begins.
   var isWatchedByEdge: Bool { get }
 
   /// Opens the gate until it is closed.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   func open()
 
-  /// Closes the gate, but for what is watched.
+  /// Closes the gate, except for what is watched.
   ///
-  /// The loop's thread. Whoever closes it looks for work afterwards, never before: the gate may have been opened
-  /// meanwhile.
+  /// Called on the loop's thread. The caller looks for work after closing it, never before, because the gate may have
+  /// been opened meanwhile.
   func close()
 
-  /// Watches a descriptor, or none, and the time until a deadline. The loop's thread.
+  /// Watches a descriptor, or none, and the time until a deadline; called on the loop's thread.
   func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick)
 }
 
-/// What a foreign loop watches for one of ours: a descriptor that is readable when ours has a reason to be served.
+/// The descriptor that a foreign loop watches for one of ours: it is readable when ours has a reason to be served.
 ///
-/// It is an epoll set with a counter in it, the set of the mode that waits, as far as that watches anything, and, if
-/// asked for, a clock. Unlike a wake-up of a `CFRunLoop`, which is dropped unless the loop runs, an open gate stays
-/// open until it is closed: nobody need be waiting at that moment.
+/// It is an epoll set that contains a counter, the set of the mode that waits, if that watches anything, and, if asked
+/// for, a clock. A wake-up of a `CFRunLoop` is dropped unless the loop runs; an open gate stays open until it is
+/// closed, even if nobody waits at that moment.
 package final class Gate: SleepGate, @unchecked Sendable {
   // Sendable: the descriptors do not change; what is watched, and until when, belongs to the loop's thread.
 
   private let epoll: OwnedDescriptor
   private let counter: WakeDescriptor
   private let clock: OwnedDescriptor?
-  /// The set that is watched, held open: its number means nothing else meanwhile.
+  /// The set that is watched; it is held open, so that its number is not reused meanwhile.
   private var watched: OwnedDescriptor?
   private var deadline = Tick.never
-  /// Nobody waits for the gate any more.
+  /// Whether nobody waits at the gate any more.
   package var isRetired = false
 
   package let isWatchedByEdge: Bool
@@ -48,7 +48,7 @@ package final class Gate: SleepGate, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - keepsTime: Whether the gate opens at deadlines too.
-  ///   - isWatchedByEdge: Whether what is ready already is to be found by a look before each wait.
+  ///   - isWatchedByEdge: Whether a look before each wait finds what is ready already.
   init(keepsTime: Bool, isWatchedByEdge: Bool = false) throws(SystemError) {
     self.isWatchedByEdge = isWatchedByEdge
     epoll = OwnedDescriptor(try SystemCall.epollCreate.make { crl_epoll_create() })
@@ -61,14 +61,14 @@ package final class Gate: SleepGate, @unchecked Sendable {
   /// The descriptor to be watched from outside, level-triggered or edge-triggered.
   package var descriptor: Int32 { epoll.number }
 
-  /// Who watches by the edge is notified each time.
+  /// An edge-triggered watcher is notified each time.
   package func open() { counter.wake() }
 
   package func close() {
     _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(counter.descriptor.number) }
   }
 
-  /// What cannot be watched leaves the gate open: the loop is then served repeatedly, and misses nothing.
+  /// If the descriptor cannot be watched, the gate stays open: the loop is then served repeatedly, and misses nothing.
   package func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick) {
     do throws(SystemError) {
       if watched !== descriptor { try watchInstead(descriptor) }
@@ -91,7 +91,7 @@ package final class Gate: SleepGate, @unchecked Sendable {
 
   private func setClock(_ deadline: Tick) throws(SystemError) {
     guard let clock else { return }
-    // Zero would be no date at all.
+    // Zero would mean no date at all.
     let date = deadline == .never ? 0 : max(1, deadline.nanoseconds)
     _ = try SystemCall.timerSet.make { crl_timer_set(clock.number, date) }
     self.deadline = deadline

@@ -3,56 +3,57 @@
 import CRunLoopSystem
 import Glibc
 
-/// Keeps the time of one loop instead of the system: says what time it is, and decides when a sleep is over.
+/// Keeps the time of one loop in place of the system: it says what time it is, and decides when a sleep is over.
 ///
-/// RunLoopTesting has the keepers that tests use: they let several loops share one time.
+/// RunLoopTesting has the keepers that tests use; these let several loops share one time.
 package protocol LoopTimekeeper: AnyObject, Sendable {
-  /// The time by the loop's clock. Any thread.
+  /// The time by the loop's clock; can be used from any thread.
   var now: Tick { get }
-  /// What the wall clock says when the loop's clock says zero, in nanoseconds since 2001. Any thread.
+  /// The wall clock's time when the loop's clock is at zero, in nanoseconds since 2001; can be used from any thread.
   var wallOffset: Int64 { get }
-  /// Returns when the sleep is over, or earlier: the loop looks again. The loop's thread.
+  /// Returns when the sleep is over, or earlier, since the loop looks again; called on the loop's thread.
   func sleep(_ sleep: LoopSleep)
-  /// The loop has ended and will not sleep again. The loop's thread.
+  /// Called on the loop's thread when the loop has ended and will not sleep again.
   func loopHasEnded()
-  /// How long a task on the loop wants to sleep of which `rest` is left by a real clock, which has gone on since the
-  /// task began to count.
+  /// How long a task on the loop has to sleep if `rest` is left by a real clock, which has gone on since the task began
+  /// to count.
   ///
-  /// Any thread.
+  /// Can be called from any thread.
   func duration(ofRealRest rest: Duration) -> Duration
 }
 
-/// A sleep that a loop has announced, and that the keeper of its time sleeps for it.
+/// A sleep that a loop has announced, and that the keeper of its time sleeps in its place.
 package struct LoopSleep: Sendable {
   package let loop: RunLoop
   /// When the sleep is over if nothing else happens.
   package let deadline: Tick
   fileprivate let asleep: WakeState
-  /// What the mode watches.
+  /// The set that the mode watches.
   fileprivate let watched: PollSet?
 
-  /// Whether somebody has woken the loop; any thread.
+  /// Whether the loop was woken; can be used from any thread.
   package var isOver: Bool { loop.word.state != asleep }
 
-  /// Whether a watched descriptor is ready, so that the loop is about to find it; any thread, while the loop sleeps.
+  /// Whether a watched descriptor is ready, so that the loop is about to find it; can be used from any thread while the
+  /// loop sleeps.
   package var isReady: Bool { watched.map { crl_poll_now($0.descriptor.number, Int16(POLLIN)) > 0 } ?? false }
 
-  /// Asks the kernel what is ready, without waiting; true if the loop has something to serve.
+  /// Asks the kernel what is ready, without waiting; returns true if the loop has something to serve.
   ///
-  /// The loop's thread.
+  /// Called on the loop's thread.
   package func look() -> Bool {
     watched?.poll() ?? false
   }
 
   /// Waits until the loop is woken or a descriptor is ready, in real time until a date of the system's monotonic clock.
   ///
-  /// It may return early. The loop's thread.
+  /// It may return early. Called on the loop's thread.
   package func wait(until limit: Tick) {
     guard let set = watched else { return loop.word.sleep(while: asleep, until: limit) }
     set.wait(limit == .never ? nil : max(0, (limit + -Tick.monotonicNow.nanoseconds).nanoseconds))
   }
 
-  /// Lets the loop look again; any thread.
+  /// Makes the loop look again; can be called from any thread.
   package func wake() { loop.post() }
 }
 
@@ -76,9 +77,10 @@ private final class KeptWaiter: Waiter, @unchecked Sendable {
 }
 
 extension RunLoop {
-  /// Makes a loop whose time somebody keeps, for a thread that is to have it.
+  /// Makes a loop with a timekeeper, for a thread that is to have it.
   ///
-  /// - Parameter servesMainQueue: Whether the loop serves the main dispatch queue, as only one on the main thread may.
+  /// - Parameter servesMainQueue: Whether the loop serves the main dispatch queue, as only a loop on the main thread
+  ///   may.
   package static func make(timekeeper: any LoopTimekeeper, servesMainQueue: Bool = false) -> RunLoop {
     let waiter = KeptWaiter(timekeeper)
     let loop = RunLoop(threadID: 0, waiter: waiter, mainQueueHandle: servesMainQueue ? MainQueue.handle : nil)
@@ -86,7 +88,7 @@ extension RunLoop {
     return loop
   }
 
-  /// How long a task wants to sleep of which `rest` is left by a real clock; any thread.
+  /// How long a task has to sleep if `rest` is left by a real clock; can be called from any thread.
   package func duration(ofRealRest rest: Duration) -> Duration {
     (waiter as? KeptWaiter)?.keeper.duration(ofRealRest: rest) ?? rest
   }
@@ -95,12 +97,12 @@ extension RunLoop {
   package var hasSystemTime: Bool { isOnSystemTime }
 }
 
-// What the owner of a loop's time does with it. The loop's own thread.
+// What the owner of a loop's time does with the loop. Called on the loop's own thread.
 extension RunLoop {
-  /// Runs a mode until a date of the loop's clock, also while there is nothing in it; if the date has arrived, for one
+  /// Runs a mode until a date of the loop's clock, even while there is nothing in it; if the date has arrived, for one
   /// pass.
   ///
-  /// Nil: the loop's thread is ending, and there was no run.
+  /// Returns nil if the loop's thread is ending, and there was no run.
   package func stay(in mode: Mode, until limit: Tick) -> RunResult? {
     requireOwnThread()
     guard !stopFlag.isEnding else { return nil }
@@ -112,7 +114,7 @@ extension RunLoop {
 
   /// Whether a pass of a mode would find something to do now.
   ///
-  /// Costs a system call if the mode watches descriptors.
+  /// It costs a system call if the mode watches descriptors.
   package func hasReadyWork(in name: Mode) -> Bool {
     guard let mode = table.withLock({ $0.modes[name == .common ? .default : name] }) else { return false }
     if hasBlock(mode, exactly: true) || hasDeferredWork(mode) { return true }
@@ -120,14 +122,14 @@ extension RunLoop {
     let now = tickNow
     return table.withLock { _ in
       if mustGoOn(mode) || (mode.timerCount > 0 && mode.timers.firstTick <= now) { return true }
-      // What is found is asked for again by the pass that comes.
+      // The coming pass asks again for what is found here.
       guard let set = mode.pollSet else { return false }
       set.prepareToWait(servingMainQueue: isServingMainQueue(mode))
       return set.poll()
     }
   }
 
-  /// When the loop would wake for a timer of a mode; any thread.
+  /// When the loop would wake for a timer of a mode; can be called from any thread.
   package func nextWake(in name: Mode) -> Tick {
     table.withLock { table in
       guard let mode = table.modes[name == .common ? .default : name], mode.timerCount > 0 else { return .never }
@@ -135,7 +137,7 @@ extension RunLoop {
     }
   }
 
-  /// A timer of the loop, as it stands.
+  /// The current state of a timer of the loop.
   package struct PendingTimer: Sendable {
     package let mode: Mode
     package let tick: Tick
@@ -145,7 +147,9 @@ extension RunLoop {
 
   /// The timers of the loop, mode after mode and in the order of their dates.
   ///
-  /// Any thread. O(n log n).
+  /// Can be used from any thread.
+  ///
+  /// - Complexity: O(n log n).
   package var pendingTimers: [PendingTimer] {
     table.withLock { table in
       table.modes.values.sorted { $0.name.rawValue < $1.name.rawValue }.flatMap { mode in

@@ -5,13 +5,13 @@ import Synchronization
 
 /// A mutual exclusion lock of four bytes, which spins for a moment and then sleeps on a futex.
 ///
-/// It is our own because `Synchronization.Mutex` goes to the kernel under contention and, as its slow path is not
-/// instrumented, gives false reports under the thread sanitizer. It is not recursive, and no call-out runs under it.
+/// It is our own because `Synchronization.Mutex` goes to the kernel under contention and causes false reports under the
+/// thread sanitizer, because its slow path is not instrumented. It is not recursive, and no call-out runs under it.
 package struct Lock: ~Copyable {
   private enum State {
     static let free: UInt32 = 0
     static let held: UInt32 = 1
-    /// Held, and somebody may sleep for it.
+    /// The lock is held, and a thread may sleep for it.
     static let awaited: UInt32 = 2
   }
 
@@ -57,7 +57,7 @@ package struct Lock: ~Copyable {
     }
   }
 
-  // By itself: it would be in every function that unlocks.
+  // A function of its own, because it would otherwise be inlined into every function that unlocks.
   @inline(never)
   private borrowing func wake() { word.futexWake() }
 }

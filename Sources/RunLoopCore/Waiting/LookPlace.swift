@@ -4,16 +4,16 @@ import CRunLoopSystem
 import Glibc
 import Synchronization
 
-/// How the calling thread may look, by where it runs.
+/// How the calling thread may look, depending on where it runs.
 enum LookPlace: Sendable {
-  /// Not at all: on one processor, under a real-time policy, or with less time than its processors have.
+  /// It may not: it runs on one processor, under a real-time policy, or with less time than its processors have.
   case none
-  /// On a processor of its own, while others run on other processors.
+  /// It spins on a processor of its own, while other threads run on other processors.
   case spins
-  /// On the only processor, which it yields.
+  /// It looks on the only processor, which it yields.
   case yields
 
-  /// Asks the system.
+  /// Asks the system where the thread runs.
   static func ask(yields: Bool) -> LookPlace {
     let processors = crl_shared_processors()
     guard processors > 0, processors > 1 || yields else { return .none }
@@ -22,18 +22,18 @@ enum LookPlace: Sendable {
   }
 }
 
-/// How much of the processors' time the process's control groups allow it.
+/// The share of the processors' time that the process's control groups allow it.
 enum ProcessorQuota {
-  /// When the quota is read again; negative: nobody has read it.
+  /// When the quota is read again; negative if it has not been read.
   private static let nextReading = Atomic<Int64>(-1)
-  /// In thousandths of a processor; the largest number without a limit.
+  /// The quota in thousandths of a processor; the largest number if there is no limit.
   private static let quota = Atomic<Int64>(.max)
-  /// It may be changed while the process runs.
+  /// How long a reading holds, because the quota may be changed while the process runs.
   private static let period: Int64 = 10_000_000_000
 
-  /// Whether the process is allowed less time than so many processors have.
+  /// Whether the process is allowed less time than a number of processors have.
   ///
-  /// Any thread. Reads some files of the system's, every ten seconds at most.
+  /// Can be called from any thread. It reads some files of the system's, every ten seconds at most.
   static func isBelow(_ processors: Double) -> Bool {
     let now = crl_coarse_nanoseconds()
     let next = nextReading.load(ordering: .relaxed)
@@ -45,9 +45,9 @@ enum ProcessorQuota {
     return Double(quota.load(ordering: .relaxed)) < processors * 1000
   }
 
-  /// The least that the process's control groups and those around them allow, in processors; nil: there is no limit.
+  /// The least that the process's control groups and those around them allow, in processors; nil if there is no limit.
   ///
-  /// - Parameter read: Gives the text of a file, or nil.
+  /// - Parameter read: Returns the text of a file, or nil.
   static func processorsAllowed(by read: (String) -> String?) -> Double? {
     var least: Double?
     func consider(_ quota: Double?) { if let quota { least = min(quota, least ?? quota) } }
@@ -57,7 +57,7 @@ enum ProcessorQuota {
       let isUnified = fields[1].isEmpty
       guard isUnified || fields[1].split(separator: ",").contains("cpu") else { continue }
       let root = isUnified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu"
-      // From the group up to the root: every one of them may have a limit.
+      // From the group up to the root, because each of them may have a limit.
       var path = fields[2].split(separator: "/")
       while true {
         let folder = ([Substring(root)] + path).joined(separator: "/")
@@ -73,7 +73,8 @@ enum ProcessorQuota {
     return least
   }
 
-  /// Microseconds of time in microseconds; nil without a limit, which is a word or negative.
+  /// The ratio of microseconds of time to microseconds of a period; nil if there is no limit, which is a word or a
+  /// negative number.
   private static func ratio(_ words: [Substring]) -> Double? {
     guard words.count == 2, let time = Double(words[0]), let period = Double(words[1]), time > 0, period > 0 else {
       return nil

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides whether to look for a moment at what would end a wait, before sleeping.
+/// Decides whether to look briefly for what would end a wait, before sleeping.
 ///
-/// To be woken costs a thread some microseconds, on a virtual processor some tens of them. A look costs the processor
-/// for as long as it lasts. So there is a look only while waits have lately been ended by somebody within what a sleep
-/// and a wake cost, and it lasts no longer than that: whoever looks in vain has spent at most as much again. The value
-/// holds what was seen, and has no effects; all times are nanoseconds.
+/// Being woken costs a thread some microseconds, and on a virtual processor some tens of them. A look costs the
+/// processor for as long as it lasts. So there is a look only while recent waits have been ended by another thread
+/// within the time that a sleep and a wake cost, and it lasts no longer than that: a look in vain costs at most as much
+/// again. The value holds what was seen, and has no effects; all times are in nanoseconds.
 struct LookPolicy: Sendable, Hashable {
-  /// What a sleep and a wake cost here, as seen lately; zero: not known yet.
+  /// The cost of a sleep and a wake here, as seen lately; zero if it is not known yet.
   private(set) var cost: Int64 = 0
-  /// A bit for each of the last eight waits, the last one lowest: whether somebody has ended it within the bound.
+  /// A bit for each of the last eight waits, the last one lowest: whether another thread has ended it within the bound.
   private(set) var history: UInt8 = 0
-  /// For how many more waits there is no look, as the last looks were in vain.
+  /// For how many more waits there is no look, because the last looks were in vain.
   private(set) var pause = 0
-  /// How many looks were in vain, less those that were not.
+  /// How many looks were in vain, minus the looks that were not.
   private var failures = 0
-  /// Until when there is no look, as one has lost its processor.
+  /// Until when there is no look, because one has lost its processor.
   private var restEnd = Tick.distantPast
 
-  /// How many of the last eight waits must have ended within the bound, the last two among them.
+  /// How many of the last eight waits must have ended within the bound, including the last two.
   static let quorum = 6
   /// For how long there is no look after one that has lost its processor to another thread.
   static let rest: Int64 = 1_000_000_000
@@ -28,7 +28,7 @@ struct LookPolicy: Sendable, Hashable {
     history & 0b11 == 0b11 && history.nonzeroBitCount >= LookPolicy.quorum && pause == 0
   }
 
-  /// How long a look may last, of `limit` at most; zero: there is none now.
+  /// How long a look may last, at most `limit`; zero if there is none now.
   func length(at now: Tick, until deadline: Tick, limit: Int64) -> Int64 {
     guard isDue, now >= restEnd else { return 0 }
     let bound = min(cost, limit)
@@ -38,8 +38,9 @@ struct LookPolicy: Sendable, Hashable {
   /// Notes a sleep.
   ///
   /// - Parameters:
-  ///   - idle: How long after the wait had begun somebody has ended it; nil: its time was over, or nobody knows.
-  ///   - latency: How long after that the thread was awake; nil: nobody knows.
+  ///   - idle: How long after the beginning of the wait it was ended; nil if its time was over, or if that is not
+  ///     known.
+  ///   - latency: How long after that the thread was awake; nil if that is not known.
   ///   - limit: The longest look that is allowed.
   mutating func noteSleep(idle: Int64?, latency: Int64?, limit: Int64) {
     if let latency {
@@ -50,20 +51,20 @@ struct LookPolicy: Sendable, Hashable {
     note(idle.map { $0 <= min(cost, limit) } ?? false)
   }
 
-  /// Notes a look that somebody has ended.
+  /// Notes a look during which the wait was ended.
   mutating func noteSuccess() {
     failures = max(0, failures - 1)
     note(true)
   }
 
-  /// Notes a look in vain, which the sleep follows: how long it was, and how long it was to be.
+  /// Notes a look in vain, which a sleep follows: how long it was, and how long it was allowed to be.
   mutating func noteFailure(duration: Int64, length: Int64, at now: Tick) {
     if duration > 2 * length + 10_000 { restEnd = now + LookPolicy.rest }
     failures = min(failures + 1, 10)
     pause = 1 + 1 << failures
   }
 
-  /// Looks no more for a while: a yield took longer than a sleep and a wake would have.
+  /// Suspends looks for a while, because a yield took longer than a sleep and a wake would have.
   mutating func takeRest(at now: Tick) { restEnd = now + LookPolicy.rest }
 
   private mutating func note(_ isWithinBound: Bool) {

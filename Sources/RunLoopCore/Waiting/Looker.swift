@@ -11,7 +11,7 @@ package struct Looker: Sendable {
 
   package init() { policy = LookPolicy() }
 
-  /// Makes one that knows already whether it is to look, and where.
+  /// Makes a looker that knows already whether it is to look, and where.
   init(_ policy: LookPolicy, _ place: LookPlace) {
     self.policy = policy
     self.place = place
@@ -21,13 +21,13 @@ package struct Looker: Sendable {
   /// After how many waits the system is asked again where the thread may run.
   private static let waitsBetweenQuestions = 1024
 
-  /// Asks the system anew where the thread may run: it may be another than before.
+  /// Makes the next look ask the system again where the thread may run, because that may have changed.
   package mutating func forgetPlace() {
     place = .none
     waitsUntilAsked = 0
   }
 
-  /// Whether the coming wait is worth the two readings of the clock, which are for nothing where there can be no look.
+  /// Whether the coming wait is worth the two readings of the clock, which are useless where there can be no look.
   @inline(__always)
   package mutating func measures(_ waiting: RunLoop.Waiting) -> Bool {
     guard waiting.limit > 0 else { return false }
@@ -49,9 +49,9 @@ package struct Looker: Sendable {
     return true
   }
 
-  /// What has become of a look.
+  /// The outcome of a look.
   package enum Outcome {
-    /// There was none: its time was over before it began.
+    /// There was no look: its time was over before it began.
     case none
     case found
     case inVain
@@ -60,7 +60,7 @@ package struct Looker: Sendable {
   /// Looks until `isOver` says so, for as long as the policy allows.
   ///
   /// - Parameters:
-  ///   - poll: Called every few microseconds, as it is a system call; true: the wait is over.
+  ///   - poll: Called every few microseconds, because it is a system call; returns true if the wait is over.
   ///   - willLook: Called if there is a look.
   package mutating func look(
     from began: Tick, until deadline: Tick, limit: Int64, isOver: () -> Bool, poll: () -> Bool = { false },
@@ -104,9 +104,9 @@ package struct Looker: Sendable {
   /// How often the word is read between two readings of the clock.
   private static let glances = 8
 
-  /// Notes a sleep that began as a wait at `began` and that somebody has ended at `wakeTick`, if somebody has.
+  /// Notes a sleep that began as a wait at `began` and that another thread has ended at `wakeTick`, if one has.
   ///
-  /// - Parameter isEvent: Whether something happened at a time that is not known, as a descriptor became ready.
+  /// - Parameter isEvent: Whether something happened at an unknown time, because a descriptor became ready.
   package mutating func noteSleep(from began: Tick, wokenAt wakeTick: Tick, isEvent: Bool, limit: Int64) {
     let now = SystemWaiter.now
     if wakeTick >= began, wakeTick <= now {

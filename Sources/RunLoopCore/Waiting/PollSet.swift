@@ -9,14 +9,14 @@ import Synchronization
 ///
 /// The set lives as long as its mode watches anything, and as long as the loop's thread waits in it.
 final class PollSet: @unchecked Sendable {
-  // Sendable: the watches are guarded by the loop's table lock, what was found ready belongs to the loop's thread.
+  // Sendable: the watches are guarded by the loop's table lock; what was found ready belongs to the loop's thread.
 
   /// A descriptor that a wait found ready.
   struct Ready {
     let descriptor: Int32
     let serial: UInt32
     let events: RunLoop.DescriptorSource.Events
-    /// The other end writes no more, which is reported only to sources that ask for hang-ups.
+    /// The other end has stopped writing, which is reported only to sources that ask for hang-ups.
     let isHalfClosed: Bool
 
     @inline(__always)
@@ -28,7 +28,7 @@ final class PollSet: @unchecked Sendable {
     }
   }
 
-  /// A source whose turn it is, and what it is to be notified of.
+  /// A source whose turn it is, and the events to notify it of.
   typealias Turn = (source: RunLoop.DescriptorSource, events: RunLoop.DescriptorSource.Events)
 
   private enum Token {
@@ -41,35 +41,36 @@ final class PollSet: @unchecked Sendable {
 
   let wakeDescriptor: WakeDescriptor
   @exclusivity(unchecked) private var epoll: OwnedDescriptor
-  /// The kernel's set, for a gate to watch; another after ``prepareToWait(servingMainQueue:)``.
+  /// The kernel's set, for a gate to watch; ``prepareToWait(servingMainQueue:)`` may replace it.
   var descriptor: OwnedDescriptor { epoll }
   @exclusivity(unchecked) private var mainQueueHandle: Int32?
   @exclusivity(unchecked) private var watches = WatchTable()
   @exclusivity(unchecked) private var lastSerial: UInt32 = 0
-  /// How many descriptors have left, now and when the last wait began.
+  /// How many descriptors have left so far, and how many had when the last wait began.
   @exclusivity(unchecked) private var departures = 0
   @exclusivity(unchecked) private var departuresBeforeWait = 0
-  /// Events came that belong to no watch: a descriptor was closed while a copy of it lives on.
+  /// Whether there were events that belong to no watch: a descriptor was closed while a copy of it lives on.
   @exclusivity(unchecked) private var hasStrayEvents = false
 
-  /// What the last wait has found, in the order of the kernel.
+  /// The events that the last wait has found, in the order of the kernel.
   private let buffer: UnsafeMutablePointer<epoll_event>
   @exclusivity(unchecked) private var foundCount = 0
   /// How many of the batch have been taken, and where in the buffer the batch begins.
   @exclusivity(unchecked) private var takenCount = 0
   @exclusivity(unchecked) private var start = 0
-  /// Whether the batch before was not served to its end, so that this one begins with whichever has waited longest.
+  /// Whether the previous batch was not served to its end, so that this one begins with the descriptor that has waited
+  /// longest.
   @exclusivity(unchecked) private var isUnfair = false
   @exclusivity(unchecked) private var services: UInt64 = 0
-  /// The main dispatch queue has said that it has work.
+  /// Whether the main dispatch queue has reported that it has work.
   @exclusivity(unchecked) var isMainQueueReady = false
-  /// Whether that ends the wait that is prepared: a run within a block of that queue keeps it for the run around it.
+  /// Whether that ends the prepared wait: a run within a block of that queue keeps it for the run around it.
   @exclusivity(unchecked) private var servesMainQueue = false
 
   init(wakeDescriptor: WakeDescriptor) throws(SystemError) {
     self.wakeDescriptor = wakeDescriptor
     epoll = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: nil)
-    // Last: what has begun to be made is not deinitialised when it fails.
+    // This comes last: an object whose initialisation fails is not deinitialised.
     buffer = .allocate(capacity: PollSet.batch)
   }
 
@@ -86,7 +87,7 @@ final class PollSet: @unchecked Sendable {
     return epoll
   }
 
-  /// Edge-triggered: one event for each write, so that a counter need not be read to be quiet.
+  /// Edge-triggered: there is one event for each write, so a counter need not be read to be quiet.
   private static let counterEvents = EPOLLIN.rawValue | EPOLLET.rawValue
 
   private static func control(
@@ -96,19 +97,19 @@ final class PollSet: @unchecked Sendable {
   }
 }
 
-// What is watched. Under the loop's table lock.
+// Watching descriptors, under the loop's table lock.
 extension PollSet {
   /// Whether nothing is watched.
   var isEmpty: Bool { watches.isEmpty && mainQueueHandle == nil }
 
-  /// Waits for the main dispatch queue too.
+  /// Also waits for the main dispatch queue from now on.
   func watchMainQueue(_ handle: Int32) throws(SystemError) {
     guard mainQueueHandle == nil else { return }
     try PollSet.control(epoll, EPOLL_CTL_ADD, handle, PollSet.counterEvents, Token.mainQueue)
     mainQueueHandle = handle
   }
 
-  /// Waits for the main dispatch queue no more.
+  /// No longer waits for the main dispatch queue.
   func forgetMainQueue() {
     guard let handle = mainQueueHandle else { return }
     try? PollSet.control(epoll, EPOLL_CTL_DEL, handle, 0, 0)
@@ -134,7 +135,7 @@ extension PollSet {
     }
   }
 
-  /// Notes that what a source waits for has changed.
+  /// Notes that the events that a source waits for have changed.
   func refresh(_ membership: Membership<RunLoop.DescriptorSource>) throws(SystemError) {
     let descriptor = membership.item.descriptor
     guard let watch = watches[descriptor] else { return }
@@ -157,11 +158,12 @@ extension PollSet {
 
   /// Registers with the kernel what a descriptor is watched for.
   ///
-  /// A number that was closed and used again stands in our table and not in the kernel's, or the other way round. The
-  /// old file may live on under another number; what the kernel says of it is stray from now on.
+  /// A descriptor number that was closed and reused may be in our table and not in the kernel's, or the other way
+  /// round. The old file may live on under another number; events that the kernel reports for it are stray from now on.
   private func apply(_ watch: Watch, _ descriptor: Int32) throws(SystemError) {
     guard let interests = watch.interests else {
-      // Errors and hang-ups are always reported of what stands in the kernel's set, so a paused descriptor leaves it.
+      // The kernel always reports errors and hang-ups of the descriptors in its set, so a paused descriptor leaves the
+      // set.
       if watch.isArmed { try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0) }
       watch.isArmed = false
       return
@@ -190,14 +192,15 @@ extension PollSet {
     try PollSet.control(epoll, operation, descriptor, interests.epollBits, data)
   }
 
-  /// Makes the set ready for a wait: the kernel's is made anew if it reports what nobody watches and nobody can remove.
+  /// Prepares the set for a wait: remakes the kernel's set if it reports a file that nobody watches and nobody can
+  /// remove.
   func prepareToWait(servingMainQueue: Bool) {
     servesMainQueue = servingMainQueue
     departuresBeforeWait = departures
     if hasStrayEvents { makeAnew() }
   }
 
-  /// Makes the kernel's set anew, with what is watched and nothing else; or leaves the old one for this time.
+  /// Remakes the kernel's set with what is watched and nothing else, or leaves the old one for this time.
   private func makeAnew() {
     do throws(SystemError) {
       let fresh = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle)
@@ -205,7 +208,7 @@ extension PollSet {
         do throws(SystemError) {
           try control(fresh, EPOLL_CTL_ADD, descriptor, watch, watch.interests ?? [])
         } catch {
-          // A number that is closed, or belongs to a regular file by now, can be watched no more, in any set.
+          // A number that is closed, or belongs to a regular file by now, can no longer be watched in any set.
           guard error.number == EBADF || error.number == EPERM else { throw error }
         }
       }
@@ -217,7 +220,7 @@ extension PollSet {
   /// The source whose turn it is among those of the next descriptor that the last wait has found, and what has
   /// happened; nil at the end of the batch.
   ///
-  /// A descriptor that is no longer watched, or not for what has happened, is passed over.
+  /// A descriptor that is no longer watched, or not for what has happened, is skipped.
   func takeNext() -> Turn? {
     if isUnfair, takenCount == 0, foundCount > 1 { start = placeOfLongestWaiting() }
     while hasFound {
@@ -239,10 +242,10 @@ extension PollSet {
     return watch.takeTurn(found)
   }
 
-  /// Where in the batch the descriptor stands that was not served for the longest time.
+  /// The place in the batch of the descriptor that was not served for the longest time.
   ///
-  /// The kernel goes on behind all that it has reported, not behind what was served: whoever takes one of a batch must
-  /// not take the first, nor trust that the one behind the last is in the next batch.
+  /// The kernel continues behind everything that it has reported, not behind what was served: code that takes one of a
+  /// batch must not take the first, nor rely on the descriptor behind the last one being in the next batch.
   private func placeOfLongestWaiting() -> Int {
     var place = 0
     var least = UInt64.max
@@ -254,18 +257,18 @@ extension PollSet {
     return place
   }
 
-  /// An event that is not watched is stray if nothing has left since the wait that found it.
+  /// An event without a watch is stray if no descriptor has left since the wait that found it.
   private func noteStray(_ found: Ready) {
     if departures == departuresBeforeWait, watches[found.descriptor]?.serial != found.serial { hasStrayEvents = true }
   }
 }
 
-// The wait. The loop's thread.
+// The wait. Called on the loop's thread.
 extension PollSet {
-  /// The first descriptor that the last wait has found, if it has.
+  /// The first descriptor that the last wait has found, if it has found one.
   var firstFound: Int32? { hasFound ? next.descriptor : nil }
 
-  /// The first of those that were found and not taken yet, of which there is one.
+  /// The first descriptor that was found and not taken yet; there must be one.
   private var next: Ready {
     @inline(__always) get {
       let place = start &+ takenCount
@@ -283,9 +286,9 @@ extension PollSet {
 
   /// Waits until a descriptor is ready, the loop is woken, or the time is over.
   ///
-  /// - Parameter nanoseconds: How long to wait; nil: without end. It may return early: the caller looks again.
+  /// - Parameter nanoseconds: How long to wait; nil means indefinitely. It may return early: the caller looks again.
   func wait(_ nanoseconds: Int64?) {
-    // What is left of a batch is asked for again.
+    // The next wait asks again for the rest of a batch.
     isUnfair = hasFound
     foundCount = 0
     takenCount = 0
@@ -301,7 +304,7 @@ extension PollSet {
     start = 0
   }
 
-  /// Asks what is ready, without waiting; whether there is anything for the run that has prepared it.
+  /// Asks what is ready, without waiting; returns whether there is anything for the run that has prepared it.
   func poll() -> Bool {
     wait(0)
     return hasWork
@@ -311,7 +314,7 @@ extension PollSet {
     do {
       return try waitForEvents(nanoseconds)
     } catch {
-      // Nothing else can go wrong with a set that is ours, unless somebody has closed it: then the loop cannot go on.
+      // Nothing else can go wrong with our own set, unless other code has closed it: then the loop cannot go on.
       guard error.number == EINTR else { fatalError("the run loop's descriptor \(epoll.number) was closed: \(error)") }
       return 0
     }
@@ -330,14 +333,14 @@ extension PollSet {
         PollSet.countsMilliseconds.store(true, ordering: .relaxed)
       }
     }
-    // Rounded up: a wait that is over too soon would spin until its time has arrived.
+    // Rounded up: a wait that ends too soon would spin until its time.
     let milliseconds = nanoseconds.map { Int32(clamping: ($0 / 1_000_000) + ($0 % 1_000_000 == 0 ? 0 : 1)) } ?? -1
     return try SystemCall.epollWait.make {
       crl_epoll_wait_milliseconds(number, buffer, Int32(Self.batch), milliseconds)
     }
   }
 
-  /// Set once, when the kernel turns out to have no wait by the nanosecond.
+  /// Set once, if the kernel turns out to have no wait in nanoseconds.
   static let countsMilliseconds = Atomic<Bool>(false)
 }
 

@@ -4,14 +4,13 @@ import CRunLoopSystem
 import Synchronization
 
 extension RunLoop {
-  /// By how much the system may be late when it ends a sleep of the loop's thread, or nil for what the thread has
-  /// anyhow.
+  /// How late the system may end a sleep of the loop's thread, or nil for the slack that the thread has anyway.
   ///
   /// Linux lets the sleeps of a thread end up to 50 microseconds late, so that it may end several with one interrupt.
   /// To have timers fire in time, set this to a nanosecond. It takes effect before the loop's next sleep until a date
-  /// and holds for the whole thread, and for threads and processes that the thread makes from then on; nil restores
-  /// what the thread had. Less than a nanosecond counts as one. A loop on virtual time ignores it. Can be used from any
-  /// thread.
+  /// and holds for the whole thread, and for threads and processes that the thread makes from then on; nil restores the
+  /// thread's former slack. Less than a nanosecond counts as one. A loop on virtual time ignores it. Can be used from
+  /// any thread.
   ///
   /// The corresponding system call is `prctl` with `PR_SET_TIMERSLACK`.
   public var timerSlack: Duration? {
@@ -22,7 +21,7 @@ extension RunLoop {
     set { slack.store(newValue.map { max(1, Int64(saturating: $0)) } ?? 0, ordering: .relaxed) }
   }
 
-  /// Gives the thread the slack that was asked for; the loop's thread.
+  /// Sets the thread's slack to the requested one; called on the loop's thread.
   @inline(never)
   func applySlack() {
     appliedSlack = slack.load(ordering: .relaxed)

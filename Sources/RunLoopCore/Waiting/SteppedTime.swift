@@ -5,9 +5,9 @@ import Glibc
 /// A clock that moves only when its loop would sleep.
 ///
 /// A loop on virtual time is the real loop: it runs the same passes and sleeps through the same wake word, but a sleep
-/// until a deadline sets the clock to the deadline and returns. What should happen from outside while the loop sleeps
-/// is written down in advance with ``at(_:do:)``. A sleep without a deadline and without such an event is real, and
-/// another thread can end it, or is left to ``whenAsleepForEver(do:)``.
+/// until a deadline sets the clock to the deadline and returns. Events that should happen from outside while the loop
+/// sleeps are scheduled in advance with ``at(_:do:)``. A sleep without a deadline and without such an event is real,
+/// and another thread can end it, or ``whenAsleepForEver(do:)`` handles it.
 ///
 /// It is for the tests of this package: one loop on a thread of its own. Clients have `VirtualTime` of
 /// RunLoopTesting, which is above this module.
@@ -17,7 +17,7 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
     var action: @Sendable () -> Void
   }
 
-  // What the lock guards.
+  // These are guarded by the lock.
   private let lock = Lock()
   private var time = Tick(nanoseconds: 0)
   private var events: [Event] = []
@@ -40,7 +40,7 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
 
   /// Runs `action` while the loop sleeps over that time, as another thread would.
   ///
-  /// Events of one time run in the order in which they were written down.
+  /// Events of one time run in the order in which they were scheduled.
   package func at(_ time: Duration, do action: @escaping @Sendable () -> Void) {
     let event = Event(tick: Tick(nanoseconds: Int64(saturating: time)), action: action)
     lock.withLock {
@@ -48,12 +48,13 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
     }
   }
 
-  /// Runs `action` whenever the loop would sleep without a deadline and without an event: it is to wake the loop.
+  /// Runs `action` whenever the loop would sleep without a deadline and without an event; the action is to wake the
+  /// loop.
   package func whenAsleepForEver(do action: @escaping @Sendable () -> Void) {
     lock.withLock { endlessSleepAction = action }
   }
 
-  /// Lets the time pass, as work that takes so long would.
+  /// Lets time pass, as work of that duration would.
   package func advance(by duration: Duration) {
     lock.withLock { time = time + Int64(saturating: duration) }
   }
@@ -66,7 +67,7 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
   func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick, in set: PollSet?) {
     lock.withLock { sleeps += 1 }
     while word.state == asleep {
-      // What is ready in the real world is ready before the virtual time goes on.
+      // Whatever is ready in the real world is ready before the virtual time goes on.
       set?.wait(0)
       if let set, set.hasWork { return }
       if let action = takeEvent(until: deadline) {
@@ -84,7 +85,7 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
 
   private func takeEvent(until deadline: Tick) -> (@Sendable () -> Void)? {
     lock.withLock {
-      // An event may have let the time pass beyond the deadline.
+      // An event may have let time pass beyond the deadline.
       guard let event = events.first, event.tick <= deadline, time <= deadline else { return nil }
       events.removeFirst()
       time = max(time, event.tick)

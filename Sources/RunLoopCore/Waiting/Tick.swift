@@ -11,15 +11,15 @@ package struct Tick: Hashable, Comparable, Sendable {
     self.nanoseconds = nanoseconds
   }
 
-  /// A date that does not come.
+  /// A date that is never reached.
   package static let never = Tick(nanoseconds: .max)
-  /// A date that has always been.
+  /// A date that has always been reached.
   package static let distantPast = Tick(nanoseconds: .min)
 
   /// Now, by the system's monotonic clock.
   package static var monotonicNow: Tick { SystemWaiter.shared.now }
 
-  /// So much later than now.
+  /// The tick a duration after now.
   package static func after(_ duration: Duration) -> Tick { monotonicNow + Int64(saturating: duration) }
 
   package static func < (left: Tick, right: Tick) -> Bool {
@@ -34,9 +34,9 @@ package struct Tick: Hashable, Comparable, Sendable {
 }
 
 extension Tick {
-  // An instant is the duration since the epoch and nothing else: so says `SuspendingClock.systemEpoch`, which the
-  // library has compiled into its clients. The library's own sums of instants and durations check for more than there
-  // is here.
+  // An instant is the duration since the epoch and nothing else, as `SuspendingClock.systemEpoch` shows, which the
+  // library compiles into its clients. The library's own sums of instants and durations check for more than is needed
+  // here.
 
   package init(_ instant: SuspendingClock.Instant) {
     self.init(nanoseconds: Int64(saturating: unsafeBitCast(instant, to: Duration.self)))
@@ -57,11 +57,11 @@ extension Tick {
 }
 
 extension Int64 {
-  /// The nanoseconds of a duration, the nearest that there are.
+  /// The nanoseconds of a duration, or the nearest number that fits.
   package init(saturating duration: Duration) {
     let whole = duration.attoseconds
-    // From none to half of what fits: a multiplication instead of a division of twice the width. The 64 bits from the
-    // 29th times 2⁹³ / 10⁹ are less than two below the quotient, and what is left of it says whether one is missing.
+    // From zero to half of what fits: a multiplication replaces a division of twice the width. The 64 bits from the
+    // 29th times 2⁹³ / 10⁹ are less than two below the quotient, and the remainder shows whether one is missing.
     let (high, low) = (UInt64(truncatingIfNeeded: whole &>> 64), UInt64(truncatingIfNeeded: whole))
     if high < 500_000_000 {
       let reciprocal: UInt64 = 9_903_520_314_283_042_199
@@ -76,7 +76,8 @@ extension Int64 {
   @inline(never)
   private init(dividing attoseconds: Int128) { self.init(clamping: attoseconds / 1_000_000_000) }
 
-  /// The nanoseconds of so many seconds, the nearest that there are; what is not a number is without end.
+  /// The nanoseconds of a number of seconds, or the nearest number that fits; a value that is not a number counts as
+  /// indefinite.
   package init(saturatingSeconds seconds: Double) {
     let nanoseconds = (seconds * 1e9).rounded()
     switch nanoseconds {

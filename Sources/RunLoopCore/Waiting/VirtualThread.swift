@@ -13,7 +13,7 @@ package func onVirtualTime<Result: Sendable>(
 }
 
 extension SteppedTime {
-  /// Gives the calling thread, which must have no loop yet, a loop on this time.
+  /// Makes a loop on this time for the calling thread, which must have no loop yet.
   package func makeLoop() -> RunLoop {
     precondition(RunLoop.currentIfMade == nil, "the thread has a loop")
     return RunLoop.attach(makeStandIn())
@@ -47,7 +47,7 @@ package final class StartedThread<Result: Sendable>: @unchecked Sendable {
     precondition(answer == 0, "no thread could be made (error \(answer))")
   }
 
-  /// Waits until the thread has ended; once.
+  /// Waits until the thread has ended; may be called once.
   package func result() -> Result {
     pthread_join(thread, nil)
     guard let value else { preconditionFailure("the thread ended without a result") }

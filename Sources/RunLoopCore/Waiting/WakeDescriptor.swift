@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 
-/// A descriptor that somebody owns: it is closed when the last reference goes, once.
+/// A descriptor with an owner: it is closed once, when the last reference is released.
 package final class OwnedDescriptor: Sendable {
   package let number: Int32
 
@@ -17,7 +17,7 @@ package final class OwnedDescriptor: Sendable {
 
 /// The counter that wakes a loop out of an epoll set.
 ///
-/// It stands in every set of its loop and lives as long as one of them.
+/// It is in every set of its loop and lives as long as one of them.
 final class WakeDescriptor: Sendable {
   let descriptor: OwnedDescriptor
 
@@ -25,9 +25,9 @@ final class WakeDescriptor: Sendable {
     descriptor = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
   }
 
-  /// Wakes whoever waits in one of the sets.
+  /// Wakes the thread that waits in one of the sets.
   ///
-  /// The write cannot fail: the counter would have to be near its end.
+  /// The write cannot fail: the counter would have to be near its limit.
   func wake() {
     _ = try? SystemCall.eventWrite.makeUninterrupted { crl_event_write(descriptor.number) }
   }

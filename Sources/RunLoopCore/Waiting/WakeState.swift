@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a loop's wake word says, as a value: who sleeps, and which wake-ups are kept.
+/// The value of a loop's wake word: who sleeps, and which wake-ups are kept.
 ///
 /// Every change is ``applying(_:)``, a pure function; ``WakeWord`` applies it to the atomic, and the tests enumerate
 /// it.
@@ -14,11 +14,11 @@ struct WakeState: Hashable, Sendable {
     case futex = 1
     /// Virtual time passes for the loop.
     case virtual = 2
-    /// The loop's thread waits in an epoll set, in which a counter stands.
+    /// The loop's thread waits in an epoll set that contains a counter.
     case epoll = 3
     /// Another loop waits for this one, and has a gate among its descriptors.
     case hosted = 4
-    /// The loop's thread looks at the word itself, so that nobody need make a call to wake it.
+    /// The loop's thread looks at the word itself, so that no call is needed to wake it.
     case looking = 5
   }
 
@@ -32,48 +32,48 @@ struct WakeState: Hashable, Sendable {
 
   /// No run is active.
   static let idle = WakeState(bits: 0)
-  /// A run is active and has a wait before it, and nobody has woken it.
+  /// A run is active and has a wait before it, and has not been woken.
   static let listening = WakeState(bits: running | listeningBit)
 
   var sleeper: Sleeper {
     guard let sleeper = Sleeper(rawValue: bits & Self.sleeperMask) else { preconditionFailure("\(self)") }
     return sleeper
   }
-  /// A run is active.
+  /// Whether a run is active.
   var isRunning: Bool { bits & Self.running != 0 }
-  /// The innermost run has a wait before it: a wake-up counts for that wait.
+  /// Whether the innermost run has a wait before it: a wake-up counts for that wait.
   var isListening: Bool { bits & Self.listeningBit != 0 }
-  /// A wake-up has come for the coming wait, or has ended it.
+  /// Whether a wake-up has arrived for the coming wait, or has ended it.
   var isWoken: Bool { bits & Self.woken != 0 }
-  /// A wake-up came when the wait was over: the next pass answers it.
+  /// Whether a wake-up arrived when the wait was over: the next pass answers it.
   var isLate: Bool { bits & Self.late != 0 }
 }
 
 extension WakeState {
   enum Event: Hashable, Sendable {
-    /// A run begins. Whoever applies it keeps the state before for the run's end.
+    /// A run begins. The caller that applies it keeps the state before for the run's end.
     case beginRun
-    /// The innermost run ends and returns what was before it.
+    /// The innermost run ends and restores the state before it.
     case endRun(before: WakeState)
     /// The top of a pass.
     case beginPass
     /// The loop is about to sleep and will look for work once more.
     case announceSleep(Sleeper)
-    /// A look is over: the loop that nobody has woken meanwhile sleeps from now on.
+    /// A look is over: the loop sleeps from now on if it was not woken meanwhile.
     case fallAsleep(Sleeper)
-    /// The loop sleeps no more, whatever the cause.
+    /// The loop no longer sleeps, whatever the cause.
     case awaken
     /// The wait of this pass is over; wake-ups are answered by the next pass.
     case endWait
-    /// Work lies ready that the loop would find if it looked.
+    /// There is work that the loop would find if it looked.
     case post
-    /// Somebody asks for one more pass.
+    /// One more pass is requested.
     case wakeUp
   }
 
-  /// The state after an event, and whom to wake for it.
+  /// The state after an event, and the sleeper to wake for it.
   ///
-  /// Inlined where the event is known, it is a few instructions.
+  /// If it is inlined where the event is known, it takes a few instructions.
   @inline(__always)
   func applying(_ event: Event) -> (state: WakeState, woken: Sleeper) {
     var next = self
@@ -112,7 +112,7 @@ extension WakeState {
     return (next, .nobody)
   }
 
-  /// Of many posters, the one whose change takes the sleeper out of the word makes the call that wakes it.
+  /// Of many posters, the one whose change takes the sleeper out of the word makes the call that wakes the sleeper.
   private func waking(_ next: WakeState) -> (state: WakeState, woken: Sleeper) {
     (WakeState(bits: next.bits & ~Self.sleeperMask), sleeper)
   }

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// **Why no wake-up is lost.** A poster stores its work under a lock and then reads the word (``post()``). The loop
 /// announces its sleep in the word, then looks at all work under the same locks, and only then sleeps, and only while
-/// the word still says what it announced. Either the poster's lock came first, and the loop finds the work; or the
+/// the word still has the announced value. Either the poster's lock came first, and the loop finds the work; or the
 /// loop's did, and the poster, having taken the lock after it, reads the announcement and wakes it.
 struct WakeWord: ~Copyable {
   private let word = Atomic<UInt32>(WakeState.idle.bits)
@@ -15,7 +15,7 @@ struct WakeWord: ~Copyable {
     WakeState(bits: word.load(ordering: .acquiring))
   }
 
-  /// Applies an event and returns the state before and after it, and whom to wake for it.
+  /// Applies an event and returns the state before and after it, and the sleeper to wake for it.
   @inline(__always)
   @discardableResult
   borrowing func apply(_ event: WakeState.Event) -> (before: WakeState, after: WakeState, woken: WakeState.Sleeper) {
@@ -30,28 +30,28 @@ struct WakeWord: ~Copyable {
     }
   }
 
-  /// Whether there is somebody to wake.
+  /// Whether there is a sleeper to wake.
   @inline(__always)
   var hasSleeper: Bool { WakeState(bits: word.load(ordering: .acquiring)).sleeper != .nobody }
 
-  /// Takes the loop out of its sleep, if it sleeps, and says who is to be woken for it.
+  /// Takes the loop out of its sleep, if it sleeps, and returns the sleeper to wake for it.
   ///
-  /// An awake loop costs one load. What was posted must lie behind a lock that the loop takes after it has announced
-  /// its sleep.
+  /// If the loop is awake, this costs one load. The posted work must be behind a lock that the loop takes after it has
+  /// announced its sleep.
   @inline(__always)
   borrowing func post() -> WakeState.Sleeper {
     guard hasSleeper else { return .nobody }
     return apply(.post).woken
   }
 
-  /// Wakes whoever sleeps on the word itself.
+  /// Wakes the thread that sleeps on the word itself.
   borrowing func wakeSleeper() {
     word.futexWake()
   }
 
   /// Sleeps on the futex while the word says `asleep`, until `deadline`.
   ///
-  /// May return early: the caller looks again.
+  /// It may return early: the caller looks again.
   borrowing func sleep(while asleep: WakeState, until deadline: Tick) {
     word.futexWait(while: asleep.bits, until: deadline)
   }

@@ -2,13 +2,13 @@
 
 import CRunLoopSystem
 
-// The wall clock beside the loop's: dates are seconds since 2001-01-01, as Foundation counts them.
+// The wall clock beside the loop's clock: dates are seconds since 2001-01-01, as in Foundation.
 
 extension Waiter {
-  /// The system's two clocks side by side.
+  /// The difference of the system's two clocks.
   ///
-  /// The wall clock is read between two looks at the other, again if the thread has lost the processor meanwhile. What
-  /// is left of the difference makes a timer late, never early.
+  /// The wall clock is read between two readings of the other, repeatedly if the thread has lost the processor
+  /// meanwhile. The remaining difference makes a timer late, never early.
   var wallOffset: Int64 {
     var (offset, shortest) = (Int64.max, Int64.max)
     for _ in 0..<4 where shortest > 10_000 {
@@ -25,17 +25,17 @@ extension Tick {
   /// The nanoseconds from 1970 to 2001.
   fileprivate static let nanosecondsTo2001: Int64 = 978_307_200_000_000_000
 
-  /// What stands for a date that does not come: Foundation's `Date.distantFuture`.
+  /// Represents a date that is never reached: Foundation's `Date.distantFuture`.
   private static let distantFutureDate: Double = 63_113_904_000
-  /// What stands for a date that has always been: Foundation's `Date.distantPast`.
+  /// Represents a date that has always been reached: Foundation's `Date.distantPast`.
   private static let distantPastDate: Double = -63_114_076_800
 
   /// The tick at which the wall clock says `date`, if nobody sets it meanwhile.
   ///
-  /// Some 290 years ahead and all that lies behind is ``never``, and so is what is not a number; as far back it is
+  /// A date about 290 years ahead or more is ``never``, and so is a value that is not a number; a date as far back is
   /// ``distantPast``.
   init(wallDate date: Double, offset: Int64) {
-    // Seconds and their fraction apart: together they would be too coarse.
+    // Seconds and their fraction are handled separately: together they would be too coarse.
     let seconds = date.rounded(.down)
     guard seconds < 9.2e9 else {
       self = .never
@@ -50,7 +50,7 @@ extension Tick {
     self = overflow ? (date > 0 ? .never : .distantPast) : Tick(nanoseconds: tick)
   }
 
-  /// What the wall clock will say, or said, at this tick.
+  /// The time that the wall clock will show, or showed, at this tick.
   func wallDate(offset: Int64) -> Double {
     let (wall, overflow) = nanoseconds.addingReportingOverflow(offset)
     guard self != .never, !(overflow && offset > 0) else { return Tick.distantFutureDate }

@@ -4,18 +4,18 @@ import Synchronization
 
 /// The sources of one descriptor, in one mode; guarded by the loop's table lock.
 final class Watch {
-  /// Distinguishes the events of this watch from those of an earlier one of the same number.
+  /// Distinguishes the events of this watch from those of an earlier watch with the same number.
   @exclusivity(unchecked) var serial: UInt32
   @exclusivity(unchecked) var sources: ContiguousArray<Membership<RunLoop.DescriptorSource>> {
     didSet { only = sources.count == 1 ? Unmanaged.passUnretained(sources[0].item) : nil }
   }
-  /// The one source, as it mostly is: looked at without retaining it.
+  /// The only source, if there is one, as there usually is: it is looked at without retaining it.
   @exclusivity(unchecked) private var only: Unmanaged<RunLoop.DescriptorSource>?
-  /// Which source's turn it was last.
+  /// The source whose turn was last.
   @exclusivity(unchecked) private var turn = 0
-  /// When one of its sources was last served, in the order of all that the set has served.
+  /// When one of its sources was last served, in the order of everything that the set has served.
   @exclusivity(unchecked) var lastService: UInt64 = 0
-  /// Whether it stands in the kernel's set, as it does unless all its sources are paused.
+  /// Whether it is in the kernel's set, as it is unless all its sources are paused.
   @exclusivity(unchecked) var isArmed = false
 
   init(serial: UInt32, _ membership: Membership<RunLoop.DescriptorSource>) {
@@ -24,7 +24,7 @@ final class Watch {
     only = Unmanaged.passUnretained(membership.item)
   }
 
-  /// What the sources that are not paused wait for; nil: all are.
+  /// The events that the sources that are not paused wait for; nil if all are paused.
   var interests: RunLoop.DescriptorSource.Events? {
     var events: RunLoop.DescriptorSource.Events?
     for membership in sources {
@@ -34,8 +34,7 @@ final class Watch {
     return events
   }
 
-  /// The source whose turn it is among those that are to be notified of what was found, and what it is to be notified
-  /// of.
+  /// The source whose turn it is among those to be notified of what was found, and the events to notify it of.
   func takeTurn(_ found: PollSet.Ready) -> PollSet.Turn? {
     guard let only else { return takeTurnOfSeveral(found) }
     let events = only._withUnsafeGuaranteedRef { source in self.events(found, for: source) }
@@ -53,7 +52,7 @@ final class Watch {
     return nil
   }
 
-  /// What a source is to be notified of what was found.
+  /// The events, among those that were found, that a source is to be notified of.
   @inline(__always)
   private func events(
     _ found: PollSet.Ready, for source: RunLoop.DescriptorSource
@@ -65,10 +64,10 @@ final class Watch {
   }
 }
 
-/// The watches of a set by their descriptors: the system gives out the lowest numbers first, so that an array is not
+/// The watches of a set by their descriptors: the system uses the lowest numbers first, so an array does not become
 /// large.
 ///
-/// It holds them unmanaged, so that looking at one retains nothing.
+/// It holds the watches unmanaged, so that looking at one retains nothing.
 struct WatchTable: ~Copyable {
   private var watches: ContiguousArray<Unmanaged<Watch>?> = []
   private(set) var count = 0
@@ -81,7 +80,7 @@ struct WatchTable: ~Copyable {
   subscript(descriptor: Int32) -> Watch? {
     get { withWatch(of: descriptor) { $0 } }
     set {
-      // The kernel has taken the number, so that it is none of its errors.
+      // The kernel has accepted the number, so it is not an invalid one.
       let index = Int(descriptor)
       if index >= watches.count {
         guard newValue != nil else { return }
@@ -95,7 +94,7 @@ struct WatchTable: ~Copyable {
     }
   }
 
-  /// Calls a body with the watch of a descriptor, if there is one.
+  /// Calls a closure with the watch of a descriptor, if there is one.
   @inline(__always)
   borrowing func withWatch<Result>(of descriptor: Int32, _ body: (Watch) -> Result) -> Result? {
     let index = Int(descriptor)
@@ -103,7 +102,9 @@ struct WatchTable: ~Copyable {
     return watch._withUnsafeGuaranteedRef(body)
   }
 
-  /// Every watch, by its descriptor; O(n) in the largest descriptor.
+  /// Every watch, by its descriptor.
+  ///
+  /// - Complexity: O(n) in the largest descriptor.
   var all: [(Int32, Watch)] {
     watches.enumerated().compactMap { index, watch in watch.map { (Int32(index), $0.takeUnretainedValue()) } }
   }

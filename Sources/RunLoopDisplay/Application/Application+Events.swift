@@ -4,7 +4,7 @@ import RunLoopCore
 
 // What the device calls, within its source 1: events are queued, and nothing else.
 extension Application: DisplayDeviceClient {
-  /// Queues the events, and lets source 0 handle them.
+  /// Queues the events, which source 0 then handles.
   public func device(_ device: any DisplayDevice, didRead bytes: Int, events: [InputEvent]) {
     if bytes > 0 { trace?.applicationDid(.source1(bytes: bytes)) }
     guard !events.isEmpty else { return }
@@ -12,12 +12,12 @@ extension Application: DisplayDeviceClient {
     items?.eventQueue.signal()
   }
 
-  /// Asks for a commit, if one was put off.
+  /// Asks for a commit, if one was postponed.
   public func deviceIsReadyForFrame(_ device: any DisplayDevice) {
     if frame.isWaitingForDevice { setNeedsCommit() }
   }
 
-  /// Presents nothing from now on, and lets source 0 cancel what is held down.
+  /// Presents nothing from now on, and makes source 0 cancel what is held down.
   public func deviceWillSuspend(_ device: any DisplayDevice) {
     frame.isSuspended = true
     events.append(.interruption)

@@ -20,17 +20,18 @@ public import RunLoopTransactions
 /// before the loop waits, and then the commit lays out, draws and writes one frame. <doc:FromKeyPressToCommit> follows
 /// a key through all of it.
 ///
-/// The application is the last of the chain of responders. It ends with Ctrl-C, shows everything anew with Ctrl-L, and
+/// The application is the last in the chain of responders. It ends with Ctrl-C, shows everything anew with Ctrl-L, and
 /// is suspended with Ctrl-Z, unless a responder before it handles these keys.
 ///
-/// An application can run again. What it has in the main loop beyond a run, its ``pipeline``, goes with it.
+/// An application can run again. Its ``pipeline``, the only thing that it keeps in the main loop beyond a run, is
+/// released with it.
 ///
 /// The corresponding class of UIKit is `UIApplication`.
 @MainActor
 public final class Application: Responder {
-  /// Why ``run()`` has returned.
+  /// The reason why ``run()`` has returned.
   public enum End: Hashable, Sendable {
-    /// Somebody called ``Application/terminate()``.
+    /// ``Application/terminate()`` was called.
     case terminated
     /// The device has gone.
     case hungUp
@@ -45,10 +46,10 @@ public final class Application: Responder {
   public let window: Window
   /// The loop that serves the application: the main one.
   public let loop: RunLoop
-  /// The commits of the main loop, for stages of one's own: those of an order below `TurnOrder.commit` come before the
-  /// layout.
+  /// The commits of the main loop, to which you can add stages: those of an order below `TurnOrder.commit` are
+  /// performed before the layout.
   public let pipeline: CommitPipeline
-  /// What watches the application; set it before ``run()``.
+  /// The object that watches the application; set it before ``run()``.
   public weak var trace: (any ApplicationTrace)?
   /// Called when the loop has begun to run in another mode than before.
   public var modeDidChange: ((RunLoop.Mode) -> Void)?
@@ -72,11 +73,11 @@ public final class Application: Responder {
   /// Makes an application, which does nothing until it runs.
   ///
   /// - Parameters:
-  ///   - device: What the window is shown on.
-  ///   - window: What is shown.
-  ///   - frameInterval: The shortest time between two frames, a sixtieth of a second by default. Zero or less: no
+  ///   - device: The device that shows the window.
+  ///   - window: The window to show.
+  ///   - frameInterval: The shortest time between two frames, a sixtieth of a second by default. Zero or less means no
   ///     limit.
-  /// - Precondition: The window is not another application's that runs.
+  /// - Precondition: The window does not belong to another running application.
   public init(device: any DisplayDevice, window: Window, frameInterval: Duration = .seconds(1) / 60) {
     self.device = device
     self.window = window
@@ -100,10 +101,10 @@ public final class Application: Responder {
 
   /// Takes the device, runs the main loop until the application ends, and releases the device.
   ///
-  /// The loop runs in the default mode or in the one that was pushed last. A push or a pop ends the run, and another in
-  /// the other mode follows: the runs are not nested.
+  /// The loop runs in the default mode or in the mode that was pushed last. A push or a pop ends the run, and another
+  /// run in the other mode follows: the runs are not nested.
   ///
-  /// - Returns: Why it has ended.
+  /// - Returns: Why the application has ended.
   /// - Throws: A ``DisplayError`` if the device cannot be taken; then nothing has been changed.
   /// - Precondition: The calling thread is the main thread, and the application is not running.
   @discardableResult
@@ -120,7 +121,7 @@ public final class Application: Responder {
 
   /// Ends the application: ``run()`` releases the device and returns.
   ///
-  /// What was changed before is shown.
+  /// Changes that were made before are shown.
   public func terminate() { terminate(.terminated) }
 
   func terminate(_ end: End) {
@@ -145,10 +146,10 @@ public final class Application: Responder {
     loop.add(observer, forMode: .common)
   }
 
-  /// Lets the loop run in another mode until its owner pops it.
+  /// Makes the loop run in another mode until its owner pops it.
   ///
-  /// An owner that has pushed a mode already keeps it. A mode that is not common, where nothing would serve the device,
-  /// is not pushed, and that is reported on the standard error.
+  /// An owner that has pushed a mode already keeps that mode. A mode that is not common, in which nothing would serve
+  /// the device, is not pushed, and that is reported on the standard error.
   public func push(_ mode: RunLoop.Mode, for owner: AnyObject) {
     guard loop.commonModes.contains(mode) else {
       Diagnostic.noMode.report("the mode \(mode) was not pushed: an application runs in common modes only")
@@ -177,7 +178,7 @@ public final class Application: Responder {
     }
   }
 
-  /// Shows everything anew, whatever is on the device.
+  /// Shows everything anew, no matter what is on the device.
   public func repaint() {
     device.repaint()
     frame.isPresentationForced = true

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is drawn on: the cells of a grid within a clipping rectangle, by coordinates of the one who draws.
+/// A drawing surface: the cells of a grid within a clipping rectangle, in the coordinates of the drawing code.
 ///
-/// A canvas is a value that owns its grid; it can be drawn on from any thread. What lies outside of the clip is left
-/// out, and a wide character of which only half would be visible is drawn as a blank.
+/// A canvas is a value that owns its grid; it can be drawn on from any thread. Cells outside the clip are not drawn,
+/// and a wide character of which only half would be visible is drawn as a blank.
 public struct Canvas: Sendable {
   /// The grid.
   public private(set) var grid: Grid
@@ -22,10 +22,10 @@ public struct Canvas: Sendable {
     clip = Rect(origin: .zero, size: grid.size)
   }
 
-  /// The visible part, in coordinates of the one who draws.
+  /// The visible part, in the coordinates of the drawing code.
   public var visibleRect: Rect { clip.offset(by: Point(x: -origin.x, y: -origin.y)) }
 
-  /// Lets a closure draw in a rectangle: its corner is (0, 0) there, and what lies outside is not visible.
+  /// Calls a closure that draws in a rectangle: its corner is (0, 0) there, and cells outside are not visible.
   public mutating func within<R>(_ rect: Rect, _ body: (inout Canvas) throws -> R) rethrows -> R {
     let (origin, clip) = (self.origin, self.clip)
     self.origin = origin + rect.origin
@@ -39,7 +39,7 @@ public struct Canvas: Sendable {
 
   /// Fills a rectangle with a character.
   ///
-  /// A wide character fills pairs of columns; where only half of one has room there is a blank.
+  /// A wide character fills pairs of columns; if there is room for only half of it, there is a blank.
   ///
   /// - Complexity: O(n) in the visible cells.
   public mutating func fill(_ rect: Rect, _ character: Character = " ", style: Style = .plain) {

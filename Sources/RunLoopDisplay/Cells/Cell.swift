@@ -2,7 +2,7 @@
 
 /// A place of the screen: a character and its style.
 ///
-/// A character that is two cells wide stands in the left one; the right one is a ``continuation(style:)`` of the same
+/// A character that is two cells wide is in the left cell; the right one is a ``continuation(style:)`` of the same
 /// style.
 public struct Cell: Hashable, Sendable {
   /// A scalar, or the number of a cluster of several; 0: the right half of what is in the cell before.
@@ -20,7 +20,7 @@ public struct Cell: Hashable, Sendable {
 
   /// Makes the cell of a character.
   ///
-  /// A control character, or one of no width, is shown as the replacement character.
+  /// A control character, or a character of no width, is shown as the replacement character.
   public init(_ character: Character, style: Style = .plain) {
     self = Glyphs.cell(of: Substring(String(character)).unicodeScalars, style: style)
   }

@@ -16,9 +16,9 @@ public struct Point: Hashable, Sendable {
   /// The cell in the first column of the first row.
   public static let zero = Point(x: 0, y: 0)
 
-  /// The point that is farther by another's column and row.
+  /// The sum of two points, by column and row.
   public static func + (left: Point, right: Point) -> Point { Point(x: left.x + right.x, y: left.y + right.y) }
-  /// The point that is nearer by another's column and row.
+  /// The difference of two points, by column and row.
   public static func - (left: Point, right: Point) -> Point { Point(x: left.x - right.x, y: left.y - right.y) }
 }
 
@@ -35,10 +35,10 @@ public struct Size: Hashable, Sendable {
     self.height = height
   }
 
-  /// Nothing.
+  /// A size without any cell.
   public static let zero = Size(width: 0, height: 0)
 
-  /// Whether there is no cell in it.
+  /// Whether it has no cell.
   public var isEmpty: Bool { width <= 0 || height <= 0 }
 }
 
@@ -67,11 +67,11 @@ public struct Rect: Hashable, Sendable {
   public var minX: Int { origin.x }
   /// The first row.
   public var minY: Int { origin.y }
-  /// The column behind the last.
+  /// The column after the last.
   public var maxX: Int { origin.x + size.width }
   /// The row below the last.
   public var maxY: Int { origin.y + size.height }
-  /// Whether there is no cell in it.
+  /// Whether it has no cell.
   public var isEmpty: Bool { size.isEmpty }
 
   /// Whether a cell is in the rectangle.

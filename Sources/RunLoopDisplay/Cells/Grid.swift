@@ -16,7 +16,7 @@ public struct Grid: Hashable, Sendable {
 
   /// A cell by its column and row.
   ///
-  /// Setting one alone may leave half of a wide character: ``Canvas`` sees to that.
+  /// Setting one cell alone may leave half of a wide character; ``Canvas`` prevents that.
   ///
   /// - Precondition: The point lies in the grid.
   public subscript(x: Int, y: Int) -> Cell {

@@ -9,7 +9,7 @@ public struct Color: Hashable, Sendable {
 
   private init(bits: UInt32) { self.bits = bits }
 
-  /// The terminal's own.
+  /// The terminal's own colour.
   public static let `default` = Color(bits: 0)
 
   /// A colour of the terminal's palette: 0 to 7 as named below, 8 to 15 bright, then the cube and the greys.
@@ -40,7 +40,7 @@ public struct Color: Hashable, Sendable {
 
 /// How the characters of a cell look.
 public struct Style: Hashable, Sendable {
-  /// What can be added to a character.
+  /// The attributes that can be added to a character.
   public struct Attributes: OptionSet, Hashable, Sendable {
     /// The raw value.
     public let rawValue: UInt8
@@ -66,7 +66,7 @@ public struct Style: Hashable, Sendable {
   public var foreground: Color
   /// The background's colour.
   public var background: Color
-  /// What is added.
+  /// The attributes of the text.
   public var attributes: Attributes
 
   /// Makes a style.
@@ -76,7 +76,7 @@ public struct Style: Hashable, Sendable {
     self.attributes = attributes
   }
 
-  /// The terminal's own colours, and nothing added.
+  /// The terminal's own colours, and no attributes.
   public static let plain = Style()
   /// The terminal's own colours, exchanged.
   public static let reversed = Style(attributes: .reverse)

@@ -2,8 +2,8 @@
 
 /// A screen of cells with a keyboard and a mouse: a ``Terminal``, or an emulated one in tests.
 ///
-/// A device is served by the main loop, in the common modes, through a source 1 of its own; it calls its client on the
-/// main thread. Frames are written without blocking, one at a time.
+/// The main loop serves a device, in the common modes, through a source 1 of the device's own; the device calls its
+/// client on the main thread. Frames are written without blocking, one at a time.
 @MainActor
 public protocol DisplayDevice: AnyObject {
   /// The size in cells; at least 1 by 1.
@@ -47,7 +47,7 @@ public protocol DisplayDevice: AnyObject {
 public struct ScrollHint: Hashable, Sendable {
   /// The part of the screen whose rows have moved.
   public var area: Rect
-  /// By how many rows; positive: the contents went up, as when a list is read on.
+  /// The number of rows; if it is positive, the contents moved up, as when a list is scrolled forward.
   public var rows: Int
 
   /// Makes a hint.
@@ -57,7 +57,7 @@ public struct ScrollHint: Hashable, Sendable {
   }
 }
 
-/// What a device calls, on the main thread.
+/// The client that a device calls, on the main thread.
 @MainActor
 public protocol DisplayDeviceClient: AnyObject {
   /// The device has read its input once: called within its source 1, which is no place for the client's own work.

@@ -2,18 +2,18 @@
 
 internal import Glibc
 
-/// Why a device cannot be taken.
+/// The reason why a device cannot be taken.
 public enum DisplayError: Error, Hashable, Sendable {
-  /// A descriptor is no terminal.
+  /// A descriptor is not a terminal.
   case notATerminal(descriptor: Int32)
-  /// The terminal says of itself that it cannot show a screen: `TERM` is `dumb`, or missing.
+  /// The terminal reports that it cannot show a screen: `TERM` is `dumb`, or missing.
   case unusableTerminal(name: String?)
   /// A system call failed.
   case system(call: String, code: Int32)
 }
 
 extension DisplayError: CustomStringConvertible {
-  /// One sentence for a user of a program.
+  /// One sentence for the user of a program.
   public var description: String {
     switch self {
     case .notATerminal(let descriptor):

@@ -7,21 +7,22 @@ import RunLoopPorts
 
 /// The terminal that a program runs in, as a screen of cells.
 ///
-/// Taking it opens the terminal anew, so that neither the standard input nor the standard output becomes non-blocking
-/// for others, and serves it on the main loop, in the common modes. Nothing waits for the terminal: frames are written
-/// as far as there is room, one at a time, and what the terminal answers about itself is taken into account when it
-/// comes.
+/// Taking it opens the terminal again, so that neither the standard input nor the standard output becomes non-blocking
+/// for other code, and serves it on the main loop, in the common modes. Nothing waits for the terminal: frames are
+/// written as far as there is room, one at a time, and the terminal's answers about itself are taken into account when
+/// they arrive.
 ///
-/// The terminal is restored by ``close()``, when the process calls `exit`, when a signal ends it or a fault does, the
-/// toolchain's backtracer included, and while it is stopped. The end stays what it was: the process still ends by that
-/// signal. A stack that overflows is covered on the thread that has taken the terminal, and on those of a `WorkerPool`.
-/// Only `SIGKILL`, and `_exit`, leave the terminal as it is. What other code writes to the standard error meanwhile, if
+/// The terminal is restored by ``close()``, when the process calls `exit`, when a signal or a fault ends it, including
+/// by the toolchain's backtracer, and while it is stopped. The kind of end does not change: the process still ends by
+/// that signal. A stack overflow is covered on the thread that has taken the terminal, and on those of a `WorkerPool`.
+/// Only `SIGKILL`, and `_exit`, leave the terminal as it is. Output of other code to the standard error meanwhile, if
 /// that is the terminal, is kept, up to a mebibyte, and shown afterwards.
 ///
-/// Signals for which the program has a handler of its own stay with it; to restore the terminal, they call ``close()``.
+/// Signals for which the program has a handler of its own stay with it; to restore the terminal, the handlers call
+/// ``close()``.
 @MainActor
 public final class Terminal: DisplayDevice {
-  /// What the device calls; held weakly.
+  /// The client that the device calls; held weakly.
   public weak var client: (any DisplayDeviceClient)?
 
   /// The size in cells; at least 1 by 1.
@@ -47,8 +48,8 @@ public final class Terminal: DisplayDevice {
   ///
   /// - Parameters:
   ///   - input: A descriptor of the terminal that is read.
-  ///   - output: A descriptor of the one that is written, usually the same.
-  ///   - name: What kind of terminal it is, as `TERM` says it; nil: as the environment says.
+  ///   - output: A descriptor of the terminal that is written, usually the same.
+  ///   - name: The kind of terminal, as in `TERM`; nil means the environment's value.
   public init(input: Int32, output: Int32, name: String? = nil) {
     self.input = input
     self.output = output
@@ -68,7 +69,7 @@ public final class Terminal: DisplayDevice {
 
   // MARK: Taking and restoring
 
-  /// Takes the terminal: its other screen, every key as it comes, the mouse.
+  /// Takes the terminal: its alternate screen, every key as it is pressed, the mouse.
   ///
   /// It has no effect if the terminal is taken already.
   ///
@@ -102,7 +103,7 @@ public final class Terminal: DisplayDevice {
     write()
   }
 
-  /// Restores the terminal as it was found, and shows what others have written to the standard error meanwhile.
+  /// Restores the terminal as it was found, and shows what other code has written to the standard error meanwhile.
   ///
   /// It waits up to a second for a terminal that does not read.
   public func close() {
@@ -115,10 +116,10 @@ public final class Terminal: DisplayDevice {
     crl_terminal_show_errors()
   }
 
-  /// Restores the terminal for a time and stops the process, with those of its group, as the terminal's own key does.
+  /// Restores the terminal for a time and stops the process, together with its group, as the terminal's own key does.
   ///
-  /// When the process continues the terminal is taken again. If nobody could let it continue, as in a terminal without
-  /// a shell, it is not stopped, and the terminal is taken again at once.
+  /// When the process continues, the terminal is taken again. If nothing could make it continue, as in a terminal
+  /// without a shell, it is not stopped, and the terminal is taken again at once.
   public func suspend() { suspend(group: true) }
 
   private func suspend(group: Bool) {
@@ -188,7 +189,7 @@ public final class Terminal: DisplayDevice {
 
   // MARK: Frames
 
-  /// Whether a frame can be presented: the terminal is taken, and what was written before has gone to it.
+  /// Whether a frame can be presented: the terminal is taken, and the earlier output has gone to it.
   public var isReadyForFrame: Bool { state.phase == .open && pending.isIdle }
 
   /// Shows a frame.
@@ -200,7 +201,7 @@ public final class Terminal: DisplayDevice {
     return count
   }
 
-  /// Lets the next frame be written in full.
+  /// Makes the next frame be written in full.
   public func repaint() { session.encoder.repaint() }
 
   /// Writes as far as there is room; false if the terminal has gone.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What comes from a device, parsed.
+/// An event from a device, parsed.
 public enum InputEvent: Hashable, Sendable {
   /// A key was pressed.
   case key(KeyEvent)
@@ -8,13 +8,13 @@ public enum InputEvent: Hashable, Sendable {
   case mouse(MouseEvent)
   /// A text was pasted.
   ///
-  /// `isTruncated`: it was longer than the limit, and its end is missing.
+  /// If `isTruncated` is true, the text was longer than the limit, and its end is missing.
   case paste(String, isTruncated: Bool)
   /// The device has another size.
   case resize(Size)
   /// The terminal's window came to the front, or left it.
   case focus(Bool)
-  /// The device has gone: what was shown on it is lost, and nothing comes from it any more.
+  /// The device has gone: what was shown on it is lost, and no more events arrive from it.
   case hangUp
 }
 
@@ -40,7 +40,8 @@ public struct KeyEvent: Hashable, Sendable {
   public enum Key: Hashable, Sendable {
     /// A character as it was typed, with Shift taken into account; with Control, the letter in lower case.
     ///
-    /// It is one scalar: what is typed as several, such as a letter and a combining accent, comes as a key for each.
+    /// It is one scalar: a character that is typed as several, such as a letter and a combining accent, arrives as a
+    /// key for each.
     case character(Character)
     /// Enter, Tab, the key that deletes backwards, and Escape.
     case enter, tab, backspace, escape
@@ -54,9 +55,9 @@ public struct KeyEvent: Hashable, Sendable {
 
   /// The key.
   public var key: Key
-  /// What was held down with it.
+  /// The keys that were held down with it.
   ///
-  /// Shift is reported only where the key alone does not say it.
+  /// Shift is reported only if the key alone does not show it.
   public var modifiers: KeyModifiers
 
   /// Makes a key event.
@@ -66,9 +67,9 @@ public struct KeyEvent: Hashable, Sendable {
   }
 }
 
-/// What was done with the mouse.
+/// An action with the mouse.
 public struct MouseEvent: Hashable, Sendable {
-  /// What happened.
+  /// The kinds of actions.
   public enum Action: Hashable, Sendable {
     /// A button was pressed.
     case press(Button)
@@ -86,15 +87,15 @@ public struct MouseEvent: Hashable, Sendable {
     case left, middle, right
   }
 
-  /// Where the wheel was turned to.
+  /// The directions of the wheel.
   public enum Wheel: Hashable, Sendable {
     /// Away from the user, towards the user, and to the sides.
     case up, down, left, right
   }
 
-  /// What happened.
+  /// The action.
   public var action: Action
-  /// The cell under the mouse; it may lie outside of the screen while a button is held down.
+  /// The cell under the mouse; it may be outside the screen while a button is held down.
   public var location: Point
   /// The keys that were held down.
   public var modifiers: KeyModifiers

@@ -34,7 +34,7 @@ extension View {
 
   /// Removes a recogniser.
   ///
-  /// If its gesture is being recognised, it reports when the actions of this turn are called that it was cancelled.
+  /// If its gesture is being recognised, it reports the cancellation when the actions of this turn are called.
   public final func removeGestureRecognizer(_ recognizer: GestureRecognizer) {
     guard recognizer.view === self else { return }
     recognizer.view = nil

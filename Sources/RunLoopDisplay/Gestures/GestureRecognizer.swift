@@ -2,22 +2,22 @@
 
 import RunLoopCore
 
-/// Finds a gesture in the touches on a view and on what is within it.
+/// Finds a gesture in the touches on a view and on its subviews.
 ///
 /// A recogniser gets each touch before the view that was hit. When it recognises its gesture, the touch is taken from
-/// the view, and the recogniser's action is put on a list, together with the state that it is for. The actions are
-/// called when the loop is about to wait, in an observer of the order `TurnOrder.queues`, before the commit; never
-/// while an event is being handled.
+/// the view, and the recogniser's action is put on a list, together with its state. The actions are called when the
+/// loop is about to wait, in an observer of the order `TurnOrder.queues`, before the commit; never while an event is
+/// being handled.
 ///
-/// A subclass overrides the functions for touches and sets ``state``: of a discrete gesture to `recognized`, of a
-/// continuous one to `began`, `changed` and `ended`. One that cannot be any more it sets to `failed`.
+/// A subclass overrides the functions for touches and sets ``state``: for a discrete gesture to `recognized`, for a
+/// continuous gesture to `began`, `changed` and `ended`. If the gesture is no longer possible, it sets `failed`.
 ///
 /// The corresponding class of UIKit is `UIGestureRecognizer`.
 @MainActor
 open class GestureRecognizer {
-  /// How far a gesture is.
+  /// The progress of a gesture.
   public enum State: Hashable, Sendable, CaseIterable {
-    /// Nothing was recognised so far.
+    /// Nothing has been recognised so far.
     case possible
     /// A continuous gesture has begun.
     case began
@@ -25,7 +25,7 @@ open class GestureRecognizer {
     case changed
     /// A continuous gesture has ended.
     case ended
-    /// A continuous gesture was broken off.
+    /// A continuous gesture was interrupted.
     case cancelled
     /// The touch is another gesture, or none.
     case failed
@@ -33,7 +33,7 @@ open class GestureRecognizer {
     case recognized
   }
 
-  /// The name in logs; nil: that of the type.
+  /// The name in logs; nil means the name of the type.
   public var name: String?
   /// The view whose touches the recogniser gets; nil if it is on none.
   public internal(set) final weak var view: View?
@@ -83,9 +83,9 @@ open class GestureRecognizer {
 
   /// Makes a recogniser that is on no view.
   ///
-  /// - Parameter action: Called with the recogniser for each state but `failed` and `possible`. While it is called
-  ///   ``state`` and the
-  ///   places are those that the call is for; of several `changed` that follow each other only the last is reported.
+  /// - Parameter action: Called with the recogniser for each state except `failed` and `possible`. While it is called,
+  ///   ``state`` and the places are those that the call is for; of several `changed` that follow each other only the
+  ///   last is reported.
   public init(_ action: @escaping @MainActor (GestureRecognizer) -> Void) {
     self.action = action
     Self.lastNumber += 1
@@ -94,9 +94,9 @@ open class GestureRecognizer {
 
   deinit { timer?.invalidate() }
 
-  /// How far the gesture is; for the action, what it is called for.
+  /// The progress of the gesture; during the action, the state that it is called for.
   ///
-  /// Subclasses set it. A state that cannot follow the one before is ignored.
+  /// Subclasses set it. A state that cannot follow the previous one is ignored.
   public final var state: State {
     get { report?.state ?? machine.state }
     set { environment?.request(newValue, of: self) }
@@ -116,13 +116,13 @@ open class GestureRecognizer {
 
   // MARK: Others
 
-  /// Lets this gesture be recognised only when another has failed: a tap waits for a double tap.
+  /// Makes this gesture be recognised only when another has failed: a tap waits for a double tap.
   public final func require(toFail other: GestureRecognizer) {
     required.removeAll { $0.recognizer == nil || $0.recognizer === other }
     required.append(Requirement(recognizer: other))
   }
 
-  /// Lets both gestures be recognised in one touch; otherwise the first that is recognised lets the other fail.
+  /// Allows both gestures to be recognised in one touch; otherwise the first that is recognised makes the other fail.
   public final func recognizeSimultaneously(with other: GestureRecognizer) {
     simultaneous.insert(other.number)
     other.simultaneous.insert(number)
@@ -133,7 +133,7 @@ open class GestureRecognizer {
 
   // MARK: For subclasses
 
-  /// A touch began on the view, or within it.
+  /// A touch began on the view, or on a view within it.
   open func touchesBegan(_ touch: Touch) {}
 
   /// The touch has moved.
@@ -150,13 +150,13 @@ open class GestureRecognizer {
   /// Whether the gesture takes more than one touch, and waits for the next.
   open var isWaitingForTouch: Bool { false }
 
-  /// A time that ``GestureRecognizer/startTimer(_:)`` was given has passed.
+  /// The time of a call of ``GestureRecognizer/startTimer(_:)`` has passed.
   open func timeOut() {}
 
-  /// The gesture and the touch are over: what is known of them is to be forgotten.
+  /// The gesture and the touch are over: the recogniser forgets what it knows of them.
   open func reset() {}
 
-  /// Lets ``timeOut()`` be called, once, when a time has passed, by the main loop's clock; starting again sets it anew.
+  /// Has ``timeOut()`` called, once, when a time has passed, by the main loop's clock; starting again restarts it.
   public final func startTimer(_ duration: Duration) {
     guard let loop = environment?.loop else { return }
     let timer = timer ?? makeTimer(loop)
@@ -164,7 +164,7 @@ open class GestureRecognizer {
     timer.move(after: duration)
   }
 
-  /// Lets ``timeOut()`` not be called.
+  /// Cancels the call of ``timeOut()``.
   public final func stopTimer() { timer?.park() }
 
   private func makeTimer(_ loop: RunLoop) -> Timer {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Recognises that the button is held down for a time without being moved.
+/// Recognises a button that is held down for a time without being moved.
 ///
 /// The corresponding class of UIKit is `UILongPressGestureRecognizer`.
 @MainActor

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Recognises that the mouse is moved with the button held down.
+/// Recognises a movement of the mouse with the button held down.
 ///
 /// The corresponding class of UIKit is `UIPanGestureRecognizer`.
 @MainActor

@@ -7,7 +7,7 @@
 open class TapGestureRecognizer: GestureRecognizer {
   /// How many taps make the gesture.
   public let tapsRequired: Int
-  /// How soon after a release the next press has to come.
+  /// How soon after a release the next press has to follow.
   public static let longestInterval = Duration.milliseconds(300)
   private var tap: TapState
 

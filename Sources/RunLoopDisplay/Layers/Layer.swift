@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a view shows: the cells that it has drawn, which the screen is composed of.
+/// The contents of a view: the cells that it has drawn, of which the screen is composed.
 ///
-/// Most views draw their cells in ``View/draw(_:)``. A view that has them from elsewhere, such as another thread, sets
+/// Most views draw their cells in ``View/draw(_:)``. A view that gets them from elsewhere, such as another thread, sets
 /// ``contents``, and does not draw.
 ///
 /// The corresponding class of Core Animation is `CALayer`.
@@ -17,9 +17,9 @@ public final class Layer {
 
   init() {}
 
-  /// Cells that were set instead of being drawn, from the view's top left corner; nil: the view draws.
+  /// Cells that were set instead of being drawn, from the view's top left corner; if it is nil, the view draws.
   ///
-  /// Setting them asks for a commit. Cells beyond the view are not seen.
+  /// Setting them asks for a commit. Cells beyond the view are not visible.
   public var contents: Grid? {
     get { areContentsSet ? grid : nil }
     set {

@@ -6,8 +6,8 @@ import RunLoopTransactions
 /// The changes of views that one commit shows.
 ///
 /// Changes belong to the transaction of the turn, which is committed by itself when the main loop is about to wait, or
-/// a run of it ends. A transaction of one's own, from ``begin()`` to ``commit()``, is for those who want to know when
-/// its changes can be seen:
+/// a run of it ends. Use a transaction of your own, from ``begin()`` to ``commit()``, to be notified when its changes
+/// are visible:
 ///
 /// ```Swift
 /// Transaction.begin()
@@ -29,8 +29,8 @@ public enum Transaction {
 
   /// Ends the transaction that was begun last.
   ///
-  /// Its changes are shown by the turn's commit. Its completion block is called after that commit, and after those of
-  /// the transactions within it.
+  /// Its changes are shown by the turn's commit. Its completion block is called after that commit, and after the
+  /// completion blocks of the transactions within it.
   ///
   /// - Precondition: A transaction was begun.
   public static func commit() {
@@ -56,16 +56,17 @@ public enum Transaction {
     isCompleting = false
   }
 
-  /// Shows what has been changed so far, without waiting for the end of the turn.
+  /// Shows the changes so far, without waiting for the end of the turn.
   ///
-  /// Nothing is written while the device cannot take a frame; it is shown as soon as it can.
+  /// Nothing is written while the device cannot take a frame; the changes are shown as soon as it can.
   public static func flush() { Application.shared?.pipeline.flush() }
 
-  /// Sets what is called when the changes of the transaction that was begun last can be seen, or at once by
+  /// Sets a block that is called when the changes of the transaction that was begun last are visible, or at once by
   /// ``commit()`` if there is no application.
   ///
-  /// It is called exactly once, on the main actor, at the latest when the application ends. What a block sets that is
-  /// called by the end of the application, or without one, is called in a later turn of the main loop.
+  /// It is called exactly once, on the main actor, at the latest when the application ends. If such a block is called
+  /// by the end of the application, or without one, and sets another block, that one is called in a later turn of the
+  /// main loop.
   ///
   /// - Precondition: A transaction was begun.
   public static func setCompletionBlock(_ block: (@MainActor @Sendable () -> Void)?) {

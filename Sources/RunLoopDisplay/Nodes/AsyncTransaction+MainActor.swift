@@ -6,10 +6,10 @@ public import RunLoopTransactions
 extension AsyncTransaction {
   /// Adds an operation whose completion runs on the main actor.
   ///
-  /// Otherwise it is as the one of RunLoopTransactions.
+  /// Otherwise it behaves like the method of RunLoopTransactions.
   ///
-  /// A closure that is marked with `@MainActor`, as in `completion: { @MainActor result in show(result) }`, chooses it;
-  /// any other is called as RunLoopTransactions says.
+  /// A closure that is marked with `@MainActor`, as in `completion: { @MainActor result in show(result) }`, chooses
+  /// this method; any other closure is called as RunLoopTransactions documents.
   ///
   /// - Precondition: The transaction's group is that of the main loop.
   public func add<T: Sendable>(
@@ -22,7 +22,7 @@ extension AsyncTransaction {
 
   /// Adds many small operations that have one completion, which runs on the main actor.
   ///
-  /// Otherwise it is as the one of RunLoopTransactions.
+  /// Otherwise it behaves like the method of RunLoopTransactions.
   ///
   /// - Precondition: The transaction's group is that of the main loop.
   public func add<T: Sendable>(

@@ -27,7 +27,7 @@ extension DisplayNode {
   ///
   /// - Parameters:
   ///   - node: The node.
-  ///   - index: How many nodes are to lie below it; more than there are means all, and less than none means none.
+  ///   - index: How many nodes are below it; a number above theirs means all, and a negative one means none.
   /// - Precondition: This node is not within the one that is added, and both have the same group.
   /// - Complexity: O(n) in the subnodes and in the nodes above.
   public func insertSubnode(_ node: DisplayNode, at index: Int) {
@@ -93,7 +93,7 @@ extension DisplayNode {
 
 /// The place of a subnode in a content: the node draws itself there.
 ///
-/// Its size is the one that the node's content chooses. The subnodes are to be in the order of their places.
+/// Its size is the one that the node's content chooses. The subnodes have to be in the order of their places.
 ///
 /// ```Swift
 /// let row = DisplayNode(StackContent(.vertical, [SubnodeContent(title), SubnodeContent(text)]))
@@ -107,7 +107,7 @@ public struct SubnodeContent: NodeContent {
   /// Makes a place for a subnode.
   public init(_ node: DisplayNode) { self.node = node }
 
-  /// The size of the node's content, and the whole of it as the node's frame.
+  /// The size of the node's content, and the whole of that as the node's frame.
   public func layout(_ size: SizeRange) -> Layout {
     let size = node.measure(in: size).size
     return Layout(size: size, frames: [Rect(origin: .zero, size: size)])

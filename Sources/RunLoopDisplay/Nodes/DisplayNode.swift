@@ -3,12 +3,12 @@
 import RunLoopCore
 public import RunLoopTransactions
 
-/// What stands for a view on every thread: its content and its properties can be set anywhere, and its content is laid
-/// out and drawn by workers.
+/// Represents a view on every thread: its content and its properties can be set anywhere, and workers lay out and draw
+/// its content.
 ///
 /// A node is made, changed, and put together with others on any thread. On the main thread its ``view`` is put into a
-/// window. At the end of a turn the changes of all nodes are applied to their views, once, however many there were;
-/// what they show is handed to workers, and appears when it is drawn.
+/// window. At the end of a turn the changes of all nodes are applied to their views, once, no matter how many there
+/// were; the contents are handed to workers, and appear when they are drawn.
 ///
 /// ```Swift
 /// let title = DisplayNode(TextContent("Loading"), frame: Rect(x: 0, y: 0, width: 20, height: 1))
@@ -16,15 +16,15 @@ public import RunLoopTransactions
 /// title.content = TextContent(summary(of: file))      // any thread
 /// ```
 ///
-/// **What is seen meanwhile.** A node that is marked again while it is drawn shows what was drawn, if that is newer
-/// than what it shows and of its size, and is drawn anew: one that is changed faster than it can be drawn shows one
-/// version after the other. A drawing that is older, or of another size, is not shown. Where a node has nothing to show
-/// in its size, the main thread draws the nodes that are visible itself, for up to 4 ms in a turn; beyond that they
-/// show what they have, or their ``placeholder``, until a worker has drawn them.
+/// **What is visible meanwhile.** A node that is marked again while it is drawn shows the finished drawing, if that is
+/// newer than what it shows and of its size, and is drawn again: a node that is changed faster than it can be drawn
+/// shows one version after the other. A drawing that is older, or of another size, is not shown. If a node has nothing
+/// to show in its size, the main thread draws the visible nodes itself, for up to 4 ms in a turn; beyond that they show
+/// what they have, or their ``placeholder``, until a worker has drawn them.
 ///
-/// **Lifetime.** The view is made when it is first needed, on the main thread: when somebody asks for it, or when a
-/// subnode that is not hidden is shown. A window keeps the nodes whose views are in it. A node may be released on any
-/// thread: its view is released on the main thread, with others, a few in each turn.
+/// **Lifetime.** The view is made when it is first needed, on the main thread: when it is asked for, or when a subnode
+/// that is not hidden is shown. A window keeps the nodes whose views are in it. A node may be released on any thread:
+/// its view is released on the main thread, with others, a few in each turn.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `ASDisplayNode`.
 public final class DisplayNode: @unchecked Sendable {
@@ -66,11 +66,11 @@ public final class DisplayNode: @unchecked Sendable {
   /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - content: What it shows.
-  ///   - frame: Where it lies in its supernode, or its view in a superview.
+  ///   - content: The content of the node.
+  ///   - frame: The frame in its supernode, or of its view in a superview.
   ///   - group: The group of the main loop.
   ///   - workers: The threads that lay it out and draw it.
-  /// - Precondition: The group is that of the main loop; the thread of another has no views.
+  /// - Precondition: The group is that of the main loop; the thread of another loop has no views.
   public init(
     _ content: any NodeContent = EmptyContent(), frame: Rect = .zero, group: AsyncTransactionGroup = .main,
     workers: WorkerPool = .shared
@@ -89,7 +89,7 @@ public final class DisplayNode: @unchecked Sendable {
 // What can be set on any thread. Each of it alone is set at once: a part of a value is changed by who is alone in
 // changing it.
 extension DisplayNode {
-  /// What the node shows.
+  /// The content of the node.
   ///
   /// Setting it marks the node as ``setNeedsDisplay()`` does. Can be used from any thread.
   public var content: any NodeContent {
@@ -108,7 +108,7 @@ extension DisplayNode {
     }
   }
 
-  /// Where the node lies, in the coordinates of its supernode, or of its view's superview.
+  /// The frame of the node, in the coordinates of its supernode, or of its view's superview.
   ///
   /// A width or height below 0 counts as 0. Can be used from any thread.
   public var frame: Rect {
@@ -116,7 +116,7 @@ extension DisplayNode {
     set { change { $0.frame = newValue.clamped } }
   }
 
-  /// Whether the node and its subnodes are left out.
+  /// Whether the node and its subnodes are not shown.
   ///
   /// Hidden nodes are not drawn. Can be used from any thread.
   public var isHidden: Bool {
@@ -124,7 +124,7 @@ extension DisplayNode {
     set { change { $0.isHidden = newValue } }
   }
 
-  /// How the cells look that the content does not draw; nil: what lies below is seen there.
+  /// The style of the cells that the content does not draw; if it is nil, what lies below is visible there.
   ///
   /// Can be used from any thread.
   public var background: Style? {
@@ -132,7 +132,7 @@ extension DisplayNode {
     set { change { $0.background = newValue } }
   }
 
-  /// Whether the node's view, and those within it, get touches and the wheel's turns.
+  /// Whether the node's view, and the views within it, get touches and the wheel's turns.
   ///
   /// Can be used from any thread.
   public var isUserInteractionEnabled: Bool {
@@ -140,7 +140,7 @@ extension DisplayNode {
     set { change { $0.isUserInteractionEnabled = newValue } }
   }
 
-  /// The name of the view in logs; nil: that of its type.
+  /// The name of the view in logs; nil means the name of its type.
   ///
   /// Can be used from any thread.
   public var name: String? {
@@ -148,7 +148,7 @@ extension DisplayNode {
     set { change { $0.name = newValue } }
   }
 
-  /// What is seen before the content is drawn for the first time; nil: the background.
+  /// The placeholder that is visible before the content is drawn for the first time; nil means the background.
   ///
   /// Can be used from any thread.
   public var placeholder: NodePlaceholder? {
@@ -156,16 +156,16 @@ extension DisplayNode {
     set { change { $0.placeholder = newValue } }
   }
 
-  /// Whether the main thread draws the node when it has nothing to show and time is left; true unless it is set.
+  /// Whether the main thread draws the node when it has nothing to show and time is left; the default is true.
   ///
-  /// If it is false, only workers call the content, and the placeholder is seen until they have drawn it. Can be used
-  /// from any thread.
+  /// If it is false, only workers call the content, and the placeholder is visible until they have drawn it. Can be
+  /// used from any thread.
   public var mayDrawOnMainThread: Bool {
     get { lock.withLock { properties.mayDrawOnMainThread } }
     set { change { $0.mayDrawOnMainThread = newValue } }
   }
 
-  /// Asks for the content to be drawn anew.
+  /// Asks for the content to be drawn again.
   ///
   /// Calling it again before that has no further effect. Can be called from any thread.
   public func setNeedsDisplay() {
@@ -181,7 +181,7 @@ extension DisplayNode {
   /// Can be read from any thread.
   public var isUpToDate: Bool { lock.withLock { state.isUpToDate } }
 
-  /// Lays the content out, on the calling thread, and changes nothing.
+  /// Lays out the content, on the calling thread, and changes nothing.
   ///
   /// Can be called from any thread.
   ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a layout has found: how large a content is, and where the subnodes lie.
+/// The result of a layout: the size of a content, and the frames of the subnodes.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `ASLayout`.
 public struct Layout: Hashable, Sendable {
@@ -8,7 +8,7 @@ public struct Layout: Hashable, Sendable {
   public var size: Size
   /// The frames of the node's subnodes, in their order.
   ///
-  /// Subnodes that come after the last of these stay where they are.
+  /// Subnodes after the last of these stay where they are.
   public var frames: [Rect]
 
   /// Makes a layout.

@@ -2,11 +2,10 @@
 
 public import RunLoopTransactions
 
-/// What a node shows: a value that can lay itself out and draw itself, on any thread.
+/// The content of a node: a value that can lay itself out and draw itself, on any thread.
 ///
-/// Both functions are called on workers, and on the main thread where a node would otherwise be seen empty. They are
-/// called under no lock, may take long, and see nothing but the value: what they need is copied into it when it is
-/// made.
+/// Both functions are called on workers, and on the main thread if a node would otherwise be visible without content.
+/// They are called under no lock, may take long, and see only the value: copy what they need into it when it is made.
 ///
 /// ```Swift
 /// struct Bar: NodeContent {
@@ -40,7 +39,7 @@ public protocol NodeContent: Sendable {
 }
 
 extension NodeContent {
-  /// As large as the content may be, and as small where there is no limit.
+  /// As large as the content may be, and as small as possible where there is no limit.
   public func layout(_ size: SizeRange) -> Layout {
     Layout(
       size: Size(

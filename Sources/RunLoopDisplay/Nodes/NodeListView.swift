@@ -4,9 +4,9 @@ public import RunLoopTransactions
 
 /// A list whose rows are drawn by nodes, off the main thread.
 ///
-/// As many rows as are visible are drawn ahead on either side, in one transaction, so that rows which scroll into sight
-/// are there already. Where one is not, after a jump, it is drawn as any node: by the main thread while it has time,
-/// and else by a worker while its ``DisplayNode/placeholder`` is seen.
+/// On either side, as many rows as are visible are drawn ahead, in one transaction, so that rows which become visible
+/// by scrolling are there already. If a row is not, after a jump, it is drawn like any node: by the main thread while
+/// it has time, otherwise by a worker while its ``DisplayNode/placeholder`` is visible.
 ///
 /// ```Swift
 /// let list = NodeListView { index in TextContent("row \(index)") }
@@ -19,11 +19,11 @@ open class NodeListView: ListView {
   /// Makes an empty list.
   ///
   /// - Parameters:
-  ///   - frame: Where it lies in its superview.
+  ///   - frame: The frame in its superview.
   ///   - group: The group of the main loop.
   ///   - workers: The threads that draw the rows.
-  ///   - placeholder: What is seen of a row before it is drawn.
-  ///   - content: Returns the content of a row; called on any thread, for rows that are visible and those near them.
+  ///   - placeholder: The placeholder of a row before it is drawn.
+  ///   - content: Returns the content of a row; called on any thread, for visible rows and the rows near them.
   public init(
     frame: Rect = .zero, group: AsyncTransactionGroup = .main, workers: WorkerPool = .shared,
     placeholder: NodePlaceholder? = nil, content: @escaping @Sendable (Int) -> any NodeContent
@@ -58,7 +58,7 @@ open class NodeListView: ListView {
 /// A row that a ``NodeListView`` shows: its contents are those of a node.
 @MainActor
 public final class NodeListRow: ListRow {
-  /// What draws the row.
+  /// The node that draws the row.
   public let node: DisplayNode
 
   init(_ group: AsyncTransactionGroup, _ workers: WorkerPool, _ placeholder: NodePlaceholder?) {

@@ -11,11 +11,11 @@ struct NodeProperties: Hashable, Sendable {
   var mayDrawOnMainThread = true
 }
 
-/// What is seen of a node before its content is drawn: a character in every cell.
+/// The placeholder of a node before its content is drawn: a character in every cell.
 public struct NodePlaceholder: Hashable, Sendable {
   /// The character.
   public var character: Character
-  /// How it looks.
+  /// The style of the character.
   public var style: Style
 
   /// Makes a placeholder.

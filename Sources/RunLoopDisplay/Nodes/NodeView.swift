@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The view of a node: it shows what was drawn of the node's content.
+/// The view of a node: it shows the drawing of the node's content.
 ///
-/// Made by ``DisplayNode/view``. What is set of the view is replaced when the same property of the node is set; a frame
-/// that it is given by its superview is the node's too.
+/// It is made by ``DisplayNode/view``. A property of the view is replaced when the same property of the node is set; a
+/// frame that the superview sets becomes the node's too.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `_ASDisplayView`.
 @MainActor
 public final class NodeView: View {
-  /// The node; nil if it does not exist any more.
+  /// The node; nil if it no longer exists.
   public private(set) weak var node: DisplayNode?
   /// Whether it is in the view of the supernode, as one of its subnodes.
   var isSubnodes = false

@@ -4,7 +4,7 @@
 ///
 /// The corresponding type of Texture (AsyncDisplayKit) is `ASSizeRange`.
 public struct SizeRange: Hashable, Sendable {
-  /// A width or height that stands for no limit.
+  /// A width or height that means no limit.
   public static let unlimited = 1 << 30
 
   /// The smallest size.
@@ -14,8 +14,8 @@ public struct SizeRange: Hashable, Sendable {
 
   /// Makes a range.
   ///
-  /// A negative side counts as 0, one above ``unlimited`` as that, and a largest size that is smaller than the smallest
-  /// one as equal to it.
+  /// A negative side counts as 0, a side above ``unlimited`` as that, and a largest size that is smaller than the
+  /// smallest size as equal to it.
   ///
   /// - Parameters:
   ///   - min: The smallest size.
@@ -30,7 +30,7 @@ public struct SizeRange: Hashable, Sendable {
   /// A range of one size.
   public init(exactly size: Size) { self.init(min: size, max: size) }
 
-  /// The size of the range that is nearest to another.
+  /// The size of the range that is nearest to another size.
   public func clamp(_ size: Size) -> Size {
     Size(
       width: Swift.min(Swift.max(size.width, min.width), max.width),

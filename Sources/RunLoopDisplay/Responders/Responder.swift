@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What events are sent to: a view, a window, or the application.
+/// A receiver of events: a view, a window, or the application.
 ///
-/// A responder handles an event by overriding the function for it. An event that it does not handle goes to its
-/// ``next`` responder, as the functions of this class do it: from the view that has the focus, or was hit, to its
-/// superview, and so on to the window and the application. An override that calls `super` passes the event on.
+/// A responder handles an event by overriding the function for it. By the functions of this class, an event that it
+/// does not handle goes to its ``next`` responder: from the view that has the focus, or was hit, to its superview, and
+/// so on to the window and the application. An override that calls `super` passes the event on.
 ///
 /// The corresponding class of UIKit is `UIResponder`.
 @MainActor
@@ -12,7 +12,7 @@ open class Responder {
   /// Makes a responder.
   public init() {}
 
-  /// Who gets the events that this responder does not handle; nil: nobody.
+  /// The responder that gets the events that this one does not handle; nil if there is none.
   open var next: Responder? { nil }
 
   /// The window whose focus the responder can have; nil if it is in none.
@@ -20,10 +20,10 @@ open class Responder {
 
   // MARK: Focus
 
-  /// Whether the responder can have the focus: false, unless a subclass says otherwise.
+  /// Whether the responder can have the focus; false, unless a subclass overrides it.
   open var canBecomeFirstResponder: Bool { false }
 
-  /// Whether the responder leaves the focus when another asks for it: true, unless a subclass says otherwise.
+  /// Whether the responder leaves the focus when another asks for it; true, unless a subclass overrides it.
   ///
   /// A view that leaves its window is not asked.
   open var canResignFirstResponder: Bool { true }
@@ -33,11 +33,10 @@ open class Responder {
 
   /// Asks for the focus.
   ///
-  /// A subclass that overrides it calls `super`, and looks at the result.
+  /// A subclass that overrides it calls `super`, and checks the result.
   ///
-  /// - Returns: Whether the responder has the focus now. It has not if it cannot have it, is in no window, or the one
-  ///   that has it
-  ///   does not give it up.
+  /// - Returns: Whether the responder has the focus now. It does not if it cannot have the focus, is in no window, or
+  ///   the responder that has the focus does not leave it.
   @discardableResult
   open func becomeFirstResponder() -> Bool {
     guard let window = focusWindow else { return false }
@@ -59,9 +58,9 @@ open class Responder {
 
   /// Leaves the focus, so that no responder has it.
   ///
-  /// A subclass that overrides it calls `super`, and looks at the result.
+  /// A subclass that overrides it calls `super`, and checks the result.
   ///
-  /// - Returns: Whether the responder is without the focus now.
+  /// - Returns: Whether the responder is now without the focus.
   @discardableResult
   open func resignFirstResponder() -> Bool {
     guard let window = focusWindow else { return true }
@@ -76,13 +75,13 @@ open class Responder {
 
   // MARK: Events
 
-  /// A key was pressed, and the responder has the focus, or those before it have passed the key on.
+  /// Called when a key was pressed, and the responder has the focus, or those before it have passed the key on.
   open func keyPressed(_ key: KeyEvent) { next?.keyPressed(key) }
 
-  /// A text was pasted, and the responder has the focus, or those before it have passed the text on.
+  /// Called when a text was pasted, and the responder has the focus, or those before it have passed the text on.
   ///
   /// - Parameters:
-  ///   - text: The text, with the line ends that it came with.
+  ///   - text: The text, with its original line ends.
   ///   - isTruncated: Whether the text was longer than the device takes, and its end is missing.
   open func pasted(_ text: String, isTruncated: Bool) { next?.pasted(text, isTruncated: isTruncated) }
 

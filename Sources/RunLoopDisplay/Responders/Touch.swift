@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A button of the mouse that is held down, from the press to the release.
+/// A mouse button that is held down, from the press to the release.
 ///
-/// It belongs to the view that was hit by the press, wherever it moves afterwards.
+/// The touch belongs to the view that was hit by the press, wherever it moves afterwards.
 ///
 /// The corresponding class of UIKit is `UITouch`.
 @MainActor
 public final class Touch {
-  /// How far a touch is.
+  /// The phases of a touch.
   public enum Phase: Hashable, Sendable {
     /// The button was pressed, has moved, was released, or the touch was taken from its view.
     case began, moved, ended, cancelled
@@ -17,7 +17,7 @@ public final class Touch {
   public let button: MouseEvent.Button
   /// The window in which the button was pressed.
   public private(set) weak var window: Window?
-  /// The view that was hit; nil if it does not exist any more.
+  /// The view that was hit; nil if it no longer exists.
   public private(set) weak var view: View?
   /// Where in the window the button was pressed.
   public let start: Point
@@ -25,7 +25,7 @@ public final class Touch {
   public internal(set) var location: Point
   /// The keys that are held down.
   public internal(set) var modifiers: KeyModifiers
-  /// How far the touch is.
+  /// The phase of the touch.
   ///
   /// For its view it may be cancelled while gestures go on.
   public internal(set) var phase = Phase.began

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension View {
-  /// The view that is hit at a point: the one that lies highest there and can be hit.
+  /// The view that is hit at a point: the topmost view there that can be hit.
   ///
   /// Later subviews come before earlier ones, and subviews before the view itself. A view that is hidden or disabled is
-  /// passed over, together with what is within it, and what lies outside of its superview is not there.
+  /// skipped, together with its subviews, and the parts of a view outside its superview are not hit.
   ///
   /// - Parameter point: The point in coordinates of this view's bounds.
   /// - Returns: The view; nil if the point is outside of this one.

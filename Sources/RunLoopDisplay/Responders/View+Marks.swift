@@ -18,7 +18,8 @@ extension View {
   /// Asks for ``layoutSubviews()`` in the commit of this turn.
   ///
   /// Calling it again before that has no further effect. Within ``layoutSubviews()`` it asks for another round in the
-  /// same commit; what is marked after ``Window/layoutRounds`` rounds is not laid out any more, and that is reported.
+  /// same commit; views that are marked after ``Window/layoutRounds`` rounds are not laid out any more, and that is
+  /// reported.
   public final func setNeedsLayout() {
     guard !marks.contains(.layout) else { return }
     marks.insert(.layout)
@@ -34,7 +35,7 @@ extension View {
     propagate(.displayWithin)
   }
 
-  /// Lays the view out now, and what is within it, if anything of it is marked.
+  /// Lays out the view and its subviews now, if any of them is marked.
   public final func layoutIfNeeded() {
     _ = layoutRounds()
   }

@@ -3,7 +3,7 @@
 extension View {
   /// Adds a view above the others; it leaves the view that it is in.
   ///
-  /// - Precondition: The view is no window, and this view is not within it.
+  /// - Precondition: The view is not a window, and this view is not within it.
   /// - Complexity: O(n) in the views within the one that is added.
   public final func addSubview(_ view: View) { insertSubview(view, at: subviews.count) }
 
@@ -11,8 +11,8 @@ extension View {
   ///
   /// - Parameters:
   ///   - view: The view.
-  ///   - index: How many views are to lie below it; more than there are means all, and less than none means none.
-  /// - Precondition: The view is no window, and this view is not within it.
+  ///   - index: How many views are below it; a number above theirs means all, and a negative one means none.
+  /// - Precondition: The view is not a window, and this view is not within it.
   public final func insertSubview(_ view: View, at index: Int) {
     guard !(view is Window) else { fatalError("the window \(view.displayName) cannot be a subview") }
     guard !isDescendant(of: view) else { fatalError("the view \(view.displayName) cannot be within itself") }
@@ -54,7 +54,7 @@ extension View {
     insertSubview(view, at: subviews.count)
   }
 
-  /// Whether the view is another, or within it.
+  /// Whether this view is the other view, or within it.
   public final func isDescendant(of view: View) -> Bool {
     var ancestor: View? = self
     while let current = ancestor {

@@ -2,18 +2,18 @@
 
 /// A rectangle of the screen that draws itself, has views within it, and handles events.
 ///
-/// A view's frame lies in the coordinates of its superview, and what of it lies outside of its superview is neither
-/// visible nor hit. Later subviews lie above earlier ones. Changes of views take effect at the end of the turn, in the
-/// commit: first ``layoutSubviews()`` of the views that were marked with ``setNeedsLayout()``, then ``draw(_:)`` of
-/// those that were marked with ``setNeedsDisplay()``.
+/// A view's frame is in the coordinates of its superview, and the parts of it outside its superview are neither visible
+/// nor hit. Later subviews lie above earlier ones. Changes of views take effect at the end of the turn, in the commit:
+/// first ``layoutSubviews()`` of the views that were marked with ``setNeedsLayout()``, then ``draw(_:)`` of the views
+/// that were marked with ``setNeedsDisplay()``.
 ///
 /// The corresponding class of UIKit is `UIView`.
 @MainActor
 open class View: Responder {
-  /// The view's name in logs; nil: that of its type.
+  /// The view's name in logs; nil means the name of its type.
   public var name: String?
 
-  /// What the view has drawn.
+  /// The view's drawing.
   public let layer: Layer
 
   private var storedFrame: Rect
@@ -22,7 +22,7 @@ open class View: Responder {
   public internal(set) final weak var superview: View?
   /// The views within this one, the lowest first.
   public internal(set) final var subviews: [View] = []
-  /// The window that the view is in, of a window itself; nil if it is in none.
+  /// The window that the view is in, or the view itself if it is a window; nil if it is in none.
   public internal(set) final weak var window: Window?
 
   var marks: Marks = [.layout, .display]
@@ -33,7 +33,7 @@ open class View: Responder {
 
   /// Makes a view.
   ///
-  /// - Parameter frame: Where it lies in its superview.
+  /// - Parameter frame: The frame in its superview.
   public init(frame: Rect = .zero) {
     storedFrame = frame.clamped
     layer = Layer()
@@ -47,9 +47,9 @@ open class View: Responder {
 
   // MARK: Geometry
 
-  /// Where the view lies, in the coordinates of its superview's bounds.
+  /// The frame of the view, in the coordinates of its superview's bounds.
   ///
-  /// A width or height below 0 counts as 0, and what lies beyond 2^30 cells is brought nearer.
+  /// A width or height below 0 counts as 0, and coordinates beyond 2^30 cells are adjusted.
   public var frame: Rect {
     get { storedFrame }
     set { setFrame(newValue.clamped) }
@@ -84,44 +84,43 @@ open class View: Responder {
 
   // MARK: Looks
 
-  /// Whether the view and what is within it are left out of the screen, and of the search for a view that was hit.
+  /// Whether the view and its subviews are left out of the screen, and of the search for a view that was hit.
   public var isHidden = false {
     willSet { if newValue != isHidden, newValue { layer.setNeedsCompose() } }
     didSet { if oldValue != isHidden, !isHidden { layer.setNeedsCompose() } }
   }
 
-  /// Whether the view and what is within it get touches and the wheel's turns.
+  /// Whether the view and its subviews get touches and the wheel's turns.
   public var isUserInteractionEnabled = true
 
-  /// How the cells look that the view does not draw; nil: what lies below is seen there.
+  /// The style of the cells that the view does not draw; if it is nil, what lies below is visible there.
   ///
-  /// Text whose background is the default one has the background of what lies below it.
+  /// Text with the default background has the background of what lies below it.
   public var background: Style? {
     didSet { if oldValue != background { layer.setNeedsCompose() } }
   }
 
-  /// Whether ``View/draw(_:)`` is to be called: a view without contents of its own takes no memory for them.
+  /// Whether ``View/draw(_:)`` is called: a view without contents of its own takes no memory for them.
   ///
-  /// False of a plain view, and true of its subclasses, unless they say otherwise.
+  /// It is false for a plain view, and true for its subclasses, unless they override it.
   open var drawsContents: Bool { type(of: self) != View.self }
 
   /// Draws the view; called in the commit if the view was marked, is visible, or has another size.
   ///
-  /// - Parameter canvas: Blank cells, which let be seen what lies below. Cell (0, 0) is the view's top left corner,
-  ///   whatever the
-  ///   origin of the bounds; ``Canvas/visibleRect`` is the part that is needed.
+  /// - Parameter canvas: Blank cells, through which what lies below is visible. Cell (0, 0) is the view's top left
+  ///   corner, whatever the origin of the bounds; ``Canvas/visibleRect`` is the part that is needed.
   ///
   /// The corresponding function of UIKit is `draw(_:)`.
   open func draw(_ canvas: inout Canvas) {}
 
   /// Sets the frames of subviews; called in the commit if the view was marked, or its bounds have changed.
   ///
-  /// What is marked meanwhile is laid out and drawn in the same commit.
+  /// Views that are marked meanwhile are laid out and drawn in the same commit.
   open func layoutSubviews() {}
 
   // MARK: Being in a window
 
-  /// The view has entered a window, or left one.
+  /// Called when the view has entered a window, or left one.
   open func didMoveToWindow() {}
 }
 

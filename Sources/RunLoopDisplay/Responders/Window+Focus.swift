@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Window {
-  /// Moves the focus to the next responder, or the one before, in the order of the views; after the last comes the
-  /// first.
+  /// Moves the focus to the next responder, or to the previous one, in the order of the views; the last is followed by
+  /// the first.
   ///
   /// A view comes before its subviews, and these come in their order. Views that are hidden or disabled, or cannot have
-  /// the focus, are passed over, and so are those that do not take it.
+  /// the focus, are skipped, and so are views that do not take it.
   ///
   /// - Complexity: O(n) in the views.
   public final func moveFocus(forward: Bool) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The topmost view: it fills the device, has the focus to give, and dispatches events.
+/// The topmost view: it fills the device, assigns the focus, and dispatches events.
 ///
 /// The corresponding class of UIKit is `UIWindow`.
 @MainActor
 open class Window: View {
-  /// How many times what is marked within ``View/layoutSubviews()`` is laid out in one commit.
+  /// How many times views that are marked within ``View/layoutSubviews()`` are laid out in one commit.
   ///
-  /// Views that mark each other forever do not keep a program busy: what is still marked then is dropped, and a
-  /// line on the standard error names a view that was. A view that a layout adds is laid out in the round that follows,
-  /// and as many layouts may ask for another within themselves by ``View/layoutIfNeeded()``.
+  /// Views that mark each other forever do not keep a program busy: marks that remain then are dropped, and a line on
+  /// the standard error names a marked view. A view that a layout adds is laid out in the round that follows, and the
+  /// same number limits how many nested layouts may ask for another by ``View/layoutIfNeeded()``.
   public static let layoutRounds = 16
 
   /// The application that shows the window; nil if there is none.
@@ -43,9 +43,10 @@ open class Window: View {
 
   override open var next: Responder? { application }
 
-  /// Dispatches an event: keys and texts to the responder that has the focus, the mouse's to the views below it.
+  /// Dispatches an event: keys and texts to the responder that has the focus, mouse events to the views below the
+  /// mouse.
   ///
-  /// A subclass that overrides it sees all events of the window before anybody else; it calls `super`.
+  /// A subclass that overrides it sees all events of the window first; it calls `super`.
   open func sendEvent(_ event: InputEvent) {
     switch event {
     case .key(let key):
@@ -59,7 +60,7 @@ open class Window: View {
     }
   }
 
-  /// The focus is another responder's, or nobody's.
+  /// Called when the focus has moved to another responder, or to none.
   open func focusDidChange() {}
 
   /// Moves the focus with Tab and, backwards, with Shift-Tab; passes other keys on.

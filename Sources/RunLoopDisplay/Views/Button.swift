@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// A word that does something when it is pressed: with the mouse, or with Enter when it has the focus.
+/// A word that triggers an action when it is pressed: with the mouse, or with Enter when it has the focus.
 ///
 /// The corresponding class of UIKit is `UIButton`.
 @MainActor
@@ -11,15 +11,15 @@ open class Button: View {
   public var title: String {
     didSet { if title != oldValue { setNeedsDisplay() } }
   }
-  /// How the button looks.
+  /// The style of the button.
   public var style = Style.plain {
     didSet { if style != oldValue { setNeedsDisplay() } }
   }
-  /// How the button looks when it has the focus.
+  /// The style of the button when it has the focus.
   public var focusedStyle = Style.reversed {
     didSet { if focusedStyle != oldValue { setNeedsDisplay() } }
   }
-  /// How the button looks while it is held down.
+  /// The style of the button while it is held down.
   public var highlightedStyle = Style(attributes: [.reverse, .bold]) {
     didSet { if highlightedStyle != oldValue { setNeedsDisplay() } }
   }

@@ -5,23 +5,23 @@
 /// The corresponding class of UIKit is `UILabel`.
 @MainActor
 open class Label: View {
-  /// Where the text stands in a label that is wider.
+  /// The alignment of the text in a wider label.
   public enum Alignment: Hashable, Sendable {
     /// At the beginning, in the middle, at the end.
     case left, center, right
   }
 
-  /// The text; what does not fit is left out at the end.
+  /// The text; if it does not fit, it is cut off at the end.
   ///
   /// Setting the same text again changes nothing.
   public var text: String {
     didSet { if text != oldValue { setNeedsDisplay() } }
   }
-  /// How the text looks.
+  /// The style of the text.
   public var style: Style {
     didSet { if style != oldValue { setNeedsDisplay() } }
   }
-  /// Where the text stands.
+  /// The alignment of the text.
   public var alignment = Alignment.left {
     didSet { if alignment != oldValue { setNeedsDisplay() } }
   }

@@ -11,7 +11,7 @@ open class ListRow: View {
   public var text = "" {
     didSet { if text != oldValue { setNeedsDisplay() } }
   }
-  /// How the text looks.
+  /// The style of the text.
   public var style = Style.plain {
     didSet { if style != oldValue { setNeedsDisplay() } }
   }
@@ -28,7 +28,7 @@ open class ListRow: View {
     isUserInteractionEnabled = false
   }
 
-  /// The row was selected, or is not selected any more; an override calls `super`.
+  /// Called when the row was selected, or is no longer selected; an override calls `super`.
   open func selectionDidChange() {
     background = isSelected ? .reversed : nil
     setNeedsDisplay()

@@ -2,7 +2,7 @@
 
 /// A list of any number of rows, of which only the visible ones exist.
 ///
-/// A row that is scrolled out of the list is shown again as another: the provider gets it, and fills it anew.
+/// A row that is scrolled out of the list is reused for another: the provider gets it, and fills it again.
 ///
 /// ```Swift
 /// let list = ListView { index, reused in
@@ -13,19 +13,19 @@
 /// list.rowCount = 1_000_000
 /// ```
 ///
-/// The keys Up, Down, PageUp, PageDown, Home and End move the selection, those for pages what is seen as well, and a
-/// click selects; the wheel scrolls.
+/// The keys Up, Down, PageUp, PageDown, Home and End move the selection, the page keys also scroll, and a click
+/// selects; the wheel scrolls.
 ///
 /// The corresponding class of UIKit is `UITableView`.
 @MainActor
 open class ListView: ScrollView {
-  /// Called in a layout for each row that comes into sight: the number of the row, and a row that is not needed any
-  /// more.
+  /// Called in a layout for each row that becomes visible: with the number of the row, and a row that is no longer
+  /// needed.
   ///
-  /// It returns that one, or another of its own.
+  /// It returns that row, or another one.
   public typealias Provider = @MainActor (_ index: Int, _ reused: ListRow?) -> ListRow
 
-  /// As many rows as a list may have.
+  /// The largest number of rows of a list.
   public static let largestCount = 1 << 29
 
   private let provider: Provider
@@ -42,7 +42,7 @@ open class ListView: ScrollView {
     super.init(frame: frame)
   }
 
-  /// How many rows there are; less than none counts as none, and more than ``largestCount`` as that.
+  /// The number of rows; a negative number counts as none, and one above ``largestCount`` as that.
   public var rowCount = 0 {
     didSet {
       rowCount = min(max(0, rowCount), Self.largestCount)
@@ -77,7 +77,7 @@ open class ListView: ScrollView {
     visibleRows.contains(index) ? rows[index - firstIndex] : nil
   }
 
-  /// Lets the provider give every visible row its contents anew, in the layout of this turn.
+  /// Makes the provider fill every visible row again, in the layout of this turn.
   public func reload() {
     needsReload = true
     setNeedsLayout()

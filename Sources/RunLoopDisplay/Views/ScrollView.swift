@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A view that shows a part of what is within it, and moves it with the wheel and with keys.
+/// A view that shows a part of its contents, and moves it with the wheel and with keys.
 ///
 /// A notch of the wheel moves three rows. While the wheel is turned, and 150 ms longer, the main loop runs in the
-/// tracking mode. The keys are Up, Down, PageUp, PageDown, Home and End, for the view that has the focus or has one
-/// within it that has.
+/// tracking mode. The keys are Up, Down, PageUp, PageDown, Home and End, if the view or a view within it has the focus.
 ///
 /// The corresponding class of UIKit is `UIScrollView`.
 @MainActor
@@ -12,7 +11,7 @@ open class ScrollView: View {
   /// By how many rows or columns a notch of the wheel moves.
   public static let rowsForNotch = 3
 
-  /// The size of what is within the view.
+  /// The size of the contents.
   public var contentSize = Size.zero {
     didSet { if contentSize != oldValue { setNeedsLayout() } }
   }
@@ -21,7 +20,7 @@ open class ScrollView: View {
   override open var drawsContents: Bool { false }
   override open var canBecomeFirstResponder: Bool { true }
 
-  /// What of the contents is in the top left corner: at least zero, and at most so that the contents' end is seen.
+  /// The point of the contents in the top left corner: at least zero, and at most so that the contents' end is visible.
   public final var contentOffset: Point {
     get { bounds.origin }
     set { scroll(to: newValue) }

@@ -2,20 +2,20 @@
 
 /// One line of text that is typed.
 ///
-/// Characters are put in at the cursor, which Left, Right, Home and End move; Backspace and Delete take one away. Keys
-/// that are held down with Control or Alt, and all others, go to the next responder. A text that is pasted has blanks
-/// in place of its line ends.
+/// Characters are inserted at the cursor, which Left, Right, Home and End move; Backspace and Delete remove one. Keys
+/// that are held down with Control or Alt, and all others, go to the next responder. A pasted text gets blanks in place
+/// of its line ends.
 ///
 /// The corresponding class of UIKit is `UITextField`.
 @MainActor
 open class TextField: View {
   private var line: TextLine
 
-  /// What stands before the text and cannot be changed by typing.
+  /// The text before the input, which cannot be changed by typing.
   public var prompt: String {
     didSet { if prompt != oldValue { setNeedsDisplay() } }
   }
-  /// How the text looks.
+  /// The style of the text.
   public var style = Style.plain {
     didSet { if style != oldValue { setNeedsDisplay() } }
   }

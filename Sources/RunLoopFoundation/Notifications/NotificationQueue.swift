@@ -16,8 +16,8 @@ public import class RunLoopCore.RunLoop
 /// ```
 ///
 /// A queue posts to its center on its thread, from the thread's run loop, in the order in which the notifications were
-/// queued. It does not keep the loop alive: what is queued for a mode in which nothing runs waits until something does.
-/// What is queued keeps the loop from sleeping instead: a loop that runs does not wait before it has posted what it
+/// queued. It does not keep the loop alive: a notification for a mode in which nothing runs waits until something does.
+/// Queued notifications keep the loop from sleeping instead: a running loop does not wait before it has posted what it
 /// can.
 ///
 /// **Threads.** Every thread has a ``default`` queue and may have more. A queue belongs to the thread that first uses
@@ -25,13 +25,14 @@ public import class RunLoopCore.RunLoop
 /// posted or removed, ``/RunLoopCore/RunLoop/Statistics/refusals`` counts it, and it is reported on the standard error.
 /// (A notification is not Sendable, so it could not be handed over either.)
 ///
-/// **The end.** What is still queued when the thread ends, or when the queue itself is released, is released without
-/// being posted, always on the queue's own thread, and ``/RunLoopCore/RunLoop/Statistics/droppedNotifications`` counts
-/// it.
+/// **The end.** Notifications that are still queued when the thread ends, or when the queue itself is released, are
+/// released without being posted, always on the queue's own thread, and
+/// ``/RunLoopCore/RunLoop/Statistics/droppedNotifications`` counts them.
 ///
-/// The corresponding Foundation class is `NotificationQueue`. On Linux that posts in reverse order, posts what should
-/// wait for an idle loop before what should not, ends the process if an observer queues another notification, and never
-/// posts what is queued for a mode that is not a common one; here it is as documented.
+/// The corresponding Foundation class is `NotificationQueue`. On Linux that class posts in reverse order, posts
+/// notifications that should wait for an idle loop before others, ends the process if an observer queues another
+/// notification, and never posts a notification for a mode that is not a common one; here the class behaves as
+/// documented.
 open class NotificationQueue: NSObject, @unchecked Sendable {
   // Sendable: the outlet says what guards it, and is all that there is. A subclass guards its own.
   private let outlet: Outlet
@@ -51,7 +52,7 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
   /// The calling thread's own queue, in front of the default notification center.
   ///
   /// It is made at the first request, with the thread's run loop, and ends with the thread. In a destructor that runs
-  /// after the loop's end, it is one that is kept nowhere. The corresponding Foundation property is `default`.
+  /// after the loop's end, it is a queue that is kept nowhere. The corresponding Foundation property is `default`.
   open class var `default`: NotificationQueue {
     guard let hub = NotificationHub.current else { return NotificationQueue(notificationCenter: .default) }
     if let queue = hub.defaultQueue { return queue }
@@ -79,19 +80,20 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
 
   /// Queues a notification, in place of those that are queued and match it.
   ///
-  /// What matches is removed first, as ``dequeueNotifications(matching:coalesceMask:)`` removes it, whatever style and
-  /// modes it was queued with. So of several that match, the last stays, at the end of the queue. The calling thread
-  /// must be the queue's. The corresponding Foundation method is `enqueue(_:postingStyle:coalesceMask:forModes:)`.
+  /// Matching notifications are removed first, as ``dequeueNotifications(matching:coalesceMask:)`` removes them, no
+  /// matter with which style and modes they were queued. So of several that match, the last stays, at the end of the
+  /// queue. The calling thread must be the queue's. The corresponding Foundation method is
+  /// `enqueue(_:postingStyle:coalesceMask:forModes:)`.
   ///
   /// - Parameters:
   ///   - notification: The notification to post.
   ///   - postingStyle: When to post it.
-  ///   - coalesceMask: In what the queued ones match it; if empty, none does.
-  ///   - modes: In which modes of the run loop it may be posted: ``/RunLoopCore/RunLoop/Mode/common`` stands for all
-  ///     common ones; nil, or no mode, is the default mode. A notification of style ``PostingStyle/now`` is posted if
-  ///     the loop runs in one of these modes or does not run, and otherwise not at all; since no loop is ever in the
-  ///     common pseudo-mode, that stands for nothing there, as in Foundation.
-  /// - Complexity: O(1) amortised, and O(n) in what is queued on the thread if there is a mask.
+  ///   - coalesceMask: In what the queued notifications must match it; if empty, none does.
+  ///   - modes: The modes of the run loop in which it may be posted: ``/RunLoopCore/RunLoop/Mode/common`` stands for
+  ///     all common modes; nil, or no mode, means the default mode. A notification of style ``PostingStyle/now`` is
+  ///     posted if the loop runs in one of these modes or does not run, and otherwise not at all; since no loop is ever
+  ///     in the common pseudo-mode, that mode stands for nothing there, as in Foundation.
+  /// - Complexity: O(1) amortised, and O(n) in the notifications that are queued on the thread if there is a mask.
   open func enqueue(
     _ notification: Notification, postingStyle: PostingStyle, coalesceMask: NotificationCoalescing,
     forModes modes: [RunLoop.Mode]?
@@ -120,10 +122,11 @@ open class NotificationQueue: NSObject, @unchecked Sendable {
   /// Foundation method is `dequeueNotifications(matching:coalesceMask:)`.
   ///
   /// - Parameters:
-  ///   - notification: The one that they match.
-  ///   - coalesceMask: In what they match it: in the name, the sender, or both; if empty, none does. Senders match if
-  ///     they are the same object, or both nil. A value of a type that is no class has no identity and matches nothing.
-  /// - Complexity: O(n) in what is queued on the thread.
+  ///   - notification: The notification that they match.
+  ///   - coalesceMask: In what they must match it: in the name, the sender, or both; if empty, none does. Senders match
+  ///     if they are the same object, or both nil. A value of a type that is not a class has no identity and matches
+  ///     nothing.
+  /// - Complexity: O(n) in the notifications that are queued on the thread.
   open func dequeueNotifications(matching notification: Notification, coalesceMask: NotificationCoalescing) {
     switch outlet.claim() {
     case .own(let hub): hub.dequeue(from: outlet, matching: notification, coalesceMask)
@@ -141,23 +144,24 @@ extension NotificationQueue {
     /// When the run loop has nothing to do.
     ///
     /// The notification is posted when the loop is about to wait: nothing is ready, every notification of style
-    /// ``asap`` has been posted, and the run is not about to end. The loop is asked anew before each. A run that does
-    /// not wait, such as one whose time is zero, posts none.
+    /// ``asap`` has been posted, and the run is not about to end. This is checked again before each notification. A run
+    /// that does not wait, such as one whose time is zero, posts none.
     case whenIdle = 1
     /// At the end of the pass of the run loop.
     ///
     /// The notification is posted when the loop has called the observers of
     /// ``/RunLoopCore/RunLoop/Activity/beforeWaiting`` or ``/RunLoopCore/RunLoop/Activity/exit``. A loop that is too
-    /// busy to wait posts it when the pass after the one in which it was queued is over. What an observer queues when
-    /// it is posted is posted at the next of these stages, and the loop does not sleep before.
+    /// busy to wait posts it when the pass after the one in which it was queued is over. A notification that an
+    /// observer queues when it is posted is posted at the next of these stages, and the loop does not sleep before.
     case asap = 2
     /// At once, before the call returns.
     ///
-    /// Unlike a notification that is given to the center itself, it takes the place of queued ones that match it.
+    /// Unlike a notification that is posted to the center itself, it takes the place of queued notifications that match
+    /// it.
     case now = 3
   }
 
-  /// In what notifications match, so that one takes the place of the others.
+  /// The properties in which notifications match, so that one takes the place of the others.
   ///
   /// With both options, name and sender must match. The raw values are Foundation's.
   public struct NotificationCoalescing: OptionSet, Sendable {

@@ -6,18 +6,18 @@ public import RunLoopCore
 public import class RunLoopCore.Port
 
 extension Port {
-  /// Leaves a message for a loop that has this port in a mode that it runs, and waits for room until a date.
+  /// Queues a message for a loop that has this port in a mode that it runs, and waits for room until a date.
   ///
   /// - Parameters:
-  ///   - limitDate: Until when to wait for room in a full queue, by the wall clock as it stands; it becomes a date of
-  ///     the monotonic clock here. A date that is not a number never arrives.
+  ///   - limitDate: Until when to wait for room in a full queue, by the current wall clock; it becomes a date of the
+  ///     monotonic clock here. A date that is not a number never arrives.
   ///   - components: The message's parts: `Data`, `NSData`, `[UInt8]` and ports.
-  ///   - receivePort: Where the sender takes an answer.
+  ///   - receivePort: The port at which the sender expects an answer.
   ///   - headerSpaceReserved: Without meaning: a message within the process needs no header.
   /// - Returns: False if the message was not sent: the port is invalid, the queue stayed full, or there is a part of
   ///   another kind, which is reported.
   ///
-  /// Can be called from any thread. What is data in the array is copied, as Foundation does whenever it makes `Data` of
+  /// Can be called from any thread. Data in the array is copied, as Foundation does whenever it makes `Data` of
   /// `NSData` on Linux; ``PortMessage`` and the port's own spelling send without a copy. The corresponding Foundation
   /// method is `send(before:components:from:reserved:)`.
   @discardableResult
@@ -27,11 +27,11 @@ extension Port {
     send(before: limitDate, msgid: 0, components: components, from: receivePort, reserved: headerSpaceReserved)
   }
 
-  /// Leaves a message with a number for a loop that has this port in a mode that it runs, and waits for room until a
+  /// Queues a message with a number for a loop that has this port in a mode that it runs, and waits for room until a
   /// date.
   ///
-  /// As ``send(before:components:from:reserved:)``; of the number, the lowest 32 bits are sent. The corresponding
-  /// Foundation method is `send(before:msgid:components:from:reserved:)`.
+  /// It behaves like ``send(before:components:from:reserved:)``; of the number, the lowest 32 bits are sent. The
+  /// corresponding Foundation method is `send(before:msgid:components:from:reserved:)`.
   @discardableResult
   public func send(
     before limitDate: Date, msgid msgID: Int, components: NSMutableArray?, from receivePort: Port?,

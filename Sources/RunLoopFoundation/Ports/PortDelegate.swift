@@ -2,7 +2,7 @@
 
 public import RunLoopCore
 
-/// Whoever receives a port's messages.
+/// Receives a port's messages.
 ///
 /// The corresponding Foundation protocol is `PortDelegate`.
 public protocol PortDelegate: AnyObject {
@@ -13,12 +13,12 @@ public protocol PortDelegate: AnyObject {
 }
 
 extension PortDelegate {
-  /// Lets the message go.
+  /// Ignores the message.
   public func handle(_ message: PortMessage) {}
 }
 
 extension Port {
-  /// Sets who receives the messages of this port.
+  /// Sets the receiver of the messages of this port.
   ///
   /// The port does not keep its delegate alive. A port that was made with a handler delivers its messages to the
   /// handler instead. A message that nobody receives counts as dropped. Can be called from any thread, but the caller
@@ -28,7 +28,7 @@ extension Port {
     receiver = delegate.map(DelegateReceiver.init)
   }
 
-  /// Who receives the messages of this port, if somebody was set and is still there.
+  /// The receiver of the messages of this port, if one was set and still exists.
   ///
   /// The corresponding Foundation method is `delegate()`.
   public func delegate() -> (any PortDelegate)? {

@@ -5,8 +5,8 @@ public import class RunLoopCore.Port
 
 /// A message between ports.
 ///
-/// One that is to be sent goes to ``sendPort`` and may name, as ``receivePort``, where an answer is taken. One that was
-/// received came to ``receivePort``, and an answer to it goes to ``sendPort``.
+/// A message that is to be sent goes to ``sendPort`` and may name, as ``receivePort``, the port at which an answer is
+/// expected. A message that was received arrived at ``receivePort``, and an answer to it goes to ``sendPort``.
 ///
 /// The corresponding Foundation class is `PortMessage`.
 open class PortMessage: NSObject, NSCopying {
@@ -15,9 +15,9 @@ open class PortMessage: NSObject, NSCopying {
   /// The message's parts: `NSData`, ``/RunLoopCore/Port``, or any value of a sender that used the package's own
   /// spelling.
   open private(set) var components: [AnyObject]?
-  /// Where the message came to, or where an answer is taken.
+  /// The port at which the message arrived, or at which an answer is expected.
   open private(set) var receivePort: Port?
-  /// Where the message goes to, or where an answer goes to.
+  /// The port that the message goes to, or that an answer goes to.
   open private(set) var sendPort: Port?
   /// Where the message goes to or comes from, if those are ports of Foundation's own.
   package private(set) var foundationPorts: (send: Foundation.Port?, receive: Foundation.Port?)
@@ -25,9 +25,9 @@ open class PortMessage: NSObject, NSCopying {
   /// Makes a message that is to be sent.
   ///
   /// - Parameters:
-  ///   - sendPort: Where it goes to.
-  ///   - replyPort: Where an answer is taken.
-  ///   - components: Its parts: `NSData` and ``/RunLoopCore/Port``.
+  ///   - sendPort: The port that the message goes to.
+  ///   - replyPort: The port at which an answer is expected.
+  ///   - components: The message's parts: `NSData` and ``/RunLoopCore/Port``.
   public init(sendPort: Port?, receivePort replyPort: Port?, components: [AnyObject]?) {
     self.sendPort = sendPort
     self.receivePort = replyPort
@@ -44,12 +44,12 @@ open class PortMessage: NSObject, NSCopying {
 
   /// Sends the message to ``sendPort``, and waits for room there until a date.
   ///
-  /// Its parts are not copied, but for mutable data.
+  /// Its parts are not copied, except mutable data.
   ///
-  /// A message to a port of Foundation's own is sent by that.
+  /// A message to one of Foundation's own ports is sent by that port.
   ///
-  /// - Returns: False if it was not sent: there is no such port, or as
-  ///   ``RunLoopCore/Port/send(before:msgid:components:from:reserved:)`` says.
+  /// - Returns: False if it was not sent: there is no such port, or for the reasons of
+  ///   ``RunLoopCore/Port/send(before:msgid:components:from:reserved:)``.
   ///
   /// The corresponding Foundation method is `send(before:)`.
   @discardableResult

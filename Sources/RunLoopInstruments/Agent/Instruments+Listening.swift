@@ -4,9 +4,9 @@ import CRunLoopAgent
 import Glibc
 public import RunLoopCore
 
-/// Why the instruments cannot do what they were asked to.
+/// The reason why the instruments cannot do what they were asked to.
 public enum InstrumentsError: Error, Hashable, Sendable {
-  /// The process has no directory for its records, as none of those that it tried could be used.
+  /// The process has no directory for its records, because none of the directories that it tried could be used.
   case noDirectory
   /// The directory is not the user's own, others may write to it, or it is a link.
   case untrustedDirectory(String)
@@ -19,7 +19,7 @@ public enum InstrumentsError: Error, Hashable, Sendable {
 }
 
 extension InstrumentsError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .noDirectory:
@@ -34,16 +34,16 @@ extension InstrumentsError: CustomStringConvertible {
 }
 
 extension Instruments {
-  /// Lets the tool `runloop` ask this process what keeps its loops and what is in them.
+  /// Allows the tool `runloop` to ask this process what keeps its loops alive and what is in them.
   ///
-  /// A thread of its own listens at a socket `agent` beside the process's records, to which the user of the process and
-  /// root can connect; nobody else. It needs no processor until somebody does. A process whose environment sets
+  /// A thread of its own listens at a socket `agent` beside the process's records, to which only the user of the
+  /// process and root can connect. It needs no processor time until somebody connects. A process whose environment sets
   /// `RUNLOOP_INSTRUMENTS` to `watch` or `record`, or sets `RUNLOOP_DIR`, listens from its first loop on without this
   /// call. A forked child listens only if its environment says so, or it calls this itself. Can be called from any
   /// thread. Calling it again for the same directory has no effect.
   ///
-  /// - Parameter directory: A directory in which that of the process is made, as `RUNLOOP_DIR` names one; nil: the one
-  ///   where the records are. The tool finds another one by its own `RUNLOOP_DIR`.
+  /// - Parameter directory: A directory in which the directory of the process is made, as `RUNLOOP_DIR` names one; nil
+  ///   means the directory of the records. The tool finds another directory by its own `RUNLOOP_DIR`.
   /// - Throws: ``InstrumentsError/noDirectory``, ``InstrumentsError/untrustedDirectory(_:)``,
   ///   ``InstrumentsError/alreadyListening``, or ``InstrumentsError/system(_:)`` if the system has no room, descriptor
   ///   or thread for it.

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How often times of which length were seen, in steps of a factor of two.
+/// The number of times by length, in steps of a factor of two.
 public struct Histogram: Sendable, Hashable, Codable {
-  /// How many times lie in each step: the first below 1024 ns, each next below twice as much.
+  /// How many times are in each step: the first is below 1024 ns, each next below twice as much.
   public private(set) var counts: [Int] = []
-  /// How many there are.
+  /// The number of times.
   public private(set) var count = 0
-  /// Their sum, in nanoseconds.
+  /// The sum of the times, in nanoseconds.
   public private(set) var sum: Int64 = 0
-  /// The longest, in nanoseconds.
+  /// The longest time, in nanoseconds.
   public private(set) var longest: Int64 = 0
 
-  /// Makes one that is empty.
+  /// Makes an empty histogram.
   public init() {}
 
-  /// Adds a time in nanoseconds; a negative one counts as zero.
+  /// Adds a time in nanoseconds; a negative time counts as zero.
   public mutating func add(_ nanoseconds: Int64) {
     let value = max(0, nanoseconds)
     let step = Histogram.step(of: value)
@@ -30,10 +30,10 @@ public struct Histogram: Sendable, Hashable, Codable {
   /// The end of a step, in nanoseconds, which does not belong to it.
   public static func end(ofStep step: Int) -> Int64 { step >= 53 ? .max : 1024 << Int64(step) }
 
-  /// A time that so large a part of all do not exceed, in nanoseconds: the end of its step, or the longest.
+  /// A time, in nanoseconds, that a part of all times do not exceed: the end of its step, or the longest.
   ///
   /// - Parameter part: Between zero and one, such as 0.99.
-  /// - Returns: Nil if there are none.
+  /// - Returns: Nil if there are no times.
   public func quantile(_ part: Double) -> Int64? {
     guard count > 0 else { return nil }
     let wanted = (min(max(part, 0), 1) * Double(count)).rounded(.up)

@@ -5,14 +5,14 @@ import Glibc
 import RunLoopCore
 
 extension Instruments {
-  /// Writes what the loops of this process have recorded lately to a file, as a flight recorder does.
+  /// Writes the recent records of the loops of this process to a file, as a flight recorder does.
   ///
   /// `runloop postmortem FILE` reads it. The file is made, or replaced, for the user of the process alone; no link is
   /// followed. Can be called from any thread; no loop waits for it.
   ///
   /// - Parameters:
-  ///   - path: Where to write.
-  ///   - last: How long ago a call-out or sleep may have begun. Each loop keeps its last 2048.
+  ///   - path: The file to write.
+  ///   - last: How long ago a call-out or sleep may have begun. Each loop keeps its last 2048 records.
   /// - Throws: ``InstrumentsError/nothingRecorded``, or ``InstrumentsError/system(_:)`` if the file cannot be written.
   public static func writeRecord(to path: String, last: Duration) throws(InstrumentsError) {
     let file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)

@@ -3,7 +3,7 @@
 extension LoopMetrics {
   /// The numbers in the text format of Prometheus, each family with its description.
   ///
-  /// To serve several loops, see ``prometheus(_:)``: a family may stand in an answer once.
+  /// To serve several loops, see ``prometheus(_:)``: a family may appear in an answer only once.
   public var prometheus: String { LoopMetrics.prometheus([self]) }
 
   /// The numbers of several loops in the text format of Prometheus.

@@ -3,39 +3,38 @@
 import CRunLoopSystem
 public import RunLoopCore
 
-/// What a loop has done, in numbers.
+/// The activity of a loop, in numbers.
 ///
-/// What is counted is counted from the loop's beginning, at every level. What is measured is of the call-outs that are
-/// recorded, and so of none unless the loop is at the level ``Instruments/Level/record``. The loop itself adds nothing
-/// up, as that would cost every call-out something: whoever asks for the numbers adds what was recorded since they were
-/// asked for last, of which the newest 2048 records are kept. So the times only ever become more; if they are asked for
-/// too seldom, some are missed.
+/// Counts are from the loop's beginning, at every level. Measurements are of the call-outs that are recorded, so there
+/// are none unless the loop is at the level ``Instruments/Level/record``. The loop itself adds nothing up, because that
+/// would add a cost to every call-out: reading the numbers adds the records since the last reading, of which the newest
+/// 2048 are kept. So the times only ever grow; if they are read too seldom, some are missed.
 public struct LoopMetrics: Sendable, Hashable, Codable {
-  /// What the loop is called.
+  /// The name of the loop.
   public var label: String
   /// The kernel's number of the loop's thread.
   public var thread: Int32
   /// How many times it has slept or looked for something to do.
   public var waits: Int
-  /// How many blocks, jobs and hand-offs it was given.
+  /// How many blocks, jobs and hand-offs were posted to it.
   public var posted: Int
   /// How many of them wait.
   public var waitingBlocks: Int
   /// How many items keep the mode alive that it runs in.
   public var items: Int
-  /// How many blocks it has dropped, as its thread ended.
+  /// How many blocks it has dropped, because its thread ended.
   public var droppedBlocks: Int
   /// How many items and blocks it has rejected.
   public var refusals: Int
   /// How many wake-ups the tolerances of timers have saved.
   public var savedWakeUps: Int
-  /// How long call-outs took, those that runs were nested in included, since the numbers were first asked for and a
-  /// while before.
+  /// How long call-outs took, including those in which runs were nested, since the numbers were first read and a while
+  /// before.
   public var callOuts: Histogram
-  /// How long blocks, jobs and handed-over work have waited until they were called, in the same time.
+  /// How long blocks, jobs and handed-over work waited until they were called, in the same time.
   public var delays: Histogram
-  /// The part of the time of the last 2048 records in which the loop did not sleep, between zero and one; nil: there
-  /// are none.
+  /// The part of the time of the last 2048 records in which the loop did not sleep, between zero and one; nil if there
+  /// are no records.
   public var busy: Double?
 }
 

@@ -7,18 +7,18 @@ import Synchronization
 
 /// Notifies the service manager that the process's run loops go on, as long as they do.
 ///
-/// A service of systemd with `WatchdogSec=` is killed and started anew if it does not say in time that it is alive.
-/// Said from a timer, that is true of one loop at most; said from a thread of its own, it is true of that thread only.
-/// This watchdog has a thread that looks at all loops, and says it while none of them has been in a call-out for half
-/// of the time.
+/// A service of systemd with `WatchdogSec=` is killed and restarted if it does not report in time that it is alive. A
+/// report from a timer is true of one loop at most; a report from a thread of its own is true of that thread only. This
+/// watchdog has a thread that looks at all loops, and reports while none of them has been in a call-out for half of the
+/// time.
 ///
 /// ```swift
 /// // Nil where no service manager waits for anything: the program runs as ever.
 /// let watchdog = ServiceWatchdog()
 /// ```
 ///
-/// It works as long as its object lasts. As the service manager wants to hear it regularly, its thread wakes twice in
-/// the time, also while all loops sleep. The corresponding function of libsystemd is `sd_notify` with `WATCHDOG=1`.
+/// It works as long as its object exists. Because the service manager wants regular reports, its thread wakes twice in
+/// the time, even while all loops sleep. The corresponding function of libsystemd is `sd_notify` with `WATCHDOG=1`.
 public final class ServiceWatchdog: Sendable {
   private let core: WatchdogCore
 
@@ -27,7 +27,7 @@ public final class ServiceWatchdog: Sendable {
   /// Nil if they are not set, or are meant for another process, or if the process can start no more threads. Can be
   /// called from any thread.
   ///
-  /// - Parameter loops: The loops that must go on, which the watchdog holds; nil: all of the process.
+  /// - Parameter loops: The loops that must go on, which the watchdog holds; nil means all loops of the process.
   public convenience init?(loops: [RunLoop]? = nil) {
     func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
     if let process = variable("WATCHDOG_PID"), process != "\(getpid())" { return nil }

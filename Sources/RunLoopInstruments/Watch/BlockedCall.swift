@@ -4,12 +4,12 @@
 public struct BlockedCall: Sendable, Codable, Hashable {
   /// The call's name.
   public var call: String
-  /// What it is about, as `5 pipe`; nil if nothing is known.
+  /// The object of the call, such as `5 pipe`; nil if nothing is known.
   public var on: String?
 
   /// - Parameters:
   ///   - call: The call's name.
-  ///   - on: What it is about.
+  ///   - on: The object of the call.
   public init(call: String, on: String? = nil) {
     self.call = call
     self.on = on

@@ -4,7 +4,7 @@
 ///
 /// Times are in nanoseconds of the monotonic clock.
 public struct HangReport: Sendable, Codable {
-  /// What a thread mostly did during a hang.
+  /// The main activity of a thread during a hang.
   public enum Processor: String, Sendable, Codable {
     /// It had a processor.
     case onCPU = "on-cpu"
@@ -16,11 +16,11 @@ public struct HangReport: Sendable, Codable {
     case stopped
   }
 
-  /// Where waiting posts come from.
+  /// A place from which waiting posts come.
   public struct Site: Sendable, Codable, Hashable {
     /// The place that posted; nil if it is not known.
     public var site: CodeAddress?
-    /// How many of them wait.
+    /// How many of the posts wait.
     public var count: Int
   }
 
@@ -30,8 +30,8 @@ public struct HangReport: Sendable, Codable {
   public var thread: Int32
   /// The thread's name.
   public var threadName: String
-  /// The kind of the call-out as `runloop` names it: `block`, `timer`, `source0` and so on; nil of a backlog, and of a
-  /// call-out that began before anybody looked.
+  /// The kind of the call-out as `runloop` names it: `block`, `timer`, `source0` and so on; nil for a backlog, and for
+  /// a call-out that began before the loop was watched.
   public var kind: String?
   /// The function that the loop called; nil unless the loop records.
   public var code: CodeAddress?
@@ -41,13 +41,13 @@ public struct HangReport: Sendable, Codable {
   public var mode: String?
   /// How many runs are active.
   public var depth: Int
-  /// When the call-out began; of a backlog, when the oldest waiting post arrived.
+  /// When the call-out began; for a backlog, when the oldest waiting post arrived.
   public var begin: Int64
-  /// When it was over; nil while it lasts.
+  /// When it ended; nil while it lasts.
   public var end: Int64?
-  /// What the thread mostly did.
+  /// The main activity of the thread.
   public var processor: Processor
-  /// How it spent the time since it was first sampled; nil if it could not be asked.
+  /// How the thread spent the time since it was first sampled; nil if that could not be read.
   public var shares: ProcessorShares?
   /// The system call that it was blocked in.
   public var blockedIn: BlockedCall?
@@ -57,14 +57,15 @@ public struct HangReport: Sendable, Codable {
   public var waitsForName: String?
   /// The stack that was seen most often, the innermost address first.
   ///
-  /// All but the first are return addresses.
+  /// All addresses except the first are return addresses.
   public var stack: [CodeAddress]
   /// How often the stack was sampled.
   public var samples: Int
   /// Whether posts wait too long, though no call-out is long.
   public var isBacklog: Bool
-  /// Of a backlog, where the waiting posts come from, the most frequent first; empty unless the loop records.
+  /// For a backlog, the places from which the waiting posts come, the most frequent first; empty unless the loop
+  /// records.
   public var sites: [Site]
-  /// How many hangs before this one were not reported, as there were too many in a minute.
+  /// How many hangs before this one were not reported, because there were too many in a minute.
   public var leftOut: Int
 }

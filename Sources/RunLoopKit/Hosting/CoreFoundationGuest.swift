@@ -6,14 +6,14 @@ import RunLoopThreads
 
 // Our loop inside Core Foundation's, for as long as somebody runs that one.
 extension RunLoopCore.RunLoop {
-  /// Serves this loop while something in the body runs the thread's run loop of Foundation.
+  /// Serves this loop while code in the body runs the thread's run loop of Foundation.
   ///
   /// On the main thread any run of Foundation's loop serves this one, and the body is merely called. It is for other
   /// threads.
   ///
-  /// What waits by a run of Foundation's loop leaves ours alone meanwhile: `Process.waitUntilExit()`, the waits of
-  /// XCTest, a library that spins `CFRunLoopRunInMode`. In the body this loop is a guest of that one, as by
-  /// `RunLoop.Guest`: its timers, sources, blocks and messages come in the same run, and neither loop polls.
+  /// Code that waits by a run of Foundation's loop does not serve ours meanwhile: `Process.waitUntilExit()`, the waits
+  /// of XCTest, a library that spins `CFRunLoopRunInMode`. In the body this loop is a guest of that one, as with
+  /// `RunLoop.Guest`: its timers, sources, blocks and messages are served in the same run, and neither loop polls.
   ///
   /// ```swift
   /// try RunLoop.current.servedByCoreFoundation { process.waitUntilExit() }
@@ -22,15 +22,15 @@ extension RunLoopCore.RunLoop {
   /// - A service of this loop is a source to Core Foundation's, so that `run(mode:before:)` of Foundation's returns
   ///   after one, and the mode is not empty there.
   /// - `stop()` ends no run of Foundation's.
-  /// - Both loops drain the main dispatch queue then: each block once, and all in order.
+  /// - Both loops then drain the main dispatch queue: each block once, and all in order.
   ///
   /// The body may run this loop too, and be called in a call-out of either.
   ///
   /// - Parameters:
-  ///   - mode: The mode that is served, while Foundation's loop runs in the one of the same name.
+  ///   - mode: The mode that is served, while Foundation's loop runs in the mode of the same name.
   ///   - body: Runs Foundation's loop.
-  /// - Returns: What the body returns.
-  /// - Throws: What the body throws; before it is called, a `RunLoopError`: `hasHost` if this loop serves Core
+  /// - Returns: The body's result.
+  /// - Throws: The body's error; before it is called, a `RunLoopError`: `hasHost` if this loop serves Core
   ///   Foundation's, which it can leave by ``stopServingCoreFoundation()``, `cannotBeHosted(_:)` if the system has no
   ///   descriptor left, `notAMode(_:)` for the common pseudo-mode, `loopHasEnded`, and `wrongThread(loop:caller:)` if
   ///   the calling thread is not the loop's.

@@ -6,13 +6,13 @@ public import RunLoopCore
 
 // Core Foundation's loop of a thread, inside ours.
 extension RunLoopCore.RunLoop {
-  /// Serves what schedules itself on the thread's run loop of Foundation, whenever this loop runs.
+  /// Serves everything that schedules itself on the thread's run loop of Foundation, whenever this loop runs.
   ///
   /// On the main thread both loops do so by themselves, and serve each other in the modes of the same names; this call
-  /// takes back ``stopServingCoreFoundation()``. It is for other threads.
+  /// reverts ``stopServingCoreFoundation()``. It is for other threads.
   ///
   /// Foundation's own timers, socket ports and notification queues, the file handles that notify by these on the main
-  /// thread, and whatever makes sources of Core Foundation need Foundation's loop of a thread, which is Core
+  /// thread, and all code that makes sources of Core Foundation need Foundation's loop of a thread, which is Core
   /// Foundation's. From now on this loop waits in that one, in the mode of the same name: both are served while this
   /// one runs, and neither polls. To do so for another thread's loop, perform it there:
   ///
@@ -22,9 +22,8 @@ extension RunLoopCore.RunLoop {
   ///
   /// - A source that Core Foundation's loop handles counts as handled by a run of this one; its timers, observers and
   ///   blocks do not. `CFRunLoopStop` stops the innermost run of this loop.
-  /// - A mode is empty if it is in both loops.
-  /// - On the main thread it is Core Foundation's loop that drains the main dispatch queue, as it cannot be kept from
-  ///   it.
+  /// - A mode is empty if it is empty in both loops.
+  /// - On the main thread Core Foundation's loop drains the main dispatch queue, because it cannot be kept from it.
   ///
   /// Calling it again has no effect. The hosting ends with the thread, or with ``stopServingCoreFoundation()``.
   ///
@@ -37,11 +36,11 @@ extension RunLoopCore.RunLoop {
     service?.attach(to: CFRunLoopGetCurrent(), self)
   }
 
-  /// Lets the loop wait by itself again: what is scheduled on Foundation's loop is served no more.
+  /// Makes the loop wait by itself again: items that are scheduled on Foundation's loop are no longer served.
   ///
-  /// On the main thread runs of Foundation's loop do not serve this one any more either, from the next one on.
+  /// On the main thread runs of Foundation's loop do not serve this one any more either, from the next run on.
   ///
-  /// A wait that goes on ends. If Core Foundation's loop is not served, the call has no effect.
+  /// A wait in progress ends. If Core Foundation's loop is not served, the call has no effect.
   ///
   /// - Precondition: The calling thread is the loop's.
   public func stopServingCoreFoundation() {
@@ -49,7 +48,7 @@ extension RunLoopCore.RunLoop {
     removeHost()
   }
 
-  /// Whether what schedules itself on the thread's run loop of Foundation is served.
+  /// Whether everything that schedules itself on the thread's run loop of Foundation is served.
   ///
   /// Can be used from any thread.
   public var isServingCoreFoundation: Bool { host is CoreFoundationHost || isServedWithoutACall }
@@ -62,7 +61,8 @@ extension RunLoopCore.RunLoop {
 
   /// Foundation's run loop of this loop's thread, as long as it is served; for schedule methods that take one.
   ///
-  /// Any thread, though Foundation promises nothing for the use of its loop on another thread than the loop's.
+  /// Can be used from any thread, though Foundation promises nothing for the use of its loop on another thread than the
+  /// loop's.
   public var foundationRunLoop: Foundation.RunLoop? {
     (host as? CoreFoundationHost)?.foundation ?? (isServedWithoutACall ? .main : nil)
   }

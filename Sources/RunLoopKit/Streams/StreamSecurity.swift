@@ -20,17 +20,16 @@ extension Stream.PropertyKey {
   fileprivate static let sslSettings = Stream.PropertyKey(rawValue: "kCFStreamPropertySSLSettings")
 }
 
-/// Why a stream's connection is not made: it cannot be secured as its properties ask.
+/// The reason why a stream's connection is not made: it cannot be secured as its properties ask.
 public enum StreamSecurityError: Error, Hashable, Sendable {
-  /// A level of security that is not spoken any more, or none that is known, such as
-  /// `StreamSocketSecurityLevel.ssLv3`.
+  /// A level of security that is no longer supported, or not known, such as `StreamSocketSecurityLevel.ssLv3`.
   case unsupportedLevel(String)
-  /// A setting, by its name, that is not known here or has another kind of value, such as `kCFStreamSSLCertificates`.
+  /// A setting, by its name, that is not known here or has a value of another kind, such as `kCFStreamSSLCertificates`.
   case unsupportedSetting(String)
 }
 
 extension StreamSecurityError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .unsupportedLevel(let level):

@@ -6,7 +6,7 @@ import Glibc
 enum BodyRead: Equatable {
   case bytes(Int)
   case end
-  /// There is nothing yet; the source says when there is.
+  /// There is nothing yet; the source reports when there is.
   case wait
   case failed(String)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// What is sent with a request.
+  /// The body of a request.
   ///
   /// It is read again, from its beginning, when the request is sent again: after a redirect that keeps it, for a
   /// credential, or for a retry.
@@ -21,12 +21,12 @@ extension HTTP {
     /// A text in UTF-8.
     public static func text(_ text: String) -> Content { .bytes(Array(text.utf8)) }
 
-    /// A file, as long as it is when it is opened.
+    /// A file, with its length when it is opened.
     ///
     /// It is read by the loader's thread, as far as there is room on the connection.
     public static func file(_ path: String) -> Content { Content(kind: .file(path)) }
 
-    /// Chunks as a sequence brings them, as far as there is room on the connection.
+    /// Chunks from a sequence, as far as there is room on the connection.
     ///
     /// - Parameters:
     ///   - length: How many bytes there are in all. If the sequence has fewer or more, the request ends with
@@ -51,7 +51,7 @@ extension HTTP {
     }
   }
 
-  /// What has arrived with an answer.
+  /// The received body of an answer.
   public struct Body: Sendable, Hashable {
     /// The decoded bytes.
     public let bytes: [UInt8]

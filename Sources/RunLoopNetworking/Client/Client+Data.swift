@@ -5,8 +5,8 @@ import RunLoopCore
 extension HTTP.Client {
   /// Makes a request and returns the whole answer.
   ///
-  /// The body may have 64 MiB, unless the request or the configuration says otherwise. An answer with a status such as
-  /// 404 is an answer, and no error. If the task is cancelled, the request is.
+  /// The body may have up to 64 MiB, unless the request or the configuration sets another limit. An answer with a
+  /// status such as 404 is an answer, not an error. If the task is cancelled, the request is cancelled.
   ///
   /// - Throws: Always ``HTTP/Error``.
   public func data(for request: HTTP.Request) async throws -> (HTTP.Body, HTTP.Response) {

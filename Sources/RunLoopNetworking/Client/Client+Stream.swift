@@ -3,8 +3,8 @@
 extension HTTP.Client {
   /// Makes a request and returns when the head of its answer has arrived; the body follows as the program takes it.
   ///
-  /// If the task is cancelled before, the request is. Nothing that was taken can be taken back: such a request is not
-  /// made again after its body has begun, unless the server goes on where it ended.
+  /// If the task is cancelled before, the request is cancelled. Bytes that were taken cannot be taken back: such a
+  /// request is not made again after its body has begun, unless the server goes on where it ended.
   ///
   /// - Throws: Always ``HTTP/Error``.
   public func stream(for request: HTTP.Request) async throws -> (HTTP.BodySequence, HTTP.Response) {

@@ -7,12 +7,12 @@ extension HTTP {
   ///
   /// All its connections live on one run loop, from the connect to the end.
   ///
-  /// The loop is that of a thread of the client's own, `HTTP.Loader`, which the first request starts, or one that the
-  /// program passes. The client holds its connections until it is stopped, or until nobody holds the client and its
+  /// The loop is that of a thread of the client's own, `HTTP.Loader`, which the first request starts, or a loop that
+  /// the program passes. The client holds its connections until it is stopped, or until nobody holds the client and its
   /// requests have ended. A client, and everything that it returns, can be used from any thread.
   ///
-  /// HTTP is spoken by libcurl, which is opened when the first request is made. Where it is missing, every request ends
-  /// with ``HTTP/Error/Code/noLibrary``. A child of a fork cannot use its parent's clients: its requests end with
+  /// The client uses libcurl, which is opened when the first request is made. If it is missing, every request ends with
+  /// ``HTTP/Error/Code/noLibrary``. A child of a fork cannot use its parent's clients: its requests end with
   /// ``HTTP/Error/Code/stopped``.
   public final class Client: Sendable {
     let core: ClientCore
@@ -20,10 +20,10 @@ extension HTTP {
 
     /// Makes a client.
     ///
-    /// Nothing is opened or started before the first request, which reports what is wrong.
+    /// Nothing is opened or started before the first request, which reports errors.
     ///
     /// - Parameters:
-    ///   - configuration: How it behaves.
+    ///   - configuration: How the client behaves.
     ///   - loop: The loop that its connections live on, in the common modes; it has to run. With nil the client starts
     ///     a thread of its own.
     public convenience init(_ configuration: Configuration = .init(), on loop: RunLoop? = nil) {
@@ -37,7 +37,7 @@ extension HTTP {
 
     deinit { core.stop(.afterPendingWork) }
 
-    /// A client for everybody, which cannot be stopped.
+    /// A client for the whole program, which cannot be stopped.
     public static let shared = Client(.init(), on: nil, isShared: true)
 
     /// How the client behaves.
@@ -46,7 +46,7 @@ extension HTTP {
     /// What the client does with requests.
     public var state: State { core.state }
 
-    /// The cookies that were set, if the configuration lets them be kept.
+    /// The cookies that were set, if the configuration allows them to be kept.
     public var cookies: [Cookie] { core.jar.all }
 
     /// Forgets all cookies.
@@ -57,7 +57,7 @@ extension HTTP {
     /// When the last request has ended, all connections are closed and the client's thread ends. Calling it again has
     /// no effect, except that an immediate stop overrules one that is not. On ``shared`` it has no effect.
     ///
-    /// - Returns: The state after it.
+    /// - Returns: The state after the call.
     @discardableResult
     public func stop(_ policy: StopPolicy = .afterPendingWork) -> State { isShared ? state : core.stop(policy) }
 
@@ -65,7 +65,7 @@ extension HTTP {
     ///
     /// It does not stop the client.
     ///
-    /// - Returns: What has become of its requests.
+    /// - Returns: What has happened to its requests.
     public func finished() async -> StopReport { await core.finished() }
   }
 }

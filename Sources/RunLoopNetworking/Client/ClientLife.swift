@@ -56,35 +56,35 @@ struct ClientLife: Sendable, Hashable {
 extension HTTP {
   /// What a client does with requests.
   public enum State: Sendable, Hashable {
-    /// It takes them.
+    /// It takes requests.
     case running
-    /// It takes no more, and what has begun comes to its end.
+    /// It takes no more requests, and those that have begun are finished.
     case draining
-    /// It takes no more, and what has begun ends with ``HTTP/Error/Code/stopped``.
+    /// It takes no more requests, and those that have begun end with ``HTTP/Error/Code/stopped``.
     case stopping
     /// Its connections are closed.
     case finished
   }
 
-  /// What becomes of requests that have begun when their client is stopped.
+  /// What happens to requests that have begun when their client is stopped.
   public enum StopPolicy: Sendable, Hashable {
-    /// They come to their end; those that are paused end with ``HTTP/Error/Code/stopped``.
+    /// They are finished; requests that are paused end with ``HTTP/Error/Code/stopped``.
     case afterPendingWork
     /// They end with ``HTTP/Error/Code/stopped``.
     case immediately
   }
 
-  /// What has become of a client's requests.
+  /// What has happened to a client's requests.
   public struct StopReport: Sendable, Hashable {
     /// Requests that have an answer.
     public var completed = 0
-    /// Requests that ended with an error of theirs.
+    /// Requests that ended with an error of their own.
     public var failed = 0
     /// Requests that were cancelled.
     public var cancelled = 0
     /// Requests that the stop has ended.
     public var stopped = 0
-    /// Requests that came after the stop.
+    /// Requests that arrived after the stop.
     public var refused = 0
 
     /// Makes a report in which everything is zero.

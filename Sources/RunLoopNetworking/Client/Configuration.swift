@@ -3,24 +3,24 @@
 extension HTTP {
   /// How a client behaves.
   public struct Configuration: Sendable {
-    /// Which versions of the protocol are spoken.
+    /// The versions of the protocol that are used.
     public enum Version: Sendable, Hashable {
       /// HTTP/2 where an encrypted server offers it, otherwise HTTP/1.1.
       case automatic
       /// HTTP/1.1 only.
       case http1
-      /// HTTP/2 at once, even without encryption, where the server has to be known to speak it.
+      /// HTTP/2 at once, even without encryption; the server has to be known to support it.
       case http2
     }
 
-    /// How many connections there are to a host at most; further requests wait.
+    /// The largest number of connections to a host; further requests wait.
     public var connectionsPerHost = 6
-    /// How long nothing may come or go, from the look-up of the name to the end of the body, while the request is not
-    /// held; nil means indefinitely.
+    /// How long nothing may be sent or received, from the look-up of the name to the end of the body, while the request
+    /// is not held; nil means indefinitely.
     public var idleTimeout: Duration? = .seconds(60)
     /// How long a request may take in all, with redirects, retries and pauses; nil means indefinitely.
     public var totalTimeout: Duration?
-    /// How long making a connection may take, with its encryption; one millisecond at least.
+    /// How long making a connection may take, including its encryption; at least one millisecond.
     public var connectTimeout: Duration = .seconds(30)
     /// How many redirects are followed; with zero, an answer that redirects is the answer.
     public var maximumRedirects = 20
@@ -28,15 +28,15 @@ extension HTTP {
     public var maximumBody: Int64?
     /// How many bytes the heads and the trailer of an answer may have together.
     public var maximumHead = 256 * 1024
-    /// Which versions of the protocol are spoken.
+    /// The versions of the protocol that are used.
     public var version = Version.automatic
     /// Whether cookies are kept and sent.
     public var storesCookies = false
-    /// What the client shows to a server that asks who it is.
+    /// The credential for a server that asks for one.
     public var credential: Credential?
-    /// The proxy that is asked.
+    /// The proxy that is used.
     public var proxy = Proxy.none
-    /// Whom the client trusts, and how it shows who it is.
+    /// The servers that the client trusts, and its own certificate.
     public var trust = Trust()
     /// When a request that failed is made again.
     public var retry = Retry()
@@ -44,7 +44,7 @@ extension HTTP {
     public var unixSocket: String?
     /// Called in their order with each request before it is sent.
     public var interceptors: [Interceptor] = []
-    /// What is sent as `User-Agent`, unless a request says something else.
+    /// The value of `User-Agent`, unless a request sets another.
     public var userAgent = "RunLoopNetworking"
 
     /// The usual behaviour.
@@ -53,10 +53,10 @@ extension HTTP {
     static let memoryLimit: Int64 = 64 * 1024 * 1024
   }
 
-  /// Called by the loader's thread with a request before it is sent; it returns at once.
+  /// Called by the loader's thread with a request before it is sent; it must return at once.
   public typealias Interceptor = @Sendable (Request) -> Interception
 
-  /// What an interceptor makes of a request.
+  /// The result of an interceptor for a request.
   public enum Interception: Sendable {
     /// The request goes on, as it was or changed.
     case proceed(Request)

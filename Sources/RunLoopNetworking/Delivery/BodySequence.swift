@@ -3,11 +3,11 @@
 import RunLoopCore
 
 extension HTTP {
-  /// The body of an answer, chunk by chunk as it comes.
+  /// The body of an answer, chunk by chunk as it arrives.
   ///
-  /// What was received and not taken is at most 256 KiB and what was on its way; then nothing more is read from the
-  /// connection until the program has taken most of it. The sequence is for one loop of one task. When nobody holds it
-  /// any more, the request is cancelled unless it has ended.
+  /// At most 256 KiB, and the bytes on their way, wait to be taken; then nothing more is read from the connection until
+  /// the program has taken most of it. The sequence is for one loop of one task. When nobody holds it any more, the
+  /// request is cancelled unless it has ended.
   public struct BodySequence: AsyncSequence, Sendable {
     /// A chunk, which is never empty.
     public typealias Element = [UInt8]
@@ -24,7 +24,7 @@ extension HTTP {
       public mutating func next() async throws -> [UInt8]? { try await owner.next() }
     }
 
-    /// An iterator; the chunks go to whichever asks first.
+    /// Makes an iterator; the chunks go to the iterator that asks first.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(owner: owner) }
   }
 }

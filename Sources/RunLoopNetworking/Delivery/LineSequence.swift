@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// The lines of a body, as they come.
+  /// The lines of a body, as they arrive.
   ///
-  /// A line ends with a line feed, a carriage return, or both, which are no part of it. What follows the last end is a
-  /// line, too, unless it is empty. Bytes that are not UTF-8 become U+FFFD.
+  /// A line ends with a line feed, a carriage return, or both, which are not part of it. The text after the last end is
+  /// also a line, unless it is empty. Bytes that are not UTF-8 become U+FFFD.
   public struct LineSequence: AsyncSequence, Sendable {
     /// A line, which may be empty.
     public typealias Element = String
@@ -29,7 +29,7 @@ extension HTTP {
 
       /// The next line; nil at the end of the body.
       ///
-      /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/tooLarge`` if a line is longer than it may be, and then the
+      /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/tooLarge`` if a line exceeds the limit, and then the
       ///   request is cancelled.
       public mutating func next() async throws -> String? {
         while !hasEnded {
@@ -49,13 +49,13 @@ extension HTTP {
       }
     }
 
-    /// An iterator; the chunks of the body go to whichever asks first.
+    /// Makes an iterator; the chunks of the body go to the iterator that asks first.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body, limit) }
   }
 }
 
 extension HTTP.BodySequence {
-  /// The lines of the body, each of 1 MiB at most.
+  /// The lines of the body, each of at most 1 MiB.
   public var lines: HTTP.LineSequence { lines(upTo: 1 << 20) }
 
   /// The lines of the body.

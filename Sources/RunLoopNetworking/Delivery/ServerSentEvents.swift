@@ -3,19 +3,19 @@
 extension HTTP {
   /// An event that a server has sent in a body of the type `text/event-stream`.
   public struct ServerSentEvent: Sendable, Hashable {
-    /// The event's type: `message` unless the server says something else.
+    /// The event's type: `message` unless the server names another.
     public var type: String
     /// The data; several lines are joined by line feeds.
     public var data: String
-    /// The last identifier that the server has named, which may be that of an earlier event.
+    /// The last identifier that the server has sent, which may be that of an earlier event.
     ///
-    /// A request for what follows has it in `Last-Event-ID`.
+    /// A request for the following events sends it in `Last-Event-ID`.
     public var id: String
-    /// How long to wait before asking again when the body ends, if the server has said so with this event or before.
+    /// How long to wait before asking again when the body ends, if the server has sent this with this event or before.
     public var retry: Duration?
   }
 
-  /// The events of a body, as they come (HTML, section 9.2).
+  /// The events of a body, as they arrive (HTML, section 9.2).
   ///
   /// An event whose end is missing when the body ends is dropped. The sequence does not ask again by itself.
   public struct ServerSentEvents: AsyncSequence, Sendable {
@@ -39,8 +39,8 @@ extension HTTP {
 
       /// The next event; nil at the end of the body.
       ///
-      /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/tooLarge`` if an event is larger than it may be, and then
-      ///   the request is cancelled.
+      /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/tooLarge`` if an event exceeds the limit, and then the
+      ///   request is cancelled.
       public mutating func next() async throws -> ServerSentEvent? {
         while let line = try await lines.next() {
           switch parser.take(line) {
@@ -53,13 +53,13 @@ extension HTTP {
       }
     }
 
-    /// An iterator; the chunks of the body go to whichever asks first.
+    /// Makes an iterator; the chunks of the body go to the iterator that asks first.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body, limit) }
   }
 }
 
 extension HTTP.BodySequence {
-  /// The events that a server sends, each of 1 MiB at most.
+  /// The events that a server sends, each of at most 1 MiB.
   public var serverSentEvents: HTTP.ServerSentEvents { serverSentEvents(upTo: 1 << 20) }
 
   /// The events that a server sends.

@@ -4,36 +4,36 @@ public import RunLoopCore
 import Synchronization
 
 extension HTTP {
-  /// A request that can be started, held, paused, resumed and cancelled; what becomes of it is reported on a loop.
+  /// A request that can be started, held, paused, resumed and cancelled; its progress and end are reported on a loop.
   ///
   /// All its functions can be called from any thread, and hop to the loader's. It ends exactly once. After ``cancel()``
-  /// nothing is delivered but the end, which is ``HTTP/Error/Code/cancelled``.
+  /// only the end is delivered, which is ``HTTP/Error/Code/cancelled``.
   ///
-  /// It has the life of AFNetworking's `AFURLConnectionOperation`.
+  /// Its lifecycle is that of AFNetworking's `AFURLConnectionOperation`.
   public final class Operation: Sendable, Hashable {
-    /// What an operation does.
+    /// The states of an operation.
     public enum State: Sendable, Hashable {
       /// It has not been started.
       case ready
-      /// The host is looked up, or a time is waited for.
+      /// The host is being looked up, or the operation waits for a time.
       case resolving
-      /// A connection is made or waited for.
+      /// A connection is being made, or waited for.
       case connecting
-      /// The request is sent, or the answer waited for.
+      /// The request is being sent, or the answer is waited for.
       case sending
-      /// The body comes.
+      /// The body is arriving.
       case receiving
       /// The body is held: no bytes are taken, and the connection stays.
       case held
-      /// The connection has ended, and what came is kept.
+      /// The connection has ended, and the received bytes are kept.
       case paused
-      /// The body is complete and is being put away.
+      /// The body is complete and is being stored.
       case finishing
       /// It has ended.
       case finished
     }
 
-    /// What is asked for.
+    /// The request to make.
     public var request: Request { transfer.request }
     private let core: ClientCore
     let receiver: OperationReceiver
@@ -63,9 +63,9 @@ extension HTTP.Client {
   /// Makes an operation, which the program starts.
   ///
   /// - Parameters:
-  ///   - request: What to ask for.
+  ///   - request: The request to make.
   ///   - output: Where the body of the answer goes.
-  ///   - modes: In which modes of the calling thread's loop it reports.
+  ///   - modes: The modes of the calling thread's loop in which it reports.
   public func operation(
     _ request: HTTP.Request, output: HTTP.Output = .memory, inModes modes: [RunLoop.Mode] = [.common]
   ) -> HTTP.Operation {
@@ -83,43 +83,43 @@ extension HTTP.Client {
 
 // Its life.
 extension HTTP.Operation {
-  /// What it does.
+  /// The state of the operation.
   ///
-  /// A change that another thread asks for takes a moment.
+  /// A change that another thread requests takes a moment.
   public var state: State { receiver.state }
   /// Whether it was cancelled.
   public var isCancelled: Bool { transfer.isCancelled.load(ordering: .acquiring) }
-  /// How far it has arrived.
+  /// The progress of the operation.
   public var progress: HTTP.Progress { receiver.progress }
   /// The head of the answer, once that has arrived.
   public var response: HTTP.Response? { receiver.response }
   /// Whether the loop that it reports on has ended, so that it reports on the loader's thread.
   public var reportsElsewhere: Bool { receiver.multiplexer.loop.hasEnded }
 
-  /// Begins.
+  /// Starts the operation.
   ///
-  /// Calling it again, or when it was paused or cancelled before, has no effect.
+  /// Calling it again, or after it was paused or cancelled, has no effect.
   public func start() { begin(with: .start) }
 
-  /// Ends the connection and keeps what has arrived.
+  /// Ends the connection and keeps the bytes that have arrived.
   ///
-  /// Before the start, it waits for ``resume()``.
+  /// If it is called before the start, the operation waits for ``resume()``.
   public func pause() { if !begin(with: .pause) { transfer.pause() } }
 
   /// Goes on after a pause.
   ///
-  /// What has arrived is continued if the server has the same version of the body, with a strong tag or a date, and
-  /// says how long it is; otherwise the request begins afresh.
+  /// The received bytes are continued if the server has the same version of the body, with a strong tag or a date, and
+  /// reports its length; otherwise the request begins afresh.
   public func resume() { transfer.resume() }
 
-  /// Ends with ``HTTP/Error/Code/cancelled``.
+  /// Ends the operation with ``HTTP/Error/Code/cancelled``.
   public func cancel() {
     receiver.noteCancelled()
     transfer.isCancelled.store(true, ordering: .releasing)
     if !begin(with: .cancel) { transfer.cancel() }
   }
 
-  /// Takes no more bytes; the connection stays, and the server waits.
+  /// Takes no more bytes; the connection stays open, and the server waits.
   public func hold() { transfer.setHeld(true) }
 
   /// Takes bytes again.
@@ -139,48 +139,49 @@ extension HTTP.Operation {
 
 // What it reports.
 extension HTTP.Operation {
-  /// Calls a block on the operation's loop with the head of the answer; before the start.
+  /// Calls a block on the operation's loop with the head of the answer; to be called before the start.
   public func onResponse(_ body: @escaping @Sendable (HTTP.Response) -> Void) {
     receiver.setHooks { $0.response = body }
   }
 
-  /// Calls a block on the operation's loop when it has arrived further, at most once in a pass; before the start.
+  /// Calls a block on the operation's loop when more has arrived, at most once in a pass; to be called before the
+  /// start.
   public func onProgress(_ body: @escaping @Sendable (HTTP.Progress) -> Void) {
     receiver.setHooks { $0.progress = body }
   }
 
-  /// Asks a block what to do with a redirect; before the start.
+  /// Asks a block what to do with a redirect; to be called before the start.
   ///
-  /// It is called by the loader's thread with the request that would be made and the answer that asks for it. It
-  /// returns what to ask for, or nil, and then the request ends with ``HTTP/Error/Code/redirectRefused``.
+  /// The loader's thread calls the block with the request that would be made and the answer that asks for it. The block
+  /// returns the request to make, or nil; then the request ends with ``HTTP/Error/Code/redirectRefused``.
   public func onRedirect(_ body: @escaping @Sendable (HTTP.Request, HTTP.Response) -> HTTP.Request?) {
     receiver.setHooks { $0.redirect = body }
   }
 
-  /// Asks a block for the credential when a server wants one; before the start.
+  /// Asks a block for the credential when a server requires one; to be called before the start.
   ///
-  /// It is called by the loader's thread each time the server asks by Basic or Digest, unless the request has an
-  /// `Authorization` of its own, and returns at once. With nil, the answer 401 is delivered. After ten credentials that
-  /// a server has rejected, the request ends with ``HTTP/Error/Code/authenticationFailed``.
+  /// The loader's thread calls the block each time the server asks by Basic or Digest, unless the request has an
+  /// `Authorization` of its own; the block must return at once. With nil, the answer 401 is delivered. After ten
+  /// credentials that a server has rejected, the request ends with ``HTTP/Error/Code/authenticationFailed``.
   public func onChallenge(_ body: @escaping @Sendable (HTTP.AuthenticationChallenge) -> HTTP.Credential?) {
     receiver.setHooks { $0.challenge = body }
   }
 
-  /// Calls a block on the operation's loop with the cookies that an answer has set, those of redirects included; before
-  /// the start.
+  /// Calls a block on the operation's loop with the cookies that an answer has set, including those of redirects; to be
+  /// called before the start.
   ///
-  /// Only cookies that the client keeps are reported: see ``HTTP/Configuration/storesCookies``. A cookie whose time is
-  /// over was removed.
+  /// Only cookies that the client keeps are reported: see ``HTTP/Configuration/storesCookies``. A reported cookie whose
+  /// time is over was removed.
   public func onCookies(_ body: @escaping @Sendable ([HTTP.Cookie]) -> Void) {
     receiver.setHooks { $0.cookies = body }
   }
 
-  /// How far it has arrived, as it does, until the operation ends.
+  /// The progress as it changes, until the operation ends.
   ///
-  /// Each call makes a sequence, which begins with what is there. A task that takes its time gets the newest value.
+  /// Each call makes a sequence, which begins with the current value. A slow task gets the newest value.
   public func progressValues() -> AsyncStream<HTTP.Progress> { receiver.progressValues() }
 
-  /// Calls a block with the end, on the operation's loop and in its modes; if that loop has ended, on the loader's
+  /// Calls a block with the result, on the operation's loop and in its modes; if that loop has ended, on the loader's
   /// thread.
   public func onCompletion(_ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void) {
     let multiplexer = receiver.multiplexer
@@ -194,23 +195,23 @@ extension HTTP.Operation {
     }
   }
 
-  /// Calls a block on the main actor with the end.
+  /// Calls a block on the main actor with the result.
   public func onCompletionOnMainActor(
     _ body: @escaping @MainActor @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
   ) {
     receiver.whenFinished { outcome in Task { @MainActor in body(outcome) } }
   }
 
-  /// Calls a block with the end on the loader's thread, at once; it must return soon.
+  /// Calls a block with the result on the loader's thread, at once; it must return soon.
   ///
-  /// If the end has arrived already, the block is called here.
+  /// If the operation has ended already, the block is called here.
   public func onCompletionByLoader(
     _ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
   ) {
     receiver.whenFinished(body)
   }
 
-  /// Calls a block with the end on an executor.
+  /// Calls a block with the result on an executor.
   public func onCompletion(
     on executor: any TaskExecutor,
     _ body: @escaping @Sendable (Result<(HTTP.Body, HTTP.Response), HTTP.Error>) -> Void
@@ -218,9 +219,9 @@ extension HTTP.Operation {
     receiver.whenFinished { outcome in Task(executorPreference: executor) { body(outcome) } }
   }
 
-  /// Starts it and waits for its end.
+  /// Starts the operation and waits for its end.
   ///
-  /// If the task is cancelled, the operation is. Can be called several times.
+  /// If the task is cancelled, the operation is cancelled. Can be called several times.
   ///
   /// - Throws: Always ``HTTP/Error``.
   public func value() async throws -> (HTTP.Body, HTTP.Response) {
@@ -234,12 +235,12 @@ extension HTTP.Operation {
     }
   }
 
-  /// Starts operations, and calls a block when all of them have ended, in whatever way.
+  /// Starts operations, and calls a block when all of them have ended, no matter how.
   ///
   /// - Parameters:
   ///   - operations: The operations; with none, the block is called all the same.
   ///   - loop: The loop that calls the block.
-  ///   - modes: In which modes it does.
+  ///   - modes: The modes in which the loop calls the block.
   ///   - progress: Called by the loop after each end, with how many have ended.
   ///   - completion: Called once, after the last call of `progress`.
   public static func batch(

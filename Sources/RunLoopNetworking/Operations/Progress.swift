@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// How far a request has arrived.
+  /// The progress of a request.
   public struct Progress: Sendable, Hashable {
     /// How many bytes of the request's body were sent, in the last exchange.
     public var sent: Int64 = 0
@@ -9,10 +9,10 @@ extension HTTP {
     public var totalToSend: Int64?
     /// How many decoded bytes of the answer's body have arrived.
     public var received: Int64 = 0
-    /// How many bytes the answer's body has, if the server says so.
+    /// How many bytes the answer's body has, if the server reports it.
     public var total: Int64?
 
-    /// Nothing sent and nothing received.
+    /// Makes a progress with nothing sent and nothing received.
     public init() {}
 
     init(sent: Int64, totalToSend: Int64?, received: Int64, total: Int64?) {
@@ -40,13 +40,13 @@ extension HTTP {
 
   /// Where the body of an operation's answer goes.
   public enum Output: Sendable {
-    /// Into memory: the operation's result has it.
+    /// Into memory: the operation's result contains it.
     case memory
-    /// Nowhere; it is counted.
+    /// Nowhere; the bytes are only counted.
     case discard
     /// Into a file, as ``HTTP/Client/download(_:to:resuming:)`` does.
     case file(String)
-    /// To an object of the program's.
+    /// To an object of the program.
     case sink(any Sink)
   }
 }

@@ -9,8 +9,8 @@ extension HTTP {
     public var user: String
     /// The password.
     public var password: String
-    /// For which origin it is, such as `https://example.org`; nil means that of each request's own address, not of one
-    /// that a redirect leads to.
+    /// The origin that it is for, such as `https://example.org`; nil means the origin of each request's own address,
+    /// but not of an address that a redirect leads to.
     public var origin: String?
 
     /// Makes a credential.
@@ -23,19 +23,19 @@ extension HTTP {
 }
 
 extension HTTP {
-  /// What a server asks for before it answers.
+  /// A server's request for a credential.
   public struct AuthenticationChallenge: Sendable {
-    /// `basic` or `digest`; of several, the safest.
+    /// `basic` or `digest`; if there are several, the safest.
     public let scheme: String
-    /// What the server calls the part of it that the credential is for; it may say anything.
+    /// The server's name for the part of it that the credential is for; the server may use any text.
     public let realm: String
-    /// Who asks: scheme, host and port, such as `https://example.org:443`.
+    /// The origin of the request: scheme, host and port, such as `https://example.org:443`.
     public let origin: String
     /// How many credentials this server has rejected in the course of this request.
     public let failures: Int
     /// The credential of the address or of the configuration, if it is for this origin and was not rejected.
     public let proposed: Credential?
-    /// The answer that asks.
+    /// The answer with the request for a credential.
     public let response: Response
   }
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// Whom a client trusts, and how it shows who it is.
+  /// The servers that a client trusts, and the certificate that it shows.
   public struct Trust: Sendable, Hashable {
     /// A file of certificates (PEM) that are trusted instead of the system's.
     public var roots: String?
-    /// The digests (SHA-256, in base 64) of the public keys that a server may have; with none, every key of a trusted
-    /// certificate.
+    /// The digests (SHA-256, in base 64) of the public keys that a server may have; if it is empty, every key of a
+    /// trusted certificate is accepted.
     ///
-    /// Pins are looked at even where ``allowsInvalidCertificates`` lets a certificate pass.
+    /// Pins are checked even if ``allowsInvalidCertificates`` accepts a certificate.
     public var pins: [String] = []
-    /// The certificate (PEM, with those that it needs) and the key that the client shows.
+    /// The certificate (PEM, with the certificates that it needs) and the key that the client shows.
     public var certificate: Certificate?
     /// Whether certificates that are not trusted, or are another host's, are accepted: for tests only.
     public var allowsInvalidCertificates = false
 
     /// The files of a client certificate.
     public struct Certificate: Sendable, Hashable {
-      /// The file of the certificate and those that it needs.
+      /// The file of the certificate and of the certificates that it needs.
       public var chain: String
       /// The file of its key.
       public var key: String
@@ -32,17 +32,17 @@ extension HTTP {
       }
     }
 
-    /// Trusts what the system trusts.
+    /// Makes the usual trust: in everything that the system trusts.
     public init() {}
   }
 
-  /// The proxy that a client asks; its text has no user and no password.
+  /// The proxy that a client uses; its text contains no user and no password.
   public enum Proxy: Sendable, Hashable {
-    /// None, whatever the environment says.
+    /// No proxy, whatever the environment sets.
     case none
     /// An address such as `http://user:password@proxy.example:3128`.
     case url(String)
-    /// What the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say when the client is made.
+    /// The values of the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` when the client is made.
     case environment
   }
 }

@@ -9,19 +9,19 @@ extension HTTP {
     public let name: String
     /// The value.
     public let value: String
-    /// The host, or the domain whose hosts get it.
+    /// The host that gets the cookie, or the domain whose hosts get it.
     public let domain: String
-    /// Whether the host alone gets it, and not those below it.
+    /// Whether only the host gets the cookie, and not the hosts below it.
     public let isHostOnly: Bool
-    /// The port that gets it; nil for the usual ones of both schemes.
+    /// The port that gets the cookie; nil for the usual ports of both schemes.
     ///
     /// RFC 6265 shares cookies between all ports of a host. Here they stay with the server that has set them.
     public let port: Int?
-    /// The path below which it is sent.
+    /// The path below which the cookie is sent.
     public let path: String
-    /// Whether it is sent over encrypted connections only.
+    /// Whether the cookie is sent over encrypted connections only.
     public let isSecure: Bool
-    /// When it ends, in seconds since 1970; nil: with the client.
+    /// When the cookie expires, in seconds since 1970; nil means with the client.
     public let expires: Int64?
   }
 }

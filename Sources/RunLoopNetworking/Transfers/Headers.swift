@@ -81,7 +81,7 @@ extension HTTP {
       return values
     }
 
-    /// Adds a field behind the others.
+    /// Adds a field at the end.
     public mutating func add(_ name: String, _ value: String) { add(Field(name, value)) }
 
     mutating func add(_ field: Field) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension HTTP {
-  /// What is asked of a server.
+  /// A request to a server.
   public struct Request: Sendable {
     /// The method, such as `GET`; it is sent as it is written.
     public var method: String
@@ -12,9 +12,9 @@ extension HTTP {
     /// `Host`, `User-Agent`, `Accept` and `Accept-Encoding` are added unless they are here. `Content-Length` and
     /// `Transfer-Encoding` come from the body.
     public var headers: Headers
-    /// What is sent with it.
+    /// The body of the request.
     public var body: Content?
-    /// How many decoded bytes the answer's body may have, instead of what the client's configuration says.
+    /// How many decoded bytes the answer's body may have, in place of the limit of the client's configuration.
     public var maximumBody: Int64?
 
     /// Makes a request.
@@ -26,7 +26,7 @@ extension HTTP {
     }
   }
 
-  /// What a server has answered, without its body.
+  /// A server's answer, without its body.
   public struct Response: Sendable, Hashable {
     /// What an answer is handed on with several times, so that a copy is one reference.
     private final class Values: Sendable, Hashable {
@@ -86,19 +86,19 @@ extension HTTP {
         status: status, version: version, reason: reason, headers: headers, url: url, redirects: redirects)
     }
 
-    /// How long the body is that the head announces, before it is decoded; nil if it does not say.
+    /// The length of the body before it is decoded, as the head announces it; nil if it does not.
     public var contentLength: Int64? { headers["Content-Length"].flatMap { Int64($0) } }
   }
 
-  /// How long the parts of a request took, counted from when the last connection was asked for.
+  /// How long the parts of a request took, measured from the request for the last connection.
   public struct Timings: Sendable, Hashable {
-    /// Until the connection was made; zero if one was kept.
+    /// The time until the connection was made; zero if an existing connection was used.
     public var connected: Duration = .zero
-    /// Until the encryption was agreed on; zero if there is none.
+    /// The time until the encryption was agreed on; zero if there is none.
     public var secured: Duration = .zero
-    /// Until the request was about to be sent.
+    /// The time until the request was about to be sent.
     public var sent: Duration = .zero
-    /// Until the first byte of the answer.
+    /// The time until the first byte of the answer.
     public var firstByte: Duration = .zero
   }
 }

@@ -3,7 +3,8 @@
 extension HTTP {
   /// When a request that failed is made again.
   ///
-  /// Only idempotent methods are, after an error of the connection or one of the statuses 429, 502, 503 and 504.
+  /// Only idempotent methods are repeated, after an error of the connection or one of the statuses 429, 502, 503 and
+  /// 504.
   public struct Retry: Sendable, Hashable {
     /// How many times a request is made again; zero unless asked for.
     public var limit: Int
@@ -11,7 +12,7 @@ extension HTTP {
     public var delay: Duration = .milliseconds(100)
     /// The longest time to wait.
     public var longestDelay: Duration = .seconds(2)
-    /// The longest `Retry-After` that is waited for; an answer that asks for more is the answer.
+    /// The longest `Retry-After` that is waited for; an answer that asks for a longer time is the answer.
     public var longestRetryAfter: Duration = .seconds(60)
 
     /// Makes a policy.

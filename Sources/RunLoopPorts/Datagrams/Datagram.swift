@@ -2,12 +2,12 @@
 
 /// A datagram that a task has received.
 public struct Datagram: Hashable, Sendable {
-  /// What arrived; less than was sent if it was cut off.
+  /// The bytes that arrived; fewer than were sent if the datagram was cut off.
   public let bytes: [UInt8]
-  /// Where it is from, and how long it was.
+  /// The sender and the original length.
   public let envelope: Envelope
 
-  /// What is known of a datagram beside its bytes.
+  /// The information about a datagram besides its bytes.
   public struct Envelope: Hashable, Sendable {
     /// The sender's address, to which an answer can be sent; nil for a Unix socket that is not bound.
     public let sender: SocketAddress?

@@ -2,13 +2,13 @@
 
 public import RunLoopCore
 
-/// Why a datagram socket did not do what it was asked to.
+/// The reason why a datagram socket did not do what it was asked to.
 public enum DatagramError: Error, Hashable, Sendable {
-  /// A system call has failed: for the address that the socket was to be bound to, that it was to send to, or that it
-  /// is or was to be connected to, or for that of the socket itself; nil: it has none.
+  /// A system call has failed. The address is the one that the socket was to be bound to, that it was to send to, or
+  /// that it is or was to be connected to, or the socket's own; nil if it has none.
   ///
-  /// Of a socket that is connected, `ECONNREFUSED` says that nobody receives at the other end, which the network has
-  /// reported about an earlier datagram.
+  /// On a connected socket, `ECONNREFUSED` means that nobody receives at the other end, which the network has reported
+  /// about an earlier datagram.
   case system(SystemError, address: SocketAddress?)
   /// A datagram is longer than the network or the socket's buffer allows.
   case tooLong(byteCount: Int, address: SocketAddress?)
@@ -25,7 +25,7 @@ public enum DatagramError: Error, Hashable, Sendable {
 }
 
 extension DatagramError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .system(let error, let address): address.map { "\($0): \(error)" } ?? "\(error)"

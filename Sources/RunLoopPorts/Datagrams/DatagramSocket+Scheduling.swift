@@ -3,11 +3,11 @@
 public import RunLoopCore
 
 extension RunLoop {
-  /// Adds a datagram socket to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
+  /// Adds a datagram socket to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
   ///
   /// Can be called from any thread.
   ///
-  /// - Throws: `RunLoopError.invalidSource` if the socket is closed, and what adding a descriptor source throws.
+  /// - Throws: `RunLoopError.invalidSource` if the socket is closed, and the errors of adding a descriptor source.
   public func add(_ socket: DatagramSocket, forMode mode: Mode) throws(RunLoopError) { try socket.join(self, mode) }
 
   /// Removes a datagram socket from a mode, or, for `RunLoop.Mode.common`, from every common mode.
@@ -22,7 +22,7 @@ extension RunLoop {
 }
 
 extension DatagramSocket: RegisteredItem {
-  /// Adds the socket to a mode of a loop, in the words of streams.
+  /// Adds the socket to a mode of a loop, in the terms of streams.
   public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
 
   /// Removes the socket from a mode of a loop.

@@ -9,8 +9,8 @@ extension DatagramSocket {
   /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - bytes: What to send; none is a datagram too.
-  ///   - address: To whom; nil: to the address that the socket is connected to.
+  ///   - bytes: The bytes to send; an empty datagram is sent too.
+  ///   - address: The receiver; nil means the address that the socket is connected to.
   /// - Returns: Whether it was sent. False if there is no room: nothing was taken, and ``Event/writable`` reports when
   ///   to try again, if the socket is in a loop.
   /// - Throws: ``DatagramError/tooLong(byteCount:address:)``; ``DatagramError/system(_:address:)``: `sendto` with

@@ -5,10 +5,10 @@ import Synchronization
 
 // For tasks: the socket is in a loop, and tasks wait for it on whatever thread they run.
 extension DatagramSocket {
-  /// Waits for a datagram; nil when the socket is invalidated or the task is cancelled.
+  /// Waits for a datagram; returns nil when the socket is invalidated or the task is cancelled.
   ///
-  /// Between two calls nothing is received, unless there is a handler; what arrives waits in the system, as far as
-  /// there is room. One task at a time.
+  /// Nothing is received between two calls, unless there is a handler; datagrams that arrive wait in the system, as far
+  /// as there is room. Only one task can wait at a time.
   ///
   /// - Throws: ``DatagramError/busy``, or the error that has closed the socket while the task waited;
   ///   ``DatagramError/loop(_:)`` if the threads of all loops that the socket is in have ended.
@@ -24,11 +24,11 @@ extension DatagramSocket {
 
   /// Sends a datagram, and waits while there is no room for it.
   ///
-  /// One task at a time waits. A task that is cancelled waits no longer, and nothing was sent.
+  /// Only one task can wait at a time. A task that is cancelled no longer waits, and nothing was sent.
   ///
   /// - Returns: Whether it was sent; false if the task was cancelled before.
-  /// - Throws: As ``send(_:to:)-([UInt8],_)`` without waiting; ``DatagramError/busy``; ``DatagramError/loop(_:)`` as
-  ///   for receiving.
+  /// - Throws: The errors of ``send(_:to:)-([UInt8],_)`` without waiting; ``DatagramError/busy``;
+  ///   ``DatagramError/loop(_:)`` as for receiving.
   @discardableResult
   public func sendWhenRoom(_ bytes: [UInt8], to address: SocketAddress? = nil) async throws -> Bool {
     while !Task.isCancelled {
@@ -45,7 +45,7 @@ extension DatagramSocket {
       changed: {})
   }
 
-  /// Datagrams as they come, until the socket is invalidated.
+  /// Datagrams as they arrive, until the socket is invalidated.
   public struct Datagrams: AsyncSequence, Sendable {
     let socket: DatagramSocket
 
@@ -53,15 +53,15 @@ extension DatagramSocket {
     public struct AsyncIterator: AsyncIteratorProtocol {
       let socket: DatagramSocket
 
-      /// Waits for the next datagram; nil when the socket is invalidated or the task is cancelled.
+      /// Waits for the next datagram; returns nil when the socket is invalidated or the task is cancelled.
       public mutating func next() async throws -> Datagram? { try await socket.receive() }
     }
 
-    /// Begins to wait.
+    /// Makes an iterator, which waits.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
   }
 
-  /// The datagrams that come, as a sequence: nothing is received but what is asked for.
+  /// The datagrams that arrive, as a sequence, which receives only the datagrams that are asked for.
   public var datagrams: Datagrams { Datagrams(socket: self) }
 }
 

@@ -7,31 +7,32 @@ import Synchronization
 
 /// A socket of datagrams: of UDP, or within the machine.
 ///
-/// It is an item of a run loop: in any number of modes, whose loop calls its handler with each datagram. Instead of a
-/// handler, a task may wait for ``datagrams``; the socket must be in a loop nevertheless. Sending works from any
-/// thread. A loop holds the sockets that are in it; a socket in no loop that nobody holds is closed.
+/// It is an item of a run loop: it can be in any number of modes, whose loop calls its handler with each datagram.
+/// Instead of a handler, a task may wait for ``datagrams``; the socket must be in a loop nevertheless. Sending works
+/// from any thread. A loop holds the sockets that are in it; a socket in no loop that nobody holds is closed.
 ///
-/// What has arrived and was not received waits in the system, up to the size of ``SocketOption/receiveBuffer(bytes:)``,
-/// beyond which datagrams are lost or, on a Unix socket, their sender waits. Where several arrive at a time they are
-/// received together, sixteen at most. Those that the handler was not called with when the socket is paused wait here;
-/// a run in a handler goes on with the next of them; closing the socket drops them, as it drops what the system has.
+/// Datagrams that have arrived and were not received wait in the system, up to the size of
+/// ``SocketOption/receiveBuffer(bytes:)``. Beyond that, datagrams are lost or, on a Unix socket, their sender waits. If
+/// several arrive at a time, they are received together, at most sixteen. If the socket is paused, those that the
+/// handler was not called with yet wait here; a run in a handler goes on with the next of them; closing the socket
+/// drops them, as it drops those in the system.
 ///
 /// The corresponding Core Foundation type is `CFSocket` with `kCFSocketDataCallBack`.
 public final class DatagramSocket: @unchecked Sendable, Hashable {
   // Sendable: all that changes is guarded by the lock.
 
-  /// What a handler is called with.
+  /// An event that a handler is called with.
   ///
   /// An event is valid until the handler returns: the compiler rejects code that keeps it.
   public enum Event: ~Escapable, Sendable {
-    /// A datagram has arrived. Its bytes lie in a buffer of the loop's, which is used again when the handler returns.
+    /// A datagram has arrived. Its bytes are in a buffer of the loop, which is reused when the handler returns.
     case received(RawSpan, Datagram.Envelope)
     /// There may be room again, after a ``DatagramSocket/send(_:to:)-(UnsafeRawBufferPointer,_)`` that returned false.
     case writable
     /// The system has reported an error, such as that nobody receives at the other end (`ECONNREFUSED`), or that it has
     /// no memory for what has arrived. The socket goes on.
     case failed(DatagramError)
-    /// The socket is closed because of an error; the last event.
+    /// The socket is closed because of an error; this is the last event.
     case closed(DatagramError)
   }
 
@@ -40,17 +41,20 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
 
   /// How a socket behaves.
   public struct Options: Sendable {
-    /// How many bytes of a datagram are received, from 1 to 1 MiB; what is longer arrives truncated, and says so.
+    /// How many bytes of a datagram are received, from 1 to 1 MiB; a longer datagram arrives truncated, and reports
+    /// that.
     ///
     /// The default is the most that UDP can carry.
     public var receiveLimit = 65_507
     /// Whether a socket of IPv6 leaves IPv4 to others (`IPV6_V6ONLY`).
     public var isIPv6Only = true
-    /// Whether the file of a Unix address is removed when the socket is closed; only the one that the socket has made.
+    /// Whether the file of a Unix address is removed when the socket is closed; only a file that the socket has made is
+    /// removed.
     public var removesFile = true
-    /// The mode of the file of a Unix address, such as 0o660; nil: what the process's `umask` leaves of 0o777.
+    /// The mode of the file of a Unix address, such as 0o660; nil means 0o777 without the bits of the process's
+    /// `umask`.
     public var fileMode: UInt16?
-    /// After how long to try again when the system had no memory for what has arrived.
+    /// How long to wait before trying again when the system had no memory for a datagram that has arrived.
     public var retryInterval: Duration = .milliseconds(100)
     /// Options of the system, set in this order before the socket is bound.
     public var socketOptions: [SocketOption] = []
@@ -98,13 +102,13 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
 
   /// Makes a socket.
   ///
-  /// A socket that is connected receives from its peer alone, and is notified of errors. To get answers, a Unix socket
-  /// has to be bound.
+  /// A connected socket receives from its peer alone, and is notified of errors. To get answers, a Unix socket has to
+  /// be bound.
   ///
   /// - Parameters:
-  ///   - address: Where it receives; port zero lets the system choose. Nil: the system chooses when it connects or
-  ///     first sends, and a Unix socket has no address.
-  ///   - peer: The address that it is connected to; nil: none.
+  ///   - address: Where it receives; port zero lets the system choose. If it is nil, the system chooses when the socket
+  ///     connects or first sends, and a Unix socket has no address.
+  ///   - peer: The address that it is connected to; nil for none.
   ///   - options: How the socket behaves.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
   /// - Throws: ``DatagramError/system(_:address:)`` with one of the two addresses: `socket`, `setsockopt`, `bind`
@@ -182,7 +186,7 @@ public final class DatagramSocket: @unchecked Sendable, Hashable {
 extension DatagramSocket {
   /// The closure that is called with the socket's events; while it is nil, nothing is received.
   ///
-  /// Can be used from any thread. A handler that is replaced while it runs is called no more when it has returned.
+  /// Can be used from any thread. A handler that is replaced while it runs is not called again after it has returned.
   public var handler: Handler? {
     get { lock.isParents ? nil : lock.withLock { body?.handler } }
     set {
@@ -235,7 +239,7 @@ extension DatagramSocket {
   /// The descriptor stays open until the closure returns, and belongs to the socket. Can be called from any thread; the
   /// closure is called on the same thread, under no lock.
   ///
-  /// - Returns: What the closure returns; nil if the socket is closed, and the closure is not called.
+  /// - Returns: The closure's result; nil if the socket is closed, and the closure is not called.
   public func withDescriptor<Result, Failure: Error>(
     _ body: (Int32) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
@@ -248,8 +252,8 @@ extension DatagramSocket {
 
   /// Closes the socket: it leaves all modes and its handler is not called again.
   ///
-  /// A task that waits to receive gets nil, one that waits to send ``DatagramError/invalid``. Can be called from any
-  /// thread. Calling it again has no effect.
+  /// A task that waits to receive gets nil, and a task that waits to send gets ``DatagramError/invalid``. Can be called
+  /// from any thread. Calling it again has no effect.
   public func invalidate() {
     guard !lock.isParents else { return }
     lock.lock()

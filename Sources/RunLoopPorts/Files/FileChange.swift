@@ -9,17 +9,18 @@ public struct FileChange: Hashable, Sendable {
   public enum Kind: Hashable, Sendable {
     /// A file or directory has been made, or was found in a directory that is new here.
     case created
-    /// A name is gone.
+    /// A name has been removed.
     case removed
     /// A file has been written to or truncated.
     case modified
-    /// Permissions, owner, dates or the number of links are others.
+    /// Permissions, owner, dates or the number of links have changed.
     case attributes
-    /// A name has been moved away; a ``movedTo`` with the same ``FileChange/cookie`` says where to, if that is watched.
+    /// A name has been moved away; a ``movedTo`` with the same ``FileChange/cookie`` reports where to, if that is
+    /// watched.
     case movedFrom
     /// A name has been moved here.
     case movedTo
-    /// Changes were lost, as too many came at once: look at the files themselves.
+    /// Changes were lost, because there were too many at once: look at the files themselves.
     case overflow
     /// The watched path itself has been removed, moved or unmounted; the source has ended.
     case rootGone
@@ -31,7 +32,7 @@ public struct FileChange: Hashable, Sendable {
 
   /// What happened.
   public let kind: Kind
-  /// What it happened to: the watched path, with the names below it appended.
+  /// The path that it happened to: the watched path, with the names below it appended.
   public let path: FileChangeSource.Path
   /// Whether that is a directory.
   public let isDirectory: Bool
@@ -96,7 +97,7 @@ extension FileChangeSource.Events {
   }
 }
 
-/// Why files cannot be watched.
+/// The reason why files cannot be watched.
 public enum FileChangeError: Error, Hashable, Sendable {
   /// The path cannot be watched: it does not exist (`ENOENT`), is no directory though a tree is asked for (`ENOTDIR`),
   /// may not be read (`EACCES`); or, for it or a directory below it, the user's watches are used up (`ENOSPC`).
@@ -108,7 +109,7 @@ public enum FileChangeError: Error, Hashable, Sendable {
 }
 
 extension FileChangeError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .cannotWatch(let path, let error): "\(path) cannot be watched: \(error)"

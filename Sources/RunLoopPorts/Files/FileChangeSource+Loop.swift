@@ -3,12 +3,12 @@
 public import RunLoopCore
 
 extension RunLoop {
-  /// Adds a source of file changes to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
+  /// Adds a source of file changes to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
   ///
   /// Can be called from any thread.
   ///
-  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the
-  ///   mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
+  /// - Throws: The errors of a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for
+  ///   the mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
   public func add(_ source: FileChangeSource, forMode mode: Mode) throws(RunLoopError) { try register(source, mode) }
 
   /// Removes a source of file changes from a mode, or, for `RunLoop.Mode.common`, a common source from every common
@@ -26,7 +26,7 @@ extension RunLoop {
 extension FileChangeSource {
   /// Returns changes as an asynchronous sequence, with a loop to serve them.
   ///
-  /// When the buffer is full, its last change becomes ``FileChange/Kind/overflow``, and what comes then is lost; only
+  /// When the buffer is full, its last change becomes ``FileChange/Kind/overflow``, and later changes are lost; only
   /// the end of the root takes the place of an overflow. Can be called from any thread.
   ///
   /// - Parameters:

@@ -2,17 +2,17 @@
 
 package import RunLoopCore
 
-/// A source that calls its handler with what changes in a file, a directory, or a tree of directories.
+/// A source that calls its handler with the changes of a file, a directory, or a tree of directories.
 ///
-/// In a tree, directories that appear are watched at once, with all that is in them by then; directories that are moved
+/// In a tree, new directories are watched at once, with everything that is in them by then; directories that are moved
 /// within the tree are followed. Symbolic links below the watched path are not followed. The source reports what the
-/// kernel reports: changes on this machine, under any name that is watched. A parent of the watched path that is moved
-/// is not noticed, nor is a write through a memory mapping.
+/// kernel reports: changes on this machine, under any name that is watched. It does not notice if a parent of the
+/// watched path is moved, nor a write through a memory mapping.
 ///
 /// The source may be in any number of modes of any number of loops; each change is reported once, by one of them.
-/// Changes that come before the source is in a mode are kept, up to a limit. All sources of a process share one queue
+/// Changes that happen before the source is in a mode are kept, up to a limit. All sources of a process share one queue
 /// of the kernel; the process needs `/proc` to be mounted. Memory grows with the number of directories, which the
-/// kernel limits for each user, and by a part of the largest directory that appears.
+/// kernel limits for each user, and with a part of the largest directory that appears.
 ///
 /// The facility of the kernel is `inotify`.
 public final class FileChangeSource: @unchecked Sendable, Hashable {
@@ -41,7 +41,7 @@ public final class FileChangeSource: @unchecked Sendable, Hashable {
   /// Makes a source that is in no mode; from now on the kernel keeps the changes.
   ///
   /// - Parameters:
-  ///   - path: A file or a directory; of a directory, what changes are its entries.
+  ///   - path: A file or a directory; for a directory, changes of its entries are reported.
   ///   - recursive: Whether all directories below are watched as well.
   ///   - events: The changes to report.
   ///   - handler: Called on a loop's thread with changes, at least one, in the order in which they happened. It is

@@ -21,7 +21,7 @@ extension FileChangeSource {
       self.init(string)
     }
 
-    /// The path as text; what is not UTF-8 becomes replacement characters.
+    /// The path as text; bytes that are not UTF-8 become replacement characters.
     public var string: String { String(decoding: bytes, as: UTF8.self) }
 
     /// The path of something in this directory.

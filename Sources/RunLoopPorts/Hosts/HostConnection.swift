@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// A connection to a host that is being made, to cancel it; it goes on without being held.
+/// A connection to a host that is being made; it can be cancelled, and goes on without being held.
 ///
 /// See ``Socket/connect(toHost:port:family:options:attemptDelay:timeout:on:inModes:_:)``.
 public final class HostConnection: @unchecked Sendable {
@@ -19,7 +19,7 @@ public final class HostConnection: @unchecked Sendable {
   /// Can be called from any thread. Calling it again has no effect.
   public func cancel() { connector?.end() }
 
-  /// Whether it was cancelled, or its block called.
+  /// Whether it was cancelled, or its block was called.
   ///
   /// Can be called from any thread.
   public var isFinished: Bool { connector?.isFinished ?? true }

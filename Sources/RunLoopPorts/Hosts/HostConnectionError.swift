@@ -2,13 +2,13 @@
 
 import RunLoopCore
 
-/// Why no connection to a host was made.
+/// The reason why no connection to a host was made.
 public enum HostConnectionError: Error, Hashable, Sendable {
-  /// An address of the host, and what came of it.
+  /// An address of the host, and the outcome for it.
   public struct Attempt: Hashable, Sendable {
-    /// What came of trying to connect to an address.
+    /// The outcome of an attempt to connect to an address.
     public enum Outcome: Hashable, Sendable {
-      /// Its turn had not come.
+      /// Its turn had not arrived.
       case notTried
       /// The system was connecting.
       case connecting
@@ -18,24 +18,24 @@ public enum HostConnectionError: Error, Hashable, Sendable {
 
     /// The address.
     public let address: SocketAddress
-    /// What came of it.
+    /// The outcome for it.
     public internal(set) var outcome: Outcome
   }
 
-  /// The host has no address that is known.
+  /// The host has no known address.
   case lookup(HostError)
   /// Each of the host's addresses has failed, in the order in which they were tried.
   case failed(host: String, attempts: [Attempt])
-  /// The time for all of it was over; without attempts, before the host's addresses were known.
+  /// The time limit for the whole attempt was over; without attempts, before the host's addresses were known.
   case timedOut(host: String, after: Duration, attempts: [Attempt])
   /// The task was cancelled.
   case cancelled(host: String)
-  /// The thread of the loop has ended before.
+  /// The thread of the loop ended before that.
   case loopHasEnded(host: String)
 }
 
 extension HostConnectionError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .lookup(let error): "\(error)"
@@ -51,7 +51,7 @@ extension HostConnectionError: CustomStringConvertible {
 }
 
 extension HostConnectionError.Attempt: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch outcome {
     case .notTried: "\(address) was not tried"

@@ -23,13 +23,13 @@ public final class HostLookup: Sendable {
 
   /// Drops the result: unless its block is being called, it is not called any more, and is released.
   ///
-  /// A lookup that waits for its turn leaves the queue. One that the system is answering is left to end, and does not
-  /// keep others waiting. Can be called from any thread. Calling it again has no effect.
+  /// A lookup that waits for its turn leaves the queue. A lookup that the system is answering is left to end, and does
+  /// not keep others waiting. Can be called from any thread. Calling it again has no effect.
   ///
   /// - Complexity: O(1).
   public func cancel() { if claim() { giveUp() } }
 
-  /// Whether the lookup was cancelled, or its block called.
+  /// Whether the lookup was cancelled, or its block was called.
   ///
   /// Can be called from any thread.
   public var isFinished: Bool { isOver.load(ordering: .acquiring) }

@@ -7,23 +7,22 @@ public import RunLoopCore
 /// Finds the addresses of hosts by their names, without keeping a loop waiting.
 ///
 /// The system's `getaddrinfo` blocks, so it is called on threads of our own: as a rule at most ``threadLimit`` in the
-/// process, made when there is something to look up and ended when there is nothing more. A numeric host needs no
-/// thread.
+/// process, which are made when there is something to look up and ended when there is nothing more. A numeric host
+/// needs no thread.
 ///
 /// The system may wait half a minute for servers that do not answer, and cannot be interrupted. A lookup that is
-/// cancelled or has timed out, and one that takes longer than a second while others wait, keeps its thread until the
-/// system is done, but not its place among the ``threadLimit``: another thread is started. There are never more than
+/// cancelled or has timed out, or that takes longer than a second while others wait, keeps its thread until the system
+/// is done, but not its place among the ``threadLimit``: another thread is started. There are never more than
 /// ``mostThreads``.
 public enum HostResolver {
-  /// How many lookups are under way at a time, but for those that are cancelled or take long; the others wait for their
-  /// turn.
+  /// How many lookups run at a time, except those that are cancelled or take long; the others wait for their turn.
   public static let threadLimit = 4
-  /// How many threads look hosts up at most, with those that are kept by lookups that are cancelled or take long.
+  /// The largest number of threads that look up hosts, including those that cancelled or long lookups keep.
   public static let mostThreads = 32
   /// For how long a lookup keeps others waiting.
   static let patience: Duration = .seconds(1)
 
-  /// What came of a lookup.
+  /// The outcome of a lookup.
   public typealias Answer = Result<[SocketAddress], HostError>
 
   /// Looks a host up and calls a block with its addresses on a loop.
@@ -36,9 +35,9 @@ public enum HostResolver {
   ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6, in the order that the system prefers.
   ///   - timeout: After how long the answer is ``HostError/timedOut(host:after:)``; nil means as long as the system
   ///     tries. It is counted by the loop, in these modes.
-  ///   - loop: The loop that calls the block, even for a host that is numeric: never before this returns.
-  ///   - modes: In which modes it does.
-  ///   - body: Called once, unless the lookup is cancelled before or the loop's thread ends.
+  ///   - loop: The loop that calls the block, even for a numeric host: never before this returns.
+  ///   - modes: The modes in which the loop calls the block.
+  ///   - body: Called once, unless the lookup is cancelled or the loop's thread ends before.
   /// - Returns: The lookup, to cancel it; it goes on without being held.
   @discardableResult
   public static func resolve(
@@ -204,13 +203,13 @@ public enum HostResolver {
   }
 }
 
-/// Why a host has no addresses.
+/// The reason why a host has no addresses.
 public enum HostError: Error, Hashable, Sendable {
   /// There is no such host, or it has no address of the family.
   case unknown(host: String)
-  /// The system had no answer in the time that there was.
+  /// The system had no answer within the time limit.
   case timedOut(host: String, after: Duration)
-  /// It cannot be found out now; later perhaps.
+  /// The addresses cannot be found now, but perhaps later.
   case temporary(host: String)
   /// The resolver has failed, for a reason in its words.
   case failed(host: String, reason: String)
@@ -231,7 +230,7 @@ public enum HostError: Error, Hashable, Sendable {
 }
 
 extension HostError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .unknown(let host): "the host \"\(host)\" is not known"

@@ -5,11 +5,11 @@ public import RunLoopCore
 extension Socket {
   /// Looks a host up and connects to the first of its addresses that answers (RFC 8305, "happy eyeballs").
   ///
-  /// The addresses of IPv4 and IPv6 take turns, each family in the order that the system prefers. The next is tried
-  /// when one fails, or has not answered within a delay; those that were begun go on meanwhile. When one is connected,
-  /// the others are closed. At most 32 addresses are tried. With ``Options/tls``, an address has answered when the
-  /// connection is secured, and the server has to have the host's name unless ``Options/serverName`` says otherwise.
-  /// Can be called from any thread.
+  /// The addresses of IPv4 and IPv6 take turns, each family in the order that the system prefers. The next address is
+  /// tried when one fails, or has not answered within a delay; attempts that were begun go on meanwhile. When one is
+  /// connected, the others are closed. At most 32 addresses are tried. With ``Options/tls``, an address has answered
+  /// when the connection is secured, and the server has to have the host's name unless ``Options/serverName`` says
+  /// otherwise. Can be called from any thread.
   ///
   /// - Parameters:
   ///   - host: A name, or a numeric host.
@@ -17,12 +17,12 @@ extension Socket {
   ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6.
   ///   - options: How the socket behaves; `connectTimeout` counts for each address.
   ///   - attemptDelay: How long to wait for an address before the next is tried too, at least 10 milliseconds.
-  ///   - timeout: How long all of it may take, from the lookup on; nil means as long as the system tries. It is counted
-  ///     by the loop, as the delay is.
+  ///   - timeout: How long the whole attempt may take, including the lookup; nil means as long as the system tries. It
+  ///     is counted by the loop, as the delay is.
   ///   - loop: The loop that connects and calls the block, never before this returns.
-  ///   - modes: In which modes it does.
-  ///   - body: Called once, unless it is cancelled before or the loop's thread ends: with a socket that is connected,
-  ///     has no handler, and is in no loop, or with the reason of each address.
+  ///   - modes: The modes in which it does so.
+  ///   - body: Called once, unless the attempt is cancelled or the loop's thread ends before: with a socket that is
+  ///     connected, has no handler, and is in no loop, or with the reason of each address.
   /// - Returns: The connection that is being made, to cancel it.
   @discardableResult
   public static func connect(
@@ -39,8 +39,8 @@ extension Socket {
 
   /// Looks a host up and connects to the first of its addresses that answers.
   ///
-  /// As the method with a block, for tasks. A task that is cancelled gets ``HostConnectionError/cancelled(host:)`` at
-  /// once, and what was connecting is closed.
+  /// This is the method with a block, for tasks. A task that is cancelled gets ``HostConnectionError/cancelled(host:)``
+  /// at once, and sockets that were connecting are closed.
   ///
   /// - Parameters:
   ///   - host: A name, or a numeric host.
@@ -48,7 +48,7 @@ extension Socket {
   ///   - family: Which addresses to look for; nil means those of IPv4 and IPv6.
   ///   - options: How the socket behaves; `connectTimeout` counts for each address.
   ///   - attemptDelay: How long to wait for an address before the next is tried too, at least 10 milliseconds.
-  ///   - timeout: How long all of it may take, from the lookup on; nil means as long as the system tries.
+  ///   - timeout: How long the whole attempt may take, including the lookup; nil means as long as the system tries.
   ///   - loop: A loop that runs, which connects.
   ///   - mode: The mode that the loop runs in.
   /// - Returns: A socket that is connected and in no loop.

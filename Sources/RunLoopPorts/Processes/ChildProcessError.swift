@@ -2,20 +2,20 @@
 
 public import RunLoopCore
 
-/// Why a child process cannot be waited for, or how it ended is not known.
+/// The reason why a child process cannot be waited for, or why it is not known how the child ended.
 public enum ChildProcessError: Error, Hashable, Sendable {
   /// There is no process of this number.
   case noSuchProcess(Int32)
-  /// The process is not a child of this one, or somebody has reaped it already.
+  /// The process is not a child of this one, or has been reaped already.
   case notAChild(Int32)
-  /// The child has ended, and somebody else has reaped it, or the system did, as `SIGCHLD` is ignored.
+  /// The child has ended, and other code has reaped it, or the system did, because `SIGCHLD` is ignored.
   case reapedElsewhere(Int32)
   /// A system call failed.
   case system(Int32, SystemError)
 }
 
 extension ChildProcessError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .noSuchProcess(let process): "there is no process \(process)"

@@ -3,12 +3,12 @@
 public import RunLoopCore
 
 extension RunLoop {
-  /// Adds a child process source to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
+  /// Adds a child process source to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
   ///
   /// A child that has ended already is reaped by the next pass. Can be called from any thread.
   ///
-  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the
-  ///   mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
+  /// - Throws: The errors of a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for
+  ///   the mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
   public func add(_ source: ChildProcessSource, forMode mode: Mode) throws(RunLoopError) { try register(source, mode) }
 
   /// Removes a child process source from a mode, or, for `RunLoop.Mode.common`, a common source from every common mode.
@@ -28,8 +28,8 @@ extension ChildProcessSource {
   /// Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - process: A child of this process that nobody has reaped yet.
-  ///   - leavesStatus: Whether the child is left to be reaped by somebody else, who has to do so.
+  ///   - process: A child of this process that has not been reaped yet.
+  ///   - leavesStatus: Whether the child is left to be reaped by other code, which has to do so.
   ///   - loop: A loop that runs; the sequence ends with its thread.
   ///   - mode: The mode that the loop runs in.
   /// - Throws: A ``ChildProcessError``, or a `RunLoopError`.

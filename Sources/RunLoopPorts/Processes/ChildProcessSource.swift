@@ -2,16 +2,16 @@
 
 package import RunLoopCore
 
-/// A source that waits for one child process to end, and calls its handler with how it did.
+/// A source that waits for one child process to end, and calls its handler with how the child ended.
 ///
 /// It waits for that child alone, and never touches another: the rest of the program may wait for its own. Any number
 /// of sources may wait for one child, each in any number of modes of any number of loops; the child is reaped once, and
-/// each source hears how it ended. If somebody else reaps it, the sources end with
+/// each source is notified how it ended. If other code reaps it, the sources end with
 /// ``ChildProcessError/reapedElsewhere(_:)``. A source that is in no mode reaps nothing: its child stays a zombie until
-/// it is added, or somebody else waits for it.
+/// the source is added, or other code waits for the child.
 ///
-/// A child that somebody else waits for, such as one of Foundation's `Process`, must be left to be reaped: a source
-/// that `leavesStatus` only looks how it ended.
+/// A child that other code waits for, such as one of Foundation's `Process`, must be left to be reaped: a source that
+/// `leavesStatus` only looks how it ended.
 ///
 /// The source calls its handler once, and is invalid when it does.
 public final class ChildProcessSource: Sendable, Hashable {
@@ -22,7 +22,7 @@ public final class ChildProcessSource: Sendable, Hashable {
   public let process: Int32
 
   let loopRegistration: LoopRegistration
-  /// Whether the child is left to be reaped by somebody else.
+  /// Whether the child is left to be reaped by other code.
   public let leavesStatus: Bool
   private let waiting: HandlerBox<Waiting>
   private let endsWithLoop: Bool
@@ -40,8 +40,8 @@ public final class ChildProcessSource: Sendable, Hashable {
   /// Makes a source that is in no mode.
   ///
   /// - Parameters:
-  ///   - process: A child of this process that nobody has reaped yet; it may have ended.
-  ///   - leavesStatus: Whether the child is left to be reaped by somebody else, who has to do so: until then it stays a
+  ///   - process: A child of this process that has not been reaped yet; it may have ended.
+  ///   - leavesStatus: Whether the child is left to be reaped by other code, which has to do so: until then it stays a
   ///     zombie. If that happens before the source has seen how the child ended, the source ends with
   ///     ``ChildProcessError/reapedElsewhere(_:)``.
   ///   - handler: Called on a loop's thread, once. It is released when it has returned, or when the source is invalid.

@@ -5,7 +5,7 @@ internal import Glibc
 extension ChildProcessSource {
   /// How a child process ended.
   public enum ExitStatus: Hashable, Sendable {
-    /// It called `exit` with this code, or returned it from `main`: 0 to 255.
+    /// It called `exit` with this code, or returned the code from `main`: 0 to 255.
     case exited(code: Int32)
     /// A signal ended it.
     case signalled(signal: Int32, coreDumped: Bool)
@@ -25,7 +25,7 @@ extension ChildProcessSource.ExitStatus {
 }
 
 extension ChildProcessSource.ExitStatus: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .exited(let code): "exited with \(code)"

@@ -4,7 +4,7 @@ import CRunLoopSystem
 import Glibc
 public import RunLoopCore
 
-/// A process, and never another that has got its number later.
+/// A process, and never another one that reuses its number later.
 ///
 /// It has a descriptor of the process, which is closed with the last reference to it. Can be used from any thread. The
 /// corresponding system call is `pidfd_open`.

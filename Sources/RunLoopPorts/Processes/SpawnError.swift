@@ -2,13 +2,13 @@
 
 public import RunLoopCore
 
-/// Why a program was not started.
+/// The reason why a program was not started.
 public enum SpawnError: Error, Hashable, Sendable {
   /// There is no such program, or, for a name without a slash, none in the directories of `PATH`.
   case notFound(program: String)
-  /// A word that the program was to get has a zero byte, which would end it.
+  /// A word for the program has a zero byte, which would end it.
   case zeroByte(String)
-  /// A number that a descriptor was to get is none from 3 to 65535.
+  /// A number for a descriptor is not from 3 to 65535.
   case badNumber(Int32)
   /// More descriptors were to be passed than can be.
   case tooManyDescriptors(Int, limit: Int)
@@ -22,7 +22,7 @@ public enum SpawnError: Error, Hashable, Sendable {
 }
 
 extension SpawnError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .notFound(let program): "there is no program \"\(program)\""

@@ -6,17 +6,17 @@ public import RunLoopCore
 
 /// A program that was started as a child of this process.
 ///
-/// Its descriptor (`pidfd`) is made with it, so that a signal never reaches another process that has its number later,
-/// whoever reaps it. Its standard streams may be pipes, whose other ends are ``ByteStream``s.
+/// Its descriptor (`pidfd`) is made with it, so that a signal never reaches another process that reuses its number
+/// later, whoever reaps it. Its standard streams may be pipes, whose other ends are ``ByteStream``s.
 ///
-/// The child inherits nothing but what it is given: all other descriptors are closed. Signals have their defaults
-/// there, but for those that this process ignores; `SIGPIPE` has its default always. None is blocked.
+/// The child inherits only what is passed to it: all other descriptors are closed. Signals have their defaults there,
+/// except those that this process ignores; `SIGPIPE` always has its default. None is blocked.
 ///
-/// Somebody has to reap the child when it has ended: a ``ChildProcessSource``, made with
-/// ``ChildProcessSource/init(_:leavesStatus:handler:)``, or other code that waits for ``process``. The child goes on
-/// when this object goes. Can be used from any thread.
+/// The child has to be reaped when it has ended: by a ``ChildProcessSource``, made with
+/// ``ChildProcessSource/init(_:leavesStatus:handler:)``, or by other code that waits for ``process``. The child goes on
+/// when this object is released. Can be used from any thread.
 public final class SpawnedProcess: Sendable {
-  /// What a standard stream of the child is.
+  /// The kinds of standard streams of the child.
   public enum Redirection: Hashable, Sendable {
     /// This process's own.
     case inherited
@@ -32,30 +32,30 @@ public final class SpawnedProcess: Sendable {
 
   /// How a program is started.
   public struct Options: Sendable {
-    /// The child's environment; nil: this process's.
+    /// The child's environment; nil means this process's.
     public var environment: [String: String]?
-    /// The directory where it starts; nil: this process's.
+    /// The directory where the child starts; nil means this process's.
     public var directory: String?
-    /// What it reads by default.
+    /// The child's standard input.
     public var standardInput = Redirection.inherited
-    /// What it writes by default.
+    /// The child's standard output.
     public var standardOutput = Redirection.inherited
-    /// Where it writes errors.
+    /// The child's standard error.
     public var standardError = Redirection.inherited
-    /// Further descriptors, by the numbers that they get there.
+    /// Further descriptors, by their numbers in the child.
     ///
     /// The numbers are from 3 to 65535, and there are at most 200. The descriptors stay the caller's.
     public var descriptors: [Int32: Int32] = [:]
-    /// Whether it leads a process group of its own, so that a terminal's interrupts do not reach it.
+    /// Whether the child leads a process group of its own, so that a terminal's interrupts do not reach it.
     public var leadsProcessGroup = false
-    /// Whether it leads a session of its own, without a terminal, and with that a process group.
+    /// Whether the child leads a session of its own, without a terminal, and with that a process group.
     public var leadsSession = false
 
     /// The usual behaviour.
     public init() {}
   }
 
-  /// The program's number, which may be another's when it has been reaped.
+  /// The program's number, which may be reused for another process when it has been reaped.
   public var process: Int32 { child.process }
   /// The process itself.
   public let reference: ProcessReference
@@ -70,12 +70,12 @@ public final class SpawnedProcess: Sendable {
 
   /// Starts a program.
   ///
-  /// It returns when the program runs, or cannot.
+  /// It returns when the program runs, or cannot run.
   ///
   /// - Parameters:
   ///   - program: A path, or a name without a slash, which is looked for in the directories of this process's `PATH`.
   ///   - arguments: The words after the program's name.
-  ///   - options: How it is started.
+  ///   - options: How the program is started.
   /// - Throws: ``SpawnError``; then nothing was started, and no descriptor stays open.
   public init(_ program: String, _ arguments: [String] = [], options: Options = Options()) throws(SpawnError) {
     var plumbing = SpawnPlumbing()
@@ -115,18 +115,18 @@ public final class SpawnedProcess: Sendable {
   /// - Throws: `pidfd_send_signal` with `ESRCH` if the child has been reaped, `EINVAL` if there is no such signal.
   public func send(signal: Int32) throws(SystemError) { try reference.send(signal: signal) }
 
-  /// Asks the child to end, and kills it if it has not done so in time.
+  /// Asks the child to end, and kills it if it has not ended in time.
   ///
-  /// The loop counts the time; it does not have to be the one that waits for the child. Once a source has seen the end,
-  /// nothing more happens. A loop that ends before the time is over kills nobody.
+  /// The loop counts the time; it need not be the loop that waits for the child. Once a source has seen the end,
+  /// nothing more happens. If the loop ends before the time is over, nothing is killed.
   ///
   /// - Parameters:
   ///   - grace: How long the child has from now on.
   ///   - loop: The loop on whose clock the time is counted.
-  ///   - modes: In which of its modes.
-  ///   - signal: What asks it to end; `SIGTERM` if it is not given.
+  ///   - modes: The modes of the loop in which the time is counted.
+  ///   - signal: The signal that asks the child to end, by default `SIGTERM`.
   ///   - onKill: Called on the loop when the child is killed.
-  /// - Returns: Whether there was somebody to ask; false if the child has ended.
+  /// - Returns: Whether the child was asked; false if it has ended.
   /// - Throws: `pidfd_send_signal` with `EINVAL` if there is no such signal, with `EPERM` if the child has become
   ///   another user's.
   @discardableResult
@@ -166,7 +166,7 @@ extension ChildProcessSource {
   ///
   /// - Parameters:
   ///   - spawned: The program.
-  ///   - leavesStatus: Whether the child is left to be reaped by somebody else, who has to do so.
+  ///   - leavesStatus: Whether the child is left to be reaped by other code, which has to do so.
   ///   - handler: Called on a loop's thread, once. It is released when it has returned, or when the source is invalid.
   public convenience init(
     _ spawned: SpawnedProcess, leavesStatus: Bool = false,

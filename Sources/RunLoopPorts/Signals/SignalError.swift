@@ -2,16 +2,16 @@
 
 public import RunLoopCore
 
-/// Why a signal cannot be waited for.
+/// The reason why a signal cannot be waited for.
 public enum SignalError: Error, Hashable, Sendable {
-  /// The number is none of a signal that a program may handle and go on.
+  /// The number is not that of a signal that a program may handle and go on.
   case cannotBeHandled(signal: Int32)
   /// A system call failed.
   case system(signal: Int32, SystemError)
 }
 
 extension SignalError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .cannotBeHandled(let signal): "signal \(signal) cannot be handled by a source"

@@ -3,12 +3,12 @@
 public import RunLoopCore
 
 extension RunLoop {
-  /// Adds a signal source to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
+  /// Adds a signal source to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
   ///
   /// Can be called from any thread.
   ///
-  /// - Throws: As for a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for the
-  ///   mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
+  /// - Throws: The errors of a descriptor source: `RunLoopError.cannotWatch` if the system has no descriptor left for
+  ///   the mode; `RunLoopError.invalidSource`, `RunLoopError.loopHasEnded`.
   public func add(_ source: SignalSource, forMode mode: Mode) throws(RunLoopError) { try register(source, mode) }
 
   /// Removes a signal source from a mode, or, for `RunLoop.Mode.common`, a common source from every common mode.
@@ -25,7 +25,8 @@ extension RunLoop {
 extension SignalSource {
   /// Returns a signal's events as an asynchronous sequence, with a loop to serve them.
   ///
-  /// Signals that find the buffer full are counted in the last event of the buffer. Can be called from any thread.
+  /// Signals that arrive when the buffer is full are counted in the last event of the buffer. Can be called from any
+  /// thread.
   ///
   /// - Parameters:
   ///   - signal: The signal's number.

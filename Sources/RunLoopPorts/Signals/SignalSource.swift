@@ -6,21 +6,21 @@ package import RunLoopCore
 
 /// A source that calls its handler when the process gets a signal.
 ///
-/// The process's signal handler only counts and makes a descriptor readable; what the source's handler does runs on a
-/// loop's thread, in a pass, and may do anything. Any number of sources may wait for one signal, each in any number of
-/// modes of any number of loops, and each of them hears of every signal. Signals that come before a source is in a mode
-/// are kept for it.
+/// The process's signal handler only counts and makes a descriptor readable; the source's handler runs on a loop's
+/// thread, in a pass, and may do anything. Any number of sources may wait for one signal, each in any number of modes
+/// of any number of loops, and each of them is notified of every signal. Signals that arrive before a source is in a
+/// mode are kept for it.
 ///
 /// A signal to the process reaches it if at least one thread does not block it; the threads of Dispatch block most, the
 /// main thread none unless the program says so.
 ///
-/// The first source of a signal replaces the process's action for it. The last one to go puts that action back, unless
-/// somebody else has replaced it meanwhile. The action that was there before is not called in between. A child of a
-/// fork gets the actions back that were there before the sources.
+/// The first source of a signal replaces the process's action for it. The last source to end puts that action back,
+/// unless other code has replaced it meanwhile. The former action is not called in between. A child of a fork gets the
+/// actions back that were there before the sources.
 ///
-/// The nearest relation in Dispatch is `DispatchSourceSignal`, which leaves the action in place.
+/// The nearest relative in Dispatch is `DispatchSourceSignal`, which leaves the action in place.
 public final class SignalSource: Sendable, Hashable {
-  /// The signals that came since the handler was last called.
+  /// The signals that arrived since the handler was last called.
   public struct Event: Hashable, Sendable {
     /// The signal's number.
     public let signal: Int32
@@ -28,11 +28,11 @@ public final class SignalSource: Sendable, Hashable {
     ///
     /// The kernel keeps one of each signal below `SIGRTMIN` and every one of the others.
     public var count: Int
-    /// The process that sent the latest, if one did.
+    /// The process that sent the latest signal, if a process did.
     public let sender: Int32?
     /// The real user of that process.
     public let user: UInt32?
-    /// What came with the latest, if it was sent with a value, as by `sigqueue`.
+    /// The value of the latest signal, if it was sent with a value, as by `sigqueue`.
     public let value: Int64?
     /// The latest one's cause: `SI_USER`, `SI_QUEUE` and so on.
     public let code: Int32
@@ -55,11 +55,11 @@ public final class SignalSource: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - signal: The signal's number, such as `SIGTERM`.
-  ///   - handler: Called on a loop's thread with what came. It is released when the source is invalid and no call-out
-  ///     runs.
-  /// - Throws: ``SignalError/cannotBeHandled(signal:)`` for `SIGKILL`, `SIGSTOP`, for what is no signal, and for
-  ///   signals that report a fault of the thread itself, such as `SIGSEGV`: it would run into the same fault again;
-  ///   ``SignalError/system(signal:_:)`` if the system has no descriptor or memory left.
+  ///   - handler: Called on a loop's thread with the signals that arrived. It is released when the source is invalid
+  ///     and no call-out runs.
+  /// - Throws: ``SignalError/cannotBeHandled(signal:)`` for `SIGKILL`, `SIGSTOP`, for a number that is not a signal,
+  ///   and for signals that report a fault of the thread itself, such as `SIGSEGV`: it would run into the same fault
+  ///   again; ``SignalError/system(signal:_:)`` if the system has no descriptor or memory left.
   ///
   /// Can be called from any thread.
   public convenience init(

@@ -4,12 +4,11 @@ import Glibc
 public import RunLoopCore
 
 extension RunLoop {
-  /// Adds a listening socket to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will
-  /// be.
+  /// Adds a listening socket to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
   ///
   /// Can be called from any thread.
   ///
-  /// - Throws: `RunLoopError.invalidSource` if the socket is closed, and what adding a descriptor source throws.
+  /// - Throws: `RunLoopError.invalidSource` if the socket is closed, and the errors of adding a descriptor source.
   public func add(_ socket: ListeningSocket, forMode mode: Mode) throws(RunLoopError) { try socket.join(self, mode) }
 
   /// Removes a listening socket from a mode, or, for `RunLoop.Mode.common`, from every common mode.
@@ -24,7 +23,7 @@ extension RunLoop {
 }
 
 extension ListeningSocket: RegisteredItem {
-  /// Adds the socket to a mode of a loop, in the words of streams.
+  /// Adds the socket to a mode of a loop, in the terms of streams.
   public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
 
   /// Removes the socket from a mode of a loop.

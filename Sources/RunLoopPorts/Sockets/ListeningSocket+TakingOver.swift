@@ -7,14 +7,14 @@ import RunLoopCore
 extension ListeningSocket {
   /// Takes over a descriptor that listens, such as one of ``SocketActivation`` or of the program that ran before.
   ///
-  /// From now on it does not block, is closed on exec, and belongs to the socket. Of the options, those that concern
+  /// From now on the descriptor does not block, is closed on exec, and belongs to the socket. The options that concern
   /// binding and listening are not applied: ``Options/backlog``, ``Options/reusesAddress``, ``Options/isIPv6Only``,
   /// ``Options/replacesStaleFile`` and ``Options/fileMode``.
   ///
   /// - Parameters:
   ///   - descriptor: A stream socket that listens.
-  ///   - options: How to accept. The file of a Unix address is removed when the socket is closed only if
-  ///     `removesFile` is set here; whoever has made the file, such as systemd, may want to keep it.
+  ///   - options: How to accept. The file of a Unix address is removed when the socket is closed only if `removesFile`
+  ///     is set here; the maker of the file, such as systemd, may want to keep it.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
   /// - Throws: ``SocketError/descriptor(_:_:)``: `getsockopt` with `EBADF` or `ENOTSOCK`, with `EPROTOTYPE` for a
   ///   socket of messages, with `EINVAL` for one that does not listen; `fcntl`, `getsockname`;
@@ -45,9 +45,9 @@ extension ListeningSocket {
       options: options, handler: handler)
   }
 
-  /// Ends the socket without closing its descriptor, with which another program can go on: connections that wait stay.
+  /// Ends the socket without closing its descriptor, with which another program can go on: waiting connections stay.
   ///
-  /// The socket is over as by ``invalidate()``, but its file stays.
+  /// The socket is over as after ``invalidate()``, but its file stays.
   ///
   /// - Returns: A descriptor that listens, is closed on exec, and is the caller's.
   /// - Throws: ``SocketError/invalid``, or ``SocketError/system(_:address:)``: `fcntl (F_DUPFD_CLOEXEC)` with `EMFILE`;
@@ -80,7 +80,7 @@ extension ListeningSocket {
   /// The descriptor stays open until the closure returns, and belongs to the socket. Can be called from any thread; the
   /// closure is called on the same thread, under no lock.
   ///
-  /// - Returns: What the closure returns; nil if the socket is closed, and the closure is not called.
+  /// - Returns: The closure's result; nil if the socket is closed, and the closure is not called.
   public func withDescriptor<Result, Failure: Error>(
     _ body: (Int32) throws(Failure) -> Result
   ) throws(Failure) -> Result? {

@@ -5,9 +5,9 @@ import Synchronization
 
 // For tasks: the socket is in a loop, and a task waits for it on whatever thread it runs.
 extension ListeningSocket {
-  /// Waits for a connection; nil when the socket is invalidated or the task is cancelled.
+  /// Waits for a connection; returns nil when the socket is invalidated or the task is cancelled.
   ///
-  /// Between two calls nothing is accepted, unless there is a handler. One task at a time.
+  /// Nothing is accepted between two calls, unless there is a handler. Only one task can wait at a time.
   ///
   /// - Throws: ``SocketError/busy``, or the error that has closed the socket while the task waited;
   ///   ``SocketError/loop(_:)`` if the threads of all loops that the socket is in have ended.
@@ -17,7 +17,7 @@ extension ListeningSocket {
       \.acceptor, cancelled: nil, unless: { descriptor == nil ? .success(nil) : nil }, changed: { updateInterest() })
   }
 
-  /// Connections as they come, until the socket is invalidated.
+  /// Connections as they arrive, until the socket is invalidated.
   public struct Connections: AsyncSequence, Sendable {
     let socket: ListeningSocket
 
@@ -25,15 +25,15 @@ extension ListeningSocket {
     public struct AsyncIterator: AsyncIteratorProtocol {
       let socket: ListeningSocket
 
-      /// Waits for the next connection; nil when the socket is invalidated or the task is cancelled.
+      /// Waits for the next connection; returns nil when the socket is invalidated or the task is cancelled.
       public mutating func next() async throws -> Socket? { try await socket.accept() }
     }
 
-    /// Begins to wait.
+    /// Makes an iterator, which waits.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
   }
 
-  /// The connections that come, as a sequence: nothing is accepted but what is asked for.
+  /// The connections that arrive, as a sequence, which accepts only the connections that are asked for.
   public var connections: Connections { Connections(socket: self) }
 }
 

@@ -6,23 +6,22 @@ import Synchronization
 
 /// A socket that accepts connections.
 ///
-/// It is an item of a run loop: in any number of modes, whose loop accepts what comes and calls its handler. Instead of
-/// a handler, a task may wait for ``connections``; the socket must be in a loop nevertheless. A socket in no loop that
-/// nobody holds is closed.
+/// It is an item of a run loop: it can be in any number of modes, whose loop accepts connections and calls its handler.
+/// Instead of a handler, a task may wait for ``connections``; the socket must be in a loop nevertheless. A socket in no
+/// loop that nobody holds is closed.
 ///
 /// The corresponding Core Foundation type is `CFSocket` with `kCFSocketAcceptCallBack`.
 public final class ListeningSocket: @unchecked Sendable, Hashable {
   // Sendable: all that changes is guarded by the lock.
 
-  /// What a handler is called with.
+  /// An event that a handler is called with.
   public enum Event: Sendable {
-    /// A connection has arrived; it is in no loop yet, and closed if nobody keeps it.
+    /// A connection has arrived; it is in no loop yet, and is closed if nobody keeps it.
     case accepted(Socket)
-    /// The system has no descriptor or memory left for a connection that waits (`EMFILE`, `ENFILE`, `ENOBUFS`,
-    /// `ENOMEM`). Accepting is paused, and tried again after ``Options/retryInterval`` or by
-    /// ``ListeningSocket/resume()``.
+    /// The system has no descriptor or memory left for a waiting connection (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`).
+    /// Accepting is paused, and tried again after ``Options/retryInterval`` or by ``ListeningSocket/resume()``.
     case exhausted(SystemError)
-    /// The socket is closed because of an error; the last event.
+    /// The socket is closed because of an error; this is the last event.
     case closed(SocketError)
   }
 
@@ -31,7 +30,7 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
 
   /// How a socket listens.
   public struct Options: Sendable {
-    /// How many connections the system keeps waiting, at most as many as it is set up for.
+    /// How many connections the system keeps waiting, at most as many as its settings allow.
     public var backlog = 1024
     /// Whether the port may be taken while old connections of it are still remembered (`SO_REUSEADDR`).
     public var reusesAddress = true
@@ -39,33 +38,34 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     public var isIPv6Only = true
     /// Whether the file of a Unix address is removed when the socket is closed.
     ///
-    /// Only the file that the socket has made is: one that another program has put in its place stays.
+    /// Only a file that the socket has made is removed: a file that another program has put in its place stays.
     public var removesFile = true
-    /// Whether a Unix address may be taken whose file is there though nobody listens at it, as a program leaves it that
-    /// was killed.
+    /// Whether a Unix address may be taken whose file exists though nobody listens at it, as a killed program leaves
+    /// it.
     ///
-    /// Whether somebody listens is found out by connecting, which a program that does sees as a connection that ends at
-    /// once. Programs that set this exclude each other by a lock (`flock`) on the file's directory, which they must be
-    /// allowed to read, and for which they wait a tenth of a second at most. A socket that another program has bound
-    /// and not begun to listen with is mistaken for an abandoned one.
+    /// To find out whether a program listens, the socket connects, which a listening program sees as a connection that
+    /// ends at once. Programs that set this exclude each other by a lock (`flock`) on the file's directory, which they
+    /// must be allowed to read, and for which they wait a tenth of a second at most. A socket that another program has
+    /// bound but does not listen with yet is mistaken for an abandoned one.
     public var replacesStaleFile = false
-    /// After how long to try again when the system has too little for a connection.
+    /// How long to wait before trying again when the system lacks resources for a connection.
     public var retryInterval: Duration = .milliseconds(100)
-    /// The mode of the file of a Unix address, such as 0o660; nil: what the process's `umask` leaves of 0o777.
+    /// The mode of the file of a Unix address, such as 0o660; nil means 0o777 without the bits of the process's
+    /// `umask`.
     ///
     /// The file never has more permissions than these, not even before the socket listens.
     public var fileMode: UInt16?
     /// Options of the system, set in this order before the socket is bound.
     public var socketOptions: [SocketOption] = []
-    /// How many accepted connections may be there at a time; nil: any number.
+    /// How many accepted connections there may be at a time; nil means any number.
     ///
-    /// At the limit accepting stops, and what comes waits in the system until a connection is closed.
+    /// At the limit accepting stops, and new connections wait in the system until a connection is closed.
     public var connectionLimit: Int?
     /// How long after it was accepted a connection is closed with ``SocketError/deadlinePassed(after:address:)``,
-    /// unless ``Socket/setDeadline(after:)`` was called meanwhile; nil: never.
+    /// unless ``Socket/setDeadline(after:)`` was called meanwhile; nil means never.
     ///
-    /// A peer that sends its request a byte at a time never reaches ``Socket/Options/idleTimeout``, and is ended by
-    /// this.
+    /// A peer that sends its request a byte at a time never reaches ``Socket/Options/idleTimeout``, but reaches this
+    /// deadline.
     public var requestDeadline: Duration?
     /// How accepted sockets behave.
     ///
@@ -106,8 +106,8 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
 
   /// Begins to listen.
   ///
-  /// A path of a Unix address is made in the file system, and removed when the socket is closed if
-  /// ``Options/removesFile`` says so.
+  /// The file of a Unix path is made in the file system, and removed when the socket is closed if
+  /// ``Options/removesFile`` is set.
   ///
   /// - Parameters:
   ///   - address: Where to listen; port zero lets the system choose.
@@ -196,7 +196,7 @@ extension ListeningSocket {
   /// Can be used from any thread.
   public var isValid: Bool { !lock.isParents && lock.withLock { descriptor != nil } }
 
-  /// Stops accepting; what comes waits in the system.
+  /// Stops accepting; new connections wait in the system.
   ///
   /// Can be called from any thread. Calling it again has no effect.
   public func pause() {
@@ -207,7 +207,7 @@ extension ListeningSocket {
     lock.unlock()
   }
 
-  /// Accepts again, also before the time when the system had too little.
+  /// Accepts again, even before the time when the system lacked resources.
   ///
   /// Can be called from any thread. Calling it again has no effect.
   public func resume() {

@@ -7,7 +7,7 @@ extension MainActor {
   ///
   /// See `MainActor.handler(_:)` of RunLoopCore.
   ///
-  /// - Precondition: The socket is in no other loop than `RunLoop.main`.
+  /// - Precondition: The socket is in no loop other than `RunLoop.main`.
   public nonisolated static func handler(
     _ body: @escaping @MainActor @Sendable (Socket, Socket.Event) -> Void
   ) -> Socket.Handler {

@@ -4,20 +4,21 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 
-/// Who is at the other end of a Unix socket, as the kernel noted it when the connection was made (`SO_PEERCRED`).
+/// The process at the other end of a Unix socket, as the kernel noted it when the connection was made (`SO_PEERCRED`).
 public struct PeerCredentials: Sendable {
   /// The process's number; 0 if it is in a namespace that is not visible from here.
   ///
-  /// It may be another process's by now, which ``reference`` never is.
+  /// The number may be reused for another process by now; ``reference`` never refers to another.
   public let process: Int32
   /// The effective user id.
   public let user: UInt32
   /// The effective group id.
   public let group: UInt32
-  /// The process itself (`SO_PEERPIDFD`); nil if it has been reaped, or the kernel, before Linux 6.5, does not say.
+  /// The process itself (`SO_PEERPIDFD`); nil if it has been reaped, or if the kernel, before Linux 6.5, does not
+  /// report it.
   public let reference: ProcessReference?
 
-  /// Whether this is the calling process's effective user; never the overflow user, who may be anybody.
+  /// Whether this is the calling process's effective user; never true for the overflow user, who may be anybody.
   public var isSameUser: Bool { MessagePort.Credentials.isOwn(user) }
 
   init(of descriptor: OwnedDescriptor) throws(SystemError) {

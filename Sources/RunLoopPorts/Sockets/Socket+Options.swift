@@ -20,7 +20,7 @@ extension Socket {
   /// socket: the closure neither closes it, nor reads or writes, nor makes it block. Can be called from any thread;
   /// the closure is called on the same thread, under no lock.
   ///
-  /// - Returns: What the closure returns; nil if the socket is closed, and the closure is not called.
+  /// - Returns: The closure's result; nil if the socket is closed, and the closure is not called.
   public func withDescriptor<Result, Failure: Error>(
     _ body: (Int32) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
@@ -29,7 +29,7 @@ extension Socket {
     return try body(descriptor.number)
   }
 
-  /// Returns who is at the other end of a Unix socket, as the kernel noted it when the connection was made.
+  /// Returns the process at the other end of a Unix socket, as the kernel noted it when the connection was made.
   ///
   /// Can be called from any thread.
   ///
@@ -47,10 +47,10 @@ extension Socket {
   private var openDescriptor: OwnedDescriptor? { lock.isParents ? nil : lock.withLock { descriptor } }
 
   /// Closes the socket with ``SocketError/deadlinePassed(after:address:)`` after a time from now on, whatever is
-  /// received or sent meanwhile; nil: never.
+  /// received or sent meanwhile; nil means never.
   ///
-  /// It replaces the deadline that there was, such as ``ListeningSocket/Options/requestDeadline`` when a request has
-  /// arrived whole. It takes effect while the socket is in a loop, on whose clock it is counted. Can be called from any
+  /// It replaces the former deadline, such as ``ListeningSocket/Options/requestDeadline`` when a whole request has
+  /// arrived. It takes effect while the socket is in a loop, on whose clock it is counted. Can be called from any
   /// thread.
   public func setDeadline(after time: Duration?) { setDeadline(after: time, on: nil) }
 

@@ -4,7 +4,7 @@ import Glibc
 import RunLoopCore
 
 extension Socket {
-  /// Reads what is there, without waiting.
+  /// Reads the bytes that have arrived, without waiting.
   ///
   /// For handlers of ``Event/readable``, which is reported again when something arrives after this. Can be called from
   /// any thread.
@@ -27,8 +27,8 @@ extension Socket {
 
   /// Stops receiving, so that the peer has to wait when the system's buffers are full.
   ///
-  /// An error is reported when receiving is resumed, or by a write. What is being received now is still reported. Can
-  /// be called from any thread. Calling it again has no effect.
+  /// An error is reported when receiving is resumed, or by a write. Bytes that are being received now are still
+  /// reported. Can be called from any thread. Calling it again has no effect.
   public func pauseReading() { setPaused(true) }
 
   /// Receives again.

@@ -3,12 +3,12 @@
 public import RunLoopCore
 
 extension RunLoop {
-  /// Adds a socket to a mode, or, for `RunLoop.Mode.common`, to every common mode there is and will be.
+  /// Adds a socket to a mode, or, for `RunLoop.Mode.common`, to every common mode, present and future.
   ///
   /// A socket may be in several modes of several loops; its timeouts count as long as it is in one. Can be called from
   /// any thread.
   ///
-  /// - Throws: `RunLoopError.invalidSource` if the socket is over, and what adding a descriptor source throws.
+  /// - Throws: `RunLoopError.invalidSource` if the socket is over, and the errors of adding a descriptor source.
   ///
   /// The corresponding Core Foundation functions are `CFSocketCreateRunLoopSource` and `CFRunLoopAddSource`.
   public func add(_ socket: Socket, forMode mode: Mode) throws(RunLoopError) { try socket.join(self, mode) }
@@ -27,7 +27,7 @@ extension RunLoop {
 extension Socket: RegisteredItem {
   /// Adds the socket to a mode of a loop.
   ///
-  /// The same as `add(_:forMode:)` of the loop, in the words of streams.
+  /// It is the same as `add(_:forMode:)` of the loop, in the terms of streams.
   public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) throws(RunLoopError) { try join(loop, mode) }
 
   /// Removes the socket from a mode of a loop.

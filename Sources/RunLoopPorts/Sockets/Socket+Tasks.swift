@@ -5,12 +5,12 @@ import Synchronization
 
 // For tasks: the socket is in a loop, and tasks wait for it on whatever thread they run.
 extension Socket {
-  /// Waits for bytes and takes them; nil at the end.
+  /// Waits for bytes and takes them; returns nil at the end.
   ///
-  /// Nothing is received between two calls, so a slow task lets the peer wait. One task at a time. A task that is
-  /// cancelled gets nil, and nothing is lost.
+  /// Nothing is received between two calls, so a slow task makes the peer wait. Only one task can wait at a time. A
+  /// task that is cancelled gets nil, and nothing is lost.
   ///
-  /// - Parameter limit: How many bytes to take at most; more than a mebibyte is never taken at a time.
+  /// - Parameter limit: How many bytes to take at most; never more than a mebibyte at a time.
   /// - Throws: ``SocketError``: that of the connection once, then ``SocketError/invalid``; ``SocketError/busy``;
   ///   ``SocketError/loop(_:)`` if the threads of all loops that the socket is in have ended.
   public func receive(atMost limit: Int = 64 * 1024) async throws -> [UInt8]? {
@@ -33,7 +33,8 @@ extension Socket {
 
   /// Sends bytes, and waits while ``Options/highWater`` bytes or more are queued.
   ///
-  /// One task at a time. A task that is cancelled waits no longer, and what was taken is sent.
+  /// Only one task can wait at a time. A task that is cancelled no longer waits, and the bytes that were taken are
+  /// sent.
   ///
   /// - Throws: ``SocketError``: that of the connection, ``SocketError/closedForWriting``, ``SocketError/invalid``,
   ///   ``SocketError/busy``; ``SocketError/loop(_:)`` as for receiving.
@@ -58,15 +59,15 @@ extension Socket {
     public struct AsyncIterator: AsyncIteratorProtocol {
       let socket: Socket
 
-      /// Waits for the next chunk; nil at the end and when the task is cancelled.
+      /// Waits for the next chunk; returns nil at the end and when the task is cancelled.
       public mutating func next() async throws -> [UInt8]? { try await socket.receive() }
     }
 
-    /// Begins to wait.
+    /// Makes an iterator, which waits.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
   }
 
-  /// The bytes that come, as a sequence: nothing is received but what is asked for.
+  /// The bytes that arrive, as a sequence, which receives only the bytes that are asked for.
   public var pieces: Pieces { Pieces(socket: self) }
 }
 

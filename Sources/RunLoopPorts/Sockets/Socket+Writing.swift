@@ -4,15 +4,16 @@ import Glibc
 import RunLoopCore
 
 extension Socket {
-  /// Sends bytes, at once as far as there is room, the rest when there is.
+  /// Sends bytes: at once as far as there is room, the rest when there is room.
   ///
   /// Before the connection is made, the bytes wait for it. Can be called from any thread. The bytes of one call stay
   /// together.
   ///
   /// - Returns: Whether to go on. False if ``Options/highWater`` is reached, and ``Event/writable`` will report when
   ///   there is room; or if an error has happened, which ``Event/closed(_:)`` will report.
-  /// - Throws: ``SocketError/bufferFull(limit:)`` if `highWater` was reached before, so that what is queued stays below
-  ///   it and one write more; ``SocketError/closedForWriting``, ``SocketError/invalid``. Nothing is taken then.
+  /// - Throws: ``SocketError/bufferFull(limit:)`` if `highWater` was reached before, so that the queued bytes stay
+  ///   below `highWater` and one more write; ``SocketError/closedForWriting``, ``SocketError/invalid``. Then no bytes
+  ///   are taken.
   @discardableResult
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SocketError) -> Bool {
     guard !lock.isParents else { throw .invalid }
@@ -67,9 +68,9 @@ extension Socket {
 
   /// One side of a connection, or both.
   public enum Side: Hashable, Sendable {
-    /// What comes from the peer.
+    /// The bytes from the peer.
     case read
-    /// What goes to the peer.
+    /// The bytes to the peer.
     case write
     /// Both.
     case both
@@ -77,9 +78,9 @@ extension Socket {
 
   /// Ends one side of the connection.
   ///
-  /// The writing side ends when what is queued has been sent; the peer then sees the end. The reading side ends as if
-  /// the peer had written its last. When both sides have ended, the socket is closed, of which the handler is notified.
-  /// Can be called from any thread. Calling it again, or on a closed socket, has no effect.
+  /// The writing side ends when the queued bytes have been sent; the peer then sees the end. The reading side ends as
+  /// if the peer had written its last byte. When both sides have ended, the socket is closed, of which the handler is
+  /// notified. Can be called from any thread. Calling it again, or on a closed socket, has no effect.
   ///
   /// The corresponding system call is `shutdown`; its error is reported by ``Event/closed(_:)``.
   public func shutDown(_ side: Side) {

@@ -6,9 +6,10 @@ import Synchronization
 
 /// A connection: bytes in both directions, between machines by TCP or within one by a Unix socket.
 ///
-/// It is an item of a run loop: in any number of modes, whose loop calls its handler when it is connected, when bytes
-/// have arrived, when there is room to write, and when the connection has ended. Writing, shutting down and closing
-/// work from any thread. A loop holds the sockets that are in it; a socket in no loop that nobody holds is closed.
+/// It is an item of a run loop: it can be in any number of modes, whose loop calls its handler when it is connected,
+/// when bytes have arrived, when there is room to write, and when the connection has ended. Writing, shutting down and
+/// closing work from any thread. A loop holds the sockets that are in it; a socket in no loop that nobody holds is
+/// closed.
 ///
 /// Instead of a handler, tasks may use ``receive(atMost:)`` and ``send(_:)``; the socket must be in a loop
 /// nevertheless.
@@ -17,22 +18,22 @@ import Synchronization
 public final class Socket: @unchecked Sendable, Hashable {
   // Sendable: all that changes is guarded by the lock.
 
-  /// What a handler is called with.
+  /// An event that a handler is called with.
   ///
-  /// ``closed(_:)`` is the last event, and comes exactly once unless the socket is invalidated before. An event is
-  /// valid until the handler returns: the compiler rejects code that keeps it.
+  /// ``closed(_:)`` is the last event, and is reported exactly once unless the socket is invalidated before. An event
+  /// is valid until the handler returns: the compiler rejects code that keeps it.
   public enum Event: ~Escapable, Sendable {
-    /// The connection is made and, if it is to be, secured; with TLS also of a socket that was accepted or secured
-    /// later.
+    /// The connection is made and, if TLS is used, secured; with TLS this is also reported for a socket that was
+    /// accepted or secured later.
     case connected
-    /// These bytes have arrived. They lie in a buffer of the loop's, which is used again when the handler returns: copy
-    /// what you keep, as with `bytes.withUnsafeBytes { Array($0) }`.
+    /// These bytes have arrived. They are in a buffer of the loop, which is reused when the handler returns: copy the
+    /// bytes that you keep, as with `bytes.withUnsafeBytes { Array($0) }`.
     case received(RawSpan)
     /// There is something to read, or the end; reported once until ``Socket/read(into:)``.
     case readable
-    /// There is room to write again, after a write that was answered with false or an error.
+    /// There is room to write again, after a write that returned false or threw an error.
     case writable
-    /// The peer writes no more, reported once; the other direction stays open.
+    /// The peer has stopped writing; this is reported once, and the other direction stays open.
     case ended
     /// The socket is closed: both directions have ended, or an error has happened.
     case closed(SocketError?)
@@ -43,33 +44,33 @@ public final class Socket: @unchecked Sendable, Hashable {
 
   /// How a socket behaves.
   public struct Options: Sendable {
-    /// How the handler comes to the bytes.
+    /// How the handler gets the bytes.
     public enum Delivery: Hashable, Sendable {
-      /// Each ``Socket/Event/received(_:)`` brings them; one receive for each.
+      /// Each ``Socket/Event/received(_:)`` contains them, with one receive for each.
       case bytes
-      /// ``Socket/Event/readable`` says that they are there, and the handler reads what it likes.
+      /// ``Socket/Event/readable`` reports that there are bytes, and the handler reads as many as it likes.
       case readiness
     }
 
-    /// How the handler comes to the bytes.
+    /// How the handler gets the bytes.
     public var delivery = Delivery.bytes
     /// How long connecting may take, from when the socket is first added to a loop; nil means as long as the system
     /// tries.
     public var connectTimeout: Duration?
     /// How long nothing may be received or sent, from then or from the connection on; with nil, indefinitely.
     public var idleTimeout: Duration?
-    /// From how many queued bytes on writers are asked to wait, and further writes rejected.
+    /// The number of queued bytes from which on writers are asked to wait, and further writes are rejected.
     public var highWater = 256 * 1024
-    /// At how many queued bytes writers are notified that there is room.
+    /// The number of queued bytes at which writers are notified that there is room.
     public var lowWater = 64 * 1024
     /// Whether TCP sends small amounts at once.
     public var isWithoutDelay = true
     /// Further options of the system, set in this order before the socket connects, or after it was accepted.
     public var socketOptions: [SocketOption] = []
-    /// What secures the connection as soon as it is made or accepted; with nil, it is not secured.
+    /// The context that secures the connection as soon as it is made or accepted; with nil, it is not secured.
     public var tls: TLSContext?
-    /// The name that the server has to have, of a client's connection that is secured; with nil, its certificate has to
-    /// be for the address.
+    /// The name that the server of a secured client connection has to have; with nil, its certificate has to be for the
+    /// address.
     public var serverName: String?
 
     /// The usual behaviour.
@@ -115,17 +116,17 @@ public final class Socket: @unchecked Sendable, Hashable {
 
   /// Begins to connect to an address.
   ///
-  /// If the queue of a Unix socket that listens is full, the system neither connects nor waits. The socket then tries
-  /// again every hundredth of a second while it is in a loop, for as long as ``Options/connectTimeout`` says.
+  /// If the queue of a listening Unix socket is full, the system neither connects nor waits. The socket then tries
+  /// again every hundredth of a second while it is in a loop, until ``Options/connectTimeout`` has passed.
   ///
   /// - Parameters:
-  ///   - address: Where to.
+  ///   - address: The address to connect to.
   ///   - options: How the socket behaves.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
-  /// - Throws: ``SocketError/system(_:address:)`` if the system says no at once: it has no descriptor left (`EMFILE`),
-  ///   there is no way to the address (`ENETUNREACH`), or nobody listens on a Unix address (`ENOENT`, `ECONNREFUSED`);
-  ///   ``SocketError/option(_:_:)``; ``SocketError/tls(_:)`` if ``Options/serverName`` is none. What comes later is an
-  ///   event.
+  /// - Throws: ``SocketError/system(_:address:)`` if the system reports an error at once: it has no descriptor left
+  ///   (`EMFILE`), there is no route to the address (`ENETUNREACH`), or nobody listens on a Unix address (`ENOENT`,
+  ///   `ECONNREFUSED`); ``SocketError/option(_:_:)``; ``SocketError/tls(_:)`` if ``Options/serverName`` is not a valid
+  ///   name. Later errors are reported by an event.
   public init(connectingTo address: SocketAddress, options: Options = Options(), handler: Handler? = nil)
     throws(SocketError)
   {
@@ -177,9 +178,9 @@ public final class Socket: @unchecked Sendable, Hashable {
   ///
   /// It is closed on exec from now on.
   ///
-  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is none that can be used so: `getpeername` with
-  ///   `EBADF`, `ENOTCONN` or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram
-  ///   socket; ``SocketError/tls(_:)`` if ``Options/serverName`` is none. It stays the caller's then.
+  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor cannot be used so: `getpeername` with `EBADF`,
+  ///   `ENOTCONN` or `ENOTSOCK`, `getsockopt` with `EPROTOTYPE` for a socket of messages, such as a datagram socket;
+  ///   ``SocketError/tls(_:)`` if ``Options/serverName`` is not a valid name. The descriptor then stays the caller's.
   public init(takingOver descriptor: Int32, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
     let address: SocketAddress?
     do throws(SystemError) {
@@ -218,7 +219,7 @@ public final class Socket: @unchecked Sendable, Hashable {
 extension Socket {
   /// The closure that is called with the socket's events; while it is nil, nothing is received.
   ///
-  /// Can be used from any thread. A handler that is replaced while it runs is called no more when it has returned.
+  /// Can be used from any thread. A handler that is replaced while it runs is not called again after it has returned.
   public var handler: Handler? {
     get { lock.isParents ? nil : lock.withLock { body?.handler } }
     set {
@@ -282,10 +283,11 @@ extension Socket {
   /// An error of a system call, with the socket's address.
   func failure(_ error: SystemError) -> SocketError { .system(error, address: errorAddress) }
 
-  /// Closes the socket at once: it leaves all modes, its handler is not called again, what waits to be sent is dropped.
+  /// Closes the socket at once: it leaves all modes, its handler is not called again, and bytes that wait to be sent
+  /// are dropped.
   ///
   /// Tasks that wait get ``SocketError/invalid``. Can be called from any thread. Calling it again has no effect. To
-  /// send what is queued, use ``shutDown(_:)`` and wait for the end.
+  /// send the queued bytes, use ``shutDown(_:)`` and wait for the end.
   public func invalidate() {
     guard !lock.isParents else { return }
     lock.lock()

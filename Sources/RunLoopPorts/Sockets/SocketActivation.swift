@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// The corresponding C function is `sd_listen_fds_with_names`.
 public enum SocketActivation {
-  /// A descriptor, with the name that the service manager has for it.
+  /// A descriptor, with its name at the service manager.
   public struct Descriptor: Hashable, Sendable {
     /// The descriptor, which belongs to the caller: hand it to ``ListeningSocket/init(takingOver:options:handler:)`` or
     /// ``DatagramSocket/init(takingOver:options:handler:)``.
@@ -26,8 +26,8 @@ public enum SocketActivation {
   ///
   /// They are closed on exec from now on. Can be called from any thread. A second call returns none.
   ///
-  /// - Returns: The descriptors, in the order of the unit; none if the program was not started so, or the variables are
-  ///   those of its parent.
+  /// - Returns: The descriptors, in the order of the unit; none if the program was not started in this way, or the
+  ///   variables are those of its parent.
   /// - Throws: ``SocketActivationError``; the descriptors stay as they are, and a further call tries again.
   public static func take() throws(SocketActivationError) -> [Descriptor] {
     guard !isTaken.load(ordering: .acquiring) else { return [] }
@@ -75,7 +75,7 @@ private func control(_ descriptor: Int32, _ command: Int32, _ argument: Int32) -
   return answer < 0 ? -errno : answer
 }
 
-/// Why the descriptors of a service manager cannot be taken.
+/// The reason why the descriptors of a service manager cannot be taken.
 public enum SocketActivationError: Error, Hashable, Sendable {
   /// A variable of the environment has a value that is not a number in its range.
   case malformed(variable: String, value: String)
@@ -84,7 +84,7 @@ public enum SocketActivationError: Error, Hashable, Sendable {
 }
 
 extension SocketActivationError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .malformed(let variable, let value): "\(variable) is \"\(value)\", which is not a number in its range"

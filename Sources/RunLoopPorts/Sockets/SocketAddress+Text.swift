@@ -36,17 +36,17 @@ extension SocketAddress: CustomStringConvertible {
   }
 }
 
-/// Why a text is no address.
+/// The reason why a text is not an address.
 public enum SocketAddressError: Error, Hashable, Sendable {
-  /// The host is no number of IPv4 or IPv6; a name would have to be looked up first.
+  /// The host is not a numeric address of IPv4 or IPv6; a name would have to be looked up first.
   case notNumeric(host: String)
   /// There is no such network interface.
   case unknownInterface(String)
-  /// The text ends with no port.
+  /// The text does not end with a port.
   case noPort(String)
-  /// The port is no number from 0 to 65535.
+  /// The port is not a number from 0 to 65535.
   case notAPort(String)
-  /// A number of IPv6 before a port stands in brackets.
+  /// A numeric IPv6 address before a port needs brackets.
   case noBrackets(String)
   /// The path or name is empty or has a zero byte.
   case notAPath(String)
@@ -55,7 +55,7 @@ public enum SocketAddressError: Error, Hashable, Sendable {
 }
 
 extension SocketAddressError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .notNumeric(let host): "\"\(host)\" is not a numeric address"

@@ -8,11 +8,11 @@ import RunLoopCore
 /// It is numeric: ``HostResolver`` makes addresses of host names. Two addresses are equal if the system's
 /// representations are. The corresponding C type is `sockaddr`.
 public struct SocketAddress: Hashable, Sendable {
-  /// What kinds of address there are.
+  /// The kinds of addresses.
   public enum Family: Hashable, Sendable {
     /// Four bytes and a port.
     case ipv4
-    /// Sixteen bytes, a port, and the interface for addresses that mean something on one link only.
+    /// Sixteen bytes, a port, and the interface for addresses that are valid on one link only.
     case ipv6
     /// A path in the file system, a name outside it, or no name, on this machine.
     case unix
@@ -27,7 +27,7 @@ public struct SocketAddress: Hashable, Sendable {
   /// Makes an address of a numeric host and a port.
   ///
   /// - Parameters:
-  ///   - host: Such as `127.0.0.1`, `::1`, or `fe80::1%eth0` with an interface's name or number.
+  ///   - host: A numeric address, such as `127.0.0.1`, `::1`, or `fe80::1%eth0` with an interface's name or number.
   ///   - port: The port; for listening, zero lets the system choose.
   public init(host: String, port: UInt16) throws(SocketAddressError) {
     guard !host.utf8.contains(0) else { throw .notNumeric(host: host) }
@@ -58,7 +58,7 @@ public struct SocketAddress: Hashable, Sendable {
 
   /// Makes the address of a name outside the file system, of at most 107 bytes.
   ///
-  /// Such a name goes with its socket; every user of the machine can connect to it.
+  /// Such a name disappears with its socket; every user of the machine can connect to it.
   public init(abstractName: String) throws(SocketAddressError) {
     let name = Array(abstractName.utf8)
     guard !name.isEmpty else { throw .notAPath(abstractName) }
@@ -127,7 +127,7 @@ extension SocketAddress {
     }
   }
 
-  /// What kind of address it is.
+  /// The kind of address.
   public var family: Family {
     switch systemFamily {
     case crl_family_ipv4: .ipv4

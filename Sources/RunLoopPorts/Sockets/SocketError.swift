@@ -2,26 +2,26 @@
 
 public import RunLoopCore
 
-/// Why a socket or stream did not do what it was asked to, or has ended.
+/// The reason why a socket or stream did not do what it was asked to, or has ended.
 public enum SocketError: Error, Hashable, Sendable {
   /// A system call has failed: a refused connection is `connect` with `ECONNREFUSED`, a reset one `recv` with
   /// `ECONNRESET`.
   ///
   /// The address is the one that the socket connects to or is connected to, or at which it listens or was to listen.
-  /// For a peer without an address, such as most that connect to a Unix socket, it is the one at which it was accepted.
-  /// Nil: there is none, as for a pipe, or it is not known.
+  /// For a peer without an address, such as most peers of a Unix socket, it is the address at which the peer was
+  /// accepted. It is nil if there is none, as for a pipe, or if it is not known.
   case system(SystemError, address: SocketAddress?)
-  /// The time for connecting, or without anything received or sent, is over; with the address as in
+  /// The time limit for connecting, or for nothing being received or sent, is over; with the address as in
   /// ``system(_:address:)``.
   case timedOut(after: Duration, address: SocketAddress?)
   /// The deadline of the socket has passed, whatever was received or sent meanwhile; with the address as in
   /// ``system(_:address:)``.
   case deadlinePassed(after: Duration, address: SocketAddress?)
-  /// A descriptor that was to be taken over, or is to be written or read, cannot be used.
+  /// A descriptor that was to be taken over, written or read cannot be used.
   case descriptor(Int32, SystemError)
   /// An option could not be set.
   case option(SocketOption, SystemError)
-  /// So many bytes wait to be sent already; none of the new ones was taken.
+  /// This many bytes wait to be sent already; none of the new bytes was taken.
   case bufferFull(limit: Int)
   /// The socket's writing side has been shut down.
   case closedForWriting
@@ -29,14 +29,14 @@ public enum SocketError: Error, Hashable, Sendable {
   case invalid
   /// Another task waits for the same already.
   case busy
-  /// The connection is not secured, or not any more.
+  /// The connection is not secured, or no longer secured.
   case tls(TLSError)
   /// The run loop cannot watch the socket.
   case loop(RunLoopError)
 }
 
 extension SocketError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String { address.map { "\($0): \(cause)" } ?? cause }
 
   private var address: SocketAddress? {

@@ -6,7 +6,7 @@ import RunLoopCore
 
 /// An option of a socket with its value, as `setsockopt` takes it.
 ///
-/// Options are given to ``Socket/Options/socketOptions``, ``ListeningSocket/Options/socketOptions`` and
+/// Pass options to ``Socket/Options/socketOptions``, ``ListeningSocket/Options/socketOptions`` and
 /// ``DatagramSocket/Options/socketOptions``, which set them before the socket connects or is bound, and to
 /// ``Socket/set(_:)`` later.
 public struct SocketOption: Hashable, Sendable {
@@ -29,7 +29,7 @@ public struct SocketOption: Hashable, Sendable {
     }
   }
 
-  /// The text for a person.
+  /// A human-readable description.
   public let description: String
   /// None: the value is none that the system could be given.
   private let settings: [Setting]
@@ -59,8 +59,8 @@ public struct SocketOption: Hashable, Sendable {
     self.init("\(level):\(name) = \(value)", [Setting(level, name, value)])
   }
 
-  /// Whether several sockets of one user may listen on one port, between which the system distributes what comes
-  /// (`SO_REUSEPORT`).
+  /// Whether several sockets of one user may listen on one port, among which the system distributes connections and
+  /// datagrams (`SO_REUSEPORT`).
   public static func reusePort(_ isOn: Bool = true) -> SocketOption {
     SocketOption("SO_REUSEPORT = \(isOn)", [Setting(crl_level_socket, crl_option_reuse_port, isOn ? 1 : 0)])
   }
@@ -75,12 +75,12 @@ public struct SocketOption: Hashable, Sendable {
     SocketOption("SO_BROADCAST = \(isOn)", [Setting(crl_level_socket, crl_option_broadcast, isOn ? 1 : 0)])
   }
 
-  /// How many bytes the system keeps for what has arrived (`SO_RCVBUF`); the system doubles it, and has a limit.
+  /// How many bytes the system keeps of received data (`SO_RCVBUF`); the system doubles it, and has a limit.
   public static func receiveBuffer(bytes: Int) -> SocketOption {
     buffer("SO_RCVBUF", crl_option_receive_buffer, bytes)
   }
 
-  /// How many bytes the system keeps of what is sent (`SO_SNDBUF`); the system doubles it, and has a limit.
+  /// How many bytes the system keeps of sent data (`SO_SNDBUF`); the system doubles it, and has a limit.
   public static func sendBuffer(bytes: Int) -> SocketOption { buffer("SO_SNDBUF", crl_option_send_buffer, bytes) }
 
   private static func buffer(_ text: String, _ name: Int32, _ bytes: Int) -> SocketOption {
@@ -89,13 +89,13 @@ public struct SocketOption: Hashable, Sendable {
       "\(text) = \(bytes)", bytes < 0 ? [] : [Setting(crl_level_socket, name, Int32(clamping: bytes))])
   }
 
-  /// Has TCP ask a silent peer whether it is still there, and end the connection if it does not answer (`SO_KEEPALIVE`,
-  /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT`).
+  /// Makes TCP probe whether a silent peer is still there, and end the connection if it does not answer
+  /// (`SO_KEEPALIVE`, `TCP_KEEPIDLE`, `TCP_KEEPINTVL`, `TCP_KEEPCNT`).
   ///
   /// - Parameters:
-  ///   - idle: After what silence to ask first; whole seconds, rounded up, from 1 to 32767.
-  ///   - interval: After how long to ask again, likewise.
-  ///   - count: After how many questions without an answer the connection fails with `ETIMEDOUT`; from 1 to 127.
+  ///   - idle: The silence after which the first probe is sent; whole seconds, rounded up, from 1 to 32767.
+  ///   - interval: The time between two probes, likewise.
+  ///   - count: The number of unanswered probes after which the connection fails with `ETIMEDOUT`; from 1 to 127.
   public static func keepAlive(idle: Duration, interval: Duration, count: Int) -> SocketOption {
     SocketOption(
       "SO_KEEPALIVE(\(idle), \(interval), \(count))",
@@ -107,11 +107,11 @@ public struct SocketOption: Hashable, Sendable {
       ])
   }
 
-  /// Has TCP not ask a silent peer whether it is still there.
+  /// Makes TCP not probe whether a silent peer is still there.
   public static let noKeepAlive = SocketOption(
     "SO_KEEPALIVE = false", [Setting(crl_level_socket, crl_option_keep_alive, 0)])
 
-  /// After how long without an acknowledgement of what was sent TCP ends the connection (`TCP_USER_TIMEOUT`); whole
+  /// The time without an acknowledgement of sent data after which TCP ends the connection (`TCP_USER_TIMEOUT`); whole
   /// milliseconds, rounded up; zero means as long as the system tries.
   public static func userTimeout(_ time: Duration) -> SocketOption {
     SocketOption(

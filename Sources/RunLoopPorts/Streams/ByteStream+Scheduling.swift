@@ -5,10 +5,10 @@ public import RunLoopCore
 extension ByteStream {
   /// Adds the stream to a mode of a loop, which calls its handler.
   ///
-  /// The two streams of a pair may be in different loops, and each in several modes. Before or after opening; a stream
-  /// that is not open yet waits for nothing.
+  /// The two streams of a pair may be in different loops, and each in several modes. A stream can be scheduled before
+  /// or after it is opened; a stream that is not open yet waits for nothing.
   ///
-  /// - Throws: `RunLoopError.invalidSource` if the stream is closed, and what adding a descriptor source throws.
+  /// - Throws: `RunLoopError.invalidSource` if the stream is closed, and the errors of adding a descriptor source.
   ///
   /// The corresponding Core Foundation functions are `CFReadStreamScheduleWithRunLoop` and
   /// `CFWriteStreamScheduleWithRunLoop`.

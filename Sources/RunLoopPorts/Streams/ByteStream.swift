@@ -3,37 +3,37 @@
 import Glibc
 import RunLoopCore
 
-/// What the two kinds of stream have in common: a life from opening to closing, and events on a loop.
+/// The common part of the two kinds of streams: a life from opening to closing, and events on a loop.
 ///
-/// ``InputByteStream`` and ``OutputByteStream`` are its subclasses. All of it works from any thread. A loop holds the
-/// streams that are in it. The corresponding Foundation class is `Stream`, the Core Foundation types are `CFReadStream`
-/// and `CFWriteStream`.
+/// ``InputByteStream`` and ``OutputByteStream`` are its subclasses. All members can be used from any thread. A loop
+/// holds the streams that are in it. The corresponding Foundation class is `Stream`, the Core Foundation types are
+/// `CFReadStream` and `CFWriteStream`.
 public class ByteStream: @unchecked Sendable, Hashable {
   // Sendable: all that changes is guarded by the lock.
 
-  /// Where a stream is in its life.
+  /// The states of a stream's life.
   public enum Status: Hashable, Sendable {
-    /// Not opened yet.
+    /// The stream has not been opened yet.
     case notOpen
     /// The system is connecting.
     case opening
     /// Bytes can pass.
     case open
-    /// The other end writes no more and all was read, or takes no more.
+    /// The other end has stopped writing and everything was read, or it no longer takes bytes.
     case atEnd
     /// An error has happened.
     case failed(SocketError)
-    /// Closed.
+    /// The stream is closed.
     case closed
   }
 
-  /// What a handler is called with.
+  /// An event that a handler is called with.
   public enum Event: Hashable, Sendable {
     /// The stream is open.
     case openCompleted
-    /// There is something to read; reported again after the next read, if there is something then.
+    /// There is something to read; this is reported again after the next read, if there is something then.
     case hasBytesAvailable
-    /// There is room; reported again after the next write, if there is room then.
+    /// There is room; this is reported again after the next write, if there is room then.
     case canAcceptBytes
     /// The end was reached; reported once.
     case endEncountered
@@ -83,7 +83,7 @@ public class ByteStream: @unchecked Sendable, Hashable {
   /// Makes the two streams of a connected socket, which they close when both are closed, and which is closed on exec
   /// from now on.
   ///
-  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is no connected socket; it is the caller's then.
+  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is not a connected socket; it then is the caller's.
   ///
   /// The corresponding Core Foundation function is `CFStreamCreatePairWithSocket`.
   public static func pair(
@@ -126,10 +126,10 @@ public class ByteStream: @unchecked Sendable, Hashable {
 }
 
 extension ByteStream {
-  /// Where the stream is in its life.
+  /// The state of the stream's life.
   public var status: Status { lock.isParents ? .closed : lock.withLock { state } }
 
-  /// What is called with the stream's events.
+  /// The closure that is called with the stream's events.
   public var handler: Handler? {
     get { lock.isParents ? nil : lock.withLock { body?.handler } }
     set {
@@ -195,11 +195,11 @@ extension ByteStream {
   }
 }
 
-/// Bytes that come from a connection, a pipe, a terminal or a file.
+/// The bytes from a connection, a pipe, a terminal or a file.
 public final class InputByteStream: ByteStream, @unchecked Sendable {
   // Sendable: it has no variables beside those of the class above.
 
-  /// Reads what is there, without waiting.
+  /// Reads the bytes that have arrived, without waiting.
   ///
   /// - Returns: How many bytes were read, zero at the end, or nil if there is nothing yet.
   /// - Throws: ``SocketError/invalid`` if the stream is not open, or the error that has happened to it.
@@ -209,7 +209,7 @@ public final class InputByteStream: ByteStream, @unchecked Sendable {
   }
 }
 
-/// Bytes that go to a connection, a pipe, a terminal or a file.
+/// The bytes to a connection, a pipe, a terminal or a file.
 public final class OutputByteStream: ByteStream, @unchecked Sendable {
   // Sendable: it has no variables beside those of the class above.
 

@@ -6,15 +6,15 @@ import RunLoopCore
 extension ByteStream {
   /// Makes the two streams of a connection that is made and secured when the first of them is opened.
   ///
-  /// ``Event/openCompleted`` comes when the peer is known to be whom it should be, and the keys are agreed on.
-  /// Encrypted bytes of a stream that is closed are still sent on its loops: the descriptor stays open there until the
-  /// peer ends, or for ``TLSConfiguration/handshakeTimeout``.
+  /// ``Event/openCompleted`` is reported when the peer's identity is verified and the keys are agreed on. Encrypted
+  /// bytes of a closed stream are still sent on its loops: the descriptor stays open there until the peer ends, or for
+  /// ``TLSConfiguration/handshakeTimeout``.
   ///
   /// - Parameters:
-  ///   - address: Where to.
-  ///   - tls: What the connection has in common with others, made of a ``TLSConfiguration``.
+  ///   - address: The address to connect to.
+  ///   - tls: The settings that the connection shares with others, made of a ``TLSConfiguration``.
   ///   - serverName: The name that the server has to have; with nil, its certificate has to be for the address.
-  /// - Throws: ``SocketError/tls(_:)`` if the name is none, or the context a server's.
+  /// - Throws: ``SocketError/tls(_:)`` if the name is not valid, or the context is a server's.
   public static func pair(
     connectingTo address: SocketAddress, tls: TLSContext, serverName: String? = nil
   ) throws(SocketError) -> (input: InputByteStream, output: OutputByteStream) {
@@ -27,11 +27,11 @@ extension ByteStream {
   ///
   /// - Parameters:
   ///   - descriptor: A connected stream socket.
-  ///   - tls: What the connection has in common with others, made of a ``TLSConfiguration`` or, for the other end, a
-  ///     ``TLSServerConfiguration``.
+  ///   - tls: The settings that the connection shares with others, made of a ``TLSConfiguration`` or, for the other
+  ///     end, a ``TLSServerConfiguration``.
   ///   - serverName: The name that the server has to have; with nil, its certificate has to be for the address.
-  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is no connected socket, ``SocketError/tls(_:)`` if
-  ///   the name is none; it is the caller's then.
+  /// - Throws: ``SocketError/descriptor(_:_:)`` if the descriptor is not a connected socket, ``SocketError/tls(_:)`` if
+  ///   the name is not valid; the descriptor then is the caller's.
   public static func pair(
     takingOver descriptor: Int32, tls: TLSContext, serverName: String? = nil
   ) throws(SocketError) -> (input: InputByteStream, output: OutputByteStream) {

@@ -6,16 +6,16 @@ import RunLoopCore
 extension Socket {
   /// Begins to connect to an address, and secures the connection when it is made.
   ///
-  /// ``Event/connected`` comes when the peer is known to be whom it should be, and the keys are agreed on. What is
-  /// written before waits for that.
+  /// ``Event/connected`` is reported when the peer's identity is verified and the keys are agreed on. Bytes that are
+  /// written before wait for that.
   ///
   /// - Parameters:
-  ///   - address: Where to.
-  ///   - tls: What the connection has in common with others, made of a ``TLSConfiguration``.
+  ///   - address: The address to connect to.
+  ///   - tls: The settings that the connection shares with others, made of a ``TLSConfiguration``.
   ///   - serverName: The name that the server has to have; with nil, its certificate has to be for the address.
   ///   - options: How the socket behaves.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is closed or invalidated.
-  /// - Throws: What ``init(connectingTo:options:handler:)`` throws.
+  /// - Throws: The errors of ``init(connectingTo:options:handler:)``.
   public convenience init(
     connectingTo address: SocketAddress, tls: TLSContext, serverName: String? = nil, options: Options = Options(),
     handler: Handler? = nil
@@ -27,18 +27,18 @@ extension Socket {
     try self.init(connectingTo: address, options: options, handler: handler)
   }
 
-  /// Secures a connection that both ends have used without until now, as SMTP and others do by a command.
+  /// Secures a connection that both ends have used without TLS until now, as SMTP and other protocols do by a command.
   ///
-  /// What is queued is sent as it is, and the handshake after it. ``Event/connected`` comes again when the keys are
-  /// agreed on. Bytes that were received before, and lie in the handler's hands, were not secured: a program that goes
-  /// on to use them believes anybody. Can be called from any thread.
+  /// Queued bytes are sent as they are, and the handshake follows. ``Event/connected`` is reported again when the keys
+  /// are agreed on. Bytes that were received before, and that the handler has, were not secured: a program that goes on
+  /// to use them trusts anybody. Can be called from any thread.
   ///
   /// - Parameters:
   ///   - context: Made of a ``TLSConfiguration`` or a ``TLSServerConfiguration``.
   ///   - serverName: The name that the server has to have, on a client's side; with nil, its certificate has to be for
   ///     the address.
   /// - Throws: ``SocketError/tls(_:)``; ``SocketError/closedForWriting`` and ``SocketError/invalid`` for a socket that
-  ///   is not connected, or of which a side has ended.
+  ///   is not connected, or of which one side has ended.
   public func startTLS(_ context: TLSContext, serverName: String? = nil) throws(SocketError) {
     let address: SocketAddress? = context.isServer ? nil : try? remoteAddress()
     let session: TLSSession
@@ -79,15 +79,15 @@ extension Socket {
 extension ListeningSocket {
   /// Begins to listen for connections that are secured.
   ///
-  /// A connection is accepted before its handshake, which begins when it is in a loop; its ``Socket/Event/connected``
-  /// comes when the handshake is done.
+  /// A connection is accepted before its handshake, which begins when the connection is in a loop; its
+  /// ``Socket/Event/connected`` is reported when the handshake is done.
   ///
   /// - Parameters:
   ///   - address: Where to listen; port zero lets the system choose.
-  ///   - tls: What the connections have in common, made of a ``TLSServerConfiguration``.
+  ///   - tls: The settings that the connections share, made of a ``TLSServerConfiguration``.
   ///   - options: How to listen.
   ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
-  /// - Throws: What ``init(at:options:handler:)`` throws.
+  /// - Throws: The errors of ``init(at:options:handler:)``.
   public convenience init(
     at address: SocketAddress, tls: TLSContext, options: Options = Options(), handler: Handler? = nil
   ) throws(SocketError) {

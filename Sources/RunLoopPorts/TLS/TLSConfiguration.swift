@@ -4,39 +4,39 @@ import CRunLoopOpenSSL
 
 /// How clients make secured connections.
 ///
-/// A ``TLSContext`` is made of it once, for any number of connections.
+/// One ``TLSContext`` is made of it, for any number of connections.
 public struct TLSConfiguration: Sendable {
-  /// What is checked of the server's certificate.
+  /// How the server's certificate is checked.
   public enum Verification: Hashable, Sendable {
-    /// That it leads to a root, is valid now, and is for the server's name.
+    /// The certificate has to lead to a root, be valid now, and be for the server's name.
     case full
-    /// The same without the name. Whoever has any certificate of one of the roots can be the server.
+    /// The same without the name. The owner of any certificate of one of the roots can be the server.
     case withoutName
-    /// Nothing but the pins. Without pins, anybody can be the server.
+    /// Only the pins are checked. Without pins, anybody can be the server.
     case pinsOnly
   }
 
-  /// What is checked of the server's certificate.
+  /// How the server's certificate is checked.
   public var verification = Verification.full
   /// Which certificates are trusted.
   public var roots: [TLSRoots] = [.system]
-  /// The SHA-256 digests of public keys, in base64, one of which has to be in the chain of certificates; none: any will
-  /// do.
+  /// The SHA-256 digests of public keys, in base64, one of which has to be in the chain of certificates; if it is
+  /// empty, any key is accepted.
   ///
-  /// A digest is that of the key with its type (SubjectPublicKeyInfo), as curl and browsers take it; "sha256//" may
-  /// stand before it. With ``Verification/pinsOnly`` it is the server's own key that has to have one.
+  /// A digest is that of the key with its type (SubjectPublicKeyInfo), as curl and browsers use it; it may begin with
+  /// "sha256//". With ``Verification/pinsOnly`` the server's own key has to have one of the digests.
   public var pins: [String] = []
   /// The client's own certificate, for servers that ask for one.
   public var identity: TLSIdentity?
-  /// The application protocols, such as "h2", the preferred first; none: the server is not asked.
+  /// The application protocols, such as "h2", the preferred first; if it is empty, the server is not asked.
   public var applicationProtocols: [String] = []
   /// The oldest version of the protocol.
   public var oldestVersion = TLSVersion.tls12
   /// The newest version of the protocol.
   public var newestVersion = TLSVersion.tls13
-  /// How long the handshake may take, from the connection on; nil: indefinitely.
+  /// How long the handshake may take, from the connection on; nil means indefinitely.
   public var handshakeTimeout: Duration? = .seconds(30)
-  /// Whether a connection may resume what a connection before it has agreed on, with the same server by name.
+  /// Whether a connection may resume the session of an earlier connection to the same server, by name.
   public var resumesSessions = true
 
   /// The usual behaviour: the system's roots, and everything is checked.
@@ -45,15 +45,15 @@ public struct TLSConfiguration: Sendable {
 
 /// How a server answers secured connections.
 ///
-/// A ``TLSContext`` is made of it once, for any number of connections.
+/// One ``TLSContext`` is made of it, for any number of connections.
 public struct TLSServerConfiguration: Sendable {
   /// Whether clients show certificates.
   public enum ClientVerification: Hashable, Sendable {
-    /// They are not asked to.
+    /// They are not asked to show one.
     case none
-    /// They are asked, and one that is shown has to be in order.
+    /// They are asked, and a certificate that is shown has to be valid.
     case optional
-    /// They have to.
+    /// They have to show one.
     case required
   }
 
@@ -62,15 +62,15 @@ public struct TLSServerConfiguration: Sendable {
   /// The certificates and keys by the name that a client asks for, such as "a.example", or "*.example" for one more
   /// label.
   public var identities: [String: TLSIdentity] = [:]
-  /// Whether clients are rejected that ask for no name, or for one that ``identities`` does not have.
+  /// Whether clients are rejected that ask for no name, or for a name that ``identities`` does not have.
   public var rejectsUnknownNames = false
   /// Whether clients show certificates.
   public var clientVerification = ClientVerification.none
   /// Which issuers of clients' certificates are trusted.
   public var clientRoots: [TLSRoots] = []
-  /// The digests of public keys of clients, as ``TLSConfiguration/pins``; none: any will do.
+  /// The digests of public keys of clients, as in ``TLSConfiguration/pins``; if it is empty, any key is accepted.
   public var clientPins: [String] = []
-  /// The application protocols, such as "h2", the preferred first; none: clients are not answered.
+  /// The application protocols, such as "h2", the preferred first; if it is empty, clients are not answered.
   ///
   /// A client that offers only others is rejected.
   public var applicationProtocols: [String] = []
@@ -78,9 +78,9 @@ public struct TLSServerConfiguration: Sendable {
   public var oldestVersion = TLSVersion.tls12
   /// The newest version of the protocol.
   public var newestVersion = TLSVersion.tls13
-  /// How long the handshake may take, from when the connection is first added to a loop; nil: indefinitely.
+  /// How long the handshake may take, from when the connection is first added to a loop; nil means indefinitely.
   public var handshakeTimeout: Duration? = .seconds(30)
-  /// Whether clients may resume what a connection before has agreed on.
+  /// Whether clients may resume the session of an earlier connection.
   public var resumesSessions = true
 
   /// The usual behaviour: clients show no certificates.
@@ -91,7 +91,7 @@ public struct TLSServerConfiguration: Sendable {
 
 /// A version of the protocol.
 ///
-/// Older ones are not spoken.
+/// Older versions are not supported.
 public enum TLSVersion: Hashable, Comparable, Sendable {
   /// TLS 1.2, of RFC 5246.
   case tls12
@@ -103,12 +103,12 @@ public enum TLSVersion: Hashable, Comparable, Sendable {
 
 /// Certificates that are trusted.
 public enum TLSRoots: Hashable, Sendable {
-  /// Those of the system, as OpenSSL finds them: on Debian by the package ca-certificates, or where the environment's
-  /// `SSL_CERT_FILE` and `SSL_CERT_DIR` say.
+  /// The certificates of the system, as OpenSSL finds them: on Debian by the package ca-certificates, or where the
+  /// environment's `SSL_CERT_FILE` and `SSL_CERT_DIR` point.
   case system
-  /// Those in a file in PEM.
+  /// The certificates in a file in PEM.
   case file(String)
-  /// Those in a text in PEM.
+  /// The certificates in a text in PEM.
   case pem([UInt8])
 }
 
@@ -128,9 +128,9 @@ public struct TLSIdentity: Sendable {
   /// Takes both from files in PEM, which are read when a ``TLSContext`` is made.
   ///
   /// - Parameters:
-  ///   - certificateFile: The certificate, and behind it those that lead to its root.
+  ///   - certificateFile: The certificate, followed by those that lead to its root.
   ///   - keyFile: The private key; it may be the same file.
-  ///   - password: What opens the key, if it is encrypted.
+  ///   - password: The password of the key, if it is encrypted.
   public init(certificateFile: String, keyFile: String, password: String? = nil) {
     certificates = .file(certificateFile)
     key = .file(keyFile)
@@ -140,9 +140,9 @@ public struct TLSIdentity: Sendable {
   /// Takes both as texts in PEM.
   ///
   /// - Parameters:
-  ///   - certificates: The certificate, and behind it those that lead to its root.
+  ///   - certificates: The certificate, followed by those that lead to its root.
   ///   - key: The private key.
-  ///   - password: What opens the key, if it is encrypted.
+  ///   - password: The password of the key, if it is encrypted.
   public init(certificates: [UInt8], key: [UInt8], password: String? = nil) {
     self.certificates = .pem(certificates)
     self.key = .pem(key)
@@ -159,6 +159,6 @@ extension TLSIdentity: CustomStringConvertible, CustomReflectable {
     }
   }
 
-  /// Shows nothing: what prints a value with all that is in it must not print a key.
+  /// Shows nothing: code that prints a value with its contents must not print a key.
   public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -4,16 +4,16 @@ import CRunLoopOpenSSL
 import Glibc
 import RunLoopCore
 
-/// What secured connections have in common: roots, keys, protocols, and what resumes them.
+/// The settings that secured connections share: roots, keys, protocols, and sessions to resume.
 ///
-/// It is made once, which reads files, and used for any number of connections of any number of sockets, by
-/// ``Socket/Options/tls``. It can be used from any thread. OpenSSL 3 is opened when the first is made.
+/// A context is made once, which reads files, and used for any number of connections of any number of sockets, by
+/// ``Socket/Options/tls``. It can be used from any thread. OpenSSL 3 is opened when the first context is made.
 public final class TLSContext: @unchecked Sendable {
   // Sendable: nothing changes after it was made but what resumes connections, which has a lock; OpenSSL has its own.
 
-  /// Whether it is for the end that answers.
+  /// Whether the context is for the end that answers.
   public let isServer: Bool
-  /// How long a handshake may take; nil: indefinitely.
+  /// How long a handshake may take; nil means indefinitely.
   public let handshakeTimeout: Duration?
 
   let handle: OpaquePointer
@@ -24,8 +24,7 @@ public final class TLSContext: @unchecked Sendable {
 
   /// Makes a context for clients.
   ///
-  /// - Throws: ``TLSError``: the library, a file, a certificate, a key, a pin or the name of a protocol is not in
-  ///   order.
+  /// - Throws: ``TLSError`` if the library, a file, a certificate, a key, a pin or the name of a protocol is not valid.
   public init(_ configuration: TLSConfiguration) throws(TLSError) {
     isServer = false
     handshakeTimeout = configuration.handshakeTimeout

@@ -2,12 +2,12 @@
 
 public import RunLoopCore
 
-/// Why a secured connection was not made, or has ended.
+/// The reason why a secured connection was not made, or has ended.
 ///
 /// A socket reports it as ``SocketError/tls(_:)``. It names the peer where there is one, and contains no secrets:
 /// neither keys nor passwords.
 public struct TLSError: Error, Hashable, Sendable {
-  /// What was wrong.
+  /// The cause of an error.
   public enum Cause: Hashable, Sendable {
     // What can be wrong before a connection.
 
@@ -15,7 +15,7 @@ public struct TLSError: Error, Hashable, Sendable {
     case libraryMissing(String)
     /// The file of a certificate or key cannot be read.
     case file(path: String, SystemError)
-    /// There is no certificate in PEM, or one that OpenSSL rejects; with where it came from and OpenSSL's reason.
+    /// There is no certificate in PEM, or OpenSSL rejects it; with its origin and OpenSSL's reason.
     case badCertificate(source: String, reason: String)
     /// There is no private key in PEM that this password, or none, opens.
     case badKey(source: String, reason: String)
@@ -27,7 +27,7 @@ public struct TLSError: Error, Hashable, Sendable {
     case badApplicationProtocol(String)
     /// The text is neither a host's name in ASCII nor a numeric address.
     case badServerName(String)
-    /// A client connects to a Unix address or by a descriptor that is none of TCP, and was not given the server's name.
+    /// A client connects to a Unix address or by a descriptor that is not of TCP, without the server's name.
     case noServerName
     /// The oldest version of the protocol is newer than the newest.
     case noVersion
@@ -50,7 +50,7 @@ public struct TLSError: Error, Hashable, Sendable {
     case selfSigned
     /// The certificate leads to no root that is trusted.
     case unknownIssuer
-    /// The certificate is for something else, such as for servers where a client shows it.
+    /// The certificate is for another purpose, such as for servers where a client shows it.
     case wrongPurpose
     /// A signature in the chain is wrong.
     case badSignature
@@ -60,12 +60,12 @@ public struct TLSError: Error, Hashable, Sendable {
     case pinMismatch
     /// The certificate is not accepted for another reason, in OpenSSL's words.
     case untrusted(reason: String)
-    /// The client has shown no certificate, and has to.
+    /// The client has shown no certificate, although it has to.
     case noCertificate
 
     // What can go wrong between both ends.
 
-    /// The peer has sent an alert: it ends the connection for the reason of this number.
+    /// The peer has sent an alert: it ends the connection for the reason with this number.
     case rejectedByPeer(TLSAlert)
     /// What the peer sends is not TLS.
     case notTLS
@@ -75,7 +75,7 @@ public struct TLSError: Error, Hashable, Sendable {
     case noCommonCipher
     /// The ends have no application protocol in common.
     case noCommonApplicationProtocol
-    /// A client asks for a server's name that is not there; nil: for none.
+    /// A client asks for the name of a server that does not exist here, or, if it is nil, for no name.
     case unknownServerName(String?)
     /// The peer has violated the protocol, or the bytes have been changed on their way; in OpenSSL's words.
     case protocolViolation(reason: String)
@@ -83,7 +83,7 @@ public struct TLSError: Error, Hashable, Sendable {
     case handshakeTimedOut(after: Duration)
     /// The peer has closed the connection during the handshake.
     case closedDuringHandshake
-    /// The connection has ended without the peer saying that this is the end: bytes may be missing.
+    /// The connection has ended without the peer's notice that this is the end: bytes may be missing.
     case truncated
   }
 
@@ -104,7 +104,7 @@ public struct TLSError: Error, Hashable, Sendable {
 }
 
 extension TLSError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String { peer.map { "TLS with \($0): \(cause.text)" } ?? "TLS: \(cause.text)" }
 }
 
@@ -150,9 +150,9 @@ extension TLSError.Cause {
   }
 }
 
-/// The number of an alert, by which one end says why it ends the connection.
+/// The number of an alert, with which one end reports why it ends the connection.
 public struct TLSAlert: Hashable, Sendable {
-  /// The number, as RFC 8446 has it.
+  /// The number, as in RFC 8446.
   public var number: UInt8
 
   /// Makes an alert of its number.
@@ -191,6 +191,6 @@ extension TLSAlert: CustomStringConvertible {
     116: "certificate required", 120: "no application protocol",
   ]
 
-  /// The name that RFC 8446 has for it, and its number.
+  /// The name of the alert in RFC 8446, and its number.
   public var description: String { "\(Self.names[number] ?? "alert") (\(number))" }
 }

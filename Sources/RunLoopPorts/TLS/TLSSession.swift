@@ -248,7 +248,7 @@ public struct TLSInfo: Hashable, Sendable {
   public let applicationProtocol: String?
   /// The server's name: the one that was checked, or that the client has asked for.
   public let serverName: String?
-  /// Whether it resumes a connection before it.
+  /// Whether the connection resumes an earlier one.
   public let isResumed: Bool
   /// The peer's certificate, in DER; nil if it has shown none.
   public let peerCertificate: [UInt8]?

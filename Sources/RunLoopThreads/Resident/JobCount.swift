@@ -4,8 +4,8 @@ import Synchronization
 
 /// How many jobs of actors and tasks a resident thread has run.
 ///
-/// One thread at a time adds: the resident thread, and the queue of the late jobs after it has ended. So adding is no
-/// atomic operation of the processor's, which would cost a tenth of an actor's call.
+/// Only one thread at a time adds: the resident thread, and the queue of the late jobs after it has ended. So adding
+/// needs no atomic operation of the processor, which would cost a tenth of an actor's call.
 final class JobCount: Sendable {
   private let count = Atomic<Int>(0)
 

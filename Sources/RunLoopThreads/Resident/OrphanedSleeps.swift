@@ -5,7 +5,7 @@ import RunLoopCore
 import Synchronization
 
 /// The sleeps that have outlived the thread whose loop was to end them: one heap, and one thread that waits for the
-/// first.
+/// first sleep.
 ///
 /// The thread is made for the first sleep, and stays for as long as the process.
 final class OrphanedSleeps: Sendable {
@@ -21,12 +21,12 @@ final class OrphanedSleeps: Sendable {
   }
 
   private let state = ThreadLocked(State())
-  /// Changes with each sleep that is to end before all others.
+  /// Changes with each sleep that is to end before all other sleeps.
   private let changes = Atomic<UInt32>(0)
 
   /// Calls `wake` at a time, on the waiting thread.
   ///
-  /// If the system can make no thread, it is left to Dispatch. Can be called from any thread.
+  /// If the system can make no thread, Dispatch makes the call. Can be called from any thread.
   ///
   /// - Complexity: O(log n) in the sleeps that wait.
   func add(until deadline: Tick, _ wake: @escaping @Sendable () -> Void) {
@@ -73,7 +73,7 @@ final class OrphanedSleeps: Sendable {
   }
 }
 
-/// A binary heap by deadline and, among equals, by insertion.
+/// A binary heap by deadline and, for equal deadlines, by insertion.
 struct SleepHeap {
   struct Sleep {
     let deadline: Tick
@@ -91,7 +91,7 @@ struct SleepHeap {
   /// When the first sleep ends, or ``Tick/never``.
   var first: Tick { sleeps.first?.deadline ?? .never }
 
-  /// Inserts a sleep, and says whether it is the first to end now.
+  /// Inserts a sleep, and returns whether it is now the first to end.
   ///
   /// - Complexity: O(log n).
   mutating func insert(_ wake: @escaping @Sendable () -> Void, at deadline: Tick) -> Bool {

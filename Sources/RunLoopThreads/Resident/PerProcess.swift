@@ -3,9 +3,10 @@
 import RunLoopCore
 import Synchronization
 
-/// One object for all of a process, made at its first use; a forked child has one of its own.
+/// One object for the whole process, made at its first use; a forked child has an object of its own.
 ///
-/// The parent's may be in the middle of anything when a child is forked, and its threads are not there.
+/// The parent's object may be in the middle of an operation when a child is forked, and its threads do not exist in the
+/// child.
 final class PerProcess<Object: AnyObject & Sendable>: Sendable {
   private let address = Atomic<UInt>(0)
   private let make: @Sendable () -> Object
@@ -16,7 +17,7 @@ final class PerProcess<Object: AnyObject & Sendable>: Sendable {
     if let known = object(at: address.load(ordering: .acquiring)) { return known }
     Thread.watchForks()
     let made = make()
-    // Of several threads that ask first, one makes the object that stays.
+    // If several threads ask first, one of them makes the object that stays.
     let new = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
     let (exchanged, original) = address.compareExchange(expected: 0, desired: new, ordering: .acquiringAndReleasing)
     guard !exchanged, let earlier = object(at: original) else { return made }
@@ -24,7 +25,7 @@ final class PerProcess<Object: AnyObject & Sendable>: Sendable {
     return earlier
   }
 
-  /// In a forked child: lets go of the parent's.
+  /// In a forked child: gives up the parent's object.
   func forget() { address.store(0, ordering: .releasing) }
 
   private func object(at address: UInt) -> Object? {

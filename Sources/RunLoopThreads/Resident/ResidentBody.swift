@@ -5,9 +5,9 @@ import RunLoopCore
 /// The thread of a resident thread.
 final class ResidentBody: Thread, @unchecked Sendable {
   // Sendable: the block and the core are written before the thread is started and given up by its last step, or instead
-  // of a start; others read the core, and it is given up, under the lock.
+  // of a start; other threads read the core, and it is given up, under the lock.
   private var block: BareBlock?
-  // No weak reference: an object that has one counts its references the long way.
+  // Not a weak reference: an object that has one counts its references in the slow way.
   var core: ResidentCore?
 
   /// What the thread does.
@@ -19,7 +19,7 @@ final class ResidentBody: Thread, @unchecked Sendable {
   override var keeper: ResidentCore? { lock.withLock { core } }
 
   override func main() {
-    // No frame holds the core: a thread that leaves by `exit()` gives it up at its end.
+    // No frame holds the core: a thread that leaves by `exit()` gives the core up at its end.
     let words = block?.words
     words?.call()
   }
@@ -29,7 +29,7 @@ final class ResidentBody: Thread, @unchecked Sendable {
     letGo()
   }
 
-  /// The core holds this thread, and this thread the core, until then.
+  /// Ends the cycle of references: until then the core holds this thread, and this thread the core.
   func letGo() {
     block = nil
     // Released outside the lock.

@@ -24,11 +24,11 @@ extension ResidentCore: SerialExecutor {
     RunLoop.currentIfMade === runLoop || lateThread.load(ordering: .relaxed) == RunLoop.callingThreadID
   }
 
-  /// Leaves a job for the thread.
+  /// Queues a job for the thread.
   ///
-  /// Jobs that are there when the thread has done its work still run on it, before its `onStop`. A job that comes later
-  /// is not lost: the late ones run one after the other when the thread has ended, on a queue of Dispatch's, which has
-  /// threads for all or makes one as soon as the system can.
+  /// Jobs that are queued when the thread has done its work still run on it, before its `onStop`. A job that arrives
+  /// later is not lost: the late jobs run one after the other when the thread has ended, on a Dispatch queue. Dispatch
+  /// has threads for all of them, or makes one as soon as the system can.
   ///
   /// - Complexity: O(1).
   func leave(_ job: LoopJob) {
@@ -41,7 +41,7 @@ extension ResidentCore: SerialExecutor {
     queue?.async { [self] in runLateJobs() }
   }
 
-  /// The thread has ended: late jobs run.
+  /// Runs late jobs from now on, because the thread has ended.
   func beginLateJobs() {
     lock.lock()
     canRunLateJobs = true
@@ -50,9 +50,9 @@ extension ResidentCore: SerialExecutor {
     queue?.async { [self] in runLateJobs() }
   }
 
-  /// The queue that is to begin with late jobs, if there are any and none runs.
+  /// The queue that is to begin with late jobs, if there are any and none is running.
   ///
-  /// Under the lock.
+  /// Called under the lock.
   private func queueToStart() -> DispatchQueue? {
     guard canRunLateJobs, !lateJobs.isEmpty, !runsLateJobs else { return nil }
     runsLateJobs = true

@@ -2,11 +2,11 @@
 
 import RunLoopCore
 
-/// The port that keeps the loop of a resident thread, which nobody sends to.
+/// The port that keeps the loop of a resident thread alive, and that receives no messages.
 final class ResidentKeepAlive: Port, @unchecked Sendable, CarriedItem {
   // Sendable: the place is written once.
 
-  /// Where the thread was made, as the port is added on the thread itself.
+  /// Where the thread was made, because the port is added on the thread itself.
   let keepAlivePlace = AddedPlace.takeIfWatched()
 
   var keepAliveKind: KeepAliveKind { .resident }

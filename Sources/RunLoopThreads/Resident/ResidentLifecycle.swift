@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What becomes of a resident thread, as a value.
+/// The lifecycle of a resident thread, as a value.
 struct ResidentLifecycle: Hashable, Sendable {
   private(set) var state = ResidentThread.State.running
 
   enum StopAction: Hashable, Sendable {
-    /// It has been notified before.
+    /// The thread has been notified before.
     case nothing
-    /// Take no more work, and end.
+    /// The thread takes no more work, and ends.
     case stop
-    /// The work that was to run first is to be given up.
+    /// The work that was to run first is given up.
     case escalate
   }
 
@@ -45,24 +45,24 @@ extension ResidentThread {
   public enum State: Sendable, Hashable {
     /// It takes work.
     case running
-    /// It takes no more work, and runs what it has accepted.
+    /// It takes no more work, and runs the work that it has accepted.
     case draining
-    /// It takes no more work, and cancels what it has accepted.
+    /// It takes no more work, and cancels the work that it has accepted.
     case stopping
     /// It has ended.
     case finished
   }
 
-  /// What becomes of accepted work when the thread is stopped.
+  /// What happens to accepted work when the thread is stopped.
   public enum StopPolicy: Sendable, Hashable {
     /// Everything that was accepted runs, in every mode and in order; delayed work that is not due is cancelled. Jobs
-    /// of actors and tasks run with it, and what they leave behind within the thread's ``DrainLimits``.
+    /// of actors and tasks run too, and so do the jobs that they leave behind, within the thread's ``DrainLimits``.
     case afterPendingWork
-    /// The call-out that runs comes to its end; everything else is cancelled.
+    /// A running call-out finishes; everything else is cancelled.
     case immediately
   }
 
-  /// What a resident thread has done with the work that it was given.
+  /// What a resident thread has done with the work that was handed to it.
   public struct StopReport: Sendable, Hashable {
     /// Work that ran.
     public var ran = 0
@@ -72,12 +72,12 @@ extension ResidentThread {
     public var dropped = 0
     /// Work that was rejected because the thread was stopping or had ended.
     public var refused = 0
-    /// Jobs of actors and tasks that the thread has run; a task or a call of an actor is one job or more, cut where it
-    /// waits.
+    /// Jobs of actors and tasks that the thread has run; a task or a call of an actor is one or more jobs, split where
+    /// it waits.
     public var jobs = 0
     /// Jobs of actors and tasks that the thread has not run, and that run elsewhere.
     ///
-    /// They were left when it stopped draining, or came after that.
+    /// They were left when the thread stopped draining, or arrived after that.
     public var lateJobs = 0
     /// Timers that were left in the loop.
     public var timersLeft = 0
@@ -93,18 +93,19 @@ extension ResidentThread {
   /// How much the jobs of actors and tasks may delay the end of a thread that is stopped after the pending work.
   ///
   /// Work that was accepted before the stop always runs. A job may leave another behind it, as each step of a task
-  /// does, and so on indefinitely. The thread runs such jobs in rounds, each of all jobs that are there when it begins,
-  /// until there are none, or the rounds or the time are used up. The jobs that are left then are late: they run one
-  /// after the other when the thread has ended, elsewhere, and ``StopReport/lateJobs`` counts them.
+  /// does, and so on indefinitely. The thread runs such jobs in rounds; each round runs all jobs that are there when it
+  /// begins. The rounds end when there are no more jobs, or when the number of rounds or the time is used up. The
+  /// remaining jobs are late: they run elsewhere, one after the other, when the thread has ended, and
+  /// ``StopReport/lateJobs`` counts them.
   public struct DrainLimits: Sendable, Hashable {
-    /// How many rounds of jobs the thread runs; zero or less is none.
+    /// How many rounds of jobs the thread runs; zero or less means none.
     public var rounds: Int
-    /// How long the rounds may take together; a job that has begun comes to its end.
+    /// How long the rounds may take together; a job that has begun is finished.
     ///
-    /// Zero or less is no time.
+    /// Zero or less means no time.
     public var time: Duration
 
-    /// Makes limits: 1000 rounds and a second, if nothing else is said.
+    /// Makes limits, by default 1000 rounds and a second.
     public init(rounds: Int = 1000, time: Duration = .seconds(1)) {
       self.rounds = rounds
       self.time = time

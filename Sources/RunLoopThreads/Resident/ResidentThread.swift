@@ -5,8 +5,9 @@ public import RunLoopCore
 
 /// A thread that stays and takes work until it is stopped.
 ///
-/// It is the owner's handle. When the last reference to it goes, the thread stops after the work that it has accepted;
-/// nobody waits for that. It is an executor too: an actor that returns it as its `unownedExecutor` lives on the thread.
+/// This object is the owner's handle. When the last reference to it is released, the thread stops after the work that
+/// it has accepted; the release does not wait for that. The thread is also an executor: an actor that returns it as its
+/// `unownedExecutor` lives on the thread.
 public final class ResidentThread: Sendable, Hashable {
   let core: ResidentCore
   /// How the jobs of tasks that prefer this executor are run.
@@ -19,9 +20,10 @@ public final class ResidentThread: Sendable, Hashable {
   /// - Parameters:
   ///   - name: The thread's name.
   ///   - configuration: Stack, niceness and processors.
-  ///   - drainLimits: How much jobs that leave others may delay the end after ``stop(_:)``.
-  ///   - onStart: Called on the thread before it takes work: open here what belongs to the thread.
-  ///   - onStop: Called on the thread when it takes no more work and has run or given up what it had: close it here.
+  ///   - drainLimits: How much jobs that leave others behind may delay the end after ``stop(_:)``.
+  ///   - onStart: Called on the thread before it takes work, to open what belongs to the thread.
+  ///   - onStop: Called on the thread when it takes no more work and has run or given up the work that it had, to close
+  ///     what belongs to the thread.
   /// - Throws: ``ThreadError/cannotStart(thread:number:)``.
   public init(
     name: String? = nil, configuration: Thread.Configuration = .init(), drainLimits: DrainLimits = .init(),
@@ -43,7 +45,7 @@ public final class ResidentThread: Sendable, Hashable {
     setUpTaskRunner()
   }
 
-  /// Lets the jobs of tasks that prefer this executor be run and counted.
+  /// Sets how the jobs of tasks that prefer this executor are run and counted.
   private func setUpTaskRunner() {
     let (serial, task) = (core.asUnownedSerialExecutor(), UnownedTaskExecutor(ordinary: self))
     taskRunner.runs { [jobCount = core.jobCount] job in
@@ -63,7 +65,7 @@ public final class ResidentThread: Sendable, Hashable {
   public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-// What the thread is. Any thread.
+// The thread's properties, for any thread.
 extension ResidentThread {
   /// The thread's loop.
   ///
@@ -76,15 +78,15 @@ extension ResidentThread {
   /// What the thread does with work.
   public var state: State { core.state }
 
-  /// What has become of the work that it was given so far.
+  /// What has happened so far to the work that was handed to the thread.
   public var counts: StopReport { core.counts }
 }
 
-// Giving it work. Any thread.
+// Handing it work, from any thread.
 extension ResidentThread {
   /// Runs a block on the thread.
   ///
-  /// Performs keep their order among each other, and have none against blocks of the loop and the jobs of actors, as in
+  /// Performs keep their order among each other, but not relative to blocks of the loop and the jobs of actors, as in
   /// ``Thread/perform(inModes:_:)``. Can be called from any thread.
   ///
   /// - Throws: ``ThreadError/stopping(thread:)``, ``ThreadError/finished(thread:)``, or ``ThreadError/noModes``; the
@@ -99,7 +101,7 @@ extension ResidentThread {
     return PerformToken(task: task, timer: nil)
   }
 
-  /// Runs a block on the thread and waits until it has run; on the thread itself, at once.
+  /// Runs a block on the thread and waits until it has run; on the thread itself, runs it at once.
   ///
   /// - Throws: As ``perform(inModes:_:)``, ``ThreadError/cancelled`` if the thread is stopped immediately,
   ///   ``ThreadError/dropped(thread:)`` if it leaves in the middle, ``ThreadError/timedOut``,
@@ -136,7 +138,7 @@ extension ResidentThread {
   ///
   /// Work that is not due when the thread is stopped is cancelled.
   ///
-  /// - Throws: As ``perform(inModes:_:)``.
+  /// - Throws: The errors of ``perform(inModes:_:)``.
   @discardableResult
   @inline(never)
   public func perform(
@@ -150,10 +152,9 @@ extension ResidentThread {
   ///
   /// If the calling task is cancelled before the block has begun, it does not run.
   ///
-  /// - Throws: What the block throws, `CancellationError`, or a ``ThreadError`` as
-  ///   ``performAndWait(inModes:timeout:_:)``.
+  /// - Throws: The block's error, `CancellationError`, or a ``ThreadError`` of ``performAndWait(inModes:timeout:_:)``.
   public func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-    // Written before the work is over, read after.
+    // Written before the work is over, read afterwards.
     nonisolated(unsafe) var answer: Result<Value, any Error>?
     let task = PerformTask(owner: core, from: Origin(site: crl_call_site())) { answer = Result(catching: work) }
     let state: PerformTask.State = try await withTaskCancellationHandler {
@@ -182,12 +183,13 @@ extension ResidentThread {
   }
 }
 
-// Ending it. Any thread, the thread itself included.
+// Ending it, from any thread, including the thread itself.
 extension ResidentThread {
   /// Stops the thread, and returns at once.
   ///
-  /// It takes no more work from now on, and every run of its loop returns, nested ones too. Calling it again has no
-  /// effect, except that an immediate stop overrules one that is not. The effect depends on the state of the thread:
+  /// The thread takes no more work from now on, and every run of its loop returns, including nested ones. Calling it
+  /// again has no effect, except that an immediate stop overrules one that is not. The effect depends on the state of
+  /// the thread:
   ///
   /// | | running | draining | stopping | finished |
   /// | --- | --- | --- | --- | --- |
@@ -208,12 +210,12 @@ extension ResidentThread {
   /// | `Thread.exit()` in work | finished; the rest is cancelled | the same | the same | – |
   /// | `join()`, `finished()` | wait | wait | wait | return the report |
   ///
-  /// The limits are the ``DrainLimits`` that the thread was made with: 1000 rounds of jobs and a second, by default. A
-  /// task that makes a few steps on the thread comes to its end there; one that goes on indefinitely does not keep the
-  /// thread. The jobs that are left, and those that come when the thread has closed, are late and not lost: they run
-  /// one after the other when the thread has ended, on a queue of Dispatch's. The report counts them.
+  /// The limits are the ``DrainLimits`` that the thread was made with, by default 1000 rounds of jobs and a second. A
+  /// task that makes a few steps on the thread is finished there; a task that goes on indefinitely does not keep the
+  /// thread. The remaining jobs, and those that arrive when the thread has closed, are late but not lost: they run one
+  /// after the other when the thread has ended, on a Dispatch queue. The report counts them.
   ///
-  /// - Returns: The state after it.
+  /// - Returns: The state after the call.
   @discardableResult
   public func stop(_ policy: StopPolicy = .afterPendingWork) -> State { core.stop(policy) }
 
@@ -229,10 +231,10 @@ extension ResidentThread {
     return core.counts
   }
 
-  /// Waits, without holding a thread, until this one has ended.
+  /// Waits, without holding a thread, until this thread has ended.
   ///
-  /// As ``join(timeout:)``: its loop has ended then, with the `cancel` call-outs of its sources, and what it held is
-  /// released.
+  /// As with ``join(timeout:)``, its loop has then ended, with the `cancel` call-outs of its sources, and what it held
+  /// is released.
   ///
   /// - Returns: What the thread has done with its work.
   public func finished() async -> StopReport {
@@ -240,29 +242,29 @@ extension ResidentThread {
   }
 }
 
-// One for all.
+// Threads that the whole process shares.
 extension ResidentThread {
   private typealias SharedThreads = ThreadLocked<[String: ResidentThread]>
   private static let sharedThreads = PerProcess { SharedThreads([:]) }
 
-  /// Makes what a forked child gives up, before there can be one.
+  /// Makes what a forked child gives up, before a child can exist.
   static func prepareForForks() {
     _ = sharedThreads
     OrphanedSleeps.prepareForForks()
   }
 
-  /// In a forked child: there are no threads of the parent's.
+  /// In a forked child: gives up the parent's threads, which do not exist in the child.
   static func forgetParentsThreads() {
     sharedThreads.forget()
     OrphanedSleeps.forgetParents()
   }
 
-  /// The thread of a name that the whole process shares; everybody who asks gets the same.
+  /// The thread of a name that the whole process shares; every caller gets the same thread.
   ///
-  /// It is started by the first who asks, and stays until ``removeShared(_:)``. One that was stopped is replaced by a
-  /// new one. Nobody waits for another who asks: of several who find none at the same moment each starts a thread, and
-  /// all but one of these are stopped at once. Can be called from any thread, and in what is called when a thread is
-  /// started.
+  /// The first caller starts it, and it stays until ``removeShared(_:)``. A thread that was stopped is replaced by a
+  /// new one. No caller waits for another: if several callers find no thread at the same moment, each starts one, and
+  /// all but one of these threads are stopped at once. Can be called from any thread, and from code that is called when
+  /// a thread is started.
   ///
   /// - Precondition: The system can make a thread.
   public static func shared(_ name: String = "default") -> ResidentThread {
@@ -274,7 +276,7 @@ extension ResidentThread {
     } catch {
       fatalError("the shared resident thread \"\(name)\": \(error)")
     }
-    // The one that is replaced is released outside the lock.
+    // The thread that is replaced is released outside the lock.
     let (thread, replaced) = threads.withLock { threads -> (ResidentThread, ResidentThread?) in
       let earlier = threads[name]
       if let earlier, earlier.state == .running { return (earlier, nil) }
@@ -298,17 +300,17 @@ extension ResidentThread {
 }
 
 extension ResidentThread: SerialExecutor, TaskExecutor {
-  /// Leaves a job of an actor for the thread.
+  /// Queues a job of an actor for the thread.
   public func enqueue(_ job: UnownedJob) { core.leave(job) }
 
-  // The runtime leaves the jobs of tasks with the second of these: without a witness of its own for that, they would
-  // come as jobs of actors.
+  // The runtime queues the jobs of tasks with the second of these functions: without a witness of its own for that,
+  // they would arrive as jobs of actors.
 
-  /// Leaves a job of a task that prefers this executor for the thread.
+  /// Queues a job of a task that prefers this executor for the thread.
   @_implements(TaskExecutor,enqueue(_:))
   public func enqueueTaskJob(_ job: UnownedJob) { core.leave(LoopJob(job, taskRunner)) }
 
-  /// Leaves a job of a task that prefers this executor for the thread.
+  /// Queues a job of a task that prefers this executor for the thread.
   @_implements(TaskExecutor,enqueue(_:))
   public func enqueueTaskJob(_ job: consuming ExecutorJob) { enqueueTaskJob(UnownedJob(job)) }
 
@@ -317,7 +319,8 @@ extension ResidentThread: SerialExecutor, TaskExecutor {
 
   /// The identity of the executor of tasks: this handle.
   ///
-  /// A task that prefers it holds it, and releases what is given here when it has ended: it has to be the same object.
+  /// A task that prefers it holds it, and releases what this returns when the task has ended: it has to be the same
+  /// object.
   public func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
 
   /// Whether the caller is on the thread.

@@ -5,16 +5,16 @@ import Glibc
 import RunLoopCore
 import Synchronization
 
-// A thread's object hangs on the thread, in a thread-local slot.
+// A thread's object is kept in a thread-local slot of the thread.
 //
 // A thread that was started here ends its object, and with it its loop, as its last step before any destructor of
-// thread-specific data. One that leaves by a bare `pthread_exit`, or was made by other means, has it ended by a
-// destructor, in the round in which loops end.
+// thread-specific data. If a thread leaves by a bare `pthread_exit`, or was made by other means, a destructor ends its
+// object, in the round in which loops end.
 extension Thread {
   /// The object of the calling thread, made now for a thread that was made by other means.
   ///
-  /// In a destructor of thread-specific data that runs after the object has ended, it is one that has finished, and is
-  /// kept nowhere. The corresponding Foundation property is `current`.
+  /// In a destructor of thread-specific data that runs after the object has ended, it is an object that has finished
+  /// and is kept nowhere. The corresponding Foundation property is `current`.
   ///
   /// - Complexity: O(1), without a system call after the first request.
   public class var current: Thread {
@@ -24,7 +24,7 @@ extension Thread {
 
   static func object(in slot: UnsafeMutableRawPointer) -> Unmanaged<Thread> { .fromOpaque(slot) }
 
-  /// What stands in the slot of a thread whose object has ended.
+  /// The value in the slot of a thread whose object has ended.
   static var endedMark: UnsafeMutableRawPointer {
     UnsafeMutableRawPointer(bitPattern: 1).unsafelyUnwrapped
   }
@@ -45,7 +45,7 @@ extension Thread {
     return thread
   }
 
-  /// Hangs an object on the calling thread, which owns one reference to it from now on, and one to its end.
+  /// Attaches an object to the calling thread, which owns one reference to it from now on, and one to its end.
   static func attach(_ thread: Thread) {
     watchForks()
     crl_object_slot_set(Unmanaged.passRetained(thread).toOpaque())
@@ -53,13 +53,13 @@ extension Thread {
     pthread_setspecific(endKey, Unmanaged.passRetained(thread.ending).toOpaque())
   }
 
-  /// In a forked child: the calling thread, which is the only one, is its main thread and none of the parent's.
+  /// In a forked child: the calling thread, which is the only one, is the child's main thread and none of the parent's.
   static func forgetParentsObject() {
     crl_object_slot_set(nil)
     pthread_setspecific(endKey, nil)
   }
 
-  /// Ends the calling thread's object, if it has one that is to end with it, and lets go of it.
+  /// Ends the calling thread's object, if it has one that is to end with it, and releases it.
   static func endCurrent() {
     guard let slot = crl_object_slot_get(), slot != endedMark else { return }
     let thread = object(in: slot)

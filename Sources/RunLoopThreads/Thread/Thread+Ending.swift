@@ -4,12 +4,13 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 
-// The end of a thread, for those who wait for it and for itself.
+// The end of a thread, for threads that wait for it and for itself.
 extension ThreadMembers {
   /// Waits until the thread has finished.
   ///
-  /// Its work is done then, its loop has ended, what it held is released, and its object can go; so has what Core
-  /// Foundation kept for it, as the wait ends in the third round of the thread's destructors.
+  /// Then its work is done, its loop has ended, what it held is released, and its object can be released. What Core
+  /// Foundation kept for the thread is released too, because the wait ends in the third round of the thread's
+  /// destructors.
   ///
   /// - Throws: ``ThreadError/joinsItself(thread:)``, ``ThreadError/notStarted(thread:)``, or
   ///   ``ThreadError/wouldDeadlock(cycle:)`` if the thread waits for the calling one.
@@ -19,7 +20,7 @@ extension ThreadMembers {
 
   /// Waits until the thread has finished, but not longer than a time.
   ///
-  /// - Throws: As ``join()``, and ``ThreadError/timedOut``.
+  /// - Throws: The errors of ``join()``, and ``ThreadError/timedOut``.
   public func join(timeout: Duration) throws(ThreadError) {
     try join(until: .after(timeout))
   }

@@ -4,9 +4,10 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 
-// `exit()` ends a thread in the middle of whatever it does. The frames above it are left as they are: nothing that
-// would come next is run, and what they hold is not released. Foundation's documents promise that the thread's own is
-// released all the same, so whatever a frame would have ended has to be known to somebody else:
+// `exit()` ends a thread in the middle of whatever it does. The frames above it are left as they are: the code that
+// would come next does not run, and what the frames hold is not released. Foundation's documentation promises that the
+// thread's own objects are released all the same, so something else has to know of everything that a frame would have
+// ended:
 //
 // | a frame that was left would have        | instead                                                                       |
 // |-----------------------------------------|-------------------------------------------------------------------------------|
@@ -17,18 +18,20 @@ import RunLoopCore
 // | ended a call-out of the loop            | the loop ends those that it had begun: `RunLoop.endAbandonedCallOuts()`       |
 // | gone on with the thread's last steps    | each is noted before it is made, so that the end can be begun anew            |
 //
-// The loop's promise has a slot beside that of the thread's object, as the core, where the loop is, knows no threads.
+// The loop's promise has a slot beside that of the thread's object, because the core, where the loop is, does not know
+// threads.
 
 extension Thread {
   /// Ends the calling thread, which must not be the main one.
   ///
-  /// Nothing of the code that called is run any more, and what its frames hold is not released; what the thread itself
-  /// owns is: its object, its block, its loop. Work that was given to it, also what is running now, is dropped, and
-  /// whoever waits for it gets an error. All this is done before any destructor of thread-specific data runs; on a
-  /// thread that was made by other means, in the second round of them. The corresponding Foundation method is `exit()`.
+  /// No more of the calling code runs, and what its frames hold is not released. What the thread itself owns is
+  /// released: its object, its block, its loop. Work that was handed to it, including the work that is running now, is
+  /// dropped, and the threads that wait for it get an error. All this is done before any destructor of thread-specific
+  /// data runs; on a thread that was made by other means, in the second round of them. The corresponding Foundation
+  /// method is `exit()`.
   ///
   /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would
-  ///   never come to its end.
+  ///   never be finished.
   public class func exit() -> Never {
     guard !RunLoop.isMainThread else { fatalError("the main thread cannot exit; the process does") }
     if let slot = crl_object_slot_get(), slot != endedMark,
@@ -59,20 +62,20 @@ extension Thread {
 
 /// A block that can be called without holding it.
 ///
-/// Every frame that calls a closure may hold it meanwhile. ``Thread/exit()`` leaves the frames behind, and the closure
-/// with all that it has captured would never be released. Called by its words, it belongs to whoever keeps the block
-/// and to nobody else.
+/// Every frame that calls a closure may hold it meanwhile. ``Thread/exit()`` leaves the frames behind, so the closure
+/// with everything that it has captured would never be released. If it is called by its words, only the keeper of the
+/// block holds it.
 struct BareBlock: Sendable {
-  // Stored in a structure, as generic code would wrap a function that it takes by itself.
+  // Stored in a structure, because generic code would wrap a function that it takes directly.
   private let body: @Sendable () -> Void
 
   init(_ body: @escaping @Sendable () -> Void) {
     self.body = body
   }
 
-  /// A closure as it lies in memory: its function, and what it has captured.
+  /// A closure as it is in memory: its function, and what it has captured.
   ///
-  /// Whoever has them sees to it that the block lives until the call has returned.
+  /// The caller makes sure that the block lives until the call has returned.
   struct Words {
     fileprivate let function: UnsafeMutableRawPointer?
     fileprivate let context: UnsafeMutableRawPointer?

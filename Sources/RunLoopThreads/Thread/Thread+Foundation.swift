@@ -3,7 +3,7 @@
 import RunLoopCore
 import Synchronization
 
-// What else Foundation's class has, in its spelling.
+// The other members of Foundation's class, in its spelling.
 extension Thread {
   /// Whether the calling thread is the main one.
   ///
@@ -12,16 +12,16 @@ extension Thread {
 
   /// Makes a thread that runs a block, and starts it.
   ///
-  /// If the system can make none, the block is released and does not run. The corresponding Foundation method is
+  /// If the system can make no thread, the block is released and does not run. The corresponding Foundation method is
   /// `detachNewThread(_:)`.
   public class func detachNewThread(_ block: @escaping @Sendable () -> Void) {
     Thread(block: block).start()
   }
 
-  /// Lets the calling thread sleep for so many seconds.
+  /// Makes the calling thread sleep for a number of seconds.
   ///
-  /// Zero, less, and a value that is not a number are no time; infinity means indefinitely. Its loop does not run
-  /// meanwhile. The corresponding Foundation method is `sleep(forTimeInterval:)`.
+  /// Zero, less, and a value that is not a number mean no time; infinity means indefinitely. The thread's loop does not
+  /// run meanwhile. The corresponding Foundation method is `sleep(forTimeInterval:)`.
   public class func sleep(forTimeInterval seconds: Double) {
     guard seconds > 0 else { return }
     let deadline = Tick.monotonicNow + Int64(saturatingSeconds: seconds)
@@ -29,9 +29,9 @@ extension Thread {
     while Tick.monotonicNow < deadline { nobodyWakes.futexWait(while: 0, until: deadline) }
   }
 
-  /// How much the thread is favoured, from 0 to 1; 0.5 is as usual.
+  /// How much the thread is favoured, from 0 to 1; 0.5 is the usual value.
   ///
-  /// It stands for a niceness from 19 to −20. What the system rejects is in ``ThreadMembers/refusals``. The
+  /// It corresponds to a niceness from 19 to −20. Values that the system rejects are in ``ThreadMembers/refusals``. The
   /// corresponding Foundation property is `threadPriority`.
   public var threadPriority: Double {
     get {
@@ -46,12 +46,12 @@ extension Thread {
 
   /// How much the calling thread is favoured.
   ///
-  /// As the property of the same name. The corresponding Foundation method is `threadPriority()`.
+  /// It is the property of the same name. The corresponding Foundation method is `threadPriority()`.
   public class func threadPriority() -> Double { current.threadPriority }
 
-  /// Sets how much the calling thread is favoured; false if the system has rejected it.
+  /// Sets how much the calling thread is favoured; returns false if the system has rejected it.
   ///
-  /// As the property of the same name. The corresponding Foundation method is `setThreadPriority(_:)`.
+  /// It sets the property of the same name. The corresponding Foundation method is `setThreadPriority(_:)`.
   @discardableResult
   public class func setThreadPriority(_ priority: Double) -> Bool {
     let thread = current
@@ -60,7 +60,7 @@ extension Thread {
     return thread.refusals.count == refusals
   }
 
-  /// Whether the process may have several threads: always, as the system's libraries have threads of their own.
+  /// Whether the process may have several threads: always, because the system's libraries have threads of their own.
   ///
   /// The corresponding Foundation method is `isMultiThreaded()`.
   public class func isMultiThreaded() -> Bool { true }

@@ -6,7 +6,7 @@ import RunLoopCore
 
 // Starting and ending.
 extension ThreadMembers {
-  /// Starts the thread, or says why it cannot be started.
+  /// Starts the thread, or throws the reason why it cannot be started.
   ///
   /// - Throws: ``ThreadError/alreadyStarted(thread:)``, ``ThreadError/cancelledBeforeStart(thread:)``, or
   ///   ``ThreadError/cannotStart(thread:number:)``.
@@ -62,12 +62,12 @@ extension Thread {
     }
   }
 
-  /// The end of the thread, on it: its last work and its hook run, its loop ends, and what it holds is released.
+  /// Ends the thread, on it: its last work and its hook run, its loop ends, and what it holds is released.
   ///
-  /// Whatever of a user's is called here may leave by ``exit()``, which calls this again: each step can be begun anew,
-  /// or is noted before it is made.
+  /// User code that is called here may leave by ``exit()``, which calls this again: each step can be begun anew, or is
+  /// noted before it is made.
   func endOnThread(announces: Bool) {
-    // What a thread that leaves by `exit()` was running never comes to its end, nor does it wait any more.
+    // The work that a thread was running when it left by `exit()` is never finished, nor does the thread wait any more.
     waiting.withdraw()
     while let task = running {
       running = task.outer.take()
@@ -88,11 +88,12 @@ extension Thread {
     releaseAttachments()
   }
 
-  /// The end of the thread, on it; others hear of it later.
+  /// Ends the thread, on it; other threads are notified later.
   func endOnThread() { endOnThread(announces: true) }
 
-  /// The end of the main thread's object, or of one that stands in for a thread's own, on the thread or, if the main
-  /// thread had left before, wherever its object was made.
+  /// Ends the main thread's object, or one that stands in for a thread's own.
+  ///
+  /// It is called on the thread or, if the main thread had left before, wherever its object was made.
   func endMain(onThread: Bool) {
     if onThread {
       endOnThread(announces: false)
@@ -103,12 +104,12 @@ extension Thread {
     ending.note()
   }
 
-  /// Why the thread, which has ended, takes no work.
+  /// The reason why the thread, which has ended, takes no work.
   final var endedError: ThreadError {
     isMain && RunLoop.mainThreadHasLeft ? .mainThreadHasLeft : .finished(thread: label)
   }
 
-  /// Releases what is attached, and what that attaches as it goes; what goes on forever stays with the object.
+  /// Releases the attachments, and those that their release adds; a chain that goes on forever stays with the object.
   private func releaseAttachments() {
     for _ in 0..<4 {
       let released = lock.withLock { attachments.removeAll() }

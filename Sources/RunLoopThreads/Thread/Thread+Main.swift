@@ -5,17 +5,17 @@ import Glibc
 import RunLoopCore
 import Synchronization
 
-// The object of the main thread is made when somebody asks for it, and stays for as long as the process.
+// The object of the main thread is made when it is first asked for, and stays for as long as the process.
 extension Thread {
   /// The object of the main thread, from any thread.
   ///
-  /// In a program with an `async` main the main thread leaves early, at the first suspension. Its object has finished
-  /// then, and work for it throws ``ThreadError/mainThreadHasLeft``.
+  /// In a program with an `async` main the main thread leaves early, at the first suspension. Its object has then
+  /// finished, and work for it throws ``ThreadError/mainThreadHasLeft``.
   public class var main: Thread { RunLoop.hasMainStandIn ? current : mainObject }
 
   /// The object of the main thread, from any thread.
   ///
-  /// As ``main``, in Foundation's other spelling.
+  /// This is ``main``, in Foundation's other spelling.
   public class var mainThread: Thread { main }
 
   private static let mainAddress = Atomic<UInt>(0)
@@ -30,7 +30,7 @@ extension Thread {
     if let main = mainIfMade { return main }
     watchForks()
     let made = Thread(foreign: getpid(), isMain: true, promise: LoopPromise(RunLoop.processMain))
-    // Of several threads that ask first, one makes the object that stays.
+    // If several threads ask first, one of them makes the object that stays.
     let address = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
     let (exchanged, original) = mainAddress.compareExchange(
       expected: 0, desired: address, ordering: .sequentiallyConsistent)
@@ -44,21 +44,21 @@ extension Thread {
     return object(in: earlier).takeUnretainedValue()
   }
 
-  /// Ends the object, once, as the main thread's step before it leaves or instead of that.
+  /// Ends the object, once, as the main thread's last step before it leaves or in place of that.
   private static func endMain(onThread: Bool) {
     guard let main = mainIfMade, !mainEndBegan.exchange(true, ordering: .acquiringAndReleasing) else { return }
     main.endMain(onThread: onThread)
     if onThread { crl_object_slot_set(endedMark) }
   }
 
-  /// In a forked child the only thread is the main one, and has an object of its own; what is kept for all of a process
+  /// In a forked child the only thread is the main one, and has an object of its own; what is kept for a whole process
   /// is the child's own too.
   static func watchForks() { _ = forkHandler }
 
   private static let forkHandler: Void = {
     // The core's handler runs before this one.
     _ = ForkGeneration.current
-    // What the child's handler uses is made by now: another thread that was just making it does not exist in the child.
+    // What the child's handler uses is made by now: a thread that was just making it would not exist in the child.
     _ = endKey
     ResidentThread.prepareForForks()
     let answer = pthread_atfork(

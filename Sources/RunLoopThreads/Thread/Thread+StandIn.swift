@@ -3,13 +3,13 @@
 import CRunLoopSystem
 package import RunLoopCore
 
-// A loop that stands in for the calling thread's own brings a thread object of its own: the object's loop, what is
-// attached to it, and who waits for it belong to the one or to the other.
+// A loop that stands in for the calling thread's own brings its own thread object: the object's loop, its attachments,
+// and the threads that wait for it belong to the one or to the other.
 extension Thread {
   /// Runs a body on the calling thread with a loop in the place of the thread's own, and ends that loop.
   ///
-  /// - Parameter asMain: Whether this is the main thread, and the loop the main loop, for what runs in the body on this
-  ///   thread.
+  /// - Parameter asMain: Whether this is the main thread, and the loop the main loop, for code that runs in the body on
+  ///   this thread.
   package static func withStandIn<Value, Failure: Error>(
     _ loop: RunLoop, asMain: Bool, _ body: () throws(Failure) -> Value
   ) throws(Failure) -> Value {

@@ -2,15 +2,15 @@
 
 public import RunLoopCore
 
-/// A thread with a name, a state, and a run loop to which work can be given.
+/// A thread with a name, a state, and a run loop to which work can be handed.
 ///
-/// Make one with a block, or subclass it and override ``main()``. The object is held by its thread while that runs, and
-/// by nobody else: it ends with the last reference after the thread has finished. ``current`` is also there for threads
-/// that were made by other means.
+/// Make one with a block, or subclass it and override ``main()``. Only the thread holds the object while it runs: the
+/// object ends with the last reference after the thread has finished. ``current`` also exists for threads that were
+/// made by other means.
 ///
 /// The corresponding Foundation class is `Thread`.
 open class Thread: @unchecked Sendable, Hashable {
-  // Sendable: the variables are guarded by the lock, but for those whose comment says otherwise. A subclass guards its
+  // Sendable: the variables are guarded by the lock, except those whose comment says otherwise. A subclass guards its
   // own.
 
   let lock = ThreadLock()
@@ -21,23 +21,23 @@ open class Thread: @unchecked Sendable, Hashable {
   final var threadID: Int32 = 0
   final var body: BareBlock?
   private var hasRunBody = false
-  /// The innermost piece of work that the thread runs, which has the one around it.
+  /// The innermost item of work that the thread runs, which refers to the one around it.
   ///
-  /// The thread's own.
+  /// Used by the thread itself only.
   @exclusivity(unchecked) final var running: PerformTask?
-  /// Whether the thread's end has been announced, which it is once, also if an observer of it leaves by ``exit()``.
+  /// Whether the thread's end has been announced; it is announced once, even if an observer of it leaves by ``exit()``.
   ///
-  /// The thread's own.
+  /// Used by the thread itself only.
   final var hasAnnouncedEnd = false
-  /// Where the thread's loop is to be found, by others too.
+  /// Where the thread's loop can be found, by other threads too.
   let promise: LoopPromise
-  /// Whom the thread waits for.
+  /// The thread that this thread waits for.
   let waiting = WaitRecord()
-  /// The thread has finished.
+  /// Notes that the thread has finished.
   let ending = ThreadEnd()
   /// Whether it is the main thread's object, whatever a subclass says.
   let isMain: Bool
-  /// Whether the thread is one that ``start()`` makes, and not one that was made by other means.
+  /// Whether ``start()`` makes the thread; otherwise it was made by other means.
   let wasStartedHere: Bool
 
   /// Makes a thread that has not been started and runs ``main()``.
@@ -59,7 +59,7 @@ open class Thread: @unchecked Sendable, Hashable {
     body = BareBlock(block)
   }
 
-  /// Makes a thread that has not been started, runs ``main()``, and has a loop that there is already.
+  /// Makes a thread that has not been started, runs ``main()``, and has an existing loop.
   package init(loop: RunLoop) {
     lifecycle = ThreadLifecycle()
     promise = LoopPromise(loop)
@@ -86,7 +86,7 @@ open class Thread: @unchecked Sendable, Hashable {
     settings.adopt(threadID)
   }
 
-  /// Makes an object for what is left of a thread whose own has ended.
+  /// Makes an object for the rest of a thread whose own object has ended.
   init(endedThread threadID: Int32) {
     lifecycle = .ended
     self.threadID = threadID
@@ -97,15 +97,15 @@ open class Thread: @unchecked Sendable, Hashable {
     ending.note()
   }
 
-  /// What was given to a thread that has never been started ends with its object: blocks are dropped and counted, and
-  /// items leave the loop, with the call-outs that belong to that, on the thread that gives up the last reference.
+  /// Work that was handed to a thread that has never been started ends with its object: blocks are dropped and counted,
+  /// and items leave the loop, with the corresponding call-outs, on the thread that releases the last reference.
   deinit {
     if hasNotStarted { finishWithoutThread() }
   }
 
-  /// What the thread does, on it.
+  /// Does the thread's work, on the thread.
   ///
-  /// The block that it was made with runs; a subclass overrides this.
+  /// It runs the block that the thread was made with; a subclass overrides it.
   open func main() {
     // No frame holds the block: a thread that leaves by `exit()` releases it at its end.
     guard let words = beginBody() else { return }
@@ -114,13 +114,13 @@ open class Thread: @unchecked Sendable, Hashable {
     _ = lock.withLock { body.take() }
   }
 
-  /// The last work on the thread before its loop ends, also after ``exit()``.
+  /// The last work on the thread before its loop ends, even after ``exit()``.
   func finishWork() {}
 
-  /// Who takes the work that is given to the thread and counts it, if anybody does.
+  /// The keeper that takes the work that is handed to the thread and counts it, if there is one.
   var keeper: ResidentCore? { nil }
 
-  /// The block, for the first who asks.
+  /// The block, for the first caller.
   private func beginBody() -> BareBlock.Words? {
     lock.withLock {
       guard !hasRunBody else { return nil }
@@ -132,8 +132,8 @@ open class Thread: @unchecked Sendable, Hashable {
   /// Starts the thread.
   ///
   /// It never throws: if the thread cannot be started, it is finished, and ``ThreadMembers/startError`` says why.
-  /// Starting a thread again does nothing but set ``ThreadMembers/startError``. Can be called from any thread. The
-  /// corresponding Foundation method is `start()`.
+  /// Starting a thread again only sets ``ThreadMembers/startError``. Can be called from any thread. The corresponding
+  /// Foundation method is `start()`.
   open func start() {
     do {
       try tryStart()
@@ -144,8 +144,8 @@ open class Thread: @unchecked Sendable, Hashable {
 
   /// Marks the thread as cancelled.
   ///
-  /// It is for its own code to look at ``isCancelled``. A thread that is cancelled before it is started does not start.
-  /// Can be called from any thread. The corresponding Foundation method is `cancel()`.
+  /// The thread's own code has to check ``isCancelled``. A thread that is cancelled before it is started does not
+  /// start. Can be called from any thread. The corresponding Foundation method is `cancel()`.
   open func cancel() {
     lock.withLock { lifecycle.cancel() }
   }
@@ -170,18 +170,18 @@ open class Thread: @unchecked Sendable, Hashable {
   /// Can be used from any thread. The corresponding Foundation property is `isMainThread`.
   open var isMainThread: Bool { isMain || standsInForMain }
 
-  /// The thread's name, as long as it may be.
+  /// The thread's name, of any length.
   ///
-  /// The kernel keeps the first 15 bytes of it, for tools outside. Any thread, before or after the start. The
-  /// corresponding Foundation property is `name`.
+  /// The kernel keeps the first 15 bytes of it, for tools outside. Can be used from any thread, before or after the
+  /// start. The corresponding Foundation property is `name`.
   open var name: String? {
     get { lock.withLock { settings.name } }
     set { lock.withLock { settings.setName(newValue) } }
   }
 
-  /// The bytes of the thread's stack; zero is the system's usual size.
+  /// The bytes of the thread's stack; zero means the system's usual size.
   ///
-  /// It counts at the start; what is less than the system's minimum counts as the minimum. Can be used from any thread.
+  /// It takes effect at the start; less than the system's minimum counts as the minimum. Can be used from any thread.
   /// The corresponding Foundation property is `stackSize`.
   open var stackSize: Int {
     get { lock.withLock { settings.configuration.stackSize } }
@@ -194,7 +194,7 @@ open class Thread: @unchecked Sendable, Hashable {
   /// Hashes ``hash``.
   public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
-  /// The text for a person: the thread's state.
+  /// A human-readable description of the thread's state.
   ///
   /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
   open var description: String { debugDescription }
@@ -214,22 +214,22 @@ open class Thread: @unchecked Sendable, Hashable {
   open func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
 }
 
-/// What a thread has beside Foundation's members.
+/// The members of a thread that Foundation's thread does not have.
 ///
-/// A subclass may have members of the same names: those that are seen through ``Thread`` stay these. Every thread
-/// conforms.
+/// A subclass may have members of the same names; code that uses the subclass as a ``Thread`` still gets these. Every
+/// thread conforms.
 public protocol ThreadMembers: Thread {}
 
 extension Thread: ThreadMembers {}
 
 // The thread's state and settings, from any thread.
 extension ThreadMembers {
-  /// Why the thread could not be started, if ``Thread/start()`` was called and failed.
+  /// The reason why the thread could not be started, if ``Thread/start()`` was called and failed.
   public var startError: ThreadError? { lock.withLock { failedStart } }
 
   /// The settings of the thread that the system has rejected, and why.
   ///
-  /// A setting that is rejected leaves the thread as it was. The thread runs all the same.
+  /// A rejected setting leaves the thread as it was. The thread runs all the same.
   public var refusals: [Thread.Refusal] { lock.withLock { settings.refused } }
 
   /// Stack, niceness and processors.
@@ -240,11 +240,11 @@ extension ThreadMembers {
     set { lock.withLock { settings.setConfiguration(newValue) } }
   }
 
-  /// The thread's run loop, made now if need be; nil once the thread has ended.
+  /// The thread's run loop, which is made now if needed; nil once the thread has ended.
   ///
   /// Can be used from any thread.
   ///
-  /// What is posted to it before the thread runs it waits until then.
+  /// Blocks that are posted to it before the thread runs it wait until then.
   public var runLoop: RunLoop? { promise.loop }
 }
 
@@ -255,16 +255,17 @@ extension Thread {
   /// Sets the niceness and leaves the other settings as they are.
   package final func setNiceness(_ niceness: Int) { lock.withLock { settings.setNiceness(niceness) } }
 
-  /// A number that stands for the quality of service, kept for a layer above that knows its names.
+  /// A number that represents the quality of service, kept for a layer above that knows its names.
   package final var quality: Int? {
     get { lock.withLock { settings.quality } }
     set { lock.withLock { settings.quality = newValue } }
   }
 
-  /// The thread's object of a type, made now if there is none, for whoever builds on threads.
+  /// The thread's object of a type, made now if there is none, for code that builds on threads.
   ///
-  /// It is released at the thread's end, on it, as the last step before others hear of the end. Of several threads that
-  /// ask first, all get the same; `make` runs under no lock, and what it makes in vain is released. Any thread.
+  /// It is released at the thread's end, on the thread, as the last step before other threads are notified of the end.
+  /// If several threads ask first, all get the same object; `make` runs under no lock, and an object that it makes in
+  /// vain is released. Can be called from any thread.
   package final func attachment<Object: AnyObject & Sendable>(
     _ type: Object.Type = Object.self, orMake make: () -> Object
   ) -> Object {
@@ -282,7 +283,7 @@ extension Thread {
     lock.withLock { attachments.object(type) }
   }
 
-  /// The name, or something that stands for it in messages.
+  /// The name, or a text that replaces it in messages.
   final var label: String {
     let (name, id) = lock.withLock { (settings.name, threadID) }
     if let name, !name.isEmpty { return "thread \"\(name)\"" }
@@ -290,7 +291,7 @@ extension Thread {
     return id == 0 ? "a thread without a name" : "thread \(id)"
   }
 
-  /// The name and the state, as a description has them.
+  /// The name and the state, as they are in a description.
   final var summary: String {
     let (name, phase, isCancelled, id) = lock.withLock {
       (settings.name, lifecycle.phase, lifecycle.isCancelled, threadID)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The objects that whoever builds on threads keeps with one, one of each type: a value behind the thread's lock.
+/// The objects that code that builds on threads keeps with one, one of each type: a value behind the thread's lock.
 struct ThreadAttachments {
   private var objects: [ObjectIdentifier: any Sendable] = [:]
 
@@ -12,7 +12,7 @@ struct ThreadAttachments {
     objects[ObjectIdentifier(Object.self)] = object
   }
 
-  /// Takes all out, for the caller to release outside the lock.
+  /// Takes all objects out, for the caller to release outside the lock.
   mutating func removeAll() -> [any Sendable] {
     defer { objects = [:] }
     return Array(objects.values)

@@ -3,15 +3,15 @@
 extension Thread {
   /// How a thread is to run.
   public struct Configuration: Sendable, Hashable {
-    /// The bytes of the stack; zero is the system's usual size.
+    /// The bytes of the stack; zero means the system's usual size.
     public var stackSize: Int
     /// The niceness, from −20 (the most favoured) to 19; nil leaves it as it is.
     ///
-    /// Less than the maker's own needs a privilege.
+    /// A niceness below that of the thread's maker needs a privilege.
     public var niceness: Int?
     /// The numbers of the processors that the thread may run on; nil leaves it as it is.
     public var processors: Set<Int>?
-    /// By how much the system may be late when it ends a sleep of the thread; nil leaves it as it is.
+    /// How late the system may end a sleep of the thread; nil leaves it as it is.
     ///
     /// Linux lets the sleeps of a thread end up to 50 microseconds late. This is set when the thread begins, and holds
     /// for threads and processes that it makes; `RunLoop.timerSlack` changes it later. Less than a nanosecond counts as
@@ -30,15 +30,15 @@ extension Thread {
   public enum Refusal: Hashable, Sendable {
     /// The name.
     case name(String, Int32)
-    /// The niceness, as with `EPERM` for one that needs a privilege.
+    /// The niceness; for example with `EPERM` if it needs a privilege.
     case niceness(Int, Int32)
-    /// The processors, as with `EINVAL` if there is none of them.
+    /// The processors; for example with `EINVAL` if none of them exists.
     case processors(Set<Int>, Int32)
   }
 }
 
 extension Thread.Refusal: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .name(let name, let number): "the name \"\(name)\": \(errorText(number))"

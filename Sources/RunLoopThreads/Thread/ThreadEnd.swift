@@ -2,34 +2,34 @@
 
 import RunLoopCore
 
-/// The end of a thread, for those who wait for it.
+/// The end of a thread, for threads that wait for it.
 ///
 /// The thread itself keeps it until then, when its object may be gone.
 final class ThreadEnd: Awaited, @unchecked Sendable {
   // Sendable: the listeners are guarded by the lock.
 
-  /// One once it has arrived.
+  /// One once the end has arrived.
   private let word = AwaitedWord(0)
   private let lock = Lock()
   private var listeners: [@Sendable () -> Void] = []
-  // The rounds are the ending thread's own.
+  // The rounds are used by the ending thread only.
 
-  /// In which round of thread-specific destructors the thread is called next.
+  /// The round of thread-specific destructors in which the thread is called next.
   var round = 1
-  /// The round in which others hear of the end.
+  /// The round in which other threads are notified of the end.
   ///
-  /// It is the last that tools leave to a program: Core Foundation has given up its loop and its data of the thread. Of
-  /// a thread that was made by other means nobody knows how many rounds are left, and its end is noted with that of its
-  /// object.
+  /// It is the last round that tools leave to a program: by then Core Foundation has given up its loop and its data of
+  /// the thread. For a thread that was made by other means it is not known how many rounds are left, so its end is
+  /// noted with that of its object.
   var lastRound = 3
 
   var hasCome: Bool { word.value == 1 }
   var isOver: Bool { hasCome }
 
-  /// Lets everybody who waits go on.
+  /// Lets all waiting threads go on.
   func note() {
     word.finish(1)
-    // Who has come too early to see that stands in the list.
+    // A listener that came too early to see the end is in the list.
     let listeners = lock.withLock {
       defer { self.listeners = [] }
       return self.listeners
@@ -39,7 +39,7 @@ final class ThreadEnd: Awaited, @unchecked Sendable {
 
   /// Calls `listener` when the end has arrived, on the ending thread in its last destructor, or now if it has arrived.
   ///
-  /// On that thread Core Foundation can no longer be used: a listener calls no code of a user's.
+  /// On that thread Core Foundation can no longer be used, so a listener must call no user code.
   func whenCome(_ listener: @escaping @Sendable () -> Void) {
     lock.lock()
     let hasCome = hasCome

@@ -2,7 +2,7 @@
 
 import RunLoopCore
 
-/// Why a thread did not do what it was asked to.
+/// The reason why a thread did not do what it was asked to.
 public enum ThreadError: Error, Hashable, Sendable {
   /// The thread has not been started, so nothing can run on it.
   case notStarted(thread: String)
@@ -33,7 +33,7 @@ public enum ThreadError: Error, Hashable, Sendable {
 }
 
 extension ThreadError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .notStarted(let thread): "\(thread) has not been started"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What becomes of a thread, as a value: each event is a function that changes it and says what is to be done.
+/// The lifecycle of a thread, as a value: each event is a function that changes it and returns what is to be done.
 struct ThreadLifecycle: Hashable, Sendable {
   enum Phase: Hashable, Sendable {
     case created
@@ -47,7 +47,7 @@ struct ThreadLifecycle: Hashable, Sendable {
     return .create
   }
 
-  /// The system has made no thread.
+  /// Called when the system has made no thread.
   mutating func startFailed() {
     precondition(phase == .starting, "a start failed in \(self)")
     phase = .finished
@@ -65,7 +65,7 @@ struct ThreadLifecycle: Hashable, Sendable {
     phase = .finished
   }
 
-  /// Marks the thread; it is for its body to look.
+  /// Marks the thread; its body has to check.
   mutating func cancel() {
     isCancelled = true
   }

@@ -23,7 +23,7 @@ final class ThreadLocked<Value>: @unchecked Sendable {
   }
 }
 
-/// What the system says of an error number.
+/// The system's text for an error number.
 func errorText(_ number: Int32) -> String {
   "\(strerror(number).map { String(cString: $0) } ?? "error") (\(number))"
 }

@@ -4,13 +4,13 @@ import CRunLoopSystem
 import Glibc
 import RunLoopCore
 
-/// What a thread is to be like, and what of it the system has refused: a value behind the thread's lock.
+/// A thread's settings, and those that the system has rejected: a value behind the thread's lock.
 ///
-/// What is set while the thread runs is applied to it at once.
+/// A setting that is changed while the thread runs is applied to it at once.
 struct ThreadSettings {
   private(set) var name: String?
   private(set) var configuration = Thread.Configuration()
-  /// A number that stands for the quality of service, for a layer above that knows its names.
+  /// A number that represents the quality of service, for a layer above that knows its names.
   var quality: Int?
   private(set) var refused: [Thread.Refusal] = []
   /// The kernel's id of the thread while it runs.
@@ -33,9 +33,9 @@ struct ThreadSettings {
     applyNiceness()
   }
 
-  /// The thread runs: what was set is applied.
+  /// Applies the settings, because the thread runs now.
   ///
-  /// On it.
+  /// Called on the thread.
   mutating func begin(onThread thread: Int32) {
     runningThread = thread
     applyName()
@@ -43,10 +43,10 @@ struct ThreadSettings {
     if let slack = configuration.timerSlack { crl_set_timer_slack(UInt(max(1, Int64(saturating: slack)))) }
   }
 
-  /// The thread that has been set up runs already, and is left as it is.
+  /// Notes a thread that runs already, and leaves it as it is.
   mutating func adopt(_ thread: Int32) { runningThread = thread }
 
-  /// The thread has ended: its id may become another's.
+  /// Forgets the thread, which has ended: its id may be reused for another.
   mutating func end() {
     runningThread = nil
     ThreadFace.forgetName()

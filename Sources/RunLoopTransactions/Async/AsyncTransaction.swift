@@ -15,9 +15,9 @@ import RunLoopCore
 /// ```
 ///
 /// Each operation runs at most once, and each completion is called exactly once, whatever happens: the work may throw,
-/// or never end, the transaction may be cancelled or released while it is open, and the loop may end. Those that have
-/// no result say why, by an ``AsyncTransactionError``. While a transaction is under way, it keeps the common modes of
-/// its loop alive.
+/// or never end, the transaction may be cancelled or released while it is open, and the loop may end. Completions
+/// without a result report the reason, by an ``AsyncTransactionError``. While a transaction is running, it keeps the
+/// common modes of its loop alive.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `_ASAsyncTransaction`.
 public final class AsyncTransaction: Sendable {
@@ -38,15 +38,15 @@ public final class AsyncTransaction: Sendable {
 
   /// Adds an operation.
   ///
-  /// If the transaction is not open any more, the work does not run, and the completion reports
+  /// If the transaction is no longer open, the work does not run, and the completion reports
   /// ``AsyncTransactionError/notOpen(_:)``. Can be called from any thread.
   ///
   /// - Parameters:
-  ///   - priority: Of the operations that wait in the pool, those with a larger number are run first, and among equals
-  ///     the one that was committed first.
-  ///   - work: Runs on a worker, at most once. It can ask whether its result is still wanted.
-  ///   - completion: Called once on the thread of the group's loop, with what the work has returned or thrown, or with
-  ///     an ``AsyncTransactionError``. It may run the loop, and make other transactions.
+  ///   - priority: Of the operations that wait in the pool, those with a larger number are run first, and among equal
+  ///     ones the one that was committed first.
+  ///   - work: Runs on a worker, at most once. It can check whether its result is still wanted.
+  ///   - completion: Called once on the thread of the group's loop, with the result or error of the work, or with an
+  ///     ``AsyncTransactionError``. It may run the loop, and make other transactions.
   public func add<T: Sendable>(
     priority: Int = 0, _ work: @escaping @Sendable (Cancellation) throws -> T,
     completion: @escaping @Sendable (Result<T, any Error>) -> Void
@@ -56,8 +56,9 @@ public final class AsyncTransaction: Sendable {
 
   /// Adds many small operations that have one completion.
   ///
-  /// To hand an operation to a worker is dearer than many a small operation. These are taken by workers in blocks of
-  /// 64, and cost the loop's thread one completion. Otherwise it is as ``add(priority:_:completion:)``.
+  /// Handing an operation to a worker can cost more than a small operation itself. Workers take these operations in
+  /// blocks of 64, and they cost the loop's thread one completion. Otherwise this behaves like
+  /// ``add(priority:_:completion:)``.
   ///
   /// - Parameters:
   ///   - count: How many times the work runs; less than zero counts as zero.
@@ -74,7 +75,7 @@ public final class AsyncTransaction: Sendable {
 
   /// Hands the operations to the workers.
   ///
-  /// A transaction that is not open any more is left as it is, and this is reported on the standard error; see
+  /// A transaction that is no longer open is left as it is, and this is reported on the standard error; see
   /// ``tryCommit()``. Can be called from any thread.
   public func commit() {
     do {
@@ -93,19 +94,19 @@ public final class AsyncTransaction: Sendable {
 
   /// Discards the results.
   ///
-  /// Each completion that was not called yet reports that the transaction was cancelled, also where the work has run.
-  /// Work that has not begun does not run; work that runs can ask for it, and nobody waits for its end. Calling it
-  /// again, or when all completions were called, has no effect. Can be called from any thread.
+  /// Each completion that was not called yet reports that the transaction was cancelled, even if the work has run. Work
+  /// that has not begun does not run; running work can check for the cancellation, and nothing waits for its end.
+  /// Calling it again, or when all completions were called, has no effect. Can be called from any thread.
   public func cancel() { core.cancel() }
 
-  /// What the transaction does.
+  /// The state of the transaction.
   ///
   /// Can be read from any thread.
   public var state: State { core.state }
 
   /// Waits until all completions were called.
   ///
-  /// A transaction that is open is waited for until somebody commits or cancels it. To cancel the waiting task does not
+  /// For an open transaction, this waits until it is committed or cancelled. Cancelling the waiting task does not
   /// cancel the transaction.
   public func finished() async -> Outcome { await core.finished() }
 
@@ -117,7 +118,7 @@ public final class AsyncTransaction: Sendable {
 }
 
 extension AsyncTransaction {
-  /// What a transaction does.
+  /// The states of a transaction.
   public enum State: Sendable, Hashable {
     /// Operations can be added.
     case open
@@ -131,7 +132,7 @@ extension AsyncTransaction {
 
   /// How a transaction has ended.
   public enum Outcome: Sendable, Hashable {
-    /// Every completion had what its work returned or threw.
+    /// Every completion got the result or error of its work.
     case completed
     /// It was cancelled before the last completion was called.
     case cancelled

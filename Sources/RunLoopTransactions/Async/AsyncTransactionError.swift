@@ -2,13 +2,13 @@
 
 public import RunLoopThreads
 
-/// Why an operation of an asynchronous transaction has no result.
+/// The reason why an operation of an asynchronous transaction has no result.
 public enum AsyncTransactionError: Error, Hashable, Sendable {
   /// The transaction was cancelled before the completion was called.
   case cancelled
-  /// The transaction is not open any more: it is in this state.
+  /// The transaction is no longer open: it is in this state.
   case notOpen(AsyncTransaction.State)
-  /// The last reference to the transaction was given up before it was committed.
+  /// The last reference to the transaction was released before it was committed.
   case droppedWhileOpen
   /// The thread of the group's loop has ended.
   case loopHasEnded
@@ -19,7 +19,7 @@ public enum AsyncTransactionError: Error, Hashable, Sendable {
 }
 
 extension AsyncTransactionError: CustomStringConvertible {
-  /// The text for a person.
+  /// A human-readable description.
   public var description: String {
     switch self {
     case .cancelled: "the asynchronous transaction was cancelled"

@@ -54,8 +54,8 @@ public final class AsyncTransactionGroup: @unchecked Sendable {
 
   /// The transaction of this turn, which is made when it is first asked for, and committed at the end of the turn.
   ///
-  /// If it was committed or cancelled before that, there is a new one. It uses the shared workers. It is meant for the
-  /// loop's thread; another thread cannot know when the turn ends, and what it adds later is rejected.
+  /// If it was committed or cancelled before that, a new one is made. It uses the shared workers. It is meant for the
+  /// loop's thread; another thread cannot know when the turn ends, and operations that it adds later are rejected.
   public var transaction: AsyncTransaction {
     while true {
       let known = lock.withLock { ofTurn }

@@ -2,17 +2,17 @@
 
 /// Whether the result of work is still wanted.
 ///
-/// Work that takes long looks at it now and then, and returns early when it is set: its result is not used.
+/// Long-running work checks it now and then, and returns early when it is set: its result is not used.
 public struct Cancellation: Sendable {
   /// Nil: nobody cancels.
   private let core: AsyncTransactionCore?
 
   init(_ core: AsyncTransactionCore) { self.core = core }
 
-  /// Makes one that is never set, to call work that asks for it without a transaction.
+  /// Makes a value that is never set, for calling work that checks it without a transaction.
   public init() { core = nil }
 
-  /// Whether the transaction was cancelled, or nobody can receive its results any more.
+  /// Whether the transaction was cancelled, or its results can no longer be received.
   ///
   /// Can be read from any thread, and costs a load.
   public var isCancelled: Bool { core?.isCancelled ?? false }

@@ -7,18 +7,18 @@ import Synchronization
 
 /// Threads that run the operations of asynchronous transactions.
 ///
-/// A thread is started when there is more to do than threads wait, up to a number, and stays until the pool goes: with
-/// its last reference, when its transactions are complete. It is not a thread for work that waits: an operation that
-/// blocks keeps its thread.
+/// A thread is started when there is more work than waiting threads, up to a limit, and stays until the pool ends: with
+/// the pool's last reference, when its transactions are complete. The pool is not meant for work that waits: an
+/// operation that blocks keeps its thread.
 ///
 /// The corresponding part of Texture (AsyncDisplayKit) is its `ASAsyncTransactionQueue`.
 public final class WorkerPool: Sendable {
   private let core: WorkerPoolCore
   private let generation = ForkGeneration.current
 
-  /// The pool of all transactions for which no other is named, with as many threads as there are processors.
+  /// The pool of all transactions that name no other pool, with as many threads as there are processors.
   ///
-  /// A forked child has one of its own.
+  /// A forked child has a pool of its own.
   public static var shared: WorkerPool {
     while true {
       let address = sharedAddress.load(ordering: .acquiring)
@@ -41,16 +41,16 @@ public final class WorkerPool: Sendable {
   /// Makes a pool without a thread.
   ///
   /// - Parameters:
-  ///   - name: The name of its threads, behind which stands their number.
-  ///   - threads: The most threads that it starts; less than one counts as one. By default as many as there are
-  ///     processors.
+  ///   - name: The name of its threads, followed by their numbers.
+  ///   - threads: The largest number of threads that it starts; less than one counts as one. By default there are as
+  ///     many as processors.
   public init(name: String = "worker", threads: Int? = nil) {
     core = WorkerPoolCore(name: name, limit: max(1, threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))))
   }
 
   deinit { core.stop() }
 
-  /// How many threads the pool has started and that have not ended.
+  /// The number of threads that the pool has started and that have not ended.
   ///
   /// Can be read from any thread.
   public var threadCount: Int { core.threadCount }

@@ -5,7 +5,7 @@ extension CommitPipeline {
   public struct Stage: Sendable {
     /// What the stage does, for people who read about it.
     public let name: String
-    /// Stages with a smaller order are performed first; among equals, the one that was added first.
+    /// Stages with a smaller order are performed first; among stages of equal order, the one that was added first.
     public let order: Int
     let perform: @Sendable () -> Void
     /// Whether records name the closure: the stages of a layer above name what they call.
@@ -15,10 +15,10 @@ extension CommitPipeline {
     ///
     /// - Parameters:
     ///   - name: What the stage does, for people who read about it.
-    ///   - order: When it is performed: a value of ``TurnOrder`` or one between. The loop calls it among the observers
-    ///     of this order; one above ``TurnOrder/afterCommit`` is performed with those of that order, behind them. What
-    ///     is marked by stages of an order below ``TurnOrder/commit`` is part of the same commit, and what is marked
-    ///     later is for the next.
+    ///   - order: When the stage is performed: a value of ``TurnOrder`` or a number between two of them. The loop calls
+    ///     the stage among the observers of this order; a stage above ``TurnOrder/afterCommit`` is performed with the
+    ///     observers of that order, behind them. Changes that stages of an order below ``TurnOrder/commit`` mark are
+    ///     part of the same commit, and later marks are for the next.
     ///   - perform: Called on the loop's thread, once in each commit. It may run the loop; no commit is made meanwhile.
     public init(name: String, order: Int = TurnOrder.commit, perform: @escaping @Sendable () -> Void) {
       self.name = name

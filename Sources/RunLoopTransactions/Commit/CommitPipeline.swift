@@ -2,10 +2,10 @@
 
 public import RunLoopCore
 
-/// One commit for a turn of a loop, however many changes were made in it.
+/// One commit for a turn of a loop, no matter how many changes were made in it.
 ///
-/// Whoever changes something marks the pipeline with ``setNeedsCommit()``. When the loop is about to wait, or a run of
-/// it ends, the pipeline performs its stages, once: a server writes the changes of a turn in one transaction, an
+/// Code that changes something marks the pipeline with ``setNeedsCommit()``. When the loop is about to wait, or a run
+/// of it ends, the pipeline performs its stages once: a server writes the changes of a turn in one transaction, an
 /// interface draws them in one frame.
 ///
 /// ```swift
@@ -17,14 +17,14 @@ public import RunLoopCore
 /// pipeline.whenCommitted { report in if report.isCommitted { client.acknowledge() } }
 /// ```
 ///
-/// **The frame interval.** The pipeline makes at most one commit for each interval by itself; the first after a rest is
-/// made at once, when the loop comes to its wait. A loop that has something to do in every pass does not come there.
-/// Then the frame clock, a timer of the common modes that the first mark sets, commits an interval after the commit
-/// before, or after the mark. The timer keeps the modes alive while a commit is due, and has no date otherwise: a loop
+/// **The frame interval.** The pipeline by itself makes at most one commit for each interval; the first after a rest is
+/// made at once, when the loop reaches its wait. A loop that has something to do in every pass does not reach its wait.
+/// Then the frame clock, a timer of the common modes that the first mark sets, commits an interval after the previous
+/// commit, or after the mark. The timer keeps the modes alive while a commit is due, and has no date otherwise: a loop
 /// at rest is not woken.
 ///
 /// A pipeline belongs to its loop, which keeps it until its thread ends, unless it is taken out with ``invalidate()``.
-/// A second pipeline of the same loop is possible and commits by itself.
+/// A loop may have a second pipeline, which commits by itself.
 ///
 /// The corresponding part of Apple's systems is the implicit transaction of Core Animation, with the same order,
 /// ``TurnOrder/commit``, and the same stages: before waiting and at the exit of a run, in the common modes and in
@@ -72,8 +72,8 @@ public final class CommitPipeline: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - loop: The loop on whose thread the commits are made. If its thread has ended, none is made.
-  ///   - frameInterval: The shortest time between two commits that the pipeline makes by itself, and how long a loop
-  ///     that never comes to its wait takes for one. Zero or less: no limit.
+  ///   - frameInterval: The shortest time between two commits that the pipeline makes by itself, and the time after
+  ///     which a loop that never reaches its wait commits. Zero or less means no limit.
   public init(loop: RunLoop, frameInterval: Duration = .milliseconds(16)) {
     self.loop = loop
     state = CommitState(interval: Int64(saturating: frameInterval))
@@ -136,10 +136,10 @@ public final class CommitPipeline: @unchecked Sendable {
   ///
   /// The closure is called exactly once, on the loop's thread, in the order of these calls, after the last stage. If
   /// the loop's thread ends first, or the pipeline is taken out, it is called there with the cause
-  /// ``CommitReport/Cause/loopEnded`` or ``CommitReport/Cause/invalidated``, and if that has happened already, at once
-  /// by the calling thread. Can be called from any thread.
+  /// ``CommitReport/Cause/loopEnded`` or ``CommitReport/Cause/invalidated``; if that has happened already, the calling
+  /// thread calls it at once. Can be called from any thread.
   ///
-  /// - Parameter body: Called with what the commit covered. It may run the loop, and mark the pipeline.
+  /// - Parameter body: Called with a report of the commit. It may run the loop, and mark the pipeline.
   public func whenCommitted(_ body: @escaping @Sendable (CommitReport) -> Void) {
     let end: CommitReport.Cause? = lock.withLock {
       switch state.phase {
@@ -152,11 +152,11 @@ public final class CommitPipeline: @unchecked Sendable {
     if let end { body(endReport(end)) }
   }
 
-  /// Takes the pipeline out of its loop: it commits no more.
+  /// Takes the pipeline out of its loop: it makes no more commits.
   ///
-  /// What is marked is not committed; ``flush()`` before it if it is to be. Stages that have not been performed are not
-  /// performed any more, and are released. Closures that wait for a commit are called before this returns, with the
-  /// cause ``CommitReport/Cause/invalidated``. Calling it again has no effect.
+  /// Marked changes are not committed; call ``flush()`` before if they are to be. Stages that have not been performed
+  /// are not performed any more, and are released. Closures that wait for a commit are called before this returns, with
+  /// the cause ``CommitReport/Cause/invalidated``. Calling it again has no effect.
   ///
   /// - Precondition: The calling thread is the loop's, or the loop's thread has ended.
   public func invalidate() {

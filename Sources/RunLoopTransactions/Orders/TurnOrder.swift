@@ -2,24 +2,24 @@
 
 /// The orders in which the parts of a turn follow each other.
 ///
-/// A turn is one pass of a loop, from its begin to its wait. What happened in it is gathered, and dealt with by
-/// observers before the loop waits, in this order: run loop queues, updates, the commit, asynchronous transactions, the
-/// pool. The numbers are those of Apple's interface libraries, as the dump of an application's main loop shows them. An
-/// observer that is to come between two of them takes a number between.
+/// A turn is one pass of a loop, from its beginning to its wait. The changes of the turn are gathered, and observers
+/// process them before the loop waits, in this order: run loop queues, updates, the commit, asynchronous transactions,
+/// the pool. The numbers are those of Apple's interface libraries, as the dump of an application's main loop shows
+/// them. An observer that should run between two of them takes a number between.
 public enum TurnOrder {
   /// ``TurnPool`` opens a pool, at the entry of a run: before every observer of another order.
   public static let poolPush = -2_147_483_647
   /// The source that handles queued events is performed before sources of order zero.
   public static let eventQueue = -1
-  /// What events have led to: actions of gestures, and every ``RunLoopQueue``, before the loop waits.
+  /// The consequences of events: actions of gestures, and every ``RunLoopQueue``, before the loop waits.
   public static let queues = 0
   /// Objects that were changed on other threads are applied.
   public static let updates = 1_000_000
-  /// What is to be done just before a commit.
+  /// Work just before a commit.
   public static let beforeCommit = 1_999_000
   /// The stages of a ``CommitPipeline``.
   public static let commit = 2_000_000
-  /// What is to be done just after a commit.
+  /// Work just after a commit.
   public static let afterCommit = 2_001_000
   /// An ``AsyncTransactionGroup`` commits the turn's transaction.
   public static let asyncCommit = 2_147_483_646

@@ -4,9 +4,9 @@ public import RunLoopCore
 
 /// Objects that live, and work that waits, until the end of the turn.
 ///
-/// A call-out that hands out an object which nobody holds yet, or that leaves something to be cleaned up, hands it to
-/// the pool of the turn. The pool releases the objects and does the work when the loop is about to wait and when a run
-/// ends, the last first, on the loop's thread. What is added meanwhile is released in the same go.
+/// A call-out that returns an object which nobody holds yet, or that leaves something to be cleaned up, hands it to the
+/// pool of the turn. The pool releases the objects and does the work when the loop is about to wait and when a run
+/// ends, the last first, on the loop's thread. What is added meanwhile is released at the same time.
 ///
 /// ```swift
 /// TurnPool.install(in: RunLoop.current)
@@ -22,10 +22,10 @@ public import RunLoopCore
 public struct TurnPool {
   private let stack: PoolStack
 
-  /// Lets every turn of a loop have a pool, in the common modes.
+  /// Makes every turn of a loop have a pool, in the common modes.
   ///
-  /// A pool is opened when a run begins, replaced before each wait, and closed when the run ends; runs that are nested
-  /// have pools of their own. Installed by the loop's own thread within a run, it is open at once. Can be called from
+  /// A pool is opened when a run begins, replaced before each wait, and closed when the run ends; nested runs have
+  /// pools of their own. If the loop's own thread installs it within a run, a pool is open at once. Can be called from
   /// any thread. Calling it again has no effect, and it has none on a loop whose thread has ended.
   public static func install(in loop: RunLoop) {
     guard let stack = loop.attachment(PoolStack.self, orMake: PoolStack.init)?.attachment else { return }
@@ -34,8 +34,8 @@ public struct TurnPool {
 
   /// The pool that is open on the calling thread.
   ///
-  /// Nil if there is none: the thread's loop has no pool installed, no run of it in a common mode is under way, and no
-  /// ``withPool(_:)`` is.
+  /// It is nil if the thread's loop has no pool installed, no run of it in a common mode is active, and no
+  /// ``withPool(_:)`` is active.
   public static var current: TurnPool? {
     guard let stack = RunLoop.currentIfMade?.attachment(PoolStack.self), stack.isOpen else { return nil }
     return TurnPool(stack: stack)
@@ -43,7 +43,7 @@ public struct TurnPool {
 
   /// Keeps an object until the end of the turn.
   ///
-  /// - Returns: The object, which can be used until then by those who do not hold it.
+  /// - Returns: The object, which can be used until then by code that does not hold it.
   /// - Complexity: O(1) amortised; without an allocation if an earlier turn has kept as much.
   @discardableResult
   public func keep<T: AnyObject>(_ object: T) -> T {
@@ -51,9 +51,9 @@ public struct TurnPool {
     return object
   }
 
-  /// Does something at the end of the turn, after what is added later and before what was added earlier.
+  /// Calls a closure at the end of the turn, after work that is added later and before work that was added earlier.
   ///
-  /// The work may run the loop, add more to the pool, and open a pool. It is called once, on this thread; also when the
+  /// The work may run the loop, add more to the pool, and open a pool. It is called once, on this thread, even if the
   /// thread ends before its turn does, unless the process ends with it.
   ///
   /// - Complexity: O(1) amortised.
@@ -61,8 +61,8 @@ public struct TurnPool {
 
   /// Opens a pool, calls a closure, and closes the pool, whether the closure returns or throws.
   ///
-  /// For a loop within a turn that makes more than one wants to keep until the turn's end, and for threads whose loop
-  /// does not run. It opens a pool on the calling thread, whose loop is made if there was none.
+  /// For a loop within a turn that makes more objects than should be kept until the turn's end, and for threads whose
+  /// loop does not run. It opens a pool on the calling thread, whose loop is made if there was none.
   ///
   /// - Returns: The closure's result.
   /// - Throws: The closure's error.

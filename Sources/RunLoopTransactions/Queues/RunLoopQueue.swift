@@ -4,9 +4,9 @@ public import RunLoopCore
 
 /// Elements that a loop consumes a few at a time, before it waits.
 ///
-/// Work that is cheap for each element and comes in large numbers is spread over the turns of a loop, so that each of
-/// them stays short. Without a budget a turn consumes a batch; with one it goes on, a batch at a time, until the budget
-/// is used up, and always consumes at least one batch. While elements are waiting the loop makes one pass after the
+/// Work that is cheap for each element and comes in large numbers is spread over the turns of a loop, so that each turn
+/// stays short. Without a budget a turn consumes a batch; with a budget it goes on, a batch at a time, until the budget
+/// is used up, and always consumes at least one batch. While elements are waiting, the loop makes one pass after the
 /// other and does not sleep; timers and sources have their turn between two batches.
 ///
 /// ```swift
@@ -17,8 +17,8 @@ public import RunLoopCore
 /// queue.enqueue(node)                // any thread
 /// ```
 ///
-/// The elements are consumed in the common modes, in the order in which they came. A queue does not keep its loop
-/// alive. It ends with its last reference, or with the loop's thread; the elements that are left are released then.
+/// The elements are consumed in the common modes, in the order in which they arrived. A queue does not keep its loop
+/// alive. It ends with its last reference, or with the loop's thread; the remaining elements are then released.
 ///
 /// The corresponding class of Texture is `ASRunLoopQueue`.
 public final class RunLoopQueue<Element: Sendable>: Sendable {
@@ -31,11 +31,11 @@ public final class RunLoopQueue<Element: Sendable>: Sendable {
   /// - Parameters:
   ///   - loop: The loop on whose thread the elements are consumed.
   ///   - order: The order of the observer, among those that are called before the wait.
-  ///   - batch: How many elements are consumed before the clock is looked at; less than one counts as one.
-  ///   - budget: How long the elements of one turn may take, by the loop's clock. Nil, zero or less: one batch.
-  ///   - unique: Whether an element that is waiting already is rejected. Objects are the same by identity, and other
-  ///     elements by equality if they are `Hashable`; if they are not, no two are the same.
-  ///   - consume: Called on the loop's thread with each element, and whether the queue is empty then. It may add
+  ///   - batch: How many elements are consumed before the clock is read; less than one counts as one.
+  ///   - budget: How long the elements of one turn may take, by the loop's clock. Nil, zero or less means one batch.
+  ///   - unique: Whether an element that is waiting already is rejected. Objects are compared by identity, and other
+  ///     elements by equality if they are `Hashable`; otherwise no two elements are the same.
+  ///   - consume: Called on the loop's thread with each element, and whether the queue is then empty. It may add
   ///     elements, and run the loop: nothing is consumed meanwhile.
   public init(
     loop: RunLoop, order: Int = 0, batch: Int = 1, budget: Duration? = nil, unique: Bool = true,

@@ -12,7 +12,7 @@ public struct EmptyContent: NodeContent, Hashable {
 public struct FillContent: NodeContent, Hashable {
   /// The character.
   public var character: Character
-  /// How it looks.
+  /// The style of the character.
   public var style: Style
 
   /// Makes a content that fills its area.
@@ -35,8 +35,8 @@ public struct DrawnContent: NodeContent {
   /// Makes a content.
   ///
   /// - Parameters:
-  ///   - size: How large the content is where there is a choice; nil: as large as it may be.
-  ///   - draw: Draws it, on any thread; see ``NodeContent/draw(into:_:)``.
+  ///   - size: The size of the content if there is a choice; nil means as large as it may be.
+  ///   - draw: Draws the content, on any thread; see ``NodeContent/draw(into:_:)``.
   public init(size: Size? = nil, draw: @escaping @Sendable (inout Canvas, Cancellation) -> Void) {
     self.size = size
     body = draw

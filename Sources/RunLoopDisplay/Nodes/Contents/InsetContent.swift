@@ -13,7 +13,7 @@ public struct Insets: Hashable, Sendable {
   /// Columns to the right.
   public var right: Int
 
-  /// Makes insets; what is below zero, or too large, is brought nearer when it is used.
+  /// Makes insets; values that are below zero, or too large, are adjusted when they are used.
   public init(top: Int = 0, left: Int = 0, bottom: Int = 0, right: Int = 0) {
     self.top = top
     self.left = left
@@ -47,7 +47,7 @@ public struct Insets: Hashable, Sendable {
 public struct InsetContent: NodeContent {
   /// The free cells.
   public var insets: Insets
-  /// What is shown within them.
+  /// The content within them.
   public var child: any NodeContent
 
   /// Makes a content with free cells around another.

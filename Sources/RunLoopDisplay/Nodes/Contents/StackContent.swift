@@ -4,15 +4,15 @@ public import RunLoopTransactions
 
 /// Contents beside each other, or below each other.
 ///
-/// Each child gets the room along the axis that those before it have left; those that are ``FlexibleContent`` share
-/// what is left by all others, in equal parts.
+/// Each child gets the room along the axis that the children before it have left; ``FlexibleContent`` children share
+/// the room that all others leave, in equal parts.
 ///
 /// The corresponding class of Texture (AsyncDisplayKit) is `ASStackLayoutSpec`.
 public struct StackContent: NodeContent {
   /// The direction in which the children follow each other.
   public enum Axis: Hashable, Sendable { case horizontal, vertical }
 
-  /// Where children stand across the axis.
+  /// The alignment of children across the axis.
   public enum Alignment: Hashable, Sendable {
     case start, center, end
     /// They are as large as the stack.
@@ -23,7 +23,7 @@ public struct StackContent: NodeContent {
   public var axis: Axis
   /// The cells between two children.
   public var spacing: Int
-  /// Where children stand across the axis.
+  /// The alignment of children across the axis.
   public var alignment: Alignment
   /// The children, in order.
   public var children: [any NodeContent]
@@ -33,7 +33,7 @@ public struct StackContent: NodeContent {
   /// - Parameters:
   ///   - axis: The direction in which the children follow each other.
   ///   - spacing: The cells between two children; less than zero counts as zero.
-  ///   - alignment: Where children stand across the axis.
+  ///   - alignment: The alignment of children across the axis.
   ///   - children: The children, in order.
   public init(_ axis: Axis, spacing: Int = 0, alignment: Alignment = .fill, _ children: [any NodeContent]) {
     self.axis = axis
@@ -124,12 +124,12 @@ extension StackContent {
   }
 }
 
-/// What takes the room in a ``StackContent`` that the other children leave; without a content, empty room.
+/// A content that takes the room in a ``StackContent`` that the other children leave; without a content, empty room.
 public struct FlexibleContent: NodeContent {
-  /// What is shown.
+  /// The content.
   public var child: any NodeContent
 
-  /// Makes a content that takes the room that is left.
+  /// Makes a content that takes the remaining room.
   public init(_ child: any NodeContent = EmptyContent()) { self.child = child }
 
   /// The child's layout.

@@ -7,27 +7,27 @@ public import RunLoopTransactions
 /// Lines are broken at line ends of the text, at spaces, and beside wide characters; a longer word is broken where the
 /// line is full.
 public struct TextContent: NodeContent, Hashable {
-  /// Where the lines stand in a width that is larger.
+  /// The alignment of the lines in a larger width.
   public enum Alignment: Hashable, Sendable { case left, center, right }
 
   /// The text.
   public var text: String
-  /// How the text looks; a background of its own fills the whole area.
+  /// The style of the text; a background of its own fills the whole area.
   public var style: Style
-  /// Where the lines stand.
+  /// The alignment of the lines.
   public var alignment: Alignment
-  /// The most lines; nil: as many as there is room for.
+  /// The largest number of lines; nil means as many as there is room for.
   ///
-  /// An ellipsis stands for what is left out.
+  /// An ellipsis replaces the omitted text.
   public var lineLimit: Int?
 
   /// Makes a content.
   ///
   /// - Parameters:
   ///   - text: The text.
-  ///   - style: How it looks.
-  ///   - alignment: Where the lines stand.
-  ///   - lineLimit: The most lines; nil: as many as there is room for.
+  ///   - style: The style of the text.
+  ///   - alignment: The alignment of the lines.
+  ///   - lineLimit: The largest number of lines; nil means as many as there is room for.
   public init(_ text: String, style: Style = .plain, alignment: Alignment = .left, lineLimit: Int? = nil) {
     self.text = text
     self.style = style
@@ -43,7 +43,7 @@ public struct TextContent: NodeContent, Hashable {
     return Layout(size: size.clamp(Size(width: lines.width, height: lines.lines.count)))
   }
 
-  /// Draws the lines; where there is no room for all, the last one that is seen ends with an ellipsis.
+  /// Draws the lines; if there is no room for all of them, the last visible line ends with an ellipsis.
   public func draw(into canvas: inout Canvas, _ cancellation: Cancellation) {
     let area = canvas.visibleRect
     if style.background != .default { canvas.fill(area, style: style) }
