@@ -6,6 +6,8 @@ import Synchronization
 
 /// How the calling thread may look, by where it runs.
 enum LookPlace: Sendable {
+  /// Nobody has asked yet.
+  case unknown
   /// Not at all: on one processor, under a real-time policy, or with less time than its processors have.
   case none
   /// On a processor of its own, while others run on other processors.
