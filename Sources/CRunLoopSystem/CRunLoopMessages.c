@@ -119,8 +119,18 @@ typedef union control {
   struct cmsghdr alignment;
 } control;
 
+enum { SMALL_PACKET = 1024 };
+
 int crl_message_send(int socket, const void *header, size_t header_size, const void *payload, size_t payload_size,
                      const int *descriptors, int count) {
+  // The same as below, in another call: the kernel takes longer to read where the parts of a small packet lie than it
+  // takes to copy them here.
+  char packet[SMALL_PACKET];
+  if (count <= 0 && header_size + payload_size <= sizeof packet) {
+    memcpy(packet, header, header_size);
+    if (payload_size > 0) memcpy(packet + header_size, payload, payload_size);
+    return result(send(socket, packet, header_size + payload_size, MSG_DONTWAIT | MSG_NOSIGNAL));
+  }
   struct iovec parts[2] = {{(void *)header, header_size}, {(void *)payload, payload_size}};
   struct msghdr message = {.msg_iov = parts, .msg_iovlen = payload_size > 0 ? 2 : 1};
   if (count <= 0) return result(sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL));

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Synchronization
+public import Synchronization
 
 /// A mutual exclusion lock of four bytes, which spins for a moment and then sleeps on a futex.
 ///
 /// It is our own because `Synchronization.Mutex` goes to the kernel under contention and causes false reports under the
 /// thread sanitizer, because its slow path is not instrumented. It is not recursive, and no call-out runs under it.
+///
+/// It is inlinable because the layers above lock several times for each message, and a call costs as much as the lock.
+@usableFromInline
 package struct Lock: ~Copyable {
-  private enum State {
-    static let free: UInt32 = 0
-    static let held: UInt32 = 1
+  @usableFromInline
+  enum State {
+    @inlinable static var free: UInt32 { 0 }
+    @inlinable static var held: UInt32 { 1 }
     /// The lock is held, and a thread may sleep for it.
-    static let awaited: UInt32 = 2
+    @inlinable static var awaited: UInt32 { 2 }
   }
 
-  private let word = Atomic<UInt32>(State.free)
+  @usableFromInline let word = Atomic<UInt32>(State.free)
 
+  @inlinable
   package init() {}
 
+  @inlinable
   @inline(__always)
   package borrowing func lock() {
     let (acquired, _) = word.compareExchange(
@@ -26,11 +32,13 @@ package struct Lock: ~Copyable {
     if !acquired { lockSlowly() }
   }
 
+  @inlinable
   @inline(__always)
   package borrowing func unlock() {
     if word.exchange(State.free, ordering: .releasing) == State.awaited { wake() }
   }
 
+  @inlinable
   @inline(__always)
   package borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
@@ -40,8 +48,9 @@ package struct Lock: ~Copyable {
     return try body()
   }
 
+  @usableFromInline
   @inline(never)
-  private borrowing func lockSlowly() {
+  borrowing func lockSlowly() {
     for _ in 0..<40 {
       crl_spin_hint()
       if word.load(ordering: .relaxed) == State.free,
@@ -58,6 +67,7 @@ package struct Lock: ~Copyable {
   }
 
   // A function of its own, because it would otherwise be inlined into every function that unlocks.
+  @usableFromInline
   @inline(never)
-  private borrowing func wake() { word.futexWake() }
+  borrowing func wake() { word.futexWake() }
 }

@@ -4,17 +4,21 @@
 ///
 /// On the system's clock this is `CLOCK_MONOTONIC`, which neither jumps with the wall clock nor counts a suspend. Sums
 /// saturate: a date further away than the clock can count is ``never``.
+///
+/// Inlinable where the layers above compare dates for each message: a comparison would be two calls and a table.
+@usableFromInline
 package struct Tick: Hashable, Comparable, Sendable {
-  package var nanoseconds: Int64
+  @usableFromInline package var nanoseconds: Int64
 
+  @inlinable
   package init(nanoseconds: Int64) {
     self.nanoseconds = nanoseconds
   }
 
   /// A date that is never reached.
-  package static let never = Tick(nanoseconds: .max)
+  @inlinable package static var never: Tick { Tick(nanoseconds: .max) }
   /// A date that has always been reached.
-  package static let distantPast = Tick(nanoseconds: .min)
+  @inlinable package static var distantPast: Tick { Tick(nanoseconds: .min) }
 
   /// Now, by the system's monotonic clock.
   package static var monotonicNow: Tick { SystemWaiter.shared.now }
@@ -22,6 +26,12 @@ package struct Tick: Hashable, Comparable, Sendable {
   /// The tick a duration after now.
   package static func after(_ duration: Duration) -> Tick { monotonicNow + Int64(saturating: duration) }
 
+  @inlinable
+  package static func == (left: Tick, right: Tick) -> Bool {
+    left.nanoseconds == right.nanoseconds
+  }
+
+  @inlinable
   package static func < (left: Tick, right: Tick) -> Bool {
     left.nanoseconds < right.nanoseconds
   }

@@ -61,7 +61,7 @@ extension LocalClient {
     let numbers = reply.descriptors.isEmpty ? [] : reply.descriptors.map(\.number)
     var content = MessageContent(.reply, id: 0, token: token, bytes: reply.bytes, descriptors: numbers)
     // What fits into the packets of a socket is bounded with that; a reply that is sent at once need not be charged.
-    if !isCharged(content), state.waiting == 0, sendNow(content) { return }
+    if !isCharged(content.frame), state.waiting == 0, sendNow(&content) { return }
     let isTooMuch = state.waiting > 0 && content.amount.outgoing > limits.connectionBytes - state.waitingBytes
     guard !isTooMuch, account.take(content.amount) else {
       counters.change { $0.overQuota += 1 }
@@ -78,8 +78,8 @@ extension LocalClient {
         return refuse(.noResources)
       }
     }
-    if state.waiting == 0, sendNow(content) {
-      if !isCharged(content) { account.release(content.amount) }
+    if state.waiting == 0, sendNow(&content) {
+      if !isCharged(content.frame) { account.release(content.amount) }
       return
     }
     // Memory is made again when there is room: it costs more than bytes that wait.
@@ -88,23 +88,25 @@ extension LocalClient {
   }
 
   /// Whether a reply stays charged until its receiver has taken it.
-  private func isCharged(_ content: MessageContent) -> Bool {
-    content.frame.kind == .reply && (isForeign || content.frame.carriedDescriptors > 0)
+  private func isCharged(_ frame: MessageFrame) -> Bool {
+    frame.kind == .reply && (isForeign || frame.carriedDescriptors > 0)
   }
 
   /// Sends now, or when there is room; with the lock.
   func send(_ content: MessageContent, _ owners: [MessagePort.Descriptor]) {
     guard !state.isClosed else { return }
-    if state.waiting > 0 { return state.append(content, owners) }
-    if !sendNow(content) { state.append(content, owners) }
+    var content = content
+    if state.waiting == 0, sendNow(&content) { return }
+    state.append(content, owners)
   }
 
   /// Sends; false, if there is no room, or if the receiver has much to take before: with the lock.
   ///
   /// If the other end is gone, whoever reads is notified of it soon, and what there was to send is dropped.
-  private func sendNow(_ message: MessageContent) -> Bool {
-    var content = message
-    let isCharged = isCharged(content)
+  ///
+  /// - Parameter content: The message, which has its memory then, if it has any.
+  private func sendNow(_ content: inout MessageContent) -> Bool {
+    let isCharged = isCharged(content.frame)
     state.isHeldBack = isCharged && !account.maySend(content.amount, on: key)
     guard !state.isHeldBack else { return false }
     do {
@@ -143,10 +145,10 @@ extension LocalClient {
   /// - Returns: Who kept the descriptors of what was sent, to be released without the lock: closing one can take long.
   func sendWaiting() -> [MessagePort.Descriptor] {
     var sent: [MessagePort.Descriptor] = []
-    while let next = state.next {
-      guard sendNow(next) else { return sent }
+    while var next = state.next {
+      guard sendNow(&next) else { return sent }
       // A charge that goes on is noted with what was sent.
-      if next.frame.kind == .reply, !isCharged(next) { account.release(next.amount) }
+      if next.frame.kind == .reply, !isCharged(next.frame) { account.release(next.amount) }
       sent += state.removeNext()
     }
     state.isHeldBack = false
@@ -157,7 +159,8 @@ extension LocalClient {
   /// Confirms what was received; with the lock.
   func sendConfirmation() {
     guard state.waiting == 0, state.confirmed < state.received, !state.isClosed else { return }
-    if sendNow(MessageContent(.confirmation, token: state.received)) { state.confirmed = state.received }
+    var content = MessageContent(.confirmation, token: state.received)
+    if sendNow(&content) { state.confirmed = state.received }
   }
 
   /// Ends the connection, with what can still be said; again: nothing.

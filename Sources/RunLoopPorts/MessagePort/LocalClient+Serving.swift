@@ -39,27 +39,29 @@ extension LocalClient {
   ///
   /// A loop's thread. At most so many messages as are a turn's.
   func serve(_ events: UInt32, _ deliver: (MessagePort.Request) -> Void) -> Service {
-    guard beginServing(events) else { return .hadNothing }
-    return finishServing(deliver)
+    guard let mayRead = beginServing(events) else { return .hadNothing }
+    return finishServing(mayRead, deliver)
   }
 
-  /// Becomes the serving thread and sends what waits; false, if the connection cannot be served now.
-  private func beginServing(_ events: UInt32) -> Bool {
+  /// Becomes the serving thread, sends what waits and says whether it may read; nil, if the connection cannot be served
+  /// now.
+  private func beginServing(_ events: UInt32) -> Bool? {
     lock.lock()
     if let armed = state.armed, armed & Self.once != 0 { state.armed = nil }
     guard !state.isServing, !state.isClosed else {
       // Somebody else serves it, and arms it then.
       if state.isServing { disarm() }
       lock.unlock()
-      return false
+      return nil
     }
     state.isServing = true
     if events & EPOLLHUP.rawValue != 0 { state.isHungUp = true }
     let sent = events & EPOLLOUT.rawValue != 0 || state.isHeldBack ? sendWaiting() : []
+    let mayRead = self.mayRead
     lock.unlock()
     // Closing a handler's descriptor can take long, and others may want the lock.
     withExtendedLifetime(sent) {}
-    return true
+    return mayRead
   }
 
   /// The same, where the port's epoll set was not asked whether there is anything.
@@ -71,12 +73,13 @@ extension LocalClient {
       return .hadNothing
     }
     state.isServing = true
+    let mayRead = self.mayRead
     lock.unlock()
-    return finishServing(deliver)
+    return finishServing(mayRead, deliver)
   }
 
-  private func finishServing(_ deliver: (MessagePort.Request) -> Void) -> Service {
-    let turn = readTurn(deliver)
+  private func finishServing(_ mayRead: Bool, _ deliver: (MessagePort.Request) -> Void) -> Service {
+    let turn = readTurn(mayRead, deliver)
     guard turn != .isDropping else {
       dropNext()
       return .isDone
@@ -99,10 +102,13 @@ extension LocalClient {
     }
   }
 
-  private func readTurn(_ deliver: (MessagePort.Request) -> Void) -> Turn {
+  /// Reads what is a turn's.
+  ///
+  /// - Parameter mayRead: Whether the first may be read, as the lock was held a moment ago.
+  private func readTurn(_ mayRead: Bool, _ deliver: (MessagePort.Request) -> Void) -> Turn {
     var bytes = 0
     for index in 0..<Self.turn {
-      guard bytes < Self.turnBytes, lock.withLock({ mayRead }) else { return .hasRead }
+      guard bytes < Self.turnBytes, index == 0 ? mayRead : lock.withLock({ self.mayRead }) else { return .hasRead }
       switch readOne(deliver, &bytes) {
       case .nothing:
         if index == 1 {
@@ -144,7 +150,8 @@ extension LocalClient {
       counters.change { $0.failedReads += 1 }
       return .ended
     }
-    switch incoming {
+    // Consumed, so that what came with the message is handed on and not counted once more.
+    switch consume incoming {
     case .nothing: return .nothing
     case .ended: return .ended
     case .left(_, .descriptorsUnwanted):
@@ -192,8 +199,9 @@ extension LocalClient {
       admitted = amount
       return nil
     }
-    if case .message(_, _, let descriptors) = incoming {
-      isTaken = true
+    guard case .message = incoming else { return incoming }
+    isTaken = true
+    if let admitted, admitted.descriptors > 0, case .message(_, _, let descriptors) = incoming {
       for descriptor in descriptors { descriptor.charge(MessageCharge(.init(descriptors: 1), to: account)) }
     }
     return incoming

@@ -67,19 +67,25 @@ struct MessageContent: Sendable {
 
   /// Sends the message whole, or throws: `EAGAIN` if there is no room.
   func send(on socket: MessagePort.Descriptor) throws(SystemError) {
-    var numbers = descriptors
-    if let memory { numbers.insert(memory.number, at: 0) }
     // The optimizer may not let go of who closes the descriptors before the call.
-    try withExtendedLifetime((socket, memory)) { () throws(SystemError) in
-      _ = try SystemCall.sendMessage.makeUninterrupted {
-        withUnsafeTemporaryAllocation(byteCount: MessageFrame.size, alignment: 8) { header in
-          frame.encode(into: header)
-          // What lies in memory is not in the packet.
-          return (frame.isOutOfLine ? [] : bytes).withUnsafeBytes { payload in
-            crl_message_send(
-              socket.number, header.baseAddress, header.count, payload.baseAddress, payload.count, numbers,
-              Int32(numbers.count))
-          }
+    defer { withExtendedLifetime((socket, memory)) {} }
+    if let memory {
+      try send(on: socket.number, [memory.number] + descriptors)
+    } else {
+      try send(on: socket.number, descriptors)
+    }
+  }
+
+  private func send(on socket: Int32, _ descriptors: [Int32]) throws(SystemError) {
+    // What lies in memory is not in the packet.
+    let inPacket = frame.isOutOfLine ? 0 : frame.length
+    _ = try SystemCall.sendMessage.makeUninterrupted {
+      withUnsafeTemporaryAllocation(byteCount: MessageFrame.size, alignment: 8) { header in
+        frame.encode(into: header)
+        return bytes.withUnsafeBytes { payload in
+          crl_message_send(
+            socket, header.baseAddress, header.count, payload.baseAddress, inPacket, descriptors,
+            Int32(descriptors.count))
         }
       }
     }

@@ -69,7 +69,8 @@ extension MessagePort.Remote {
       finish(.system(error), isCallOut: isCallOut)
       return false
     }
-    switch incoming {
+    // Consumed, so that what came with the message is handed on and not counted once more.
+    switch consume incoming {
     case .nothing: return false
     case .ended:
       finish(.peerClosed, isCallOut: isCallOut)
@@ -121,17 +122,20 @@ extension MessagePort.Remote {
   }
 
   /// Gives an outcome to whoever waits for it.
-  func complete(_ token: UInt64, _ outcome: ReplyWaiter.Outcome, isReply: Bool = true) {
+  func complete(_ token: UInt64, _ outcome: consuming ReplyWaiter.Outcome, isReply: Bool = true) {
     lock.lock()
     guard let waiter = state.pending.remove(token) else {
       if isReply { state.statistics.lateReplies += 1 }
       return lock.unlock()
     }
     if case .success = outcome { state.statistics.replies += 1 }
+    guard let wake = waiter.wake else {
+      waiter.outcome = consume outcome
+      return lock.unlock()
+    }
     waiter.outcome = outcome
-    let wake = waiter.wake
     lock.unlock()
-    wake?(outcome)
+    wake(outcome)
   }
 }
 

@@ -83,7 +83,7 @@ extension MessagePort.Remote {
     }
     var content = MessageContent(kind, id: id, bytes: bytes, descriptors: descriptors)
     do { try content.prepare() } catch { throw .system(error) }
-    return content
+    return consume content
   }
 
   enum Attempt {
