@@ -52,7 +52,7 @@ extension Thread {
 
   /// Runs a block on the thread, waits until it has run, and returns its answer.
   ///
-  /// As ``performAndWait(inModes:timeout:_:)-(_,_,()->Void)``, for a block that returns something or throws.
+  /// As ``performAndWait(inModes:timeout:_:)->()``, for a block that returns something or throws.
   ///
   /// - Returns: The block's result.
   /// - Throws: What the block throws, or a ``ThreadError``.

@@ -119,7 +119,7 @@ extension ResidentThread {
 
   /// Runs a block on the thread, waits until it has run, and returns its answer.
   ///
-  /// As ``performAndWait(inModes:timeout:_:)-(_,_,()->Void)``, for a block that returns something or throws.
+  /// As ``performAndWait(inModes:timeout:_:)->()``, for a block that returns something or throws.
   ///
   /// - Returns: The block's result.
   /// - Throws: What the block throws, or a ``ThreadError``.
@@ -152,7 +152,8 @@ extension ResidentThread {
   ///
   /// If the calling task is cancelled before the block has begun, it does not run.
   ///
-  /// - Throws: The block's error, `CancellationError`, or a ``ThreadError`` of ``performAndWait(inModes:timeout:_:)``.
+  /// - Throws: The block's error, `CancellationError`, or a ``ThreadError`` of
+  ///   ``performAndWait(inModes:timeout:_:)->()``.
   public func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     // Written before the work is over, read afterwards.
     nonisolated(unsafe) var answer: Result<Value, any Error>?
