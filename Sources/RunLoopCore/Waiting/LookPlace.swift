@@ -6,8 +6,6 @@ import Synchronization
 
 /// How the calling thread may look, depending on where it runs.
 enum LookPlace: Sendable {
-  /// The system has not been asked yet.
-  case unknown
   /// It may not: it runs on one processor, under a real-time policy, or with less time than its processors have.
   case none
   /// It spins on a processor of its own, while other threads run on other processors.

@@ -5,9 +5,9 @@ import CRunLoopSystem
 /// Looks before a thread sleeps, and measures its sleeps; for one loop, or for a thread that waits for others.
 package struct Looker: Sendable {
   private(set) var policy: LookPolicy
-  private var place = LookPlace.unknown
-  /// After how many more waits the system is asked for the place, anew or, if nobody has been due to look, first.
-  private var waitsUntilAsked = Looker.waitsBetweenQuestions
+  private var place = LookPlace.none
+  /// For how many more waits the place stays as it was.
+  private var waitsUntilAsked = 0
 
   package init() { policy = LookPolicy() }
 
@@ -15,6 +15,7 @@ package struct Looker: Sendable {
   init(_ policy: LookPolicy, _ place: LookPlace) {
     self.policy = policy
     self.place = place
+    waitsUntilAsked = Looker.waitsBetweenQuestions
   }
 
   /// After how many waits the system is asked again where the thread may run.
@@ -22,31 +23,27 @@ package struct Looker: Sendable {
 
   /// Makes the next look ask the system again where the thread may run, because that may have changed.
   package mutating func forgetPlace() {
-    place = .unknown
-    waitsUntilAsked = Looker.waitsBetweenQuestions
+    place = .none
+    waitsUntilAsked = 0
   }
 
   /// Whether the coming wait is worth the two readings of the clock, which are useless where there can be no look.
   @inline(__always)
   package mutating func measures(_ waiting: RunLoop.Waiting) -> Bool {
     guard waiting.limit > 0 else { return false }
-    // Not at once, as most loops do not wait as often.
-    if waitsUntilAsked == 0 { ask(waiting) }
+    guard waitsUntilAsked > 0 else { return true }
     waitsUntilAsked -= 1
     return place != .none
-  }
-
-  @inline(never)
-  private mutating func ask(_ waiting: RunLoop.Waiting) {
-    place = LookPlace.ask(yields: waiting.yields)
-    waitsUntilAsked = Looker.waitsBetweenQuestions
   }
 
   /// Whether the coming wait begins with a look, if the time allows.
   @inline(__always)
   package mutating func isDue(_ waiting: RunLoop.Waiting) -> Bool {
     guard waiting.limit > 0, policy.isDue else { return false }
-    if place == .unknown || waitsUntilAsked == 0 { ask(waiting) }
+    if waitsUntilAsked == 0 {
+      place = LookPlace.ask(yields: waiting.yields)
+      waitsUntilAsked = Looker.waitsBetweenQuestions
+    }
     guard place != .none else { return false }
     waitsUntilAsked -= 1
     return true
