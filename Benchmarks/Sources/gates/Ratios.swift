@@ -31,10 +31,9 @@ private let ratios: [Ratio] = [
       postAndRun(count, in: "gates") { loop in loop.perform(inModes: modes) {} }
     },
     base: Stepped { count, _ in postAndRun(count, in: .default) { loop in loop.perform {} } }),
-  // What it must not become again. It knows of deadlocks, cancellations and threads that end, for which it makes five
-  // objects beside the list of modes: to allocate and release them is a quarter of its instructions.
+  // It knows of deadlocks, cancellations and threads that end, for which it makes two objects.
   Ratio(
-    name: "performAndWait", limit: 6.5,
+    name: "performAndWait", limit: 4,
     operation: Stepped(threads: 2) { count, thread in
       guard let resident = try? ResidentThread() else { fail("no thread") }
       let call: @Sendable () -> Void = {}
