@@ -6,7 +6,8 @@ import Synchronization
 extension RunLoop {
   /// Puts an item into a mode, or, for ``Mode/common``, among the common items and so into every common mode.
   ///
-  /// Returns false if the item was rejected: it is invalid or bound to another loop, or this loop has ended.
+  /// Returns false if the item was rejected: it is invalid or bound to another loop, this loop has ended, or the
+  /// system cannot watch its descriptor.
   @discardableResult
   func join(_ item: some RunLoopItem, _ name: Mode) -> Bool {
     attempt(item, name).map { refuse($0, itemName(item)) } ?? true

@@ -19,7 +19,7 @@ public final class ResidentThread: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - name: The thread's name.
-  ///   - configuration: Stack, niceness and processors.
+  ///   - configuration: Stack, niceness, processors and timer slack.
   ///   - drainLimits: How much jobs that leave others behind may delay the end after ``stop(_:)``.
   ///   - onStart: Called on the thread before it takes work, to open what belongs to the thread.
   ///   - onStop: Called on the thread when it takes no more work and has run or given up the work that it had, to close

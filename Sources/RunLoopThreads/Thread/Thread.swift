@@ -172,7 +172,7 @@ open class Thread: @unchecked Sendable, Hashable {
 
   /// The thread's name, of any length.
   ///
-  /// The kernel keeps the first 15 bytes of it, for tools outside. Can be used from any thread, before or after the
+  /// The kernel keeps as many whole characters of it as fit into 15 bytes, for tools outside. Can be used from any thread, before or after the
   /// start. The corresponding Foundation property is `name`.
   open var name: String? {
     get { lock.withLock { settings.name } }
@@ -232,7 +232,7 @@ extension ThreadMembers {
   /// A rejected setting leaves the thread as it was. The thread runs all the same.
   public var refusals: [Thread.Refusal] { lock.withLock { settings.refused } }
 
-  /// Stack, niceness and processors.
+  /// Stack, niceness, processors and timer slack.
   ///
   /// Niceness and processors may be changed while the thread runs.
   public var configuration: Thread.Configuration {
