@@ -172,8 +172,8 @@ open class Thread: @unchecked Sendable, Hashable {
 
   /// The thread's name, of any length.
   ///
-  /// The kernel keeps as many whole characters of it as fit into 15 bytes, for tools outside. Can be used from any thread, before or after the
-  /// start. The corresponding Foundation property is `name`.
+  /// The kernel keeps as many whole characters of it as fit into 15 bytes, for tools outside. Can be used from any
+  /// thread, before or after the start. The corresponding Foundation property is `name`.
   open var name: String? {
     get { lock.withLock { settings.name } }
     set { lock.withLock { settings.setName(newValue) } }
