@@ -51,7 +51,7 @@ struct AsyncMain {
     do {
       try thread.performAndWait { say("never") }
     } catch {
-      say("\(error == .mainThreadHasLeft)")
+      say("\(error as? ThreadError == .mainThreadHasLeft)")
     }
     do { try thread.join() } catch { say("\(error)") }
     say("joined")

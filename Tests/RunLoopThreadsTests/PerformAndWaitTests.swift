@@ -30,22 +30,6 @@ struct PerformAndWaitTests {
     try thread.stopLoop()
   }
 
-  @Test("work that returns nothing throws nothing but the thread's errors, of their type")
-  func nothing() throws {
-    let log = Log()
-    let thread = Thread.running()
-    try thread.performAndWait { log.write("ran") }
-    try thread.stopLoop()
-    do {
-      try thread.performAndWait { log.write("never") }
-      log.write("no error")
-    } catch {
-      let error: ThreadError = error
-      #expect(error == .finished(thread: thread.label))
-    }
-    #expect(log.text == "ran")
-  }
-
   @Test("on the thread itself the work runs at once, before what waits")
   func inline() throws {
     let log = Log()

@@ -13,7 +13,7 @@
 //     valgrind --tool=callgrind costs pairs 100000       a timer beside 100,000 others is moved, added and removed
 //     valgrind --tool=callgrind costs reads 20000        a descriptor that is ready in each pass
 //     valgrind --tool=callgrind costs waits 10000        work is done on a resident thread, for which another waits
-//     valgrind --tool=callgrind costs answers 10000      the same by a post and a futex, without a name for anything
+//     valgrind --tool=callgrind costs answers 10000      the same by a post and a semaphore
 //     costs descriptors                     what `ls -l /proc/PID/fd` shows: idle loops, a watching one, many that are
 //     gone
 

@@ -29,6 +29,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case connect
   case accept = "accept4"
   case shutDown = "shutdown"
+  /// A small packet without descriptors is sent by `send`, under the same name.
   case sendMessage = "sendmsg"
   case receiveMessage = "recvmsg"
   case streamRead = "recv"

@@ -57,7 +57,7 @@ extension DatagramSocket {
       public mutating func next() async throws -> Datagram? { try await socket.receive() }
     }
 
-    /// Makes an iterator, which waits.
+    /// Makes an iterator.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
   }
 

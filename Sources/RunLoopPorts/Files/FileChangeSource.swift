@@ -6,8 +6,8 @@ package import RunLoopCore
 ///
 /// In a tree, new directories are watched at once, with everything that is in them by then; directories that are moved
 /// within the tree are followed. Symbolic links below the watched path are not followed. The source reports what the
-/// kernel reports: changes on this machine, under any name that is watched. It does not notice if a parent of the
-/// watched path is moved, nor a write through a memory mapping.
+/// kernel reports: changes on this machine, under any name that is watched. It notices neither the
+/// move of a parent of the watched path nor a write through a memory mapping.
 ///
 /// The source may be in any number of modes of any number of loops; each change is reported once, by one of them.
 /// Changes that happen before the source is in a mode are kept, up to a limit. All sources of a process share one queue

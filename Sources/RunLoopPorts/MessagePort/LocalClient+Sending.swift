@@ -104,7 +104,7 @@ extension LocalClient {
   ///
   /// If the other end is gone, whoever reads is notified of it soon, and what there was to send is dropped.
   ///
-  /// - Parameter content: The message, which has its memory then, if it has any.
+  /// - Parameter content: The message, which the call prepares if it lies in memory.
   private func sendNow(_ content: inout MessageContent) -> Bool {
     let isCharged = isCharged(content.frame)
     state.isHeldBack = isCharged && !account.maySend(content.amount, on: key)

@@ -39,29 +39,27 @@ extension LocalClient {
   ///
   /// A loop's thread. At most so many messages as are a turn's.
   func serve(_ events: UInt32, _ deliver: (MessagePort.Request) -> Void) -> Service {
-    guard let mayRead = beginServing(events) else { return .hadNothing }
-    return finishServing(mayRead, deliver)
+    guard beginServing(events) else { return .hadNothing }
+    return finishServing(deliver)
   }
 
-  /// Becomes the serving thread, sends what waits and says whether it may read; nil, if the connection cannot be served
-  /// now.
-  private func beginServing(_ events: UInt32) -> Bool? {
+  /// Becomes the serving thread and sends what waits; false, if the connection cannot be served now.
+  private func beginServing(_ events: UInt32) -> Bool {
     lock.lock()
     if let armed = state.armed, armed & Self.once != 0 { state.armed = nil }
     guard !state.isServing, !state.isClosed else {
       // Somebody else serves it, and arms it then.
       if state.isServing { disarm() }
       lock.unlock()
-      return nil
+      return false
     }
     state.isServing = true
     if events & EPOLLHUP.rawValue != 0 { state.isHungUp = true }
     let sent = events & EPOLLOUT.rawValue != 0 || state.isHeldBack ? sendWaiting() : []
-    let mayRead = self.mayRead
     lock.unlock()
     // Closing a handler's descriptor can take long, and others may want the lock.
     withExtendedLifetime(sent) {}
-    return mayRead
+    return true
   }
 
   /// The same, where the port's epoll set was not asked whether there is anything.
@@ -73,13 +71,12 @@ extension LocalClient {
       return .hadNothing
     }
     state.isServing = true
-    let mayRead = self.mayRead
     lock.unlock()
-    return finishServing(mayRead, deliver)
+    return finishServing(deliver)
   }
 
-  private func finishServing(_ mayRead: Bool, _ deliver: (MessagePort.Request) -> Void) -> Service {
-    let turn = readTurn(mayRead, deliver)
+  private func finishServing(_ deliver: (MessagePort.Request) -> Void) -> Service {
+    let turn = readTurn(deliver)
     guard turn != .isDropping else {
       dropNext()
       return .isDone
@@ -102,13 +99,10 @@ extension LocalClient {
     }
   }
 
-  /// Reads what is a turn's.
-  ///
-  /// - Parameter mayRead: Whether the first may be read, as the lock was held a moment ago.
-  private func readTurn(_ mayRead: Bool, _ deliver: (MessagePort.Request) -> Void) -> Turn {
+  private func readTurn(_ deliver: (MessagePort.Request) -> Void) -> Turn {
     var bytes = 0
     for index in 0..<Self.turn {
-      guard bytes < Self.turnBytes, index == 0 ? mayRead : lock.withLock({ self.mayRead }) else { return .hasRead }
+      guard bytes < Self.turnBytes, lock.withLock({ mayRead }) else { return .hasRead }
       switch readOne(deliver, &bytes) {
       case .nothing:
         if index == 1 {

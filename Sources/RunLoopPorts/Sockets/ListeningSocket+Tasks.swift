@@ -29,7 +29,7 @@ extension ListeningSocket {
       public mutating func next() async throws -> Socket? { try await socket.accept() }
     }
 
-    /// Makes an iterator, which waits.
+    /// Makes an iterator.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
   }
 

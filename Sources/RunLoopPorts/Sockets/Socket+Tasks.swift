@@ -63,7 +63,7 @@ extension Socket {
       public mutating func next() async throws -> [UInt8]? { try await socket.receive() }
     }
 
-    /// Makes an iterator, which waits.
+    /// Makes an iterator.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(socket: socket) }
   }
 

@@ -18,7 +18,7 @@ final class PerformTask: Awaited, @unchecked Sendable {
   }
 
   // The order of the variables is that of memory. A thread that waits looks at the word all the time, so that what the
-  // working thread writes meanwhile lies more than a cache line before it. Not checked for exclusive access, as each
+  // working thread writes meanwhile lies at least a cache line before it. Not checked for exclusive access, as each
   // says who guards it.
 
   @exclusivity(unchecked) private var body: BareBlock?
@@ -42,7 +42,8 @@ final class PerformTask: Awaited, @unchecked Sendable {
   @exclusivity(unchecked) private var listener: (@Sendable (State) -> Void)?
   /// Where the work was posted from.
   let origin: Origin
-  private let distance: (UInt64, UInt64, UInt64) = (0, 0, 0)
+  /// Nothing: it keeps the lock, the last that the working thread writes, a cache line away from the word.
+  private let distance: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
   private let word = AwaitedWord(State.pending.rawValue)
 
   init(owner: ResidentCore?, from origin: Origin, _ body: @escaping @Sendable () -> Void) {
@@ -54,7 +55,7 @@ final class PerformTask: Awaited, @unchecked Sendable {
   var state: State { State(rawValue: word.value) ?? .dropped }
 
   var isOver: Bool { word.value > State.running.rawValue }
-  private var hasBegun: Bool { word.value != State.pending.rawValue }
+  private var isPending: Bool { word.value == State.pending.rawValue }
 
   /// Runs the work, unless it is over.
   func run() {
@@ -137,7 +138,7 @@ final class PerformTask: Awaited, @unchecked Sendable {
     func run() { task.run() }
 
     deinit {
-      if !task.hasBegun { task.end(.dropped) }
+      if task.isPending { task.end(.dropped) }
     }
   }
 }

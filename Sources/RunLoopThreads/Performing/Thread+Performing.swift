@@ -35,33 +35,26 @@ extension Thread {
   /// - Parameters:
   ///   - modes: The modes in which the block may run.
   ///   - timeout: How long to wait; nil means as long as it takes.
-  ///   - block: The block.
-  /// - Throws: As ``perform(inModes:_:)``, and ``ThreadError/dropped(thread:)`` if the thread ends first,
-  ///   ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
-  @inline(never)
-  public func performAndWait(
-    inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil, _ block: @escaping @Sendable () -> Void
-  ) throws(ThreadError) {
-    let origin = Origin(site: crl_call_site()).waits
-    let me = Thread.current
-    guard self !== me else { return block() }
-    let keeper = keeper
-    try me.wait(
-      for: PerformTask(owner: keeper, from: origin, block), of: self, keeper, inModes: modes, timeout: timeout)
-  }
-
-  /// Runs a block on the thread, waits until it has run, and returns its answer.
-  ///
-  /// As ``performAndWait(inModes:timeout:_:)->()``, for a block that returns something or throws.
-  ///
+  ///   - body: The block.
   /// - Returns: The block's result.
-  /// - Throws: What the block throws, or a ``ThreadError``.
+  /// - Throws: The block's error, or a ``ThreadError``: those of ``perform(inModes:_:)``,
+  ///   ``ThreadError/dropped(thread:)`` if the thread ends first, ``ThreadError/timedOut``,
+  ///   ``ThreadError/wouldDeadlock(cycle:)``, and for the thread of a ``ResidentThread`` those of its `performAndWait`.
   @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ body: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
-    let origin = Origin(site: crl_call_site()).waits
+    try performAndWait(inModes: modes, timeout: timeout, from: Origin(site: crl_call_site()).waits, body)
+  }
+
+  // Separate, because a specialised function is called by its general form, and not from where that was called.
+  @_specialize(where Value == Void, Failure == Never)
+  @inline(never)
+  private func performAndWait<Value: Sendable, Failure: Error>(
+    inModes modes: [RunLoop.Mode], timeout: Duration?, from origin: Origin,
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) throws -> Value {
     let me = Thread.current
     guard self !== me else { return try body() }
     return try me.answer(of: body, on: self, keeper, from: origin, inModes: modes, timeout: timeout)

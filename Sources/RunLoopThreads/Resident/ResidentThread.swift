@@ -103,32 +103,25 @@ extension ResidentThread {
 
   /// Runs a block on the thread and waits until it has run; on the thread itself, runs it at once.
   ///
-  /// - Throws: As ``perform(inModes:_:)``, ``ThreadError/cancelled`` if the thread is stopped immediately,
-  ///   ``ThreadError/dropped(thread:)`` if it leaves in the middle, ``ThreadError/timedOut``,
-  ///   ``ThreadError/wouldDeadlock(cycle:)``.
-  @inline(never)
-  public func performAndWait(
-    inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil, _ work: @escaping @Sendable () -> Void
-  ) throws(ThreadError) {
-    let origin = Origin(site: crl_call_site()).waits
-    let me = Thread.current
-    guard core.thread !== me else { return work() }
-    try me.wait(
-      for: PerformTask(owner: core, from: origin, work), of: core.thread, core, inModes: modes, timeout: timeout)
-  }
-
-  /// Runs a block on the thread, waits until it has run, and returns its answer.
-  ///
-  /// As ``performAndWait(inModes:timeout:_:)->()``, for a block that returns something or throws.
-  ///
   /// - Returns: The block's result.
-  /// - Throws: What the block throws, or a ``ThreadError``.
+  /// - Throws: The block's error, or a ``ThreadError``: those of ``perform(inModes:_:)``, ``ThreadError/cancelled`` if
+  ///   the thread is stopped immediately, ``ThreadError/dropped(thread:)`` if it leaves in the middle,
+  ///   ``ThreadError/timedOut``, ``ThreadError/wouldDeadlock(cycle:)``.
   @inline(never)
   public func performAndWait<Value: Sendable, Failure: Error>(
     inModes modes: [RunLoop.Mode] = [.common], timeout: Duration? = nil,
     _ work: @escaping @Sendable () throws(Failure) -> Value
   ) throws -> Value {
-    let origin = Origin(site: crl_call_site()).waits
+    try performAndWait(inModes: modes, timeout: timeout, from: Origin(site: crl_call_site()).waits, work)
+  }
+
+  // Separate, because a specialised function is called by its general form, and not from where that was called.
+  @_specialize(where Value == Void, Failure == Never)
+  @inline(never)
+  private func performAndWait<Value: Sendable, Failure: Error>(
+    inModes modes: [RunLoop.Mode], timeout: Duration?, from origin: Origin,
+    _ work: @escaping @Sendable () throws(Failure) -> Value
+  ) throws -> Value {
     let me = Thread.current
     guard core.thread !== me else { return try work() }
     return try me.answer(of: work, on: core.thread, core, from: origin, inModes: modes, timeout: timeout)
@@ -153,7 +146,7 @@ extension ResidentThread {
   /// If the calling task is cancelled before the block has begun, it does not run.
   ///
   /// - Throws: The block's error, `CancellationError`, or a ``ThreadError`` of
-  ///   ``performAndWait(inModes:timeout:_:)->()``.
+  ///   ``performAndWait(inModes:timeout:_:)``.
   public func run<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     // Written before the work is over, read afterwards.
     nonisolated(unsafe) var answer: Result<Value, any Error>?

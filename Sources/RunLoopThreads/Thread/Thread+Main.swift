@@ -44,7 +44,7 @@ extension Thread {
     return object(in: earlier).takeUnretainedValue()
   }
 
-  /// Ends the object, once, as the main thread's last step before it leaves or in place of that.
+  /// Ends the object, once, as the main thread's step before it leaves or in place of that.
   private static func endMain(onThread: Bool) {
     guard let main = mainIfMade, !mainEndBegan.exchange(true, ordering: .acquiringAndReleasing) else { return }
     main.endMain(onThread: onThread)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The objects that code that builds on threads keeps with one, one of each type: a value behind the thread's lock.
+/// The objects that other layers attach to a thread, one of each type: a value behind the thread's lock.
 struct ThreadAttachments {
   private var objects: [ObjectIdentifier: any Sendable] = [:]
 
