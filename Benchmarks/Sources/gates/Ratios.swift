@@ -33,7 +33,7 @@ private let ratios: [Ratio] = [
     base: Stepped { count, _ in postAndRun(count, in: .default) { loop in loop.perform {} } }),
   // It knows of deadlocks, cancellations and threads that end, for which it makes five objects.
   Ratio(
-    name: "performAndWait", limit: 5,
+    name: "performAndWait", limit: 5.5,
     operation: Stepped(threads: 2) { count, thread in
       guard let resident = try? ResidentThread() else { fail("no thread") }
       let call: @Sendable () -> Void = {}
