@@ -92,7 +92,7 @@ let package = Package(
     .executableTarget(
       name: "costs",
       dependencies: [
-        .product(name: "RunLoopCore", package: "swift-run-loop"),
+        "Race", .product(name: "RunLoopCore", package: "swift-run-loop"),
         .product(name: "RunLoopThreads", package: "swift-run-loop"),
       ]),
     .target(

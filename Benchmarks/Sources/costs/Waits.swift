@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import Race
 import RunLoopCore
 import RunLoopThreads
-import Synchronization
 
 /// Work that another thread does, and for which this one waits by the library's own means.
 nonisolated func waits(_ count: Int) {
@@ -20,28 +19,12 @@ nonisolated func waits(_ count: Int) {
 nonisolated func answers(_ count: Int) {
   guard let thread = try? ResidentThread() else { return print("no thread") }
   RunLoop.waiting = .sleep
-  let (loop, semaphore) = (thread.runLoop, Answer())
-  let work: @Sendable () -> Void = { semaphore.send() }
+  let (loop, gate) = (thread.runLoop, Gate())
+  let work: @Sendable () -> Void = { gate.open() }
   let start = nanoseconds()
   for _ in 0..<count {
     loop.perform(work)
-    semaphore.wait()
+    gate.wait()
   }
   report("post and wait", count, start)
-}
-
-/// A semaphore.
-final class Answer: @unchecked Sendable {
-  // Sendable: the C library guards it.
-  private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-
-  init() { sem_init(semaphore, 0, 0) }
-
-  deinit {
-    sem_destroy(semaphore)
-    semaphore.deallocate()
-  }
-
-  func send() { sem_post(semaphore) }
-  func wait() { while sem_wait(semaphore) != 0 {} }
 }

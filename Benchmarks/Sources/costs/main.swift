@@ -19,7 +19,6 @@
 
 import Glibc
 import RunLoopCore
-import RunLoopThreads
 import Synchronization
 
 func nanoseconds() -> Int {

@@ -31,7 +31,7 @@ private let ratios: [Ratio] = [
       postAndRun(count, in: "gates") { loop in loop.perform(inModes: modes) {} }
     },
     base: Stepped { count, _ in postAndRun(count, in: .default) { loop in loop.perform {} } }),
-  // It knows of deadlocks, cancellations and threads that end, for which it makes five objects.
+  // It knows of deadlocks, cancellations and threads that end, for which it makes four objects.
   Ratio(
     name: "performAndWait", limit: 5.5,
     operation: Stepped(threads: 2) { count, thread in

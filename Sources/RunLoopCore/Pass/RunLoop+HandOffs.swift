@@ -108,7 +108,7 @@ extension RunLoop {
     }
   }
 
-  private func append(_ entry: consuming BlockQueue.Entry, to mode: ModeState) {
+  private func append(_ entry: BlockQueue.Entry, to mode: ModeState) {
     if !mode.hasTakenHandOffs {
       mode.hasTakenHandOffs = true
       table.withLock { _ in mode.insertHandOffSource() }
@@ -117,7 +117,7 @@ extension RunLoop {
     mode.handOffs.append(entry)
   }
 
-  private func appendCommon(_ entry: consuming BlockQueue.Entry) {
+  private func appendCommon(_ entry: BlockQueue.Entry) {
     if !blocks.hasCommonHandOffs {
       blocks.hasCommonHandOffs = true
       table.withLock { $0.insertCommonHandOffSource() }

@@ -188,8 +188,8 @@ struct Arrivals: ~Copyable {
     let block: AddressedBlock
 
     /// Puts the block into the queues of its modes.
-    consuming func distribute(
-      toCommon: (consuming BlockQueue.Entry) -> Void, toMode: (consuming BlockQueue.Entry, ModeState) -> Void
+    func distribute(
+      toCommon: (BlockQueue.Entry) -> Void, toMode: (BlockQueue.Entry, ModeState) -> Void
     ) {
       switch block {
       case .inMode(let mode, let block): toMode(.init(sequence: sequence, work: .own(block)), mode)

@@ -193,9 +193,8 @@ extension LocalClient {
       admitted = amount
       return nil
     }
-    guard case .message = incoming else { return incoming }
-    isTaken = true
-    if let admitted, admitted.descriptors > 0, case .message(_, _, let descriptors) = incoming {
+    if case .message(_, _, let descriptors) = incoming {
+      isTaken = true
       for descriptor in descriptors { descriptor.charge(MessageCharge(.init(descriptors: 1), to: account)) }
     }
     return incoming

@@ -17,34 +17,31 @@ final class PerformTask: Awaited, @unchecked Sendable {
     var isOver: Bool { rawValue > State.running.rawValue }
   }
 
-  // The order of the variables is that of memory. A thread that waits looks at the word all the time, so that what the
-  // working thread writes meanwhile lies at least a cache line before it. Not checked for exclusive access, as each
-  // says who guards it.
-
+  private let word = AwaitedWord(State.pending.rawValue)
+  // Not checked for exclusive access, as each says who guards it.
   @exclusivity(unchecked) private var body: BareBlock?
-  /// Who counts what becomes of the work, until it is over: what a thread has left by `exit()` may hold the work
-  /// forever, and is to hold nothing else.
-  ///
-  /// Guarded by the lock; whoever has claimed the work, and will write it next, reads it without.
-  @exclusivity(unchecked) private var owner: ResidentCore?
-  /// The work around this one that its thread runs, while it runs this one.
-  ///
-  /// The thread's own.
-  @exclusivity(unchecked) var outer: PerformTask?
-  private let lock = Lock()
   /// Whether the owner has accepted the work, so that it counts.
   ///
   /// Guarded by the owner's lock.
   @exclusivity(unchecked) var isAccepted = false
+  private let lock = Lock()
+  /// Who counts what becomes of the work, until it is over: what a thread has left by `exit()` may hold the work for
+  /// ever, and is to hold nothing else.
+  ///
+  /// Guarded by the lock; whoever has claimed the work, and will write it next, reads it without.
+  @exclusivity(unchecked) private var owner: ResidentCore?
   /// Who is notified when the work is over.
   ///
   /// Guarded by the lock.
   @exclusivity(unchecked) private var listener: (@Sendable (State) -> Void)?
+
+  /// The work around this one that its thread runs, while it runs this one.
+  ///
+  /// The thread's own.
+  @exclusivity(unchecked) var outer: PerformTask?
+
   /// Where the work was posted from.
   let origin: Origin
-  /// Nothing: it keeps the lock, the last that the working thread writes, a cache line away from the word.
-  private let distance: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-  private let word = AwaitedWord(State.pending.rawValue)
 
   init(owner: ResidentCore?, from origin: Origin, _ body: @escaping @Sendable () -> Void) {
     self.origin = origin
@@ -101,7 +98,7 @@ final class PerformTask: Awaited, @unchecked Sendable {
     settle(state)
   }
 
-  /// Tells everybody, when the work is over and counted.
+  /// Notifies everybody who waits, when the work is over and counted.
   func settle(_ state: State) {
     body = nil
     word.finish(state.rawValue)

@@ -134,9 +134,9 @@ extension Thread {
     for task: PerformTask, of other: Thread, _ keeper: ResidentCore?, inModes modes: [RunLoop.Mode], timeout: Duration?
   ) throws(ThreadError) {
     let deadline = timeout.map { Tick.after($0) } ?? .never
-    defer { endWait() }
     do throws(ThreadError) {
       try beginWait(for: task, of: other)
+      defer { endWait() }
       try other.post(task, to: keeper, inModes: modes)
       try sleep(for: task, of: other, until: deadline)
     } catch {

@@ -66,13 +66,6 @@ final class WaitRecord: @unchecked Sendable {
     return Wait(target: target, generation: generation)
   }
 
-  /// Whether the thread waits for something to come.
-  var isWait: Bool {
-    lock.lock()
-    defer { lock.unlock() }
-    return awaited.map { !$0.isOver } ?? false
-  }
-
   /// Whether a wait goes on.
   func isStill(_ wait: Wait) -> Bool { current?.generation == wait.generation }
 }
@@ -86,7 +79,7 @@ extension Thread {
   func beginWait(for awaited: any Awaited, of target: Thread) throws(ThreadError) {
     waiting.publish(target, awaited)
     // Mostly the other waits for nobody, and closes nothing.
-    if target === self || target.waiting.isWait, let cycle = closedCycle() {
+    if target === self || target.waiting.current != nil, let cycle = closedCycle() {
       waiting.withdraw()
       throw .wouldDeadlock(cycle: cycle.map(\.label))
     }

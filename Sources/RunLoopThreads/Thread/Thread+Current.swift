@@ -22,6 +22,12 @@ extension Thread {
     return slot == endedMark ? Thread(endedThread: RunLoop.callingThreadID) : object(in: slot).takeUnretainedValue()
   }
 
+  /// Calls `body` with the calling thread's object, which is not retained for it: the thread holds it meanwhile.
+  static func withCurrent(_ body: (Thread) -> Void) {
+    guard let slot = crl_object_slot_get(), slot != endedMark else { return body(current) }
+    object(in: slot)._withUnsafeGuaranteedRef(body)
+  }
+
   static func object(in slot: UnsafeMutableRawPointer) -> Unmanaged<Thread> { .fromOpaque(slot) }
 
   /// The value in the slot of a thread whose object has ended.

@@ -42,21 +42,15 @@ extension Thread {
     pthread_exit(nil)
   }
 
-  /// Notes that the thread, which is the calling one, begins a piece of work.
+  /// Notes that the thread, which is the calling one, begins some work.
   func noteBegun(_ task: PerformTask) {
     task.outer = running.take()
     running = task
   }
 
-  /// Notes that the thread, which is the calling one, has come to the end of a piece of work.
+  /// Notes that the thread, which is the calling one, has finished it.
   func noteEnded(_ task: PerformTask) {
     if running === task { running = task.outer.take() }
-  }
-
-  /// Does something with the calling thread's object, which the thread holds meanwhile.
-  static func withCurrent(_ body: (Thread) -> Void) {
-    guard let slot = crl_object_slot_get(), slot != endedMark else { return body(current) }
-    object(in: slot)._withUnsafeGuaranteedRef(body)
   }
 }
 
