@@ -87,6 +87,28 @@ struct MessagePortWaitTests {
     #expect(remote.statistics.confirmed == 20)
   }
 
+  @Test("a confirmation is not put off to a turn that does not come")
+  func confirmedAtTheLimit() throws {
+    let directory = try PortDirectory()
+    let kept = Box<[MessagePort.Request]>([])
+    let port = try MessagePort.Local(
+      "a", directory.place, .init(unfinishedMessages: 31), { $0.isSameUser }, nil,
+      deliver: { request in if request.expectsReply { kept.update { $0.append(request) } } })
+    let client = try RawClient(directory)
+    // A turn of 32 messages, after which no more may be read, though there is one.
+    client.send(packet(MessageFrame(.oneWay, token: 1)))
+    for token in 2...33 { client.send(packet(MessageFrame(.request, token: UInt64(token)))) }
+    let isConfirmed = onNewThread { [socket = client.socket] () -> Bool in
+      let loop = RunLoop.current
+      try? loop.add(port, forMode: .default)
+      while kept.value.count < 31 { loop.run(mode: .default, for: .zero) }
+      return SystemCall.isReadable(socket)
+    }
+    try #require(isConfirmed)
+    #expect(client.receive() == packet(MessageFrame(.confirmation, token: 1)))
+    port.invalidate()
+  }
+
   @Test("a reply that does not come in time is given up, by the loop's clock in a reply mode")
   func virtualTimeout() throws {
     let directory = try PortDirectory()
