@@ -25,7 +25,7 @@ public enum Instruments {
     public static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
   }
 
-  /// Holds a level until the holder is released.
+  /// Holds a level until ``LevelHolder/release()`` is called, or the holder no longer exists.
   ///
   /// Of all levels that are held, the highest counts. Can be called from any thread.
   ///

@@ -9,8 +9,8 @@ import RunLoopCore
 /// One wait, read or accept of a file handle: it is done on a queue, and told by a source of the loop that asked for
 /// it.
 final class BackgroundActivity: @unchecked Sendable {
-  // Sendable: the source is set before anybody else has the activity; the other variables are the queue's until the
-  // source is signalled, and the loop's thread's from then on.
+  // Sendable: the source is set before anybody else has the activity; `readable` and `isOver` are the queue's; what was
+  // read or accepted is the queue's until the source is signalled, and the loop's thread's from then on.
 
   enum Kind: Sendable {
     case wait, read, readToEnd, accept

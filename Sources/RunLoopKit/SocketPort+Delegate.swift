@@ -45,7 +45,7 @@ private final class MessageTranslator: Foundation.PortDelegate {
 
 /// Keeps the translators for as long as their ports live, since a port keeps no delegate.
 private final class SocketDelegates: @unchecked Sendable {
-  // Sendable: the entries are guarded by the lock.
+  // Sendable: the variables are guarded by the lock.
 
   private struct Entry {
     weak var port: SocketPort?

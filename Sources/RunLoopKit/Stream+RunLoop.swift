@@ -5,7 +5,7 @@ public import RunLoopCore
 
 // Streams on our loops. Foundation on Linux ignores the loop: it never calls a stream's delegate.
 extension Stream {
-  /// Calls the stream's delegate on a loop's thread, whenever the loop runs in a mode.
+  /// Makes a loop call the stream's delegate, on the loop's thread, whenever it runs in a mode.
   ///
   /// The delegate is notified of the opening, and then, once in a pass, of bytes, until it has read them all; of space,
   /// again when it has written since; of the end, or of an error. Without a delegate only the events that end the

@@ -21,8 +21,8 @@ extension RunLoopThreads.Thread {
   /// A line of text for each of the calling thread's frames, the caller's first: its number, file, return address, and
   /// the symbol that this lies in, mangled, or else the place in the file.
   ///
-  /// There are at most 128 lines. `swift demangle` makes the symbols readable; a program that was stripped has none. It
-  /// reads the files of the program, and is meant for diagnosis. The corresponding Foundation property is
+  /// There are at most 128 lines. `swift demangle` makes the symbols readable; a program that was stripped has none.
+  /// The property reads the files of the program, and is meant for diagnosis. The corresponding Foundation property is
   /// `callStackSymbols`.
   public class var callStackSymbols: [String] {
     @inline(never) get {

@@ -4,8 +4,8 @@ import RunLoopCore
 
 /// Keeps the time of one loop, as one of those who sleep on a timeline.
 final class LoopKeeper: LoopTimekeeper, @unchecked Sendable {
-  // Sendable: the loop is written before anybody else knows it, and the runtime guards weak references; the counts
-  // belong to the loop's thread.
+  // Sendable: the weak references are written before anybody else knows the loop, and the runtime guards them; the
+  // other variables belong to the loop's thread.
 
   /// After how many passes at one time the loop is said never to sleep.
   static let mostPasses = 100_000

@@ -9,8 +9,8 @@ extension VirtualTime {
   /// Runs a body on the calling thread, whose run loop is on a virtual time meanwhile.
   ///
   /// `RunLoop.current` is a fresh loop for code that runs in the body on this thread, and `Thread.current` a fresh
-  /// object; the thread's own come back afterwards, unchanged. The fresh loop then ends, and everything that is still
-  /// in it. On the main thread the loop is also `RunLoop.main`, and serves the main dispatch queue, as with
+  /// object; the thread's own come back afterwards, unchanged. The fresh loop then ends, and so does everything that is
+  /// still in it. On the main thread the loop is also `RunLoop.main`, and serves the main dispatch queue, as with
   /// ``asMain(realTimeLimit:_:)``.
   ///
   /// - Parameters:

@@ -21,7 +21,7 @@ import Synchronization
 ///
 /// Members can be called from any thread if they do not say otherwise.
 public final class VirtualTime: @unchecked Sendable {
-  // Sendable: the members are guarded by the lock; the rest is not written after the initializer.
+  // Sendable: the variables are guarded by the lock.
 
   let timeline: Timeline
   /// What the loops on this time have done.

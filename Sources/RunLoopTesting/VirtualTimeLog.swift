@@ -18,7 +18,7 @@ import RunLoopCore
 /// Entries of the loop of a further thread begin with the thread's name: `worker:T`. A test writes entries of its own
 /// with ``write(_:)``. The log keeps the last 10 000 entries. Every member can be called from any thread.
 public final class VirtualTimeLog: @unchecked Sendable {
-  // Sendable: the entries are guarded by the lock.
+  // Sendable: the variables are guarded by the lock.
 
   /// How many entries are kept.
   public static let capacity = 10_000

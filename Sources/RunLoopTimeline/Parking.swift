@@ -8,7 +8,8 @@ import Glibc
 ///
 /// Any thread, one at a time.
 package final class Parking: @unchecked Sendable {
-  // Sendable: what is read is the process's memory, which the file keeps mapped and does not change.
+  // Sendable: neither reference changes; the memory is the process's, which the file keeps mapped, and the word in it
+  // is written atomically.
   private let file: RecordFile
   private let word: UnsafeMutablePointer<UInt32>
 

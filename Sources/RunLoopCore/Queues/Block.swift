@@ -23,7 +23,7 @@ final class SharedBlock: @unchecked Sendable {
   /// The block until it is taken.
   ///
   /// Guarded by ownership: the poster hands it over through the inbox's lock, and from then on only the loop's thread
-  /// reads it.
+  /// uses it.
   private(set) var block: Block?
 
   init(_ block: Block, modes: [ModeState], isForCommonModes: Bool) {

@@ -31,7 +31,7 @@ package protocol SleepGate: AnyObject, Sendable {
 /// for, a clock. A wake-up of a `CFRunLoop` is dropped unless the loop runs; an open gate stays open until it is
 /// closed, even if nobody waits at that moment.
 package final class Gate: SleepGate, @unchecked Sendable {
-  // Sendable: the descriptors do not change; what is watched, and until when, belongs to the loop's thread.
+  // Sendable: the gate's own descriptors do not change; the variables belong to the loop's thread.
 
   private let epoll: OwnedDescriptor
   private let counter: WakeDescriptor

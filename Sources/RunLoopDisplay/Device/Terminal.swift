@@ -12,11 +12,11 @@ import RunLoopPorts
 /// written as far as there is room, one at a time, and the terminal's answers about itself are taken into account when
 /// they arrive.
 ///
-/// The terminal is restored by ``close()``, when the process calls `exit`, when a signal or a fault ends it, including
-/// by the toolchain's backtracer, and while it is stopped. The kind of end does not change: the process still ends by
-/// that signal. A stack overflow is covered on the thread that has taken the terminal, and on those of a `WorkerPool`.
-/// Only `SIGKILL`, and `_exit`, leave the terminal as it is. Output of other code to the standard error meanwhile, if
-/// that is the terminal, is kept, up to a mebibyte, and shown afterwards.
+/// The terminal is restored by ``close()``, when the process calls `exit`, when a signal or a fault ends it, before the
+/// toolchain's backtracer prints, and while the process is stopped. The kind of end does not change: the process still
+/// ends by that signal. A stack overflow is covered on the thread that has taken the terminal, and on those of a
+/// `WorkerPool`. Only `SIGKILL`, and `_exit`, leave the terminal as it is. Output of other code to the standard error
+/// meanwhile, if that is the terminal, is kept, up to a mebibyte, and shown afterwards.
 ///
 /// Signals for which the program has a handler of its own stay with it; to restore the terminal, the handlers call
 /// ``close()``.

@@ -153,7 +153,7 @@ open class GestureRecognizer {
   /// The time of a call of ``GestureRecognizer/startTimer(_:)`` has passed.
   open func timeOut() {}
 
-  /// The gesture and the touch are over: the recogniser forgets what it knows of them.
+  /// The gesture and the touch are over: an override forgets what it knows of them.
   open func reset() {}
 
   /// Has ``timeOut()`` called, once, when a time has passed, by the main loop's clock; starting again restarts it.

@@ -27,7 +27,7 @@ extension DisplayNode {
   ///
   /// - Parameters:
   ///   - node: The node.
-  ///   - index: How many nodes are below it; a number above theirs means all, and a negative one means none.
+  ///   - index: How many nodes are to lie below it; a number that is too large means all, and a negative one none.
   /// - Precondition: This node is not within the one that is added, and both have the same group.
   /// - Complexity: O(n) in the subnodes and in the nodes above.
   public func insertSubnode(_ node: DisplayNode, at index: Int) {

@@ -11,7 +11,7 @@ extension View {
   ///
   /// - Parameters:
   ///   - view: The view.
-  ///   - index: How many views are below it; a number above theirs means all, and a negative one means none.
+  ///   - index: How many views are to lie below it; a number that is too large means all, and a negative one none.
   /// - Precondition: The view is not a window, and this view is not within it.
   public final func insertSubview(_ view: View, at index: Int) {
     guard !(view is Window) else { fatalError("the window \(view.displayName) cannot be a subview") }

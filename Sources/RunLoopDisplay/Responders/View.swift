@@ -49,7 +49,7 @@ open class View: Responder {
 
   /// The frame of the view, in the coordinates of its superview's bounds.
   ///
-  /// A width or height below 0 counts as 0, and coordinates beyond 2^30 cells are adjusted.
+  /// A width or height below 0 counts as 0, and a number beyond 2^30, or -2^30, counts as that.
   public var frame: Rect {
     get { storedFrame }
     set { setFrame(newValue.clamped) }

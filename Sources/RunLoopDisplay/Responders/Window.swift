@@ -8,8 +8,8 @@ open class Window: View {
   /// How many times views that are marked within ``View/layoutSubviews()`` are laid out in one commit.
   ///
   /// Views that mark each other forever do not keep a program busy: marks that remain then are dropped, and a line on
-  /// the standard error names a marked view. A view that a layout adds is laid out in the round that follows, and the
-  /// same number limits how many nested layouts may ask for another by ``View/layoutIfNeeded()``.
+  /// the standard error names a marked view. A view that a layout adds is laid out in the round that follows. Layouts
+  /// that ask for another within themselves, by ``View/layoutIfNeeded()``, may be nested to the same depth.
   public static let layoutRounds = 16
 
   /// The application that shows the window; nil if there is none.

@@ -151,8 +151,8 @@ extension NotificationQueue {
     ///
     /// The notification is posted when the loop has called the observers of
     /// ``/RunLoopCore/RunLoop/Activity/beforeWaiting`` or ``/RunLoopCore/RunLoop/Activity/exit``. A loop that is too
-    /// busy to wait posts it when the pass after the one in which it was queued is over. A notification that an
-    /// observer queues when it is posted is posted at the next of these stages, and the loop does not sleep before.
+    /// busy to wait posts it when the pass after the one in which it was queued is over. A notification that its
+    /// observer queues in turn is posted at the next of these stages, and the loop does not sleep before.
     case asap = 2
     /// At once, before the call returns.
     ///

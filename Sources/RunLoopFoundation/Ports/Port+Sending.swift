@@ -9,8 +9,8 @@ extension Port {
   /// Queues a message for a loop that has this port in a mode that it runs, and waits for room until a date.
   ///
   /// - Parameters:
-  ///   - limitDate: Until when to wait for room in a full queue, by the current wall clock; it becomes a date of the
-  ///     monotonic clock here. A date that is not a number never arrives.
+  ///   - limitDate: Until when to wait for room in a full queue, by the wall clock as it is at the call, which makes it
+  ///     a date of the monotonic clock. A date that is not a number never arrives.
   ///   - components: The message's parts: `Data`, `NSData`, `[UInt8]` and ports.
   ///   - receivePort: The port at which the sender expects an answer.
   ///   - headerSpaceReserved: Without meaning: a message within the process needs no header.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The number of times by length, in steps of a factor of two.
+/// Lengths of time, counted in steps of a factor of two.
 public struct Histogram: Sendable, Hashable, Codable {
-  /// How many times are in each step: the first is below 1024 ns, each next below twice as much.
+  /// How many lengths are in each step: the first is below 1024 ns, each next below twice as much.
   public private(set) var counts: [Int] = []
-  /// The number of times.
+  /// How many lengths there are in all.
   public private(set) var count = 0
   /// The sum of the times, in nanoseconds.
   public private(set) var sum: Int64 = 0
@@ -30,7 +30,7 @@ public struct Histogram: Sendable, Hashable, Codable {
   /// The end of a step, in nanoseconds, which does not belong to it.
   public static func end(ofStep step: Int) -> Int64 { step >= 53 ? .max : 1024 << Int64(step) }
 
-  /// A time, in nanoseconds, that a part of all times do not exceed: the end of its step, or the longest.
+  /// A time, in nanoseconds, that the given part of all times does not exceed: the end of its step, or the longest.
   ///
   /// - Parameter part: Between zero and one, such as 0.99.
   /// - Returns: Nil if there are no times.

@@ -8,7 +8,7 @@ public import RunLoopCore
 /// Counts are from the loop's beginning, at every level. Measurements are of the call-outs that are recorded, so there
 /// are none unless the loop is at the level ``Instruments/Level/record``. The loop itself adds nothing up, because that
 /// would add a cost to every call-out: reading the numbers adds the records since the last reading, of which the newest
-/// 2048 are kept. So the times only ever grow; if they are read too seldom, some are missed.
+/// 2048 are kept. So times are only ever added; if the numbers are read too seldom, some times are missed.
 public struct LoopMetrics: Sendable, Hashable, Codable {
   /// The name of the loop.
   public var label: String

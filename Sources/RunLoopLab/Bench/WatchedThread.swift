@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// It is what the articles call `MyThread` or `YZThread`, a subclass that says when it is deallocated.
 final class WatchedThread: Thread, @unchecked Sendable {
-  // Sendable: the only variable is constant.
+  // Sendable: it adds a constant only.
   let watch: Watch
 
   /// Makes a thread that has not been started.

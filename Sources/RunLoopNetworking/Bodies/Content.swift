@@ -21,7 +21,7 @@ extension HTTP {
     /// A text in UTF-8.
     public static func text(_ text: String) -> Content { .bytes(Array(text.utf8)) }
 
-    /// A file, with its length when it is opened.
+    /// A file, with the length that it has when it is opened.
     ///
     /// It is read by the loader's thread, as far as there is room on the connection.
     public static func file(_ path: String) -> Content { Content(kind: .file(path)) }

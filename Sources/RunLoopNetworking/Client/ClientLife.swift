@@ -58,7 +58,7 @@ extension HTTP {
   public enum State: Sendable, Hashable {
     /// It takes requests.
     case running
-    /// It takes no more requests, and those that have begun are finished.
+    /// It takes no more requests, and those that have begun go on to their end.
     case draining
     /// It takes no more requests, and those that have begun end with ``HTTP/Error/Code/stopped``.
     case stopping
@@ -68,7 +68,7 @@ extension HTTP {
 
   /// What happens to requests that have begun when their client is stopped.
   public enum StopPolicy: Sendable, Hashable {
-    /// They are finished; requests that are paused end with ``HTTP/Error/Code/stopped``.
+    /// They go on to their end; requests that are paused end with ``HTTP/Error/Code/stopped``.
     case afterPendingWork
     /// They end with ``HTTP/Error/Code/stopped``.
     case immediately

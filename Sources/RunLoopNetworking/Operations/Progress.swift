@@ -12,7 +12,7 @@ extension HTTP {
     /// How many bytes the answer's body has, if the server reports it.
     public var total: Int64?
 
-    /// Makes a progress with nothing sent and nothing received.
+    /// Makes the progress of a request that has sent and received nothing.
     public init() {}
 
     init(sent: Int64, totalToSend: Int64?, received: Int64, total: Int64?) {

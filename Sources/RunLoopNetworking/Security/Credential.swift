@@ -29,7 +29,7 @@ extension HTTP {
     public let scheme: String
     /// The server's name for the part of it that the credential is for; the server may use any text.
     public let realm: String
-    /// The origin of the request: scheme, host and port, such as `https://example.org:443`.
+    /// The origin that asks: scheme, host and port, such as `https://example.org:443`.
     public let origin: String
     /// How many credentials this server has rejected in the course of this request.
     public let failures: Int

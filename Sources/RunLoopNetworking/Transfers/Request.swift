@@ -90,7 +90,7 @@ extension HTTP {
     public var contentLength: Int64? { headers["Content-Length"].flatMap { Int64($0) } }
   }
 
-  /// How long the parts of a request took, measured from the request for the last connection.
+  /// How long the parts of a request took, counted from when the last connection was asked for.
   public struct Timings: Sendable, Hashable {
     /// The time until the connection was made; zero if an existing connection was used.
     public var connected: Duration = .zero

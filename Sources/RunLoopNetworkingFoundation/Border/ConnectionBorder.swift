@@ -9,7 +9,8 @@ import RunLoopNetworking
 ///
 /// A subclass overrides what it is interested in.
 class ConnectionBorder: ConnectionDelegate, @unchecked Sendable {
-  // Sendable: the lock guards the request; the rest does not change.
+  // Sendable: the lock guards the request; the used stream is for `connectionWillAsk` alone, of which there is one call
+  // at a time.
 
   private let lock = Lock()
   private var request: URLRequest

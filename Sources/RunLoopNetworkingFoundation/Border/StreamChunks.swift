@@ -28,7 +28,7 @@ struct StreamChunks: AsyncSequence, Sendable {
   }
 
   fileprivate final class Source: @unchecked Sendable {
-    // Sendable: the stream is used by the queue alone.
+    // Sendable: the stream, and whether it has ended, are for the queue alone.
     let queue = DispatchQueue(label: "RunLoopNetworking.BodyStream")
     private let stream: InputStream
     private var hasEnded = false

@@ -123,7 +123,8 @@ open class NSURLConnection: NSObject, @unchecked Sendable {
 
 /// Calls the delegate of a connection.
 final class ConnectionRelay: ConnectionBorder, @unchecked Sendable {
-  // Sendable: the lock guards what changes; the delegate is called by one thread at a time.
+  // Sendable: the lock guards what changes, but for `sent`: the calls of the delegate use it, which are made by one
+  // thread at a time.
 
   private let lock = Lock()
   private var delegate: (any NSURLConnectionDelegate)?

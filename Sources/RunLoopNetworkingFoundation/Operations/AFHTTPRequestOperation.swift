@@ -9,7 +9,7 @@ import RunLoopCore
 ///
 /// It is AFNetworking 2's class of this name.
 open class AFHTTPRequestOperation: AFURLConnectionOperation, @unchecked Sendable {
-  // Sendable: the lock guards what is made of the answer; what the program sets, it sets before the start.
+  // Sendable: the condition guards what is made of the answer; what the program sets, it sets before the start.
 
   /// Checks the answer and reads its body; by default it takes every body and the statuses of success.
   open var responseSerializer = AFHTTPResponseSerializer()

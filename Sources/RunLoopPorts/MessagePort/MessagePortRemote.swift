@@ -20,7 +20,8 @@ extension MessagePort {
   ///
   /// The corresponding Core Foundation function is `CFMessagePortCreateRemote`.
   public final class Remote: @unchecked Sendable, Hashable {
-    // Sendable: `state` is guarded by the lock, `reader` by the role of the reading thread.
+    // Sendable: `state` and what says whether the port is watched are guarded by the lock, `reader` and the variables
+    // after it by the role of the reading thread.
 
     /// The name.
     public let name: String

@@ -9,7 +9,7 @@ import Synchronization
 /// The thread owns it until it has finished, whatever becomes of the handles. It is the executor's identity too, as an
 /// actor keeps no reference to its executor.
 final class ResidentCore: Awaited, @unchecked Sendable {
-  // Sendable: the variables are guarded by the lock.
+  // Sendable: the variables are guarded by the lock, except those whose comment says otherwise.
 
   let lock = Lock()
   @exclusivity(unchecked) var lifecycle = ResidentLifecycle()

@@ -13,7 +13,7 @@ public struct Insets: Hashable, Sendable {
   /// Columns to the right.
   public var right: Int
 
-  /// Makes insets; values that are below zero, or too large, are adjusted when they are used.
+  /// Makes insets; when they are used, a value below zero counts as zero, and one above 2^20 as that.
   public init(top: Int = 0, left: Int = 0, bottom: Int = 0, right: Int = 0) {
     self.top = top
     self.left = left
