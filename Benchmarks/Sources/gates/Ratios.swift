@@ -33,7 +33,7 @@ private let ratios: [Ratio] = [
     base: Stepped { count, _ in postAndRun(count, in: .default) { loop in loop.perform {} } }),
   // It knows of deadlocks, cancellations and threads that end, for which it makes four objects.
   Ratio(
-    name: "performAndWait", limit: 5.5,
+    name: "performAndWait", limit: 5.3,
     operation: Stepped(threads: 2) { count, thread in
       guard let resident = try? ResidentThread() else { fail("no thread") }
       let call: @Sendable () -> Void = {}
@@ -89,7 +89,7 @@ private func postAndWait(_ count: Int, _ thread: Int, _ loop: RunLoop, _ call: @
   }
 }
 
-private let steppedCount = 200
+private let steppedCount = 100
 
 /// What `gates --steps` does: each operation is made by a child that is stepped.
 func checkRatios() -> Int {
