@@ -160,7 +160,7 @@
         let log = Log()
         let loop = RunLoop.attach(
           RunLoop(
-            threadID: RunLoop.callingThreadID, waiter: SteppedTime(), mainQueueHandle: queue.descriptor.number))
+            threadID: RunLoop.callingThreadID, waiter: SteppedTime(), mainQueueHandle: { queue.descriptor.number }))
         loop.keepAlive("a")
         let plan = FaultPlan()
         plan.plan(.epollCreate, .fails(EMFILE))
@@ -184,7 +184,7 @@
         let log = Log()
         let loop = RunLoop.attach(
           RunLoop(
-            threadID: RunLoop.callingThreadID, waiter: SteppedTime(), mainQueueHandle: queue.descriptor.number))
+            threadID: RunLoop.callingThreadID, waiter: SteppedTime(), mainQueueHandle: { queue.descriptor.number }))
         loop.watch(pipe.reading, mode: .common)
         loop.keepAlive("a")
         let plan = FaultPlan()

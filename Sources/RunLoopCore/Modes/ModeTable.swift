@@ -45,12 +45,12 @@ struct ModeTable {
   private weak var wakeDescriptor: WakeDescriptor?
   /// The loop of another library in which the loop's thread waits.
   var host: (any RunLoopHost)?
-  /// The handle of the main dispatch queue, which the main loop watches in its common modes.
-  private let mainQueueHandle: Int32?
+  /// Where the handle of the main dispatch queue comes from, which the main loop watches in its common modes.
+  private let mainQueueHandle: MainQueue.Handle?
   /// Whether a host serves the main dispatch queue.
   private var isMainQueueElsewhere = false
 
-  init(mainQueueHandle: Int32?) {
+  init(mainQueueHandle: MainQueue.Handle?) {
     self.mainQueueHandle = mainQueueHandle
     _ = mode(.default)
   }
@@ -109,9 +109,10 @@ struct ModeTable {
   /// Lets the main loop serve the main dispatch queue in a common mode.
   mutating func serveMainQueue(in mode: ModeState) throws(SystemError) {
     guard let mainQueueHandle, !isMainQueueElsewhere, !mode.servesMainQueue.load(ordering: .relaxed) else { return }
+    let handle = try mainQueueHandle()
     let set = try pollSet(of: mode)
     defer { if set.isEmpty { mode.pollSet = nil } }
-    try set.watchMainQueue(mainQueueHandle)
+    try set.watchMainQueue(handle)
     mode.servesMainQueue.store(true, ordering: .relaxed)
   }
 
@@ -200,7 +201,7 @@ final class GuardedModeTable: @unchecked Sendable {
   /// The default mode, which every loop has from the beginning.
   let defaultMode: ModeState
 
-  init(mainQueueHandle: Int32? = nil) {
+  init(mainQueueHandle: MainQueue.Handle? = nil) {
     var table = ModeTable(mainQueueHandle: mainQueueHandle)
     defaultMode = table.mode(.default)
     self.underLock = table

@@ -13,7 +13,8 @@ extension RunLoop {
   @inline(__always)
   func performSources(_ mode: ModeState) -> Bool {
     let hasHandOff = hasHandOff(mode)
-    guard mode.mayHaveSignalled.load(ordering: .relaxed) else { return hasHandOff && performHandOffs(mode) }
+    // Not `hasHandOff && …`: its closure would hold the loop during the calls, one of which may end the thread.
+    guard mode.mayHaveSignalled.load(ordering: .relaxed) else { return hasHandOff ? performHandOffs(mode) : false }
     return performSignalledSources(mode, hasHandOff: hasHandOff)
   }
 

@@ -99,7 +99,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// The item that has received more than its handler has been called with so far, while it calls the handler.
   @exclusivity(unchecked) package var unreadItem: (any UnreadItem)?
 
-  init(threadID: Int32, waiter: any Waiter, mainQueueHandle: Int32? = nil) {
+  init(threadID: Int32, waiter: any Waiter, mainQueueHandle: MainQueue.Handle? = nil) {
     self.threadNumber = Atomic(threadID)
     self.table = GuardedModeTable(mainQueueHandle: mainQueueHandle)
     self.waiter = waiter

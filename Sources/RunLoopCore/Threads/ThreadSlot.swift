@@ -45,7 +45,7 @@ extension RunLoop {
     let hasLeft = mainThreadHasLeft
     let made = RunLoop(
       threadID: getpid(), waiter: SystemWaiter.shared,
-      mainQueueHandle: ForkGeneration.isForkedChild || hasLeft ? nil : MainQueue.handle)
+      mainQueueHandle: ForkGeneration.isForkedChild || hasLeft ? nil : MainQueue.madeHandle)
     if !hasLeft { LoadHook.mainLoopIsMade.call(made) }
     // If several threads ask first, one of them makes the loop that stays.
     let address = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())

@@ -83,7 +83,7 @@ extension RunLoop {
   ///   may.
   package static func make(timekeeper: any LoopTimekeeper, servesMainQueue: Bool = false) -> RunLoop {
     let waiter = KeptWaiter(timekeeper)
-    let loop = RunLoop(threadID: 0, waiter: waiter, mainQueueHandle: servesMainQueue ? MainQueue.handle : nil)
+    let loop = RunLoop(threadID: 0, waiter: waiter, mainQueueHandle: servesMainQueue ? MainQueue.madeHandle : nil)
     waiter.loop = loop
     return loop
   }

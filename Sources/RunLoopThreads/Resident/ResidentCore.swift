@@ -105,8 +105,10 @@ final class ResidentCore: Awaited, @unchecked Sendable {
     runLoop.add(keepAlive, forMode: .default)
     onStart?()
     noteStarted()
-    // A stop by somebody else ends a run and not the thread. The thread's promise has made this loop its own.
-    while state == .running { RunLoop.current.runUntilStopped() }
+    // A stop by somebody else ends a run and not the thread. The loop, which the thread's promise has made its own, is
+    // not held by this frame: a thread that leaves by `exit()` leaves the frame as it is.
+    let loop = Unmanaged.passUnretained(RunLoop.current)
+    while state == .running { loop._withUnsafeGuaranteedRef { _ = $0.runUntilStopped() } }
     let lastPost = lock.withLock { self.drainEnd }
     runLoop.runRemainingBlocks(through: lastPost) { state == .draining }
     isDone = true
