@@ -79,7 +79,8 @@ static uint64_t pid_namespace(void) {
 
 // Where to put the file
 
-// Opens a directory that is the user's own, without following a link; makes it if it is not there. -1: cannot be used.
+// Opens a directory that is the user's own, without following a link; makes it if it is not there. -1: cannot be used;
+// `errno` says why, and is zero if it is not the user's own.
 static int open_directory(const char *path) {
   if (mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
   int file = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -87,6 +88,7 @@ static int open_directory(const char *path) {
   struct stat status;
   if (fstat(file, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & 022) == 0) return file;
   close(file);
+  errno = 0;
   return -1;
 }
 
@@ -127,9 +129,13 @@ static int find_directory(char *path, size_t size) {
   }
   snprintf(path, size, "/dev/shm/runloop-%u", (unsigned)geteuid());
   int file = open_directory(path);
-  if (file < 0 && access("/dev/shm", W_OK) == 0)
-    complain("the records have no file, as this directory is not your own: ", path);
-  return file;
+  if (file >= 0) return file;
+  // A link, a file, or what others can write to, is not the user's own directory; everything else has a cause of its own.
+  int cause = errno == ENOTDIR || errno == ELOOP || errno == EACCES ? 0 : errno;
+  char what[160] = "the records have no file, as this directory is not your own: ";
+  if (cause) snprintf(what, sizeof what, "the records have no file (%s), which would be in the directory ", strerror(cause));
+  if (access("/dev/shm", W_OK) == 0) complain(what, path);
+  return -1;
 }
 
 typedef struct dead_process {

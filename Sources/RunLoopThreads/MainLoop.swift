@@ -23,7 +23,9 @@ public enum MainLoop {
   ///   forever, and the main actor lives on another.
   public static func run(_ body: @escaping @MainActor @Sendable () async throws -> Void) -> Never {
     guard RunLoop.isMainThread else {
-      fatalError("MainLoop.run needs the main thread, which a program with an `async` main has given up")
+      fatalError(
+        "MainLoop.run was called on \(Thread.current.label) and needs the main thread, which a program with an `async` main has given up"
+      )
     }
     Task { @MainActor in
       do {

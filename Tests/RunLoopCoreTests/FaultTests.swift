@@ -153,6 +153,30 @@
     }
 
     // R27, M7
+    @Test("a main loop whose dispatch queue has no handle is made, and serves the queue as soon as it has one")
+    func mainQueueWithoutHandle() throws {
+      let queue = try WakeDescriptor()
+      let asked = Counter()
+      let log = onNewThread {
+        let log = Log()
+        let reason = SystemError(call: "eventfd", number: EMFILE)
+        let loop = RunLoop.attach(
+          RunLoop(threadID: RunLoop.callingThreadID, waiter: SteppedTime()) { () throws(SystemError) in
+            guard asked.add() > 2 else { throw reason }
+            return queue.descriptor.number
+          })
+        loop.keepAlive("a")
+        log.write("\(loop.pollSet(.default) == nil)")
+        let error = failure { () throws(RunLoopError) in try loop.addCommonMode("a") }
+        log.write("\(error == .cannotServeMainQueue("a", reason))")
+        log.write("\(loop.run(mode: .default, for: .zero)) \(loop.pollSet(.default) != nil)")
+        log.write("\(failure { () throws(RunLoopError) in try loop.addCommonMode("a") } == nil)")
+        return log.text
+      }
+      #expect(log == "true true timedOut true true")
+    }
+
+    // R27, M7
     @Test("a mode in which the main dispatch queue cannot be served does not become common")
     func mainQueue() throws {
       let queue = try WakeDescriptor()

@@ -149,6 +149,44 @@ struct ThreadEndTests {
       #expect(ends == [.exited(0), .exited(0)], "\(ends)")
     }
   }
+
+  // R113, M17
+  @Test("a forked child that waits for a thread of its parent is stopped", .disabled(if: isSanitizedForThreads))
+  func waitInForkedChild() async {
+    await #expect(processExitsWith: .success) {
+      let ends = onNewThread {
+        let hold = Hold()
+        let thread = Thread.started { hold.occupy() }
+        hold.begun.wait()
+        let end = inForkedChild {
+          try thread.join()
+          return 0
+        }
+        hold.released.open()
+        return [end]
+      }
+      #expect(ends.first?.isTrap == true, "\(ends)")
+    }
+  }
+
+  // R113, M17
+  @Test("a forked child may release the handles of its parent's threads", .disabled(if: isSanitizedForThreads))
+  func releaseInForkedChild() async {
+    await #expect(processExitsWith: .success) {
+      let ends = onNewThread {
+        var resident = try? ResidentThread()
+        while let thread = resident, !thread.runLoop.isWaiting { sched_yield() }
+        let end = inForkedChild {
+          resident = nil
+          return 0
+        }
+        var answer: Int32 = 0
+        do { answer = try resident?.performAndWait { 7 } ?? 0 } catch {}
+        return [end, .exited(answer)]
+      }
+      #expect(ends == [.exited(0), .exited(7)], "\(ends)")
+    }
+  }
 }
 
 @Suite("Programs with an async main", .timeLimit(.minutes(20)), .disabled(if: isSanitizedForThreads))

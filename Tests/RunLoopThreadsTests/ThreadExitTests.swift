@@ -91,6 +91,37 @@ struct ThreadExitTests {
     #expect([first, second, third, fourth, fifth].map(\.state) == [.ran, .dropped, .dropped, .dropped, .dropped])
   }
 
+  @Test("a resident thread that leaves by exit in a call-out leaves its loop to nobody", arguments: 0..<4)
+  func exitOfResidentThread(kind: Int) throws {
+    let loop: WeakBox<RunLoop>
+    do {
+      let thread = try ResidentThread()
+      loop = WeakBox(thread.runLoop)
+      switch kind {
+      case 0: try thread.perform { Thread.exit() }
+      case 1: thread.runLoop.perform { Thread.exit() }
+      case 2:
+        let source = RunLoop.Source { Thread.exit() }
+        thread.runLoop.add(source, forMode: .default)
+        source.signal()
+        thread.runLoop.wakeUp()
+      default: #expect(throws: ThreadError.self) { try thread.performAndWait { Thread.exit() } }
+      }
+      _ = try thread.join()
+    }
+    waitUntil { loop.object == nil }
+  }
+
+  @Test("a job of a task cannot end its thread, and the message says so")
+  func exitInTask() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let thread = try ResidentThread()
+      await Task(executorPreference: thread) { Thread.exit() }.value
+    }
+    let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(message.contains("Thread.exit() was called in a task, which would never be finished"), "\(message)")
+  }
+
   @Test("who waits for work in which its thread leaves is notified")
   func waiterOfExit() {
     let thread = Thread.running(name: "leaver")

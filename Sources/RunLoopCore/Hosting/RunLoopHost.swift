@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import Synchronization
 
 /// A loop of another library in which one of our loops waits, so that what belongs to the other is served too.
@@ -79,8 +80,11 @@ extension RunLoop {
   ///
   /// - Parameters:
   ///   - isAutomatic: Whether the host gives way to a guest that is made explicitly.
+  ///   - sparingDescriptors: How many descriptors the host needs and whose lack it cannot report.
   ///   - makeHost: Makes the host, with the gate that the host watches edge-triggered.
-  package func setHost(isAutomatic: Bool = false, _ makeHost: (Gate) -> any RunLoopHost) throws(RunLoopError) {
+  package func setHost(
+    isAutomatic: Bool = false, sparingDescriptors: Int = 0, _ makeHost: (Gate) -> any RunLoopHost
+  ) throws(RunLoopError) {
     try checkOwnThread()
     if let link = hostLink {
       if !isAutomatic { hostLink = HostLink(host: link.host, gate: link.gate, isAutomatic: false) }
@@ -92,6 +96,11 @@ extension RunLoop {
     let gate: Gate
     do throws(SystemError) {
       gate = try Gate(keepsTime: true, isWatchedByEdge: true)
+      // Held all at once, and then free again.
+      var spare: [OwnedDescriptor] = []
+      for _ in 0..<sparingDescriptors {
+        spare.append(OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() }))
+      }
     } catch {
       throw .cannotBeHosted(error)
     }

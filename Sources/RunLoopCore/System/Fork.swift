@@ -38,6 +38,12 @@ package struct ForkGeneration: Sendable {
     if isPast { ForkGeneration.fail("a port, socket or source of the process that it was forked from") }
   }
 
+  /// Stops a child that waits for a thread of its parent, which does not exist in it.
+  @inline(__always)
+  package func checkThread() {
+    if isPast { ForkGeneration.fail("a thread of the process that it was forked from, which this process has not") }
+  }
+
   @inline(never)
   private static func fail(_ what: StaticString) -> Never {
     // In release builds a precondition prints nothing.

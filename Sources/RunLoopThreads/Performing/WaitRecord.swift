@@ -77,6 +77,7 @@ extension Thread {
   /// Whatever is then asked of the other thread finds the wait published. A wait that would close a cycle is not
   /// published, and throws.
   func beginWait(for awaited: any Awaited, of target: Thread) throws(ThreadError) {
+    if target.wasStartedHere { target.generation.checkThread() }
     waiting.publish(target, awaited)
     // Mostly the other waits for nobody, and closes nothing.
     if target === self || target.waiting.current != nil, let cycle = closedCycle() {

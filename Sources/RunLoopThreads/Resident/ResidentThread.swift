@@ -55,6 +55,8 @@ public final class ResidentThread: Sendable, Hashable {
   }
 
   deinit {
+    // In a forked child there is no thread to stop, and the parent's goes on.
+    guard !core.thread.generation.isPast else { return }
     _ = core.stop(.afterPendingWork)
   }
 

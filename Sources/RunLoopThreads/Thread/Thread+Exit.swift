@@ -30,10 +30,16 @@ extension Thread {
   /// data runs; on a thread that was made by other means, in the second round of them. The corresponding Foundation
   /// method is `exit()`.
   ///
+  /// A source, port or socket of RunLoopPorts whose handler the thread leaves this way is held by the frames that called
+  /// the handler, and keeps its descriptors, its signal or its name: invalidate it before.
+  ///
   /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would
-  ///   never be finished.
+  ///   never be finished. Both are fatal errors that say so.
   public class func exit() -> Never {
     guard !RunLoop.isMainThread else { fatalError("the main thread cannot exit; the process does") }
+    guard withUnsafeCurrentTask(body: { $0 == nil }) else {
+      fatalError("Thread.exit() was called in a task, which would never be finished, nor would those that await it")
+    }
     if let slot = crl_object_slot_get(), slot != endedMark,
       object(in: slot)._withUnsafeGuaranteedRef({ $0.wasStartedHere })
     {

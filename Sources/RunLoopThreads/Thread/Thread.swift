@@ -39,6 +39,8 @@ open class Thread: @unchecked Sendable, Hashable {
   let isMain: Bool
   /// Whether ``start()`` makes the thread; otherwise it was made by other means.
   let wasStartedHere: Bool
+  /// The process in which the object was made: a fork copies the object, and not the thread.
+  let generation = ForkGeneration.current
 
   /// Makes a thread that has not been started and runs ``main()``.
   public init() {
