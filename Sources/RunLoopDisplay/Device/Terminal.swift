@@ -260,6 +260,7 @@ public final class Terminal: DisplayDevice {
     _ count: Int, _ parse: (inout TerminalSession, inout [InputEvent], inout ContiguousArray<UInt8>) -> Void
   ) {
     let capabilities = session.encoder.capabilities
+    let wasRepainting = session.encoder.isRepainting
     var replies: ContiguousArray<UInt8> = []
     var events = events
     self.events = []
@@ -271,9 +272,11 @@ public final class Terminal: DisplayDevice {
       write()
     }
     escapeTimer?.set(session.awaitsMore)
+    let needsFrame = session.encoder.isRepainting
     client?.device(self, didRead: count, events: events)
     // The answers may have found room for all that was before them.
     if !wasReady, isReadyForFrame { client?.deviceIsReadyForFrame(self) }
+    if !wasRepainting, needsFrame, state.phase == .open { client?.deviceNeedsFrame(self) }
     events.removeAll(keepingCapacity: true)
     if self.events.isEmpty { self.events = events }
   }
