@@ -144,6 +144,13 @@ int crl_terminal_keep(int descriptor) {
   if (tcgetattr(descriptor, &modes) < 0) return -errno;
   pthread_mutex_lock(&lock);
   for (int number = 0; number < CRL_TERMINALS; number++) {
+    // The modes that it has by now are those of a screen, which are not to be put back.
+    if (atomic_load(&terminals[number].is_kept) && crl_terminal_is_same(descriptor, terminals[number].descriptor)) {
+      pthread_mutex_unlock(&lock);
+      return -EBUSY;
+    }
+  }
+  for (int number = 0; number < CRL_TERMINALS; number++) {
     struct terminal *terminal = &terminals[number];
     if (atomic_load(&terminal->is_kept)) continue;
     terminal->descriptor = descriptor;

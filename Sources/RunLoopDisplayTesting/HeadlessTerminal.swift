@@ -11,13 +11,26 @@ public import RunLoopDisplay
 /// as it does from a real terminal: in a pass of the main loop, through a source 1 in the common modes and the one for
 /// events. On the main thread of a test with `VirtualTime`, the main loop is the one on virtual time.
 ///
+/// An application takes the terminal itself: write down beforehand what happens at which time, and run it. Or take the
+/// terminal, and present frames to it, without an application.
+///
 /// ```swift
-/// let terminal = HeadlessTerminal(size: Size(width: 20, height: 3))
-/// terminal.client = application
-/// try terminal.open()
-/// terminal.type("abc")
-/// try time.advance(by: .zero)
-/// #expect(terminal.screen == "> abc")
+/// try VirtualTime.asMain { time in
+///   let terminal = HeadlessTerminal(size: Size(width: 20, height: 3))
+///   let window = Window()
+///   let field = TextField(prompt: "> ", frame: Rect(x: 0, y: 0, width: 20, height: 1))
+///   window.addSubview(field)
+///   field.becomeFirstResponder()
+///   let application = Application(device: terminal, window: window)
+///   time.at(.milliseconds(100)) { MainActor.assumeIsolated { terminal.type("abc") } }
+///   time.at(.milliseconds(200)) {
+///     MainActor.assumeIsolated {
+///       #expect(terminal.screen == "> abc")
+///       application.terminate()
+///     }
+///   }
+///   try application.run()
+/// }
 /// ```
 @MainActor
 public final class HeadlessTerminal: DisplayDevice {
@@ -202,6 +215,8 @@ public final class HeadlessTerminal: DisplayDevice {
   public var cells: Grid { emulator.grid }
 
   /// The text of a row, without the blanks at its end.
+  ///
+  /// - Precondition: The terminal has the row.
   public func line(_ row: Int) -> String { emulator.grid.text(row: row) }
 
   /// What the terminal did not understand, or what real terminals do not agree about; nothing if all is well.
@@ -249,17 +264,20 @@ public final class HeadlessTerminal: DisplayDevice {
   private func serve() {
     _ = crl_event_read(descriptor)
     let wasReady = isReadyForFrame
+    let wasRepainting = session.encoder.isRepainting
     drain()
     let bytes = inbox
     inbox = []
     var events: [InputEvent] = []
     bytes.withUnsafeBytes { session.receive($0, events: &events, output: &output) }
+    let needsFrame = session.encoder.isRepainting && !wasRepainting
     events += pending
     pending = []
     drain()
     if !bytes.isEmpty || !events.isEmpty { client?.device(self, didRead: bytes.count, events: events) }
     escapeTimer?.set(session.awaitsMore)
     if !wasReady, isReadyForFrame { client?.deviceIsReadyForFrame(self) }
+    if needsFrame, isOpen, !isSuspended, !isGone { client?.deviceNeedsFrame(self) }
   }
 
   private func escapeIsOver() {

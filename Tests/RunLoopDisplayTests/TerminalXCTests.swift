@@ -127,6 +127,56 @@ final class TerminalXCTests: XCTestCase {
     }
   }
 
+  func testATerminalIsTakenByOneDeviceAtATime() throws {
+    try MainActor.assumeIsolated {
+      setenv("TERM", "xterm-256color", 1)
+      let window = try PseudoTerminal()
+      let other = try PseudoTerminal()
+      let modes = window.modes
+      let descriptors = [window, window, other].map { open($0.path, O_RDWR | O_NOCTTY | O_CLOEXEC) }
+      defer { for descriptor in descriptors { close(descriptor) } }
+      let first = Terminal(input: descriptors[0], output: descriptors[0])
+      let second = Terminal(input: descriptors[1], output: descriptors[1])
+      // What it writes to is another one.
+      let third = Terminal(input: descriptors[1], output: descriptors[2])
+      try first.open()
+      for terminal in [second, third] {
+        XCTAssertThrowsError(try terminal.open()) { error in
+          XCTAssertEqual(error as? DisplayError, .taken)
+          XCTAssertEqual("\(error)", "The terminal is taken already: close the other device of it first.")
+        }
+      }
+      XCTAssertNotEqual(window.modes, modes)
+      first.close()
+      XCTAssertEqual(window.modes, modes)
+      try second.open()
+      second.close()
+      XCTAssertEqual(window.modes, modes)
+      // What failed in the middle has kept neither.
+      try third.open()
+      third.close()
+      XCTAssertEqual(window.modes, modes)
+    }
+  }
+
+  func testTheNinthTerminalIsRejectedWithItsCause() throws {
+    try MainActor.assumeIsolated {
+      setenv("TERM", "xterm-256color", 1)
+      let windows = try (0..<9).map { _ in try PseudoTerminal() }
+      let descriptors = windows.map { open($0.path, O_RDWR | O_NOCTTY | O_CLOEXEC) }
+      defer { for descriptor in descriptors { close(descriptor) } }
+      let terminals = descriptors.map { Terminal(input: $0, output: $0) }
+      for terminal in terminals.dropLast() { try terminal.open() }
+      XCTAssertThrowsError(try terminals[8].open()) { error in
+        XCTAssertEqual(error as? DisplayError, .tooManyTerminals(limit: 8))
+        XCTAssertEqual("\(error)", "The terminal cannot be taken: a process can have 8 at a time.")
+      }
+      terminals[0].close()
+      try terminals[8].open()
+      for terminal in terminals { terminal.close() }
+    }
+  }
+
   func testATerminalThatIsReleasedIsRestored() throws {
     try MainActor.assumeIsolated {
       setenv("TERM", "xterm-256color", 1)

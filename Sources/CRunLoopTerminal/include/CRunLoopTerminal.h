@@ -23,7 +23,8 @@ int crl_terminal_set_size(int descriptor, int columns, int rows);
 // How many terminals one process can have taken.
 enum { CRL_TERMINALS = 8 };
 
-// Keeps how the terminal's modes are, and that it has to be given back however the process ends. Gives a number for it.
+// Keeps how the terminal's modes are, and that it has to be given back however the process ends. Gives a number for it;
+// -EBUSY: it is kept already; -EMFILE: there are as many as can be.
 int crl_terminal_keep(int descriptor);
 
 // Sets the modes for a screen: every byte as it comes, none shown, no signals from keys.

@@ -39,21 +39,34 @@ extension Application {
         }))
   }
 
+  /// Whether a frame can be presented; if the device has another under way, its end is waited for.
+  private func canPresent() -> Bool {
+    guard items != nil, !frame.isSuspended, window.screen.grid.size == device.size else { return false }
+    frame.isWaitingForDevice = !device.isReadyForFrame
+    return !frame.isWaitingForDevice
+  }
+
   /// Lays out, lets draw, composes, and presents one frame.
   ///
-  /// While the device cannot take it nothing is done: the marks stay where they are.
+  /// While the device cannot take it nothing is done: the marks stay where they are. If that changes while views are
+  /// laid out and drawn, the frame is presented later.
   private func commitFrame() {
-    guard items != nil, !frame.isSuspended, window.screen.grid.size == device.size else { return }
-    frame.isWaitingForDevice = !device.isReadyForFrame
-    guard !frame.isWaitingForDevice else { return }
+    guard canPresent() else { return }
     frame.isLayingOut = true
     let laidOut = window.layoutRounds()
     frame.isLayingOut = false
     if laidOut > 0 { trace?.applicationDid(.layout(views: laidOut)) }
-    var drawn = window.display(corner: .zero, clip: Rect(origin: .zero, size: window.screen.grid.size))
-    let isChanged = window.screen.isDamaged || frame.isPresentationForced
+    let size = window.screen.grid.size
+    var drawn = window.display(corner: .zero, clip: Rect(origin: .zero, size: size))
+    let isDamaged = window.screen.isDamaged
     drawn += window.screen.compose(window)
+    let isChanged = isDamaged || frame.isPresentationForced
     if drawn > 0 { trace?.applicationDid(.draw(views: drawn)) }
+    guard canPresent(), window.screen.grid.size == size else {
+      // The screen has it, and is not damaged any more.
+      frame.isPresentationForced = isChanged
+      return
+    }
     frame.isPresentationForced = false
     let bytes = isChanged ? device.present(window.screen.grid, scrolls: window.screen.takeScrolls()) : 0
     if bytes > 0 { frameCount += 1 }

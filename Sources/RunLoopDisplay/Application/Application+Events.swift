@@ -17,6 +17,12 @@ extension Application: DisplayDeviceClient {
     if frame.isWaitingForDevice { setNeedsCommit() }
   }
 
+  /// Asks for a commit that presents everything.
+  public func deviceNeedsFrame(_ device: any DisplayDevice) {
+    frame.isPresentationForced = true
+    setNeedsCommit()
+  }
+
   /// Presents nothing from now on, and makes source 0 cancel what is held down.
   public func deviceWillSuspend(_ device: any DisplayDevice) {
     frame.isSuspended = true

@@ -77,7 +77,7 @@ public final class Application: Responder {
   ///   - window: The window to show.
   ///   - frameInterval: The shortest time between two frames, a sixtieth of a second by default. Zero or less means no
   ///     limit.
-  /// - Precondition: The window does not belong to another running application.
+  /// - Precondition: The window does not belong to another application that is running.
   public init(device: any DisplayDevice, window: Window, frameInterval: Duration = .seconds(1) / 60) {
     self.device = device
     self.window = window
@@ -87,8 +87,16 @@ public final class Application: Responder {
     super.init()
     Self.shared = self
     gestures.application = self
-    window.application = self
+    takeWindow()
     addStages()
+  }
+
+  /// Makes the window this application's, whose it may not have been.
+  private func takeWindow() {
+    if let other = window.application, other !== self, other.items != nil {
+      fatalError("the window \(window.displayName) belongs to an application that is running: another cannot show it")
+    }
+    window.application = self
   }
 
   isolated deinit {
@@ -106,7 +114,8 @@ public final class Application: Responder {
   ///
   /// - Returns: Why the application has ended.
   /// - Throws: A ``DisplayError`` if the device cannot be taken; then nothing has been changed.
-  /// - Precondition: The calling thread is the main thread, and the application is not running.
+  /// - Precondition: The calling thread is the main thread, and neither this application is running nor another that
+  ///   shows the same window.
   @discardableResult
   public func run() throws(DisplayError) -> End {
     try start()
@@ -187,7 +196,8 @@ public final class Application: Responder {
 
   /// Takes the device and puts what serves the application into the loop.
   package func start() throws(DisplayError) {
-    precondition(items == nil, "the application is running")
+    guard items == nil else { fatalError("an application was run that is running already") }
+    takeWindow()
     device.client = self
     do {
       try device.open()

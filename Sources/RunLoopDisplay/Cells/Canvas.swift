@@ -23,7 +23,7 @@ public struct Canvas: Sendable {
   }
 
   /// The visible part, in the coordinates of the drawing code.
-  public var visibleRect: Rect { clip.offset(by: Point(x: -origin.x, y: -origin.y)) }
+  public var visibleRect: Rect { clip.offset(by: .zero - origin) }
 
   /// Calls a closure that draws in a rectangle: its corner is (0, 0) there, and cells outside are not visible.
   public mutating func within<R>(_ rect: Rect, _ body: (inout Canvas) throws -> R) rethrows -> R {
@@ -64,17 +64,18 @@ public struct Canvas: Sendable {
   /// - Complexity: O(n) in the text. ASCII text allocates nothing, nor does text whose characters were seen before.
   @discardableResult
   public mutating func draw(_ text: some StringProtocol, at point: Point, style: Style = .plain) -> Int {
-    var x = point.x + origin.x
-    let y = point.y + origin.y
+    let start = point + origin
+    var x = start.x
+    let y = start.y
     let isASCII = text.utf8.withContiguousStorageIfAvailable { bytes in
       guard bytes.allSatisfy({ $0 < 0x80 && $0 != 0x0D }) else { return false }
       for byte in bytes {
         put(Glyphs.cell(of: Unicode.Scalar(byte), style: style), x: x, y: y)
-        x += 1
+        x = x.saturatingAdd(1)
       }
       return true
     }
-    if isASCII == true { return x - origin.x }
+    if isASCII == true { return x.saturatingSubtract(origin.x) }
     // Not generic: the characters of any text would be boxed.
     let characters = (text as? String)?[...] ?? (text as? Substring) ?? Substring(String(text))
     var index = characters.startIndex
@@ -82,10 +83,10 @@ public struct Canvas: Sendable {
       let next = characters.index(after: index)
       let cell = Glyphs.cell(of: characters.unicodeScalars[index..<next], style: style)
       put(cell, x: x, y: y)
-      x += Int(cell.width)
+      x = x.saturatingAdd(Int(cell.width))
       index = next
     }
-    return x - origin.x
+    return x.saturatingSubtract(origin.x)
   }
 
   /// Copies the cells of a grid to a rectangle of its size.
@@ -106,7 +107,7 @@ public struct Canvas: Sendable {
 
   /// Puts a cell, and sees to the halves of wide characters around it.
   private mutating func put(_ cell: Cell, x: Int, y: Int) {
-    guard y >= clip.minY, y < clip.maxY else { return }
+    guard y >= clip.minY, y < clip.maxY, x < clip.maxX else { return }
     let last = x + Int(cell.width)
     guard x >= clip.minX, last <= clip.maxX else {
       if cell.width == 2 {

@@ -16,10 +16,27 @@ public struct Point: Hashable, Sendable {
   /// The cell in the first column of the first row.
   public static let zero = Point(x: 0, y: 0)
 
-  /// The sum of two points, by column and row.
-  public static func + (left: Point, right: Point) -> Point { Point(x: left.x + right.x, y: left.y + right.y) }
-  /// The difference of two points, by column and row.
-  public static func - (left: Point, right: Point) -> Point { Point(x: left.x - right.x, y: left.y - right.y) }
+  /// The sum of two points, by column and row; one that is too large for a number is the nearest there is.
+  public static func + (left: Point, right: Point) -> Point {
+    Point(x: left.x.saturatingAdd(right.x), y: left.y.saturatingAdd(right.y))
+  }
+  /// The difference of two points, by column and row; one that is too large for a number is the nearest there is.
+  public static func - (left: Point, right: Point) -> Point {
+    Point(x: left.x.saturatingSubtract(right.x), y: left.y.saturatingSubtract(right.y))
+  }
+}
+
+// Coordinates may be any numbers: what is too far away for a number is as far away as can be.
+extension Int {
+  func saturatingAdd(_ other: Int) -> Int {
+    let (sum, isTooLarge) = addingReportingOverflow(other)
+    return isTooLarge ? (other < 0 ? .min : .max) : sum
+  }
+
+  func saturatingSubtract(_ other: Int) -> Int {
+    let (difference, isTooLarge) = subtractingReportingOverflow(other)
+    return isTooLarge ? (other < 0 ? .max : .min) : difference
+  }
 }
 
 /// A width and a height in cells.
@@ -68,9 +85,9 @@ public struct Rect: Hashable, Sendable {
   /// The first row.
   public var minY: Int { origin.y }
   /// The column after the last.
-  public var maxX: Int { origin.x + size.width }
+  public var maxX: Int { origin.x.saturatingAdd(size.width) }
   /// The row below the last.
-  public var maxY: Int { origin.y + size.height }
+  public var maxY: Int { origin.y.saturatingAdd(size.height) }
   /// Whether it has no cell.
   public var isEmpty: Bool { size.isEmpty }
 
@@ -83,8 +100,8 @@ public struct Rect: Hashable, Sendable {
   public func intersection(_ other: Rect) -> Rect {
     let left = max(minX, other.minX)
     let top = max(minY, other.minY)
-    let width = min(maxX, other.maxX) - left
-    let height = min(maxY, other.maxY) - top
+    let width = min(maxX, other.maxX).saturatingSubtract(left)
+    let height = min(maxY, other.maxY).saturatingSubtract(top)
     guard width > 0, height > 0 else { return Rect(x: left, y: top, width: 0, height: 0) }
     return Rect(x: left, y: top, width: width, height: height)
   }
@@ -95,7 +112,9 @@ public struct Rect: Hashable, Sendable {
     if other.isEmpty { return self }
     let left = min(minX, other.minX)
     let top = min(minY, other.minY)
-    return Rect(x: left, y: top, width: max(maxX, other.maxX) - left, height: max(maxY, other.maxY) - top)
+    let width = max(maxX, other.maxX).saturatingSubtract(left)
+    let height = max(maxY, other.maxY).saturatingSubtract(top)
+    return Rect(x: left, y: top, width: width, height: height)
   }
 
   /// The rectangle, moved.

@@ -6,12 +6,20 @@ public struct Grid: Hashable, Sendable {
   public let size: Size
   var cells: ContiguousArray<Cell>
 
+  /// The most cells that a grid can have.
+  public static let largestCount = 1 << 26
+
   /// Makes a grid of blanks; a negative width or height counts as 0.
   ///
+  /// - Precondition: It has at most ``largestCount`` cells.
   /// - Complexity: O(n) in the cells.
   public init(size: Size) {
     self.size = Size(width: max(0, size.width), height: max(0, size.height))
-    cells = ContiguousArray(repeating: .blank, count: self.size.width * self.size.height)
+    let (count, isTooLarge) = self.size.width.multipliedReportingOverflow(by: self.size.height)
+    guard !isTooLarge, count <= Self.largestCount else {
+      fatalError("a grid of \(size.width) by \(size.height) cells is too large: it can have \(Self.largestCount)")
+    }
+    cells = ContiguousArray(repeating: .blank, count: count)
   }
 
   /// A cell by its column and row.
@@ -21,17 +29,27 @@ public struct Grid: Hashable, Sendable {
   /// - Precondition: The point lies in the grid.
   public subscript(x: Int, y: Int) -> Cell {
     get {
-      precondition(x >= 0 && x < size.width && y >= 0 && y < size.height)
+      guard x >= 0, x < size.width, y >= 0, y < size.height else { failAt(x, y) }
       return cells[y * size.width + x]
     }
     set {
-      precondition(x >= 0 && x < size.width && y >= 0 && y < size.height)
+      guard x >= 0, x < size.width, y >= 0, y < size.height else { failAt(x, y) }
       cells[y * size.width + x] = newValue
     }
   }
 
+  @inline(never)
+  private func failAt(_ x: Int, _ y: Int) -> Never {
+    fatalError("the cell in column \(x) of row \(y) is not in a grid of \(size.width) by \(size.height) cells")
+  }
+
   /// The text of a row, without the blanks at its end.
+  ///
+  /// - Precondition: The grid has the row.
   public func text(row: Int) -> String {
+    guard row >= 0, row < size.height else {
+      fatalError("the row \(row) is not in a grid of \(size.width) by \(size.height) cells")
+    }
     var text = ""
     for x in 0..<size.width { if let character = self[x, row].character { text.append(character) } }
     while text.last == " " { text.removeLast() }

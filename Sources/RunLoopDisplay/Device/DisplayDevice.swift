@@ -71,9 +71,20 @@ public protocol DisplayDeviceClient: AnyObject {
   /// A frame can be presented again, where none could be before: a device that has stayed ready does not say so.
   func deviceIsReadyForFrame(_ device: any DisplayDevice)
 
+  /// What is shown would be written otherwise by now, as the device has said more about itself: a frame is to be
+  /// presented, even if it is the same as before.
+  ///
+  /// If a client does not implement it, the difference shows with its next frame.
+  func deviceNeedsFrame(_ device: any DisplayDevice)
+
   /// The process is about to be stopped: the device has been given back.
   func deviceWillSuspend(_ device: any DisplayDevice)
 
   /// The process continues: the device has been taken again, and its next frame is written in full.
   func deviceDidResume(_ device: any DisplayDevice)
+}
+
+extension DisplayDeviceClient {
+  /// Does nothing.
+  public func deviceNeedsFrame(_ device: any DisplayDevice) {}
 }

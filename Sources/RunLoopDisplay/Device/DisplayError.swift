@@ -8,6 +8,10 @@ public enum DisplayError: Error, Hashable, Sendable {
   case notATerminal(descriptor: Int32)
   /// The terminal reports that it cannot show a screen: `TERM` is `dumb`, or missing.
   case unusableTerminal(name: String?)
+  /// Another device of the process has taken the terminal.
+  case taken
+  /// The process has taken as many terminals as it can.
+  case tooManyTerminals(limit: Int)
   /// A system call failed.
   case system(call: String, code: Int32)
 }
@@ -26,6 +30,8 @@ extension DisplayError: CustomStringConvertible {
       return "\(name) is not a terminal."
     case .unusableTerminal(nil): return "The terminal cannot show a screen: the variable TERM is not set."
     case .unusableTerminal(let name?): return "The terminal cannot show a screen: the variable TERM is \"\(name)\"."
+    case .taken: return "The terminal is taken already: close the other device of it first."
+    case .tooManyTerminals(let limit): return "The terminal cannot be taken: a process can have \(limit) at a time."
     case .system(let call, let code): return "The terminal cannot be used: \(call) failed (\(errorText(code)))."
     }
   }

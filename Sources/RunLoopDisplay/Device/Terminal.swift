@@ -71,9 +71,12 @@ public final class Terminal: DisplayDevice {
 
   /// Takes the terminal: its alternate screen, every key as it is pressed, the mouse.
   ///
-  /// It has no effect if the terminal is taken already.
+  /// It has no effect if this device has taken it already. A process can have eight terminals taken at a time, and each
+  /// of them by one device: only that one knows how to restore it. A device that reads one terminal and writes to
+  /// another takes both.
   ///
-  /// - Throws: ``DisplayError/notATerminal(descriptor:)``, ``DisplayError/unusableTerminal(name:)``, or
+  /// - Throws: ``DisplayError/notATerminal(descriptor:)``, ``DisplayError/unusableTerminal(name:)``,
+  ///   ``DisplayError/taken`` if another device has taken the terminal, ``DisplayError/tooManyTerminals(limit:)``, or
   ///   ``DisplayError/system(call:code:)`` if the system has no descriptor left or the terminal cannot be used.
   public func open() throws(DisplayError) {
     guard state.phase == .closed else { return }
@@ -257,6 +260,7 @@ public final class Terminal: DisplayDevice {
     _ count: Int, _ parse: (inout TerminalSession, inout [InputEvent], inout ContiguousArray<UInt8>) -> Void
   ) {
     let capabilities = session.encoder.capabilities
+    let wasRepainting = session.encoder.isRepainting
     var replies: ContiguousArray<UInt8> = []
     var events = events
     self.events = []
@@ -268,9 +272,11 @@ public final class Terminal: DisplayDevice {
       write()
     }
     escapeTimer?.set(session.awaitsMore)
+    let needsFrame = session.encoder.isRepainting
     client?.device(self, didRead: count, events: events)
     // The answers may have found room for all that was before them.
     if !wasReady, isReadyForFrame { client?.deviceIsReadyForFrame(self) }
+    if !wasRepainting, needsFrame, state.phase == .open { client?.deviceNeedsFrame(self) }
     events.removeAll(keepingCapacity: true)
     if self.events.isEmpty { self.events = events }
   }

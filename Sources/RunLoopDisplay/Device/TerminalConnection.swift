@@ -29,17 +29,31 @@ final class TerminalConnection {
       crl_terminal_close(reader)
       throw .system(call: "open", code: -writer)
     }
-    let number = crl_terminal_keep(writer)
-    guard number >= 0 else {
+    var number: Int32?
+    do throws(DisplayError) {
+      let kept = try Self.keep(writer)
+      number = kept
+      inputNumber = crl_terminal_is_same(reader, writer) == 1 ? nil : try Self.keep(reader)
+      self.number = kept
+    } catch {
+      if let number { crl_terminal_forget(number) }
       crl_terminal_close(reader)
       crl_terminal_close(writer)
-      throw .system(call: "tcgetattr", code: -number)
+      throw error
     }
     self.reader = reader
     self.writer = writer
-    self.number = number
-    let other = crl_terminal_is_same(reader, writer) == 1 ? nil : crl_terminal_keep(reader)
-    inputNumber = other.flatMap { $0 < 0 ? nil : $0 }
+  }
+
+  /// Keeps the modes of a terminal; returns the number by which they are kept.
+  private static func keep(_ descriptor: Int32) throws(DisplayError) -> Int32 {
+    let number = crl_terminal_keep(descriptor)
+    switch -number {
+    case ...0: return number
+    case EBUSY: throw .taken
+    case EMFILE: throw .tooManyTerminals(limit: Int(CRL_TERMINALS))
+    default: throw .system(call: "tcgetattr", code: -number)
+    }
   }
 
   /// Sets the modes of a screen; 0, or a negative error.

@@ -45,15 +45,31 @@ final class GestureEnvironment {
   }
 
   /// What the observer does before the loop waits: lets changes of recognisers take effect, and calls the actions.
+  ///
+  /// What the actions cause is done in another round. After as many rounds as a layout has, the rest is left for the
+  /// next turn: an action that causes its own call would otherwise keep the loop here.
   func update() {
+    var round = 0
     repeat {
+      guard round < Window.layoutRounds else { return postpone() }
+      round += 1
       isDue.store(false, ordering: .relaxed)
       while let view = unsettled.popLast() { for recognizer in view.recognizers.settle() { leave(recognizer) } }
-      while let (recognizer, report) = pending.takeFirst() {
+      for _ in 0..<pending.count {
+        guard let (recognizer, report) = pending.takeFirst() else { break }
         application?.trace?.applicationDid(.action(name: recognizer.displayName, report.state))
         recognizer.callAction(report)
       }
-    } while isDue.load(ordering: .relaxed)
+    } while isDue.load(ordering: .relaxed) || pending.count > 0
+  }
+
+  private func postpone() {
+    let name = pending.next?.displayName ?? "a recogniser"
+    Diagnostic.layout.report(
+      "the actions of gestures caused further calls in \(Window.layoutRounds) rounds; the next turn goes on with \(name)"
+    )
+    isDue.store(true, ordering: .relaxed)
+    loop.wakeUp()
   }
 }
 
@@ -163,17 +179,14 @@ extension GestureEnvironment {
     }
   }
 
-  /// Whether a gesture that was recognised in the same touch rules this one out.
+  /// Whether a gesture that was recognised rules this one out: one that it requires to fail, or one in the same touch.
   private func isPrevented(_ recognizer: GestureRecognizer) -> Bool {
+    if recognizer.required.contains(where: { $0.recognizer?.machine.hasRecognized ?? false }) { return true }
     guard let touch = recognizer.touch, let session = sessions.first(where: { $0.touch === touch }) else {
       return false
     }
     return session.recognizers.contains { other in
-      guard other !== recognizer, other.touch === touch, other.canPrevent(recognizer) else { return false }
-      switch other.machine.state {
-      case .began, .changed, .ended, .recognized: return true
-      case .possible, .cancelled, .failed: return false
-      }
+      other !== recognizer && other.touch === touch && other.machine.hasRecognized && other.canPrevent(recognizer)
     }
   }
 
@@ -186,12 +199,15 @@ extension GestureEnvironment {
         }
       }
     }
-    for other in held where other.required.contains(where: { $0.recognizer === recognizer }) { other.state = .failed }
+    for other in held where other.isHeld && other.required.contains(where: { $0.recognizer === recognizer }) {
+      other.state = .failed
+    }
   }
 
   /// Lets those recognise their gestures whose obstacles have failed.
   private func releaseHeld() {
-    for recognizer in held {
+    // A release may cause others within it, so the list may have changed.
+    for recognizer in held where recognizer.isHeld {
       guard !recognizer.required.contains(where: { $0.recognizer?.isUndecided ?? false }) else { continue }
       held.removeAll { $0 === recognizer }
       if isPrevented(recognizer) {

@@ -7,7 +7,8 @@ import RunLoopCore
 /// A recogniser gets each touch before the view that was hit. When it recognises its gesture, the touch is taken from
 /// the view, and the recogniser's action is put on a list, together with its state. The actions are called when the
 /// loop is about to wait, in an observer of the order `TurnOrder.queues`, before the commit; never while an event is
-/// being handled.
+/// being handled. Calls that an action causes, as by setting ``state``, are made in another round of the same observer.
+/// After ``Window/layoutRounds`` rounds the rest waits for the next turn, and that is reported on the standard error.
 ///
 /// A subclass overrides the functions for touches and sets ``state``: for a discrete gesture to `recognized`, for a
 /// continuous gesture to `began`, `changed` and `ended`. If the gesture is no longer possible, it sets `failed`.
@@ -96,7 +97,8 @@ open class GestureRecognizer {
 
   /// The progress of the gesture; during the action, the state that it is called for.
   ///
-  /// Subclasses set it. A state that cannot follow the previous one is ignored.
+  /// Subclasses set it. A state that cannot follow the previous one is ignored. If the action sets it, the action is
+  /// called again in the same turn, up to ``Window/layoutRounds`` times, and then in the next turn.
   public final var state: State {
     get { report?.state ?? machine.state }
     set { environment?.request(newValue, of: self) }
@@ -117,9 +119,31 @@ open class GestureRecognizer {
   // MARK: Others
 
   /// Makes this gesture be recognised only when another has failed: a tap waits for a double tap.
+  ///
+  /// If the other gesture is recognised, this one fails.
+  ///
+  /// - Precondition: The other is not this one, and does not require this one to fail, by way of others neither: none
+  ///   of them could ever be recognised.
+  /// - Complexity: O(n) in the requirements of the other, and of those that it requires to fail.
   public final func require(toFail other: GestureRecognizer) {
+    guard !other.isOrRequires(self) else {
+      fatalError(
+        "the recogniser \(displayName) cannot require \(other.displayName) to fail: that one waits for it already")
+    }
     required.removeAll { $0.recognizer == nil || $0.recognizer === other }
     required.append(Requirement(recognizer: other))
+  }
+
+  /// Whether it is another, or requires it to fail, maybe by way of others.
+  private func isOrRequires(_ other: GestureRecognizer) -> Bool {
+    var seen: Set<ObjectIdentifier> = []
+    var rest = [self]
+    while let recognizer = rest.popLast() {
+      if recognizer === other { return true }
+      guard seen.insert(ObjectIdentifier(recognizer)).inserted else { continue }
+      rest += recognizer.required.compactMap(\.recognizer)
+    }
+    return false
   }
 
   /// Allows both gestures to be recognised in one touch; otherwise the first that is recognised makes the other fail.

@@ -35,6 +35,14 @@ struct GestureState: Hashable, Sendable {
     if case .held = phase { true } else { false }
   }
 
+  /// Whether the gesture was recognised in the touch that is under way, or has just ended.
+  var hasRecognized: Bool {
+    switch state {
+    case .began, .changed, .ended, .recognized: true
+    case .possible, .cancelled, .failed: false
+    }
+  }
+
   /// Whether the gesture was recognised and has not ended.
   var isRecognizing: Bool { state == .began || state == .changed }
 

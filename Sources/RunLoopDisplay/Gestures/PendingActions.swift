@@ -11,6 +11,12 @@ struct PendingActions {
 
   init() {}
 
+  /// How many there are.
+  var count: Int { entries.count - first }
+
+  /// The recogniser whose action is the next.
+  var next: GestureRecognizer? { count > 0 ? entries[first].recognizer : nil }
+
   mutating func append(_ recognizer: GestureRecognizer, _ report: GestureRecognizer.Report) {
     if first < entries.count, let last = entries.last, last.recognizer === recognizer, last.report.state == .changed,
       report.state == .changed

@@ -66,5 +66,8 @@ struct TapState: Hashable, Sendable {
 
 extension Point {
   /// How many columns or rows are between two cells, whichever is more.
-  func distance(to other: Point) -> Int { max(abs(x - other.x), abs(y - other.y)) }
+  func distance(to other: Point) -> Int {
+    let way = self - other
+    return Int(clamping: max(way.x.magnitude, way.y.magnitude))
+  }
 }

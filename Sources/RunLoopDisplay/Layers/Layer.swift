@@ -19,7 +19,8 @@ public final class Layer {
 
   /// Cells that were set instead of being drawn, from the view's top left corner; if it is nil, the view draws.
   ///
-  /// Setting them asks for a commit. Cells beyond the view are not visible.
+  /// Setting them asks for a commit. Cells beyond the view are not visible. Setting them within the view's own
+  /// ``View/draw(_:)`` has no effect: what is drawn there replaces them.
   public var contents: Grid? {
     get { areContentsSet ? grid : nil }
     set {
@@ -62,12 +63,14 @@ extension Layer {
     let part = isSmall ? Rect(origin: .zero, size: size) : visible
     if grid.size != part.size { grid = Grid(size: part.size) }
     grid.erase()
-    coverage = part
     // The canvas has the only reference to the cells while it is drawn on, so that they are not copied.
     var canvas = Canvas(grid: grid)
     grid = Grid(size: .zero)
     DisplayCallOut.note(view)
     canvas.within(Rect(origin: .zero - part.origin, size: size)) { view.draw(&$0) }
+    // What was set meanwhile is replaced.
+    areContentsSet = false
+    coverage = part
     grid = canvas.grid
   }
 

@@ -20,10 +20,11 @@ struct RowSet: Hashable {
 
   /// Takes out the first rows that follow each other; nil if there are none.
   ///
-  /// - Parameter row: None before it is marked.
+  /// - Parameter row: Those before it stay.
   mutating func takeBand(from row: Int = 0) -> Range<Int>? {
-    guard !isEmpty, let first = isMarked[row...].firstIndex(of: true) else {
-      isEmpty = true
+    guard !isEmpty, let first = isMarked.dropFirst(row).firstIndex(of: true) else {
+      // Rows may have been marked behind the caller's back.
+      isEmpty = isEmpty || !isMarked.contains(true)
       return nil
     }
     var end = first

@@ -54,17 +54,19 @@ final class Screen {
   private func compose(_ view: View, corner: Point, clip: Rect, _ band: Rect, _ count: inout Int) {
     guard !view.isHidden else { return }
     let visible = Rect(origin: corner, size: view.frame.size).intersection(clip)
-    let area = visible.intersection(band)
+    var area = visible.intersection(band).intersection(Rect(origin: .zero, size: grid.size))
     guard !area.isEmpty else { return }
     if let background = view.background { fill(area, Cell(glyph: 0x20, width: 1, style: background)) }
     let part = visible.offset(by: .zero - corner)
     if view.layer.needsDrawing(of: part) {
       view.layer.draw(visible: part)
       count += 1
+      // It may have run the loop, in which the screen may have got another size.
+      area = area.intersection(Rect(origin: .zero, size: grid.size))
     }
     copy(view.layer, area, corner)
     for subview in view.subviews {
-      compose(subview, corner: corner + subview.frame.origin - view.bounds.origin, clip: visible, band, &count)
+      compose(subview, corner: corner + subview.frame.origin - view.bounds.origin, clip: visible, area, &count)
     }
   }
 

@@ -62,7 +62,10 @@ public enum Transaction {
   public static func flush() { Application.shared?.pipeline.flush() }
 
   /// Sets a block that is called when the changes of the transaction that was begun last are visible, or at once by
-  /// ``commit()`` if there is no application.
+  /// ``commit()`` if no application is running.
+  ///
+  /// Visible means that the device has taken the frame. A terminal that has stopped reading may have a part of that
+  /// frame still to read when the block is called; only the next frame waits for it.
   ///
   /// It is called exactly once, on the main actor, at the latest when the application ends. If such a block is called
   /// by the end of the application, or without one, and sets another block, that one is called in a later turn of the

@@ -10,6 +10,7 @@ extension DisplayNode {
   @MainActor
   public var view: NodeView {
     if let storedView { return storedView }
+    updates.checkLoop()
     let view = NodeView(self)
     storedView = view
     lock.lock()

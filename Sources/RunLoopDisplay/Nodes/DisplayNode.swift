@@ -31,6 +31,12 @@ public final class DisplayNode: @unchecked Sendable {
   // Sendable: the variables are guarded by the lock, those of the tree by the lock that all nodes of a loop have in
   // common; the view and what it shows belong to the main thread.
 
+  /// The most cells of a content that are drawn.
+  ///
+  /// The whole content is drawn, and kept, whatever part of it is visible. A larger one is not drawn: its node shows
+  /// the background alone, and that is reported on the standard error. To show more, use a ``NodeListView``.
+  public static let largestContent = 1 << 22
+
   let updates: NodeUpdates
   let workers: WorkerPool
   let lock = Lock()
@@ -70,7 +76,8 @@ public final class DisplayNode: @unchecked Sendable {
   ///   - frame: The frame in its supernode, or of its view in a superview.
   ///   - group: The group of the main loop.
   ///   - workers: The threads that lay it out and draw it.
-  /// - Precondition: The group is that of the main loop; the thread of another loop has no views.
+  /// - Precondition: The group is that of the main loop; the thread of another loop has no views. That is checked when
+  ///   the view is made.
   public init(
     _ content: any NodeContent = EmptyContent(), frame: Rect = .zero, group: AsyncTransactionGroup = .main,
     workers: WorkerPool = .shared
@@ -89,7 +96,7 @@ public final class DisplayNode: @unchecked Sendable {
 // What can be set on any thread. Each of it alone is set at once: a part of a value is changed by who is alone in
 // changing it.
 extension DisplayNode {
-  /// The content of the node.
+  /// The content of the node; one of more than ``largestContent`` cells is not drawn.
   ///
   /// Setting it marks the node as ``setNeedsDisplay()`` does. Can be used from any thread.
   public var content: any NodeContent {

@@ -62,7 +62,7 @@ extension NodeContent {
     guard !frame.isEmpty, !cancellation.isCancelled else { return }
     if canvas.visibleRect.intersection(frame) == frame {
       canvas.within(frame) { draw(into: &$0, cancellation) }
-    } else if !canvas.visibleRect.intersection(frame).isEmpty {
+    } else if !canvas.visibleRect.intersection(frame).isEmpty, NodeDrawing.canDraw(frame.size) {
       // It is to find its whole size, whatever is visible of it.
       var whole = Canvas(size: frame.size)
       draw(into: &whole, cancellation)

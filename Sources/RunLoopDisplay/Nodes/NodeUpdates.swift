@@ -176,6 +176,15 @@ extension NodeUpdates {
   /// Whether the main thread may draw in this turn.
   var hasTimeToDraw: Bool { budget.isOpen(turn: loop.waits, now: loop.clockNow.nanoseconds) }
 
+  /// Ends the process if the group is of the loop of another thread: it would apply changes to views there.
+  @MainActor
+  func checkLoop() {
+    guard loop !== RunLoop.main, !lock.withLock({ hasEnded }) else { return }
+    fatalError(
+      "a node with the group of \(loop.threadDescription) cannot have a view: its group has to be that of the main loop"
+    )
+  }
+
   func measureDrawing(_ body: () -> Void) {
     let begin = loop.clockNow.nanoseconds
     body()

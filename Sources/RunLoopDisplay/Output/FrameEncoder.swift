@@ -28,10 +28,17 @@ package struct FrameEncoder: Sendable {
     get { writer.capabilities }
     set {
       // Clusters and colours that were written for another terminal do not look as they should.
-      if newValue.knowsClusters != capabilities.knowsClusters || newValue.colors != capabilities.colors { repaint() }
+      let isOutOfDate =
+        newValue.colors != capabilities.colors
+        || newValue.knowsClusters != capabilities.knowsClusters
+          && shown.cells.contains { $0.glyph >= Glyphs.firstCluster }
+      if isOutOfDate { repaint() }
       writer.capabilities = newValue
     }
   }
+
+  /// Whether the next frame is written in full.
+  package var isRepainting: Bool { isUnknown }
 
   /// Lets the next frame be written in full.
   package mutating func repaint() { isUnknown = true }

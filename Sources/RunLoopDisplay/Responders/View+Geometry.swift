@@ -17,16 +17,22 @@ extension View {
   }
 
   /// A point of this view's coordinates in those of another view of the same window, or of the window if it is nil.
+  ///
+  /// The coordinates of a view are those of its bounds; those of a view that is in no window are converted by way of
+  /// the topmost view.
   public final func convert(_ point: Point, to view: View?) -> Point {
-    let corner = view.map(\.cornerInRoot) ?? .zero
-    let origin = view?.bounds.origin ?? .zero
-    return point - bounds.origin + cornerInRoot - corner + origin
+    let view = view ?? root
+    return point - bounds.origin + cornerInRoot - view.cornerInRoot + view.bounds.origin
   }
 
   /// A point of another view's coordinates, or of the window's if it is nil, in those of this view.
-  public final func convert(_ point: Point, from view: View?) -> Point {
-    guard let view else { return point - cornerInRoot + bounds.origin }
-    return view.convert(point, to: self)
+  public final func convert(_ point: Point, from view: View?) -> Point { (view ?? root).convert(point, to: self) }
+
+  /// The window, or the topmost view.
+  private final var root: View {
+    var view = self
+    while let superview = view.superview { view = superview }
+    return view
   }
 
   /// Where the top left corner lies in the window, or in the topmost view.

@@ -21,23 +21,27 @@ extension Window {
       send(touch, touch.delivery.end())
       application?.gestures.finish(touch)
     case .wheel(let wheel):
-      let view = hitTest(event.location) ?? self
+      let view = hitTest(location(of: event)) ?? self
       DisplayCallOut.note(view)
       view.wheelTurned(wheel, at: event)
     }
   }
 
   private func begin(_ button: MouseEvent.Button, _ event: MouseEvent) {
-    let view = hitTest(event.location) ?? self
-    let touch = Touch(button, event.modifiers, at: event.location, on: view, in: self)
+    let location = location(of: event)
+    let view = hitTest(location) ?? self
+    let touch = Touch(button, event.modifiers, at: location, on: view, in: self)
     touches.append(touch)
     application?.gestures.began(touch)
     send(touch, touch.delivery.begin())
   }
 
+  /// Where the mouse is in the window's coordinates, which begin where its bounds do.
+  private func location(of event: MouseEvent) -> Point { event.location + bounds.origin }
+
   private func update(_ button: MouseEvent.Button, _ event: MouseEvent) -> Touch? {
     guard let touch = touches.first(where: { $0.button == button }) else { return nil }
-    touch.location = event.location
+    touch.location = location(of: event)
     touch.modifiers = event.modifiers
     return touch
   }

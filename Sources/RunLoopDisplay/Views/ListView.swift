@@ -22,7 +22,7 @@ open class ListView: ScrollView {
   /// Called in a layout for each row that becomes visible: with the number of the row, and a row that is no longer
   /// needed.
   ///
-  /// It returns that row, or another one.
+  /// It returns that row, or another one. If it has the list laid out, that follows in another round of this layout.
   public typealias Provider = @MainActor (_ index: Int, _ reused: ListRow?) -> ListRow
 
   /// The largest number of rows of a list.
@@ -35,6 +35,10 @@ open class ListView: ScrollView {
   /// Rows that are not needed any more, until the layout is over.
   private var spare: [ListRow] = []
   private var needsReload = false
+  /// Whether rows are being provided.
+  private var isProviding = false
+  /// Whether a layout was asked for while rows were being provided.
+  private var needsAnotherLayout = false
 
   /// Makes an empty list.
   public init(frame: Rect = .zero, provider: @escaping Provider) {
@@ -85,12 +89,25 @@ open class ListView: ScrollView {
 
   /// Scrolls as little as needed for a row to be visible.
   public func scrollToRow(_ index: Int) {
+    let index = min(max(0, index), Self.largestCount)
     if index < contentOffset.y { contentOffset.y = index }
     if index >= contentOffset.y + bounds.size.height { contentOffset.y = index - bounds.size.height + 1 }
   }
 
   override open func layoutSubviews() {
     super.layoutSubviews()
+    // The provider has the list laid out: its rows are not complete.
+    guard !isProviding else { return needsAnotherLayout = true }
+    isProviding = true
+    provideRows()
+    isProviding = false
+    guard needsAnotherLayout else { return }
+    needsAnotherLayout = false
+    setNeedsLayout()
+  }
+
+  /// Provides the rows that are missing, and takes those away that are not needed.
+  private func provideRows() {
     let first = min(contentOffset.y, rowCount)
     let wanted = first..<min(first + bounds.size.height, rowCount)
     takeSpares(outside: needsReload ? 0..<0 : wanted)

@@ -11,7 +11,7 @@ open class ScrollView: View {
   /// By how many rows or columns a notch of the wheel moves.
   public static let rowsForNotch = 3
 
-  /// The size of the contents.
+  /// The size of the contents; for scrolling, a width or height below 0 counts as 0, and one beyond 2^30 as that.
   public var contentSize = Size.zero {
     didSet { if contentSize != oldValue { setNeedsLayout() } }
   }
@@ -28,7 +28,8 @@ open class ScrollView: View {
 
   /// The largest offset.
   private var limit: Point {
-    Point(x: max(0, contentSize.width - bounds.size.width), y: max(0, contentSize.height - bounds.size.height))
+    let contents = Rect(origin: .zero, size: contentSize).clamped.size
+    return Point(x: max(0, contents.width - bounds.size.width), y: max(0, contents.height - bounds.size.height))
   }
 
   private func scroll(to offset: Point) {

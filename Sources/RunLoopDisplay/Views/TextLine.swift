@@ -20,24 +20,35 @@ struct TextLine: Hashable {
   /// Puts characters in before the cursor; false if there are none.
   mutating func insert(_ new: some Collection<Character>) -> Bool {
     guard !new.isEmpty else { return false }
-    let rest = characters.count - cursor
-    // Two may have become one: a letter and its accent that were typed one after the other.
-    characters = Array(String(characters[..<cursor]) + String(new)) + characters[cursor...]
-    cursor = characters.count - rest
+    set(String(characters[..<cursor]) + String(new), String(characters[cursor...]))
     return true
   }
 
   mutating func deleteBackward() -> Bool {
     guard cursor > 0 else { return false }
-    cursor -= 1
-    characters.remove(at: cursor)
+    set(String(characters[..<(cursor - 1)]), String(characters[cursor...]))
     return true
   }
 
   mutating func deleteForward() -> Bool {
     guard cursor < characters.count else { return false }
-    characters.remove(at: cursor)
+    set(String(characters[..<cursor]), String(characters[(cursor + 1)...]))
     return true
+  }
+
+  /// Sets what is before the cursor and behind it.
+  ///
+  /// Two characters may become one, as a letter and its accent that were typed one after the other. If one becomes one
+  /// with what is behind the cursor, the cursor is behind both.
+  private mutating func set(_ before: String, _ after: String) {
+    characters = Array(before + after)
+    var count = 0
+    var rest = before.utf8.count
+    while rest > 0 {
+      rest -= characters[count].utf8.count
+      count += 1
+    }
+    cursor = count
   }
 
   /// Moves the visible part so that it has the cursor in it.

@@ -115,6 +115,33 @@ struct ApplicationTests {
     }
   }
 
+  @Test("the window of a running application cannot be another's, and the message says so")
+  func windowOfAnother() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      try await MainActor.run {
+        try Stage.perform { stage in
+          stage.window.name = "the only one"
+          stage.at(10) { _ = Application(device: FakeDevice(), window: stage.window) }
+          try stage.run(until: 30)
+        }
+      }
+    }
+    let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(message.contains("the window the only one belongs to an application that is running"), "\(message)")
+  }
+
+  @Test("of two applications with one window the one that runs shows it")
+  func sharedWindow() throws {
+    try Stage.perform { stage in
+      let label = Label("a", frame: Rect(x: 0, y: 0, width: 9, height: 1))
+      stage.window.addSubview(label)
+      let other = Application(device: FakeDevice(), window: stage.window)
+      stage.at(10) { label.text = "b" }
+      try stage.run(until: 30)
+      #expect(stage.device.text == "b" && stage.window.application === stage.application && other.frameCount == 0)
+    }
+  }
+
   @Test("timers of the default mode wait while the application tracks, and common ones do not")
   func timers() throws {
     try Stage.perform { stage in

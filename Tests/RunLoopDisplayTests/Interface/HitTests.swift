@@ -42,6 +42,31 @@ struct HitTests {
     #expect(hit(8, 0) == "nothing")
   }
 
+  @Test("a window whose bounds begin elsewhere is hit where its views are seen, and converts to its own coordinates")
+  func windowBounds() throws {
+    try Stage.perform { stage in
+      stage.logged = { step in if case .touches = step { true } else { false } }
+      let box = view("box", 4, 5, 6, 2, in: stage.window)
+      let inner = view("inner", 1, 1, 2, 1, in: box)
+      stage.window.bounds.origin = Point(x: 3, y: 4)
+      #expect(inner.convert(.zero, to: nil) == Point(x: 5, y: 6))
+      #expect(inner.convert(.zero, to: stage.window) == Point(x: 5, y: 6))
+      #expect(inner.convert(Point(x: 5, y: 6), from: nil) == .zero)
+      stage.at(5) {
+        #expect(stage.window.hitTest(Point(x: 5, y: 6)) === inner && inner.visibleRect.origin == Point(x: 2, y: 2))
+      }
+      var places: [Point] = []
+      let tap = TapGestureRecognizer { places += [$0.location, $0.location(in: inner), $0.location(in: stage.window)] }
+      box.addGestureRecognizer(tap)
+      // On the screen, where the inner view is seen, and where it would be otherwise.
+      stage.send(.press(2, 2), .release(2, 2), at: 10)
+      stage.send(.press(9, 9), at: 20)
+      try stage.run(until: 30)
+      #expect(stage.log.text.hasPrefix("began(inner)") && stage.log.text.contains("began(Window)"))
+      #expect(places == [Point(x: 5, y: 6), .zero, Point(x: 5, y: 6)])
+    }
+  }
+
   @Test("frames that no screen could have are brought nearer")
   func frames() {
     let window = Window(frame: Rect(x: .max, y: .min, width: .max, height: -5))

@@ -94,6 +94,59 @@ struct TypingTests {
     }
   }
 
+  @Test("clusters that were shown before the terminal granted them are shown whole, though nothing has changed")
+  func lateGrant() throws {
+    for features in [HeadlessTerminal.Features.all, .none] {
+      try VirtualTime.asMain { time in
+        let terminal = HeadlessTerminal(size: Size(width: 20, height: 2), features: features)
+        let window = Window()
+        window.addSubview(Label("👨‍👩‍👧|", frame: Rect(x: 0, y: 0, width: 20, height: 1)))
+        let application = Application(device: terminal, window: window)
+        try application.start()
+        try time.advance(by: .seconds(1))
+        #expect(terminal.screen == (features.clusters ? "👨‍👩‍👧|" : "👨|"))
+        // In two frames at most, and none without a grant.
+        #expect(terminal.frameBytes.count == (features.clusters ? 2 : 1), "\(terminal.frameBytes)")
+        application.finish()
+      }
+    }
+  }
+
+  @Test("a terminal that grants clusters of which none is shown gets no other frame")
+  func grantWithoutClusters() throws {
+    try VirtualTime.asMain { time in
+      let terminal = HeadlessTerminal(size: Size(width: 20, height: 2))
+      let window = Window()
+      window.addSubview(Label("漢字 é", frame: Rect(x: 0, y: 0, width: 20, height: 1)))
+      let application = Application(device: terminal, window: window)
+      try application.start()
+      try time.advance(by: .seconds(1))
+      #expect(terminal.screen == "漢字 é" && terminal.frameBytes.count == 1)
+      application.finish()
+    }
+  }
+
+  @Test("the example of the documentation")
+  func example() throws {
+    try VirtualTime.asMain { time in
+      let terminal = HeadlessTerminal(size: Size(width: 20, height: 3))
+      let window = Window()
+      let field = TextField(prompt: "> ", frame: Rect(x: 0, y: 0, width: 20, height: 1))
+      window.addSubview(field)
+      field.becomeFirstResponder()
+      let application = Application(device: terminal, window: window)
+      time.at(.milliseconds(100)) { MainActor.assumeIsolated { terminal.type("abc") } }
+      time.at(.milliseconds(200)) {
+        MainActor.assumeIsolated {
+          #expect(terminal.screen == "> abc")
+          application.terminate()
+        }
+      }
+      try application.run()
+      #expect(time.elapsed == .milliseconds(200))
+    }
+  }
+
   @Test("a click and a lone escape reach the views, and a terminal that goes ends the application")
   func clickAndEnd() throws {
     final class Root: Window {

@@ -97,6 +97,22 @@ struct ViewTests {
     #expect(field.text == "e\u{301}f" && field.cursor == 2)
   }
 
+  @Test("characters that become one, with what is before the cursor or behind it, are one for the cursor too")
+  func joining() {
+    var line = TextLine("\u{301}")
+    line.cursor = 0
+    #expect(line.insert("a") && line.text == "a\u{301}" && line.characters.count == 1 && line.cursor == 1)
+    #expect(line.insert("b") && line.text == "a\u{301}b" && line.cursor == 2)
+    // Two halves of a flag, when the letter between them goes.
+    line = TextLine("x\u{1F1E9}-\u{1F1EA}y")
+    line.cursor = 2
+    #expect(line.deleteForward() && line.characters == ["x", "🇩🇪", "y"] && line.cursor == 2)
+    line = TextLine("\u{1F1E9}-\u{1F1EA}")
+    line.cursor = 2
+    #expect(line.deleteBackward() && line.characters == ["🇩🇪"] && line.cursor == 1)
+    #expect(line.deleteBackward() && line.text == "" && line.cursor == 0 && !line.deleteBackward())
+  }
+
   @Test("a text that is longer than its field is scrolled so that the cursor is seen")
   func longText() throws {
     let typed = "abcdefgh".map { InputEvent.type(.character($0)) }
@@ -210,6 +226,37 @@ struct ViewTests {
       stage.at(400) { list.frame.size.height = 1 }
       stage.at(450) { #expect(stage.device.text == "line 1" && list.subviews.count == 1) }
       try stage.run(until: 500)
+    }
+  }
+
+  @Test("a provider that has its list laid out has each row once")
+  func providerLaysOut() throws {
+    try Stage.perform(width: 20, height: 6) { stage in
+      var calls = 0
+      weak var layingOut: ListView?
+      let list = ListView { index, reused in
+        calls += 1
+        if calls < 3 {
+          layingOut?.setNeedsLayout()
+          layingOut?.layoutIfNeeded()
+        }
+        let row = reused ?? ListRow()
+        row.text = "row \(index)"
+        return row
+      }
+      layingOut = list
+      list.frame = Rect(x: 0, y: 0, width: 20, height: 4)
+      list.rowCount = 4
+      stage.window.addSubview(list)
+      let before = Diagnostic.layout.count
+      stage.at(50) {
+        #expect(list.visibleRows == 0..<4 && list.subviews.count == 4)
+        #expect(stage.device.text == "row 0\nrow 1\nrow 2\nrow 3")
+        calls = 0
+        list.reload()
+      }
+      try stage.run(until: 100)
+      #expect(list.visibleRows == 0..<4 && list.subviews.count == 4 && Diagnostic.layout.count == before)
     }
   }
 

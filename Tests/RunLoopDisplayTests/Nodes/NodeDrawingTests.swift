@@ -269,6 +269,41 @@ struct NodeDrawingTests {
     }
   }
 
+  @Test("a content that is too large is left empty, once, which is reported, and the next one is drawn")
+  func tooLarge() throws {
+    try NodeStage.perform { stage in
+      let content = Drawn("large")
+      let node = stage.node(content, width: .max, height: .max)
+      node.background = Style(background: .red)
+      let before = Diagnostic.transaction.count
+      stage.window.addSubview(node.view)
+      try stage.turn()
+      #expect(node.isUpToDate && content.drawings.value == 0 && stage.text == "")
+      #expect(stage.device.shown[0, 0].style.background == .red && Diagnostic.transaction.count == before + 1)
+      try stage.turn()
+      #expect(Diagnostic.transaction.count == before + 1)
+      node.frame = Rect(x: 0, y: 0, width: 2048, height: 2048)
+      try stage.turns { node.isUpToDate }
+      #expect(stage.text == "large" && content.drawings.value == 1)
+    }
+  }
+
+  @Test("a node whose group is of another loop gets no view, and the message says why")
+  func foreignGroup() async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      let thread = try ResidentThread()
+      let elsewhere = try thread.performAndWait { RunLoop.current }
+      try await MainActor.run {
+        try NodeStage.perform { stage in
+          let node = DisplayNode(TextContent("x"), group: .of(elsewhere), workers: stage.workers)
+          stage.window.addSubview(node.view)
+        }
+      }
+    }
+    let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(message.contains("cannot have a view: its group has to be that of the main loop"), "\(message)")
+  }
+
   @Test("an empty content is not handed to anybody")
   func empty() throws {
     try NodeStage.perform { stage in

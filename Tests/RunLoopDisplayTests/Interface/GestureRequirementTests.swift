@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import RunLoopCore
+import RunLoopTesting
+import TestSupport
+import Testing
+
+@testable import RunLoopDisplay
+
+@Suite("Gestures that wait for others to fail, and actions that cause others", .timeLimit(.minutes(20)))
+@MainActor
+struct GestureRequirementTests {
+  private func perform(_ body: (Stage, View) throws -> Void) throws {
+    try Stage.perform { stage in
+      let view = View(frame: Rect(x: 0, y: 0, width: 40, height: 10))
+      stage.window.addSubview(view)
+      stage.logged = { _ in false }
+      try body(stage, view)
+    }
+  }
+
+  private func logger(_ stage: Stage, _ name: String) -> @MainActor (GestureRecognizer) -> Void {
+    { stage.log.write("\(name):\($0.state)") }
+  }
+
+  @Test("a double tap rules out the tap that waits for it, whoever else follows the touch", arguments: 0..<3)
+  func third(place: Int) throws {
+    try perform { stage, view in
+      let double = TapGestureRecognizer(tapsRequired: 2, logger(stage, "double"))
+      let single = TapGestureRecognizer(logger(stage, "single"))
+      single.require(toFail: double)
+      var recognizers: [GestureRecognizer] = [single, double]
+      recognizers.insert(LongPressGestureRecognizer(logger(stage, "press")), at: place)
+      for recognizer in recognizers { view.addGestureRecognizer(recognizer) }
+      stage.send(.press(0, 0), .release(0, 0), .press(0, 0), .release(0, 0), at: 10)
+      stage.send(.press(0, 0), .release(0, 0), at: 1000)
+      try stage.run(until: 2000)
+      #expect(stage.log.text == "double:recognized single:recognized")
+    }
+  }
+
+  @Test("a gesture that is recognised rules out all that wait for it, even those that are recognised with it otherwise")
+  func several() throws {
+    try perform { stage, view in
+      let double = TapGestureRecognizer(tapsRequired: 2, logger(stage, "double"))
+      view.addGestureRecognizer(double)
+      for name in ["first", "second", "third"] {
+        let single = TapGestureRecognizer(logger(stage, name))
+        single.require(toFail: double)
+        single.recognizeSimultaneously(with: double)
+        for other in view.gestureRecognizers { single.recognizeSimultaneously(with: other) }
+        view.addGestureRecognizer(single)
+      }
+      stage.send(.press(0, 0), .release(0, 0), .press(0, 0), .release(0, 0), at: 10)
+      stage.send(.press(0, 0), .release(0, 0), at: 1000)
+      try stage.run(until: 2000)
+      #expect(stage.log.text == "double:recognized first:recognized second:recognized third:recognized")
+    }
+  }
+
+  @Test("an action that causes its own call is called so many times in a turn, which is reported, and the loop goes on")
+  func endlessAction() throws {
+    try perform { stage, view in
+      let time = stage.time
+      var count = 0
+      let pan = PanGestureRecognizer { pan in
+        count += 1
+        time.spend(.milliseconds(1))
+        // An endless round would be ended by nothing else.
+        if count < 10_000 { pan.state = .changed }
+      }
+      view.addGestureRecognizer(pan)
+      let before = Diagnostic.layout.count
+      _ = Timer(after: .milliseconds(95), on: .main) { _ in stage.log.write("timer") }
+      stage.send(.press(0, 0), .drag(3, 0), at: 10)
+      _ = Timer(after: .milliseconds(200), on: .main, block: MainActor.handler { _ in stage.application.terminate() })
+      try stage.application.run()
+      #expect(stage.log.text == "timer" && count > Window.layoutRounds && count < 1000, "\(count)")
+      #expect(Diagnostic.layout.count > before)
+    }
+  }
+
+  @Test("a recogniser that would wait for itself ends the process with the names of both", arguments: [1, 2, 3])
+  func cycle(length: Int) async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [length] in
+      await MainActor.run {
+        let recognizers = (1...length).map { number in
+          let recognizer = TapGestureRecognizer { _ in }
+          recognizer.name = "recogniser \(number)"
+          return recognizer
+        }
+        for (index, recognizer) in recognizers.enumerated() {
+          recognizer.require(toFail: recognizers[(index + 1) % length])
+        }
+      }
+    }
+    let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(message.contains("the recogniser recogniser \(length) cannot require recogniser 1 to fail"), "\(message)")
+  }
+
+  @Test("recognisers may require one in several ways, as long as none waits for itself")
+  func diamond() {
+    let (a, b, c, d) = (
+      TapGestureRecognizer { _ in }, TapGestureRecognizer { _ in }, TapGestureRecognizer { _ in },
+      TapGestureRecognizer { _ in }
+    )
+    a.require(toFail: b)
+    a.require(toFail: c)
+    b.require(toFail: d)
+    c.require(toFail: d)
+    a.require(toFail: d)
+    #expect(a.required.count == 3)
+  }
+}

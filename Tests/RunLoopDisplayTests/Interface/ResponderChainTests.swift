@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+import Testing
+
+@testable import RunLoopDisplay
+
+/// A responder whose next one can be set.
+@MainActor
+private final class Link: Responder {
+  var following: Responder?
+  var keys = 0
+  override var next: Responder? { following }
+  override func keyPressed(_ key: KeyEvent) {
+    keys += 1
+    super.keyPressed(key)
+  }
+}
+
+@Suite("The chain of responders")
+@MainActor
+struct ResponderChainTests {
+  @Test("an event goes through a chain of any length")
+  func long() {
+    let links = (0..<3500).map { _ in Link() }
+    for (link, next) in zip(links, links.dropFirst()) { link.following = next }
+    links[0].keyPressed(KeyEvent(.enter))
+    #expect(links.allSatisfy { $0.keys == 1 })
+  }
+
+  @Test("a chain that comes back to a responder ends the process with its name", arguments: [1, 3])
+  func cycle(length: Int) async throws {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [length] in
+      await MainActor.run {
+        let links = (0..<length).map { _ in Link() }
+        for (index, link) in links.enumerated() { link.following = links[(index + 1) % length] }
+        links[0].keyPressed(KeyEvent(.enter))
+      }
+    }
+    let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(message.contains("the chain of responders comes back to Link"), "\(message)")
+  }
+}
