@@ -130,7 +130,7 @@ static int find_directory(char *path, size_t size) {
   snprintf(path, size, "/dev/shm/runloop-%u", (unsigned)geteuid());
   int file = open_directory(path);
   if (file >= 0) return file;
-  // A link, a file, or what others can write to, is not the user's own directory; everything else has a cause of its own.
+  // A link, a file, or what others can write to, is not the user's own directory; the rest has a cause of its own.
   int cause = errno == ENOTDIR || errno == ELOOP || errno == EACCES ? 0 : errno;
   char what[160] = "the records have no file, as this directory is not your own: ";
   if (cause) snprintf(what, sizeof what, "the records have no file (%s), which would be in the directory ", strerror(cause));

@@ -36,9 +36,9 @@ private final class Client: DisplayDeviceClient {
 
 /// Opens a terminal on a pseudo-terminal of the test's own process.
 @MainActor
-private func onTerminal(_ body: (Terminal, Client, PseudoTerminal) throws -> Void) throws {
+private func onTerminal(columns: Int = 20, _ body: (Terminal, Client, PseudoTerminal) throws -> Void) throws {
   setenv("TERM", "xterm-256color", 1)
-  let window = try PseudoTerminal(columns: 20, rows: 4)
+  let window = try PseudoTerminal(columns: columns, rows: 4)
   let descriptor = open(window.path, O_RDWR | O_NOCTTY | O_CLOEXEC)
   defer { close(descriptor) }
   let client = Client()
@@ -76,6 +76,14 @@ final class TerminalXCTests: XCTestCase {
         XCTAssertEqual(client.events, [.key(KeyEvent(.up))])
         // The terminal is taken once.
         try terminal.open()
+      }
+    }
+  }
+
+  func testATerminalThatSaysThatItIsHugeIsUsedInPart() throws {
+    try MainActor.assumeIsolated {
+      try onTerminal(columns: 65_535) { terminal, _, _ in
+        XCTAssertEqual(terminal.size, Size(width: Terminal.longestSide, height: 4))
       }
     }
   }

@@ -21,15 +21,15 @@ extension RunLoopCore.RunLoop {
   /// ```
   ///
   /// - A source that Core Foundation's loop handles counts as handled by a run of this one; its timers, observers and
-  ///   blocks do not. `CFRunLoopStop` stops the innermost run of this loop; on another thread than the main one, not from
-  ///   a call-out of this loop: there it stops Core Foundation's.
+  ///   blocks do not. `CFRunLoopStop` stops the innermost run of this loop; on another thread than the main one, not
+  ///   from a call-out of this loop: there it stops Core Foundation's.
   /// - A mode is empty if it is empty in both loops.
   /// - On the main thread Core Foundation's loop drains the main dispatch queue, because it cannot be kept from it.
   ///
   /// Calling it again has no effect. The hosting ends with the thread, or with ``stopServingCoreFoundation()``.
   ///
-  /// - Throws: `RunLoopError.cannotBeHosted(_:)` if the system has no descriptors left for both loops, `isGuest`, `loopHasEnded`, and
-  ///   `wrongThread(loop:caller:)` if the calling thread is not the loop's.
+  /// - Throws: `RunLoopError.cannotBeHosted(_:)` if the system has no descriptors left for both loops, `isGuest`,
+  ///   `loopHasEnded`, and `wrongThread(loop:caller:)` if the calling thread is not the loop's.
   public func serveCoreFoundation() throws(RunLoopError) {
     let service = mainService as? MainThreadService
     // Core Foundation ends the process if it has no descriptors for its loop and the loop's modes.

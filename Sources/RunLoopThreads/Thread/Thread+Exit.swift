@@ -30,8 +30,8 @@ extension Thread {
   /// data runs; on a thread that was made by other means, in the second round of them. The corresponding Foundation
   /// method is `exit()`.
   ///
-  /// A source, port or socket of RunLoopPorts whose handler the thread leaves this way is held by the frames that called
-  /// the handler, and keeps its descriptors, its signal or its name: invalidate it before.
+  /// A source, port or socket of RunLoopPorts whose handler the thread leaves this way is held by the frames that
+  /// called the handler, and keeps its descriptors, its signal or its name: invalidate it before.
   ///
   /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would
   ///   never be finished. Both are fatal errors that say so.
