@@ -116,7 +116,9 @@ struct ThreadExitTests {
   func exitInTask() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let thread = try ResidentThread()
-      await Task(executorPreference: thread) { Thread.exit() }.value
+      // By its type the closure returns.
+      let exit: @Sendable () -> Void = { Thread.exit() }
+      await Task(executorPreference: thread) { exit() }.value
     }
     let message = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
     #expect(message.contains("Thread.exit() was called in a task, which would never be finished"), "\(message)")
