@@ -109,6 +109,14 @@ int crl_is_on_tmpfs(const char *path) {
   return is_one;
 }
 
+// Says why a directory cannot be used, right after open_directory: what the system lacks, or what is wrong with it.
+static void complain_of(const char *path, const char *wrong) {
+  char what[160];
+  if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOSPC) return complain(wrong, path);
+  snprintf(what, sizeof what, "the records have no file (%s), which would be in the directory ", strerror(errno));
+  complain(what, path);
+}
+
 // The first of the directories that can be used, whose path is stored; -1 if there is none.
 static int find_directory(char *path, size_t size) {
   const char *given = secure_getenv("RUNLOOP_DIR");
@@ -117,8 +125,8 @@ static int find_directory(char *path, size_t size) {
     if (*given != '/' && !getcwd(place, sizeof place - 1)) return -1;
     snprintf(path, size, "%s%s%s", place, *place ? "/" : "", given);
     int file = open_directory(path);
-    if (file < 0) complain("RUNLOOP_DIR cannot be used, so that the records have no file: it must be a directory of "
-                           "your own that others cannot write to, and no link: ", given);
+    if (file < 0) complain_of(given, "RUNLOOP_DIR cannot be used, so that the records have no file: it must be a directory "
+                                     "of your own that others cannot write to, and no link: ");
     return file;
   }
   const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
@@ -130,11 +138,10 @@ static int find_directory(char *path, size_t size) {
   snprintf(path, size, "/dev/shm/runloop-%u", (unsigned)geteuid());
   int file = open_directory(path);
   if (file >= 0) return file;
-  // A link, a file, or what others can write to, is not the user's own directory; the rest has a cause of its own.
-  int cause = errno == ENOTDIR || errno == ELOOP || errno == EACCES ? 0 : errno;
-  char what[160] = "the records have no file, as this directory is not your own: ";
-  if (cause) snprintf(what, sizeof what, "the records have no file (%s), which would be in the directory ", strerror(cause));
-  if (access("/dev/shm", W_OK) == 0) complain(what, path);
+  int error = errno;
+  if (access("/dev/shm", W_OK) != 0) return -1;
+  errno = error;
+  complain_of(path, "the records have no file, as this directory is not your own: ");
   return -1;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import TestSupport
 import Testing
 
@@ -83,6 +84,31 @@ struct HostTests {
       return log.text
     }
   }
+
+  #if DEBUG
+    // R114, M7
+    @Test("a host that needs descriptors is not made without them, and is made when there are some")
+    func descriptorsForHost() {
+      let log = onNewThread {
+        let (log, plan, loop) = (Log(), FaultPlan(), RunLoop.current)
+        // The gate has the first.
+        plan.plan(.eventCreate, nil, nil, .fails(EMFILE))
+        plan.beginRuling()
+        defer { FaultPlan.endRuling() }
+        for _ in 0..<2 {
+          do throws(RunLoopError) {
+            try loop.setHost(sparingDescriptors: 2) { gate in
+              log.write("made")
+              return IdleHost(gate, log)
+            }
+          } catch { log.write("\(error == .cannotBeHosted(SystemError(call: "eventfd", number: EMFILE)))") }
+        }
+        log.write("\(plan.counts[.eventCreate] ?? 0)")
+        return log.text
+      }
+      #expect(log == "true made 6")
+    }
+  #endif
 
   // R28, R29
   @Test("the last item that leaves in a call-out of the host ends the run, as it would at the end of a pass")

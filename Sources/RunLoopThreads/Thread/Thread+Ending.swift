@@ -10,7 +10,7 @@ extension ThreadMembers {
   ///
   /// Then its work is done, its loop has ended, what it held is released, and its object can be released. What Core
   /// Foundation kept for the thread is released too, because the wait ends in the third round of the thread's
-  /// destructors.
+  /// destructors. In a forked child, a wait for a thread of the parent is a fatal error.
   ///
   /// - Throws: ``ThreadError/joinsItself(thread:)``, ``ThreadError/notStarted(thread:)``, or
   ///   ``ThreadError/wouldDeadlock(cycle:)`` if the thread waits for the calling one.
