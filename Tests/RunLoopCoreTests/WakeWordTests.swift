@@ -21,7 +21,7 @@ struct WakeWordTests {
     let states = Set(transitions.map(\.before))
     for state in states {
       let events = Set(transitions.filter { $0.before == state }.map(\.event))
-      var expected: Set<WakeState.Event> = [.awaken, .post, .wakeUp]
+      var expected: Set<WakeState.Event> = [.awaken, .post(.unknown), .wakeUp(.unknown)]
       if state.sleeper == .nobody {
         expected.formUnion([.beginRun, .beginPass, .endWait, .endRun(before: idle)])
         if state.isListening {
@@ -59,10 +59,10 @@ struct WakeWordTests {
   func oneCall() {
     for sleeper in [WakeState.Sleeper.futex, .virtual, .hosted] {
       let asleep = listening.applying(.announceSleep(sleeper)).state
-      for first in [WakeState.Event.post, .wakeUp] {
+      for first in [WakeState.Event.post(.unknown), .wakeUp(.unknown)] {
         let (awake, woken) = asleep.applying(first)
         #expect(woken == sleeper)
-        for second in [WakeState.Event.post, .wakeUp] { #expect(awake.applying(second).woken == .nobody) }
+        for second in [WakeState.Event.post(.unknown), .wakeUp(.unknown)] { #expect(awake.applying(second).woken == .nobody) }
       }
     }
   }
@@ -70,14 +70,44 @@ struct WakeWordTests {
   // R49, M2
   @Test("a wake-up that a nested run leaves unanswered goes to the run around it")
   func nestedRun() {
-    let nested = listening.applying(.beginRun).state.applying(.wakeUp).state
+    let nested = listening.applying(.beginRun).state.applying(.wakeUp(.unknown)).state
     #expect(nested.applying(.endRun(before: listening)).state.isWoken)
     #expect(nested.applying(.endRun(before: answered)).state.isLate)
     #expect(nested.applying(.endRun(before: idle)).state == idle)
-    let late = listening.applying(.beginRun).state.applying(.endWait).state.applying(.wakeUp).state
+    let late = listening.applying(.beginRun).state.applying(.endWait).state.applying(.wakeUp(.unknown)).state
     #expect(late.applying(.endRun(before: listening)).state.isWoken)
     #expect(late.applying(.endRun(before: answered)).state.isLate)
     #expect(late.applying(.endRun(before: idle)).state == idle)
+  }
+
+  // M19
+  @Test(
+    "the poster that wakes the loop leaves its cause, and those after it do not",
+    arguments: [WakeState.Sleeper.futex, .virtual, .epoll, .hosted, .looking], WakeState.Cause.allCases)
+  func cause(sleeper: WakeState.Sleeper, cause: WakeState.Cause) {
+    let asleep = listening.applying(.announceSleep(sleeper)).state
+    for first in [WakeState.Event.post(cause), .wakeUp(cause)] {
+      let (state, caller) = asleep.applying(first)
+      #expect(state.cause == cause && state.sleeper == .nobody && caller == sleeper)
+      for second in WakeState.Cause.allCases {
+        #expect(state.applying(.post(second)).state == state)
+        let woken = state.applying(.wakeUp(second))
+        #expect(woken.state.cause == cause && woken.state.isWoken && woken.woken == .nobody)
+      }
+      let awake = state.applying(.awaken).state
+      #expect(awake.cause == .unknown && awake.isWoken == state.isWoken)
+      // The next sleep begins without it.
+      #expect(awake.applying(.announceSleep(sleeper)).state.cause == .unknown)
+    }
+  }
+
+  // M19
+  @Test("a poster that finds nobody asleep leaves no cause", arguments: WakeState.Cause.allCases)
+  func noCause(cause: WakeState.Cause) {
+    for state in Set(transitions.map(\.before)) where state.sleeper == .nobody {
+      #expect(state.applying(.post(cause)).state == state)
+      #expect(state.applying(.wakeUp(cause)).state.cause == .unknown)
+    }
   }
 
   @Test("every state has a description of its own")
@@ -91,14 +121,14 @@ struct WakeWordTests {
     let word = WakeWord()
     #expect(word.state == idle)
     #expect(word.post() == .nobody)
-    #expect(word.apply(.wakeUp).woken == .nobody)
+    #expect(word.apply(.wakeUp(.unknown)).woken == .nobody)
     #expect(word.state == idle)
     let (before, after, called) = word.apply(.beginRun)
     #expect(before == idle && after == listening && called == .nobody)
     word.apply(.announceSleep(.virtual))
     #expect(word.post() == .virtual)
     #expect(word.state == listening)
-    word.apply(.wakeUp)
+    word.apply(.wakeUp(.unknown))
     #expect(word.state == woken)
     // The word is not what was announced: the sleep returns at once.
     word.sleep(while: listening, until: .never)
@@ -226,7 +256,7 @@ struct WakeInterleavingTests {
   }
 }
 
-// The thirteen states that a word can have.
+// The thirteen states that a word can have while nothing says what ended a sleep.
 private let idle = WakeState.idle
 private let listening = WakeState(bits: 0b001_1000)
 private let answered = WakeState(bits: 0b000_1000)
@@ -260,8 +290,8 @@ private let transitions: [Transition] = [
   // Outside every run. A wake-up is dropped.
   .init(idle, .beginRun, listening),
   .init(idle, .awaken, idle),
-  .init(idle, .post, idle),
-  .init(idle, .wakeUp, idle),
+  .init(idle, .post(.unknown), idle),
+  .init(idle, .wakeUp(.unknown), idle),
 
   // A wait lies ahead. A nested run keeps this state for its end.
   .init(listening, .beginRun, listening),
@@ -276,8 +306,8 @@ private let transitions: [Transition] = [
   .init(listening, .fallAsleep(.futex), listening),
   .init(listening, .awaken, listening),
   .init(listening, .endWait, answered),
-  .init(listening, .post, listening),
-  .init(listening, .wakeUp, woken),
+  .init(listening, .post(.unknown), listening),
+  .init(listening, .wakeUp(.unknown), woken),
 
   // The wait is over. A wake-up is for the next pass.
   .init(answered, .beginRun, listening),
@@ -287,8 +317,8 @@ private let transitions: [Transition] = [
   .init(answered, .beginPass, listening),
   .init(answered, .awaken, answered),
   .init(answered, .endWait, answered),
-  .init(answered, .post, answered),
-  .init(answered, .wakeUp, late),
+  .init(answered, .post(.unknown), answered),
+  .init(answered, .wakeUp(.unknown), late),
 
   // A wake-up has come for the wait ahead.
   .init(woken, .beginRun, listening),
@@ -303,8 +333,8 @@ private let transitions: [Transition] = [
   .init(woken, .fallAsleep(.futex), woken),
   .init(woken, .awaken, woken),
   .init(woken, .endWait, answered),
-  .init(woken, .post, woken),
-  .init(woken, .wakeUp, woken),
+  .init(woken, .post(.unknown), woken),
+  .init(woken, .wakeUp(.unknown), woken),
 
   // A wake-up has come after the wait.
   .init(late, .beginRun, listening),
@@ -314,37 +344,37 @@ private let transitions: [Transition] = [
   .init(late, .beginPass, listening),
   .init(late, .awaken, late),
   .init(late, .endWait, late),
-  .init(late, .post, late),
-  .init(late, .wakeUp, late),
+  .init(late, .post(.unknown), late),
+  .init(late, .wakeUp(.unknown), late),
 
   // The loop sleeps, or is about to: who takes it out of the word wakes it.
   .init(futex, .awaken, listening),
-  .init(futex, .post, listening, .futex),
-  .init(futex, .wakeUp, woken, .futex),
+  .init(futex, .post(.unknown), listening, .futex),
+  .init(futex, .wakeUp(.unknown), woken, .futex),
   .init(virtual, .awaken, listening),
-  .init(virtual, .post, listening, .virtual),
-  .init(virtual, .wakeUp, woken, .virtual),
+  .init(virtual, .post(.unknown), listening, .virtual),
+  .init(virtual, .wakeUp(.unknown), woken, .virtual),
   .init(hosted, .awaken, listening),
-  .init(hosted, .post, listening, .hosted),
-  .init(hosted, .wakeUp, woken, .hosted),
+  .init(hosted, .post(.unknown), listening, .hosted),
+  .init(hosted, .wakeUp(.unknown), woken, .hosted),
 
   // It has announced its sleep and finds that it was woken before.
   .init(futexWoken, .awaken, woken),
-  .init(futexWoken, .post, woken, .futex),
-  .init(futexWoken, .wakeUp, woken, .futex),
+  .init(futexWoken, .post(.unknown), woken, .futex),
+  .init(futexWoken, .wakeUp(.unknown), woken, .futex),
   .init(virtualWoken, .awaken, woken),
-  .init(virtualWoken, .post, woken, .virtual),
-  .init(virtualWoken, .wakeUp, woken, .virtual),
+  .init(virtualWoken, .post(.unknown), woken, .virtual),
+  .init(virtualWoken, .wakeUp(.unknown), woken, .virtual),
   .init(hostedWoken, .awaken, woken),
-  .init(hostedWoken, .post, woken, .hosted),
-  .init(hostedWoken, .wakeUp, woken, .hosted),
+  .init(hostedWoken, .post(.unknown), woken, .hosted),
+  .init(hostedWoken, .wakeUp(.unknown), woken, .hosted),
 
   // It looks: who takes it out of the word has woken it by that. Nobody did: it sleeps.
   .init(looking, .awaken, listening),
   .init(looking, .fallAsleep(.futex), futex),
-  .init(looking, .post, listening, .looking),
-  .init(looking, .wakeUp, woken, .looking),
+  .init(looking, .post(.unknown), listening, .looking),
+  .init(looking, .wakeUp(.unknown), woken, .looking),
   .init(lookingWoken, .awaken, woken),
-  .init(lookingWoken, .post, woken, .looking),
-  .init(lookingWoken, .wakeUp, woken, .looking),
+  .init(lookingWoken, .post(.unknown), woken, .looking),
+  .init(lookingWoken, .wakeUp(.unknown), woken, .looking),
 ]

@@ -27,7 +27,6 @@ extension RunLoop {
     lastSleepBegan = .never
     // The epoll set may have been notified of the same work.
     table.withLock { _ in mode.pollSet?.isMainQueueReady = false }
-    rotation = ReadyClass.mainQueue.rawValue
     return true
   }
 

@@ -16,6 +16,10 @@ struct Run {
   var staysWhenEmpty = false
   /// Whether the coming pass may ask the main dispatch queue before it waits.
   var mayAskMainQueue = false
+  /// What the poster that ended the last wait had for the loop, until phase 11; unknown if something else came first.
+  var wakeCause = WakeState.Cause.unknown
+  /// Whether phase 11 of the last pass was left to this one.
+  var hasPutOff = false
   /// How many waits in a row were skipped because an observer that was called before the wait had posted work.
   var sleeplessPasses = 0
   /// Whether the run is a guest of the loop that is otherwise this one's host: it does not wait there.

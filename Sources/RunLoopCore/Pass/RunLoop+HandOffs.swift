@@ -39,7 +39,7 @@ extension RunLoop {
   }
 
   /// Wakes the loop, if it sleeps, for the work that was left.
-  package func wakeForHandOffs() { post() }
+  package func wakeForHandOffs() { post(.source) }
 }
 
 // Phase 5 of the pass: the source of the hand-offs.
@@ -62,11 +62,14 @@ extension RunLoop {
   }
 
   /// Whether the source of the hand-offs is performed before another source: by order, and then by the first signal.
-  func handOffsStand(before source: Source, _ mode: ModeState) -> Bool {
-    guard source.order == 0 else { return source.order > 0 }
-    var signal = mode.handOffs.hasBlock(from: 0) ? mode.handOffSignal : .max
-    if hasCommonHandOff(mode) { signal = min(signal, blocks.commonHandOffSignal) }
-    return signal < source.signalOrder
+  func handOffs(signalledAt signal: UInt64, standBefore source: Source) -> Bool {
+    source.order == 0 ? signal < source.signalOrder : source.order > 0
+  }
+
+  /// The place of the first waiting hand-off in the order of all signals.
+  func signalOfHandOffs(_ mode: ModeState) -> UInt64 {
+    let signal = mode.handOffs.hasBlock(from: 0) ? mode.handOffSignal : .max
+    return hasCommonHandOff(mode) ? min(signal, blocks.commonHandOffSignal) : signal
   }
 
   /// Performs the work that was handed over for the mode before now, in order; returns true if there was any.

@@ -21,7 +21,9 @@ extension RunLoop {
         if !polls { notify(.afterWaiting, mode) }  // 10
       }
 
-      if serveOneClass(mode) { handledSource = true }  // 11
+      // 11
+      let isPutOff = innermost.wakeCause != .unknown && putsOffServing(mode)
+      if isPutOff ? isServedByHost() : serveOneClass(mode) { handledSource = true }
       performBlocks(mode)  // 12
 
       // 13

@@ -6,11 +6,14 @@ import Synchronization
 // Phase 11 of the pass: one class of ready things.
 
 extension RunLoop {
-  /// Serves one class of ready things: the descriptors that the wait has found, or else the class whose turn it is;
-  /// returns true if a source was handled.
+  /// Serves one class of ready things: the main dispatch queue if phase 7 has found its work, the descriptors that the
+  /// wait has found, or else the class whose turn it is; returns true if a source was handled.
   @inline(__always)
   func serveOneClass(_ mode: ModeState) -> Bool {
     innermost.mayAskMainQueue = true
+    innermost.hasPutOff = false
+    // Without a turn of its own, since it is asked in every other pass: the turn is that of the others.
+    if notices.contains(.mainQueue) { return drainMainQueue(mode) ?? false }
     // The wait has checked the descriptors only if it was their turn, or if nothing else was ready when it began.
     if mode.isWatching.load(ordering: .relaxed), let served = serveDescriptors(mode) {
       rotation = ReadyClass.descriptors.rawValue + 1
@@ -44,11 +47,11 @@ extension RunLoop {
   /// Whether another class is ready whose turn comes before that of the descriptors.
   ///
   /// Called under the table's lock, before the kernel is asked.
-  func servesOthersFirst(_ mode: ModeState) -> Bool {
+  func servesOthersFirst(_ mode: ModeState, _ set: PollSet) -> Bool {
     for turn in 0..<ReadyClass.allCases.count {
       switch ReadyClass.allCases[(rotation + turn) % ReadyClass.allCases.count] {
       case .timers: if mode.timerCount > 0, mode.timers.firstTick <= tickNow { return true }
-      case .mainQueue: if notices.contains(.mainQueue) { return true }
+      case .mainQueue: if hasMainQueueWork(set, mode) { return true }
       case .ports: if findReadyPort(mode) { return true }
       case .descriptors: return false
       }
@@ -56,8 +59,29 @@ extension RunLoop {
     return false
   }
 
+  /// Lets what has woken the loop begin before what became ready later; returns true if phase 11 is left to the next
+  /// pass.
+  ///
+  /// Blocks and jobs are run at once. For sources and hand-offs, which phase 5 of the next pass performs, phase 11 is
+  /// put off; never twice in a row, so that each class still has its turn.
+  @inline(never)
+  func putsOffServing(_ mode: ModeState) -> Bool {
+    let cause = innermost.wakeCause
+    innermost.wakeCause = .unknown
+    guard cause == .source else {
+      performBlocks(mode)
+      return false
+    }
+    guard !innermost.hasPutOff, hasHandOff(mode) || hasSignalledSource(mode) else { return false }
+    innermost.hasPutOff = true
+    innermost.mayAskMainQueue = true
+    // A source may read what was found, so the next pass asks again.
+    hasFoundDescriptors = false
+    return true
+  }
+
   /// Whether the host has handled a source of its own in this pass.
-  private func isServedByHost() -> Bool { notices.remove(.host) != nil }
+  func isServedByHost() -> Bool { notices.remove(.host) != nil }
 
   /// The classes of things that can be ready after a wait.
   ///

@@ -11,6 +11,7 @@ extension RunLoop {
   func wait(_ mode: ModeState, polls: Bool) {
     waiting.store(true, ordering: .relaxed)
     lastSleepBegan = .never
+    innermost.wakeCause = .unknown
     waitCount &+= 1
     if mainService != nil { askForHost() }
     if hostLink != nil, !innermost.isServedByHost {
@@ -42,6 +43,8 @@ extension RunLoop {
       // The next thread that sees the announcement may be the one that wakes.
       forgetWaking()
       let asleep = word.apply(.announceSleep(looks ? .looking : sleeper)).after
+      // Unless the loop was asleep, and nothing else came first, it is not known what came first.
+      var knowsCause = false
       switch asleep.isWoken ? .never : lastLook(mode, asleep, isWatching: isWatching) {
       case .never: isOver = true
       case .again: break
@@ -52,12 +55,16 @@ extension RunLoop {
         noteSleep(until: deadline)
         lookOrSleep(asleep, as: sleeper, until: deadline, in: set)
         noteAwake(by: set?.firstFound ?? -1)
+        knowsCause = true
         if let set {
           hasFoundDescriptors = set.hasFound
+          knowsCause = !set.beganWithEvent
           table.withLock { $0.waitingIn = nil }
         }
       }
-      isOver = word.apply(.awaken).before.isWoken || hasFoundDescriptors || isOver
+      let before = word.apply(.awaken).before
+      if knowsCause { innermost.wakeCause = before.cause }
+      isOver = before.isWoken || hasFoundDescriptors || isOver
     }
     // If something kept the loop from waiting, it still looks.
     if !hasWaited { lookAtDescriptors(mode) }
@@ -69,7 +76,10 @@ extension RunLoop {
   ) {
     let waiting = RunLoop.waiting
     guard isOnSystemTime, announced.sleeper == .looking || looker.measures(waiting) else {
-      return waiter.sleep(on: word, while: announced, until: deadline, in: set)
+      waiter.sleep(on: word, while: announced, until: deadline, in: set)
+      // On virtual time another thread's work wakes the loop without a wait: only the kernel knows what came first.
+      if !isOnSystemTime, let set, !set.hasWork { set.wait(0) }
+      return
     }
     let began = tickNow
     var asleep = announced
@@ -135,7 +145,7 @@ extension RunLoop {
   func lookAtDescriptors(_ mode: ModeState) {
     guard mode.isWatching.load(ordering: .relaxed), !hasFoundDescriptors else { return }
     let set = table.withLock { _ -> PollSet? in
-      guard let set = mode.pollSet, !hasReady(set, mode), !servesOthersFirst(mode) else { return nil }
+      guard let set = mode.pollSet, !servesOthersFirst(mode, set) else { return nil }
       set.prepareToWait(servingMainQueue: isServingMainQueue(mode))
       return set
     }
@@ -144,12 +154,13 @@ extension RunLoop {
   }
 
   /// Whether something of the set is known to be ready and not yet served; called under the table's lock.
-  func hasReady(_ set: PollSet, _ mode: ModeState) -> Bool {
-    if set.isMainQueueReady, isServingMainQueue(mode) {
-      // Another mode may have served it meanwhile.
-      if MainQueue.hasNotice { return true }
-      set.isMainQueueReady = false
-    }
-    return hasFoundDescriptors
+  func hasReady(_ set: PollSet, _ mode: ModeState) -> Bool { hasMainQueueWork(set, mode) || hasFoundDescriptors }
+
+  /// Whether a wait has found work of the main dispatch queue that is still to be done; called under the table's lock.
+  func hasMainQueueWork(_ set: PollSet, _ mode: ModeState) -> Bool {
+    guard set.isMainQueueReady, isServingMainQueue(mode) else { return false }
+    // Another mode may have served it meanwhile.
+    if !MainQueue.hasNotice { set.isMainQueueReady = false }
+    return set.isMainQueueReady
   }
 }

@@ -9,7 +9,9 @@ extension RunLoop {
   /// Performs the signalled sources of the mode in their order, including the source of the hand-offs; returns true if
   /// one performed.
   ///
-  /// A run that returns after a source performs at most one; the others stay signalled.
+  /// A run that returns after a source performs at most one; the others stay signalled. Such runs share rounds: what
+  /// was signalled when a round began is performed, in order, before anything that was signalled since, so that a
+  /// source that signals itself starves none that comes after it.
   @inline(__always)
   func performSources(_ mode: ModeState) -> Bool {
     let hasHandOff = hasHandOff(mode)
@@ -33,17 +35,21 @@ extension RunLoop {
   private func performCollected(_ mode: ModeState, hasHandOff: Bool) -> Bool {
     let start = sources.count
     collectSignalled(mode)
+    let handOffSignal = hasHandOff ? signalOfHandOffs(mode) : .max
+    let round = innermost.returnsAfterSource ? joinRound(mode, from: start, handOffSignal) : .max
     // The place of the source of the hand-offs among them.
     var handOffPlace = -1
-    if hasHandOff {
-      handOffPlace = (start..<sources.count).first { handOffsStand(before: sources[$0], mode) } ?? sources.count
+    if hasHandOff, handOffSignal <= round {
+      handOffPlace =
+        (start..<sources.count).first { handOffs(signalledAt: handOffSignal, standBefore: sources[$0]) }
+        ?? sources.count
     }
     var handled = false
     for index in start...sources.count {
       if index == handOffPlace, performHandOffs(mode) { handled = true }
       guard index < sources.count, !(innermost.returnsAfterSource && handled) else { break }
       let source = sources[index]
-      guard source.claimSignal() else { continue }
+      guard source.signalOrder <= round, source.claimSignal() else { continue }
       perform(source, mode)
       handled = true
       if innermost.returnsAfterSource { break }
@@ -52,6 +58,14 @@ extension RunLoop {
     // loop.
     while sources.count > start { _ = sources.removeLast() }
     return handled
+  }
+
+  /// The last signal of the round that the mode is in; a new round begins if nothing of the last one is left.
+  private func joinRound(_ mode: ModeState, from start: Int, _ handOffSignal: UInt64) -> UInt64 {
+    var first = handOffSignal
+    for index in start..<sources.count { first = min(first, sources[index].signalOrder) }
+    if first > mode.roundSignal { mode.roundSignal = SignalOrder.next() }
+    return mode.roundSignal
   }
 
   @inline(__always)

@@ -24,7 +24,7 @@ extension RunLoop {
       var site: UInt64 { @inline(__always) get { crl_return_address() } }
     #endif
     guard inbox.append(inDefaultMode: Block(body: block), site: site) else { return refuse(.endedLoop) }
-    post()
+    post(.block)
     return true
   }
 
@@ -50,7 +50,7 @@ extension RunLoop {
       }
     }
     if mainService != nil { for mode in modes { tellOfItem(mode) } }
-    post()
+    post(.block)
     return true
   }
 
@@ -76,7 +76,7 @@ extension RunLoop {
   package func enqueue(_ job: LoopJob) -> Bool {
     table.checkFork()
     guard inbox.append(job) else { return false }
-    post()
+    post(.block)
     return true
   }
 }

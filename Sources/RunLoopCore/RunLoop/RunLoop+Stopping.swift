@@ -5,12 +5,14 @@ import Synchronization
 // Stopping and waking, from any thread.
 extension RunLoop {
   /// Wakes the loop if it sleeps, so that it looks for what was posted.
+  ///
+  /// - Parameter cause: What was posted; the loop begins with it if this call wakes the loop.
   @inline(__always)
-  func post() {
+  func post(_ cause: WakeState.Cause = .unknown) {
     guard word.hasSleeper else { return }
     // Noted before the loop can go on to its next sleep, which something else ends.
     noteWaking()
-    let sleeper = word.post()
+    let sleeper = word.post(cause)
     if sleeper != .nobody { wake(sleeper) }
   }
 
@@ -60,6 +62,14 @@ extension RunLoop {
   public func wakeUp() {
     table.checkFork()
     if word.hasSleeper { noteWaking() }
-    wake(word.apply(.wakeUp).woken)
+    wake(word.apply(.wakeUp(causeOfWakeUp)).woken)
+  }
+
+  /// What a wake-up is for: a source, if one is signalled in the mode that runs.
+  private var causeOfWakeUp: WakeState.Cause {
+    guard let mode = UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring)) else { return .unknown }
+    return Unmanaged<ModeState>.fromOpaque(mode)._withUnsafeGuaranteedRef { mode in
+      mode.mayHaveSignalled.load(ordering: .relaxed) ? .source : .unknown
+    }
   }
 }

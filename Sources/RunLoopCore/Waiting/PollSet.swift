@@ -62,6 +62,10 @@ final class PollSet: @unchecked Sendable {
   /// longest.
   @exclusivity(unchecked) private var isUnfair = false
   @exclusivity(unchecked) private var services: UInt64 = 0
+  /// Whether the first thing that the last wait found was an event, and not the loop's own counter.
+  ///
+  /// The kernel reports what became ready in that order, since the set had nothing ready when the wait began.
+  @exclusivity(unchecked) private(set) var beganWithEvent = false
   /// Whether the main dispatch queue has reported that it has work.
   @exclusivity(unchecked) var isMainQueueReady = false
   /// Whether that ends the prepared wait: a run within a block of that queue keeps it for the run around it.
@@ -197,6 +201,7 @@ extension PollSet {
   func prepareToWait(servingMainQueue: Bool) {
     servesMainQueue = servingMainQueue
     departuresBeforeWait = departures
+    beganWithEvent = false
     if hasStrayEvents { makeAnew() }
   }
 
@@ -292,7 +297,9 @@ extension PollSet {
     isUnfair = hasFound
     foundCount = 0
     takenCount = 0
-    for index in 0..<Int(waitUnlessInterrupted(nanoseconds)) {
+    let count = Int(waitUnlessInterrupted(nanoseconds))
+    beganWithEvent = count > 0 && buffer[0].data.u64 != Token.wake
+    for index in 0..<count {
       switch buffer[index].data.u64 {
       case Token.wake: break
       case Token.mainQueue: isMainQueueReady = true

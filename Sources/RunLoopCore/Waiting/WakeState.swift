@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The value of a loop's wake word: who sleeps, and which wake-ups are kept.
+/// The value of a loop's wake word: who sleeps, which wake-ups are kept, and what has ended the sleep.
 ///
 /// Every change is ``applying(_:)``, a pure function; ``WakeWord`` applies it to the atomic, and the tests enumerate
 /// it.
@@ -22,6 +22,18 @@ struct WakeState: Hashable, Sendable {
     case looking = 5
   }
 
+  /// What a poster has for the loop, recorded by the poster that wakes it.
+  ///
+  /// Later posters find the loop awake and leave the record as it is.
+  enum Cause: UInt32, Sendable, CaseIterable {
+    /// Something whose place in the order is not kept: a moved timer, a message, a stop, or a bare wake-up.
+    case unknown = 0
+    /// A block or an executor's job.
+    case block = 0b0_1000_0000
+    /// A signalled source, or work that was handed over.
+    case source = 0b1_0000_0000
+  }
+
   var bits: UInt32
 
   private static let sleeperMask: UInt32 = 0b111
@@ -29,6 +41,7 @@ struct WakeState: Hashable, Sendable {
   private static let listeningBit: UInt32 = 1 << 4
   private static let woken: UInt32 = 1 << 5
   private static let late: UInt32 = 1 << 6
+  private static let causeMask: UInt32 = 0b1_1000_0000
 
   /// No run is active.
   static let idle = WakeState(bits: 0)
@@ -47,6 +60,8 @@ struct WakeState: Hashable, Sendable {
   var isWoken: Bool { bits & Self.woken != 0 }
   /// Whether a wake-up arrived when the wait was over: the next pass answers it.
   var isLate: Bool { bits & Self.late != 0 }
+  /// What the poster that ended the last sleep had for the loop, until the loop is awake.
+  var cause: Cause { Cause(rawValue: bits & Self.causeMask) ?? .unknown }
 }
 
 extension WakeState {
@@ -66,9 +81,9 @@ extension WakeState {
     /// The wait of this pass is over; wake-ups are answered by the next pass.
     case endWait
     /// There is work that the loop would find if it looked.
-    case post
+    case post(Cause)
     /// One more pass is requested.
-    case wakeUp
+    case wakeUp(Cause)
   }
 
   /// The state after an event, and the sleeper to wake for it.
@@ -98,23 +113,26 @@ extension WakeState {
       precondition(sleeper != .nobody && sleeper != .looking, "\(event) in \(self)")
       if self.sleeper == .looking { next.bits = bits & ~Self.sleeperMask | sleeper.rawValue }
     case .awaken:
-      next.bits &= ~Self.sleeperMask
+      next.bits &= ~(Self.sleeperMask | Self.causeMask)
     case .endWait:
       requireAwake(event)
       next.bits &= ~(Self.woken | Self.listeningBit)
-    case .post:
-      return waking(next)
-    case .wakeUp:
+    case .post(let cause):
+      return waking(next, cause)
+    case .wakeUp(let cause):
       guard isRunning else { return (self, .nobody) }
       next.bits |= isListening ? Self.woken : Self.late
-      return waking(next)
+      return waking(next, cause)
     }
     return (next, .nobody)
   }
 
   /// Of many posters, the one whose change takes the sleeper out of the word makes the call that wakes the sleeper.
-  private func waking(_ next: WakeState) -> (state: WakeState, woken: Sleeper) {
-    (WakeState(bits: next.bits & ~Self.sleeperMask), sleeper)
+  @inline(__always)
+  private func waking(_ next: WakeState, _ cause: Cause) -> (state: WakeState, woken: Sleeper) {
+    let woken = sleeper
+    guard woken != .nobody else { return (next, woken) }
+    return (WakeState(bits: next.bits & ~Self.sleeperMask | cause.rawValue), woken)
   }
 
   private func requireAwake(_ event: Event) {
@@ -130,6 +148,7 @@ extension WakeState: CustomStringConvertible {
     if isListening { words.append("listening") }
     if isWoken { words.append("woken") }
     if isLate { words.append("late") }
+    if cause != .unknown { words.append("by a \(cause)") }
     return words.joined(separator: ", ")
   }
 }

@@ -39,9 +39,9 @@ struct WakeWord: ~Copyable {
   /// If the loop is awake, this costs one load. The posted work must be behind a lock that the loop takes after it has
   /// announced its sleep.
   @inline(__always)
-  borrowing func post() -> WakeState.Sleeper {
+  borrowing func post(_ cause: WakeState.Cause = .unknown) -> WakeState.Sleeper {
     guard hasSleeper else { return .nobody }
-    return apply(.post).woken
+    return apply(.post(cause)).woken
   }
 
   /// Wakes the thread that sleeps on the word itself.

@@ -278,7 +278,7 @@ extension InterleavingChecker {
         step = "finds the word changed"
         break
       }
-      let (after, woken) = expected.applying(operation == .post ? .post : .wakeUp)
+      let (after, woken) = expected.applying(operation == .post ? .post(.unknown) : .wakeUp(.unknown))
       next.word = after
       if operation == .wakeUp { next.isUnanswered = true }
       poster.step = woken == .nobody || woken == .looking || variant == .noWake ? .done : .wake
