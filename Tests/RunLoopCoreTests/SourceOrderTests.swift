@@ -70,6 +70,40 @@ struct SourceOrderTests {
     #expect(log == "b handledSource a handledSource c handledSource")
   }
 
+  // R9, M19
+  @Test("in runs that return after a source, each other source passes over one that waits at most once")
+  func passedOverOnce() {
+    let log = record(observing: nil) { _, loop, log in
+      for (order, name) in [(-2, "a"), (-1, "b")] {
+        let source = RunLoop.Source(order: order) { source in
+          log.write(name)
+          source.signal()
+        }
+        loop.add(source, forMode: .default)
+        source.signal()
+      }
+      loop.signalled(order: 1) { log.write("late") }
+      for _ in 0..<6 { loop.run(mode: .default, for: .zero, returnAfterSourceHandled: true) }
+    }
+    #expect(log == "a b late a b a")
+  }
+
+  // R9, M19, M35
+  @Test("in runs that return after a source, one of a smaller order does not keep hand-offs waiting")
+  func handOffsTurn() {
+    let log = record(observing: nil) { _, loop, log in
+      let source = RunLoop.Source(order: -1) { source in
+        log.write("a")
+        source.signal()
+      }
+      loop.add(source, forMode: .default)
+      source.signal()
+      _ = loop.handOff(inModes: [.default]) { log.write("h") }
+      for _ in 0..<4 { loop.run(mode: .default, for: .zero, returnAfterSourceHandled: true) }
+    }
+    #expect(log == "a h a a")
+  }
+
   // R62, R64
   @Test("a source that signals itself stands behind those that were signalled before")
   func behindTheOthers() {

@@ -25,8 +25,8 @@ struct WakeWordModelTests {
       case 6 where plain.sleeper == .looking && random.oneIn(2): event = .fallAsleep(.epoll)
       case 6: event = .awaken
       case 7 where plain.isAwake && !plain.runs.isEmpty: event = .endWait
-      case 8, 9: event = .post
-      default: event = .wakeUp
+      case 8, 9: event = .post(.unknown)
+      default: event = .wakeUp(.unknown)
       }
       if event == .beginRun { around.append(word.state) }
       let woken = plain.apply(event)
@@ -53,7 +53,7 @@ struct WakeWordModelTests {
             shared.inbox.append(inDefaultMode: Block { shared.note(producer, number) }), "the inbox is open")
           // A wake-up now and then, as many posts as fit between.
           if number % burst == burst - 1 {
-            shared.wake(number % 3 == 0 ? shared.word.apply(.wakeUp).woken : shared.word.post())
+            shared.wake(number % 3 == 0 ? shared.word.apply(.wakeUp(.unknown)).woken : shared.word.post())
           }
         }
         shared.wake(shared.word.post())

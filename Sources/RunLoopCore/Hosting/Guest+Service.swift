@@ -72,7 +72,7 @@ extension RunLoop.Guest {
   /// Wakes up; returns false, asleep again, if there was no reason to wake up.
   private func hasReason() -> Bool {
     let isAsleep = loop.hostedSleep != nil
-    let isWoken = loop.awaken()
+    let isWoken = loop.awaken().isWoken
     guard isAsleep, !isWoken else {
       gate?.close()
       return true

@@ -28,7 +28,7 @@ extension RunLoop {
         return false
       case .again:
         // A wake-up since then may have left nothing else to be seen.
-        if awaken() { return false }
+        if awaken().isWoken { return false }
       case .until(let deadline, let set):
         gate.watch(set?.descriptor, until: deadline)
         guard !gate.isWatchedByEdge || !findsReady(set) else {
@@ -52,9 +52,9 @@ extension RunLoop {
     return set.hasWork
   }
 
-  /// Ends a hosted sleep; returns true if a wake-up waits for an answer.
+  /// Ends a hosted sleep, and returns what the word said until then.
   @discardableResult
-  func awaken() -> Bool {
+  func awaken() -> WakeState {
     if hostedSleep != nil { noteAwake() }
     hostedSleep = nil
     waiting.store(false, ordering: .relaxed)
@@ -62,7 +62,7 @@ extension RunLoop {
       table.waitingIn = nil
       table.waitingAt = nil
     }
-    return word.apply(.awaken).before.isWoken
+    return word.apply(.awaken).before
   }
 
   /// Ends a hosted sleep while a run nested in it lasts, and returns it.

@@ -164,11 +164,20 @@ extension RunLoop {
       hasWaited = true
       innermost.hasWaitedInHost = true
       let report = link.host.wait(in: hosted)
-      let isWoken = awaken()
+      let before = awaken()
+      noteCause(before.cause, mode, at: link.gate)
       note(report)
-      if isWoken || !report.isEmpty { return true }
+      if before.isWoken || !report.isEmpty { return true }
     }
     return hasWaited
+  }
+
+  /// Notes what has ended a sleep in the host, unless a descriptor was ready first.
+  private func noteCause(_ cause: WakeState.Cause, _ mode: ModeState, at gate: Gate) {
+    innermost.wakeCause = cause
+    guard cause != .unknown, mode.isWatching.load(ordering: .relaxed), gate.wasOpenedByEvent else { return }
+    innermost.wakeCause = .unknown
+    lookAtDescriptors(mode)
   }
 
   private func note(_ report: HostReport) {

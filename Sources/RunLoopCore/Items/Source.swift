@@ -24,6 +24,8 @@ extension RunLoop {
     let reference = HandlerReference(marks: HandlerReference.Bits.unlisted)
     /// The place of the source's first signal in the order of all signals.
     private let signalSequence = Atomic<UInt64>(0)
+    /// When a run that returns after one source last performed this one beside others, in the order of all signals.
+    let lastTurn = Atomic<UInt64>(0)
     @exclusivity(unchecked) private var memberships = Memberships<Source>()
     /// The call-outs about modes that are due or running.
     @exclusivity(unchecked) private var modeCalls = ModeCallTable()

@@ -46,8 +46,8 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) var handOffs = BlockQueue()
   @exclusivity(unchecked) var handOffSignal: UInt64 = 0
   @exclusivity(unchecked) var hasTakenHandOffs = false
-  /// The last signal that belongs to the round which runs that return after one source are in.
-  @exclusivity(unchecked) var roundSignal: UInt64 = 0
+  /// The hand-offs' ``RunLoop/Source/lastTurn``.
+  @exclusivity(unchecked) var lastTurnOfHandOffs: UInt64 = 0
   @exclusivity(unchecked) private var listedVersion = -1
   /// The index of the name in the records, if it is there.
   @exclusivity(unchecked) var knownFaceIndex: Int32 = -1

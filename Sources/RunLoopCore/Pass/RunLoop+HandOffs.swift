@@ -20,13 +20,13 @@ extension RunLoop {
     inModes modes: [Mode], from origin: Origin = .unknown, block: @escaping @Sendable () -> Void
   ) -> Bool {
     guard leaveHandOff(inModes: modes, from: origin, block: block) else { return false }
-    wakeForHandOffs()
+    wakeForHandOffs(inModes: modes)
     return true
   }
 
   /// Hands work over without waking the loop.
   ///
-  /// For a caller that holds a lock, which a woken thread may need; it calls ``wakeForHandOffs()`` afterwards.
+  /// For a caller that holds a lock, which a woken thread may need; it calls ``wakeForHandOffs(inModes:)`` afterwards.
   package func leaveHandOff(
     inModes modes: [Mode], from origin: Origin, block: @escaping @Sendable () -> Void
   ) -> Bool {
@@ -39,7 +39,7 @@ extension RunLoop {
   }
 
   /// Wakes the loop, if it sleeps, for the work that was left.
-  package func wakeForHandOffs() { post(.source) }
+  package func wakeForHandOffs(inModes modes: [Mode]) { post(cause(.source, inModes: modes)) }
 }
 
 // Phase 5 of the pass: the source of the hand-offs.

@@ -9,9 +9,9 @@ extension RunLoop {
   /// Performs the signalled sources of the mode in their order, including the source of the hand-offs; returns true if
   /// one performed.
   ///
-  /// A run that returns after a source performs at most one; the others stay signalled. Such runs share rounds: what
-  /// was signalled when a round began is performed, in order, before anything that was signalled since, so that a
-  /// source that signals itself starves none that comes after it.
+  /// A run that returns after a source performs at most one; the others stay signalled. Of these, one that waits is
+  /// passed over at most once by each of the others, so that a source that signals itself starves none that comes after
+  /// it.
   @inline(__always)
   func performSources(_ mode: ModeState) -> Bool {
     let hasHandOff = hasHandOff(mode)
@@ -36,20 +36,24 @@ extension RunLoop {
     let start = sources.count
     collectSignalled(mode)
     let handOffSignal = hasHandOff ? signalOfHandOffs(mode) : .max
-    let round = innermost.returnsAfterSource ? joinRound(mode, from: start, handOffSignal) : .max
+    let oldest = innermost.returnsAfterSource ? oldestSignal(from: start, handOffSignal) : .max
     // The place of the source of the hand-offs among them.
     var handOffPlace = -1
-    if hasHandOff, handOffSignal <= round {
+    if hasHandOff, mode.lastTurnOfHandOffs < oldest {
       handOffPlace =
         (start..<sources.count).first { handOffs(signalledAt: handOffSignal, standBefore: sources[$0]) }
         ?? sources.count
     }
     var handled = false
     for index in start...sources.count {
-      if index == handOffPlace, performHandOffs(mode) { handled = true }
+      if index == handOffPlace {
+        if innermost.returnsAfterSource { mode.lastTurnOfHandOffs = SignalOrder.next() }
+        if performHandOffs(mode) { handled = true }
+      }
       guard index < sources.count, !(innermost.returnsAfterSource && handled) else { break }
       let source = sources[index]
-      guard source.signalOrder <= round, source.claimSignal() else { continue }
+      guard source.lastTurn.load(ordering: .relaxed) < oldest, source.claimSignal() else { continue }
+      if innermost.returnsAfterSource { source.lastTurn.store(SignalOrder.next(), ordering: .relaxed) }
       perform(source, mode)
       handled = true
       if innermost.returnsAfterSource { break }
@@ -60,12 +64,11 @@ extension RunLoop {
     return handled
   }
 
-  /// The last signal of the round that the mode is in; a new round begins if nothing of the last one is left.
-  private func joinRound(_ mode: ModeState, from start: Int, _ handOffSignal: UInt64) -> UInt64 {
-    var first = handOffSignal
-    for index in start..<sources.count { first = min(first, sources[index].signalOrder) }
-    if first > mode.roundSignal { mode.roundSignal = SignalOrder.next() }
-    return mode.roundSignal
+  /// The first signal of the one that has waited longest among the collected sources and the hand-offs.
+  private func oldestSignal(from start: Int, _ handOffSignal: UInt64) -> UInt64 {
+    var oldest = handOffSignal
+    for index in start..<sources.count { oldest = min(oldest, sources[index].signalOrder) }
+    return oldest
   }
 
   @inline(__always)

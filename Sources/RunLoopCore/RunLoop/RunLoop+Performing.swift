@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
+import Synchronization
 
 extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in the default mode.
@@ -24,7 +25,7 @@ extension RunLoop {
       var site: UInt64 { @inline(__always) get { crl_return_address() } }
     #endif
     guard inbox.append(inDefaultMode: Block(body: block), site: site) else { return refuse(.endedLoop) }
-    post(.block)
+    post(cause(.block) { $0 === table.defaultMode })
     return true
   }
 
@@ -50,7 +51,7 @@ extension RunLoop {
       }
     }
     if mainService != nil { for mode in modes { tellOfItem(mode) } }
-    post(.block)
+    post(cause(.block, inModes: modes))
     return true
   }
 
@@ -76,7 +77,7 @@ extension RunLoop {
   package func enqueue(_ job: LoopJob) -> Bool {
     table.checkFork()
     guard inbox.append(job) else { return false }
-    post(.block)
+    post(cause(.block) { $0.isCommon.load(ordering: .relaxed) })
     return true
   }
 }

@@ -8,11 +8,11 @@ extension RunLoop {
   ///
   /// - Parameter cause: What was posted; the loop begins with it if this call wakes the loop.
   @inline(__always)
-  func post(_ cause: WakeState.Cause = .unknown) {
+  func post(_ cause: @autoclosure () -> WakeState.Cause = .unknown) {
     guard word.hasSleeper else { return }
     // Noted before the loop can go on to its next sleep, which something else ends.
     noteWaking()
-    let sleeper = word.post(cause)
+    let sleeper = word.post(cause())
     if sleeper != .nobody { wake(sleeper) }
   }
 
@@ -62,14 +62,21 @@ extension RunLoop {
   public func wakeUp() {
     table.checkFork()
     if word.hasSleeper { noteWaking() }
-    wake(word.apply(.wakeUp(causeOfWakeUp)).woken)
+    let cause = cause(.source) { $0.mayHaveSignalled.load(ordering: .relaxed) }
+    wake(word.apply(.wakeUp(cause)).woken)
   }
 
-  /// What a wake-up is for: a source, if one is signalled in the mode that runs.
-  private var causeOfWakeUp: WakeState.Cause {
+  /// A cause if it concerns the mode that runs, otherwise unknown: then the loop sleeps on, and what wakes it next may
+  /// have come earlier.
+  func cause(_ cause: WakeState.Cause, concerns: (ModeState) -> Bool) -> WakeState.Cause {
     guard let mode = UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring)) else { return .unknown }
-    return Unmanaged<ModeState>.fromOpaque(mode)._withUnsafeGuaranteedRef { mode in
-      mode.mayHaveSignalled.load(ordering: .relaxed) ? .source : .unknown
+    return Unmanaged<ModeState>.fromOpaque(mode)._withUnsafeGuaranteedRef { concerns($0) ? cause : .unknown }
+  }
+
+  /// A cause if it concerns the mode that runs because that is one of some modes.
+  func cause(_ cause: WakeState.Cause, inModes modes: [Mode]) -> WakeState.Cause {
+    self.cause(cause) { running in
+      modes.contains { $0 == .common ? running.isCommon.load(ordering: .relaxed) : $0 == running.name }
     }
   }
 }

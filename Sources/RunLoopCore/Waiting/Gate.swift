@@ -15,6 +15,10 @@ package protocol SleepGate: AnyObject, Sendable {
   /// Can be called from any thread.
   func open()
 
+  /// Whether what is watched opened the gate before ``open()`` did, as far as that is known; called on the loop's
+  /// thread, before the gate is closed.
+  var wasOpenedByEvent: Bool { get }
+
   /// Closes the gate, except for what is watched.
   ///
   /// Called on the loop's thread. The caller looks for work after closing it, never before, because the gate may have
@@ -54,8 +58,14 @@ package final class Gate: SleepGate, @unchecked Sendable {
     epoll = OwnedDescriptor(try SystemCall.epollCreate.make { crl_epoll_create() })
     counter = try WakeDescriptor()
     clock = keepsTime ? OwnedDescriptor(try SystemCall.timerCreate.make { crl_timer_create() }) : nil
-    try control(EPOLL_CTL_ADD, counter.descriptor)
-    if let clock { try control(EPOLL_CTL_ADD, clock) }
+    try control(EPOLL_CTL_ADD, counter.descriptor, Token.counter)
+    if let clock { try control(EPOLL_CTL_ADD, clock, Token.clock) }
+  }
+
+  private enum Token {
+    static let counter: UInt64 = 0
+    static let clock: UInt64 = 1
+    static let watched: UInt64 = 2
   }
 
   /// The descriptor to be watched from outside, level-triggered or edge-triggered.
@@ -66,6 +76,18 @@ package final class Gate: SleepGate, @unchecked Sendable {
 
   package func close() {
     _ = try? SystemCall.eventRead.makeUninterrupted { crl_event_read(counter.descriptor.number) }
+    // The kernel forgets the order of what is no longer ready when it is asked.
+    if watched != nil { _ = firstReady() }
+  }
+
+  package var wasOpenedByEvent: Bool { watched != nil && firstReady() == Token.watched }
+
+  /// What became ready first; the kernel keeps that order.
+  private func firstReady() -> UInt64? {
+    withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 3) { events in
+      let count = try? SystemCall.epollWait.make { crl_epoll_wait_milliseconds(epoll.number, events.baseAddress, 3, 0) }
+      return (count ?? 0) > 0 ? events[0].data.u64 : nil
+    }
   }
 
   /// If the descriptor cannot be watched, the gate stays open: the loop is then served repeatedly, and misses nothing.
@@ -82,10 +104,10 @@ package final class Gate: SleepGate, @unchecked Sendable {
   }
 
   private func watchInstead(_ descriptor: OwnedDescriptor?) throws(SystemError) {
-    if let watched { try? control(EPOLL_CTL_DEL, watched) }
+    if let watched { try? control(EPOLL_CTL_DEL, watched, Token.watched) }
     watched = nil
     guard let descriptor else { return }
-    try control(EPOLL_CTL_ADD, descriptor)
+    try control(EPOLL_CTL_ADD, descriptor, Token.watched)
     watched = descriptor
   }
 
@@ -97,9 +119,9 @@ package final class Gate: SleepGate, @unchecked Sendable {
     self.deadline = deadline
   }
 
-  private func control(_ operation: Int32, _ descriptor: OwnedDescriptor) throws(SystemError) {
+  private func control(_ operation: Int32, _ descriptor: OwnedDescriptor, _ token: UInt64) throws(SystemError) {
     _ = try SystemCall.epollControl.make {
-      crl_epoll_control(epoll.number, operation, descriptor.number, EPOLLIN.rawValue, 0)
+      crl_epoll_control(epoll.number, operation, descriptor.number, EPOLLIN.rawValue, token)
     }
   }
 }

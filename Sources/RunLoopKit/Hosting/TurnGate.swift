@@ -37,6 +37,9 @@ final class TurnGate: SleepGate, @unchecked Sendable {
     if !isHere || isHostWaiting.load(ordering: .relaxed) { CFRunLoopWakeUp(mode.runLoop) }
   }
 
+  /// Not known: Core Foundation's loop asks for a service in the same way for everything.
+  var wasOpenedByEvent: Bool { false }
+
   func close() { isOpened.store(false, ordering: .relaxed) }
 
   func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick) {

@@ -232,7 +232,7 @@ extension ResidentCore {
     lock.unlock()
     withExtendedLifetime(ticket) {}
     if let error { throw error }
-    runLoop.wakeForHandOffs()
+    runLoop.wakeForHandOffs(inModes: modes)
   }
 
   /// Accepts a task that is to run after a time.

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import TestSupport
+
+@testable import RunLoopCore
+
+/// The kinds of work that can be ready in every pass.
+enum ReadyKind: Int, CaseIterable, Sendable {
+  case timers, ports, descriptors, mainQueue, sources, blocks, handOffs, jobs
+}
+
+/// Items that are ready in every pass, two of each kind, and the passes in which each was served.
+///
+/// Used on the loop's thread.
+final class ReadyMix: @unchecked Sendable {
+  // Sendable: used on the loop's thread only.
+
+  let loop: RunLoop
+  let kinds: [ReadyKind]
+  /// How many passes are counted.
+  private let passes: Int
+  private var pass = 0
+  /// The passes in which each item was served, by the name of its kind and its number.
+  private var served: [[Int]]
+  private(set) var isOver = false
+  private var clean: [() -> Void] = []
+
+  /// The longest time without service that is allowed for a kind, in passes.
+  var bound: Int { 4 * kinds.count }
+
+  init(_ kinds: [ReadyKind], on loop: RunLoop, passes: Int? = nil) {
+    self.loop = loop
+    self.kinds = kinds
+    self.passes = passes ?? 6 * kinds.count
+    served = Array(repeating: [], count: 2 * ReadyKind.allCases.count)
+  }
+
+  /// Adds the items and begins to count.
+  func begin() {
+    let observer = RunLoop.Observer(activities: .beforeTimers) { [unowned self] _, _ in
+      pass += 1
+      guard pass > passes else { return }
+      isOver = true
+      loop.stop()
+    }
+    loop.add(observer, forMode: .default)
+    clean.append(observer.invalidate)
+    for kind in kinds { for number in 0...1 { add(kind, number) } }
+  }
+
+  /// Removes the items; what they have posted already runs and posts nothing.
+  func end() {
+    isOver = true
+    for item in clean { item() }
+    clean = []
+    for _ in 0..<8 { loop.run(mode: .default, for: .zero) }
+  }
+
+  /// What was served too seldom.
+  var complaints: [String] {
+    var found: [String] = []
+    for kind in kinds {
+      let items = (0...1).map { served[2 * kind.rawValue + $0] }
+      let all = gaps(Array(Set(items[0] + items[1])).sorted())
+      if all > bound { found.append("\(kind) not served within \(all) passes") }
+      for (number, item) in items.enumerated() where gaps(item) > 2 * bound {
+        found.append("\(kind) \(number) not served within \(gaps(item)) passes")
+      }
+    }
+    return found
+  }
+
+  /// The mix, and for each of its kinds the number of passes that have served it.
+  var row: String {
+    let shares = kinds.map { kind in
+      "\(kind) \(Set(served[2 * kind.rawValue] + served[2 * kind.rawValue + 1]).count)"
+    }
+    let timer = gaps(Array(Set(served[0] + served[1])).sorted())
+    return shares.joined(separator: ", ") + "; \(timer)"
+  }
+
+  /// The most passes from one service to the next, the begin and the end of the count included.
+  private func gaps(_ passes: [Int]) -> Int {
+    var longest = 0
+    var last = 0
+    for pass in passes + [self.passes + 1] {
+      longest = max(longest, pass - last)
+      last = pass
+    }
+    return longest
+  }
+
+  private func note(_ kind: ReadyKind, _ number: Int) { served[2 * kind.rawValue + number].append(pass) }
+
+  private func add(_ kind: ReadyKind, _ number: Int) {
+    switch kind {
+    case .timers:
+      let timer = Timer(deadline: loop.now, interval: .seconds(1)) { [unowned self] timer in
+        note(kind, number)
+        timer.deadline = loop.now
+      }
+      loop.add(timer, forMode: .default)
+      clean.append(timer.invalidate)
+    case .ports:
+      let port = Port { [unowned self] port, _ in
+        note(kind, number)
+        try? port.send(Port.Message())
+      }
+      loop.add(port, forMode: .default)
+      try? port.send(Port.Message())
+      clean.append(port.invalidate)
+    case .descriptors:
+      guard let pipe = try? RawPipe() else { preconditionFailure("no pipe") }
+      pipe.write()
+      let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { [unowned self] _, _ in
+        note(kind, number)
+      }
+      try? loop.add(source, forMode: .default)
+      clean.append {
+        source.invalidate()
+        pipe.closeReading()
+      }
+    case .mainQueue: number == 0 ? queueAgain() : beginMainActorTask()
+    case .sources:
+      // Of different orders, so that a run that returns after a source has to see to the later one.
+      let source = RunLoop.Source(order: number - 1) { [unowned self] source in
+        note(kind, number)
+        source.signal()
+      }
+      loop.add(source, forMode: .default)
+      source.signal()
+      clean.append(source.invalidate)
+    case .blocks: performAgain(number)
+    case .handOffs: handOffAgain(number)
+    case .jobs:
+      Task(executorPreference: LoopExecutor(loop)) { [self] in
+        while !isOver {
+          note(kind, number)
+          await Task.yield()
+        }
+      }
+    }
+  }
+
+  private func queueAgain() {
+    DispatchQueue.main.async { [self] in
+      guard !isOver else { return }
+      note(.mainQueue, 0)
+      queueAgain()
+    }
+  }
+
+  /// A new task each time: one that yields leaves the main actor for the pool, and is not always ready.
+  private func beginMainActorTask() {
+    Task { @MainActor [self] in
+      guard !isOver else { return }
+      note(.mainQueue, 1)
+      beginMainActorTask()
+    }
+  }
+
+  private func performAgain(_ number: Int) {
+    loop.perform { [self] in
+      guard !isOver else { return }
+      note(.blocks, number)
+      performAgain(number)
+    }
+  }
+
+  private func handOffAgain(_ number: Int) {
+    _ = loop.handOff(inModes: [.default]) { [self] in
+      guard !isOver else { return }
+      note(.handOffs, number)
+      handOffAgain(number)
+    }
+  }
+}
