@@ -24,7 +24,7 @@ extension RunLoop {
     let reference = HandlerReference(marks: HandlerReference.Bits.unlisted)
     /// The place of the source's first signal in the order of all signals.
     private let signalSequence = Atomic<UInt64>(0)
-    /// When a run that returns after one source last performed this one beside others, in the order of all signals.
+    /// The last signal of all when a run that returns after one source last performed this one.
     let lastTurn = Atomic<UInt64>(0)
     @exclusivity(unchecked) private var memberships = Memberships<Source>()
     /// The call-outs about modes that are due or running.
@@ -337,4 +337,7 @@ enum SignalOrder {
   private static let last = Atomic<UInt64>(0)
 
   static func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
+
+  /// The place of the last signal so far.
+  static var current: UInt64 { last.load(ordering: .relaxed) }
 }

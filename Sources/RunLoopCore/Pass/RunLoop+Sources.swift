@@ -47,13 +47,12 @@ extension RunLoop {
     var handled = false
     for index in start...sources.count {
       if index == handOffPlace {
-        if innermost.returnsAfterSource { mode.lastTurnOfHandOffs = SignalOrder.next() }
+        if innermost.returnsAfterSource { mode.lastTurnOfHandOffs = SignalOrder.current }
         if performHandOffs(mode) { handled = true }
       }
       guard index < sources.count, !(innermost.returnsAfterSource && handled) else { break }
       let source = sources[index]
       guard source.lastTurn.load(ordering: .relaxed) < oldest, source.claimSignal() else { continue }
-      if innermost.returnsAfterSource { source.lastTurn.store(SignalOrder.next(), ordering: .relaxed) }
       perform(source, mode)
       handled = true
       if innermost.returnsAfterSource { break }
@@ -73,6 +72,7 @@ extension RunLoop {
 
   @inline(__always)
   private func perform(_ source: Source, _ mode: ModeState) {
+    if innermost.returnsAfterSource { source.lastTurn.store(SignalOrder.current, ordering: .relaxed) }
     calling(
       CRL_KIND_SOURCE0, mode, hook: .source0, code: source.code, item: itemAddress(source),
       tag: Origin.tag(source.signalOrder)

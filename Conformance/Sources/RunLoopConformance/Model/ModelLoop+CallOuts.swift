@@ -57,7 +57,10 @@ extension ModelLoop {
     for case .mode(let mode) in names { makeMode(mode) }
     if names.contains(.common), !differs(.m11) { hasLiteralCommonMode = true }
     // M3: in Core Foundation it waits until somebody wakes the loop (R54).
-    if differs(.m3) { poke() }
+    if differs(.m3) {
+      let concerns = sleep.map { canRun(blocks[blocks.endIndex - 1], $0.mode) } ?? false
+      poke(concerns ? .block : .unknown)
+    }
   }
 
   /// R62: performs the signalled sources of the mode; whether a source was handled.
@@ -66,12 +69,16 @@ extension ModelLoop {
       (program.sources[$0].order, sources[$0].signal ?? 0) < (program.sources[$1].order, sources[$1].signal ?? 0)
     }
     var handled = false
+    let oldest = marked.compactMap { sources[$0].signal }.min() ?? 0
     for source in marked {
+      // M19: in runs that return after a source, it passes over another once.
+      if differs(.m19), innermost.returnsAfterSource, sources[source].lastTurn >= oldest { continue }
       // R66, R67: a nested run may have performed it, or it was invalidated; that it was removed does not matter.
       let performs = sources[source].signal != nil
       if performs {
         // R64.
         sources[source].signal = nil
+        if innermost.returnsAfterSource { sources[source].lastTurn = signalCount }
         callOut(.source(source))
       }
       // M4: in Core Foundation the last one decides (R69).
@@ -87,5 +94,6 @@ extension ModelLoop {
     guard sources[source].isValid, sources[source].signal == nil else { return }
     signalCount += 1
     sources[source].signal = signalCount
+    if let mode = sleep?.mode, modes[mode]?.sources.contains(source) == true { sleep?.hasSignal = true }
   }
 }

@@ -30,6 +30,7 @@ extension ModelLoop {
     switch item {
     case .source(let source):
       modes[mode]?.sources.append(source)
+      if sleep?.mode == mode, sources[source].signal != nil { sleep?.hasSignal = true }
       // R72.
       if program.sources[source].tellsModes { write(.entered(source, .mode(mode))) }
     case .observer(let observer):

@@ -33,7 +33,7 @@ extension ModelLoop {
       if !polls { notify(.afterWaiting, mode) }
 
       // R5. M19: timers are due by the clock, whatever has ended the wait.
-      if served == .timer || differs(.m19) { fireTimers(mode) }
+      if !putsOffTimers(mode), served == .timer || differs(.m19) { fireTimers(mode) }
       performBlocks(mode)
 
       // R6, R7, R12.
@@ -56,6 +56,10 @@ extension ModelLoop {
 
   /// M1: whether the mode has something to run now.
   func isRunnable(_ mode: Int) -> Bool {
-    hasBlock(mode) || modes[mode]?.sources.contains { sources[$0].signal != nil } == true
+    hasBlock(mode) || hasSignalledSource(mode)
+  }
+
+  func hasSignalledSource(_ mode: Int) -> Bool {
+    modes[mode]?.sources.contains { sources[$0].signal != nil } == true
   }
 }

@@ -10,12 +10,24 @@ struct SleepState {
   /// Whether the loop is to look for a reason not to sleep: before it sleeps, and when somebody asks.
   var looks = true
   var hasLooked = false
+  /// M19: what the first poster had that woke the loop; nil: nobody has.
+  var cause: WakeCause?
+  /// M19: whether a source of the mode was signalled, or one came in that was, since the loop looked.
+  var hasSignal = false
+}
+
+/// M19: what a poster has for a sleeping loop.
+enum WakeCause {
+  case unknown
+  case block
+  case source
 }
 
 extension ModelLoop {
   /// Waits, or only looks, and gives the one descriptor that is to be served (R2, 12).
   mutating func wait(_ mode: Int, polls: Bool) -> DescriptorSet.Descriptor? {
     isWaiting = true
+    innermost.wakeCause = .unknown
     if !polls { sleep(mode) }
     let served = takeReady(mode)
     innermost.listens = false
@@ -40,7 +52,29 @@ extension ModelLoop {
         stop()
       }
     }
+    innermost.wakeCause = sleep?.cause ?? .unknown
     sleep = nil
+  }
+
+  /// M19: what wakes the loop first leaves its cause.
+  mutating func noteCause(_ cause: WakeCause) {
+    if let sleep, sleep.hasLooked, sleep.cause == nil { self.sleep?.cause = cause }
+  }
+
+  /// M19: lets what has woken the loop begin before the timers; whether they are left to the next pass.
+  mutating func putsOffTimers(_ mode: Int) -> Bool {
+    guard differs(.m19) else { return false }
+    let cause = innermost.wakeCause
+    innermost.wakeCause = .unknown
+    let hasPutOff = innermost.hasPutOff
+    innermost.hasPutOff = false
+    switch cause {
+    case .unknown: break
+    case .block: performBlocks(mode)
+    case .source where !hasPutOff && hasSignalledSource(mode): innermost.hasPutOff = true
+    case .source: break
+    }
+    return innermost.hasPutOff
   }
 
   /// Looks, if there is cause to look, for a reason not to sleep that no descriptor tells of.
@@ -57,7 +91,11 @@ extension ModelLoop {
     if differs(.m1), isRunnable(mode) || isStopped(mode) { return true }
     // Core Foundation sleeps on top of what was posted while it sleeps (R54). That the mode has become empty is noticed
     // at the end of a pass, in both (R28).
-    return current.hasLooked && differs(.m3) && hasBlock(mode)
+    if current.hasLooked && differs(.m3) && hasBlock(mode) { return true }
+    // The next one that wakes it is the first again.
+    sleep?.cause = nil
+    sleep?.hasSignal = false
+    return false
   }
 
   /// R10, R11: the one descriptor that a wait reports.

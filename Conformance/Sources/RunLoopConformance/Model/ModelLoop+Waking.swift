@@ -42,12 +42,16 @@ extension ModelLoop {
 
   /// Makes the wake-up counter readable, for every mode.
   private mutating func write() {
+    noteCause(sleep?.hasSignal == true ? .source : .unknown)
     wakeUpIsReadable = true
     for mode in 0..<modes.end { modes[mode]?.descriptors.note(.wakeUp) }
   }
 
   /// Lets a sleeping loop look again whether there is a reason to go on sleeping.
-  mutating func poke() { sleep?.looks = true }
+  mutating func poke(_ cause: WakeCause = .unknown) {
+    noteCause(cause)
+    sleep?.looks = true
+  }
 
   mutating func stop() {
     // R34: outside every run a stop is forgotten.

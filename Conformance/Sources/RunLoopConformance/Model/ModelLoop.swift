@@ -72,6 +72,8 @@ struct SourceState {
   var isValid = true
   /// R62, R63: the place of its first signal among all signals; nil: not signalled.
   var signal: Int?
+  /// M19: how many signals there had been when a run that returns after a source last performed it.
+  var lastTurn = 0
   var calls = 0
 }
 
@@ -113,4 +115,8 @@ struct RunState {
   var keepsWakeUp = false
   /// M27: a wake-up that came when this run listened no more.
   var hasLateWakeUp = false
+  /// M19: what had the poster that ended the last wait.
+  var wakeCause = WakeCause.unknown
+  /// M19: whether the last pass has left its timers to this one.
+  var hasPutOff = false
 }
