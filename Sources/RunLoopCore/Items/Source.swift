@@ -66,7 +66,8 @@ extension RunLoop {
     /// All three closures are released when the source is invalid and none of them runs.
     ///
     /// - Parameters:
-    ///   - order: Sources with a smaller order are performed first; among equals, the one signalled first.
+    ///   - order: Sources with a smaller order are performed first; among equals, the one signalled first. In runs that
+    ///     return after a source, each other source passes over a waiting one at most once.
     ///   - schedule: Called on the adding thread when the source enters a concrete mode of a loop.
     ///   - cancel: Called when the source leaves a concrete mode of a loop: on the thread that removes or invalidates
     ///     it, or on the loop's own thread when that thread ends.
@@ -102,7 +103,8 @@ extension RunLoop {
     /// cycle. It is released when the source is invalid and no call-out runs.
     ///
     /// - Parameters:
-    ///   - order: Sources with a smaller order are performed first; among equals, the one signalled first.
+    ///   - order: Sources with a smaller order are performed first; among equals, the one signalled first. In runs that
+    ///     return after a source, each other source passes over a waiting one at most once.
     ///   - performing: Called with the source, on a loop's thread, once for each signal that was not yet performed.
     ///
     /// The corresponding Core Foundation function is `CFRunLoopSourceCreate`, with the source as the context's `info`.

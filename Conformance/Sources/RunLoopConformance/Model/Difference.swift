@@ -17,7 +17,7 @@ package enum Difference: Int, CaseIterable, Hashable, Sendable {
   case m9 = 9
   /// The common pseudo-mode is never a mode.
   case m11 = 11
-  /// There is no timer descriptor, and a wake-up takes no pass from what is due.
+  /// There is no timer descriptor, a bare wake-up takes no pass from what is due, and nothing starves.
   case m19 = 19
   /// Nothing outlives its reason.
   case m20 = 20
@@ -51,7 +51,7 @@ extension Difference {
     case .m4: "One performed source makes the pass a handled one."
     case .m9: "Common items do not leak."
     case .m11: "The common pseudo-mode is never a mode."
-    case .m19: "There is no timer descriptor, and a wake-up takes no pass from what is due."
+    case .m19: "There is no timer descriptor, a bare wake-up takes no pass from what is due, and nothing starves."
     case .m20: "Nothing outlives its reason."
     case .m26: "Moving a timer makes no pass."
     case .m27: "An unanswered wake-up belongs to the run around."
