@@ -167,17 +167,17 @@ func references(_ timer: Timer, _ port: Port) {
 }
 
 // MARK: Results: closures that pass the call on
-func passOn(_ timer: Timer?, _ queue: DispatchQueue, _ lock: NSLock) {
-  queue.sync { RunLoop.main.add(timer!, forMode: .common) }
+func passOn(_ timer: Timer, _ other: Timer?, _ queue: DispatchQueue, _ lock: NSLock) {
+  queue.sync { RunLoop.main.add(timer, forMode: .common) }
   queue.sync { RunLoop.main.perform {} }
   queue.async { RunLoop.main.perform(inModes: [.common]) {} }
-  lock.withLock { RunLoop.main.add(timer!, forMode: .default) }
-  timer.map { RunLoop.main.add($0, forMode: .default) }
-  [timer].compactMap { $0 }.forEach { RunLoop.main.add($0, forMode: .common) }
+  lock.withLock { RunLoop.main.add(timer, forMode: .default) }
+  other.map { RunLoop.main.add($0, forMode: .default) }
+  [timer].forEach { RunLoop.main.add($0, forMode: .common) }
   withExtendedLifetime(timer) { RunLoop.main.perform {} }
   let later = { RunLoop.main.perform {} }
   later()
-  timer == nil ? RunLoop.main.perform {} : RunLoop.main.add(timer!, forMode: .default)
+  other == nil ? RunLoop.main.perform {} : RunLoop.main.add(timer, forMode: .default)
   let commands: [String: () -> Void] = ["tick": { RunLoop.main.perform {} }, "end": { print("end") }]
   commands["tick"]?()
 }
