@@ -57,7 +57,7 @@ extension RunLoop {
 
   /// Adds a timer to a mode, or to every common mode, and returns whether it was added.
   ///
-  /// It is like ``add(_:forMode:)-(Timer,_)->()``, and is chosen where a `Bool` is expected.
+  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
   ///
   /// - Returns: False if the loop rejects the timer: it is invalid, in a mode of another loop, or this loop's thread
   ///   has ended.

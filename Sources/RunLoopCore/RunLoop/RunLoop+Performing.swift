@@ -28,7 +28,7 @@ extension RunLoop {
 
   /// Runs a block once on the loop's thread, when the loop next runs in the default mode, and returns whether it will.
   ///
-  /// It is like ``perform(_:)-(()->Void)``, and is chosen where a `Bool` is expected.
+  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
   ///
   /// - Returns: False if the loop rejects and releases the block, because the loop's thread has ended.
   @_disfavoredOverload
@@ -70,7 +70,7 @@ extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in one of several modes, and returns whether it
   /// will.
   ///
-  /// It is like ``perform(inModes:block:)-(_,()->Void)``, and is chosen where a `Bool` is expected.
+  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
   ///
   /// - Returns: False if the loop rejects and releases the block: the list is empty, or the loop's thread has ended.
   @_disfavoredOverload

@@ -14,7 +14,7 @@ extension RunLoop {
 
   /// Adds a port to a mode, or to every common mode, and returns whether it was added.
   ///
-  /// It is like ``add(_:forMode:)-(Port,_)->()``, and is chosen where a `Bool` is expected.
+  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
   ///
   /// - Returns: False if the port is invalid or this loop's thread has ended.
   @_disfavoredOverload

@@ -42,7 +42,7 @@ extension Thread {
 
   /// Ends the calling thread, in a place where the compiler has to know that the call does not return.
   ///
-  /// It is like ``exit()-()``, and is chosen where a `Never` is expected.
+  /// It is like the method that returns nothing, and is chosen where a `Never` is expected.
   @_disfavoredOverload
   public class func exit() -> Never { exitNow() }
 
