@@ -5,9 +5,9 @@
 //   foundation-names <list> <page> <sources> <the toolchain's symbol graphs> <our symbol graphs> <toolchain> [option]
 //
 // The list's names are the toolchain's; what has become of them, and why, is written by hand. It fails if the list
-// lacks a name or has one too many, if a name is undecided, and if the symbol graphs disprove what the list says.
-// Without an option the page is written. `--check` writes nothing and compares the page; `--update` first brings the
-// list to the toolchain's state; `--symbols` only prints the list's entries with the compiler's names for them.
+// lacks a name or has one too many, if a name is undecided, if ours is declared otherwise, as with another result, and
+// if the symbol graphs disprove what the list says. Without an option the page is written. `--check` compares the page;
+// `--update` brings the list to the toolchain's state; `--symbols` prints the entries with the compiler's names.
 
 import Foundation
 
@@ -30,6 +30,7 @@ struct Symbol: Decodable {
   struct Parameter: Decodable { var declarationFragments: [Fragment]? }
   struct Signature: Decodable { var parameters: [Parameter]? }
   struct Fragment: Decodable {
+    var kind: String
     var spelling: String
     var preciseIdentifier: String?
   }
@@ -44,6 +45,18 @@ struct Symbol: Decodable {
   var path: String { pathComponents.joined(separator: ".") }
   var declaration: String {
     declarationFragments.map(\.spelling).joined().split(whereSeparator: \.isWhitespace).joined(separator: " ")
+  }
+  /// The declaration without what is the same to a caller, such as the parameters' inner names.
+  var use: String {
+    let words: Set = ["public", "open", "override", "convenience", "nonisolated", "consuming", "@discardableResult"]
+    let whole = declarationFragments.filter { $0.kind != "internalParam" }.map(\.spelling).joined()
+    let kept = whole.split(whereSeparator: \.isWhitespace).map(String.init).filter { !words.contains($0) }
+    var text = kept.joined(separator: " ").replacing(" :", with: ":")
+    let same = [("class var", "static var"), ("class func", "static func"), ("TimeInterval", "Double")]
+    for (one, other) in same + [("NSNotification", "Notification")] { text = text.replacing(one, with: other) }
+    if text.contains("let ") { text = text.replacing("let ", with: "var ") + " { get }" }
+    if text.contains("var "), !text.contains("{") { text += " { get set }" }
+    return text
   }
   /// The types that the declaration mentions, as the compiler names them.
   var mentioned: [String] {
@@ -131,6 +144,7 @@ struct Entry {
   var name: Name
   var fate = Fate.undecided
   var note = ""
+  var use = ""
   /// What the toolchain's graph calls it.
   var kind = ""
   var identifier = ""
@@ -194,7 +208,8 @@ func names(of toolchain: Library, beside ours: Library) -> [Entry] {
   func note(_ module: String, _ path: String, _ declaration: String, kind: String, symbol: Symbol? = nil) {
     let name = Name(module: module, path: path, declaration: declaration)
     found[name] = Entry(
-      name: name, kind: kind, identifier: symbol?.identifier.precise ?? "", isOpen: symbol?.accessLevel == "open")
+      name: name, use: path.contains(".") ? symbol?.use ?? "" : "", kind: kind,
+      identifier: symbol?.identifier.precise ?? "", isOpen: symbol?.accessLevel == "open")
   }
 
   /// Whether a type is one of the shadowed ones, or stands in one of them.
@@ -241,6 +256,7 @@ extension Library {
 func objections(to entries: [Entry], of toolchain: Library, ours: Library, sources: String) throws -> [String] {
   let guide = try String(contentsOfFile: "\(sources)/RunLoopKit.docc/Porting.md", encoding: .utf8)
   let paths = Set(ours.symbols.map(\.symbol.path))
+  let uses = Dictionary(grouping: ours.symbols, by: \.symbol.path).mapValues { Set($0.map(\.symbol.use)) }
   let openPaths = Set(ours.symbols.filter { $0.symbol.accessLevel == "open" }.map(\.symbol.path))
   let kinships = Set(ours.kinships.map { "\($0.type) : \($0.other)" })
   let had = Set(entries.filter { $0.fate == .ours || $0.fate == .overload }.map(\.name.path))
@@ -249,10 +265,13 @@ func objections(to entries: [Entry], of toolchain: Library, ours: Library, sourc
       entry.kind == "kinship"
       ? kinships.contains(entry.name.declaration)
       : toolchain.paths(ofMember: entry.name.path).contains(where: paths.contains)
+    let same = toolchain.paths(ofMember: entry.name.path).filter { uses[$0]?.contains(entry.use) ?? false }
+    let isSame = entry.use.isEmpty || !same.isEmpty
     let name = "\(entry.name.module).\(entry.name.path), \(entry.name.declaration)"
     switch entry.fate {
     case .undecided: return "undecided: \(name)"
     case .ours where !isThere: return "said to be ours, and is not: \(name)"
+    case .ours where isThere && !isSame, .overload where isThere && !isSame: return "declared otherwise: \(name)"
     case .ours where entry.isOpen && !openPaths.contains(entry.name.path) && entry.note.isEmpty:
       // What holds for a type holds for its members.
       let isType = !entry.name.path.contains(".")

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Foundation
 public import RunLoopCore
+public import RunLoopThreads
 
 // What loops and timers have from NSObject in Foundation. Beside these members they are Hashable, by identity, as
 // there.
 
-extension RunLoop {
+extension RunLoopCore.RunLoop {
   /// A human-readable description of the loop's modes and their items.
   ///
   /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
@@ -22,7 +24,7 @@ extension RunLoop {
   public func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
 }
 
-extension Timer {
+extension RunLoopCore.Timer {
   /// A human-readable description of the timer's state.
   ///
   /// Can be used from any thread. The corresponding Foundation property is `NSObject.description`.
@@ -37,4 +39,54 @@ extension Timer {
   ///
   /// The corresponding Foundation method is `NSObject.isEqual(_:)`.
   public func isEqual(_ object: Any?) -> Bool { object as AnyObject? === self }
+}
+
+// Loops, timers, threads and ports are no objects of Foundation's class, and have its protocol.
+
+extension RunLoopCore.RunLoop: NSObjectProtocol {
+  /// The loop itself.
+  ///
+  /// The corresponding Foundation method is `NSObject.self()`.
+  public func `self`() -> Self { self }
+
+  /// Whether the loop stands for another object: false.
+  ///
+  /// The corresponding Foundation method is `NSObject.isProxy()`.
+  public func isProxy() -> Bool { false }
+}
+
+extension RunLoopCore.Timer: NSObjectProtocol {
+  /// The timer itself.
+  ///
+  /// The corresponding Foundation method is `NSObject.self()`.
+  public func `self`() -> Self { self }
+
+  /// Whether the timer stands for another object: false.
+  ///
+  /// The corresponding Foundation method is `NSObject.isProxy()`.
+  public func isProxy() -> Bool { false }
+}
+
+extension RunLoopThreads.Thread: NSObjectProtocol {
+  /// The thread itself.
+  ///
+  /// The corresponding Foundation method is `NSObject.self()`.
+  public func `self`() -> Self { self }
+
+  /// Whether the thread stands for another object: false.
+  ///
+  /// The corresponding Foundation method is `NSObject.isProxy()`.
+  public func isProxy() -> Bool { false }
+}
+
+extension RunLoopCore.Port: NSObjectProtocol {
+  /// The port itself.
+  ///
+  /// The corresponding Foundation method is `NSObject.self()`.
+  public func `self`() -> Self { self }
+
+  /// Whether the port stands for another object: false.
+  ///
+  /// The corresponding Foundation method is `NSObject.isProxy()`.
+  public func isProxy() -> Bool { false }
 }

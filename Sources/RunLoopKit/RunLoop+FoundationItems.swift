@@ -14,13 +14,22 @@ extension RunLoopCore.RunLoop {
   /// added to that loop, and this one does not begin to serve it. The timer keeps Foundation's defects; a `Timer` of
   /// this package has none of them.
   ///
-  /// - Returns: False if the loop's thread has ended, the loop is the guest of a loop other than Foundation's, or the
-  ///   system has no descriptor left for the hosting, which is reported.
+  /// The timer is not added, which is reported, if the loop's thread has ended, the loop is the guest of a loop other
+  /// than Foundation's, or the system has no descriptor left for the hosting. Where a `Bool` is expected, the call
+  /// returns whether it was added.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
   @_disfavoredOverload
+  public func add(_ timer: Foundation.Timer, forMode mode: Mode) { _ = accept(timer, mode) }
+
+  /// Adds one of Foundation's timers to a mode, and returns whether it was added, or will be on the loop's thread.
+  ///
+  /// It is chosen where a `Bool` is expected.
+  @_disfavoredOverload
   @discardableResult
-  public func add(_ timer: Foundation.Timer, forMode mode: Mode) -> Bool {
+  public func add<Item: Foundation.Timer>(_ timer: Item, forMode mode: Mode) -> Bool { accept(timer, mode) }
+
+  private func accept(_ timer: Foundation.Timer, _ mode: Mode) -> Bool {
     let timer = Handed(timer)
     return withFoundation(mode) { $0.add(timer.value, forMode: Foundation.RunLoop.Mode(mode.rawValue)) }
   }
@@ -32,8 +41,16 @@ extension RunLoopCore.RunLoop {
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
   @_disfavoredOverload
+  public func add(_ port: Foundation.Port, forMode mode: Mode) { _ = accept(port, mode) }
+
+  /// Adds one of Foundation's ports to a mode, and returns whether it was added, or will be on the loop's thread.
+  ///
+  /// It is chosen where a `Bool` is expected.
+  @_disfavoredOverload
   @discardableResult
-  public func add(_ port: Foundation.Port, forMode mode: Mode) -> Bool {
+  public func add<Item: Foundation.Port>(_ port: Item, forMode mode: Mode) -> Bool { accept(port, mode) }
+
+  private func accept(_ port: Foundation.Port, _ mode: Mode) -> Bool {
     let port = Handed(port)
     return withFoundation(mode) { [self] loop in
       for mode in concreteModes(mode) { loop.add(port.value, forMode: mode) }

@@ -21,9 +21,12 @@ extension Stream {
   /// Can be called from any thread that may use the stream. Write the loop's name, `RunLoop.current`: a mere `.current`
   /// is Foundation's loop.
   ///
+  /// A subclass cannot override it. It overrides Foundation's method, which takes a `Foundation.RunLoop`, and which our
+  /// loops do not call.
+  ///
   /// The corresponding Foundation method is `schedule(in:forMode:)`.
   @_disfavoredOverload
-  public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) {
+  public func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) {  // An override takes Foundation.RunLoop.
     StreamWatch.schedule(self, in: loop, mode)
   }
 
@@ -31,7 +34,7 @@ extension Stream {
   ///
   /// The corresponding Foundation method is `remove(from:forMode:)`.
   @_disfavoredOverload
-  public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) {
+  public func remove(from loop: RunLoop, forMode mode: RunLoop.Mode) {  // An override takes Foundation.RunLoop.
     StreamWatch.remove(self, from: loop, mode)
   }
 }

@@ -40,7 +40,7 @@ struct AsyncMain {
   }
 
   static func ask() {
-    let isTaken = RunLoop.main.perform { say("never") }
+    let isTaken: Bool = RunLoop.main.perform { say("never") }
     let isAdded = RunLoop.main.add(RunLoop.Source {}, forMode: .default)
     say("perform \(isTaken), add \(isAdded), ended \(RunLoop.main.hasEnded)")
     do { try RunLoop.main.addCommonMode("mode") } catch { say("\(error == .mainThreadHasLeft)") }

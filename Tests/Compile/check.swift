@@ -4,11 +4,13 @@
 // Swift 5 and Swift 6, and compares what the compiler says with a list, both ways.
 //
 //   check <folder of the files> <list of diagnostics> <folders of our modules, with colons> <list of names> <work>
-//   [--update]
+//   <guide> [--update]
 //
 // A section begins at a line "// MARK: title". What stands before the first is compiled with each. What is listed for a
-// section is compiled by itself, since one error hides others; the rest of all files is compiled at once. Then the list
-// of names: alone, the files must mention every name of Foundation; beside RunLoopKit, what is ours must mean ours.
+// section is compiled by itself, since one error hides others; the rest of all files is compiled at once. A section that
+// compiles in silence alone, and not beside RunLoopKit, has a line "// Porting: text", and the guide contains that text.
+// Then the list of names: alone, the files must mention every name of Foundation; beside RunLoopKit, what is ours must
+// mean ours.
 //
 // `--update` writes the list as it was observed.
 
@@ -57,6 +59,14 @@ struct Source {
   }
 
   var sections: Set<Section> { Set(owners.compactMap { $0 }) }
+
+  /// What the guide says of each section that needs a change beside RunLoopKit.
+  var guidance: [String: String] {
+    let texts = zip(lines, owners).compactMap { line, owner in
+      owner.flatMap { line.hasPrefix("// Porting: ") ? ($0.title, String(line.dropFirst(12))) : nil }
+    }
+    return Dictionary(texts) { first, _ in first }
+  }
 
   /// The file with some of its sections only: the lines of the others are blank, so that each keeps its number.
   func text(of sections: Set<Section>) -> String {
@@ -261,6 +271,26 @@ func objections(
   }
 }
 
+// MARK: The guide
+
+/// What the guide lacks of the sections that compile in silence alone, and not beside RunLoopKit.
+func objections(to observed: [Listing: [String]], titles: some Sequence<String>, sources: [Source], guide: String)
+  -> [String]
+{
+  let guidance = sources.reduce(into: [:]) { $0.merge($1.guidance) { first, _ in first } }
+  func isSilent(_ title: String, _ company: Company, _ mode: String) -> Bool {
+    observed[Listing(setting: Setting(company: company, mode: mode), title: title)] == nil
+  }
+  return titles.sorted().compactMap { title in
+    let differs = ["5", "6"].contains { isSilent(title, .alone, $0) && !isSilent(title, .beside, $0) }
+    switch guidance[title] {
+    case nil where differs: return "it compiles alone and not beside, and names no part of the guide: \(title)"
+    case let text? where !guide.contains(text): return "the guide does not contain \(text): \(title)"
+    default: return nil
+    }
+  }
+}
+
 // MARK: The program
 
 func check(_ arguments: [String], isUpdate: Bool) throws {
@@ -309,6 +339,8 @@ func check(_ arguments: [String], isUpdate: Bool) throws {
     }
   }
 
+  let guide = try String(contentsOfFile: arguments[5], encoding: .utf8)
+  wrong += objections(to: observed, titles: titles.keys, sources: sources, guide: guide)
   let names = try String(contentsOfFile: arguments[3], encoding: .utf8).split(separator: "\n").compactMap(Name.init)
   guard !names.isEmpty else { throw Failure(lines: ["\(arguments[3]): no names"]) }
   var mentions: [Company: [String: Set<String>]] = [:]
@@ -328,12 +360,12 @@ func check(_ arguments: [String], isUpdate: Bool) throws {
 }
 
 let arguments = Array(CommandLine.arguments.dropFirst())
-guard arguments.count == 5 || (arguments.count == 6 && arguments[5] == "--update") else {
-  print("usage: check <files> <diagnostics> <folders> <names> <work> [--update]")
+guard arguments.count == 6 || (arguments.count == 7 && arguments[6] == "--update") else {
+  print("usage: check <files> <diagnostics> <folders> <names> <work> <guide> [--update]")
   exit(2)
 }
 do {
-  try check(arguments, isUpdate: arguments.count == 6)
+  try check(arguments, isUpdate: arguments.count == 7)
 } catch {
   let lines = (error as? Failure)?.lines ?? ["\(error)"]
   FileHandle.standardError.write(Data((lines.joined(separator: "\n") + "\n").utf8))

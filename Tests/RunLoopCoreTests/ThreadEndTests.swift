@@ -211,8 +211,8 @@ struct ThreadEndTests {
     #expect(!loop.add(timer, forMode: .common))
     #expect(!loop.add(observer, forMode: "A"))
     #expect(!loop.add(port, forMode: .default))
-    let first = { [token = Token(log)] in loop.perform { token.touch() } }()
-    let second = { [token = Token(log)] in loop.perform(inModes: ["B", .common]) { token.touch() } }()
+    let first: Bool = { [token = Token(log)] in loop.perform { token.touch() } }()
+    let second: Bool = { [token = Token(log)] in loop.perform(inModes: ["B", .common]) { token.touch() } }()
     #expect(!first && !second)
     #expect(log.text == "released released")
     #expect(loop.statistics.refusals == 6)
@@ -228,7 +228,7 @@ struct ThreadEndTests {
     #expect(loop.currentMode == nil && !loop.isWaiting)
     #expect(!loop.debugDescription.isEmpty)
     // What was refused is free.
-    let isTaken = onNewThread { RunLoop.current.add(timer, forMode: .default) }
+    let isTaken: Bool = onNewThread { RunLoop.current.add(timer, forMode: .default) }
     #expect(isTaken)
   }
 

@@ -38,7 +38,7 @@ struct ThreadExitTests {
     let log = Log()
     let thread = Thread.started {
       func deeper(_ depth: Int) {
-        if depth == 0 { Thread.exit() }
+        if depth == 0 { Thread.exit() as Never }
         deeper(depth - 1)
         log.write("returned")
       }

@@ -9,6 +9,8 @@ import Synchronization
 /// when the loop is late, the missed dates are skipped, not made up. A timer is bound to one loop at a time, may be in
 /// any number of its modes, and keeps the loop alive in each of them. It does not fire within its own call-out.
 ///
+/// The class is final. With RunLoopKit, a loop also takes a subclass of `Foundation.Timer`.
+///
 /// The corresponding Core Foundation type is `CFRunLoopTimer`.
 public final class Timer: @unchecked Sendable, Hashable {
   // Sendable: `home` says what guards the variables; the body and what is attached are guarded by the reference.
@@ -194,7 +196,7 @@ extension Timer {
   /// loop, this has no effect. An invalid timer does nothing. Can be called from any thread.
   ///
   /// The corresponding Foundation method is `fire()`.
-  public func fire() {
+  public func fire() {  // To override it, subclass Foundation.Timer: this class is final.
     if callOut(), interval == 0 { invalidate() }
   }
 
@@ -202,7 +204,7 @@ extension Timer {
   ///
   /// The block is released at once, or when its running call-out has returned. Can be called from any thread. Calling
   /// it again has no effect. The corresponding Core Foundation function is `CFRunLoopTimerInvalidate`.
-  public func invalidate() {
+  public func invalidate() {  // To override it, subclass Foundation.Timer: this class is final.
     let closing = reference.close()
     guard closing != .already else { return }
     // Whoever adds the timer from now on finds it closed, under the lock that is taken here.

@@ -43,20 +43,33 @@ extension RunLoop {
   ///
   /// A timer is in the modes of one loop at a time. One that has left its last mode can be added to another loop, and
   /// then is no longer among the common items of the loop before. A sleeping loop takes the timer into account at once.
-  /// Can be called from any thread.
+  /// The loop rejects and reports a timer that is invalid or in a mode of another loop, and every timer once its
+  /// thread has ended; where a `Bool` is expected, the call returns whether the timer was added. Can be called from any
+  /// thread.
+  ///
+  /// - Complexity: O(log n) in the timers of each mode.
+  ///
+  /// The corresponding Core Foundation function is `CFRunLoopAddTimer`, the Foundation method `add(_:forMode:)`.
+  @inline(never)
+  public func add(_ timer: Timer, forMode mode: Mode) {
+    _ = add(timer, forMode: mode, from: Origin(site: crl_call_site()))
+  }
+
+  /// Adds a timer to a mode, or to every common mode, and returns whether it was added.
+  ///
+  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
   ///
   /// - Returns: False if the loop rejects the timer: it is invalid, in a mode of another loop, or this loop's thread
   ///   has ended.
   /// - Complexity: O(log n) in the timers of each mode.
-  ///
-  /// The corresponding Core Foundation function is `CFRunLoopAddTimer`.
+  @_disfavoredOverload
   @discardableResult
   @inline(never)
   public func add(_ timer: Timer, forMode mode: Mode) -> Bool {
     add(timer, forMode: mode, from: Origin(site: crl_call_site()))
   }
 
-  /// The same, for somebody who says where it comes from.
+  /// Adds a timer to a mode, and records `origin` for the instruments.
   @inline(__always)
   package func add(_ timer: Timer, forMode mode: Mode, from origin: Origin) -> Bool {
     // Before it may fire.

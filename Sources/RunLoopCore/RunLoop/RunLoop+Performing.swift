@@ -3,28 +3,54 @@
 import CRunLoopSystem
 import Synchronization
 
+// Foundation's spellings return nothing, so that code which returns their call, passes it on, or asks for it by a
+// protocol compiles as it does with Foundation. Where a `Bool` is expected, the overload that returns one is chosen.
+
 extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in the default mode.
   ///
   /// Blocks of a mode run in the order in which they were posted. A sleeping loop is woken; if the loop is awake, a
-  /// post makes no system call. Can be called from any thread.
-  ///
-  /// - Returns: False if the loop rejects and releases the block, because the loop's thread has ended.
+  /// post makes no system call. If the loop's thread has ended, the loop releases the block and reports so; where a
+  /// `Bool` is expected, the call returns whether the loop took the block. Can be called from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method `perform(_:)`.
   ///
   /// - Complexity: O(1) amortised.
-  @discardableResult
   @inline(never)
-  public func perform(_ block: consuming @escaping @Sendable () -> Void) -> Bool {
-    table.checkFork()
+  public func perform(_ block: consuming @escaping @Sendable () -> Void) {
     #if DEBUG
       // Without optimisation nothing is inlined that could ask when it is known that the loop records.
       let site = crl_call_site()
     #else
       var site: UInt64 { @inline(__always) get { crl_return_address() } }
     #endif
-    guard inbox.append(inDefaultMode: Block(body: block), site: site) else { return refuse(.endedLoop) }
+    _ = enqueue(block, site: site)
+  }
+
+  /// Runs a block once on the loop's thread, when the loop next runs in the default mode, and returns whether it will.
+  ///
+  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
+  ///
+  /// - Returns: False if the loop rejects and releases the block, because the loop's thread has ended.
+  @_disfavoredOverload
+  @discardableResult
+  @inline(never)
+  public func perform(_ block: consuming @escaping @Sendable () -> Void) -> Bool {
+    #if DEBUG
+      let site = crl_call_site()
+    #else
+      var site: UInt64 { @inline(__always) get { crl_return_address() } }
+    #endif
+    return enqueue(block, site: site)
+  }
+
+  /// Posts a block for the default mode; returns false if the loop's thread has ended.
+  @inline(__always)
+  private func enqueue(
+    _ block: consuming @escaping @Sendable () -> Void, site: @autoclosure () -> UInt64
+  ) -> Bool {
+    table.checkFork()
+    guard inbox.append(inDefaultMode: Block(body: block), site: site()) else { return refuse(.endedLoop) }
     post(cause(.block) { $0 === table.defaultMode })
     return true
   }
@@ -32,17 +58,35 @@ extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in one of several modes.
   ///
   /// ``Mode/common`` in the list stands for every mode that is common when the block could run. A mode that does not
-  /// exist is made. Can be called from any thread.
-  ///
-  /// - Returns: False if the loop rejects and releases the block: the list is empty, or the loop's thread has ended.
+  /// exist is made. If the list is empty, or the loop's thread has ended, the loop releases the block and reports so;
+  /// where a `Bool` is expected, the call returns whether the loop took the block. Can be called from any thread.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method
   /// `perform(inModes:block:)`.
+  @inline(never)
+  public func perform(inModes modes: [Mode], block: consuming @escaping @Sendable () -> Void) {
+    _ = enqueue(block, in: modes, site: crl_call_site())
+  }
+
+  /// Runs a block once on the loop's thread, when the loop next runs in one of several modes, and returns whether it
+  /// will.
+  ///
+  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
+  ///
+  /// - Returns: False if the loop rejects and releases the block: the list is empty, or the loop's thread has ended.
+  @_disfavoredOverload
   @discardableResult
   @inline(never)
   public func perform(inModes modes: [Mode], block: consuming @escaping @Sendable () -> Void) -> Bool {
+    enqueue(block, in: modes, site: crl_call_site())
+  }
+
+  /// Posts a block for a list of modes; returns false if the loop rejects it.
+  @inline(__always)
+  private func enqueue(
+    _ block: consuming @escaping @Sendable () -> Void, in modes: [Mode], site: UInt64
+  ) -> Bool {
     guard !modes.isEmpty else { return refuse(.noMode) }
-    let site = crl_call_site()
     var rest: Block? = Block(body: block)
     if modes.count == 1, let block = rest.take() { rest = inbox.append(block, inModeAsBefore: modes[0], site: site) }
     if let block = rest {

@@ -6,13 +6,22 @@ extension RunLoop {
   ///
   /// The loop calls the port's ``Port/schedule(in:forMode:)``, once until the port is removed from the mode. A port
   /// keeps the loop alive and wakes it when a message arrives. The loop holds the port until it is removed or
-  /// invalidated. Can be called from any thread.
-  ///
-  /// - Returns: False if the port is invalid or this loop's thread has ended.
+  /// invalidated. The loop rejects and reports an invalid port, and every port once its thread has ended; where a
+  /// `Bool` is expected, the call returns whether the port was added. Can be called from any thread.
   ///
   /// The corresponding Foundation method is `add(_:forMode:)`.
+  public func add(_ port: Port, forMode mode: Mode) { _ = accept(port, mode) }
+
+  /// Adds a port to a mode, or to every common mode, and returns whether it was added.
+  ///
+  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
+  ///
+  /// - Returns: False if the port is invalid or this loop's thread has ended.
+  @_disfavoredOverload
   @discardableResult
-  public func add(_ port: Port, forMode mode: Mode) -> Bool {
+  public func add(_ port: Port, forMode mode: Mode) -> Bool { accept(port, mode) }
+
+  private func accept(_ port: Port, _ mode: Mode) -> Bool {
     guard port.isValid else { return refuse(.invalidItem) }
     switch adopt(port, mode) {
     case .refused(let refusal): return refuse(refusal)

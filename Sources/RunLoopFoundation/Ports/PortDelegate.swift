@@ -24,14 +24,14 @@ extension Port {
   /// handler instead. A message that nobody receives counts as dropped. Can be called from any thread, but the caller
   /// has to ensure that the delegate may be used on the thread of the port's loop. The corresponding Foundation method
   /// is `setDelegate(_:)`.
-  public func setDelegate(_ delegate: (any PortDelegate)?) {
+  public func setDelegate(_ delegate: (any PortDelegate)?) {  // A subclass overrides receive(_:) instead.
     receiver = delegate.map(DelegateReceiver.init)
   }
 
   /// The receiver of the messages of this port, if one was set and still exists.
   ///
   /// The corresponding Foundation method is `delegate()`.
-  public func delegate() -> (any PortDelegate)? {
+  public func delegate() -> (any PortDelegate)? {  // A subclass overrides receive(_:) instead.
     (receiver as? DelegateReceiver)?.delegate
   }
 }

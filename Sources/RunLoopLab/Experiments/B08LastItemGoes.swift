@@ -47,7 +47,7 @@ struct LastItemGoes: Experiment {
         rig.time.at(.seconds(2)) {
           onNewThread {
             items.leave(rig.loop)
-            _ = rig.loop.add(timer, forMode: .default)
+            rig.loop.add(timer, forMode: .default)
           }
         }
       }, requires: "finished, after 8 s")

@@ -21,7 +21,7 @@ import Synchronization
       let slack = (tolerance as? Duration) ?? .zero
       let timer = Timer(deadline: runLoop.now.advanced(by: delay), tolerance: slack) { _ in sleep.end() }
       // A loop that rejects the timer releases the sleep, as a loop that ends does.
-      _ = runLoop.add(timer, forMode: .common)
+      runLoop.add(timer, forMode: .common)
     }
   }
 

@@ -24,18 +24,29 @@ import RunLoopCore
 extension Thread {
   /// Ends the calling thread, which must not be the main one.
   ///
-  /// No more of the calling code runs, and what its frames hold is not released. What the thread itself owns is
-  /// released: its object, its block, its loop. Work that was handed to it, including the work that is running now, is
-  /// dropped, and the threads that wait for it get an error. All this is done before any destructor of thread-specific
-  /// data runs; on a thread that was made by other means, in the second round of them. The corresponding Foundation
-  /// method is `exit()`.
+  /// It does not return. No more of the calling code runs, and what its frames hold is not released. What the thread
+  /// itself owns is released: its object, its block, its loop. Work that was handed to it, including the work that is
+  /// running now, is dropped, and the threads that wait for it get an error. All this is done before any destructor of
+  /// thread-specific data runs; on a thread that was made by other means, in the second round of them.
+  ///
+  /// Where a `Never` is expected, as in `Thread.exit() as Never`, the overload is chosen that has this result: so it
+  /// can end a `guard` or a function that returns a value. The corresponding Foundation method is `exit()`, which
+  /// returns nothing.
   ///
   /// A source, port or socket of RunLoopPorts whose handler the thread leaves this way is held by the frames that
   /// called the handler, and keeps its descriptors, its signal or its name: invalidate it before.
   ///
   /// - Precondition: The calling thread is not the main one, and does not run a job of an actor or a task, which would
   ///   never be finished. Both are fatal errors that say so.
-  public class func exit() -> Never {
+  public class func exit() { exitNow() }
+
+  /// Ends the calling thread, in a place where the compiler has to know that the call does not return.
+  ///
+  /// It is like the method that returns nothing, and is chosen where a `Never` is expected.
+  @_disfavoredOverload
+  public class func exit() -> Never { exitNow() }
+
+  private static func exitNow() -> Never {
     guard !RunLoop.isMainThread else { fatalError("the main thread cannot exit; the process does") }
     guard withUnsafeCurrentTask(body: { $0 == nil }) else {
       fatalError("Thread.exit() was called in a task, which would never be finished, nor would those that await it")

@@ -93,3 +93,43 @@ func addFoundation(_ port: Foundation.Port, to loop: RunLoop) {
   port.schedule(in: loop, forMode: .default)
   port.remove(from: loop, forMode: RunLoop.Mode.default)
 }
+
+// MARK: Explicit: a stream's subclass, as it compiles with both
+final class PlainStream: OutputStream {
+  override var hasSpaceAvailable: Bool { false }
+  override func schedule(in aRunLoop: Foundation.RunLoop, forMode mode: Foundation.RunLoop.Mode) {}
+  override func remove(from aRunLoop: Foundation.RunLoop, forMode mode: Foundation.RunLoop.Mode) {}
+}
+
+// MARK: Explicit: a timer's double for tests, as it compiles with both
+class CountingFoundationTimer: Foundation.Timer {
+  var count = 0
+  override func fire() { count += 1 }
+  override func invalidate() { count = 0 }
+}
+
+// MARK: Explicit: full names beside short ones
+// Porting: `Foundation.RunLoop` beside `RunLoop`
+func later(on loop: Foundation.RunLoop = .main, _ body: @escaping @Sendable () -> Void) { loop.perform(body) }
+func laterOnMain() { later(on: RunLoop.main) {} }
+func mixedTimer() -> Foundation.Timer { Timer(timeInterval: 1, repeats: false) { _ in } }
+
+// MARK: Explicit: full names throughout
+func soon(on loop: Foundation.RunLoop = .main, _ body: @escaping @Sendable () -> Void) {
+  loop.perform(body)
+  loop.add(Foundation.Timer(timeInterval: 1, repeats: false) { _ in }, forMode: .default)
+}
+func soonOnMain() { soon(on: Foundation.RunLoop.main) {} }
+func soonOnDefault() { soon {} }
+
+// MARK: Explicit: streams in a loop that is not named
+final class Listener: NSObject, StreamDelegate {
+  func stream(_ stream: Stream, handle event: Stream.Event) { print(event) }
+}
+
+func listen(_ input: InputStream, _ output: OutputStream, _ listener: Listener) {
+  input.delegate = listener
+  input.schedule(in: .current, forMode: .default)
+  output.schedule(in: .main, forMode: .common)
+  input.remove(from: .current, forMode: .default)
+}

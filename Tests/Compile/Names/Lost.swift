@@ -9,30 +9,23 @@ import Foundation
 #endif
 
 // MARK: Lost: loops, timers, threads and ports are objects of Foundation
+// Porting: `T: NSObject` for loops, timers, threads and ports
 func objects(_ timer: Timer, _ thread: Thread, _ port: Port) -> [NSObject] { [RunLoop.main, timer, thread, port] }
 
 // MARK: Lost: a copy of what cannot be copied
+// Porting: `T: NSObject` for loops, timers, threads and ports
 func copies(_ loop: RunLoop, _ timer: Timer, _ thread: Thread) -> [Any] {
   [loop.copy(), timer.copy(), thread.mutableCopy()]
 }
 
 // MARK: Lost: a subclass of timers
+// Porting: `class Alarm: Timer`
 class Alarm: Timer {
   override func fire() { print("fires") }
 }
 
-// MARK: Lost: code after the thread's exit
-func exitOnce() {
-  Thread.exit()
-  print("never")
-}
-
-// MARK: Lost: nothing comes back from a block that is performed
-func performInTask(_ loop: sending RunLoop) async {
-  await Task { loop.perform {} }.value
-}
-
 // MARK: Lost: a port that sends and is told by its subclass
+// Porting: `class Signal: Port`
 final class Loopback: Port {
   override func setDelegate(_ anObject: (any PortDelegate)?) {}
   override func delegate() -> (any PortDelegate)? { nil }

@@ -47,6 +47,7 @@ func queueObject(_ queue: NotificationQueue) -> Bool { queue.isEqual(queue) && q
 func object(_ queue: NotificationQueue) -> NSObject { queue }
 
 // MARK: NotificationQueue: a subclass
+// Porting: `class Forwarder: NotificationQueue`
 final class Forwarder: NotificationQueue {
   override func enqueue(_ notification: Notification, postingStyle: NotificationQueue.PostingStyle) {
     super.enqueue(notification, postingStyle: postingStyle)

@@ -86,6 +86,7 @@ func invalidate(_ port: Port, on queue: DispatchQueue) {
 }
 
 // MARK: Port: a subclass
+// Porting: `class Signal: Port`
 final class Signal: Port {
   private var handler: (() -> Void)?
   private var isOpen = true

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A client of the library that imports RunLoopKit too.
+import Foundation
+import Pulse
+import RunLoopKit
+
+func start(_ pulse: Pulse) -> Timer? {
+  pulse.start(on: RunLoop.main, in: RunLoop.Mode.default)
+  return pulse.timer
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A client of the library that does not know RunLoopKit.
+import Foundation
+import Pulse
+
+func start(_ pulse: Pulse) -> Timer? {
+  pulse.start(on: RunLoop.main, in: RunLoop.Mode.default)
+  return pulse.timer
+}

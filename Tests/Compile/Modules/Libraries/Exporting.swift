@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A file of a library, another file of which exports RunLoopKit.
+import Foundation
+
+/// A timer that a client starts.
+public final class Pulse: @unchecked Sendable {
+  // Sendable: only the thread that starts it touches the timer.
+
+  /// The timer, once it was started.
+  public private(set) var timer: Timer?
+  /// Makes a pulse without a timer.
+  public init() {}
+  /// Starts the timer on a loop.
+  public func start(on loop: RunLoop = .main, in mode: RunLoop.Mode = .common) {
+    let timer = Timer(timeInterval: 1, repeats: true) { _ in }
+    loop.add(timer, forMode: mode)
+    self.timer = timer
+  }
+}

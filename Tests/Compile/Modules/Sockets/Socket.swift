@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A package's module with a type whose name RunLoopKit exports too.
+/// A socket.
+public final class Socket {
+  /// Makes one.
+  public init() {}
+}
+
+/// An address.
+public struct Address {
+  /// Makes one.
+  public init() {}
+}
