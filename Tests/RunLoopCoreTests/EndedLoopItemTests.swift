@@ -21,7 +21,7 @@ struct EndedLoopItemTests {
     log.write("\(kept.contains(timer, forMode: .default)) \(kept.contains(observer, forMode: .default))")
     log.write("\(kept.contains(timer, forMode: .common)) \(kept.contains(observer, forMode: .common))")
     onVirtualTime { _, other in
-      log.write("\(other.add(timer, forMode: .default)) \(other.add(observer, forMode: .default))")
+      log.write("\(other.add(timer, forMode: .default) as Bool) \(other.add(observer, forMode: .default))")
     }
     #expect(log.text == "false false false false true true")
   }
@@ -34,7 +34,7 @@ struct EndedLoopItemTests {
     let observer = RunLoop.Observer(activities: .all) { _, _ in }
     let source = RunLoop.Source(
       cancel: { loop, _ in
-        log.write("\(loop.add(timer, forMode: .default)) \(loop.add(observer, forMode: .common))")
+        log.write("\(loop.add(timer, forMode: .default) as Bool) \(loop.add(observer, forMode: .common))")
         log.write("\(loop.add(RunLoop.Source {}, forMode: .default))")
       }, perform: {})
     let kept = onVirtualTime { _, loop in

@@ -23,7 +23,7 @@ struct ItemSwapTests {
       }
       time.at(.milliseconds(7)) {
         let new = Timer(at: 30) { _ in time.stamp(log, "T") }
-        log.write("\(loop.add(new, forMode: mode))")
+        log.write("\(loop.add(new, forMode: mode) as Bool)")
       }
       log.write("\(loop.runUntilStopped())")
     }

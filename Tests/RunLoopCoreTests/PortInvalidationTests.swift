@@ -30,7 +30,7 @@ struct PortInvalidationTests {
       time.stamp(log, "at")
       for mode in [.default, "A", .common] as [RunLoop.Mode] { log.write("\(loop.contains(port, forMode: mode))") }
       port.invalidate()
-      log.write("\(port.isValid) \(loop.add(port, forMode: .default)) \(port.trySend(2))")
+      log.write("\(port.isValid) \(loop.add(port, forMode: .default) as Bool) \(port.trySend(2))")
       return log.text
     }
     #expect(log == "released timedOut at10 false false false false false invalid")

@@ -25,7 +25,7 @@ struct PortSubclassTests {
     let log = onVirtualTime { _, loop in
       let log = Log()
       let port = SourcePort(log)
-      log.write("\(loop.add(port, forMode: .default)) \(loop.contains(port, forMode: .default))")
+      log.write("\(loop.add(port, forMode: .default) as Bool) \(loop.contains(port, forMode: .default))")
       port.source.signal()
       log.write("\(loop.run(mode: .default, for: .milliseconds(1)))")
       loop.remove(port, forMode: .default)

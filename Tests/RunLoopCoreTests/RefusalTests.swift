@@ -28,7 +28,7 @@ struct RefusalTests {
       let observer = loop.observe(log)
       let timer = loop.after(.zero) { _ in log.write("T") }
       onVirtualTime { _, second in
-        log.write("\(second.add(observer, forMode: .default)) \(second.add(timer, forMode: .common))")
+        log.write("\(second.add(observer, forMode: .default)) \(second.add(timer, forMode: .common) as Bool)")
         log.write("\(second.contains(observer, forMode: .default)) \(second.contains(timer, forMode: .common))")
         log.write("\(second.statistics.refusals)")
         second.run(log)
@@ -46,7 +46,9 @@ struct RefusalTests {
     let log = record { _, loop, log in
       let source = RunLoop.Source { log.write("S0") }
       let timer = Timer(deadline: loop.waiter.now.instant) { _ in log.write("T") }
-      for _ in 0..<2 { log.write("\(loop.add(source, forMode: .default)) \(loop.add(timer, forMode: .default))") }
+      for _ in 0..<2 {
+        log.write("\(loop.add(source, forMode: .default)) \(loop.add(timer, forMode: .default) as Bool)")
+      }
       source.signal()
       loop.run(log, for: .zero)
       log.write("\(loop.statistics.refusals)")
@@ -67,7 +69,7 @@ struct RefusalTests {
       timer.invalidate()
       port.invalidate()
       log.write("\(loop.add(source, forMode: .default)) \(loop.add(observer, forMode: .default))")
-      log.write("\(loop.add(timer, forMode: .default)) \(loop.add(port, forMode: .common))")
+      log.write("\(loop.add(timer, forMode: .default) as Bool) \(loop.add(port, forMode: .common) as Bool)")
       loop.run(log, for: .zero)
     }
     #expect(log == "false false false false finished")

@@ -34,13 +34,13 @@ struct ThreadEndTests {
     let loop = onNewThread {
       let source = RunLoop.Source(
         cancel: { loop, _ in
-          log.write("\(loop.hasEnded) \(loop.perform {}) \(loop.add(RunLoop.Source {}, forMode: .default))")
+          log.write("\(loop.hasEnded) \(loop.perform {} as Bool) \(loop.add(RunLoop.Source {}, forMode: .default))")
         },
         perform: {})
       RunLoop.current.add(source, forMode: .default)
       return RunLoop.current
     }
-    log.write("\(loop.hasEnded) \(loop.perform {}) \(loop.statistics.droppedBlocks)")
+    log.write("\(loop.hasEnded) \(loop.perform {} as Bool) \(loop.statistics.droppedBlocks)")
     #expect(log.text == "false true false true false 1")
   }
 
@@ -75,7 +75,7 @@ struct ThreadEndTests {
     #expect(timer.isValid && observer.isValid)
     #expect(timer.deadline.milliseconds == 10)
     onVirtualTime { time, loop in
-      log.write("\(loop.add(timer, forMode: .default)) \(loop.add(observer, forMode: .default))")
+      log.write("\(loop.add(timer, forMode: .default) as Bool) \(loop.add(observer, forMode: .default))")
       loop.run(mode: .default, for: .milliseconds(15))
     }
     #expect(log.text == "true true E BT BS BW AW T BT BS BW AW X")
@@ -187,7 +187,7 @@ struct ThreadEndTests {
     let loop = onNewThread {
       let source = RunLoop.Source(
         cancel: { loop, _ in
-          log.write("\(loop.perform { log.write("ran") }) \(loop.add(RunLoop.Source {}, forMode: .default))")
+          log.write("\(loop.perform { log.write("ran") } as Bool) \(loop.add(RunLoop.Source {}, forMode: .default))")
         }, perform: {})
       RunLoop.current.add(source, forMode: .default)
       return RunLoop.current

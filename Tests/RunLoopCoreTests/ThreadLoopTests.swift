@@ -120,7 +120,7 @@ struct ThreadLoopTests {
       let loop = RunLoop.current
       witness.look = { _ in
         let current = RunLoop.current
-        witness.log.write("\(current === loop) \(current.hasEnded) \(current.perform {})")
+        witness.log.write("\(current === loop) \(current.hasEnded) \(current.perform {} as Bool)")
       }
     }
     #expect(log == "true false true false true false")
@@ -134,7 +134,8 @@ struct ThreadLoopTests {
       witness.look = { round in
         guard round >= 2 else { return }
         let current = RunLoop.current
-        witness.log.write("\(round) \(current === loop) \(loop.hasEnded) \(current.hasEnded) \(current.perform {})")
+        let isTaken: Bool = current.perform {}
+        witness.log.write("\(round) \(current === loop) \(loop.hasEnded) \(current.hasEnded) \(isTaken)")
       }
     }
     #expect(log == "2 false true true false 3 false true true false 4 false true true false")

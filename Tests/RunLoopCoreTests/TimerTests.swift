@@ -170,7 +170,7 @@ struct TimerTests {
       timer.invalidate()
       timer.invalidate()
       entries.write(modes.map { "\(loop.contains(timer, forMode: $0))" }.joined(separator: " "))
-      entries.write("\(timer.isValid) \(loop.add(timer, forMode: .default)) \(loop.run(mode: "A", for: .zero))")
+      entries.write("\(timer.isValid) \(loop.add(timer, forMode: .default) as Bool) \(loop.run(mode: "A", for: .zero))")
       return entries.text
     }
     #expect(text == "true true true released false false false false false finished")
@@ -258,12 +258,12 @@ struct TimerTests {
       let timer = Timer(at: 10) { _ in }
       loop.add(timer, forMode: .common)
       loop.add(timer, forMode: "A")
-      log.write("\(other.add(timer, forMode: .default)) \(other.add(timer, forMode: .common))")
+      log.write("\(other.add(timer, forMode: .default) as Bool) \(other.add(timer, forMode: .common) as Bool)")
       log.write("\(other.contains(timer, forMode: .default)) \(other.contains(timer, forMode: .common))")
       loop.remove(timer, forMode: .common)
-      log.write("\(other.add(timer, forMode: .default))")
+      log.write("\(other.add(timer, forMode: .default) as Bool)")
       loop.remove(timer, forMode: "A")
-      log.write("| \(other.add(timer, forMode: .default)) \(loop.add(timer, forMode: .default))")
+      log.write("| \(other.add(timer, forMode: .default) as Bool) \(loop.add(timer, forMode: .default) as Bool)")
       log.write("\(other.contains(timer, forMode: .default)) \(loop.contains(timer, forMode: .default))")
       log.write("| \(other.statistics.refusals) \(loop.statistics.refusals)")
       return log.text
@@ -316,7 +316,7 @@ struct TimerTests {
       loop.every(.milliseconds(10)) { timer in
         time.stamp(log, "T")
         loop.remove(timer, forMode: .default)
-        log.write("\(other.add(timer, forMode: .default))")
+        log.write("\(other.add(timer, forMode: .default) as Bool)")
       }
       log.write("\(loop.run(mode: .default, for: .milliseconds(100)))")
       log.write("\(other.nextDeadline(forMode: .default)?.milliseconds ?? -1)")

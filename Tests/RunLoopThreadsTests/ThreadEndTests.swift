@@ -74,7 +74,7 @@ struct ThreadEndTests {
     let timer = WeakBox(loop.every(.seconds(1000)) { [token = Token(log)] _ in token.touch() })
     loop.perform { [token = Token(log)] in token.touch() }
     loop.perform(inModes: ["a", "b"]) { [token = Token(log)] in token.touch() }
-    let cancelling = RunLoop.Source(cancel: { loop, _ in log.write("cancel:\(loop.perform {})") }) {}
+    let cancelling = RunLoop.Source(cancel: { loop, _ in log.write("cancel:\(loop.perform {} as Bool)") }) {}
     loop.add(cancelling, forMode: .default)
     #expect(log.text == "")
     thread = nil

@@ -41,7 +41,7 @@ struct ThreadExitInCallOutTests {
     let log = Log()
     let body = work(log)
     let timer = Timer(deadline: RunLoop.current.now, interval: interval) { _ in body() }
-    try onTwoThreads { loop in log.write("\(loop.add(timer, forMode: .default)) \(timer.isFiring)") }
+    try onTwoThreads { loop in log.write("\(loop.add(timer, forMode: .default) as Bool) \(timer.isFiring)") }
     timer.invalidate()
     #expect(log.text == "true false true false called")
   }
@@ -58,7 +58,7 @@ struct ThreadExitInCallOutTests {
       RunLoop.current.stop()
     }
     try onTwoThreads { loop in
-      for timer in [first, second] { log.write("\(loop.add(timer, forMode: .default))") }
+      for timer in [first, second] { log.write("\(loop.add(timer, forMode: .default) as Bool)") }
     }
     #expect(log.text == "true true false true second")
   }
@@ -86,7 +86,7 @@ struct ThreadExitInCallOutTests {
       RunLoop.current.run(mode: "nested", for: .unlimited)
       RunLoop.current.stop()
     }
-    try onTwoThreads { loop in log.write("\(loop.add(nests, forMode: .default))") }
+    try onTwoThreads { loop in log.write("\(loop.add(nests, forMode: .default) as Bool)") }
     #expect(log.text == "true nests true nests called")
   }
 

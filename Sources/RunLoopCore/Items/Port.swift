@@ -95,7 +95,7 @@ open class Port: @unchecked Sendable, Hashable {
 
   /// Puts the port into a mode of a loop.
   ///
-  /// ``RunLoop/add(_:forMode:)-(Port,_)->()`` calls it, once for each mode; a subclass may add its own sources.
+  /// ``RunLoop/add(_:forMode:)-(Port,_)`` calls it, once for each mode; a subclass may add its own sources.
   open func schedule(in loop: RunLoop, forMode mode: RunLoop.Mode) {
     loop.join(self, mode)
   }

@@ -8,7 +8,7 @@ extension Timer {
   /// Makes a timer that fires after a duration, and adds it to a loop in the default mode.
   ///
   /// Can be called from any thread; a sleeping loop takes the timer into account at once. The timer counts by the
-  /// loop's clock. Add it to further modes with ``RunLoop/add(_:forMode:)-(Timer,_)->()``. If the loop's thread has ended,
+  /// loop's clock. Add it to further modes with ``RunLoop/add(_:forMode:)-(Timer,_)``. If the loop's thread has ended,
   /// the timer is invalid: ``isValid`` is false and the block is released.
   ///
   /// - Parameters:

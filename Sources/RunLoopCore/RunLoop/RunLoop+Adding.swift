@@ -55,20 +55,6 @@ extension RunLoop {
     _ = add(timer, forMode: mode, from: Origin(site: crl_call_site()))
   }
 
-  /// Adds a timer to a mode, or to every common mode, and returns whether it was added.
-  ///
-  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
-  ///
-  /// - Returns: False if the loop rejects the timer: it is invalid, in a mode of another loop, or this loop's thread
-  ///   has ended.
-  /// - Complexity: O(log n) in the timers of each mode.
-  @_disfavoredOverload
-  @discardableResult
-  @inline(never)
-  public func add(_ timer: Timer, forMode mode: Mode) -> Bool {
-    add(timer, forMode: mode, from: Origin(site: crl_call_site()))
-  }
-
   /// Adds a timer to a mode, and records `origin` for the instruments.
   @inline(__always)
   package func add(_ timer: Timer, forMode mode: Mode, from origin: Origin) -> Bool {

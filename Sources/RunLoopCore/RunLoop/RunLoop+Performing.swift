@@ -3,9 +3,6 @@
 import CRunLoopSystem
 import Synchronization
 
-// Foundation's spellings return nothing, so that code which returns their call, passes it on, or asks for it by a
-// protocol compiles as it does with Foundation. Where a `Bool` is expected, the overload that returns one is chosen.
-
 extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in the default mode.
   ///
@@ -27,26 +24,9 @@ extension RunLoop {
     _ = enqueue(block, site: site)
   }
 
-  /// Runs a block once on the loop's thread, when the loop next runs in the default mode, and returns whether it will.
-  ///
-  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
-  ///
-  /// - Returns: False if the loop rejects and releases the block, because the loop's thread has ended.
-  @_disfavoredOverload
-  @discardableResult
-  @inline(never)
-  public func perform(_ block: consuming @escaping @Sendable () -> Void) -> Bool {
-    #if DEBUG
-      let site = crl_call_site()
-    #else
-      var site: UInt64 { @inline(__always) get { crl_return_address() } }
-    #endif
-    return enqueue(block, site: site)
-  }
-
   /// Posts a block for the default mode; returns false if the loop's thread has ended.
   @inline(__always)
-  private func enqueue(
+  func enqueue(
     _ block: consuming @escaping @Sendable () -> Void, site: @autoclosure () -> UInt64
   ) -> Bool {
     table.checkFork()
@@ -68,22 +48,9 @@ extension RunLoop {
     _ = enqueue(block, in: modes, site: crl_call_site())
   }
 
-  /// Runs a block once on the loop's thread, when the loop next runs in one of several modes, and returns whether it
-  /// will.
-  ///
-  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
-  ///
-  /// - Returns: False if the loop rejects and releases the block: the list is empty, or the loop's thread has ended.
-  @_disfavoredOverload
-  @discardableResult
-  @inline(never)
-  public func perform(inModes modes: [Mode], block: consuming @escaping @Sendable () -> Void) -> Bool {
-    enqueue(block, in: modes, site: crl_call_site())
-  }
-
   /// Posts a block for a list of modes; returns false if the loop rejects it.
   @inline(__always)
-  private func enqueue(
+  func enqueue(
     _ block: consuming @escaping @Sendable () -> Void, in modes: [Mode], site: UInt64
   ) -> Bool {
     guard !modes.isEmpty else { return refuse(.noMode) }

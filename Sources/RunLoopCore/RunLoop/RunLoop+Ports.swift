@@ -12,16 +12,7 @@ extension RunLoop {
   /// The corresponding Foundation method is `add(_:forMode:)`.
   public func add(_ port: Port, forMode mode: Mode) { _ = accept(port, mode) }
 
-  /// Adds a port to a mode, or to every common mode, and returns whether it was added.
-  ///
-  /// It is like the method that returns nothing, and is chosen where a `Bool` is expected.
-  ///
-  /// - Returns: False if the port is invalid or this loop's thread has ended.
-  @_disfavoredOverload
-  @discardableResult
-  public func add(_ port: Port, forMode mode: Mode) -> Bool { accept(port, mode) }
-
-  private func accept(_ port: Port, _ mode: Mode) -> Bool {
+  func accept(_ port: Port, _ mode: Mode) -> Bool {
     guard port.isValid else { return refuse(.invalidItem) }
     switch adopt(port, mode) {
     case .refused(let refusal): return refuse(refusal)

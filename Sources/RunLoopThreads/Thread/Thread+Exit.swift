@@ -40,13 +40,7 @@ extension Thread {
   ///   never be finished. Both are fatal errors that say so.
   public class func exit() { exitNow() }
 
-  /// Ends the calling thread, in a place where the compiler has to know that the call does not return.
-  ///
-  /// It is like the method that returns nothing, and is chosen where a `Never` is expected.
-  @_disfavoredOverload
-  public class func exit() -> Never { exitNow() }
-
-  private static func exitNow() -> Never {
+  fileprivate static func exitNow() -> Never {
     guard !RunLoop.isMainThread else { fatalError("the main thread cannot exit; the process does") }
     guard withUnsafeCurrentTask(body: { $0 == nil }) else {
       fatalError("Thread.exit() was called in a task, which would never be finished, nor would those that await it")
@@ -69,6 +63,13 @@ extension Thread {
   func noteEnded(_ task: PerformTask) {
     if running === task { running = task.outer.take() }
   }
+}
+
+extension ThreadMembers {
+  /// Ends the calling thread, in a place where the compiler has to know that the call does not return.
+  ///
+  /// It is like the method of ``Thread`` that returns nothing, and is chosen where a `Never` is expected.
+  public static func exit() -> Never { Thread.exitNow() }
 }
 
 /// A block that can be called without holding it.

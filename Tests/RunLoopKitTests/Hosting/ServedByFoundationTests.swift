@@ -155,7 +155,7 @@ struct ServedByFoundationTests {
         log.write("F")
         CFRunLoopStop(CFRunLoopGetCurrent())
       }
-      log.write("\(loop.add(timer, forMode: .default))")
+      log.write("\(loop.add(timer, forMode: .default) as Bool)")
       runFoundation { log.count(of: "F") > 0 }
       log.write("\(loop.isServingCoreFoundation)")
     }
