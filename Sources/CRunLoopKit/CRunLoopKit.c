@@ -6,7 +6,10 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -49,6 +52,46 @@ const void *rlk_current_loop_if_made(void) { return _CFRunLoopGet0b(pthread_self
 
 int rlk_is_main_loop(const void *loop) {
   return knows_first_thread && pthread_equal(_CFRunLoopGet1(loop), first_thread);
+}
+
+// Whether a descriptor is a counter.
+static int is_counter(int descriptor) {
+  char path[32], name[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+  ssize_t length = readlink(path, name, sizeof name - 1);
+  if (length < 0) return 0;
+  name[length] = 0;
+  return strcmp(name, "anon_inode:[eventfd]") == 0;
+}
+
+// Core Foundation has no function for it. The loop's object begins with its header, its lock and the counter: exactly
+// one number there that is open as a counter, and at that place, is taken for it.
+enum { LOOP_HEADER = 16, LOOP_KNOWN = 96 };
+
+static int find_wake_number(const void *loop) {
+  int found = -1, count = 0;
+  size_t place = LOOP_HEADER + sizeof(pthread_mutex_t);
+  place = (place + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
+  for (size_t offset = LOOP_HEADER; offset < LOOP_KNOWN; offset += sizeof(int)) {
+    int number;
+    memcpy(&number, (const char *)loop + offset, sizeof number);
+    if (number <= STDERR_FILENO || !is_counter(number)) continue;
+    count++;
+    if (offset >= place && offset <= place + sizeof(void *)) found = number;
+  }
+  return count == 1 ? found : -1;
+}
+
+int rlk_wake_number(const void *loop) {
+  // A forked child has another main loop. Two threads that ask first find the same.
+  static _Atomic(const void *) known_loop;
+  static atomic_int known_number;
+  if (!rlk_is_main_loop(loop)) return -1;
+  if (atomic_load(&known_loop) != loop) {
+    atomic_store(&known_number, find_wake_number(loop));
+    atomic_store(&known_loop, loop);
+  }
+  return atomic_load(&known_number);
 }
 
 void rlk_stop_mode(const void *loop, const void *mode) { _CFRunLoopStopMode(loop, mode); }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 _Thread_local crl_recorder *crl_thread_recorder __attribute__((tls_model("initial-exec")));
-static _Thread_local uint32_t thread_number;
+static _Thread_local uint32_t thread_number __attribute__((tls_model("initial-exec")));
 
 uint32_t crl_clock_is_tsc = 0;
 

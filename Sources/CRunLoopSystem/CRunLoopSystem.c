@@ -29,6 +29,33 @@ int crl_accept(int descriptor) {
   return answer < 0 ? -errno : answer;
 }
 
+#ifndef TFD_TIMER_CANCEL_ON_SET
+#define TFD_TIMER_CANCEL_ON_SET (1 << 1)
+#endif
+
+// A date that is never reached: the timer serves only to be cancelled.
+static int set_clock_watch(int descriptor) {
+  struct itimerspec date = {.it_value = {.tv_sec = INT64_MAX / 4000000000}};
+  return timerfd_settime(descriptor, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &date, NULL);
+}
+
+int crl_clock_watch_create(void) {
+  int descriptor = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+  if (descriptor < 0) return -errno;
+  if (set_clock_watch(descriptor) == 0) return descriptor;
+  int number = errno;
+  close(descriptor);
+  return -number;
+}
+
+void crl_clock_watch_renew(int descriptor) {
+  uint64_t count;
+  // It fails with ECANCELED, which is the event.
+  ssize_t ignored = read(descriptor, &count, sizeof count);
+  (void)ignored;
+  set_clock_watch(descriptor);
+}
+
 int crl_thread_id(void) { return gettid(); }
 
 int crl_thread_create(size_t stack, void *(*body)(void *), void *context) {

@@ -59,7 +59,7 @@ final class Timeline: @unchecked Sendable {
 
   func spend(_ duration: Duration) { lock.withLock { time = time + max(0, Int64(saturating: duration)) } }
 
-  func setWallClock(by duration: Duration) { lock.withLock { wall += Int64(saturating: duration) } }
+  func setWallClock(by duration: Duration) { lock.withLock { wall.addSaturating(duration) } }
 
   func setWhenNothingIsDue(_ action: (@Sendable () -> Void)?) {
     // The one before is released outside the lock.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopCore
+
 /// The reason why a test on virtual time cannot go on.
 public enum VirtualTimeError: Error, Hashable, Sendable {
   /// Every loop sleeps, nothing is due, and none of them was woken within the limit of real time.
@@ -29,7 +31,7 @@ extension VirtualTimeError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .sleepsIndefinitely(let limit, let awaiting):
-      "the test would sleep indefinitely: nothing is due at any time, and nobody has woken a loop for \(limit) of real time; "
+      "the test would sleep indefinitely: nothing is due at any time, and nobody has woken a loop for \(limit.text) of real time; "
         + Self.list(awaiting, "no loop is left on this time")
     case .neverSleeps(let thread, let time, let passes):
       "\(thread) has made \(passes) passes \(time) after the beginning and still finds something to do, so that the time "
@@ -38,7 +40,7 @@ extension VirtualTimeError: CustomStringConvertible {
       "the time was moved \(moves) times, to \(time) after the beginning, and something is still to come: "
         + Self.list(pending, "nothing that is known")
     case .busy(let threads, let limit):
-      "the time cannot go on: \(threads.joined(separator: ", ")) did not come to sleep within \(limit) of real time"
+      "the time cannot go on: \(threads.joined(separator: ", ")) did not come to sleep within \(limit.text) of real time"
     case .insideEvent(let thread):
       "the time cannot be moved within an action of `at(_:do:)`, which stands for what another thread does, here on \(thread)"
     case .notOwner(let thread):

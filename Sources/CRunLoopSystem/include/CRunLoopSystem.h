@@ -94,6 +94,12 @@ static inline int crl_timer_set(int descriptor, int64_t nanoseconds) {
   return timerfd_settime(descriptor, TFD_TIMER_ABSTIME, &date, NULL) < 0 ? -errno : 0;
 }
 
+// Makes a descriptor that becomes readable when the system has been suspended, or its wall clock was set.
+int crl_clock_watch_create(void);
+
+// Makes such a descriptor unreadable until the next time.
+void crl_clock_watch_renew(int descriptor);
+
 // What a descriptor is ready for now, of `events` (POLL…) and of errors and hang-ups.
 static inline int crl_poll_now(int descriptor, short events) {
   struct pollfd entry = {.fd = descriptor, .events = events};

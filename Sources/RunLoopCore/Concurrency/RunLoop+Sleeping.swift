@@ -33,7 +33,7 @@ extension RunLoop {
     let timer = Timer(tick: .never, interval: 0, tolerance: Int64(saturating: tolerance)) {
       [end = TaskSleep.End(of: sleep)] _ in end.come()
     }
-    guard sleep.waits(for: timer), add(timer, forMode: mode) else { return timer.invalidate() }
+    guard sleep.waits(for: timer), offer(timer, forMode: mode) else { return timer.invalidate() }
     timer.move(after: duration)
   }
 }

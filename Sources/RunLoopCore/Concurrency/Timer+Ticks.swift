@@ -29,7 +29,7 @@ extension Timer {
       tick: .never, interval: max(usableInterval(interval), 1000), tolerance: Int64(saturating: tolerance)
     ) { [producer = EventProducer(buffer)] timer in producer.send(timer.deadline) }
     // The date is set once the timer is in the loop, because it is a date of the loop's clock.
-    if !loop.takesNoItems, loop.add(timer, forMode: mode) {
+    if !loop.takesNoItems, loop.offer(timer, forMode: mode) {
       timer.move(after: max(interval, .microseconds(1)))
     } else {
       timer.invalidate()

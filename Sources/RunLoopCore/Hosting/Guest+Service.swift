@@ -74,7 +74,7 @@ extension RunLoop.Guest {
     let isAsleep = loop.hostedSleep != nil
     let isWoken = loop.awaken().isWoken
     guard isAsleep, !isWoken else {
-      gate?.close()
+      if let gate { loop.close(gate) }
       return true
     }
     loop.lookAtDescriptors(table)
@@ -124,7 +124,7 @@ extension RunLoop.Guest {
   private func refuse() -> RunLoop.RunResult {
     loop.awaken()
     gate?.watch(nil, until: .never)
-    gate?.close()
+    if let gate { loop.close(gate) }
     return .stopped
   }
 

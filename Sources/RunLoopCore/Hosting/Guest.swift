@@ -93,6 +93,7 @@ extension RunLoop {
       let gate: Gate
       do throws(SystemError) {
         gate = try Gate(keepsTime: signalsDeadlines)
+        try loop.makeBell()
       } catch {
         throw .cannotBeHosted(error)
       }

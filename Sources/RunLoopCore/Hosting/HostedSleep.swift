@@ -17,9 +17,10 @@ extension RunLoop {
   /// Announces a sleep and leaves it to the other loop; returns false, awake, if there is a reason for a pass.
   func fallAsleep(_ mode: ModeState, at gate: any SleepGate) -> Bool {
     // The gate is closed first: whatever opens it from now on has a reason that no earlier look has seen.
-    gate.close()
+    close(gate)
+    bell.prepare(hostNumber: gate.wakeNumber)
     while true {
-      let isWatching = mode.isWatching.load(ordering: .relaxed)
+      let isWatching = mode.isWatching.load(ordering: .acquiring)
       forgetWaking()
       let asleep = word.apply(.announceSleep(.hosted)).after
       switch asleep.isWoken ? .never : lastLook(mode, asleep, isWatching: isWatching, at: gate) {
@@ -30,7 +31,7 @@ extension RunLoop {
         // A wake-up since then may have left nothing else to be seen.
         if awaken().isWoken { return false }
       case .until(let deadline, let set):
-        gate.watch(set?.descriptor, until: deadline)
+        gate.watch(set?.descriptor ?? bellToWatch(at: gate), until: deadline)
         guard !gate.isWatchedByEdge || !findsReady(set) else {
           awaken()
           return false
@@ -43,6 +44,27 @@ extension RunLoop {
       }
     }
   }
+
+  /// Whether the loop was woken, without a lock, out of a sleep that another loop sleeps in its place.
+  package var isRung: Bool { bell.isRung }
+
+  /// Notes whether the other loop, which has a wake-up descriptor of its own, may sleep without looking at ``isRung``
+  /// again.
+  package func noteHost(sleeps: Bool) { bell.noteHost(sleeps: sleeps) }
+
+  /// Closes a gate, whether it was opened or the loop was woken by its bell.
+  func close(_ gate: any SleepGate) {
+    gate.close()
+    bell.silence()
+  }
+
+  /// The counter that wakes the loop, for a gate that watches nothing else in which the counter is.
+  private func bellToWatch(at gate: any SleepGate) -> OwnedDescriptor? {
+    gate.wakeNumber < 0 ? table.withLock { $0.bell.descriptor } : nil
+  }
+
+  /// Makes the counter that wakes the loop out of another loop's sleep without a lock.
+  func makeBell() throws(SystemError) { _ = try table.withLock { table throws(SystemError) in try table.bell.counter() } }
 
   /// Asks the kernel what is ready in a set already.
   private func findsReady(_ set: PollSet?) -> Bool {
@@ -71,7 +93,7 @@ extension RunLoop {
     awaken()
     // While the loop runs by itself, the other loop has no reason to call it.
     sleep.gate.watch(nil, until: .never)
-    sleep.gate.close()
+    close(sleep.gate)
     return sleep
   }
 

@@ -96,6 +96,7 @@ extension RunLoop {
     let gate: Gate
     do throws(SystemError) {
       gate = try Gate(keepsTime: true, isWatchedByEdge: true)
+      try makeBell()
       // Held all at once, and then free again.
       var spare: [OwnedDescriptor] = []
       for _ in 0..<sparingDescriptors {
@@ -182,7 +183,7 @@ extension RunLoop {
 
   private func note(_ report: HostReport) {
     if report.contains(.handledSource) { notices.insert(.host) }
-    if report.contains(.stopped) { table.withLock { _ in _ = stopFlag.stop() } }
+    if report.contains(.stopped) { _ = stopFlag.stop() }
     if report.contains(.isGone) { removeHost() }
   }
 

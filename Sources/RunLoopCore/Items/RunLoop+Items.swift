@@ -9,8 +9,8 @@ extension RunLoop {
   /// Returns false if the item was rejected: it is invalid or bound to another loop, this loop has ended, or the
   /// system cannot watch its descriptor.
   @discardableResult
-  func join(_ item: some RunLoopItem, _ name: Mode) -> Bool {
-    attempt(item, name).map { refuse($0, itemName(item)) } ?? true
+  func join(_ item: some RunLoopItem, _ name: Mode, isReported: Bool = true) -> Bool {
+    attempt(item, name).map { refuse($0, itemName(item), isReported: isReported) } ?? true
   }
 
   /// Puts an item into a mode, or returns the reason why not.
@@ -172,8 +172,11 @@ extension RunLoop {
   }
 
   /// Counts a rejected item or block and, if it may be a mistake, reports it.
-  func refuse(_ refusal: Refusal, _ what: @autoclosure () -> String = "a block") -> Bool {
+  ///
+  /// - Parameter isReported: Whether it is reported, because the caller has no error of its own.
+  func refuse(_ refusal: Refusal, _ what: @autoclosure () -> String = "a block", isReported: Bool = true) -> Bool {
     counters.refusals.wrappingAdd(1, ordering: .relaxed)
+    guard isReported else { return false }
     switch refusal {
     case .invalidItem: break
     case .boundItem(let home):

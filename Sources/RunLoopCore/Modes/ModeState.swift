@@ -21,7 +21,7 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) var readyPorts = ReadyList<Port>()
   /// The epoll set, as long as something is watched.
   @exclusivity(unchecked) var pollSet: PollSet? {
-    didSet { isWatching.store(pollSet != nil, ordering: .relaxed) }
+    didSet { isWatching.store(pollSet != nil, ordering: .releasing) }
   }
 
   // For any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the

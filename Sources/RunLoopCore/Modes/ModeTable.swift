@@ -41,8 +41,8 @@ struct ModeTable {
   var waitingIn: PollSet?
   /// The gate that another loop watches for this one, while it waits.
   var waitingAt: (any SleepGate)?
-  /// The counter that is in all sets of the loop, as long as there is one.
-  private weak var wakeDescriptor: WakeDescriptor?
+  /// The counter that is in all sets of the loop.
+  let bell: WakeBell
   /// The loop of another library in which the loop's thread waits.
   var host: (any RunLoopHost)?
   /// Where the handle of the main dispatch queue comes from, which the main loop watches in its common modes.
@@ -50,8 +50,9 @@ struct ModeTable {
   /// Whether a host serves the main dispatch queue.
   private var isMainQueueElsewhere = false
 
-  init(mainQueueHandle: MainQueue.Handle?) {
+  init(mainQueueHandle: MainQueue.Handle?, bell: WakeBell) {
     self.mainQueueHandle = mainQueueHandle
+    self.bell = bell
     _ = mode(.default)
   }
 
@@ -138,9 +139,7 @@ struct ModeTable {
   /// The epoll set of a mode; it is made if there is none.
   mutating func pollSet(of mode: ModeState) throws(SystemError) -> PollSet {
     if let set = mode.pollSet { return set }
-    let wake = if let wakeDescriptor { wakeDescriptor } else { try WakeDescriptor() }
-    let set = try PollSet(wakeDescriptor: wake)
-    wakeDescriptor = wake
+    let set = try PollSet(wakeDescriptor: try bell.counter())
     mode.pollSet = set
     return set
   }
@@ -201,8 +200,8 @@ final class GuardedModeTable: @unchecked Sendable {
   /// The default mode, which every loop has from the beginning.
   let defaultMode: ModeState
 
-  init(mainQueueHandle: MainQueue.Handle? = nil) {
-    var table = ModeTable(mainQueueHandle: mainQueueHandle)
+  init(mainQueueHandle: MainQueue.Handle? = nil, bell: WakeBell = WakeBell()) {
+    var table = ModeTable(mainQueueHandle: mainQueueHandle, bell: bell)
     defaultMode = table.mode(.default)
     self.underLock = table
   }

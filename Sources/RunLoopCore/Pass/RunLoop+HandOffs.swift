@@ -27,13 +27,14 @@ extension RunLoop {
   /// Hands work over without waking the loop.
   ///
   /// For a caller that holds a lock, which a woken thread may need; it calls ``wakeForHandOffs(inModes:)`` afterwards.
+  /// Every spelling that hands work over has an error for a loop that has ended, which is not reported otherwise.
   package func leaveHandOff(
     inModes modes: [Mode], from origin: Origin, block: @escaping @Sendable () -> Void
   ) -> Bool {
     guard !modes.isEmpty else { return refuse(.noMode) }
     noteHandOffPlace()
     guard let handOff = address(Block(body: block), modes), inbox.append(handOff: handOff, site: origin.site) else {
-      return refuse(.endedLoop)
+      return refuse(.endedLoop, isReported: false)
     }
     return true
   }

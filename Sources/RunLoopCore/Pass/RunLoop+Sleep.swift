@@ -37,7 +37,8 @@ extension RunLoop {
     var isOver = false
     var hasWaited = false
     while !isOver {
-      let isWatching = mode.isWatching.load(ordering: .relaxed)
+      // Another thread may have made the set, and the loop's bell with it, which a poster finds without a lock.
+      let isWatching = mode.isWatching.load(ordering: .acquiring)
       let sleeper = waiter.sleeper(watching: isWatching)
       let looks = isOnSystemTime && looker.isDue(RunLoop.waiting)
       // The next thread that sees the announcement may be the one that wakes.
@@ -125,7 +126,7 @@ extension RunLoop {
         guard deadline > now else { return .never }
         lastSleepBegan = min(lastSleepBegan, now)
       }
-      // A poster that has already taken the sleeper out of the word has found no set in which to wake it.
+      // A poster that has already taken the sleeper out of the word need not have found a bell that wakes it.
       guard word.state == asleep else { return .again }
       table.sleepingMode = mode
       table.sleepDeadline = deadline

@@ -65,6 +65,23 @@ extension RunLoop {
     return isIn
   }
 
+  /// Adds a timer for a caller that has an error of its own: a rejection is counted and not reported.
+  ///
+  /// A check before the call would not do, because the loop may end between the two.
+  package func offer(_ timer: Timer, forMode mode: Mode, from origin: Origin = .unknown) -> Bool {
+    Origin.note(timer, site: origin.site & ~(1 << 63))
+    let isIn = addHere(timer, mode) ?? join(timer, mode, isReported: false)
+    tellOfItem(mode)
+    return isIn
+  }
+
+  /// Adds a source for a caller that has an error of its own: a rejection is counted and not reported.
+  package func offer(_ source: Source, forMode mode: Mode) -> Bool {
+    let isIn = join(source, mode, isReported: false)
+    tellOfItem(mode)
+    return isIn
+  }
+
   /// Removes a timer from a mode, or, for ``Mode/common``, a common timer from every common mode.
   ///
   /// It stays valid and can be added again, here or, when it has left its last mode, to another loop. Can be called
@@ -137,7 +154,7 @@ extension RunLoop {
   /// The corresponding Core Foundation function is `CFRunLoopAddSource`.
   public func add(_ source: DescriptorSource, forMode mode: Mode) throws(RunLoopError) {
     guard let refusal = attempt(source, mode) else { return tellOfItem(mode) }
-    _ = refuse(refusal, itemName(source))
+    _ = refuse(refusal, isReported: false)
     switch refusal {
     case .system(let error): throw .cannotWatch(descriptor: source.descriptor, error)
     case .endedLoop: throw endedError

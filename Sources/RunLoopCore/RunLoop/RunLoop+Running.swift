@@ -180,6 +180,13 @@ extension RunLoop {
     return false
   }
 
+  /// Whether the loop is the calling thread's and has not ended.
+  @inline(__always)
+  package var isCurrent: Bool { RunLoop.isCurrent(at: RunLoop.address(of: self)) }
+
+  /// Whether the calling thread is the loop's, even if its loop has ended before it.
+  package var isOfCallingThread: Bool { isCallersToRun }
+
   /// Whether the calling thread may run the loop; in the last destructors of a thread its loop has ended, and a run is
   /// finished.
   private var isCallersToRun: Bool { isOwnThread || (takesNoItems && threadID == RunLoop.callingThreadID) }

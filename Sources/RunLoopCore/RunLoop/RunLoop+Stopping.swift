@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import Synchronization
 
 // Stopping and waking, from any thread.
@@ -21,18 +22,40 @@ extension RunLoop {
     // The woken thread checks whether a look would have been enough.
     if sleeper == .futex || sleeper == .epoll { wakeTime.store(SystemWaiter.now.nanoseconds, ordering: .relaxed) }
     if sleeper == .futex || sleeper == .virtual { word.wakeSleeper() }
-    // The set or gate that the loop waits at cannot be closed meanwhile: it is held here and by the loop.
-    if sleeper == .epoll || sleeper == .virtual { table.withLock { $0.waitingIn }?.wakeDescriptor.wake() }
+    if sleeper == .epoll || sleeper == .virtual { bell.ring() }
+    // The gate that the loop waits at cannot be closed meanwhile: it is held here and by the loop.
     if sleeper == .hosted { table.withLock { $0.waitingAt }?.open() }
+  }
+
+  /// Takes the loop out of its sleep, if it sleeps, in a way that can be used in a signal handler: without a lock or an
+  /// allocation, by a descriptor that is open as long as the loop, and with `errno` as it was.
+  ///
+  /// The word is changed even if the loop does not sleep: either this change comes first, and the loop's announcement
+  /// that it sleeps reads it, and the loop then finds what was stored before it; or the announcement does, and this
+  /// finds the sleeper.
+  @inline(__always)
+  private func rouse(by event: WakeState.Event) {
+    if word.hasSleeper { noteWaking() }
+    let sleeper = word.apply(event).woken
+    if sleeper != .nobody { wakeKeepingError(sleeper) }
+  }
+
+  @inline(never)
+  private func wakeKeepingError(_ sleeper: WakeState.Sleeper) {
+    let number = errno
+    if sleeper != .hosted || !bell.ringInHost(isHere: isCurrent) { wake(sleeper) }
+    errno = number
   }
 
   /// Ends the innermost run that is active, after the pass that it is in.
   ///
-  /// Without an active run, the stop is forgotten. Can be called from any thread. A sleeping loop is woken. The
-  /// corresponding Core Foundation function is `CFRunLoopStop`.
+  /// Without an active run, the stop is forgotten. A sleeping loop is woken. Can be called from any thread, and in a
+  /// signal handler, on a loop that was obtained before: it takes no lock, allocates nothing and leaves `errno` as it
+  /// was. To do more than this at a signal, use a `SignalSource` of RunLoopPorts. The corresponding Core Foundation
+  /// function is `CFRunLoopStop`, which must not be called in a signal handler.
   public func stop() {
-    // Set under the lock that the loop takes before it sleeps.
-    if table.withLock({ _ in stopFlag.stop() }) { post() }
+    table.checkFork()
+    if stopFlag.stop() { rouse(by: .post(.unknown)) }
   }
 
   /// Ends the next run of a mode that reaches the end of a pass, even one that has not begun yet.
@@ -57,13 +80,11 @@ extension RunLoop {
 
   /// Makes a sleeping loop make one more pass, and keeps a loop that is awake from sleeping in this pass.
   ///
-  /// Outside a run it has no effect. Can be called from any thread. The corresponding Core Foundation function is
-  /// `CFRunLoopWakeUp`.
+  /// Outside a run it has no effect. Can be called from any thread, and in a signal handler, as ``stop()`` can. The
+  /// corresponding Core Foundation function is `CFRunLoopWakeUp`, which must not be called in a signal handler.
   public func wakeUp() {
     table.checkFork()
-    if word.hasSleeper { noteWaking() }
-    let cause = cause(.source) { $0.mayHaveSignalled.load(ordering: .relaxed) }
-    wake(word.apply(.wakeUp(cause)).woken)
+    rouse(by: .wakeUp(cause(.source) { $0.mayHaveSignalled.load(ordering: .relaxed) }))
   }
 
   /// A cause if it concerns the mode that runs, otherwise unknown: then the loop sleeps on, and what wakes it next may

@@ -16,6 +16,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   // For any thread.
 
   let word = WakeWord()
+  /// What wakes the loop out of an epoll set or another loop.
+  let bell: WakeBell
   let inbox: Inbox
   let table: GuardedModeTable
   let waiter: any Waiter
@@ -101,7 +103,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
 
   init(threadID: Int32, waiter: any Waiter, mainQueueHandle: MainQueue.Handle? = nil) {
     self.threadNumber = Atomic(threadID)
-    self.table = GuardedModeTable(mainQueueHandle: mainQueueHandle)
+    bell = WakeBell()
+    self.table = GuardedModeTable(mainQueueHandle: mainQueueHandle, bell: bell)
     self.waiter = waiter
     self.isOnSystemTime = waiter is SystemWaiter
     recorder = RunLoop.takeRecorder()

@@ -9,6 +9,9 @@ package protocol SleepGate: AnyObject, Sendable {
   var isRetired: Bool { get set }
   /// Whether the watcher is notified of readiness only when it begins.
   var isWatchedByEdge: Bool { get }
+  /// The number of a counter that wakes the watcher, and stays open as long as our loop; −1 if the watcher has none,
+  /// and has to watch our loop's.
+  var wakeNumber: Int32 { get }
 
   /// Opens the gate until it is closed.
   ///
@@ -27,6 +30,10 @@ package protocol SleepGate: AnyObject, Sendable {
 
   /// Watches a descriptor, or none, and the time until a deadline; called on the loop's thread.
   func watch(_ descriptor: OwnedDescriptor?, until deadline: Tick)
+}
+
+extension SleepGate {
+  package var wakeNumber: Int32 { -1 }
 }
 
 /// The descriptor that a foreign loop watches for one of ours: it is readable when ours has a reason to be served.

@@ -61,7 +61,7 @@ package final class SteppedTime: @unchecked Sendable, Waiter {
 
   /// Sets the wall clock forward or back; the loop's own clock goes on as before.
   package func setWallClock(by duration: Duration) {
-    lock.withLock { wall += Int64(saturating: duration) }
+    lock.withLock { wall.addSaturating(duration) }
   }
 
   func sleep(on word: borrowing WakeWord, while asleep: WakeState, until deadline: Tick, in set: PollSet?) {

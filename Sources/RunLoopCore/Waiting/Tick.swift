@@ -66,7 +66,30 @@ extension Tick {
   }
 }
 
+// All arithmetic with durations that users choose: the library's own sums, parts and descriptions of a duration end the
+// process if they do not fit.
+
+extension Duration {
+  /// The description, which the library can make only of durations that have a whole number of seconds of 64 bits.
+  package var text: String { "\(min(max(self, .seconds(Int64.min)), .seconds(Int64.max)))" }
+
+  /// The difference of two durations, or the nearest duration that exists.
+  package func saturatingDifference(from earlier: Duration) -> Duration {
+    let (difference, overflow) = attoseconds.subtractingReportingOverflow(earlier.attoseconds)
+    return Duration(attoseconds: overflow ? (attoseconds < 0 ? .min : .max) : difference)
+  }
+}
+
 extension Int64 {
+  /// Adds nanoseconds, or goes to the nearest number that fits.
+  package mutating func addSaturating(_ nanoseconds: Int64) {
+    let (sum, overflow) = addingReportingOverflow(nanoseconds)
+    self = overflow ? (nanoseconds < 0 ? .min : .max) : sum
+  }
+
+  /// Adds the nanoseconds of a duration, or goes to the nearest number that fits.
+  package mutating func addSaturating(_ duration: Duration) { addSaturating(Int64(saturating: duration)) }
+
   /// The nanoseconds of a duration, or the nearest number that fits.
   package init(saturating duration: Duration) {
     let whole = duration.attoseconds

@@ -15,9 +15,7 @@ package final class OwnedDescriptor: Sendable {
   }
 }
 
-/// The counter that wakes a loop out of an epoll set.
-///
-/// It is in every set of its loop and lives as long as one of them.
+/// A counter that a thread can wait for in an epoll set.
 final class WakeDescriptor: Sendable {
   let descriptor: OwnedDescriptor
 
@@ -25,7 +23,7 @@ final class WakeDescriptor: Sendable {
     descriptor = OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })
   }
 
-  /// Wakes the thread that waits in one of the sets.
+  /// Adds one, which wakes a thread that waits for it.
   ///
   /// The write cannot fail: the counter would have to be near its limit.
   func wake() {

@@ -44,8 +44,7 @@ public final class ServiceWatchdog: Sendable {
   ///   - limit: How long it waits.
   ///   - loops: The loops that must go on; nil: all of the process.
   package init?(socket: String, within limit: Duration, loops: [RunLoop]? = nil) {
-    let (seconds, attoseconds) = limit.components
-    let nanoseconds = seconds > 1 << 32 ? .max / 4 : seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    let nanoseconds = min(.max / 4, Int64(saturating: limit))
     guard nanoseconds >= 1_000_000, let link = NotifySocket(socket) else { return nil }
     core = WatchdogCore(link, half: nanoseconds / 2, loops: loops)
     guard core.start() else { return nil }

@@ -78,10 +78,7 @@ final class WatchCore: Sendable {
     }
   }
 
-  private func nanoseconds(_ duration: Duration) -> Int64 {
-    let (seconds, attoseconds) = duration.components
-    return seconds > 1 << 32 ? .max / 4 : seconds * 1_000_000_000 + attoseconds / 1_000_000_000
-  }
+  private func nanoseconds(_ duration: Duration) -> Int64 { min(.max / 4, Int64(saturating: duration)) }
 
   private func sleep(until time: Int64) {
     stopped.futexWait(while: 0, until: Tick(nanoseconds: time))

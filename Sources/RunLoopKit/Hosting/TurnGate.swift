@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopKit
 import CoreFoundation
 import RunLoopCore
 import Synchronization
@@ -22,13 +23,18 @@ final class TurnGate: SleepGate, @unchecked Sendable {
   var isRetired = false
   let isWatchedByEdge = true
 
+  /// The number of the counter that wakes Core Foundation's main loop, which stays as long as the process.
+  let wakeNumber: Int32
+
   init(_ mode: ServedMode, _ loop: RunLoopCore.RunLoop) {
     self.mode = mode
     self.loop = loop
+    wakeNumber = rlk_wake_number(Unmanaged.passUnretained(mode.runLoop).toOpaque())
+    loop.noteHost(sleeps: false)
   }
 
   /// Whether the gate is open.
-  var isOpen: Bool { isOpened.load(ordering: .acquiring) }
+  var isOpen: Bool { isOpened.load(ordering: .acquiring) || loop.isRung }
 
   func open() {
     isOpened.store(true, ordering: .releasing)
@@ -56,12 +62,19 @@ final class TurnGate: SleepGate, @unchecked Sendable {
 
   /// The observers of Core Foundation's loop are notified of a wait; if there is something to be done it is not to
   /// sleep.
-  func hostWillWait(isDue: Bool) {
+  ///
+  /// Whether something is to be done is asked after the wait was noted: a signal handler on this thread may wake our
+  /// loop between the two.
+  func hostWillWait(isDue: @autoclosure () -> Bool) {
     isHostWaiting.store(true, ordering: .relaxed)
-    if isDue { CFRunLoopWakeUp(mode.runLoop) }
+    loop.noteHost(sleeps: true)
+    if isDue() { CFRunLoopWakeUp(mode.runLoop) }
   }
 
-  func hostHasWaited() { isHostWaiting.store(false, ordering: .relaxed) }
+  func hostHasWaited() {
+    isHostWaiting.store(false, ordering: .relaxed)
+    loop.noteHost(sleeps: false)
+  }
 
   /// The timer has fired, and is to be set again if it was too early.
   func deadlineCame() {

@@ -137,7 +137,7 @@ final class ClientCore: @unchecked Sendable {
         throw HTTP.Error(.cannotConnect, "the loader's thread cannot start: \(error)")
       }
     }
-    guard loop.add(intake, forMode: .common) else {
+    guard loop.offer(intake, forMode: .common) else {
       throw HTTP.Error(.stopped, "the client's run loop has ended")
     }
     // It may have been stopped meanwhile, and then nobody would end what was made here.

@@ -68,7 +68,7 @@ final class MultiplexerSource: @unchecked Sendable {
     left?.invalidate()
     withExtendedLifetime(dropped) {}
     guard let made else { return }
-    for mode in modes where !loop.add(made, forMode: mode) { return end(made) }
+    for mode in modes where !loop.offer(made, forMode: mode) { return end(made) }
     // What was posted before it was in the loop has woken nobody.
     guard lock.withLock({ source === made && !waiting.isEmpty }) else { return }
     made.signal()

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopCore
+
 extension HTTP {
   /// When a request that failed is made again.
   ///
@@ -30,9 +32,11 @@ extension HTTP {
 
     /// How long to wait before a retry: the time doubles, and up to half of it is left to chance.
     func delay(before number: Int, chance: Double) -> Duration {
-      var time = delay
-      for _ in 1..<max(1, min(number, 32)) where time < longestDelay { time *= 2 }
-      return min(time, longestDelay) * (1 - 0.5 * chance)
+      let longest = Int64(saturating: longestDelay)
+      var time = Int64(saturating: delay)
+      for _ in 1..<max(1, min(number, 32)) where time < longest { time.addSaturating(time) }
+      time = min(time, longest)
+      return .nanoseconds(time - Int64(Double(time) * 0.5 * chance))
     }
 
     /// How long a head asks to wait; nil if it does not.

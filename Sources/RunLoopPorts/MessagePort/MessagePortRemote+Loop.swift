@@ -46,7 +46,8 @@ extension MessagePort.Remote {
     let loop = RunLoop.current
     // Signalled by whoever has the outcome; it ends a pass.
     let news = RunLoop.Source {}
-    loop.add(news, forMode: mode)
+    // A loop that has ended rejects what is waited for next, with an error.
+    _ = loop.offer(news, forMode: mode)
     defer { news.invalidate() }
     waiter.wake = { [weak news] _ in
       news?.signal()

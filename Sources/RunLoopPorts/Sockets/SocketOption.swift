@@ -98,7 +98,7 @@ public struct SocketOption: Hashable, Sendable {
   ///   - count: The number of unanswered probes after which the connection fails with `ETIMEDOUT`; from 1 to 127.
   public static func keepAlive(idle: Duration, interval: Duration, count: Int) -> SocketOption {
     SocketOption(
-      "SO_KEEPALIVE(\(idle), \(interval), \(count))",
+      "SO_KEEPALIVE(\(idle.text), \(interval.text), \(count))",
       [
         Setting(crl_level_tcp, crl_option_keep_alive_idle, units(of: idle, perSecond: 1)),
         Setting(crl_level_tcp, crl_option_keep_alive_interval, units(of: interval, perSecond: 1)),
@@ -115,18 +115,16 @@ public struct SocketOption: Hashable, Sendable {
   /// milliseconds, rounded up; zero means as long as the system tries.
   public static func userTimeout(_ time: Duration) -> SocketOption {
     SocketOption(
-      "TCP_USER_TIMEOUT = \(time)",
+      "TCP_USER_TIMEOUT = \(time.text)",
       [Setting(crl_level_tcp, crl_option_user_timeout, units(of: time, perSecond: 1000))])
   }
 
   /// How many parts of a second a time has, rounded up; -1, which the system rejects, for a negative one.
   private static func units(of time: Duration, perSecond count: Int64) -> Int32 {
     guard time >= .zero else { return -1 }
-    let (seconds, attoseconds) = time.components
-    let size = 1_000_000_000_000_000_000 / count
-    let rest = (attoseconds + size - 1) / size
-    let (product, overflows) = seconds.multipliedReportingOverflow(by: count)
-    return overflows ? .max : Int32(clamping: product + rest)
+    let size = Int128(1_000_000_000_000_000_000 / count)
+    let (whole, rest) = time.attoseconds.quotientAndRemainder(dividingBy: size)
+    return Int32(clamping: whole + (rest > 0 ? 1 : 0))
   }
 
   /// Sets the option of a socket.

@@ -38,7 +38,8 @@ struct RegisteredTimer {
     let present = entries.first { $0.loop === loop }?.timer
     let timer = present ?? Timer(deadline: deadline, interval: interval, block: block)
     if present == nil { entries.append(Entry(loop: loop, timer: timer)) }
-    loop.add(timer, forMode: mode)
+    // The socket or port that the timer belongs to is rejected with an error.
+    _ = loop.offer(timer, forMode: mode)
   }
 
   /// Leaves a mode of a loop, perhaps the last.

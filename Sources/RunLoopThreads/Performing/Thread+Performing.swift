@@ -84,7 +84,7 @@ extension Thread {
     let ticket = PerformTask.Ticket(task)
     let timer = Timer(deadline: loop.instant(after: max(delay, .zero))) { _ in ticket.run() }
     for mode in modes {
-      guard loop.add(timer, forMode: mode, from: task.origin) else {
+      guard loop.offer(timer, forMode: mode, from: task.origin) else {
         timer.invalidate()
         throw endedError
       }

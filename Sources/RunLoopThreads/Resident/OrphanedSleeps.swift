@@ -28,11 +28,17 @@ final class OrphanedSleeps: Sendable {
   ///
   /// If the system can make no thread, Dispatch makes the call. Can be called from any thread.
   ///
+  /// - Parameters:
+  ///   - deadline: The time.
+  ///   - derive: Returns the time anew, if it is an instant of another clock.
+  ///   - wake: Called at that time.
   /// - Complexity: O(log n) in the sleeps that wait.
-  func add(until deadline: Tick, _ wake: @escaping @Sendable () -> Void) {
+  func add(
+    until deadline: Tick, deriving derive: (@Sendable () -> Tick)? = nil, _ wake: @escaping @Sendable () -> Void
+  ) {
     let (isFirst, needsWaiter) = state.withLock { state -> (Bool, Bool) in
       defer { state.hasWaiter = true }
-      return (state.heap.insert(wake, at: deadline), !state.hasWaiter)
+      return (state.heap.insert(wake, at: deadline, deriving: derive), !state.hasWaiter)
     }
     if needsWaiter {
       startWaiter()
@@ -40,6 +46,21 @@ final class OrphanedSleeps: Sendable {
       changes.wrappingAdd(1, ordering: .releasing)
       changes.futexWake()
     }
+  }
+
+  /// Derives the time of every sleep again that is an instant of another clock.
+  ///
+  /// - Complexity: O(n log n) in the sleeps that wait.
+  func deriveDates() {
+    let sleeps = state.withLock { $0.heap.removeAll() }
+    guard !sleeps.isEmpty else { return }
+    // The clocks are read under no lock; what is due meanwhile is a little late.
+    let dated = sleeps.sorted { $0.isBefore($1) }.map { ($0, $0.derive?() ?? $0.deadline) }
+    state.withLock { state in
+      for (sleep, deadline) in dated { _ = state.heap.insert(sleep.wake, at: deadline, deriving: sleep.derive) }
+    }
+    changes.wrappingAdd(1, ordering: .releasing)
+    changes.futexWake()
   }
 
   private func startWaiter() {
@@ -79,6 +100,7 @@ struct SleepHeap {
     let deadline: Tick
     fileprivate let insertion: UInt64
     let wake: @Sendable () -> Void
+    fileprivate let derive: (@Sendable () -> Tick)?
 
     fileprivate func isBefore(_ other: Sleep) -> Bool {
       deadline != other.deadline ? deadline < other.deadline : insertion < other.insertion
@@ -94,9 +116,11 @@ struct SleepHeap {
   /// Inserts a sleep, and returns whether it is now the first to end.
   ///
   /// - Complexity: O(log n).
-  mutating func insert(_ wake: @escaping @Sendable () -> Void, at deadline: Tick) -> Bool {
+  mutating func insert(
+    _ wake: @escaping @Sendable () -> Void, at deadline: Tick, deriving derive: (@Sendable () -> Tick)? = nil
+  ) -> Bool {
     insertions += 1
-    sleeps.append(Sleep(deadline: deadline, insertion: insertions, wake: wake))
+    sleeps.append(Sleep(deadline: deadline, insertion: insertions, wake: wake, derive: derive))
     var position = sleeps.count - 1
     while position > 0, sleeps[position].isBefore(sleeps[(position - 1) / 2]) {
       sleeps.swapAt(position, (position - 1) / 2)

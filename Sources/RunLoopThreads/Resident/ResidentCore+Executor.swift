@@ -6,7 +6,14 @@ import Synchronization
 
 // The executor.
 extension ResidentCore: SerialExecutor {
-  func enqueue(_ job: UnownedJob) { leave(job) }
+  func enqueue(_ job: UnownedJob) {
+    noteAwake(job)
+    leave(job)
+  }
+
+  /// Notes that a task goes on, on a loop whose time a test keeps.
+  @inline(__always)
+  func noteAwake(_ job: UnownedJob) { if !runLoop.hasSystemTime { sleepers.noteAwake(job) } }
 
   func leave(_ job: UnownedJob) { leave(LoopJob(job, serialRunner)) }
 
@@ -20,8 +27,16 @@ extension ResidentCore: SerialExecutor {
   }
 
   /// Whether the calling thread is this executor's.
+  ///
+  /// The thread stays the executor's while it ends, although its loop and its object have ended before: what it
+  /// releases then, and the destructors of its data, still run isolated. The kernel's number is the thread's own until
+  /// other threads are notified of the end; after that, only late jobs are isolated.
   private var isOnThread: Bool {
-    RunLoop.currentIfMade === runLoop || lateThread.load(ordering: .relaxed) == RunLoop.callingThreadID
+    // This is the usual case, and makes no system call.
+    if runLoop.isCurrent { return true }
+    guard !thread.generation.isPast else { return false }
+    let caller = RunLoop.callingThreadID
+    return thread.ending.hasCome ? lateThread.load(ordering: .relaxed) == caller : thread.kernelID == caller
   }
 
   /// Queues a job for the thread.

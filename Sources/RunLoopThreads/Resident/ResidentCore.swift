@@ -42,6 +42,9 @@ final class ResidentCore: Awaited, @unchecked Sendable {
   let thread: Thread
   let runLoop: RunLoop
 
+  /// The tasks that sleep on the loop, if a test keeps its time.
+  let sleepers = Sleepers()
+
   private let keepAlive = ResidentKeepAlive()
   /// How the jobs of actors are run.
   ///
@@ -240,9 +243,9 @@ extension ResidentCore {
   {
     guard !modes.isEmpty else { throw .noModes }
     let ticket = PerformTask.Ticket(task)
-    let timer = Timer(deadline: runLoop.now.advanced(by: max(delay, .zero))) { _ in ticket.run() }
+    let timer = Timer(deadline: runLoop.instant(after: max(delay, .zero))) { _ in ticket.run() }
     lock.lock()
-    task.isAccepted = mayAccept(task) && modes.allSatisfy { runLoop.add(timer, forMode: $0, from: task.origin) }
+    task.isAccepted = mayAccept(task) && modes.allSatisfy { runLoop.offer(timer, forMode: $0, from: task.origin) }
     if task.isAccepted {
       accepted += 1
       delayed[ObjectIdentifier(task)] = Delayed(task: task, timer: timer, ticket: ticket)

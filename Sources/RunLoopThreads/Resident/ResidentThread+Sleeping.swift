@@ -12,16 +12,32 @@ import Synchronization
     public func enqueue<C: Clock>(
       _ job: consuming ExecutorJob, at instant: C.Instant, tolerance: C.Duration?, clock: C
     ) {
-      let left = (clock.now.duration(to: instant) as? Duration) ?? .zero
+      // The loops count by the monotonic clock, as this one does.
+      let isLoopsClock = clock is SuspendingClock
+      let left: @Sendable () -> Duration = { Self.duration(until: instant, by: clock) }
+      let rest = left()
       // On a loop whose time a test keeps, the time since the task read its own clock does not count.
-      let delay = runLoop.hasSystemTime ? left : runLoop.duration(ofRealRest: left)
-      let sleep = Sleep(of: UnownedJob(job), until: .after(delay), on: self)
-      // The loop of a thread that has ended would reject the timer, and report that as a mistake.
+      let delay = runLoop.hasSystemTime ? rest : runLoop.duration(ofRealRest: rest)
+      let sleep = Sleep(of: UnownedJob(job), until: .after(delay), deriving: isLoopsClock ? nil : left, on: self)
+      // The loop of a thread that has ended would reject the timer.
       guard !runLoop.takesNoItems else { return }
       let slack = (tolerance as? Duration) ?? .zero
-      let timer = Timer(deadline: runLoop.now.advanced(by: delay), tolerance: slack) { _ in sleep.end() }
+      let timer = Timer(deadline: runLoop.instant(after: delay), tolerance: slack) { _ in sleep.end() }
+      sleep.noteTimer(timer, on: runLoop)
       // A loop that rejects the timer releases the sleep, as a loop that ends does.
-      runLoop.add(timer, forMode: .common)
+      if !runLoop.offer(timer, forMode: .common) { timer.invalidate() }
+    }
+
+    /// How long it is until an instant by its clock, or the nearest duration that exists.
+    private static func duration<C: Clock>(until instant: C.Instant, by clock: C) -> Duration {
+      // The library's own difference ends the process if it does not fit; these instants are durations.
+      switch (instant, clock.now) {
+      case (let instant as ContinuousClock.Instant, let now as ContinuousClock.Instant):
+        unsafeBitCast(instant, to: Duration.self).saturatingDifference(from: unsafeBitCast(now, to: Duration.self))
+      case (let instant as SuspendingClock.Instant, let now as SuspendingClock.Instant):
+        unsafeBitCast(instant, to: Duration.self).saturatingDifference(from: unsafeBitCast(now, to: Duration.self))
+      case (_, let now): (now.duration(to: instant) as? Duration) ?? .zero
+      }
     }
   }
 
@@ -31,22 +47,43 @@ import Synchronization
   ///
   /// It does not keep the handle alive; otherwise a sleep that was cancelled would keep the thread. A task that still
   /// sleeps holds its executor; the job of a task that does not may run as any job of the core's.
-  private final class Sleep: @unchecked Sendable {
-    // Sendable: nothing is written after the initializer except the weak reference, which the runtime guards.
+  private final class Sleep: ClockedSleep, @unchecked Sendable {
+    // Sendable: nothing is written before others know the sleep except the weak references, which the runtime guards.
     private let job: UnownedJob
     private let deadline: Tick
+    /// How long it is until the end by a clock other than the loop's; nil: the deadline says so.
+    private let left: (@Sendable () -> Duration)?
     private let core: ResidentCore
     private weak var thread: ResidentThread?
+    private weak var timer: Timer?
+    /// The task that sleeps, on a loop whose time a test keeps.
+    private var sleeper: UInt = 0
     private let isOver = Atomic<Bool>(false)
 
-    init(of job: UnownedJob, until deadline: Tick, on thread: ResidentThread) {
+    init(of job: UnownedJob, until deadline: Tick, deriving left: (@Sendable () -> Duration)?, on thread: ResidentThread) {
       self.job = job
       self.deadline = deadline
+      self.left = left
       self.core = thread.core
       self.thread = thread
     }
 
+    /// Notes the timer that ends the sleep; called by the task that sleeps.
+    func noteTimer(_ timer: Timer, on loop: RunLoop) {
+      self.timer = timer
+      if loop.hasSystemTime {
+        if left != nil { ClockedSleeps.shared.add(self) }
+      } else {
+        sleeper = core.sleepers.add(timer)
+      }
+    }
+
+    func deriveDate() {
+      if let left, let timer { timer.move(after: left()) }
+    }
+
     func end() {
+      if sleeper != 0 { core.sleepers.remove(sleeper, timer) }
       if !isOver.exchange(true, ordering: .acquiringAndReleasing) { Sleep.wake(job, thread, core) }
     }
 
@@ -71,9 +108,16 @@ import Synchronization
     }
 
     deinit {
+      if left != nil, core.runLoop.hasSystemTime { ClockedSleeps.shared.remove(self) }
       guard !isOver.load(ordering: .acquiring) else { return }
       let (job, core, reference) = (job, core, WeakReference(thread))
-      OrphanedSleeps.shared.add(until: deadline) { Sleep.wake(job, reference.thread, core) }
+      // On a loop whose time a test keeps, the sleep goes on in real time.
+      guard let left, core.runLoop.hasSystemTime else {
+        return OrphanedSleeps.shared.add(until: deadline) { Sleep.wake(job, reference.thread, core) }
+      }
+      OrphanedSleeps.shared.add(until: .after(left()), deriving: { Tick.after(left()) }) {
+        Sleep.wake(job, reference.thread, core)
+      }
     }
 
     private final class WeakReference: @unchecked Sendable {

@@ -247,12 +247,14 @@ extension ResidentThread {
   static func prepareForForks() {
     _ = sharedThreads
     OrphanedSleeps.prepareForForks()
+    ClockedSleeps.prepareForForks()
   }
 
   /// In a forked child: gives up the parent's threads, which do not exist in the child.
   static func forgetParentsThreads() {
     sharedThreads.forget()
     OrphanedSleeps.forgetParents()
+    ClockedSleeps.forgetParents()
   }
 
   /// The thread of a name that the whole process shares; every caller gets the same thread.
@@ -297,14 +299,17 @@ extension ResidentThread {
 
 extension ResidentThread: SerialExecutor, TaskExecutor {
   /// Queues a job of an actor for the thread.
-  public func enqueue(_ job: UnownedJob) { core.leave(job) }
+  public func enqueue(_ job: UnownedJob) { core.enqueue(job) }
 
   // The runtime queues the jobs of tasks with the second of these functions: without a witness of its own for that,
   // they would arrive as jobs of actors.
 
   /// Queues a job of a task that prefers this executor for the thread.
   @_implements(TaskExecutor,enqueue(_:))
-  public func enqueueTaskJob(_ job: UnownedJob) { core.leave(LoopJob(job, taskRunner)) }
+  public func enqueueTaskJob(_ job: UnownedJob) {
+    core.noteAwake(job)
+    core.leave(LoopJob(job, taskRunner))
+  }
 
   /// Queues a job of a task that prefers this executor for the thread.
   @_implements(TaskExecutor,enqueue(_:))

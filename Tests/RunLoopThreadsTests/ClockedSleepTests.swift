@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+import TestSupport
+
+@testable import RunLoopCore
+@testable import RunLoopThreads
+
+/// A sleep whose clock a test sets.
+private final class PlantedSleep: ClockedSleep {
+  let left = Box(Duration.seconds(100))
+  let timer: Timer
+
+  init(_ timer: Timer) { self.timer = timer }
+
+  func deriveDate() { timer.move(after: left.value) }
+}
+
+@Suite("Sleeps by a clock that counts suspended time", .timeLimit(.minutes(20)), .serialized)
+struct ClockedSleepTests {
+  @Test("when the system resumes, the tick of a sleep is derived from its clock again")
+  func resumes() {
+    let log = onVirtualTime { time, loop in
+      let fired = Box<[Int64]>([])
+      let timer = Timer(after: .seconds(100), on: loop) { _ in
+        fired.update { $0.append(time.now.nanoseconds / 1_000_000_000) }
+      }
+      let sleep = PlantedSleep(timer)
+      ClockedSleeps.shared.add(sleep)
+      // After ten seconds of the loop's clock the system is suspended for sixty.
+      time.at(.seconds(10)) {
+        sleep.left.value = .seconds(30)
+        ClockedSleeps.shared.clocksMayHaveJumped()
+      }
+      loop.run(mode: .default, for: Duration.seconds(1000))
+      ClockedSleeps.shared.remove(sleep)
+      return fired.value
+    }
+    #expect(log == [40])
+  }
+
+  @Test("a sleep by the continuous clock is derived again, one by the loops' own clock need not be")
+  func clocks() async throws {
+    let thread = try ResidentThread(name: "sleeps")
+    let loop = thread.runLoop
+    func registered<C: Clock>(_ clock: C) async -> Bool where C.Duration == Duration {
+      let before = ClockedSleeps.shared.count
+      let sleeper = Task(executorPreference: thread) { try await Task.sleep(for: .seconds(1000), clock: clock) }
+      while loop.itemCounts.timers == 0 { await Task.yield() }
+      let isRegistered = ClockedSleeps.shared.count > before
+      sleeper.cancel()
+      _ = await sleeper.result
+      return isRegistered
+    }
+    #expect(await registered(.suspending) == false)
+    thread.stop(.immediately)
+    _ = await thread.finished()
+    let other = try ResidentThread(name: "sleeps")
+    let before = ClockedSleeps.shared.count
+    let sleeper = Task(executorPreference: other) { try await Task.sleep(for: .seconds(1000), clock: .continuous) }
+    while other.runLoop.itemCounts.timers == 0 { await Task.yield() }
+    #expect(ClockedSleeps.shared.count > before)
+    sleeper.cancel()
+    _ = await sleeper.result
+  }
+
+  @Test("a sleep that has outlived its loop is derived again too")
+  func orphans() async {
+    await withCheckedContinuation { continuation in
+      let left = Box(Duration.seconds(100_000))
+      OrphanedSleeps.shared.add(until: .after(left.value), deriving: { .after(left.value) }) { continuation.resume() }
+      left.value = .zero
+      OrphanedSleeps.shared.deriveDates()
+    }
+  }
+}
