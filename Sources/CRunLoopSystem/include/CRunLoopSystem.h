@@ -196,7 +196,10 @@ typedef enum crl_hook_kind {
   // On the process's first thread, which is leaving; without an object.
   CRL_HOOK_MAIN_OBJECT_ENDS,
   CRL_HOOK_MAIN_LOOP_ENDS,
+  // A loop has been made that becomes the main one, unless another thread's does.
   CRL_HOOK_MAIN_LOOP_IS_MADE,
+  // The main loop can be found by every thread.
+  CRL_HOOK_MAIN_LOOP_IS_KNOWN,
   CRL_HOOK_LOOP_WILL_FIRST_SLEEP,
   // The memory for the records has been made; without an object.
   CRL_HOOK_RECORDS_ARE_MADE,

@@ -96,14 +96,11 @@ extension RunLoop {
     let gate: Gate
     do throws(SystemError) {
       gate = try Gate(keepsTime: true, isWatchedByEdge: true)
-      // Held all at once, and then free again.
-      var spare: [OwnedDescriptor] = []
-      for _ in 0..<sparingDescriptors {
-        spare.append(OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() }))
-      }
+      try OwnedDescriptor.requireSpare(sparingDescriptors)
     } catch {
       throw .cannotBeHosted(error)
     }
+    forgetOtherLoop()
     let host = makeHost(gate)
     hostLink = HostLink(host: host, gate: gate, isAutomatic: isAutomatic)
     table.withLock { table in

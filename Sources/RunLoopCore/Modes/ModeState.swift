@@ -46,6 +46,8 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) var handOffs = BlockQueue()
   @exclusivity(unchecked) var handOffSignal: UInt64 = 0
   @exclusivity(unchecked) var hasTakenHandOffs = false
+  /// Whether the mode's epoll set has another library's loop of the same thread in it.
+  @exclusivity(unchecked) var watchesOtherLoop = false
   @exclusivity(unchecked) private var listedVersion = -1
   /// The index of the name in the records, if it is there.
   @exclusivity(unchecked) var knownFaceIndex: Int32 = -1

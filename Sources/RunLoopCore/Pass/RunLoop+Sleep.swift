@@ -12,7 +12,8 @@ extension RunLoop {
     waiting.store(true, ordering: .relaxed)
     lastSleepBegan = .never
     waitCount &+= 1
-    if mainService != nil { askForHost() }
+    // A look of a loop that is busy asks less often: the other loop then has its turn after some passes.
+    if mainService != nil, !polls || waitCount & 3 == 0 { prepareForOtherLoop(mode) }
     if hostLink != nil, !innermost.isServedByHost {
       waitInHost(mode, polls: polls)
     } else if polls {
@@ -35,6 +36,7 @@ extension RunLoop {
     }
     var isOver = false
     var hasWaited = false
+    var mayHaveOther = false
     while !isOver {
       let isWatching = mode.isWatching.load(ordering: .relaxed)
       let sleeper = waiter.sleeper(watching: isWatching)
@@ -55,9 +57,11 @@ extension RunLoop {
         if let set {
           hasFoundDescriptors = set.hasFound
           table.withLock { $0.waitingIn = nil }
+          mayHaveOther = set.takeOtherLoop()
         }
       }
       isOver = word.apply(.awaken).before.isWoken || hasFoundDescriptors || isOver
+      if mayHaveOther, !isOver { isOver = isDueInOtherLoop(mode) }
     }
     // If something kept the loop from waiting, it still looks.
     if !hasWaited { lookAtDescriptors(mode) }

@@ -91,7 +91,7 @@ extension RunLoop {
     _ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool, staysWhenEmpty: Bool = false,
     from origin: Origin = .unknown
   ) -> RunResult? {
-    if mainService != nil { askForHost() }
+    if mainService != nil { askForHost(in: name) }
     tellUnreadItem()
     guard let mode = staysWhenEmpty ? enterableMode(name, making: true) : runnableMode(name),
       staysWhenEmpty || !isEmpty(mode)

@@ -81,7 +81,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var hostLink: HostLink?
   /// The service that lets the main loop and another library's loop serve each other without a call.
   ///
-  /// It is set before the loop is known to anybody.
+  /// It is set before another thread knows the loop, and never changed afterwards.
   @exclusivity(unchecked) package var mainService: (any MainLoopService)?
   @exclusivity(unchecked) var looker = Looker()
   /// Whether the loop has slept by itself before.

@@ -15,6 +15,17 @@ package final class OwnedDescriptor: Sendable {
   }
 }
 
+extension OwnedDescriptor {
+  /// Throws unless the process can have a number of further descriptors at this moment.
+  ///
+  /// For code that has to call a library that ends the process if it gets none.
+  package static func requireSpare(_ count: Int) throws(SystemError) {
+    // Held all at once, and then free again.
+    var spare: [OwnedDescriptor] = []
+    for _ in 0..<count { spare.append(OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })) }
+  }
+}
+
 /// The counter that wakes a loop out of an epoll set.
 ///
 /// It is in every set of its loop and lives as long as one of them.

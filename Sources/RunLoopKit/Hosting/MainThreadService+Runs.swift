@@ -73,7 +73,7 @@ extension MainThreadService {
     let loop = RunLoopCore.RunLoop.current
     guard isOn, loop.mainService === self else { return }
     // The main dispatch queue is Core Foundation's from now on.
-    findHost(for: loop)
+    if let runLoop, !loop.hasExplicitGuest { setHost(for: loop, in: runLoop) }
     guard host != nil, let turn = Turn(mode, loop) else { return }
     host?.remove(from: mode.name)
     runs[runs.count - 1] = .turn(turn)

@@ -34,8 +34,11 @@ extension RunLoopCore.RunLoop {
     let service = mainService as? MainThreadService
     // Core Foundation ends the process if it has no descriptors for its loop and the loop's modes.
     try setHost(sparingDescriptors: 6) { CoreFoundationHost($0, service: service) }
-    service?.turn(on: true)
-    service?.attach(to: CFRunLoopGetCurrent(), self)
+    guard let service else { return }
+    let runLoop: CFRunLoop = CFRunLoopGetCurrent()
+    service.turn(on: true)
+    service.attach(to: runLoop, self)
+    service.noteHosting(of: self, in: runLoop)
   }
 
   /// Makes the loop wait by itself again: items that are scheduled on Foundation's loop are no longer served.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopKit
+import CRunLoopSystem
 import CoreFoundation
 import RunLoopCore
 import Synchronization
@@ -25,6 +27,10 @@ final class ServedMode: @unchecked Sendable {
   private let lock = Lock()
   private var isMarking = false
   private var isMarkStale = false
+  /// The epoll set of the mode, in which Core Foundation's loop waits; nil if it cannot be found.
+  ///
+  /// Used on the loop's thread only.
+  private(set) lazy var portSet = findPortSet()
   private let observing = Lock()
   /// Guarded by the lock before it.
   private var isObserved = false
@@ -78,6 +84,28 @@ extension ServedMode {
   }
 }
 
+// The descriptors.
+extension ServedMode {
+  /// How many descriptors Core Foundation opens for a loop with its default mode, and one that is left over.
+  static let descriptorsOfLoop = 4
+
+  private func findPortSet() -> Int32? {
+    guard let number = try? SystemCall.eventCreate.make({ crl_event_create() }) else { return nil }
+    let counter = OwnedDescriptor(number)
+    // Core Foundation names its set nowhere. What a source of ours puts into it tells it from all others.
+    var context = CFRunLoopSourceContext1()
+    context.version = 1
+    context.info = UnsafeMutableRawPointer(bitPattern: Int(counter.number) + 1)
+    context.getPort = { info in Int32(Int(bitPattern: info) - 1) }
+    context.perform = { _ in }
+    guard let source = context.makeSource() else { return nil }
+    CFRunLoopAddSource(runLoop, source, coreFoundationName)
+    let found = rlk_epoll_set_with(counter.number)
+    CFRunLoopSourceInvalidate(source)
+    return found >= 0 ? found : nil
+  }
+}
+
 // The mark.
 extension ServedMode {
   /// Whether ours keeps the mode alive, as far as Core Foundation knows.
@@ -96,14 +124,38 @@ extension ServedMode {
       isMarking = true
       return true
     }
-    guard isFirst else { return }
+    if isFirst { settleMark(of: loop) }
+  }
+
+  private func settleMark(of loop: RunLoopCore.RunLoop) {
     while lock.withLock({
       if !isMarkStale { isMarking = false }
       defer { isMarkStale = false }
       return isMarkStale
     }) {
-      setMark(loop.itemCount(of: name) > 0)
+      setMark(loop.itemCount(of: name) > 0 && service.mayMark(name))
     }
+  }
+
+  /// Whether Core Foundation's mode has a source, a timer or a block beside the mark; called on the loop's thread.
+  func hasItemsOfOthers() -> Bool {
+    guard keepsAlive else { return hasItems }
+    let isFirst = lock.withLock {
+      guard !isMarking else { return false }
+      isMarking = true
+      isMarkStale = true
+      return true
+    }
+    // Another thread is changing the mark: this is not to wait for it.
+    guard isFirst else { return true }
+    setMark(false)
+    defer { settleMark(of: .current) }
+    return hasItems
+  }
+
+  private var hasItems: Bool {
+    rlk_has_items(
+      Unmanaged.passUnretained(runLoop).toOpaque(), Unmanaged.passUnretained(coreFoundationName).toOpaque()) != 0
   }
 
   private func setMark(_ isIn: Bool) {
