@@ -21,7 +21,7 @@ void rlk_thread_will_start(void *thread);
 void rlk_thread_will_exit(void *thread);
 void rlk_main_loop_is_made(void *loop);
 void rlk_main_loop_is_known(void *loop);
-void rlk_loop_will_first_sleep(void *loop);
+void rlk_thread_has_other_loop(void *loop);
 
 // Core Foundation's, exported and in none of its headers.
 const void *_CFRunLoopGet0b(pthread_t thread);
@@ -32,10 +32,18 @@ unsigned char _CFRunLoopFinished(const void *loop, const void *mode);
 void *_CFSetTSD(uint32_t slot, void *value, void (*destructor)(void *));
 // The slot of a thread's data in which Core Foundation notes that it drains the main dispatch queue.
 enum { SLOT_DRAINS_MAIN_QUEUE = 4 };
+// The slot in which a thread that has asked for its loop has it.
+enum { SLOT_LOOP = 10 };
+void *_CFGetTSDCreateIfNeeded(uint32_t slot, unsigned char makes_table);
 
 // The first thread, if it was that which loaded the library.
 static pthread_t first_thread;
 static int knows_first_thread;
+
+// A thread without Core Foundation's data is left without.
+static void look_for_other(void *loop) {
+  if (_CFGetTSDCreateIfNeeded(SLOT_LOOP, 0)) rlk_thread_has_other_loop(loop);
+}
 
 // Before main, or when the library is loaded. It only stores addresses: no Swift code runs before its runtime is ready.
 __attribute__((constructor)) static void set_hooks(void) {
@@ -45,7 +53,7 @@ __attribute__((constructor)) static void set_hooks(void) {
   crl_hook_exchange(CRL_HOOK_THREAD_WILL_EXIT, rlk_thread_will_exit);
   crl_hook_exchange(CRL_HOOK_MAIN_LOOP_IS_MADE, rlk_main_loop_is_made);
   crl_hook_exchange(CRL_HOOK_MAIN_LOOP_IS_KNOWN, rlk_main_loop_is_known);
-  crl_hook_exchange(CRL_HOOK_LOOP_WILL_FIRST_SLEEP, rlk_loop_will_first_sleep);
+  crl_hook_exchange(CRL_HOOK_LOOP_LOOKS_FOR_OTHER, look_for_other);
   if (crl_thread_id() == getpid()) {
     first_thread = pthread_self();
     knows_first_thread = 1;

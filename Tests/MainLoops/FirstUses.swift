@@ -53,12 +53,13 @@ enum FirstUse: String, CaseIterable {
     case .block: RunLoop.main.perform(done)
     case .modeBlock: RunLoop.main.perform(inModes: [.common], block: done)
     case .observer:
-      // An observer keeps no mode alive, and is called in the next run.
+      // An observer keeps no mode alive, and makes no pass.
       let observer = RunLoop.Observer(activities: .beforeSources) { observer, _ in
         observer.invalidate()
         done()
       }
       RunLoop.main.add(observer, forMode: .default)
+      RunLoop.main.wakeUp()
     case .handOff: do { try Thread.main.perform { done() } } catch { fail("\(error)") }
     case .mainQueue: DispatchQueue.main.async(execute: done)
     case .mainActor: Task { @MainActor in done() }

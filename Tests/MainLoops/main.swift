@@ -11,7 +11,7 @@ import TestSupport
 // was seen, and ends with status 0.
 //
 //   main-loops virtual | forked | alone | late | elsewhere | lacking | stopped
-//   main-loops first USE USE WAY [DELAY]
+//   main-loops first USE USE WAY [DELAY] | names
 //
 // virtual: the main thread's loop is on virtual time. forked: a child of a process in which the loops serve each other.
 // alone: no other code uses Core Foundation's main loop. late: it is used after many passes. elsewhere: another thread
@@ -31,10 +31,15 @@ case "lacking": withoutDescriptors()
 case "stopped": stoppedByCoreFoundation()
 case "first":
   let arguments = CommandLine.arguments.dropFirst(2).map { $0 }
-  guard arguments.count >= 3, let first = FirstUse(rawValue: arguments[0]), let way = WayOfRunning(rawValue: arguments[2]),
+  guard arguments.count >= 3, let first = FirstUse(rawValue: arguments[0]),
+    let way = WayOfRunning(rawValue: arguments[2]),
     let second = FirstUse(rawValue: arguments[1])
   else { fatalError("usage: main-loops first USE USE WAY [DELAY]") }
+  guard way.serves(first), way.serves(second) else { say("-"); exit(0) }
   useFirst(first, second, way, delay: arguments.dropFirst(3).first.flatMap { Int($0) })
+case "names":
+  say(FirstUse.allCases.map(\.rawValue).joined(separator: " "))
+  say(WayOfRunning.allCases.map(\.rawValue).joined(separator: " "))
 default: fatalError("usage: main-loops virtual | forked | alone | late | elsewhere | lacking | stopped | first …")
 }
 

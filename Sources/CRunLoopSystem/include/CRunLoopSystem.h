@@ -200,7 +200,8 @@ typedef enum crl_hook_kind {
   CRL_HOOK_MAIN_LOOP_IS_MADE,
   // The main loop can be found by every thread.
   CRL_HOOK_MAIN_LOOP_IS_KNOWN,
-  CRL_HOOK_LOOP_WILL_FIRST_SLEEP,
+  // A loop is about to run an empty mode, or to wait, and knows no other loop of its thread.
+  CRL_HOOK_LOOP_LOOKS_FOR_OTHER,
   // The memory for the records has been made; without an object.
   CRL_HOOK_RECORDS_ARE_MADE,
   CRL_HOOK_KINDS

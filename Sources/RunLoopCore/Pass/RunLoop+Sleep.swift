@@ -13,7 +13,7 @@ extension RunLoop {
     lastSleepBegan = .never
     waitCount &+= 1
     // A look of a loop that is busy asks less often: the other loop then has its turn after some passes.
-    if mainService != nil, !polls || waitCount & 3 == 0 { prepareForOtherLoop(mode) }
+    if !polls || waitCount & 3 == 0 { prepareForOtherLoop(mode) }
     if hostLink != nil, !innermost.isServedByHost {
       waitInHost(mode, polls: polls)
     } else if polls {
@@ -30,10 +30,6 @@ extension RunLoop {
   /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are no reasons:
   /// then the loop sleeps on.
   private func sleep(_ mode: ModeState) {
-    if !hasSlept {
-      hasSlept = true
-      if isOnSystemTime { LoadHook.loopWillFirstSleep.call(self) }
-    }
     var isOver = false
     var hasWaited = false
     var mayHaveOther = false

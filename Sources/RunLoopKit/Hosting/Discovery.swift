@@ -57,16 +57,11 @@ enum Discovery {
   }
 }
 
-/// Reports that Foundation's loop of a thread has something that is not served while ours sleeps.
-@_cdecl("rlk_loop_will_first_sleep")
-func loopWillFirstSleep(_ pointer: UnsafeMutableRawPointer) {
+/// Gives a loop of another thread than the main one its service, since that thread has a loop of Core Foundation's.
+@_cdecl("rlk_thread_has_other_loop")
+func threadHasOtherLoop(_ pointer: UnsafeMutableRawPointer) {
   // In a forked child Foundation's loop is the parent's, and what is in it too.
-  guard !ForkGeneration.isForkedChild else { return }
+  guard !ForkGeneration.isForkedChild, let made = rlk_current_loop_if_made() else { return }
   let loop = Unmanaged<RunLoopCore.RunLoop>.fromOpaque(pointer).takeUnretainedValue()
-  guard loop.mainService == nil, let made = rlk_current_loop_if_made(), let mode = loop.currentMode else { return }
-  let runLoop = Unmanaged<CFRunLoop>.fromOpaque(made).takeUnretainedValue()
-  guard !_CFRunLoopFinished(runLoop, mode.coreFoundationMode) else { return }
-  Diagnostic.unservedItems.report(
-    "Foundation's run loop of \(loop.threadDescription) has items in the mode \(mode), which are not served while "
-      + "RunLoopKit's runs: call RunLoop.current.serveCoreFoundation() on that thread")
+  loop.threadService = ThreadService(Unmanaged<CFRunLoop>.fromOpaque(made).takeUnretainedValue())
 }

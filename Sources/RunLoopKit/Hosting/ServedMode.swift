@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopKit
-import CRunLoopSystem
 import CoreFoundation
 import RunLoopCore
 import Synchronization
@@ -30,7 +29,7 @@ final class ServedMode: @unchecked Sendable {
   /// The epoll set of the mode, in which Core Foundation's loop waits; nil if it cannot be found.
   ///
   /// Used on the loop's thread only.
-  private(set) lazy var portSet = findPortSet()
+  private(set) lazy var portSet = RunLoopKit.portSet(of: coreFoundationName, in: runLoop)
   private let observing = Lock()
   /// Guarded by the lock before it.
   private var isObserved = false
@@ -88,22 +87,6 @@ extension ServedMode {
 extension ServedMode {
   /// How many descriptors Core Foundation opens for a loop with its default mode, and one that is left over.
   static let descriptorsOfLoop = 4
-
-  private func findPortSet() -> Int32? {
-    guard let number = try? SystemCall.eventCreate.make({ crl_event_create() }) else { return nil }
-    let counter = OwnedDescriptor(number)
-    // Core Foundation names its set nowhere. What a source of ours puts into it tells it from all others.
-    var context = CFRunLoopSourceContext1()
-    context.version = 1
-    context.info = UnsafeMutableRawPointer(bitPattern: Int(counter.number) + 1)
-    context.getPort = { info in Int32(Int(bitPattern: info) - 1) }
-    context.perform = { _ in }
-    guard let source = context.makeSource() else { return nil }
-    CFRunLoopAddSource(runLoop, source, coreFoundationName)
-    let found = rlk_epoll_set_with(counter.number)
-    CFRunLoopSourceInvalidate(source)
-    return found >= 0 ? found : nil
-  }
 }
 
 // The mark.
