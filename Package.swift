@@ -112,7 +112,8 @@ let package = Package(
       swiftSettings: swiftSettings),
     // Uses the main loop and Core Foundation's in processes of its own, where nobody has made either.
     .executableTarget(
-      name: "main-loops", dependencies: ["RunLoopKit", "RunLoopCore", "TestSupport"], path: "Tests/MainLoops",
+      name: "main-loops", dependencies: ["RunLoopKit", "RunLoopCore", "RunLoopThreads", "TestSupport"],
+      path: "Tests/MainLoops",
       swiftSettings: swiftSettings),
     // A program that takes the terminal it runs in, and ends in every way that there is.
     .executableTarget(

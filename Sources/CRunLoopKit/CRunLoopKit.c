@@ -3,12 +3,14 @@
 #include "CRunLoopKit.h"
 
 #include <CRunLoopSystem.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -19,17 +21,30 @@ void rlk_port_came_with_sources(void *port);
 void rlk_thread_will_start(void *thread);
 void rlk_thread_will_exit(void *thread);
 void rlk_main_loop_is_made(void *loop);
-void rlk_loop_will_first_sleep(void *loop);
+void rlk_main_loop_is_known(void *loop);
+void rlk_thread_has_other_loop(void *loop);
 
 // Core Foundation's, exported and in none of its headers.
 const void *_CFRunLoopGet0b(pthread_t thread);
 pthread_t _CFRunLoopGet1(const void *loop);
 void _CFRunLoopStopMode(const void *loop, const void *mode);
 unsigned char CFRunLoopSourceIsSignalled(const void *source);
+unsigned char _CFRunLoopFinished(const void *loop, const void *mode);
+void *_CFSetTSD(uint32_t slot, void *value, void (*destructor)(void *));
+// The slot of a thread's data in which Core Foundation notes that it drains the main dispatch queue.
+enum { SLOT_DRAINS_MAIN_QUEUE = 4 };
+// The slot in which a thread that has asked for its loop has it.
+enum { SLOT_LOOP = 10 };
+void *_CFGetTSDCreateIfNeeded(uint32_t slot, unsigned char makes_table);
 
 // The first thread, if it was that which loaded the library.
 static pthread_t first_thread;
 static int knows_first_thread;
+
+// A thread without Core Foundation's data is left without.
+static void look_for_other(void *loop) {
+  if (_CFGetTSDCreateIfNeeded(SLOT_LOOP, 0)) rlk_thread_has_other_loop(loop);
+}
 
 // Before main, or when the library is loaded. It only stores addresses: no Swift code runs before its runtime is ready.
 __attribute__((constructor)) static void set_hooks(void) {
@@ -38,7 +53,8 @@ __attribute__((constructor)) static void set_hooks(void) {
   crl_hook_exchange(CRL_HOOK_THREAD_WILL_START, rlk_thread_will_start);
   crl_hook_exchange(CRL_HOOK_THREAD_WILL_EXIT, rlk_thread_will_exit);
   crl_hook_exchange(CRL_HOOK_MAIN_LOOP_IS_MADE, rlk_main_loop_is_made);
-  crl_hook_exchange(CRL_HOOK_LOOP_WILL_FIRST_SLEEP, rlk_loop_will_first_sleep);
+  crl_hook_exchange(CRL_HOOK_MAIN_LOOP_IS_KNOWN, rlk_main_loop_is_known);
+  crl_hook_exchange(CRL_HOOK_LOOP_LOOKS_FOR_OTHER, look_for_other);
   if (crl_thread_id() == getpid()) {
     first_thread = pthread_self();
     knows_first_thread = 1;
@@ -94,9 +110,47 @@ int rlk_wake_number(const void *loop) {
   return atomic_load(&known_number);
 }
 
+int rlk_has_items(const void *loop, const void *mode) {
+  // While the main dispatch queue is not being drained it keeps every common mode of the main loop from being empty, on
+  // the main thread.
+  void *before = _CFSetTSD(SLOT_DRAINS_MAIN_QUEUE, &first_thread, NULL);
+  int has_items = !_CFRunLoopFinished(loop, mode);
+  _CFSetTSD(SLOT_DRAINS_MAIN_QUEUE, before, NULL);
+  return has_items;
+}
+
 void rlk_stop_mode(const void *loop, const void *mode) { _CFRunLoopStopMode(loop, mode); }
 
 int rlk_is_signalled(const void *source) { return CFRunLoopSourceIsSignalled(source); }
+
+// Whether the file that describes an epoll set lists a descriptor.
+static int lists(FILE *description, int descriptor) {
+  char line[256];
+  int listed;
+  while (fgets(line, sizeof line, description))
+    if (sscanf(line, "tfd: %d", &listed) == 1 && listed == descriptor) return 1;
+  return 0;
+}
+
+int rlk_epoll_set_with(int descriptor) {
+  DIR *all = opendir("/proc/self/fd");
+  if (!all) return -1;
+  int found = -1, looked = 0;
+  for (struct dirent *entry; found < 0 && looked < RLK_DESCRIPTOR_LIMIT && (entry = readdir(all)); looked++) {
+    char path[64], target[32];
+    ssize_t length = readlinkat(dirfd(all), entry->d_name, target, sizeof target - 1);
+    if (length < 0) continue;
+    target[length] = 0;
+    if (strcmp(target, "anon_inode:[eventpoll]") != 0) continue;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%.10s", entry->d_name);
+    FILE *description = fopen(path, "re");
+    if (!description) continue;
+    if (lists(description, descriptor)) found = atoi(entry->d_name);
+    fclose(description);
+  }
+  closedir(all);
+  return found;
+}
 
 __attribute__((noinline)) int rlk_stack(void *addresses[RLK_STACK_LIMIT]) {
   // The frames of what looks at the stack come first, which a sanitizer may have made more, and then the caller's.

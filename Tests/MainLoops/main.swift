@@ -7,14 +7,16 @@ import RunLoopCore
 import RunLoopKit
 import TestSupport
 
-// What the main loop and Core Foundation's have to do with each other, in a process in which nobody has made either
-// before. It prints what was seen, and ends with status 0.
+// How the main loop and Core Foundation's behave to each other in a process that has made neither before. It prints what
+// was seen, and ends with status 0.
 //
-//   main-loops virtual | forked | alone | late | stopped
+//   main-loops virtual | forked | alone | late | elsewhere | lacking | stopped
+//   main-loops first USE USE WAY [DELAY] | names
 //
 // virtual: the main thread's loop is on virtual time. forked: a child of a process in which the loops serve each other.
-// alone: nobody makes Core Foundation's main loop. late: it is made after many passes.
-// stopped: it is made by the argument of the call that stops it.
+// alone: no other code uses Core Foundation's main loop. late: it is used after many passes. elsewhere: another thread
+// adds a timer to it by Core Foundation's calls while ours sleeps. lacking: the process has no descriptor for it at
+// first. stopped: it is made by the argument of the call that stops it. first: see `FirstUses.swift`.
 
 typealias RunLoop = RunLoopCore.RunLoop
 typealias Timer = RunLoopCore.Timer
@@ -24,8 +26,21 @@ case "virtual": onVirtualMainLoop()
 case "forked": inForkedProcess()
 case "alone": withoutCoreFoundation()
 case "late": withLateCoreFoundation()
+case "elsewhere": withCoreFoundationElsewhere()
+case "lacking": withoutDescriptors()
 case "stopped": stoppedByCoreFoundation()
-default: fatalError("usage: main-loops virtual | forked | alone | late | stopped")
+case "first":
+  let arguments = CommandLine.arguments.dropFirst(2).map { $0 }
+  guard arguments.count >= 3, let first = FirstUse(rawValue: arguments[0]),
+    let way = WayOfRunning(rawValue: arguments[2]),
+    let second = FirstUse(rawValue: arguments[1])
+  else { fatalError("usage: main-loops first USE USE WAY [DELAY]") }
+  guard way.serves(first), way.serves(second) else { say("-"); exit(0) }
+  useFirst(first, second, way, delay: arguments.dropFirst(3).first.flatMap { Int($0) })
+case "names":
+  say(FirstUse.allCases.map(\.rawValue).joined(separator: " "))
+  say(WayOfRunning.allCases.map(\.rawValue).joined(separator: " "))
+default: fatalError("usage: main-loops virtual | forked | alone | late | elsewhere | lacking | stopped | first …")
 }
 
 func say(_ text: String) {
@@ -115,6 +130,7 @@ func inChild(of parents: RunLoop) -> Never {
 
 func withoutCoreFoundation() {
   let before = DescriptorCensus()
+  let threads = System.threadCount
   let loop = RunLoop.main
   let fired = Counter()
   loop.every(.milliseconds(1)) { timer in
@@ -127,12 +143,14 @@ func withoutCoreFoundation() {
   }
   say("\(loop.runUntilStopped())")
   say("serves \(loop.isServingCoreFoundation)")
-  // Any loop of the main thread waits for the main dispatch queue's counter, and its own, in an epoll set.
+  // Any loop of the main thread waits for the main dispatch queue's counter, and its own, in an epoll set. Core
+  // Foundation's has a counter, an epoll set and a timer; its runs, which there are none of, would open more.
   let alone = DescriptorCensus()
-  let own = ["anon_inode:[eventfd]": 2, "anon_inode:[eventpoll]": 1]
+  let own = ["anon_inode:[eventfd]": 3, "anon_inode:[eventpoll]": 2, "anon_inode:[timerfd]": 1]
   say("descriptors \(before.isFollowed(by: alone, with: own) ? "its own" : "\(before), then \(alone)")")
-  // Core Foundation's loop has descriptors, and so has what waits there.
-  _ = CFRunLoopGetMain()
+  say("threads \(System.threadCount - threads)")
+  // A use of Core Foundation's loop makes ours wait there.
+  _ = Foundation.RunLoop.main
   loop.after(.milliseconds(1)) { _ in loop.stop() }
   say("\(loop.runUntilStopped())")
   say("then serves \(loop.isServingCoreFoundation)")
@@ -151,6 +169,46 @@ func withLateCoreFoundation() {
   say("\(loop.run(mode: .default, for: .seconds(10)))")
   say("then serves \(loop.isServingCoreFoundation)")
   keeper.invalidate()
+}
+
+func withCoreFoundationElsewhere() {
+  let loop = RunLoop.main
+  let keeper = loop.keepAlive()
+  let log = Log()
+  loop.observe(log)
+  let thread = startThread {
+    waitUntil { RunLoop.main.isWaiting }
+    let timer = CFRunLoopTimerCreateWithHandler(nil, CFAbsoluteTimeGetCurrent(), 0, 0, 0) { _ in
+      log.write("T")
+      RunLoop.main.stop()
+    }
+    CFRunLoopAddTimer(CFRunLoopGetMain(), timer, kCFRunLoopDefaultMode)
+  }
+  say("\(loop.run(mode: .default, for: .seconds(1000))): \(log.text)")
+  thread.result()
+  keeper.invalidate()
+}
+
+func withoutDescriptors() {
+  var limit = rlimit()
+  getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+  let before = limit
+  limit.rlim_cur = rlim_t(open("/dev/null", O_RDONLY)) + 1
+  setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+  let loop = RunLoop.main
+  let fired = Log()
+  loop.add(Timer(timeInterval: 0.001, repeats: false) { _ in fired.write("1") }, forMode: .common)
+  var unlimited = before
+  setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &unlimited)
+  say("reported \(RunLoop.diagnosticCount)")
+  // The next item finds descriptors.
+  loop.add(
+    Timer(timeInterval: 0.002, repeats: false) { _ in
+      fired.write("2")
+      CFRunLoopStop(CFRunLoopGetMain())
+    }, forMode: .common)
+  CFRunLoopRunInMode(kCFRunLoopDefaultMode, 1000, false)
+  say(fired.text)
 }
 
 func stoppedByCoreFoundation() {

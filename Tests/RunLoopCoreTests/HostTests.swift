@@ -35,6 +35,7 @@ private final class IdleHost: RunLoopHost, @unchecked Sendable {
 
   func look(in mode: HostedMode) -> HostReport { [] }
 
+  func runHasFinished(_ mode: HostedMode, of loop: RunLoop) {}
   func keepsAlive(_ mode: HostedMode) -> Bool {
     let body = whenAsked
     whenAsked = nil

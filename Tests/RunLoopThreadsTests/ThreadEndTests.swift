@@ -193,7 +193,8 @@ struct ThreadEndTests {
 struct AsyncMainTests {
   private static let reason = """
     the main thread has left, as in every program with an `async` main, and nothing can run on it: give the program a `main` \
-    that is not `async`, and call `MainLoop.run` in it
+    that is not `async`, and call `MainLoop.run` in it; a test of Swift Testing, whose runner has such a main, runs its \
+    body in `VirtualTime.asMain` of RunLoopTesting, or is an XCTestCase
     """
   private static let answers = """
     perform false, add false, ended true

@@ -202,8 +202,12 @@ typedef enum crl_hook_kind {
   // On the process's first thread, which is leaving; without an object.
   CRL_HOOK_MAIN_OBJECT_ENDS,
   CRL_HOOK_MAIN_LOOP_ENDS,
+  // A loop has been made that becomes the main one, unless another thread's does.
   CRL_HOOK_MAIN_LOOP_IS_MADE,
-  CRL_HOOK_LOOP_WILL_FIRST_SLEEP,
+  // The main loop can be found by every thread.
+  CRL_HOOK_MAIN_LOOP_IS_KNOWN,
+  // A loop is about to run an empty mode, or to wait, and knows no other loop of its thread.
+  CRL_HOOK_LOOP_LOOKS_FOR_OTHER,
   // The memory for the records has been made; without an object.
   CRL_HOOK_RECORDS_ARE_MADE,
   CRL_HOOK_KINDS

@@ -121,6 +121,7 @@ extension RunLoop {
       self.loop = loop
       self.table = table
       loop.tellUnreadItem()
+      loop.forgetOtherLoop()
       outerGuest = loop.guest
       outerSleep = loop.suspendHostedSleep()
       outerRun = loop.innermost

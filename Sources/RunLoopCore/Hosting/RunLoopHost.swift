@@ -18,6 +18,9 @@ package protocol RunLoopHost: AnyObject, Sendable {
   /// Whether something of the host's own keeps a mode alive.
   func keepsAlive(_ mode: HostedMode) -> Bool
 
+  /// Reports what is left of the host's own after a run that it has not kept alive.
+  func runHasFinished(_ mode: HostedMode, of loop: RunLoop)
+
   /// Ends the hosting permanently: once a wait in progress has returned, no loop waits here any more.
   func end()
 }
@@ -34,17 +37,20 @@ package struct HostedMode: Sendable {
   package let isFirstWait: Bool
   /// How many runs are active, including this one.
   package let depth: Int
+  /// Whether the run, or the one that is about to begin, has no time limit.
+  package let isWithoutLimit: Bool
 
   /// Makes a description of a mode; the default values are for a mode that no run is in.
   package init(
     name: RunLoop.Mode, isCommon: Bool = false, endsAfterSource: Bool = true, isFirstWait: Bool = true,
-    depth: Int = .max
+    depth: Int = .max, isWithoutLimit: Bool = false
   ) {
     self.name = name
     self.isCommon = isCommon
     self.endsAfterSource = endsAfterSource
     self.isFirstWait = isFirstWait
     self.depth = depth
+    self.isWithoutLimit = isWithoutLimit
   }
 }
 
@@ -97,14 +103,11 @@ extension RunLoop {
     do throws(SystemError) {
       gate = try Gate(keepsTime: true, isWatchedByEdge: true)
       try makeBell()
-      // Held all at once, and then free again.
-      var spare: [OwnedDescriptor] = []
-      for _ in 0..<sparingDescriptors {
-        spare.append(OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() }))
-      }
+      try OwnedDescriptor.requireSpare(sparingDescriptors)
     } catch {
       throw .cannotBeHosted(error)
     }
+    forgetOtherLoop()
     let host = makeHost(gate)
     hostLink = HostLink(host: host, gate: gate, isAutomatic: isAutomatic)
     table.withLock { table in
@@ -190,7 +193,8 @@ extension RunLoop {
   private func hostedMode(_ mode: ModeState) -> HostedMode {
     HostedMode(
       name: mode.name, isCommon: mode.isCommon.load(ordering: .relaxed), endsAfterSource: innermost.returnsAfterSource,
-      isFirstWait: !innermost.hasWaitedInHost, depth: innermost.depth)
+      isFirstWait: !innermost.hasWaitedInHost, depth: innermost.depth,
+      isWithoutLimit: beginsWithoutLimit ?? (innermost.deadline == .never && !innermost.polls))
   }
 
   /// Whether the loop waits in a host that has something of its own in the mode.

@@ -48,6 +48,8 @@ final class ModeState: @unchecked Sendable {
   @exclusivity(unchecked) var hasTakenHandOffs = false
   /// The hand-offs' ``RunLoop/Source/lastTurn``.
   @exclusivity(unchecked) var lastTurnOfHandOffs: UInt64 = 0
+  /// Whether the mode's epoll set has another library's loop of the same thread in it.
+  @exclusivity(unchecked) var watchesOtherLoop = false
   @exclusivity(unchecked) private var listedVersion = -1
   /// The index of the name in the records, if it is there.
   @exclusivity(unchecked) var knownFaceIndex: Int32 = -1

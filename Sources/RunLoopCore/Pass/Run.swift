@@ -31,6 +31,8 @@ struct Run {
 
   /// After how many such passes the loop reports them.
   static let mostSleeplessPasses = 10_000
+  /// After how many runs in a row that find their mode empty the loop reports them.
+  static let mostEmptyRuns = 10_000
 }
 
 /// The stop flag of the innermost run, and the sticky one of a loop whose thread is stopping.

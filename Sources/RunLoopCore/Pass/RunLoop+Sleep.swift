@@ -13,7 +13,8 @@ extension RunLoop {
     lastSleepBegan = .never
     innermost.wakeCause = .unknown
     waitCount &+= 1
-    if mainService != nil { askForHost() }
+    // A look of a loop that is busy asks less often: the other loop then has its turn after some passes.
+    if !polls || waitCount & 3 == 0 { prepareForOtherLoop(mode) }
     if hostLink != nil, !innermost.isServedByHost {
       waitInHost(mode, polls: polls)
     } else if polls {
@@ -30,12 +31,9 @@ extension RunLoop {
   /// A post for another mode, a date that was moved meanwhile and a wait that the kernel ended early are no reasons:
   /// then the loop sleeps on.
   private func sleep(_ mode: ModeState) {
-    if !hasSlept {
-      hasSlept = true
-      if isOnSystemTime { LoadHook.loopWillFirstSleep.call(self) }
-    }
     var isOver = false
     var hasWaited = false
+    var mayHaveOther = false
     while !isOver {
       // Another thread may have made the set, and the loop's bell with it, which a poster finds without a lock.
       let isWatching = mode.isWatching.load(ordering: .acquiring)
@@ -61,11 +59,13 @@ extension RunLoop {
           hasFoundDescriptors = set.hasFound
           knowsCause = !set.beganWithEvent
           table.withLock { $0.waitingIn = nil }
+          mayHaveOther = set.takeOtherLoop()
         }
       }
       let before = word.apply(.awaken).before
       if knowsCause { innermost.wakeCause = before.cause }
       isOver = before.isWoken || hasFoundDescriptors || isOver
+      if mayHaveOther, !isOver { isOver = isDueInOtherLoop(mode) }
     }
     // If something kept the loop from waiting, it still looks.
     if !hasWaited { lookAtDescriptors(mode) }

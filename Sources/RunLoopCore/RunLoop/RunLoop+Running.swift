@@ -91,11 +91,20 @@ extension RunLoop {
     _ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool, staysWhenEmpty: Bool = false,
     from origin: Origin = .unknown
   ) -> RunResult? {
-    if mainService != nil { askForHost() }
+    if mainService != nil { askForHost(in: name) }
     tellUnreadItem()
+    if hostLink != nil { beginsWithoutLimit = timeout == .max && !polls }
     guard let mode = staysWhenEmpty ? enterableMode(name, making: true) : runnableMode(name),
       staysWhenEmpty || !isEmpty(mode)
-    else { return nil }
+    else {
+      guard
+        let result = enterForOtherLoop(
+          name, for: timeout, polls: polls, returnsAfterSource: returnsAfterSource, from: origin)
+      else { return nil }
+      return result
+    }
+    beginsWithoutLimit = nil
+    emptyRuns = 0
     let sleep = suspendHostedSleep()
     let isNestedElsewhere =
       mainService != nil && isServedElsewhere.exchange(false, ordering: .acquiringAndReleasing)
@@ -127,7 +136,43 @@ extension RunLoop {
     stopFlag.end(before: outerStop)
     current.store(outerMode, ordering: .releasing)
     if sleep != nil || guest != nil { resumeHosting(sleep, after: outer) }
+    if result == .finished { noteFinished(in: name, withoutLimit: timeout == .max && !polls) }
     return result
+  }
+
+  /// Makes a run of a mode that is empty in this loop, if another library's loop of the thread has items in it.
+  @inline(never)
+  private func enterForOtherLoop(
+    _ name: Mode, for timeout: Int64, polls: Bool, returnsAfterSource: Bool, from origin: Origin
+  ) -> RunResult? {
+    let isWithoutLimit = timeout == .max && !polls
+    beginsWithoutLimit = isWithoutLimit
+    defer { beginsWithoutLimit = nil }
+    let hadHost = hostLink != nil
+    if !hadHost, mainService == nil, name != .common, !innermost.isServedByHost {
+      otherLoop?.findHost(for: self, in: name)
+      if hostLink != nil, let mode = runnableMode(name), !isEmpty(mode) {
+        return enter(name, for: timeout, polls: polls, returnsAfterSource: returnsAfterSource, from: origin)
+      }
+    }
+    noteEmptyRun(of: name)
+    noteFinished(in: name, withoutLimit: isWithoutLimit)
+    return nil
+  }
+
+  /// Lets the host report what is left of its own, which has not kept a run alive.
+  private func noteFinished(in name: Mode, withoutLimit isWithoutLimit: Bool) {
+    guard let hostLink, hostLink.isAutomatic, mainService == nil, name != .common else { return }
+    hostLink.host.runHasFinished(HostedMode(name: name, isWithoutLimit: isWithoutLimit), of: self)
+  }
+
+  private func noteEmptyRun(of name: Mode) {
+    emptyRuns += 1
+    guard emptyRuns == Run.mostEmptyRuns, name != .common else { return }
+    Diagnostic.emptyRuns.report(
+      "the run loop of \(threadDescription) was run \(Run.mostEmptyRuns) times in a row in the mode \(name), which is "
+        + "empty, so that each run ended at once: a loop around such a run never waits; add a source or a port to the mode, "
+        + "which keeps it alive")
   }
 
   private func runnableMode(_ name: Mode) -> ModeState? {
@@ -174,6 +219,11 @@ extension RunLoop {
   package func mayRun(_ spelling: String) -> Bool {
     if isCallersToRun { return true }
     countRefusal()
+    guard !isLeftMain else {
+      Diagnostic.mainThreadHasLeft.report(
+        "\(spelling) of the main run loop did nothing: \(RunLoopError.mainThreadHasLeft)")
+      return false
+    }
     Diagnostic.foreignRun.report(
       "\(spelling) of the run loop of \(threadDescription) was called by \(RunLoop.callingThreadDescription) and did nothing: "
         + "a run loop is run by its own thread; hand it work with perform")
@@ -194,12 +244,14 @@ extension RunLoop {
   /// Ends the process unless the calling thread may run the loop.
   package func requireOwnThread() {
     guard !isCallersToRun else { return }
+    guard !isLeftMain else { fatalError("the main run loop cannot be run: \(RunLoopError.mainThreadHasLeft)") }
     fatalError("the run loop of \(threadDescription) cannot be run by \(RunLoop.callingThreadDescription)")
   }
 
   /// Throws unless the calling thread may run the loop; for spellings that can throw.
   package func checkOwnThread() throws(RunLoopError) {
     guard !isCallersToRun else { return }
+    guard !isLeftMain else { throw .mainThreadHasLeft }
     throw .wrongThread(loop: threadDescription, caller: RunLoop.callingThreadDescription)
   }
 }

@@ -83,11 +83,17 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) var hostLink: HostLink?
   /// The service that lets the main loop and another library's loop serve each other without a call.
   ///
-  /// It is set before the loop is known to anybody.
+  /// It is set before another thread knows the loop, and never changed afterwards.
   @exclusivity(unchecked) package var mainService: (any MainLoopService)?
   @exclusivity(unchecked) var looker = Looker()
-  /// Whether the loop has slept by itself before.
-  @exclusivity(unchecked) var hasSlept = false
+  /// The service for another library's loop of the thread, on other threads than the main one, once there is such a loop.
+  @exclusivity(unchecked) package var threadService: (any OtherLoopService)?
+  /// Whether another library's loop of the thread is served without a call; not used on the main thread.
+  @exclusivity(unchecked) package var servesOtherLoop = true
+  /// Whether a run that begins has no time limit; nil if none is about to begin.
+  @exclusivity(unchecked) var beginsWithoutLimit: Bool?
+  /// How many runs in a row have found their mode empty.
+  @exclusivity(unchecked) var emptyRuns = 0
   /// The innermost guest that the loop is in another loop.
   @exclusivity(unchecked) var guest: Guest?
   /// The sleep that the loop has announced and that another loop sleeps in its place, whose call-outs may run this one.

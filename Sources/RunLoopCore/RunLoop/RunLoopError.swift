@@ -34,7 +34,8 @@ extension RunLoopError: CustomStringConvertible {
     case .loopHasEnded: "the thread of the run loop has ended"
     case .mainThreadHasLeft:
       "the main thread has left, as in every program with an `async` main, and nothing can run on it: "
-        + "give the program a `main` that is not `async`, and call `MainLoop.run` in it"
+        + "give the program a `main` that is not `async`, and call `MainLoop.run` in it; a test of Swift Testing, whose "
+        + "runner has such a main, runs its body in `VirtualTime.asMain` of RunLoopTesting, or is an XCTestCase"
     case .invalidSource: "the source has been invalidated"
     case .cannotWatch(let descriptor, let error): "descriptor \(descriptor) cannot be watched: \(error)"
     case .cannotServeMainQueue(let mode, let error):

@@ -18,10 +18,15 @@ package struct LoadHook: Sendable {
   /// A thread that has an object is about to end: this is its last step before its loop ends.
   package static let threadWillExit = LoadHook(kind: CRL_HOOK_THREAD_WILL_EXIT)
 
-  /// The main loop has been made, and is not known to anybody yet.
+  /// A loop has been made that becomes the main loop unless another thread's does, and no other thread knows it yet.
+  ///
+  /// It may be called more than once, and may change only the loop, which may be released again.
   package static let mainLoopIsMade = LoadHook(kind: CRL_HOOK_MAIN_LOOP_IS_MADE)
-  /// A loop is about to sleep by itself for the first time, on its thread.
-  package static let loopWillFirstSleep = LoadHook(kind: CRL_HOOK_LOOP_WILL_FIRST_SLEEP)
+  /// The main loop can be found by every thread; called once, by the thread that has made it.
+  package static let mainLoopIsKnown = LoadHook(kind: CRL_HOOK_MAIN_LOOP_IS_KNOWN)
+  /// A loop is about to run a mode that is empty, or to wait, and knows no loop of another library on its thread, where it
+  /// is called.
+  package static let loopLooksForOther = LoadHook(kind: CRL_HOOK_LOOP_LOOKS_FOR_OTHER)
 
   /// Calls the hook on this thread, if it is set.
   package func call(_ object: AnyObject) {

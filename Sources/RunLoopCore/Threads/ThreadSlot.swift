@@ -47,12 +47,14 @@ extension RunLoop {
       threadID: getpid(), waiter: SystemWaiter.shared,
       mainQueueHandle: ForkGeneration.isForkedChild || hasLeft ? nil : MainQueue.madeHandle)
     if !hasLeft { LoadHook.mainLoopIsMade.call(made) }
-    // If several threads ask first, one of them makes the loop that stays.
+    // If several threads ask first, one of them makes the loop that stays. Until then nothing but the loop itself may
+    // refer to it: the others are released.
     let address = UInt(bitPattern: Unmanaged.passRetained(made).toOpaque())
     let (exchanged, original) = mainAddress.compareExchange(
       expected: 0, desired: address, ordering: .sequentiallyConsistent)
     guard !exchanged, let earlier = loop(at: original) else {
       watchMainThread(made)
+      if !hasLeft { LoadHook.mainLoopIsKnown.call(made) }
       return made
     }
     Unmanaged.passUnretained(made).release()

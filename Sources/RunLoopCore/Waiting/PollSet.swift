@@ -34,6 +34,7 @@ final class PollSet: @unchecked Sendable {
   private enum Token {
     static let wake = UInt64.max
     static let mainQueue = UInt64.max - 1
+    static let otherLoop = UInt64.max - 2
   }
 
   /// How many events one wait takes from the kernel.
@@ -44,6 +45,8 @@ final class PollSet: @unchecked Sendable {
   /// The kernel's set, for a gate to watch; ``prepareToWait(servingMainQueue:)`` may replace it.
   var descriptor: OwnedDescriptor { epoll }
   @exclusivity(unchecked) private var mainQueueHandle: Int32?
+  /// What becomes readable when another library's loop of the same thread has been given something to do.
+  @exclusivity(unchecked) private var otherLoop: Int32?
   @exclusivity(unchecked) private var watches = WatchTable()
   @exclusivity(unchecked) private var lastSerial: UInt32 = 0
   /// How many descriptors have left so far, and how many had when the last wait began.
@@ -68,12 +71,15 @@ final class PollSet: @unchecked Sendable {
   @exclusivity(unchecked) private(set) var beganWithEvent = false
   /// Whether the main dispatch queue has reported that it has work.
   @exclusivity(unchecked) var isMainQueueReady = false
-  /// Whether that ends the prepared wait: a run within a block of that queue keeps it for the run around it.
+  /// Whether the other library's loop has been given something to do.
+  @exclusivity(unchecked) private(set) var isOtherLoopReady = false
+  /// Whether the main dispatch queue ends the prepared wait: a run within a block of that queue keeps it for the run
+  /// around it.
   @exclusivity(unchecked) private var servesMainQueue = false
 
   init(wakeDescriptor: WakeDescriptor) throws(SystemError) {
     self.wakeDescriptor = wakeDescriptor
-    epoll = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: nil)
+    epoll = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: nil, otherLoop: nil)
     // This comes last: an object whose initialisation fails is not deinitialised.
     buffer = .allocate(capacity: PollSet.batch)
   }
@@ -83,11 +89,12 @@ final class PollSet: @unchecked Sendable {
   }
 
   private static func makeEpoll(
-    _ wakeDescriptor: WakeDescriptor, mainQueueHandle: Int32?
+    _ wakeDescriptor: WakeDescriptor, mainQueueHandle: Int32?, otherLoop: Int32?
   ) throws(SystemError) -> OwnedDescriptor {
     let epoll = OwnedDescriptor(try SystemCall.epollCreate.make { crl_epoll_create() })
     try control(epoll, EPOLL_CTL_ADD, wakeDescriptor.descriptor.number, counterEvents, Token.wake)
     if let mainQueueHandle { try control(epoll, EPOLL_CTL_ADD, mainQueueHandle, counterEvents, Token.mainQueue) }
+    if let otherLoop { try control(epoll, EPOLL_CTL_ADD, otherLoop, counterEvents, Token.otherLoop) }
     return epoll
   }
 
@@ -104,7 +111,7 @@ final class PollSet: @unchecked Sendable {
 // Watching descriptors, under the loop's table lock.
 extension PollSet {
   /// Whether nothing is watched.
-  var isEmpty: Bool { watches.isEmpty && mainQueueHandle == nil }
+  var isEmpty: Bool { watches.isEmpty && mainQueueHandle == nil && otherLoop == nil }
 
   /// Also waits for the main dispatch queue from now on.
   func watchMainQueue(_ handle: Int32) throws(SystemError) {
@@ -119,6 +126,21 @@ extension PollSet {
     try? PollSet.control(epoll, EPOLL_CTL_DEL, handle, 0, 0)
     mainQueueHandle = nil
     isMainQueueReady = false
+  }
+
+  /// Also waits for another library's loop from now on.
+  func watchOtherLoop(_ descriptor: Int32) throws(SystemError) {
+    guard otherLoop == nil else { return }
+    try PollSet.control(epoll, EPOLL_CTL_ADD, descriptor, PollSet.counterEvents, Token.otherLoop)
+    otherLoop = descriptor
+  }
+
+  /// No longer waits for another library's loop.
+  func forgetOtherLoop() {
+    guard let descriptor = otherLoop else { return }
+    try? PollSet.control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
+    otherLoop = nil
+    isOtherLoopReady = false
   }
 
   func insert(_ membership: Membership<RunLoop.DescriptorSource>) throws(SystemError) {
@@ -208,7 +230,7 @@ extension PollSet {
   /// Remakes the kernel's set with what is watched and nothing else, or leaves the old one for this time.
   private func makeAnew() {
     do throws(SystemError) {
-      let fresh = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle)
+      let fresh = try PollSet.makeEpoll(wakeDescriptor, mainQueueHandle: mainQueueHandle, otherLoop: otherLoop)
       for (descriptor, watch) in watches.all where watch.isArmed {
         do throws(SystemError) {
           try control(fresh, EPOLL_CTL_ADD, descriptor, watch, watch.interests ?? [])
@@ -287,7 +309,13 @@ extension PollSet {
   }
 
   /// Whether the last wait has found something that the run serves.
-  var hasWork: Bool { hasFound || (isMainQueueReady && servesMainQueue) }
+  var hasWork: Bool { hasFound || (isMainQueueReady && servesMainQueue) || isOtherLoopReady }
+
+  /// Whether the other library's loop has been given something to do since the last call.
+  func takeOtherLoop() -> Bool {
+    defer { isOtherLoopReady = false }
+    return isOtherLoopReady
+  }
 
   /// Waits until a descriptor is ready, the loop is woken, or the time is over.
   ///
@@ -303,6 +331,7 @@ extension PollSet {
       switch buffer[index].data.u64 {
       case Token.wake: break
       case Token.mainQueue: isMainQueueReady = true
+      case Token.otherLoop: isOtherLoopReady = true
       default:
         buffer[foundCount] = buffer[index]
         foundCount += 1

@@ -15,6 +15,17 @@ package final class OwnedDescriptor: Sendable {
   }
 }
 
+extension OwnedDescriptor {
+  /// Throws unless the process can have a number of further descriptors at this moment.
+  ///
+  /// For code that has to call a library that ends the process if it gets none.
+  package static func requireSpare(_ count: Int) throws(SystemError) {
+    // Held all at once, and then free again.
+    var spare: [OwnedDescriptor] = []
+    for _ in 0..<count { spare.append(OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })) }
+  }
+}
+
 /// A counter that a thread can wait for in an epoll set.
 final class WakeDescriptor: Sendable {
   let descriptor: OwnedDescriptor

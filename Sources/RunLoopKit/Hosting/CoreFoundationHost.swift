@@ -76,10 +76,17 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
   /// The depths of the runs of ours that somebody has stopped, who have not heard of it yet.
   var owedStops: Set<Int> = []
   let service: MainThreadService?
+  /// Whether the loop of another thread than the main one is hosted without a call. Sources of Core Foundation's then keep
+  /// no run alive that has no time limit, because it would never end.
+  var isAutomatic: Bool
+
+  /// How many descriptors Core Foundation's loop and its modes may need, whose lack ends the process.
+  static let spareDescriptors = 6
 
   /// Makes a host of the calling thread's loop.
-  init(_ gate: Gate, service: MainThreadService? = nil) {
+  init(_ gate: Gate, service: MainThreadService? = nil, isAutomatic: Bool = false) {
     self.gate = gate
+    self.isAutomatic = isAutomatic
     self.service = service
     runLoop = CFRunLoopGetCurrent()
     foundation = Foundation.RunLoop.current
@@ -128,7 +135,17 @@ extension CoreFoundationHost {
     removeSource(from: mode)
     // The last of ours may have gone since the mark was set for it.
     if let served = service?.mode(mode.ours), served.keepsAlive { served.updateMark(of: .current) }
+    if isAutomatic, hosted.isWithoutLimit { return CFRunLoopGetNextTimerFireDate(runLoop, mode.name) != 0 }
     return !_CFRunLoopFinished(runLoop, mode.name)
+  }
+
+  func runHasFinished(_ hosted: HostedMode, of loop: RunLoopCore.RunLoop) {
+    let mode = known(hosted)
+    guard isAutomatic, !_CFRunLoopFinished(runLoop, mode.name) else { return }
+    Diagnostic.unservedItems.report(
+      "a run of the run loop of \(loop.threadDescription) has ended, and Foundation's run loop of that thread has sources in "
+        + "the mode \(mode.ours): in a run without a time limit only timers of that loop keep the mode alive; call "
+        + "RunLoop.current.serveCoreFoundation() on that thread, and sources do too")
   }
 
   func end() {

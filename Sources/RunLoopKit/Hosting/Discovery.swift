@@ -5,23 +5,27 @@ import CoreFoundation
 import RunLoopCore
 import Synchronization
 
-// How the two main loops come to know of each other.
+// How the two main loops learn of each other.
 
-/// Gives the main loop its service, before anybody knows the loop.
+/// Gives a loop that may become the main one its service, which does nothing until the loop is known.
 @_cdecl("rlk_main_loop_is_made")
 func mainLoopIsMade(_ pointer: UnsafeMutableRawPointer) {
   // In a forked child Core Foundation's loops are the parent's.
   guard !ForkGeneration.isForkedChild else { return }
+  Unmanaged<RunLoopCore.RunLoop>.fromOpaque(pointer).takeUnretainedValue().mainService = MainThreadService()
+}
+
+/// Begins the service of the main loop, which other threads may be using already.
+@_cdecl("rlk_main_loop_is_known")
+func mainLoopIsKnown(_ pointer: UnsafeMutableRawPointer) {
   let loop = Unmanaged<RunLoopCore.RunLoop>.fromOpaque(pointer).takeUnretainedValue()
-  let service = MainThreadService()
-  loop.mainService = service
+  guard let service = loop.mainService as? MainThreadService else { return }
   Discovery.watch()
-  // Foundation's may have been made long before.
-  service.lookForLoop()
+  service.findLoop(making: true)
   if let runLoop = service.runLoop { service.attach(to: runLoop, loop) }
 }
 
-/// Looks for Foundation's main loop where Foundation makes it.
+/// Notices that Foundation makes its object for the main loop.
 enum Discovery {
   private typealias Maker = @convention(c) (CFRunLoop) -> Unmanaged<AnyObject>
 
@@ -42,23 +46,22 @@ enum Discovery {
   static func watch() { isWatching }
 
   private static func found(_ runLoop: CFRunLoop) {
-    let loop = RunLoopCore.RunLoop.processMain
-    guard let service = loop.mainService as? MainThreadService else { return }
-    service.noteMaking()
+    // A loop is not made here: that would ask Core Foundation for its loop, under its lock.
+    guard let loop = RunLoopCore.RunLoop.mainIfMade, let service = loop.mainService as? MainThreadService else {
+      return
+    }
+    service.noteUse(of: runLoop)
     if service.isOn { service.attach(to: runLoop, loop) }
+    // It may sleep by itself, and is to wait in the other from now on.
+    if RunLoopCore.RunLoop.currentIfMade !== loop { loop.wakeUp() }
   }
 }
 
-/// Says so if Foundation's loop of a thread has something that nobody serves while ours sleeps.
-@_cdecl("rlk_loop_will_first_sleep")
-func loopWillFirstSleep(_ pointer: UnsafeMutableRawPointer) {
+/// Gives a loop of another thread than the main one its service, since that thread has a loop of Core Foundation's.
+@_cdecl("rlk_thread_has_other_loop")
+func threadHasOtherLoop(_ pointer: UnsafeMutableRawPointer) {
   // In a forked child Foundation's loop is the parent's, and what is in it too.
-  guard !ForkGeneration.isForkedChild else { return }
+  guard !ForkGeneration.isForkedChild, let made = rlk_current_loop_if_made() else { return }
   let loop = Unmanaged<RunLoopCore.RunLoop>.fromOpaque(pointer).takeUnretainedValue()
-  guard loop.mainService == nil, let made = rlk_current_loop_if_made(), let mode = loop.currentMode else { return }
-  let runLoop = Unmanaged<CFRunLoop>.fromOpaque(made).takeUnretainedValue()
-  guard !_CFRunLoopFinished(runLoop, mode.coreFoundationMode) else { return }
-  Diagnostic.unservedItems.report(
-    "Foundation's run loop of \(loop.threadDescription) has items in the mode \(mode), which are not served while "
-      + "RunLoopKit's runs: call RunLoop.current.serveCoreFoundation() on that thread")
+  loop.threadService = ThreadService(Unmanaged<CFRunLoop>.fromOpaque(made).takeUnretainedValue())
 }

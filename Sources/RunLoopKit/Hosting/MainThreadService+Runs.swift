@@ -73,13 +73,15 @@ extension MainThreadService {
     let loop = RunLoopCore.RunLoop.current
     guard isOn, loop.mainService === self else { return }
     // The main dispatch queue is Core Foundation's from now on.
-    findHost(for: loop)
+    if let runLoop, !loop.hasExplicitGuest { setHost(for: loop, in: runLoop) }
     guard host != nil, let turn = Turn(mode, loop) else { return }
     host?.remove(from: mode.name)
     runs[runs.count - 1] = .turn(turn)
+    let wasMarked = mode.keepsAlive
     mode.updateMark(of: loop)
-    // The last of ours may have gone since: then the run is to find itself empty.
-    if !mode.keepsAlive { CFRunLoopWakeUp(mode.runLoop) }
+    // The last of ours may have been removed since: then the run is to find itself empty. A wake-up in each run would
+    // take the place of something else that is ready: a run of one pass serves one port.
+    if wasMarked, !mode.keepsAlive { CFRunLoopWakeUp(mode.runLoop) }
   }
 
   func runReaches(_ activity: CFRunLoopActivity, in mode: ServedMode) {

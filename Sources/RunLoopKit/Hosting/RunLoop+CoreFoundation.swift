@@ -9,7 +9,10 @@ extension RunLoopCore.RunLoop {
   /// Serves everything that schedules itself on the thread's run loop of Foundation, whenever this loop runs.
   ///
   /// On the main thread both loops do so by themselves, and serve each other in the modes of the same names; this call
-  /// reverts ``stopServingCoreFoundation()``. It is for other threads.
+  /// reverts ``stopServingCoreFoundation()``. On other threads this loop does so by itself too, as soon as Foundation's
+  /// loop of the thread has items in the mode that runs. There a source of Core Foundation's, which may never be signalled
+  /// again, keeps no run alive that has no time limit, until this was called. Its timers do, and in a run with a time
+  /// limit everything does.
   ///
   /// Foundation's own timers, socket ports and notification queues, the file handles that notify by these on the main
   /// thread, and all code that makes sources of Core Foundation need Foundation's loop of a thread, which is Core
@@ -33,21 +36,28 @@ extension RunLoopCore.RunLoop {
   public func serveCoreFoundation() throws(RunLoopError) {
     let service = mainService as? MainThreadService
     // Core Foundation ends the process if it has no descriptors for its loop and the loop's modes.
-    try setHost(sparingDescriptors: 6) { CoreFoundationHost($0, service: service) }
-    service?.turn(on: true)
-    service?.attach(to: CFRunLoopGetCurrent(), self)
+    try setHost(sparingDescriptors: CoreFoundationHost.spareDescriptors) { CoreFoundationHost($0, service: service) }
+    (host as? CoreFoundationHost)?.isAutomatic = false
+    servesOtherLoop = true
+    guard let service else { return }
+    let runLoop: CFRunLoop = CFRunLoopGetCurrent()
+    service.turn(on: true)
+    service.attach(to: runLoop, self)
+    service.noteHosting(of: self, in: runLoop)
   }
 
-  /// Makes the loop wait by itself again: items that are scheduled on Foundation's loop are no longer served.
+  /// Makes the loop wait by itself again: items that are scheduled on Foundation's loop are no longer served, not even
+  /// without a call.
   ///
   /// On the main thread runs of Foundation's loop do not serve this one any more either, from the next run on.
   ///
-  /// A wait in progress ends. If Core Foundation's loop is not served, the call has no effect.
+  /// A wait in progress ends. ``serveCoreFoundation()`` reverts it.
   ///
   /// - Precondition: The calling thread is the loop's.
   public func stopServingCoreFoundation() {
     (mainService as? MainThreadService)?.turn(on: false)
     removeHost()
+    servesOtherLoop = false
   }
 
   /// Whether everything that schedules itself on the thread's run loop of Foundation is served.

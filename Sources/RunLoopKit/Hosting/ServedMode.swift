@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopKit
 import CoreFoundation
 import RunLoopCore
 import Synchronization
@@ -25,6 +26,10 @@ final class ServedMode: @unchecked Sendable {
   private let lock = Lock()
   private var isMarking = false
   private var isMarkStale = false
+  /// The epoll set of the mode, in which Core Foundation's loop waits; nil if it cannot be found.
+  ///
+  /// Used on the loop's thread only.
+  private(set) lazy var portSet = RunLoopKit.portSet(of: coreFoundationName, in: runLoop)
   private let observing = Lock()
   /// Guarded by the lock before it.
   private var isObserved = false
@@ -78,6 +83,12 @@ extension ServedMode {
   }
 }
 
+// The descriptors.
+extension ServedMode {
+  /// How many descriptors Core Foundation opens for a loop with its default mode, and one that is left over.
+  static let descriptorsOfLoop = 4
+}
+
 // The mark.
 extension ServedMode {
   /// Whether ours keeps the mode alive, as far as Core Foundation knows.
@@ -96,14 +107,38 @@ extension ServedMode {
       isMarking = true
       return true
     }
-    guard isFirst else { return }
+    if isFirst { settleMark(of: loop) }
+  }
+
+  private func settleMark(of loop: RunLoopCore.RunLoop) {
     while lock.withLock({
       if !isMarkStale { isMarking = false }
       defer { isMarkStale = false }
       return isMarkStale
     }) {
-      setMark(loop.itemCount(of: name) > 0)
+      setMark(loop.itemCount(of: name) > 0 && service.mayMark(name))
     }
+  }
+
+  /// Whether Core Foundation's mode has a source, a timer or a block beside the mark; called on the loop's thread.
+  func hasItemsOfOthers() -> Bool {
+    guard keepsAlive else { return hasItems }
+    let isFirst = lock.withLock {
+      guard !isMarking else { return false }
+      isMarking = true
+      isMarkStale = true
+      return true
+    }
+    // Another thread is changing the mark: this is not to wait for it.
+    guard isFirst else { return true }
+    setMark(false)
+    defer { settleMark(of: .current) }
+    return hasItems
+  }
+
+  private var hasItems: Bool {
+    rlk_has_items(
+      Unmanaged.passUnretained(runLoop).toOpaque(), Unmanaged.passUnretained(coreFoundationName).toOpaque()) != 0
   }
 
   private func setMark(_ isIn: Bool) {

@@ -3,7 +3,7 @@
 import TestSupport
 import Testing
 
-/// In processes of their own, whose loops nobody has made before.
+/// In processes of their own, which have made no loop before.
 @Suite("The main loop and Core Foundation's, in a process of their own", .timeLimit(.minutes(20)))
 struct MainLoopProcessTests {
   private func lines(_ argument: String) throws -> [String] {
@@ -29,17 +29,30 @@ struct MainLoopProcessTests {
   }
 
   // M33
-  @Test("as long as nobody has made Core Foundation's main loop, no descriptor is opened for it")
+  @Test("a Core Foundation main loop that no other code uses has three descriptors, no thread and no run")
   func alone() throws {
     #expect(
       try lines("alone") == [
-        "stopped", "serves false", "descriptors its own", "stopped", "then serves true", "then false",
+        "stopped", "serves true", "descriptors its own", "threads 0", "stopped", "then serves true", "then false",
       ])
+  }
+
+  // M33
+  @Test("a timer that another thread adds to Core Foundation's main loop ends a sleep of the main loop")
+  func elsewhere() throws {
+    #expect(
+      try lines("elsewhere") == ["stopped: E BT BS BW AW BT BS BW T AW X"])
+  }
+
+  // M33
+  @Test("without descriptors for Core Foundation's main loop this is reported, and the next item tries again")
+  func lacking() throws {
+    #expect(try lines("lacking") == ["reported 1", "1 2"])
   }
 
   @Test("Core Foundation's main loop is served even if Core Foundation's own calls make it after a thousand passes")
   func late() throws {
-    #expect(try lines("late") == ["serves false", "stopped", "then serves true"])
+    #expect(try lines("late") == ["serves true", "stopped", "then serves true"])
   }
 
   @Test("a stop whose argument makes Core Foundation's main loop ends the run of the main loop")

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopKit
+import CRunLoopSystem
+import CoreFoundation
+import RunLoopCore
+
+/// Serves Core Foundation's loop of another thread than the main one, without a call, once it has items.
+///
+/// The thread's own.
+final class ThreadService: OtherLoopService, @unchecked Sendable {
+  // Sendable: it belongs to the loop's thread.
+
+  private struct KnownMode {
+    let name: CFRunLoopMode
+    let portSet: Int32?
+  }
+
+  private let runLoop: CFRunLoop
+  private var modes: [RunLoopCore.RunLoop.Mode: KnownMode] = [:]
+
+  init(_ runLoop: CFRunLoop) { self.runLoop = runLoop }
+
+  func findHost(for loop: RunLoopCore.RunLoop, in mode: RunLoopCore.RunLoop.Mode) {
+    guard !_CFRunLoopFinished(runLoop, modes[mode]?.name ?? mode.coreFoundationMode), !loop.hasExplicitGuest else {
+      return
+    }
+    do {
+      try loop.setHost(isAutomatic: true, sparingDescriptors: CoreFoundationHost.spareDescriptors) {
+        CoreFoundationHost($0, isAutomatic: true)
+      }
+    } catch {
+      Diagnostic.unservedItems.report(
+        "Foundation's run loop of \(loop.threadDescription) has items in the mode \(mode), which are not served while "
+          + "RunLoopKit's runs: \(error)")
+    }
+  }
+
+  func descriptorOfOtherLoop(in mode: RunLoopCore.RunLoop.Mode) -> Int32? {
+    if let known = modes[mode] { return known.portSet }
+    let name = mode.coreFoundationMode
+    // A mode that Core Foundation's loop does not have is not made for this: that takes descriptors.
+    let known = KnownMode(name: name, portSet: mode == .default ? portSet(of: name, in: runLoop) : nil)
+    modes[mode] = known
+    return known.portSet
+  }
+}
+
+/// The epoll set of a mode of Core Foundation's, in which that loop waits; nil if it cannot be found.
+///
+/// Called on the loop's thread.
+func portSet(of name: CFRunLoopMode, in runLoop: CFRunLoop) -> Int32? {
+  guard let number = try? SystemCall.eventCreate.make({ crl_event_create() }) else { return nil }
+  let counter = OwnedDescriptor(number)
+  // Core Foundation names its set nowhere. What a source of ours puts into it tells it from all others.
+  var context = CFRunLoopSourceContext1()
+  context.version = 1
+  context.info = UnsafeMutableRawPointer(bitPattern: Int(counter.number) + 1)
+  context.getPort = { info in Int32(Int(bitPattern: info) - 1) }
+  context.perform = { _ in }
+  guard let source = context.makeSource() else { return nil }
+  CFRunLoopAddSource(runLoop, source, name)
+  let found = rlk_epoll_set_with(counter.number)
+  CFRunLoopSourceInvalidate(source)
+  return found >= 0 ? found : nil
+}

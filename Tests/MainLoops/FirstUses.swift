@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreFoundation
+import Dispatch
+import Foundation
+import Glibc
+import RunLoopCore
+import RunLoopKit
+import RunLoopThreads
+import TestSupport
+
+/// What may be the first thing in a process that has to do with a main loop.
+///
+/// Each does something that ends with a call on the main thread, except for those that only touch a loop.
+enum FirstUse: String, CaseIterable {
+  case timer, source, descriptor, port, block, modeBlock, observer, handOff
+  case mainQueue, mainActor
+  case foundationTimer, foundationLoop
+  case getMain, getCurrent, cfTimer, cfBlock
+  case process
+
+  /// Whether nothing is called for it: it only makes a loop, or has ended when ``begin(_:)`` returns.
+  var isOnlyTouch: Bool {
+    switch self {
+    case .foundationLoop, .getMain, .getCurrent, .process: true
+    default: false
+    }
+  }
+
+  /// Uses a main loop on the calling thread; `done` is called later, on the main thread.
+  func begin(_ done: @escaping @Sendable () -> Void) {
+    switch self {
+    case .timer:
+      RunLoop.main.add(Timer(timeInterval: 0.001, repeats: false) { _ in done() }, forMode: .common)
+    case .source:
+      let source = RunLoop.Source { done() }
+      RunLoop.main.add(source, forMode: .default)
+      source.signal()
+      RunLoop.main.wakeUp()
+    case .descriptor:
+      guard let pipe = try? RawPipe() else { fail("no pipe") }
+      let source = RunLoop.DescriptorSource(descriptor: pipe.reading, events: .readable) { source, _ in
+        pipe.read()
+        source.invalidate()
+        done()
+      }
+      pipe.write()
+      guard (try? RunLoop.main.add(source, forMode: .default)) != nil else { fail("the descriptor was rejected") }
+    case .port:
+      let port = Port { _, _ in done() }
+      RunLoop.main.add(port, forMode: .default)
+      do { try port.send(Port.Message()) } catch { fail("\(error)") }
+    case .block: RunLoop.main.perform(done)
+    case .modeBlock: RunLoop.main.perform(inModes: [.common], block: done)
+    case .observer:
+      // An observer keeps no mode alive, and makes no pass.
+      let observer = RunLoop.Observer(activities: .beforeSources) { observer, _ in
+        observer.invalidate()
+        done()
+      }
+      RunLoop.main.add(observer, forMode: .default)
+      RunLoop.main.wakeUp()
+    case .handOff: do { try Thread.main.perform { done() } } catch { fail("\(error)") }
+    case .mainQueue: DispatchQueue.main.async(execute: done)
+    case .mainActor: Task { @MainActor in done() }
+    case .foundationTimer:
+      let timer = Foundation.Timer(timeInterval: 0.001, repeats: false) { _ in done() }
+      Foundation.RunLoop.main.add(timer, forMode: .common)
+    case .foundationLoop: _ = Foundation.RunLoop.main
+    case .getMain: _ = CFRunLoopGetMain()
+    case .getCurrent: _ = CFRunLoopGetCurrent()
+    case .cfTimer:
+      let timer = CFRunLoopTimerCreateWithHandler(nil, CFAbsoluteTimeGetCurrent() + 0.001, 0, 0, 0) { _ in done() }
+      CFRunLoopAddTimer(CFRunLoopGetMain(), timer, kCFRunLoopDefaultMode)
+    case .cfBlock:
+      CFRunLoopPerformBlock(CFRunLoopGetMain(), kCFRunLoopDefaultMode) { done() }
+      CFRunLoopWakeUp(CFRunLoopGetMain())
+    case .process:
+      let process = startedProcess("/bin/true")
+      process.waitUntilExit()
+    }
+  }
+}
+
+/// How the main thread runs one of its loops.
+enum WayOfRunning: String, CaseIterable {
+  case cfRun, cfRunInMode, cfLooks, foundationUntil, foundationMode, process
+  case run, runMode, looks, runUntilStopped, mainLoop, guest
+
+  /// Runs until `isDone`; the last call ends the runs that have no end of their own, by ``end()``.
+  func run(until isDone: @escaping @Sendable () -> Bool) {
+    switch self {
+    case .cfRun: while !isDone() { CFRunLoopRun() }
+    case .cfRunInMode: while !isDone() { CFRunLoopRunInMode(kCFRunLoopDefaultMode, 3600, false) }
+    case .cfLooks: while !isDone() { CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, true) }
+    case .foundationUntil: while !isDone() { Foundation.RunLoop.main.run(until: Date(timeIntervalSinceNow: 0.01)) }
+    case .foundationMode: while !isDone() { _ = Foundation.RunLoop.main.run(mode: .default, before: .distantFuture) }
+    case .process:
+      let process = startedProcess("/bin/cat", until: isDone)
+      process.waitUntilExit()
+    case .run: RunLoop.main.run()
+    case .runMode: while !isDone() { RunLoop.main.run(mode: .default, for: .seconds(3600)) }
+    case .looks: while !isDone() { RunLoop.main.run(mode: .default, before: .distantPast) }
+    case .runUntilStopped: while !isDone() { RunLoop.main.runUntilStopped() }
+    case .mainLoop:
+      MainLoop.run {
+        while !isDone() { try await Task.sleep(for: .milliseconds(1)) }
+        succeed()
+      }
+    case .guest:
+      guard let guest = try? RunLoop.Guest() else { fail("no guest") }
+      while !isDone() {
+        var entry = pollfd(fd: guest.descriptor, events: Int16(POLLIN), revents: 0)
+        poll(&entry, 1, guest.timeoutMilliseconds)
+        guest.service()
+      }
+      guest.invalidate()
+    }
+  }
+
+  /// Ends the run; called on the main thread in the last call.
+  func end() {
+    switch self {
+    case .cfRun, .cfRunInMode: CoreFoundation.CFRunLoopStop(CFRunLoopGetMain())
+    case .runMode, .runUntilStopped: RunLoop.main.stop()
+    // A timer, a block and a wake-up end no run of Foundation's; a run without an end is ended by a stop.
+    case .foundationMode: CoreFoundation.CFRunLoopStop(CFRunLoopGetMain())
+    case .run: succeed()
+    default: break
+    }
+  }
+
+  /// Whether a first use is served: a guest of a loop of C code serves ours and the main dispatch queue.
+  func serves(_ use: FirstUse) -> Bool {
+    guard self == .guest else { return true }
+    switch use {
+    case .foundationTimer, .cfTimer, .cfBlock: return false
+    default: return true
+    }
+  }
+}
+
+/// Uses the main loops in two ways, and runs one of them until each use was answered.
+///
+/// - Parameter delay: Nil if both uses are made by the main thread before the run; otherwise how many microseconds after
+///   the main thread's use another thread makes the second one.
+func useFirst(_ first: FirstUse, _ second: FirstUse, _ way: WayOfRunning, delay: Int?) {
+  let counts = Box([0, 0])
+  let wanted = [first.isOnlyTouch ? 0 : 1, second.isOnlyTouch ? 0 : 1]
+  let hasBegun = Box(delay == nil)
+  let isDone: @Sendable () -> Bool = { counts.value == wanted && hasBegun.value }
+  let note: @Sendable (Int) -> @Sendable () -> Void = { index in
+    {
+      guard RunLoop.isMainThread else { fail("a call on another thread") }
+      counts.update { $0[index] += 1 }
+      if isDone() { way.end() }
+    }
+  }
+  // It ends the process if a call is lost: a test's last resort, not what it waits for.
+  alarm(60)
+  let thread = delay.map { delay in
+    startThread {
+      let end = Tick.monotonicNow + Int64(delay) * 1000
+      while Tick.monotonicNow < end {}
+      second.begin(note(1))
+      // The run may have nothing else to wait for.
+      DispatchQueue.main.async {
+        hasBegun.value = true
+        if isDone() { way.end() }
+      }
+    }
+  }
+  first.begin(note(0))
+  if delay == nil {
+    second.begin(note(1))
+    if isDone() { DispatchQueue.main.async { way.end() } }
+  }
+  way.run(until: isDone)
+  thread?.result()
+  guard counts.value == wanted else { fail("\(counts.value) calls in place of \(wanted)") }
+  succeed()
+}
+
+func succeed() -> Never {
+  say("ok")
+  // Without the destructors of the process, while other threads may still run.
+  _exit(0)
+}
+
+func fail(_ text: String) -> Never {
+  say(text)
+  _exit(9)
+}
+
+/// Starts a program; one that reads ends when `isDone`.
+private func startedProcess(_ path: String, until isDone: (@Sendable () -> Bool)? = nil) -> Process {
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: path)
+  let input = Pipe()
+  if isDone != nil { process.standardInput = input }
+  do { try process.run() } catch { fail("\(error)") }
+  if let isDone {
+    Foundation.Thread.detachNewThread {
+      while !isDone() { usleep(200) }
+      input.fileHandleForWriting.closeFile()
+    }
+  }
+  return process
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CoreFoundation
+import Foundation
+import RunLoopCore
+@testable import RunLoopKit
+import TestSupport
+import Testing
+
+/// Core Foundation's loop of another thread than the main one, which is served without a call.
+@Suite("Foundation's loop of a thread, without a call", .timeLimit(.minutes(20)))
+struct ThreadServiceTests {
+  // M33
+  @Test("a thread whose only item is a timer of Foundation's runs until it has fired")
+  func onlyATimer() {
+    let log = Log()
+    onNewThread {
+      foundationTimer(after: 0.001) { _ in log.write("T") }
+      log.write("\(RunLoop.current.runUntilStopped())")
+    }
+    #expect(log.text == "T finished")
+  }
+
+  // M33
+  @Test("so does run(), in a mode that has a repeating timer of Foundation's until that is invalidated")
+  func runWithoutALimit() {
+    let fired = Counter()
+    onNewThread {
+      let timer = Foundation.Timer(timeInterval: 0.001, repeats: true) { timer in
+        if fired.add() == 3 { timer.invalidate() }
+      }
+      Foundation.RunLoop.current.add(timer, forMode: .default)
+      RunLoop.current.run()
+    }
+    #expect(fired.value == 3)
+  }
+
+  // M33
+  @Test("run(mode:before:) and run(until:) serve it")
+  func foundationsSpellings() {
+    let fired = Counter()
+    onNewThread {
+      foundationTimer(after: 0.001) { _ in fired.add() }
+      while fired.value == 0 { RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 10)) }
+      foundationTimer(after: 0.001) { _ in
+        fired.add()
+        // The run ends when nothing is left in either loop.
+      }
+      RunLoop.current.run(until: .distantFuture)
+    }
+    #expect(fired.value == 2)
+  }
+
+  // M33
+  @Test("in a run with a time limit a source of Core Foundation's keeps the mode alive")
+  func sourceWithALimit() {
+    let log = Log()
+    onNewThread {
+      let loop = RunLoop.current
+      let cf = Handed(CFRunLoopGetCurrent()!)
+      let source = CFSource {
+        log.write("S")
+        loop.stop()
+      }
+      CFRunLoopAddSource(cf.value, source.source, kCFRunLoopDefaultMode)
+      let thread = startThread {
+        waitUntil { loop.isWaiting }
+        CFRunLoopSourceSignal(source.source)
+        CFRunLoopWakeUp(cf.value)
+      }
+      log.write("\(loop.run(mode: .default, for: .seconds(1000)))")
+      thread.result()
+      source.invalidate()
+    }
+    #expect(log.text == "S stopped")
+  }
+
+  // M33
+  @Test("in a run without a limit it does not, which is reported, until serveCoreFoundation() was called")
+  func sourceWithoutALimit() async throws {
+    let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+      onNewThread {
+        let source = CFSource {}
+        CFRunLoopAddSource(CFRunLoopGetCurrent(), source.source, kCFRunLoopDefaultMode)
+        RunLoop.current.run()
+        guard RunLoop.current.runUntilStopped() == .finished else { exit(2) }
+        source.invalidate()
+      }
+      guard Diagnostic.unservedItems.count == 2 else { exit(3) }
+      onNewThread {
+        let source = CFSource { RunLoop.current.stop() }
+        CFRunLoopAddSource(CFRunLoopGetCurrent(), source.source, kCFRunLoopDefaultMode)
+        guard (try? RunLoop.current.serveCoreFoundation()) != nil else { exit(4) }
+        CFRunLoopSourceSignal(source.source)
+        guard RunLoop.current.runUntilStopped() == .stopped else { exit(5) }
+        source.invalidate()
+      }
+      guard Diagnostic.unservedItems.count == 2 else { exit(6) }
+    }
+    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(text.contains("call RunLoop.current.serveCoreFoundation()"), "\(text)")
+  }
+
+  // M33
+  @Test("a timer that another thread adds to Core Foundation's loop ends a sleep that began before it had items")
+  func addedWhileAsleep() {
+    let log = Log()
+    onNewThread {
+      let loop = RunLoop.current
+      let cf = Handed(CFRunLoopGetCurrent()!)
+      let keeper = loop.keepAlive()
+      let thread = startThread {
+        waitUntil { loop.isWaiting }
+        let timer = CFRunLoopTimerCreateWithHandler(nil, CFAbsoluteTimeGetCurrent(), 0, 0, 0) { _ in
+          log.write("T")
+          loop.stop()
+        }
+        CFRunLoopAddTimer(cf.value, timer, kCFRunLoopDefaultMode)
+      }
+      log.write("\(loop.run(mode: .default, for: .seconds(1000)))")
+      thread.result()
+      keeper.invalidate()
+    }
+    #expect(log.text == "T stopped")
+  }
+
+  // M33
+  @Test("after stopServingCoreFoundation() nothing of it is served, nor keeps a run alive")
+  func optOut() {
+    let log = Log()
+    onNewThread {
+      RunLoop.current.stopServingCoreFoundation()
+      let timer = foundationTimer(after: 0) { _ in log.write("T") }
+      log.write("\(RunLoop.current.runUntilStopped())")
+      log.write("\(RunLoop.current.isServingCoreFoundation)")
+      timer.invalidate()
+    }
+    #expect(log.text == "finished false")
+  }
+
+  // M33
+  @Test("a thread that has no loop of Core Foundation's gets none, and its loop no service")
+  func none() {
+    onNewThread {
+      let loop = RunLoop.current
+      loop.after(.zero) { _ in }
+      #expect(loop.runUntilStopped() == .finished)
+      #expect(loop.threadService == nil)
+      #expect(!loop.isServingCoreFoundation)
+    }
+  }
+
+  // M33
+  @Test("a nested run and a run that only looks serve it as well")
+  func nestedAndLooking() {
+    let log = Log()
+    onNewThread {
+      let loop = RunLoop.current
+      loop.perform {
+        foundationTimer(after: 0.001) { _ in
+          log.write("N")
+          loop.stop()
+        }
+        log.write("\(loop.run(mode: .default, for: .seconds(1000)))")
+      }
+      loop.run(mode: .default, for: .zero)
+      let looks = Counter()
+      foundationTimer(after: 0) { _ in looks.add() }
+      while looks.value == 0 { loop.run(mode: .default, for: .zero) }
+      log.write("L")
+    }
+    #expect(log.text == "N stopped L")
+  }
+}
+
+/// What is handed to another thread although it is not `Sendable`.
+private struct Handed<Value>: @unchecked Sendable {
+  // Sendable: Core Foundation's functions may be called on any thread.
+  let value: Value
+  init(_ value: Value) { self.value = value }
+}
