@@ -6,7 +6,8 @@ extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in the default mode.
   ///
   /// Blocks of a mode run in the order in which they were posted. A sleeping loop is woken; if the loop is awake, a
-  /// post makes no system call. Can be called from any thread.
+  /// post makes no system call. Can be called from any thread, but not in a signal handler, because it takes a lock: use a
+  /// `SignalSource` of RunLoopPorts there.
   ///
   /// - Returns: False if the loop rejects and releases the block, because the loop's thread has ended.
   ///
@@ -31,7 +32,7 @@ extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in one of several modes.
   ///
   /// ``Mode/common`` in the list stands for every mode that is common when the block could run. A mode that does not
-  /// exist is made. Can be called from any thread.
+  /// exist is made. Can be called from any thread, but not in a signal handler.
   ///
   /// - Returns: False if the loop rejects and releases the block: the list is empty, or the loop's thread has ended.
   ///
