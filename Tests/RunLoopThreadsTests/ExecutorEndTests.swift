@@ -73,7 +73,8 @@ struct ExecutorEndTests {
   func others() async throws {
     let thread = try ResidentThread(name: "ends")
     #expect(thread.isIsolatingCurrentContext() == false)
-    #expect(try thread.performAndWait { thread.isIsolatingCurrentContext() } == true)
+    let isIsolated = try thread.performAndWait { thread.isIsolatingCurrentContext() }
+    #expect(isIsolated == true)
     thread.stop()
     _ = await thread.finished()
     let others = (0..<50).map { _ in startThread { thread.isIsolatingCurrentContext() ?? true } }
