@@ -7,10 +7,10 @@
 //   <guide> [--update]
 //
 // A section begins at a line "// MARK: title". What stands before the first is compiled with each. What is listed for a
-// section is compiled by itself, since one error hides others; the rest of all files is compiled at once. A section that
-// compiles in silence alone, and not beside RunLoopKit, has a line "// Porting: text", and the guide contains that text.
-// Then the list of names: alone, the files must mention every name of Foundation; beside RunLoopKit, what is ours must
-// mean ours.
+// section is compiled by itself, since one error hides others; the rest of all files is compiled at once. A section
+// that compiles in silence alone, and not beside RunLoopKit, has a line "// Porting: text", and the guide contains that
+// text. Then the list of names: alone, the files must mention every name of Foundation; beside RunLoopKit, what is ours
+// must mean ours.
 //
 // `--update` writes the list as it was observed.
 

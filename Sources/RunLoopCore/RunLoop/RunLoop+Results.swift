@@ -7,8 +7,8 @@ import CRunLoopSystem
 /// The methods of the same names in ``RunLoop`` return nothing, as Foundation's do, so that code compiles that returns
 /// their call, passes it on in a closure, or asks for it by a protocol. A class's own method is preferred to one of a
 /// protocol that it conforms to, so these are chosen only where their result is needed: in a condition, for a variable
-/// whose type is `Bool`, or as an argument. Where any type will do, as in `let result = loop.perform { … }`, the result
-/// is nothing.
+/// whose type is `Bool`, or as an argument. Where any type will do, as in `let result = loop.perform { … }`, in the
+/// interpolation of a string, or in `try #require(loop.perform { … })`, the result is nothing: write `as Bool` there.
 public protocol RunLoopMembers: RunLoop {}
 
 extension RunLoop: RunLoopMembers {}
