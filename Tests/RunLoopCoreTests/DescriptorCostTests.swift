@@ -78,7 +78,9 @@ struct DescriptorCostTests {
       watched.value?.invalidate()
       watching.loop.stop()
       #expect(watching.result() == "stopped")
-      #expect(base.isFollowed(by: DescriptorCensus()))
+      withExtendedLifetime(watching) {
+        #expect(base.isFollowed(by: DescriptorCensus(), with: ["anon_inode:[eventfd]": 1]))
+      }
     }
   }
 

@@ -46,7 +46,7 @@ struct ExecutorEndTests {
     try thread.performAndWait {
       _ = Thread.current.attachment { Witness("attachment", seen, executor) }
       var key = pthread_key_t()
-      pthread_key_create(&key) { Unmanaged<Witness>.fromOpaque($0).release() }
+      pthread_key_create(&key) { value in value.map { Unmanaged<Witness>.fromOpaque($0).release() } }
       pthread_setspecific(key, Unmanaged.passRetained(Witness("destructor", seen, executor)).toOpaque())
     }
     thread.stop()

@@ -67,13 +67,19 @@ struct ExtremeTimeTests {
       try thread.perform(afterDelay: duration) {}.cancel()
       try thread.thread.perform(afterDelay: duration) {}.cancel()
       #expect((try? thread.performAndWait(timeout: max(duration, .seconds(100))) { 1 }) == 1)
-      let sleeper = Task(executorPreference: thread) { try await thread.runLoop.sleep(for: duration, tolerance: duration) }
-      let limited = Task { try await thread.runLoop.withTimeout(duration) { try await Task.sleep(for: .seconds(1000)) } }
+      let sleeper = Task(executorPreference: thread) {
+        try await thread.runLoop.sleep(for: duration, tolerance: duration)
+      }
+      let limited = Task {
+        try await thread.runLoop.withTimeout(duration) { try await Task.sleep(for: .seconds(1000)) }
+      }
       sleeper.cancel()
       limited.cancel()
       _ = await (sleeper.result, limited.result)
       if duration <= .zero { #expect(throws: ThreadError.self) { try thread.thread.join(timeout: duration) } }
-      _ = try ResidentThread(configuration: .init(timerSlack: duration), drainLimits: .init(time: duration))
+      var configuration = Thread.Configuration()
+      configuration.timerSlack = duration
+      _ = try ResidentThread(configuration: configuration, drainLimits: .init(time: duration))
     }
     for seconds in Self.seconds + [.nan] where !(seconds > 1) { Thread.sleep(forTimeInterval: seconds) }
   }

@@ -64,7 +64,9 @@ extension RunLoop {
   }
 
   /// Makes the counter that wakes the loop out of another loop's sleep without a lock.
-  func makeBell() throws(SystemError) { _ = try table.withLock { table throws(SystemError) in try table.bell.counter() } }
+  func makeBell() throws(SystemError) {
+    _ = try table.withLock { table throws(SystemError) in try table.bell.counter() }
+  }
 
   /// Asks the kernel what is ready in a set already.
   private func findsReady(_ set: PollSet?) -> Bool {

@@ -60,7 +60,9 @@ import Synchronization
     private var sleeper: UInt = 0
     private let isOver = Atomic<Bool>(false)
 
-    init(of job: UnownedJob, until deadline: Tick, deriving left: (@Sendable () -> Duration)?, on thread: ResidentThread) {
+    init(
+      of job: UnownedJob, until deadline: Tick, deriving left: (@Sendable () -> Duration)?, on thread: ResidentThread
+    ) {
       self.job = job
       self.deadline = deadline
       self.left = left
