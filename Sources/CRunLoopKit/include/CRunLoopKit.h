@@ -33,8 +33,8 @@ const void *rlk_current_loop_if_made(void);
 // Whether a loop of Core Foundation's is the main thread's, without a lock; 0 if that cannot be known.
 int rlk_is_main_loop(const void *loop);
 
-// The number of the counter that wakes Core Foundation's main loop, as `CFRunLoopWakeUp` does, for callers that may take
-// no lock; -1 if the loop is not the main one, or if the number cannot be known.
+// The number of the counter that wakes Core Foundation's main loop, as `CFRunLoopWakeUp` does, for callers that may
+// take no lock; -1 if the loop is not the main one, or if the number cannot be known.
 int rlk_wake_number(const void *loop);
 
 // Whether a mode of Core Foundation's loop has a source, a timer or a block, whatever the main dispatch queue has; called

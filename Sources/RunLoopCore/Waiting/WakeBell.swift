@@ -5,10 +5,10 @@ import Synchronization
 
 /// The counter by which a loop is woken out of an epoll set, or another loop that sleeps in its place.
 ///
-/// It is made when the loop first waits for descriptors or in another loop, is in every epoll set of the loop, and stays
-/// open as long as the loop's object. So a thread that is about to wake the loop needs no lock to find it, and never
-/// writes to a number that was closed and reused meanwhile: ``RunLoop/stop()`` and ``RunLoop/wakeUp()`` can be called in
-/// a signal handler that has interrupted anything.
+/// It is made when the loop first waits for descriptors or in another loop, is in every epoll set of the loop, and
+/// stays open as long as the loop's object. So a thread that is about to wake the loop needs no lock to find it, and
+/// never writes to a number that was closed and reused meanwhile: ``RunLoop/stop()`` and ``RunLoop/wakeUp()`` can be
+/// called in a signal handler that has interrupted anything.
 final class WakeBell: Sendable {
   /// The counter's number; −1 before it was made.
   private let number = Atomic<Int32>(-1)
