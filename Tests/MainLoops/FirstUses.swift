@@ -156,7 +156,11 @@ func useFirst(_ first: FirstUse, _ second: FirstUse, _ way: WayOfRunning, delay:
       if isDone() { way.end() }
     }
   }
-  // It ends the process if a call is lost: a test's last resort, not what it waits for.
+  // It ends the process if a call is lost: a test's last resort, not what it waits for. A process that a thread of
+  // dispatch has started has all signals blocked.
+  var none = sigset_t()
+  sigemptyset(&none)
+  pthread_sigmask(SIG_SETMASK, &none, nil)
   alarm(60)
   let thread = delay.map { delay in
     startThread {
