@@ -142,8 +142,8 @@ enum WayOfRunning: String, CaseIterable {
 
 /// Uses the main loops in two ways, and runs one of them until each use was answered.
 ///
-/// - Parameter delay: Nil if both uses are made by the main thread before the run; otherwise how many microseconds after
-///   the main thread's use another thread makes the second one.
+/// - Parameter delay: Nil if both uses are made by the main thread before the run; otherwise how many microseconds
+///   after the main thread's use another thread makes the second one.
 func useFirst(_ first: FirstUse, _ second: FirstUse, _ way: WayOfRunning, delay: Int?) {
   let counts = Box([0, 0])
   let wanted = [first.isOnlyTouch ? 0 : 1, second.isOnlyTouch ? 0 : 1]
