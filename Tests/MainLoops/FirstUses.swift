@@ -142,8 +142,8 @@ enum WayOfRunning: String, CaseIterable {
 
 /// Uses the main loops in two ways, and runs one of them until each use was answered.
 ///
-/// - Parameter delay: Nil if both uses are made by the main thread before the run; otherwise how many microseconds after
-///   the main thread's use another thread makes the second one.
+/// - Parameter delay: Nil if both uses are made by the main thread before the run; otherwise how many microseconds
+///   after the main thread's use another thread makes the second one.
 func useFirst(_ first: FirstUse, _ second: FirstUse, _ way: WayOfRunning, delay: Int?) {
   let counts = Box([0, 0])
   let wanted = [first.isOnlyTouch ? 0 : 1, second.isOnlyTouch ? 0 : 1]
@@ -156,7 +156,11 @@ func useFirst(_ first: FirstUse, _ second: FirstUse, _ way: WayOfRunning, delay:
       if isDone() { way.end() }
     }
   }
-  // It ends the process if a call is lost: a test's last resort, not what it waits for.
+  // It ends the process if a call is lost: a test's last resort, not what it waits for. A process that a thread of
+  // dispatch has started has all signals blocked.
+  var none = sigset_t()
+  sigemptyset(&none)
+  pthread_sigmask(SIG_SETMASK, &none, nil)
   alarm(60)
   let thread = delay.map { delay in
     startThread {

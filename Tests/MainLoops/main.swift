@@ -7,8 +7,8 @@ import RunLoopCore
 import RunLoopKit
 import TestSupport
 
-// How the main loop and Core Foundation's behave to each other in a process that has made neither before. It prints what
-// was seen, and ends with status 0.
+// How the main loop and Core Foundation's behave to each other in a process that has made neither before. It prints
+// what was seen, and ends with status 0.
 //
 //   main-loops virtual | forked | alone | late | elsewhere | lacking | stopped
 //   main-loops first USE USE WAY [DELAY] | names

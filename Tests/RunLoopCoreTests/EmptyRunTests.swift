@@ -12,7 +12,9 @@ struct EmptyRunTests {
   @Test("ten thousand in a row are reported, once, and one that has anything to run begins a new row")
   func reported() async {
     await #expect(processExitsWith: .success) {
-      func runs(_ count: Int) { for _ in 0..<count { RunLoop.current.run(mode: .default, for: .seconds(1000)) } }
+      @Sendable func runs(_ count: Int) {
+        for _ in 0..<count { RunLoop.current.run(mode: .default, for: .seconds(1000)) }
+      }
       onNewThread {
         runs(9_999)
         guard Diagnostic.emptyRuns.count == 0 else { exit(2) }
@@ -27,4 +29,9 @@ struct EmptyRunTests {
       }
     }
   }
+}
+
+/// Runs the calling thread's loop in the default mode, which is empty.
+private func runs(_ count: Int) {
+  for _ in 0..<count { RunLoop.current.run(mode: .default, for: .seconds(1000)) }
 }

@@ -37,12 +37,12 @@ int rlk_is_main_loop(const void *loop);
 // take no lock; -1 if the loop is not the main one, or if the number cannot be known.
 int rlk_wake_number(const void *loop);
 
-// Whether a mode of Core Foundation's loop has a source, a timer or a block, whatever the main dispatch queue has; called
-// on the loop's thread.
+// Whether a mode of Core Foundation's loop has a source, a timer or a block, whatever the main dispatch queue has;
+// called on the loop's thread.
 int rlk_has_items(const void *loop, const void *mode);
 
-// The epoll set of this process that watches a descriptor which no other set watches; -1 if it cannot be found, or is not
-// among so many descriptors.
+// The epoll set of this process that watches a descriptor which no other set watches; -1 if it cannot be found, or is
+// not among so many descriptors.
 enum { RLK_DESCRIPTOR_LIMIT = 4096 };
 int rlk_epoll_set_with(int descriptor);
 

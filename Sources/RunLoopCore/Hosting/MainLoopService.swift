@@ -18,8 +18,8 @@ package protocol OtherLoopService: AnyObject, Sendable {
 
 /// A service that lets the main loop and another library's loop serve each other without a call.
 ///
-/// A layer above provides it. ``LoadHook/mainLoopIsMade`` lets that layer give the main loop its service before any other
-/// thread knows the loop, and with ``LoadHook/mainLoopIsKnown`` the service begins its work.
+/// A layer above provides it. ``LoadHook/mainLoopIsMade`` lets that layer give the main loop its service before any
+/// other thread knows the loop, and with ``LoadHook/mainLoopIsKnown`` the service begins its work.
 package protocol MainLoopService: OtherLoopService {
   /// Whether the loops serve each other once both exist; can be used from any thread.
   var isOn: Bool { get }
@@ -56,8 +56,8 @@ extension RunLoop {
     return threadService
   }
 
-  /// Looks for a host before a wait, and lets a wait without one end when the other library's loop is given something to
-  /// do.
+  /// Looks for a host before a wait, and lets a wait without one end when the other library's loop is given something
+  /// to do.
   @inline(never)
   func prepareForOtherLoop(_ mode: ModeState) {
     guard hostLink == nil, !innermost.isServedByHost, let otherLoop else { return }
@@ -75,8 +75,8 @@ extension RunLoop {
     }
   }
 
-  /// Stops watching the other library's loop, before that one watches a descriptor of this loop: neither set may contain
-  /// the other.
+  /// Stops watching the other library's loop, before that one watches a descriptor of this loop: neither set may
+  /// contain the other.
   func forgetOtherLoop() {
     table.withLock { table in
       for mode in table.modes.values where mode.watchesOtherLoop {

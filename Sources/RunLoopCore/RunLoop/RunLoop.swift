@@ -86,7 +86,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// It is set before another thread knows the loop, and never changed afterwards.
   @exclusivity(unchecked) package var mainService: (any MainLoopService)?
   @exclusivity(unchecked) var looker = Looker()
-  /// The service for another library's loop of the thread, on other threads than the main one, once there is such a loop.
+  /// The service for another library's loop of the thread, on other threads than the main one, once there is such a
+  /// loop.
   @exclusivity(unchecked) package var threadService: (any OtherLoopService)?
   /// Whether another library's loop of the thread is served without a call; not used on the main thread.
   @exclusivity(unchecked) package var servesOtherLoop = true

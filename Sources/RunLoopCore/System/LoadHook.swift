@@ -24,8 +24,8 @@ package struct LoadHook: Sendable {
   package static let mainLoopIsMade = LoadHook(kind: CRL_HOOK_MAIN_LOOP_IS_MADE)
   /// The main loop can be found by every thread; called once, by the thread that has made it.
   package static let mainLoopIsKnown = LoadHook(kind: CRL_HOOK_MAIN_LOOP_IS_KNOWN)
-  /// A loop is about to run a mode that is empty, or to wait, and knows no loop of another library on its thread, where it
-  /// is called.
+  /// A loop is about to run a mode that is empty, or to wait, and knows no loop of another library on its thread, where
+  /// it is called.
   package static let loopLooksForOther = LoadHook(kind: CRL_HOOK_LOOP_LOOKS_FOR_OTHER)
 
   /// Calls the hook on this thread, if it is set.

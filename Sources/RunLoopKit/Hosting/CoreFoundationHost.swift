@@ -76,8 +76,9 @@ final class CoreFoundationHost: RunLoopHost, @unchecked Sendable {
   /// The depths of the runs of ours that somebody has stopped, who have not heard of it yet.
   var owedStops: Set<Int> = []
   let service: MainThreadService?
-  /// Whether the loop of another thread than the main one is hosted without a call. Sources of Core Foundation's then keep
-  /// no run alive that has no time limit, because it would never end.
+  /// Whether the loop of another thread than the main one is hosted without a call.
+  ///
+  /// Sources of Core Foundation's then keep no run alive that has no time limit, because it would never end.
   var isAutomatic: Bool
 
   /// How many descriptors Core Foundation's loop and its modes may need, whose lack ends the process.

@@ -10,9 +10,9 @@ import Synchronization
 /// Our runs wait in Core Foundation's loop: its `findHost` sets a host as soon as that loop is used. Core Foundation's
 /// runs serve ours, by observers in each mode that ours has; see `MainThreadService+Runs.swift`.
 ///
-/// A run of Core Foundation's that C code begins notifies nobody. So that loop has to have our observers before it runs,
-/// and it is made when ours is. Made by us and empty, it costs three descriptors: ours waits by itself, and only watches
-/// it.
+/// A run of Core Foundation's that C code begins notifies nobody. So that loop has to have our observers before it
+/// runs, and it is made when ours is. Made by us and empty, it costs three descriptors: ours waits by itself, and only
+/// watches it.
 final class MainThreadService: MainLoopService, @unchecked Sendable {
   // Sendable: the lock guards the table of modes; `runs` and what comes after that belong to the main thread.
 
@@ -52,7 +52,8 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
     address.store(UInt(bitPattern: Unmanaged.passUnretained(runLoop).toOpaque()), ordering: .releasing)
   }
 
-  /// Looks for Core Foundation's main loop, and makes it if it has not been made and the process has descriptors for it.
+  /// Looks for Core Foundation's main loop, and makes it if it has not been made and the process has descriptors for
+  /// it.
   ///
   /// Can be called from any thread. Once the loop has been found it costs one load.
   func findLoop(making: Bool) {
@@ -121,8 +122,8 @@ extension MainThreadService {
 
   /// Whether a mark may stand in a mode.
   ///
-  /// In the default mode there is none as long as our loop waits by itself, because it asks before each wait whether that
-  /// mode has items of others. The main dispatch queue keeps a run alive there.
+  /// In the default mode there is none as long as our loop waits by itself, because it asks before each wait whether
+  /// that mode has items of others. The main dispatch queue keeps a run alive there.
   func mayMark(_ name: RunLoopCore.RunLoop.Mode) -> Bool {
     name != .default || hasHosted.load(ordering: .sequentiallyConsistent)
   }

@@ -10,9 +10,9 @@ extension RunLoopCore.RunLoop {
   ///
   /// On the main thread both loops do so by themselves, and serve each other in the modes of the same names; this call
   /// reverts ``stopServingCoreFoundation()``. On other threads this loop does so by itself too, as soon as Foundation's
-  /// loop of the thread has items in the mode that runs. There a source of Core Foundation's, which may never be signalled
-  /// again, keeps no run alive that has no time limit, until this was called. Its timers do, and in a run with a time
-  /// limit everything does.
+  /// loop of the thread has items in the mode that runs. There a source of Core Foundation's, which may never be
+  /// signalled again, keeps no run alive that has no time limit, until this was called. Its timers do, and in a run
+  /// with a time limit everything does.
   ///
   /// Foundation's own timers, socket ports and notification queues, the file handles that notify by these on the main
   /// thread, and all code that makes sources of Core Foundation need Foundation's loop of a thread, which is Core
