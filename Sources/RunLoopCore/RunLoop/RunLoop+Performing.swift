@@ -6,8 +6,8 @@ extension RunLoop {
   /// Runs a block once on the loop's thread, when the loop next runs in the default mode.
   ///
   /// Blocks of a mode run in the order in which they were posted. A sleeping loop is woken; if the loop is awake, a
-  /// post makes no system call. Can be called from any thread, but not in a signal handler, because it takes a lock: use
-  /// a `SignalSource` of RunLoopPorts there.
+  /// post makes no system call. Can be called from any thread, but not in a signal handler, because it takes a lock:
+  /// use a `SignalSource` of RunLoopPorts there.
   ///
   /// - Returns: False if the loop rejects and releases the block, because the loop's thread has ended.
   ///
