@@ -10,7 +10,7 @@ extension RuleChapter {
       Rule(
         "R114", "A loop costs three descriptors, each further mode two; the process dies for want of them.",
         notShown: "Programs do not count descriptors; ours opens none until it watches one (M7).",
-        test: "the last source of a mode releases its epoll set, the last of a loop its counter too"),
+        test: "the last source of a mode releases its epoll set; the loop keeps its counter as long as it lives"),
       Rule(
         "R115", "At the end of a thread its loop's sources leave, with cancel call-outs; its blocks are dropped.",
         Script(
