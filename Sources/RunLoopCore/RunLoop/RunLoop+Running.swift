@@ -244,8 +244,8 @@ extension RunLoop {
   /// Ends the process unless the calling thread may run the loop.
   package func requireOwnThread() {
     guard !isCallersToRun else { return }
-    guard !isLeftMain else { fatalError("the main run loop cannot be run: \(RunLoopError.mainThreadHasLeft)") }
-    fatalError("the run loop of \(threadDescription) cannot be run by \(RunLoop.callingThreadDescription)")
+    let reason = isLeftMain ? ": \(RunLoopError.mainThreadHasLeft)" : ""
+    fatalError("the run loop of \(threadDescription) cannot be run by \(RunLoop.callingThreadDescription)\(reason)")
   }
 
   /// Throws unless the calling thread may run the loop; for spellings that can throw.
