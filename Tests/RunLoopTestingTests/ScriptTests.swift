@@ -18,7 +18,7 @@ struct ScriptTests {
       time.at(.seconds(1)) { time.log.write("early") }
       time.at(.seconds(9)) { time.log.write("never") }
       try time.advance(by: .seconds(3))
-      #expect(time.log.timedCallOuts == "early@1000 first@2000 T@2000 timer@2000 B@2000 second@2000")
+      #expect(time.log.timedCallOuts == "early@1000 first@2000 B@2000 second@2000 T@2000 timer@2000")
     }
   }
 

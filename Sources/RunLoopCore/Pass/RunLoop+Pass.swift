@@ -21,9 +21,14 @@ extension RunLoop {
         if !polls { notify(.afterWaiting, mode) }  // 10
       }
 
-      // 11
-      let isPutOff = innermost.wakeCause != .unknown && putsOffServing(mode)
-      if isPutOff ? isServedByHost() : serveOneClass(mode) { handledSource = true }
+      // 11. Not `… && putsOffServing(mode)`: its closure would hold the loop during calls that may end the thread.
+      var isPutOff = false
+      if innermost.wakeCause != .unknown { isPutOff = putsOffServing(mode) }
+      if isPutOff {
+        if isServedByHost() { handledSource = true }
+      } else if serveOneClass(mode) {
+        handledSource = true
+      }
       performBlocks(mode)  // 12
 
       // 13
