@@ -119,6 +119,14 @@ int rlk_has_items(const void *loop, const void *mode) {
   return has_items;
 }
 
+int rlk_begin_draining(void) {
+  if (_CFGetTSDCreateIfNeeded(SLOT_DRAINS_MAIN_QUEUE, 0)) return 0;
+  _CFSetTSD(SLOT_DRAINS_MAIN_QUEUE, &first_thread, NULL);
+  return 1;
+}
+
+void rlk_end_draining(void) { _CFSetTSD(SLOT_DRAINS_MAIN_QUEUE, NULL, NULL); }
+
 void rlk_stop_mode(const void *loop, const void *mode) { _CFRunLoopStopMode(loop, mode); }
 
 int rlk_is_signalled(const void *source) { return CFRunLoopSourceIsSignalled(source); }

@@ -46,6 +46,11 @@ int rlk_has_items(const void *loop, const void *mode);
 enum { RLK_DESCRIPTOR_LIMIT = 4096 };
 int rlk_epoll_set_with(int descriptor);
 
+// Notes for Core Foundation that the calling thread, the main one, drains the main dispatch queue, so that runs nested in
+// the queue's work leave it alone; 0 if it is drained already. Ends with the second call.
+int rlk_begin_draining(void);
+void rlk_end_draining(void);
+
 // Ends the run of a mode of Core Foundation's loop that goes on, or the next, whatever it is told otherwise.
 void rlk_stop_mode(const void *loop, const void *mode);
 

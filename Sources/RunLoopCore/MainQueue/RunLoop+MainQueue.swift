@@ -30,6 +30,22 @@ extension RunLoop {
     return true
   }
 
+  /// Whether the main dispatch queue has work that a run of another library's loop, in which this one is a guest, could
+  /// do now: its mode is a common one, and the queue is not being drained.
+  ///
+  /// It costs a system call. Used on the main thread.
+  package var hasMainQueueWork: Bool { !isDrainingMainQueue && isInCommonMode && MainQueue.hasNotice }
+
+  /// Runs what was queued on the main dispatch queue before now, in a call-out of another library's loop.
+  ///
+  /// Used on the main thread.
+  package func runMainQueue() {
+    guard MainQueue.takeNotice() else { return }
+    isDrainingMainQueue = true
+    runLoopIsServicingTheMainDispatchQueue()
+    isDrainingMainQueue = false
+  }
+
   /// Runs what was queued on the main dispatch queue before now; returns nil if nothing was.
   func drainMainQueue(_ mode: ModeState) -> Bool? {
     guard isServingMainQueue(mode) else { return nil }

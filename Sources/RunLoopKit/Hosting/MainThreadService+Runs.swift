@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopKit
 import CoreFoundation
 import RunLoopCore
 
@@ -114,8 +115,23 @@ extension MainThreadService {
   }
 
   func serve(_ mode: ServedMode) {
-    guard !isEndingTurn else { return }
-    turn(in: mode)?.serve()
+    guard !isEndingTurn, let turn = turn(in: mode) else { return }
+    turn.serve()
+    serveMainQueue()
+  }
+
+  /// Drains the main dispatch queue after every fourth service of ours, if it has work.
+  ///
+  /// A run of Core Foundation's that returns after a source asks the queue last, and serves one thing that is ready: if
+  /// ours always has a descriptor that is, it never comes to the queue.
+  private func serveMainQueue() {
+    servicesSinceQueue += 1
+    guard servicesSinceQueue >= 4 else { return }
+    servicesSinceQueue = 0
+    let loop = RunLoopCore.RunLoop.current
+    guard loop.hasMainQueueWork, rlk_begin_draining() != 0 else { return }
+    loop.runMainQueue()
+    rlk_end_draining()
   }
 
   func deadlineCame(in mode: ServedMode) {

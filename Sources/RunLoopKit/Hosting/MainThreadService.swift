@@ -31,6 +31,8 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   private let hasReportedLack = Atomic<Bool>(false)
   /// The runs of Core Foundation's loop that are known to be active, the outermost first.
   var runs: [HostRun] = []
+  /// How many services of ours there have been since the main dispatch queue was last asked for work between them.
+  var servicesSinceQueue = 0
   /// What our observers of a run's end call is no part of the run, and not served.
   var isEndingTurn = false
   weak var host: CoreFoundationHost?

@@ -23,7 +23,8 @@ final class RunItems: @unchecked Sendable {
 
   /// Lets the run return if it is to do so after a source.
   func noteHandled() {
-    if handled == nil { handled = makeEmptySource(2) }
+    // Behind all others: a run that returns after a source performs one, which would always be this.
+    if handled == nil { handled = makeEmptySource(2, order: .max) }
     if !isHandledIn { CFRunLoopAddSource(mode.runLoop, handled, mode.coreFoundationName) }
     isHandledIn = true
     CFRunLoopSourceSignal(handled)

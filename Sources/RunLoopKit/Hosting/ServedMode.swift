@@ -152,12 +152,14 @@ extension ServedMode {
   }
 }
 
-/// A source of Core Foundation's that does nothing, and stands before those that do.
+/// A source of Core Foundation's that does nothing.
 ///
-/// - Parameter number: Tells it from others in its mode: Core Foundation takes sources of equal contexts for one.
-func makeEmptySource(_ number: Int) -> CFRunLoopSource? {
+/// - Parameters:
+///   - number: Tells it from others in its mode: Core Foundation takes sources of equal contexts for one.
+///   - order: Where it stands among the sources of its mode.
+func makeEmptySource(_ number: Int, order: CFIndex = .min) -> CFRunLoopSource? {
   var context = CFRunLoopSourceContext()
   context.info = UnsafeMutableRawPointer(bitPattern: number)
   context.perform = { _ in }
-  return CFRunLoopSourceCreate(nil, .min, &context)
+  return CFRunLoopSourceCreate(nil, order, &context)
 }
