@@ -146,7 +146,7 @@ MUTANTS = (
     Mutant(
         "postsMakeTimers",
         (before(CORE + "RunLoop/RunLoop+Performing.swift",
-                "    table.checkFork()\n    #if DEBUG\n      // Without optimisation",
+                "    table.checkFork()\n    guard inbox.append(inDefaultMode: Block(body: block), site: site())",
                 "    if MUTANT {\n"
                 "      let body = copy block\n"
                 "      return add(Timer(tick: waiter.now, interval: 0, tolerance: 0) { _ in body() }, forMode: .default)\n"

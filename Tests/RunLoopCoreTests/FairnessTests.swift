@@ -40,7 +40,7 @@ final class FairnessTests: XCTestCase {
 
   // M19
   func testTheShareOfEachClassAndTheWorstDelayOfATimerArePrinted() {
-    var table = ["ready in each pass                     passes  of 120 that serve each class; worst passes late, timer"]
+    var table = ["the passes of 120 that serve each class that is always ready; the most passes to a timer"]
     for kinds: [ReadyKind] in [
       [.timers], [.timers, .mainQueue], [.timers, .descriptors], [.timers, .mainQueue, .descriptors],
       [.timers, .ports, .descriptors, .mainQueue], ReadyKind.allCases,

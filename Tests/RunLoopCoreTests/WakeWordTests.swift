@@ -62,7 +62,9 @@ struct WakeWordTests {
       for first in [WakeState.Event.post(.unknown), .wakeUp(.unknown)] {
         let (awake, woken) = asleep.applying(first)
         #expect(woken == sleeper)
-        for second in [WakeState.Event.post(.unknown), .wakeUp(.unknown)] { #expect(awake.applying(second).woken == .nobody) }
+        for second in [WakeState.Event.post(.unknown), .wakeUp(.unknown)] {
+          #expect(awake.applying(second).woken == .nobody)
+        }
       }
     }
   }
