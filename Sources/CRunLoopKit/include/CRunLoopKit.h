@@ -46,8 +46,8 @@ int rlk_has_items(const void *loop, const void *mode);
 enum { RLK_DESCRIPTOR_LIMIT = 4096 };
 int rlk_epoll_set_with(int descriptor);
 
-// Notes for Core Foundation that the calling thread, the main one, drains the main dispatch queue, so that runs nested in
-// the queue's work leave it alone; 0 if it is drained already. Ends with the second call.
+// Notes for Core Foundation that the calling thread, the main one, drains the main dispatch queue, so that runs nested
+// in the queue's work leave it alone; 0 if it is drained already. Ends with the second call.
 int rlk_begin_draining(void);
 void rlk_end_draining(void);
 

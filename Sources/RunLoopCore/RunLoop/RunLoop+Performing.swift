@@ -40,8 +40,8 @@ extension RunLoop {
   ///
   /// ``Mode/common`` in the list stands for every mode that is common when the block could run. A mode that does not
   /// exist is made. If the list is empty, or the loop's thread has ended, the loop releases the block and reports so;
-  /// where a `Bool` is expected, the call returns whether the loop took the block. Can be called from any thread, but not
-  /// in a signal handler.
+  /// where a `Bool` is expected, the call returns whether the loop took the block. Can be called from any thread, but
+  /// not in a signal handler.
   ///
   /// The corresponding Core Foundation function is `CFRunLoopPerformBlock`, the Foundation method
   /// `perform(inModes:block:)`.
