@@ -14,7 +14,7 @@ extension RunLoop {
     innermost.wakeCause = .unknown
     waitCount &+= 1
     // A look of a loop that is busy asks less often: the other loop then has its turn after some passes.
-    if !polls || waitCount & 3 == 0 { prepareForOtherLoop(mode) }
+    if !polls || waitCount & 15 == 0 { prepareForOtherLoop(mode) }
     if hostLink != nil, !innermost.isServedByHost {
       waitInHost(mode, polls: polls)
     } else if polls {
