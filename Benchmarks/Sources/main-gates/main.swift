@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What the main loop costs while nothing uses Core Foundation's, counted. Fails if a pass makes an allocation, or more
-// system calls than the two with which it asks after the main dispatch queue, and, with the umbrella, the two with which
-// Core Foundation checks before a wait whether its loop has items: a pass that does not wait checks every sixteenth time.
+// system calls than the two with which it asks after the main dispatch queue, and, with the umbrella, the two with
+// which Core Foundation checks before a wait whether its loop has items. A pass that does not wait checks every
+// sixteenth time.
 //
 //     main-gates                      with the umbrella linked
 //     main-gates-core                 the same text without it: what the loop costs by itself
