@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
 import Testing
 import TestSupport
 
@@ -86,6 +87,19 @@ struct SourceOrderTests {
       for _ in 0..<6 { loop.run(mode: .default, for: .zero, returnAfterSourceHandled: true) }
     }
     #expect(log == "a b late a b a")
+  }
+
+  // R9, M19
+  @Test("a source whose signal got its number before its last turn was noted still has its turn")
+  func lateNumber() {
+    let log = record(observing: nil) { _, loop, log in
+      for name in ["a", "b"] {
+        let source = loop.signalled { log.write(name) }
+        source.lastTurn.store(.max - 1, ordering: .relaxed)
+      }
+      for _ in 0..<3 { loop.run(mode: .default, for: .zero, returnAfterSourceHandled: true) }
+    }
+    #expect(log == "a b")
   }
 
   // R9, M19, M35

@@ -32,7 +32,8 @@ extension RunLoop {
         if awaken().isWoken { return false }
       case .until(let deadline, let set):
         gate.watch(set?.descriptor ?? bellToWatch(at: gate), until: deadline)
-        guard !gate.isWatchedByEdge || !findsReady(set) else {
+        // The look takes the bell's only notice from the set: a wake-up since the last look is in the word.
+        guard !gate.isWatchedByEdge || (!findsReady(set) && word.state == asleep) else {
           awaken()
           return false
         }

@@ -180,8 +180,9 @@ extension RunLoop {
   private func noteCause(_ cause: WakeState.Cause, _ mode: ModeState, at gate: Gate) {
     innermost.wakeCause = cause
     guard cause != .unknown, mode.isWatching.load(ordering: .relaxed), gate.wasOpenedByEvent else { return }
-    innermost.wakeCause = .unknown
     lookAtDescriptors(mode)
+    // The event may have been the loop's own bell.
+    if table.withLock({ _ in mode.pollSet?.beganWithEvent ?? false }) { innermost.wakeCause = .unknown }
   }
 
   private func note(_ report: HostReport) {

@@ -39,7 +39,8 @@ extension RunLoop {
     let oldest = innermost.returnsAfterSource ? oldestSignal(from: start, handOffSignal) : .max
     // The place of the source of the hand-offs among them.
     var handOffPlace = -1
-    if hasHandOff, mode.lastTurnOfHandOffs < oldest {
+    // What has waited longest always has its turn: its signal may have got its number before its last turn was noted.
+    if hasHandOff, mode.lastTurnOfHandOffs < oldest || handOffSignal == oldest {
       handOffPlace =
         (start..<sources.count).first { handOffs(signalledAt: handOffSignal, standBefore: sources[$0]) }
         ?? sources.count
@@ -52,7 +53,8 @@ extension RunLoop {
       }
       guard index < sources.count, !(innermost.returnsAfterSource && handled) else { break }
       let source = sources[index]
-      guard source.lastTurn.load(ordering: .relaxed) < oldest, source.claimSignal() else { continue }
+      let isEligible = source.lastTurn.load(ordering: .relaxed) < oldest || source.signalOrder == oldest
+      guard isEligible, source.claimSignal() else { continue }
       perform(source, mode)
       handled = true
       if innermost.returnsAfterSource { break }

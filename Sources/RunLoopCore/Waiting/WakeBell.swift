@@ -42,7 +42,11 @@ final class WakeBell: Sendable {
 extension WakeBell {
   /// Ends the wait of the loop's thread in an epoll set.
   @inline(__always)
-  func ring() { WakeBell.write(number.load(ordering: .relaxed)) }
+  func ring() {
+    WakeBell.write(number.load(ordering: .relaxed))
+    // If the loop next sleeps in another one, which watches the counter's level, it is read before.
+    rung.store(true, ordering: .releasing)
+  }
 
   /// Ends the sleep of the loop that sleeps in this one's place; returns false if no descriptor reaches it.
   ///

@@ -107,6 +107,7 @@ extension MainThreadService {
       turn.end()
       isEndingTurn = false
       runs.removeLast()
+      if case .turn(let outer)? = runs.last { outer.gate.resume() }
       mode.updateMark(of: .current)
     case .unserved(let other)? where other === mode: runs.removeLast()
     default: return
@@ -117,14 +118,14 @@ extension MainThreadService {
   func serve(_ mode: ServedMode) {
     guard !isEndingTurn, let turn = turn(in: mode) else { return }
     turn.serve()
-    serveMainQueue()
+    serveMainQueue(in: turn)
   }
 
   /// Drains the main dispatch queue after every fourth service of ours, if it has work.
   ///
   /// A run of Core Foundation's that returns after a source asks the queue last, and serves one thing that is ready: if
   /// ours always has a descriptor that is, it never comes to the queue.
-  private func serveMainQueue() {
+  private func serveMainQueue(in turn: Turn) {
     servicesSinceQueue += 1
     guard servicesSinceQueue >= 4 else { return }
     servicesSinceQueue = 0
@@ -132,6 +133,8 @@ extension MainThreadService {
     guard loop.hasMainQueueWork, rlk_begin_draining() != 0 else { return }
     loop.runMainQueue()
     rlk_end_draining()
+    // As where Core Foundation drains it: a run that is to return after a source does.
+    if case .turn(let current)? = runs.last, current === turn { turn.mode.items.noteHandled() }
   }
 
   func deadlineCame(in mode: ServedMode) {

@@ -26,10 +26,7 @@ final class ServedMode: @unchecked Sendable {
   private let lock = Lock()
   private var isMarking = false
   private var isMarkStale = false
-  /// The epoll set of the mode, in which Core Foundation's loop waits; nil if it cannot be found.
-  ///
-  /// Used on the loop's thread only.
-  private(set) lazy var portSet = RunLoopKit.portSet(of: coreFoundationName, in: runLoop)
+  private var portSetSearch = PortSetSearch()
   private let observing = Lock()
   /// Guarded by the lock before it.
   private var isObserved = false
@@ -52,7 +49,7 @@ extension ServedMode {
   /// - Returns: Whether this call has added them.
   func observe() -> Bool {
     observing.withLock {
-      guard !isObserved else { return false }
+      guard !isObserved, hasDescriptors else { return false }
       isObserved = true
       addObserver([.entry], order: .min) { mode, _ in mode.service.runBegins(in: mode) }
       addObserver([.beforeSources, .beforeWaiting, .afterWaiting], order: .max) { mode, activity in
@@ -62,6 +59,29 @@ extension ServedMode {
       return true
     }
   }
+
+  /// Whether Core Foundation can make the mode: it ends the process if it gets no descriptors for it.
+  private var hasDescriptors: Bool {
+    // Its loop has this mode from the start.
+    guard name != .default else { return true }
+    do {
+      try OwnedDescriptor.requireSpare(ServedMode.descriptorsOfMode)
+      return true
+    } catch {
+      Diagnostic.coreFoundation.report(
+        "runs of Core Foundation's main run loop in the mode \(name) do not serve RunLoop.main: \(error); the next item "
+          + "that is added tries again")
+      return false
+    }
+  }
+
+  /// Whether Core Foundation's loop has the mode, with our observers in it.
+  private var isServed: Bool { observing.withLock { isObserved } }
+
+  /// The epoll set of the mode, in which Core Foundation's loop waits; nil if it cannot be found.
+  ///
+  /// Used on the loop's thread only.
+  var portSet: Int32? { isServed ? portSetSearch.number(of: coreFoundationName, in: runLoop) : nil }
 
   private func addObserver(
     _ activities: [CFRunLoopActivity], order: CFIndex,
@@ -87,6 +107,8 @@ extension ServedMode {
 extension ServedMode {
   /// How many descriptors Core Foundation opens for a loop with its default mode, and one that is left over.
   static let descriptorsOfLoop = 4
+  /// How many descriptors Core Foundation needs for a further mode, at most.
+  private static let descriptorsOfMode = 3
 }
 
 // The mark.
@@ -100,6 +122,7 @@ extension ServedMode {
   ///
   /// Any thread.
   func updateMark(of loop: RunLoopCore.RunLoop) {
+    guard isServed else { return }
     // Whoever comes while another is at it leaves it to that one: Core Foundation is not called under a lock of ours.
     let isFirst = lock.withLock {
       isMarkStale = true

@@ -13,7 +13,7 @@ final class ThreadService: OtherLoopService, @unchecked Sendable {
 
   private struct KnownMode {
     let name: CFRunLoopMode
-    let portSet: Int32?
+    var portSetSearch = PortSetSearch()
   }
 
   private let runLoop: CFRunLoop
@@ -37,19 +37,43 @@ final class ThreadService: OtherLoopService, @unchecked Sendable {
   }
 
   func descriptorOfOtherLoop(in mode: RunLoopCore.RunLoop.Mode) -> Int32? {
-    if let known = modes[mode] { return known.portSet }
-    let name = mode.coreFoundationMode
+    var known = modes[mode] ?? KnownMode(name: mode.coreFoundationMode)
     // A mode that Core Foundation's loop does not have is not made for this: that takes descriptors.
-    let known = KnownMode(name: name, portSet: mode == .default ? portSet(of: name, in: runLoop) : nil)
+    let number = mode == .default ? known.portSetSearch.number(of: known.name, in: runLoop) : nil
     modes[mode] = known
-    return known.portSet
+    return number
+  }
+}
+
+/// The search for the epoll set of a mode of Core Foundation's, in which that loop waits.
+struct PortSetSearch {
+  private var found: Int32?
+  private var failures = 0
+
+  /// After how many searches in vain there is no other, since each reads what the process has open.
+  private static let mostFailures = 3
+
+  /// The number of the set; nil if it has not been found.
+  ///
+  /// Called on the loop's thread.
+  mutating func number(of name: CFRunLoopMode, in runLoop: CFRunLoop) -> Int32? {
+    guard found == nil, failures < Self.mostFailures else { return found }
+    found = portSet(of: name, in: runLoop)
+    guard found == nil else { return found }
+    failures += 1
+    if failures == Self.mostFailures {
+      Diagnostic.coreFoundation.report(
+        "what another thread adds to Core Foundation's run loop of this thread, while RunLoopKit's sleeps, waits until "
+          + "that one is woken: the descriptor in which Core Foundation's waits cannot be found")
+    }
+    return nil
   }
 }
 
 /// The epoll set of a mode of Core Foundation's, in which that loop waits; nil if it cannot be found.
 ///
 /// Called on the loop's thread.
-func portSet(of name: CFRunLoopMode, in runLoop: CFRunLoop) -> Int32? {
+private func portSet(of name: CFRunLoopMode, in runLoop: CFRunLoop) -> Int32? {
   guard let number = try? SystemCall.eventCreate.make({ crl_event_create() }) else { return nil }
   let counter = OwnedDescriptor(number)
   // Core Foundation names its set nowhere. What a source of ours puts into it tells it from all others.

@@ -76,6 +76,9 @@ final class TurnGate: SleepGate, @unchecked Sendable {
     loop.noteHost(sleeps: false)
   }
 
+  /// A turn that was nested in this one has ended: whether the host may sleep is this one's to say again.
+  func resume() { loop.noteHost(sleeps: isHostWaiting.load(ordering: .relaxed)) }
+
   /// The timer has fired, and is to be set again if it was too early.
   func deadlineCame() {
     isTimerSpent = true

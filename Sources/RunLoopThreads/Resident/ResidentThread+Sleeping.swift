@@ -110,6 +110,7 @@ import Synchronization
     }
 
     deinit {
+      if sleeper != 0 { core.sleepers.remove(sleeper, timer) }
       if left != nil, core.runLoop.hasSystemTime { ClockedSleeps.shared.remove(self) }
       guard !isOver.load(ordering: .acquiring) else { return }
       let (job, core, reference) = (job, core, WeakReference(thread))
