@@ -35,7 +35,7 @@ extension RunLoop {
   ///   - tolerance: How much later it may be cancelled, so that several timers can share one wake-up.
   ///   - mode: The mode in which the loop notices that the time is over.
   ///   - isolation: The actor on which this runs, by default the caller's.
-  ///   - operation: What is to be done.
+  ///   - operation: The work that must end within the limit.
   /// - Returns: The operation's result.
   /// - Throws: ``TimeoutError``, or the operation's error if it ends in time. ``RunLoopError/loopHasEnded`` or
   ///   ``RunLoopError/mainThreadHasLeft`` if the loop has ended, in which case the operation does not begin, or if it

@@ -10,7 +10,7 @@ import Synchronization
 /// Our runs wait in Core Foundation's loop: its `findHost` sets a host as soon as that loop is used. Core Foundation's
 /// runs serve ours, by observers in each mode that ours has; see `MainThreadService+Runs.swift`.
 ///
-/// A run of Core Foundation's that C code begins notifies nobody. So that loop has to have our observers before it
+/// A run of Core Foundation's that C code begins notifies no one. So that loop has to have our observers before it
 /// runs, and it is made when ours is. Made by us and empty, it costs three descriptors: ours waits by itself, and only
 /// watches it.
 final class MainThreadService: MainLoopService, @unchecked Sendable {

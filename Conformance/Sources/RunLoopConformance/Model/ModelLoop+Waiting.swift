@@ -10,7 +10,7 @@ struct SleepState {
   /// Whether the loop is to look for a reason not to sleep: before it sleeps, and when somebody asks.
   var looks = true
   var hasLooked = false
-  /// M19: what the first poster had that woke the loop; nil: nobody has.
+  /// M19: the cause of the post that woke the loop, or nil if no post has.
   var cause: WakeCause?
   /// M19: whether a source of the mode was signalled, or one came in that was, since the loop looked.
   var hasSignal = false
