@@ -26,22 +26,28 @@ let package = Package(
     .executable(name: "runloop", targets: ["RunLoopTool"]),
   ],
   targets: [
+    // The system's C library, whatever a system calls its module.
+    .target(name: "RunLoopLibC", swiftSettings: swiftSettings),
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
-    .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopCore", dependencies: ["RunLoopLibC", "CRunLoopSystem"], swiftSettings: swiftSettings),
     .target(
-      name: "RunLoopThreads", dependencies: ["RunLoopCore", "CRunLoopSystem"], swiftSettings: swiftSettings),
+      name: "RunLoopThreads", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopSystem"],
+      swiftSettings: swiftSettings),
     // OpenSSL is opened when the first secured connection is made: neither its headers nor the library are needed here.
     .target(name: "CRunLoopOpenSSL"),
     .target(
-      name: "RunLoopPorts", dependencies: ["RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL"],
+      name: "RunLoopPorts", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopSystem", "CRunLoopOpenSSL"],
       swiftSettings: swiftSettings),
     .target(name: "RunLoopTesting", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(
-      name: "RunLoopTransactions", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
+      name: "RunLoopTransactions", dependencies: ["RunLoopLibC", "RunLoopCore", "RunLoopThreads"],
+      swiftSettings: swiftSettings),
     .target(name: "CRunLoopTerminal", cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "RunLoopDisplay",
-      dependencies: ["CRunLoopTerminal", "RunLoopCore", "RunLoopThreads", "RunLoopPorts", "RunLoopTransactions"],
+      dependencies: [
+        "RunLoopLibC", "CRunLoopTerminal", "RunLoopCore", "RunLoopThreads", "RunLoopPorts", "RunLoopTransactions",
+      ],
       swiftSettings: swiftSettings),
     .target(
       name: "RunLoopDisplayTesting", dependencies: ["CRunLoopSystem", "RunLoopCore", "RunLoopDisplay"],
@@ -49,15 +55,16 @@ let package = Package(
     // Opens libcurl when it is first needed, with declarations of its own: neither is needed to build.
     .target(name: "CLibCurl", cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopNetworking", dependencies: ["CLibCurl", "RunLoopCore", "RunLoopThreads", "RunLoopPorts"],
+      name: "RunLoopNetworking",
+      dependencies: ["RunLoopLibC", "CLibCurl", "RunLoopCore", "RunLoopThreads", "RunLoopPorts"],
       swiftSettings: swiftSettings),
     .target(name: "RunLoopFoundation", dependencies: ["RunLoopCore", "RunLoopThreads"], swiftSettings: swiftSettings),
     .target(name: "CRunLoopKit", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
       name: "RunLoopKit",
       dependencies: [
-        "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments", "RunLoopPorts",
-        "RunLoopThreads",
+        "RunLoopLibC", "CRunLoopKit", "CRunLoopSystem", "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments",
+        "RunLoopPorts", "RunLoopThreads",
       ],
       swiftSettings: swiftSettings),
     // Links FoundationNetworking, and so libcurl: nothing else may depend on it.
@@ -72,32 +79,33 @@ let package = Package(
     .target(
       name: "RunLoopLab",
       dependencies: [
-        "CRunLoopSystem", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopNetworking", "RunLoopPorts",
-        "RunLoopSymbols", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog", "RunLoopTimeline",
+        "RunLoopLibC", "CRunLoopSystem", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopNetworking",
+        "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog", "RunLoopTimeline",
       ],
       swiftSettings: swiftSettings),
     // The socket of the agent, which C opens when the first loop is made, if the environment says so.
     .target(name: "CRunLoopAgent", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopInstruments", dependencies: ["RunLoopCore", "CRunLoopSystem", "CRunLoopAgent"],
+      name: "RunLoopInstruments", dependencies: ["RunLoopLibC", "RunLoopCore", "CRunLoopSystem", "CRunLoopAgent"],
       swiftSettings: swiftSettings),
     // What only the tool links: it reads what other processes leave, and names their code.
     .target(name: "CRunLoopTools", dependencies: ["CRunLoopSystem"], cSettings: [.define("_GNU_SOURCE")]),
     .target(
-      name: "RunLoopTimeline", dependencies: ["CRunLoopSystem", "CRunLoopTools"], swiftSettings: swiftSettings),
+      name: "RunLoopTimeline", dependencies: ["RunLoopLibC", "CRunLoopSystem", "CRunLoopTools"],
+      swiftSettings: swiftSettings),
     .target(
       name: "RunLoopSymbols",
-      dependencies: ["RunLoopInstruments", "RunLoopTimeline", "CRunLoopSystem", "CRunLoopTools"],
+      dependencies: ["RunLoopLibC", "RunLoopInstruments", "RunLoopTimeline", "CRunLoopSystem", "CRunLoopTools"],
       swiftSettings: swiftSettings),
     .target(
       name: "RunLoopCommands",
       dependencies: [
-        "RunLoopCore", "RunLoopThreads", "RunLoopDisplay", "RunLoopLab", "RunLoopInstruments", "RunLoopTimeline",
-        "RunLoopSymbols", "CRunLoopAgent", "CRunLoopSystem", "CRunLoopTools",
+        "RunLoopLibC", "RunLoopCore", "RunLoopThreads", "RunLoopDisplay", "RunLoopLab", "RunLoopInstruments",
+        "RunLoopTimeline", "RunLoopSymbols", "CRunLoopAgent", "CRunLoopSystem", "CRunLoopTools",
       ],
       swiftSettings: swiftSettings),
     .executableTarget(
-      name: "RunLoopTool", dependencies: ["RunLoopLab", "RunLoopCommands"], swiftSettings: swiftSettings),
+      name: "RunLoopTool", dependencies: ["RunLoopLibC", "RunLoopLab", "RunLoopCommands"], swiftSettings: swiftSettings),
     // What follows is in no product: who depends on this package neither builds it nor meets its names.
     //
     // What the test targets have in common.

@@ -2,7 +2,7 @@
 
 import CRunLoopAgent
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 import RunLoopInstruments
 import RunLoopTimeline
 
@@ -62,7 +62,7 @@ final class AgentConnection {
           "\(directory) is not trusted, as it is not the user's own (\(target.user)), or others may write to it")
       }
     }
-    let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    let socket = RunLoopLibC.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     guard socket >= 0 else { throw failure("socket") }
     var limit = timeval(tv_sec: 1, tv_usec: 0)
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -73,7 +73,7 @@ final class AgentConnection {
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path) }
     let answer = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        Glibc.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        RunLoopLibC.connect(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
       }
     }
     if answer == 0, isListener(socket, target) { return socket }
@@ -128,7 +128,7 @@ final class AgentConnection {
     var sent = 0
     while sent < frame.count {
       let count = frame.withUnsafeBytes {
-        Glibc.send(socket, $0.baseAddress.map { $0 + sent }, frame.count - sent, Int32(MSG_NOSIGNAL))
+        RunLoopLibC.send(socket, $0.baseAddress.map { $0 + sent }, frame.count - sent, Int32(MSG_NOSIGNAL))
       }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { return false }

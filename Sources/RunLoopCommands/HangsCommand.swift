@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 import CRunLoopTools
-import Glibc
+import RunLoopLibC
 import RunLoopInstruments
 import RunLoopLab
 import RunLoopSymbols
@@ -213,7 +213,7 @@ private struct ProgramIdentity {
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: 1024)
-    let count = Glibc.read(descriptor, &bytes, bytes.count)
+    let count = RunLoopLibC.read(descriptor, &bytes, bytes.count)
     return count > 0 ? Array(bytes[..<count]) : nil
   }
 

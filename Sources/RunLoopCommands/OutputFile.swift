@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 import RunLoopTimeline
 
 /// A file that is written whole, or not at all: what was there stays until then.
@@ -51,7 +51,7 @@ final class OutputFile {
     var place = 0
     while place < bytes.count {
       let count = bytes.withUnsafeBytes { buffer in
-        Glibc.write(descriptor, buffer.baseAddress.map { $0 + place }, bytes.count - place)
+        RunLoopLibC.write(descriptor, buffer.baseAddress.map { $0 + place }, bytes.count - place)
       }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else { throw failure() }

@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 import CRunLoopTools
-import Glibc
+import RunLoopLibC
 import RunLoopLab
 import RunLoopTimeline
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 import RunLoopTimeline
 
 /// Keeps a record beyond the memory that it is in.

@@ -3,7 +3,7 @@
 import CRunLoopSystem
 import Dispatch
 import Foundation
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 /// One wait, read or accept of a file handle: it is done on a queue, and told by a source of the loop that asked for
@@ -121,7 +121,7 @@ extension BackgroundActivity {
       settle(answer)
     case .read, .readToEnd:
       var bytes = Data(count: BackgroundActivity.chunk)
-      let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+      let count = bytes.withUnsafeMutableBytes { RunLoopLibC.read(descriptor, $0.baseAddress, $0.count) }
       if count > 0 { data.append(bytes.prefix(count)) }
       if count <= 0 || kind == .read { settle(count < 0 ? -errno : 0) }
     }

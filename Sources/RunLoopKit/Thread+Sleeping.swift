@@ -3,7 +3,7 @@
 // Two modules of C define `timespec`, and the compiler takes it from either.
 import CoreFoundation
 public import Foundation
-import Glibc
+import RunLoopLibC
 public import RunLoopThreads
 
 extension RunLoopThreads.Thread {

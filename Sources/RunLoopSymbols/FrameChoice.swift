@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopTools
-import Glibc
+import RunLoopLibC
 
 /// Which of the functions at an address is the user's.
 package enum FrameChoice: Equatable {

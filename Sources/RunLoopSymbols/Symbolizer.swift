@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 import CRunLoopTools
-import Glibc
+import RunLoopLibC
 package import RunLoopTimeline
 
 /// A function of the user's, and where in its file.

@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 import CRunLoopTools
-import Glibc
+import RunLoopLibC
 
 /// Holds a level of another process while a tool looks.
 ///

@@ -2,7 +2,7 @@
 
 package import CRunLoopSystem
 import CRunLoopTools
-import Glibc
+import RunLoopLibC
 
 /// Why the records of a process cannot be read, in one sentence.
 package struct RecordError: Error, CustomStringConvertible {

@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 import CRunLoopTools
-import Glibc
+import RunLoopLibC
 
 /// The records of a process that has no file for them: they are read from its memory, which needs the permission that a
 /// debugger needs.
@@ -79,7 +79,7 @@ package func readWhole(_ path: String) -> String? {
   var bytes: [UInt8] = []
   var chunk = [UInt8](repeating: 0, count: 65536)
   while true {
-    let count = Glibc.read(descriptor, &chunk, chunk.count)
+    let count = RunLoopLibC.read(descriptor, &chunk, chunk.count)
     if count < 0, errno == EINTR { continue }
     guard count > 0 else { return count < 0 ? nil : String(decoding: bytes, as: UTF8.self) }
     bytes += chunk[..<count]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 
 /// A process that runs, and that its user, or root, looks at.
 package struct TargetProcess: Sendable {
@@ -136,7 +136,7 @@ package enum RecordDirectory {
   package static func open(
     _ directory: String, _ name: String, owner: UInt32, isWritable: Bool
   ) throws(RecordError) -> RecordFile? {
-    let parent = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    let parent = RunLoopLibC.open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard parent >= 0 else {
       if errno == ENOENT || errno == ENOTDIR && access(directory, F_OK) != 0 { return nil }
       throw RecordError("\(directory) is no directory to trust: \(String(cString: strerror(errno)))")

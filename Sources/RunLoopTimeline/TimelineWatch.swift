@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 import CRunLoopTools
-import Glibc
+import RunLoopLibC
 
 /// Looks at a living process for a time, while it records.
 package final class TimelineWatch {

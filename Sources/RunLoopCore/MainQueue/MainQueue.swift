@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 import Dispatch
-import Glibc
+import RunLoopLibC
 import Synchronization
 
 /// The main dispatch queue as the main loop sees it: a port that says when it has work, and a call that does the work.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 import Synchronization
 
 /// The mistakes that are reported on the standard error, because they were made in a spelling that cannot throw an

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 
 /// The system calls that the package makes, by name, so that a test can make each of them fail.
 @usableFromInline

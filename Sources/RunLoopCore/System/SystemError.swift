@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 
 /// A system call that failed: its name and the error that the kernel returned.
 public struct SystemError: Error, Hashable, Sendable {

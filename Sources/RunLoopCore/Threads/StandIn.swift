@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 
 /// The thread-local state of a thread while another loop stands in for its loop.
 package struct SetAsideLoop {

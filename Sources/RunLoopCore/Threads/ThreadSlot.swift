@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 import Synchronization
 
 // A thread's loop is kept in a thread-local slot of the thread itself. No table is keyed by a thread's id, which the

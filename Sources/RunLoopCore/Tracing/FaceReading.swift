@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 
 /// The state in a loop's face at one moment, for any thread.
 package struct FaceReading: Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 
 /// Ends a sleep that another loop sleeps for ours, and notifies that loop of what ours waits for.
 package protocol SleepGate: AnyObject, Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 
 /// Keeps the time of one loop in place of the system: it says what time it is, and decides when a sleep is over.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 import Synchronization
 
 /// The descriptors that one mode watches: an epoll set in which the interests of all sources of a descriptor are

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 
 /// Runs `body` on a new thread whose loop is on virtual time, and waits until the thread and its loop have ended.
 package func onVirtualTime<Result: Sendable>(

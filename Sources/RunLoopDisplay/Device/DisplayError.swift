@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
+internal import RunLoopLibC
 
 /// The reason why a device cannot be taken.
 public enum DisplayError: Error, Hashable, Sendable {

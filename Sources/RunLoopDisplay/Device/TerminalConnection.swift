@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CRunLoopTerminal
-internal import Glibc
+internal import RunLoopLibC
 import RunLoopCore
 import RunLoopPorts
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopAgent
-import Glibc
+import RunLoopLibC
 public import RunLoopCore
 
 /// The reason why the instruments cannot do what they were asked to.

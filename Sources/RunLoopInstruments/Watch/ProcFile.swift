@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 
 /// Small files of the kernel's.
 enum ProcFile {
@@ -17,7 +17,7 @@ enum ProcFile {
       bytes += [UInt8](
         unsafeUninitializedCapacity: size,
         initializingWith: { buffer, count in
-          answer = Glibc.read(descriptor, buffer.baseAddress, size)
+          answer = RunLoopLibC.read(descriptor, buffer.baseAddress, size)
           count = max(0, answer)
         })
       if answer < 0, errno == EINTR { continue }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 
 /// What a thread has done with its time, as the kernel counts it, without the thread's noticing.
 package struct ThreadClock: Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Glibc
+import RunLoopLibC
 
 /// Bytes that were put and not taken yet.
 struct StreamBytes {

@@ -2,7 +2,7 @@
 
 import CRunLoopSystem
 import Foundation
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 import RunLoopPorts
 import RunLoopThreads
@@ -35,7 +35,7 @@ final class StreamConnection: StreamTransport, @unchecked Sendable {
   deinit {
     attempt?.cancel()
     switch state {
-    case .connected(let descriptor): Glibc.close(descriptor)
+    case .connected(let descriptor): RunLoopLibC.close(descriptor)
     case .secured(let link): link.end()
     case .idle, .connecting, .failed: break
     }
@@ -196,7 +196,7 @@ final class StreamConnection: StreamTransport, @unchecked Sendable {
       state = .secured(link)
       if isWriterClosed { link.endWriting() }
     } catch {
-      if case .connected = state { Glibc.close(descriptor) }
+      if case .connected = state { RunLoopLibC.close(descriptor) }
       state = .failed(error)
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 
 /// What reading a body for sending has come to.
 enum BodyRead: Equatable {
@@ -71,13 +71,13 @@ final class FileSource: BodySource {
 
   init(_ path: String) throws(HTTP.Error) {
     self.path = path
-    descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    descriptor = RunLoopLibC.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       throw .init(.invalidRequest, "the body \(path) cannot be opened: \(systemText(errno))")
     }
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      _ = Glibc.close(descriptor)
+      _ = RunLoopLibC.close(descriptor)
       throw .init(.invalidRequest, "the body \(path) is not a file")
     }
     size = Int64(status.st_size)
@@ -104,7 +104,7 @@ final class FileSource: BodySource {
 
   func close() {
     guard descriptor >= 0 else { return }
-    _ = Glibc.close(descriptor)
+    _ = RunLoopLibC.close(descriptor)
     descriptor = -1
   }
 }

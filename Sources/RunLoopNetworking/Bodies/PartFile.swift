@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 /// A file that is being received: `NAME.part`, and beside it `NAME.part.json`, which says what it is a part of.
@@ -86,7 +86,7 @@ final class PartFile: @unchecked Sendable {
       let bytes = UnsafeRawBufferPointer(rebasing: rest.prefix(1 << 30))
       do throws(SystemError) {
         let count = try SystemCall.fileWrite.makeUninterrupted {
-          let count = Glibc.write(descriptor, bytes.baseAddress, bytes.count)
+          let count = RunLoopLibC.write(descriptor, bytes.baseAddress, bytes.count)
           return count < 0 ? -errno : Int32(count)
         }
         rest = rest.dropFirst(Int(count))
@@ -137,7 +137,7 @@ struct PartNote: Equatable {
     let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
     defer { if file >= 0 { close(file) } }
     let bytes = Array(text.utf8)
-    guard file >= 0, Glibc.write(file, bytes, bytes.count) == bytes.count else {
+    guard file >= 0, RunLoopLibC.write(file, bytes, bytes.count) == bytes.count else {
       throw HTTP.Error(.fileFailed, "\(path) cannot be written: \(systemText(errno))")
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 
 /// Which proxy is asked for an address.
 struct ProxyChoice: Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 
 /// What `no_proxy` says of some hosts: they are asked without a proxy.
 ///

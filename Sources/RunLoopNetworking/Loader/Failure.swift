@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLibCurl
-import Glibc
+import RunLoopLibC
 
 /// What libcurl says of a transfer that has ended without success.
 struct CurlFailure {

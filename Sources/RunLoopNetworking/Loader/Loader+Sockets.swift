@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLibCurl
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 import RunLoopThreads
 
@@ -201,7 +201,7 @@ extension Loader {
 
   func close(_ descriptor: Int32) {
     forget(descriptor)
-    _ = Glibc.close(descriptor)
+    _ = RunLoopLibC.close(descriptor)
   }
 
   /// A socket of a connection that speaks HTTP/2 from its beginning, without encryption: what comes on it before an

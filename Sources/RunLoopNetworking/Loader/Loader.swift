@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLibCurl
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 /// Drives all exchanges of a client on one loop: libcurl's sockets are its sources, libcurl's timer is its timer.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 
 /// The head of an answer, as it stands on the wire.
 struct Head: Hashable, Sendable {

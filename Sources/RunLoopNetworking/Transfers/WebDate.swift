@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 
 /// Dates of heads and cookies, in all the forms in which they occur (RFC 6265, section 5.1.1).
 enum WebDate {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 /// Datagrams that one system call has received, in the order of their arrival.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 // What is checked is what is used: each directory is opened in the one above it, checked through its descriptor, and

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 
 extension MessagePort.Directory {
   /// The user's own: `runloop` in `$XDG_RUNTIME_DIR`, or else in the first directory of `$RUNTIME_DIRECTORY`, which

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
+internal import RunLoopLibC
 
 extension ChildProcessSource {
   /// How a child process ended.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 /// The descriptors of a program that is started, and the other ends of its pipes.

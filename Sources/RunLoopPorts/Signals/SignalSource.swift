@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CRunLoopSystem
-internal import Glibc
+internal import RunLoopLibC
 package import RunLoopCore
 
 /// A source that calls its handler when the process gets a signal.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 /// The process at the other end of a Unix socket, as the kernel noted it when the connection was made (`SO_PEERCRED`).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 /// The common part of the two kinds of streams: a life from opening to closing, and events on a loop.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopOpenSSL
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 /// The settings that secured connections share: roots, keys, protocols, and sessions to resume.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 /// The files of certificates and keys.
@@ -33,7 +33,7 @@ enum TLSFile {
         do throws(SystemError) {
           count = Int(
             try SystemCall.eventRead.makeUninterrupted {
-              let answer = Glibc.read(file.number, room.baseAddress, room.count)
+              let answer = RunLoopLibC.read(file.number, room.baseAddress, room.count)
               return answer < 0 ? -errno : Int32(answer)
             })
         } catch {

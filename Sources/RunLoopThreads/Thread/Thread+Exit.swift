@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 // `exit()` ends a thread in the middle of whatever it does. The frames above it are left as they are: the code that

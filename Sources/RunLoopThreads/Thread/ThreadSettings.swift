@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
-import Glibc
+import RunLoopLibC
 import RunLoopCore
 
 /// A thread's settings, and those that the system has rejected: a value behind the thread's lock.
@@ -69,7 +69,7 @@ struct ThreadSettings {
     let file = open("/proc/self/task/\(thread)/comm", O_WRONLY | O_CLOEXEC)
     guard file >= 0 else { return errno }
     defer { close(file) }
-    return Glibc.write(file, bytes, bytes.count) == bytes.count ? nil : errno
+    return RunLoopLibC.write(file, bytes, bytes.count) == bytes.count ? nil : errno
   }
 
   private mutating func apply() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import RunLoopLibC
 
 /// A stack for the handlers of signals on one thread, which has none otherwise.
 ///
