@@ -69,7 +69,7 @@ extension VirtualTime {
   /// What those who sleep wait for, as text.
   var awaited: [String] {
     allMembers.compactMap { member in
-      guard let loop = member.keeper.loop else { return nil }
+      guard let loop = member.keeper.loop, !loop.takesNoItems else { return nil }
       let (timers, sources) = loop.itemCounts
       let mode = loop.currentMode.map { "the mode \($0)" } ?? "no mode"
       return

@@ -20,10 +20,12 @@ private func handleSignals(by loop: RunLoop) {
   for number in [SIGUSR1, SIGUSR2] {
     var action = sigaction()
     action.__sigaction_handler.sa_handler = { number in
+      let before = errno
       errno = 12_345
       interrupted?._withUnsafeGuaranteedRef { if number == SIGUSR1 { $0.stop() } else { $0.wakeUp() } }
       if errno != 12_345 { changedErrors.wrappingAdd(1, ordering: .relaxed) }
       handled.wrappingAdd(1, ordering: .relaxed)
+      errno = before
     }
     sigaction(number, &action, nil)
   }

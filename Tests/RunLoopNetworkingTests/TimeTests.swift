@@ -71,4 +71,30 @@ import Testing
         $0.totalTimeout = .seconds(7)
       } == "timedOut 7")
   }
+
+  @Test("a time that no clock can count to never comes; one that has passed has come at once")
+  func extremes() throws {
+    let long = [Duration(attoseconds: .max), .seconds(Int64.max), .nanoseconds(Int64.max)]
+    let past = [Duration(attoseconds: .min), .seconds(Int64.min), .nanoseconds(Int64.min), .seconds(-1)]
+    for time in long {
+      #expect(
+        try wait {
+          $0.idleTimeout = .seconds(60)
+          $0.totalTimeout = time
+          $0.connectTimeout = time
+          $0.retry.delay = time
+          $0.retry.longestDelay = time
+          $0.retry.longestRetryAfter = time
+        } == "timedOut 60")
+      #expect(
+        try wait {
+          $0.idleTimeout = time
+          $0.totalTimeout = .seconds(60)
+        } == "timedOut 60")
+    }
+    for time in past {
+      #expect(try wait { $0.idleTimeout = time } == "timedOut 0")
+      #expect(try wait { $0.totalTimeout = time } == "timedOut 0")
+    }
+  }
 }

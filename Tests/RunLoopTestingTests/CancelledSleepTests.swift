@@ -49,6 +49,18 @@ struct CancelledSleepTests {
     #expect(time == .zero)
   }
 
+  @Test("a sleep that the end of its thread leaves behind goes on in real time")
+  func leftBehind() async throws {
+    try await VirtualTime.onResidentThread { time in
+      let worker = try ResidentThread(name: "worker", on: time)
+      let sleeper = Task(executorPreference: worker) { try? await Task.sleep(for: .milliseconds(20)) }
+      while worker.runLoop.itemCounts.timers == 0 { await Task.yield() }
+      worker.stop(.immediately)
+      _ = await worker.finished()
+      _ = await sleeper.value
+    }
+  }
+
   @Test("a cancelled sleep leaves no timer behind")
   func timers() async throws {
     try await VirtualTime.onResidentThread { time in

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import TestSupport
 import Testing
 
@@ -28,6 +29,39 @@ struct ExecutorSleepTests {
     var span: Duration = .milliseconds(5)
     // Again with a longer sleep, until one has outlasted its thread.
     while try await !outlasts(span) { span *= 2 }
+  }
+
+  @Test("a sleep ends although every thread of the runtime's pool is blocked, before and after the thread's own end")
+  func blockedPool() async {
+    await #expect(processExitsWith: .success) {
+      let thread = try ResidentThread(name: "sleeps")
+      let loop = thread.runLoop
+      let (blocked, free) = (Counter(), Latch())
+      for _ in 0..<256 {
+        Task.detached {
+          blocked.add()
+          free.wait()
+        }
+      }
+      // This function has the pool's last thread.
+      waitUntil { blocked.value >= sysconf(Int32(_SC_NPROCESSORS_ONLN)) - 1 }
+      let first = Latch()
+      Task(executorPreference: thread) {
+        try await Task.sleep(for: .milliseconds(1))
+        first.open()
+      }
+      first.wait()
+      let second = Latch()
+      Task(executorPreference: thread) {
+        try await Task.sleep(for: .seconds(1))
+        second.open()
+      }
+      waitUntil { loop.itemCounts.timers == 1 || second.isOpen }
+      thread.stop(.immediately)
+      try thread.join()
+      second.wait()
+      free.open()
+    }
   }
 
   /// Whether a sleep of a task was not over when its thread was; the task has gone on in either case.

@@ -49,6 +49,26 @@ struct OrphanedSleepTests {
     }
   }
 
+  @Test("a sleep on a time that a test keeps goes on until its own instant, not for as long as that time made it")
+  func kept() async throws {
+    for isContinuous in [true, false] {
+      let thread = try ResidentThread(
+        loop: .make(timekeeper: OverlongTime()), name: "kept", onStart: nil, onStop: nil)
+      let loop = thread.runLoop
+      let sleeper = Task(executorPreference: thread) {
+        if isContinuous {
+          try await Task.sleep(for: .milliseconds(2), clock: .continuous)
+        } else {
+          try await Task.sleep(for: .milliseconds(2), clock: .suspending)
+        }
+      }
+      waitUntil { loop.itemCounts.timers == 1 }
+      thread.stop(.immediately)
+      _ = await thread.finished()
+      try await sleeper.value
+    }
+  }
+
   @Test("they end at their time, the earliest first, also one that is added while another is waited for")
   func order() {
     var (unit, wasInTime) = (20_000_000 as Int64, false)
@@ -122,4 +142,14 @@ struct OrphanedSleepTests {
       #expect(heap.first == .never && heap.removeAll().isEmpty)
     }
   }
+}
+
+/// A time that stands, and to which every sleep seems to be a century.
+private final class OverlongTime: LoopTimekeeper {
+  let now = Tick(nanoseconds: 0)
+  let wallOffset: Int64 = 0
+
+  func sleep(_ sleep: LoopSleep) { if !sleep.isOver, !sleep.look() { sleep.wait(until: .never) } }
+  func loopHasEnded() {}
+  func duration(ofRealRest rest: Duration) -> Duration { .seconds(36_525 * 86_400) }
 }

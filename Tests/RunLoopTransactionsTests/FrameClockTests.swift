@@ -102,7 +102,7 @@ struct FrameClockTests {
 
   @Test("without an interval each turn commits")
   func noInterval() {
-    for interval in [Duration.zero, .seconds(-1)] {
+    for interval in [Duration.zero, .seconds(-1), .seconds(Int64.min), Duration(attoseconds: .min)] {
       let times = commits(interval: interval) { _, loop, pipeline in
         for delay in [5, 6, 7] { loop.after(.milliseconds(delay)) { _ in pipeline.setNeedsCommit() } }
       }

@@ -18,7 +18,8 @@ import Synchronization
       let rest = left()
       // On a loop whose time a test keeps, the time since the task read its own clock does not count.
       let delay = runLoop.hasSystemTime ? rest : runLoop.duration(ofRealRest: rest)
-      let sleep = Sleep(of: UnownedJob(job), until: .after(delay), deriving: isLoopsClock ? nil : left, on: self)
+      // If the loop ends first, the sleep goes on until its own instant, whatever a test's time made of the rest.
+      let sleep = Sleep(of: UnownedJob(job), until: .after(rest), deriving: isLoopsClock ? nil : left, on: self)
       // The loop of a thread that has ended would reject the timer.
       guard !runLoop.takesNoItems else { return }
       let slack = (tolerance as? Duration) ?? .zero
@@ -43,18 +44,15 @@ import Synchronization
 
   /// A job that waits for its time on a loop; if the loop ends first, it waits among the orphaned sleeps.
   ///
-  /// It is never lost.
-  ///
-  /// It does not keep the handle alive; otherwise a sleep that was cancelled would keep the thread. A task that still
-  /// sleeps holds its executor; the job of a task that does not may run as any job of the core's.
+  /// It is never lost. It does not keep the handle alive; otherwise a sleep that was cancelled would keep the thread.
   private final class Sleep: ClockedSleep, @unchecked Sendable {
-    // Sendable: nothing is written before others know the sleep except the weak references, which the runtime guards.
+    // Sendable: nothing is written after others know the sleep except the weak reference, which the runtime guards.
     private let job: UnownedJob
+    /// When the sleep ends in real time.
     private let deadline: Tick
     /// How long it is until the end by a clock other than the loop's; nil: the deadline says so.
     private let left: (@Sendable () -> Duration)?
     private let core: ResidentCore
-    private weak var thread: ResidentThread?
     private weak var timer: Timer?
     /// The task that sleeps, on a loop whose time a test keeps.
     private var sleeper: UInt = 0
@@ -67,7 +65,6 @@ import Synchronization
       self.deadline = deadline
       self.left = left
       self.core = thread.core
-      self.thread = thread
     }
 
     /// Notes the timer that ends the sleep; called by the task that sleeps.
@@ -86,25 +83,15 @@ import Synchronization
 
     func end() {
       if sleeper != 0 { core.sleepers.remove(sleeper, timer) }
-      if !isOver.exchange(true, ordering: .acquiringAndReleasing) { Sleep.wake(job, thread, core) }
+      if !isOver.exchange(true, ordering: .acquiringAndReleasing) { Sleep.wake(job) }
     }
 
-    private static func wake(_ job: UnownedJob, _ thread: ResidentThread?, _ core: ResidentCore) {
-      if !core.runLoop.hasSystemTime, RunLoop.currentIfMade === core.runLoop {
-        wakeHere(job)
-      } else if let thread {
-        thread.enqueueTaskJob(job)
-      } else {
-        core.leave(job)
-      }
-    }
-
-    /// Runs the job in the timer's call-out, on a loop whose time a test keeps.
+    /// Runs the job here and at once.
     ///
-    /// The job belongs to a task of the runtime's own, which prefers no executor. If it ran as one of this thread's
-    /// jobs, it would go on in the pool, and the time would not wait for it. Run without an executor, it resumes the
-    /// task that sleeps, here and at once.
-    private static func wakeHere(_ job: UnownedJob) {
+    /// It belongs to a task of the runtime's own, which prefers no executor: as one of the thread's jobs it would go on
+    /// in the pool, where it can wait behind other tasks, and where a test's time would not wait for it. Run without an
+    /// executor, it queues the task that sleeps, and that is all it does.
+    private static func wake(_ job: UnownedJob) {
       // The generic executor, which has no identity.
       job.runSynchronously(on: unsafeBitCast((0, 0) as (Int, Int), to: UnownedSerialExecutor.self))
     }
@@ -113,23 +100,9 @@ import Synchronization
       if sleeper != 0 { core.sleepers.remove(sleeper, timer) }
       if left != nil, core.runLoop.hasSystemTime { ClockedSleeps.shared.remove(self) }
       guard !isOver.load(ordering: .acquiring) else { return }
-      let (job, core, reference) = (job, core, WeakReference(thread))
-      // On a loop whose time a test keeps, the sleep goes on in real time.
-      guard let left, core.runLoop.hasSystemTime else {
-        return OrphanedSleeps.shared.add(until: deadline) { Sleep.wake(job, reference.thread, core) }
-      }
-      OrphanedSleeps.shared.add(until: .after(left()), deriving: { Tick.after(left()) }) {
-        Sleep.wake(job, reference.thread, core)
-      }
-    }
-
-    private final class WeakReference: @unchecked Sendable {
-      // Sendable: written once; the runtime guards weak references.
-      private(set) weak var thread: ResidentThread?
-
-      init(_ thread: ResidentThread?) {
-        self.thread = thread
-      }
+      let job = job
+      guard let left else { return OrphanedSleeps.shared.add(until: deadline) { Sleep.wake(job) } }
+      OrphanedSleeps.shared.add(until: .after(left()), deriving: { Tick.after(left()) }) { Sleep.wake(job) }
     }
   }
 #endif
