@@ -13,7 +13,7 @@ extension HeadlessTerminal {
 
   /// A text is pasted.
   public func paste(_ text: String) {
-    send(Array("\u{1B}[200~".utf8) + text.utf8 + Array("\u{1B}[201~".utf8))
+    send("\u{1B}[200~\(text)\u{1B}[201~".utf8)
   }
 
   /// The mouse is pressed, released, moved or turned.

@@ -46,15 +46,12 @@ extension RunLoop {
   ) async throws -> Value {
     guard !takesNoItems else { throw endedError }
     return try await withoutActuallyEscaping(operation) { operation in
-      // The caller is suspended until the operation has ended, as in a call: neither the operation nor its result is
-      // ever used by two tasks at once.
-      nonisolated(unsafe) let operation = operation
-      nonisolated(unsafe) var result: Result<Value, any Error>?
+      let bounded = BoundedOperation(operation)
       var ending: TimeEnd?
       var isOver = false
       await withTaskGroup(of: TimeEnd?.self, isolation: isolation) { group in
         group.addTask {
-          do { result = .success(try await operation()) } catch { result = .failure(error) }
+          await bounded.run()
           return nil
         }
         group.addTask { [self] in
@@ -75,13 +72,29 @@ extension RunLoop {
           group.cancelAll()
         }
       }
-      guard let result else { fatalError("an operation with a timeout has ended without a result") }
+      guard let result = bounded.result else { fatalError("an operation with a timeout has ended without a result") }
       guard case .failure(let error) = result, let ending else { return try result.get() }
       switch ending {
       case .over: throw TimeoutError(limit: limit, cause: error)
       case .loopHasEnded(let error): throw error
       case .cancelled: throw error
       }
+    }
+  }
+
+  /// An operation with a timeout, and its result.
+  private final class BoundedOperation<Value>: @unchecked Sendable {
+    // Sendable: the caller is suspended until the operation has ended, as in a call. Neither the operation nor its
+    // result is ever used by two tasks at once.
+    private let operation: () async throws -> Value
+    private(set) var result: Result<Value, any Error>?
+
+    init(_ operation: @escaping () async throws -> Value) {
+      self.operation = operation
+    }
+
+    func run() async {
+      do { result = .success(try await operation()) } catch { result = .failure(error) }
     }
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
 import RunLoopLibC
 
 /// A terminal of the kernel's that an experiment opens: it types there, and reads what the application shows.

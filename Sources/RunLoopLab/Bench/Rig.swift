@@ -24,9 +24,7 @@ extension Rig {
   var seconds: Int { Int(time.now.nanoseconds / 1_000_000_000) }
 
   /// The moment of the loop's clock.
-  var now: SuspendingClock.Instant {
-    SuspendingClock().systemEpoch.advanced(by: .nanoseconds(time.now.nanoseconds))
-  }
+  var now: SuspendingClock.Instant { time.now.instant }
 
   /// Writes a line of the experiment's log, with the virtual time before it.
   func note(_ line: String) {

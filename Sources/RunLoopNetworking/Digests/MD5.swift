@@ -24,7 +24,8 @@ enum MD5 {
     for shift in stride(from: UInt64(0), to: 64, by: 8) { message.append(UInt8(truncatingIfNeeded: bits >> shift)) }
     for start in stride(from: 0, to: message.count, by: 64) {
       let words = (0..<16).map { word in
-        (0..<4).reduce(UInt32(0)) { $0 | UInt32(message[start + word * 4 + $1]) << UInt32($1 * 8) }
+        let place = start + word * 4
+        return message[place..<place + 4].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
       }
       var (a, b, c, d) = (a0, b0, c0, d0)
       for step in 0..<64 {

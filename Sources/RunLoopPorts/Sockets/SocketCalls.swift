@@ -35,16 +35,19 @@ extension OwnedDescriptor {
 
   /// Accepts a connection, with the peer's address; nil for a peer that has none.
   func accept() throws(SystemError) -> (descriptor: OwnedDescriptor, peer: SocketAddress?) {
-    try withUnsafeTemporaryAllocation(byteCount: SocketAddress.capacity, alignment: 8) {
-      bytes throws(SystemError) -> (descriptor: OwnedDescriptor, peer: SocketAddress?) in
-      var length: UInt32 = 0
-      let accepted = OwnedDescriptor(
-        try SystemCall.accept.makeUninterrupted {
-          crl_socket_accept(number, bytes.baseAddress, UInt32(bytes.count), &length)
-        })
-      let peer = SocketAddress(bytes: UnsafeRawBufferPointer(rebasing: bytes[..<Int(length)]))
-      return (accepted, peer?.unlessUnnamed)
+    // With Swift 6.2 the library's function throws untyped errors only.
+    let accepted = withUnsafeTemporaryAllocation(byteCount: SocketAddress.capacity, alignment: 8) { bytes in
+      Result { () throws(SystemError) -> (descriptor: OwnedDescriptor, peer: SocketAddress?) in
+        var length: UInt32 = 0
+        let descriptor = OwnedDescriptor(
+          try SystemCall.accept.makeUninterrupted {
+            crl_socket_accept(number, bytes.baseAddress, UInt32(bytes.count), &length)
+          })
+        let peer = SocketAddress(bytes: UnsafeRawBufferPointer(rebasing: bytes[..<Int(length)]))
+        return (descriptor, peer?.unlessUnnamed)
+      }
     }
+    return try accepted.get()
   }
 
   /// Receives at most so many bytes; nil: there are none now; zero: the end.
