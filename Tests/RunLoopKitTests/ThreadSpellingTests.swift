@@ -27,15 +27,27 @@ struct ThreadSpellingTests {
     "a sleep until a far date goes on",
     arguments: [1e10, Date.distantFuture.timeIntervalSinceReferenceDate, 1e300])
   func farSleep(seconds: Double) async {
-    await #expect(processExitsWith: .exitCode(3)) { [seconds = seconds as Double] in
-      let sleeper = RunLoop.callingThreadID
-      Thread.detachNewThread {
-        // If the sleep returned, the process would end with success.
-        waitUntil { System.isAsleep(thread: sleeper) }
-        exit(3)
+    switch seconds {
+    case 1e10:
+      await #expect(processExitsWith: .exitCode(3)) { ThreadSpellingTests.sleepFar(until: 1e10) }
+    case 1e300:
+      await #expect(processExitsWith: .exitCode(3)) { ThreadSpellingTests.sleepFar(until: 1e300) }
+    default:
+      await #expect(processExitsWith: .exitCode(3)) {
+        ThreadSpellingTests.sleepFar(until: Date.distantFuture.timeIntervalSinceReferenceDate)
       }
-      Thread.sleep(until: Date(timeIntervalSinceReferenceDate: seconds))
     }
+  }
+
+  /// Sleeps until a far date; another thread ends the process when it does.
+  private static func sleepFar(until seconds: Double) {
+    let sleeper = RunLoop.callingThreadID
+    Thread.detachNewThread {
+      // If the sleep returned, the process would end with success.
+      waitUntil { System.isAsleep(thread: sleeper) }
+      exit(3)
+    }
+    Thread.sleep(until: Date(timeIntervalSinceReferenceDate: seconds))
   }
 
   @Test("a thread's quality of service is kept, and is a niceness as far as Linux has one")

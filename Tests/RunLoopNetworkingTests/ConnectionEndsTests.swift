@@ -93,11 +93,11 @@ import Testing
       let loop = RunLoop.current
       let loader = Loader(loop: loop, connectionsPerHost: 1)
       loader.noteOpened(ends[0])
+      var isPaused: String { loader.watches[ends[0]]?.source.isPaused == true ? "paused" : "waits" }
       func wants(_ what: Int) -> String {
         let failure = loader.watch(ends[0], Int32(what))
         return failure == nil ? isPaused : "an error"
       }
-      var isPaused: String { loader.watches[ends[0]]?.source.isPaused == true ? "paused" : "waits" }
       var said = [isPaused, wants(Int(clc_poll_in)), wants(Int(clc_poll_remove)), wants(Int(clc_poll_in))]
       said.append(wants(Int(clc_poll_remove)))
       _ = write(ends[1], "x", 1)

@@ -88,90 +88,108 @@ struct OtherUserDescriptorTests {
   @Test(
     "a hostile user costs at most 128 descriptors however they come, and the loop goes on", arguments: Attack.allCases)
   func bound(attack: Attack) async {
-    await #expect(processExitsWith: .success) { [attack] in
-      let (directory, place) = try sharedDirectory()
-      var limits = MessagePort.Limits()
-      limits.otherUsers.takesDescriptors = attack == .wanted
-      let port = try MessagePort.Local(
-        name: "a", directory: place, limits: limits,
-        accepts: { attack == .untrusted ? $0.user != hostile : true }, handler: { _ in MessagePort.Reply([1]) })
-      let serving = SourceRig.startLoop()
-      try serving.loop.add(port, forMode: .default)
-      let remote = try MessagePort.Remote(name: "a", directory: place)
-      func isServed() -> Bool {
-        (try? remote.send(id: 1, receiveTimeout: .seconds(300)))?.bytes == [1]
+    switch attack {
+    case .moreThanClaimed:
+      await #expect(processExitsWith: .success) {
+        try OtherUserDescriptorTests.countDescriptors(during: .moreThanClaimed)
       }
-      #expect(isServed())
-      let census = DescriptorCensus()
-      let pipe = try RawPipe()
-      let go = try RawPipe()
-      let other = try asUser(friendly, beside: serving.loop) {
-        go.closeWriting()
-        let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
-        _ = try remote.send(id: 1, receiveTimeout: .unlimited)
-        go.awaitEnd()
-        for _ in 0..<100 {
-          let reply = try remote.send(id: 4, bytes: [UInt8](repeating: 1, count: 100_000), receiveTimeout: .unlimited)
-          guard reply?.bytes == [1] else { _exit(3) }
-        }
+    case .noMemory:
+      await #expect(processExitsWith: .success) { try OtherUserDescriptorTests.countDescriptors(during: .noMemory) }
+    case .refusedConnections:
+      await #expect(processExitsWith: .success) {
+        try OtherUserDescriptorTests.countDescriptors(during: .refusedConnections)
       }
-      waitUntil { port.connections == 2 }
-      // The loop sees the first of it when the sender has let go.
-      let isThere = Box(false)
-      // It is occupied before there is anything to see: what has woken it may be served before a block.
-      let isOccupied = Latch()
-      serving.loop.perform {
-        isOccupied.open()
-        while !isThere.value { usleep(100) }
-      }
-      isOccupied.wait()
-      let sent = try RawPipe()
-      let child = try asUser(hostile) {
-        go.closeWriting()
-        // In the child, or the parent would have another copy of it.
-        let lingering = try LingeringSocket()
-        let clients = try attack.run(directory, lingering, pipe) {
-          lingering.letGo()
-          sent.write()
-        }
-        for client in clients { _ = Unmanaged.passRetained(client) }
-        _ = Unmanaged.passRetained(lingering)
-      }
-      awaitReadable(sent.reading)
-      isThere.value = true
-      var most = 0
-      func count() {
-        let now = DescriptorCensus()
-        // The other user's connection is one, and the test has ten ends of pipes.
-        let sockets = now.count("socket:") - census.count("socket:") - 1
-        most = max(most, sockets + now.count("pipe:") - census.count("pipe:") - 10)
-      }
-      let limit = Tick.after(.seconds(20))
-      while crl_message_poll(child.done.reading, Int16(POLLIN), 0) == 0, Tick.monotonicNow < limit { count() }
-      for _ in 0..<100 { #expect(isServed()) }
-      count()
-      #expect(most <= 128, "\(most)")
-      // Nothing waits for the closing thread of another user.
-      go.closeWriting()
-      awaitReadable(other.done.reading)
-      #expect(other.done.read() == [7])
-      // With its processes go its lingering sockets.
-      child.end.closeWriting()
-      waitpid(child.child, nil, 0)
-      other.end.closeWriting()
-      waitpid(other.child, nil, 0)
-      _ = try MessagePort.Remote(name: "a", directory: place).send(id: 0, receiveTimeout: .unlimited)
-      pipe.closeWriting()
-      pipe.awaitEnd()
-      waitUntil { port.connections == 1 && DescriptorCloser.isIdle }
-      waitUntil { DescriptorCensus().count("socket:") <= census.count("socket:") }
-      for account in port.users.values {
-        account.noteReading()
-        #expect(account.isUnused, "\(account.now)")
-      }
-      port.invalidate()
-      serving.loop.perform { RunLoop.current.stop() }
-      serving.thread.join()
+    case .untrusted:
+      await #expect(processExitsWith: .success) { try OtherUserDescriptorTests.countDescriptors(during: .untrusted) }
+    case .wanted:
+      await #expect(processExitsWith: .success) { try OtherUserDescriptorTests.countDescriptors(during: .wanted) }
     }
+  }
+
+  /// Counts the descriptors of a port during an attack.
+  private static func countDescriptors(during attack: Attack) throws {
+    let (directory, place) = try sharedDirectory()
+    var limits = MessagePort.Limits()
+    limits.otherUsers.takesDescriptors = attack == .wanted
+    let port = try MessagePort.Local(
+      name: "a", directory: place, limits: limits,
+      accepts: { attack == .untrusted ? $0.user != hostile : true }, handler: { _ in MessagePort.Reply([1]) })
+    let serving = SourceRig.startLoop()
+    try serving.loop.add(port, forMode: .default)
+    let remote = try MessagePort.Remote(name: "a", directory: place)
+    func isServed() -> Bool {
+      (try? remote.send(id: 1, receiveTimeout: .seconds(300)))?.bytes == [1]
+    }
+    #expect(isServed())
+    let census = DescriptorCensus()
+    let pipe = try RawPipe()
+    let go = try RawPipe()
+    let other = try asUser(friendly, beside: serving.loop) {
+      go.closeWriting()
+      let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
+      _ = try remote.send(id: 1, receiveTimeout: .unlimited)
+      go.awaitEnd()
+      for _ in 0..<100 {
+        let reply = try remote.send(id: 4, bytes: [UInt8](repeating: 1, count: 100_000), receiveTimeout: .unlimited)
+        guard reply?.bytes == [1] else { _exit(3) }
+      }
+    }
+    waitUntil { port.connections == 2 }
+    // The loop sees the first of it when the sender has let go.
+    let isThere = Box(false)
+    // It is occupied before there is anything to see: what has woken it may be served before a block.
+    let isOccupied = Latch()
+    serving.loop.perform {
+      isOccupied.open()
+      while !isThere.value { usleep(100) }
+    }
+    isOccupied.wait()
+    let sent = try RawPipe()
+    let child = try asUser(hostile) {
+      go.closeWriting()
+      // In the child, or the parent would have another copy of it.
+      let lingering = try LingeringSocket()
+      let clients = try attack.run(directory, lingering, pipe) {
+        lingering.letGo()
+        sent.write()
+      }
+      for client in clients { _ = Unmanaged.passRetained(client) }
+      _ = Unmanaged.passRetained(lingering)
+    }
+    awaitReadable(sent.reading)
+    isThere.value = true
+    var most = 0
+    func count() {
+      let now = DescriptorCensus()
+      // The other user's connection is one, and the test has ten ends of pipes.
+      let sockets = now.count("socket:") - census.count("socket:") - 1
+      most = max(most, sockets + now.count("pipe:") - census.count("pipe:") - 10)
+    }
+    let limit = Tick.after(.seconds(20))
+    while crl_message_poll(child.done.reading, Int16(POLLIN), 0) == 0, Tick.monotonicNow < limit { count() }
+    for _ in 0..<100 { #expect(isServed()) }
+    count()
+    #expect(most <= 128, "\(most)")
+    // Nothing waits for the closing thread of another user.
+    go.closeWriting()
+    awaitReadable(other.done.reading)
+    #expect(other.done.read() == [7])
+    // With its processes go its lingering sockets.
+    child.end.closeWriting()
+    waitpid(child.child, nil, 0)
+    other.end.closeWriting()
+    waitpid(other.child, nil, 0)
+    _ = try MessagePort.Remote(name: "a", directory: place).send(id: 0, receiveTimeout: .unlimited)
+    pipe.closeWriting()
+    pipe.awaitEnd()
+    waitUntil { port.connections == 1 && DescriptorCloser.isIdle }
+    waitUntil { DescriptorCensus().count("socket:") <= census.count("socket:") }
+    for account in port.users.values {
+      account.noteReading()
+      #expect(account.isUnused, "\(account.now)")
+    }
+    port.invalidate()
+    serving.loop.perform { RunLoop.current.stop() }
+    serving.thread.join()
   }
 }

@@ -130,42 +130,50 @@ struct OtherUserTests {
 
   @Test("another user's descriptors end the connection, unless the port asks for them", arguments: [true, false])
   func descriptors(takes: Bool) async {
-    await #expect(processExitsWith: .success) { [takes] in
-      let (directory, place) = try sharedDirectory()
-      defer { withExtendedLifetime(directory) {} }
-      var limits = MessagePort.Limits()
-      limits.otherUsers.takesDescriptors = takes
-      let port = try MessagePort.Local(
-        name: "a", directory: place, limits: limits, accepts: { _ in true },
-        handler: { MessagePort.Reply([UInt8($0.descriptors.count)] + $0.bytes.prefix(1)) })
-      let code = Box<Int32>(-1)
-      onNewThread {
-        try? RunLoop.current.add(port, forMode: .default)
-        let loop = RunLoop.current
-        let asking = startThread { () -> Bool in
-          defer { loop.perform { RunLoop.current.stop() } }
-          let child = try? asUser(hostile, beside: loop) {
-            let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
-            // A long message comes as memory, whoever sends it.
-            let long = try remote.send(id: 1, bytes: [UInt8](repeating: 5, count: 1 << 20), receiveTimeout: .unlimited)
-            guard long?.bytes == [0, 5] else { _exit(4) }
-            let error = portError { () throws(MessagePortError) in
-              let reply = try remote.send(id: 1, descriptors: [0, 0], receiveTimeout: .unlimited)
-              guard reply?.bytes == [2] else { _exit(5) }
-            }
-            _exit(error == (takes ? nil : .refused(.descriptorsUnwanted)) ? 0 : 6)
-          }
-          var status: Int32 = -1
-          if let child { waitpid(child.child, &status, 0) }
-          code.value = status >> 8
-          return true
-        }
-        RunLoop.current.runUntilStopped()
-        _ = asking.result()
-      }
-      #expect(code.value == 0)
-      #expect(port.statistics.malformed == 0)
+    switch takes {
+    case true:
+      await #expect(processExitsWith: .success) { try OtherUserTests.sendDescriptors(takes: true) }
+    case false:
+      await #expect(processExitsWith: .success) { try OtherUserTests.sendDescriptors(takes: false) }
     }
+  }
+
+  /// Sends descriptors as another user to a port that asks for them, or does not.
+  private static func sendDescriptors(takes: Bool) throws {
+    let (directory, place) = try sharedDirectory()
+    defer { withExtendedLifetime(directory) {} }
+    var limits = MessagePort.Limits()
+    limits.otherUsers.takesDescriptors = takes
+    let port = try MessagePort.Local(
+      name: "a", directory: place, limits: limits, accepts: { _ in true },
+      handler: { MessagePort.Reply([UInt8($0.descriptors.count)] + $0.bytes.prefix(1)) })
+    let code = Box<Int32>(-1)
+    onNewThread {
+      try? RunLoop.current.add(port, forMode: .default)
+      let loop = RunLoop.current
+      let asking = startThread { () -> Bool in
+        defer { loop.perform { RunLoop.current.stop() } }
+        let child = try? asUser(hostile, beside: loop) {
+          let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
+          // A long message comes as memory, whoever sends it.
+          let long = try remote.send(id: 1, bytes: [UInt8](repeating: 5, count: 1 << 20), receiveTimeout: .unlimited)
+          guard long?.bytes == [0, 5] else { _exit(4) }
+          let error = portError { () throws(MessagePortError) in
+            let reply = try remote.send(id: 1, descriptors: [0, 0], receiveTimeout: .unlimited)
+            guard reply?.bytes == [2] else { _exit(5) }
+          }
+          _exit(error == (takes ? nil : .refused(.descriptorsUnwanted)) ? 0 : 6)
+        }
+        var status: Int32 = -1
+        if let child { waitpid(child.child, &status, 0) }
+        code.value = status >> 8
+        return true
+      }
+      RunLoop.current.runUntilStopped()
+      _ = asking.result()
+    }
+    #expect(code.value == 0)
+    #expect(port.statistics.malformed == 0)
   }
 
   @Test("a connection of another user's that says nothing is ended in time, one that speaks is not")

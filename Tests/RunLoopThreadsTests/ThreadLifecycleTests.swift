@@ -89,21 +89,51 @@ struct ThreadLifecycleTests {
 
   @Test("what cannot happen stops the process", arguments: [Path.created, .executing, .finished])
   func impossibleBegin(path: Path) async {
-    await #expect(processExitsWith: .failure) { [path = path as Path] in
-      var lifecycle = path.lifecycle
-      lifecycle.begin()
+    switch path {
+    case .created:
+      await #expect(processExitsWith: .failure) { ThreadLifecycleTests.begin(.created) }
+    case .executing:
+      await #expect(processExitsWith: .failure) { ThreadLifecycleTests.begin(.executing) }
+    default:
+      await #expect(processExitsWith: .failure) { ThreadLifecycleTests.begin(.finished) }
     }
-    await #expect(processExitsWith: .failure) { [path = path as Path] in
-      var lifecycle = path.lifecycle
-      lifecycle.startFailed()
+    switch path {
+    case .created:
+      await #expect(processExitsWith: .failure) { ThreadLifecycleTests.failToStart(.created) }
+    case .executing:
+      await #expect(processExitsWith: .failure) { ThreadLifecycleTests.failToStart(.executing) }
+    default:
+      await #expect(processExitsWith: .failure) { ThreadLifecycleTests.failToStart(.finished) }
     }
+  }
+
+  /// Fails to start.
+  private static func failToStart(_ path: Path) {
+    var lifecycle = path.lifecycle
+    lifecycle.startFailed()
+  }
+
+  /// Begins.
+  private static func begin(_ path: Path) {
+    var lifecycle = path.lifecycle
+    lifecycle.begin()
   }
 
   @Test("what does not execute cannot end", arguments: [Path.created, .starting, .finished])
   func impossibleEnd(path: Path) async {
-    await #expect(processExitsWith: .failure) { [path = path as Path] in
-      var lifecycle = path.lifecycle
-      lifecycle.end()
+    switch path {
+    case .created:
+      await #expect(processExitsWith: .failure) { ThreadLifecycleTests.end(.created) }
+    case .starting:
+      await #expect(processExitsWith: .failure) { ThreadLifecycleTests.end(.starting) }
+    default:
+      await #expect(processExitsWith: .failure) { ThreadLifecycleTests.end(.finished) }
     }
+  }
+
+  /// Ends.
+  private static func end(_ path: Path) {
+    var lifecycle = path.lifecycle
+    lifecycle.end()
   }
 }
