@@ -9,14 +9,31 @@ import Testing
 
 @Suite("Sleeps of tasks on a resident thread", .timeLimit(.minutes(20)))
 struct ExecutorSleepTests {
-  @Test("the end of a sleep is a timer of the thread's loop")
-  func timer() async throws {
+  /// A way to write a sleep.
+  enum Spelling: CaseIterable, Sendable {
+    case nanoseconds, duration, suspending, instant
+
+    func sleep(seconds: UInt64) async throws {
+      let duration = Duration.seconds(seconds)
+      switch self {
+      case .nanoseconds: try await Task.sleep(nanoseconds: seconds * 1_000_000_000)
+      case .duration: try await Task.sleep(for: duration, tolerance: .milliseconds(1))
+      case .suspending: try await Task.sleep(for: duration, clock: .suspending)
+      case .instant: try await Task.sleep(until: .now + duration, clock: .continuous)
+      }
+    }
+  }
+
+  @Test("the end of a sleep is a timer of the thread's loop", arguments: Spelling.allCases)
+  func timer(spelling: Spelling) async throws {
     let thread = try ResidentThread(name: "sleeps")
     let loop = thread.runLoop
     let seen = Task(executorPreference: thread) {
-      let sleeper = Task(executorPreference: thread) { try await Task.sleep(for: .seconds(1000)) }
+      let sleeper = Task(executorPreference: thread) { try await spelling.sleep(seconds: 1_000_000) }
       // The sleeper's job comes behind this one, and its timer with it.
       while loop.nextDeadline(forMode: .default) == nil { await Task.yield() }
+      let left = loop.now.duration(to: loop.nextDeadline(forMode: .default) ?? loop.now)
+      #expect(left > .seconds(500_000) && left <= .seconds(1_000_001), "\(left)")
       sleeper.cancel()
       return await sleeper.result
     }

@@ -20,6 +20,7 @@
 #include "CRunLoopInstruments.h"
 #include "CRunLoopSockets.h"
 #include "CRunLoopMessages.h"
+#include "CRunLoopSleeps.h"
 #include "CRunLoopSources.h"
 #include "CRunLoopWatch.h"
 
