@@ -5,7 +5,6 @@
 #include <CRunLoopSystem.h>
 #include <dirent.h>
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -14,6 +13,11 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
+#if __has_include(<execinfo.h>)
+#include <execinfo.h>
+#else
+#include <unwind.h>
+#endif
 
 // In RunLoopKit, in Swift.
 void rlk_port_became_invalid(void *port);
@@ -160,10 +164,33 @@ int rlk_epoll_set_with(int descriptor) {
   return found;
 }
 
+#if __has_include(<execinfo.h>)
+#define take_stack backtrace
+#else
+// musl has none of its own: the same of the compiler's unwinder.
+typedef struct unwinding {
+  void **addresses;
+  int count, limit;
+} unwinding;
+
+static _Unwind_Reason_Code note_frame(struct _Unwind_Context *frame, void *context) {
+  unwinding *taken = context;
+  if (taken->count == taken->limit) return _URC_END_OF_STACK;
+  taken->addresses[taken->count++] = (void *)_Unwind_GetIP(frame);
+  return _URC_NO_REASON;
+}
+
+static int take_stack(void **addresses, int limit) {
+  unwinding taken = {addresses, 0, limit};
+  _Unwind_Backtrace(note_frame, &taken);
+  return taken.count;
+}
+#endif
+
 __attribute__((noinline)) int rlk_stack(void *addresses[RLK_STACK_LIMIT]) {
   // The frames of what looks at the stack come first, which a sanitizer may have made more, and then the caller's.
   void *all[RLK_STACK_LIMIT + 8];
-  int found = backtrace(all, RLK_STACK_LIMIT + 8), first = 0;
+  int found = take_stack(all, RLK_STACK_LIMIT + 8), first = 0;
   while (first < found && all[first] != __builtin_return_address(0)) first += 1;
   int count = found - (first + 1);
   if (count > RLK_STACK_LIMIT) count = RLK_STACK_LIMIT;
