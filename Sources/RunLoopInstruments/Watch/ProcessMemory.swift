@@ -10,6 +10,15 @@ package protocol ReadableMemory {
   func isCode(_ address: UInt64) -> Bool
   /// Where the function begins that an address lies in; nil if that is not known.
   func functionStart(of address: UInt64) -> UInt64?
+  /// What its code consists of.
+  var instructions: InstructionSet { get }
+  /// The bits of a return address that are part of the address. The others may hold a signature, as on arm64.
+  var codeAddressMask: UInt64 { get }
+}
+
+extension ReadableMemory {
+  package var instructions: InstructionSet { .native }
+  package var codeAddressMask: UInt64 { crl_code_address_mask() }
 }
 
 extension ReadableMemory {

@@ -92,7 +92,7 @@ package final class StackSampler {
     while crl_sampler_next(&sampler, &buffer) != 0 {
       guard pending.count < 1000 else { continue }
       var addresses = withUnsafeBytes(of: buffer.addresses) {
-        Array($0.bindMemory(to: UInt64.self).prefix(Int(buffer.frames)))
+        $0.bindMemory(to: UInt64.self).prefix(Int(buffer.frames)).map { $0 & memory.codeAddressMask }
       }
       let words = withUnsafeBytes(of: buffer.stack) {
         Array($0.bindMemory(to: UInt64.self).prefix(Int(buffer.words)))

@@ -32,11 +32,12 @@ package struct StackScan {
     var inner = scanner.inner(before: chain.first ?? words.count, from: programCounter)
     // What an earlier call has left may lead to the run too; then its call was one of another function than the one
     // that is further in. The first whose call is known to be right is taken, if there is one.
-    if let first = chain.first, !scanner.isLinked(words[first + 1], inner.linked.last ?? programCounter) {
+    if let first = chain.first, !scanner.isLinked(scanner.code(first + 1), inner.linked.last ?? programCounter) {
       for (index, place) in chain.enumerated().dropFirst() {
         let longer = scanner.inner(before: place, from: programCounter)
         let callee = longer.linked.last ?? programCounter
-        guard scanner.call(words[place + 1])?.target != nil, scanner.isLinked(words[place + 1], callee) else {
+        let address = scanner.code(place + 1)
+        guard scanner.call(address)?.target != nil, scanner.isLinked(address, callee) else {
           continue
         }
         chain = chain.dropFirst(index)
@@ -48,7 +49,7 @@ package struct StackScan {
     var last = inner.last
     for place in chain {
       if let owner = scanner.owner(ofFrame: place, after: last, callee: found[found.count - 1]) { found.append(owner) }
-      found.append(words[place + 1])
+      found.append(scanner.code(place + 1))
       last = place + 1
     }
     addresses = Array(found.prefix(StackScan.most))
@@ -63,7 +64,8 @@ package struct StackScan {
   static func caller(of addresses: [UInt64], _ words: [UInt64], in memory: some ReadableMemory) -> UInt64? {
     guard let innermost = addresses.first else { return nil }
     var scanner = Scanner(stackPointer: 0, words: words, limit: 0, memory: memory)
-    for word in words {
+    for index in words.indices {
+      let word = scanner.code(index)
       guard let call = scanner.call(word), call.target != nil else { continue }
       // The first call that is known to lead here is the one, unless its caller is known.
       if scanner.isLinked(word, innermost) { return addresses.count > 1 && addresses[1] == word ? nil : word }
@@ -87,6 +89,9 @@ package struct StackScan {
       self.memory = memory
     }
 
+    /// The word at a place as the address of code.
+    func code(_ place: Int) -> UInt64 { words[place] & memory.codeAddressMask }
+
     mutating func call(_ address: UInt64) -> CallInstruction? {
       if let known = calls[address] { return known }
       let found = CallInstruction(before: address, in: memory)
@@ -104,7 +109,7 @@ package struct StackScan {
       while place >= 0 {
         let frame = words[place]
         let own = stackPointer + UInt64(8 * place)
-        if leads(frame, from: own, end, next), call(words[place + 1]) != nil {
+        if leads(frame, from: own, end, next), call(code(place + 1)) != nil {
           next[place] = isEnd(frame, end) ? .max : Int((frame - stackPointer) / 8)
           first = place
         }
@@ -142,12 +147,18 @@ package struct StackScan {
     /// The return address in the function that a frame belongs to, if it is not the one that was found last, but one
     /// that has called it.
     mutating func owner(ofFrame place: Int, after last: Int, callee: UInt64) -> UInt64? {
-      if let start = memory.functionStart(of: callee), FrameLayout(of: start, in: memory) != nil { return nil }
+      // Without knowing where the callee begins, as if the call itself had put the address on the stack.
+      var distance = 1
+      if let start = memory.functionStart(of: callee) {
+        if FrameLayout(of: start, in: memory) != nil { return nil }
+        guard let words = FrameLayout.wordsToReturnAddress(of: start, in: memory) else { return nil }
+        distance = words
+      }
       for index in (last + 1)..<max(last + 1, place) {
-        let word = words[index]
+        let word = code(index)
         guard call(word) != nil, let start = memory.functionStart(of: word),
-          let frame = FrameLayout(of: start, in: memory), index + 1 + frame.words == place,
-          isLinked(words[place + 1], word)
+          let frame = FrameLayout(of: start, in: memory), index + distance + frame.words == place,
+          isLinked(code(place + 1), word)
         else { continue }
         return word
       }
@@ -164,7 +175,7 @@ package struct StackScan {
       var last = -1
       var callee = programCounter
       for place in 0..<min(end, 512) {
-        let word = words[place]
+        let word = code(place)
         guard let call = call(word) else { continue }
         all.append(word)
         guard call.target != nil, isLinked(word, callee) else { continue }

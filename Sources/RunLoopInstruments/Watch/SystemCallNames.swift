@@ -22,15 +22,17 @@ enum SystemCallNames {
     ]
   #elseif arch(arm64)
     private static let names: [Int: String] = [
-      22: "epoll_pwait", 25: "fcntl", 29: "ioctl", 32: "flock", 35: "unlinkat", 38: "renameat", 46: "ftruncate",
-      47: "fallocate", 56: "openat", 57: "close", 61: "getdents64", 63: "read", 64: "write", 65: "readv", 66: "writev",
-      67: "pread", 68: "pwrite", 71: "sendfile", 72: "pselect6", 73: "ppoll", 75: "vmsplice", 76: "splice", 77: "tee",
-      79: "newfstatat", 81: "sync", 82: "fsync", 83: "fdatasync", 95: "waitid", 98: "futex", 101: "nanosleep",
-      115: "clock_nanosleep", 124: "sched_yield", 128: "restart_syscall", 133: "rt_sigsuspend", 137: "rt_sigtimedwait",
-      192: "semtimedop", 193: "semop", 202: "accept", 203: "connect", 206: "sendto", 207: "recvfrom", 211: "sendmsg",
-      212: "recvmsg", 220: "clone", 221: "execve", 227: "msync", 242: "accept4", 243: "recvmmsg", 260: "wait4",
-      267: "syncfs", 269: "sendmmsg", 278: "getrandom", 285: "copy_file_range", 426: "io_uring_enter", 435: "clone3",
-      441: "epoll_pwait2", 449: "futex_waitv", 455: "futex_wait",
+      4: "io_getevents", 22: "epoll_pwait", 25: "fcntl", 29: "ioctl", 32: "flock", 34: "mkdirat", 35: "unlinkat",
+      38: "renameat", 45: "truncate", 46: "ftruncate", 47: "fallocate", 56: "openat", 57: "close", 61: "getdents64",
+      63: "read", 64: "write", 65: "readv", 66: "writev", 67: "pread", 68: "pwrite", 69: "preadv", 70: "pwritev",
+      71: "sendfile", 72: "pselect6", 73: "ppoll", 75: "vmsplice", 76: "splice", 77: "tee", 79: "newfstatat",
+      81: "sync", 82: "fsync", 83: "fdatasync", 95: "waitid", 98: "futex", 101: "nanosleep", 115: "clock_nanosleep",
+      124: "sched_yield", 128: "restart_syscall", 133: "rt_sigsuspend", 137: "rt_sigtimedwait", 182: "mq_timedsend",
+      183: "mq_timedreceive", 188: "msgrcv", 189: "msgsnd", 192: "semtimedop", 193: "semop", 202: "accept",
+      203: "connect", 206: "sendto", 207: "recvfrom", 211: "sendmsg", 212: "recvmsg", 220: "clone", 221: "execve",
+      227: "msync", 242: "accept4", 243: "recvmmsg", 260: "wait4", 267: "syncfs", 269: "sendmmsg", 278: "getrandom",
+      285: "copy_file_range", 426: "io_uring_enter", 435: "clone3", 441: "epoll_pwait2", 449: "futex_waitv",
+      455: "futex_wait",
     ]
   #else
     private static let names: [Int: String] = [:]
