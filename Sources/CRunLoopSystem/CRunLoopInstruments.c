@@ -24,16 +24,23 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { PAGE = 4096, KEPT_DEAD = 8 };
+enum { KEPT_DEAD = 8, FACES_AT_ONCE = 32, DETAILS_AT_ONCE = 8 };
 static const uint64_t KEPT_BYTES = 64ull << 20;
 
-crl_header crl_instruments __attribute__((section("runloop_instruments"), aligned(PAGE), used)) = {
-  .magic = CRL_MAGIC, .version = CRL_LAYOUT_VERSION, .header_size = sizeof(crl_header)};
+// Nothing else is in the pages of the header, in whose place those of the file are mapped.
+static struct header_pages {
+  crl_header header;
+  char room[CRL_LARGEST_PAGE - sizeof(crl_header)];
+} header_pages __attribute__((section("runloop_instruments"), aligned(CRL_LARGEST_PAGE), used)) = {
+  .header = {.magic = CRL_MAGIC, .version = CRL_LAYOUT_VERSION, .header_size = sizeof(crl_header)}};
+extern crl_header crl_instruments __attribute__((alias("header_pages")));
 
 // Guards everything below. No loop takes it while it runs, but to take up another level.
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static crl_board *board;  // where it is mapped; a forked child's is its own
 static int has_board;
+static int shares_header;  // whether the header is a page of the file
+static size_t given_page;  // what a test takes the size of a page for; 0: what it is
 static crl_recorder recorders[CRL_FACES];
 // Queues: what was returned last is taken last. Those with a ring are apart.
 static struct free_slots {
@@ -268,15 +275,53 @@ static void back(int file) {
   if (file >= 0 && madvise(NULL, 0, MADV_POPULATE_WRITE) != 0) backing = fcntl(file, F_DUPFD_CLOEXEC, 3);
 }
 
+// Under the mutex, as the rest.
+static size_t page_size(void) { return given_page ? given_page : (size_t)sysconf(_SC_PAGESIZE); }
+
+int crl_instruments_take_page_for(size_t size) {
+  pthread_mutex_lock(&mutex);
+  int is_possible = !has_board;
+  if (is_possible) given_page = size;
+  pthread_mutex_unlock(&mutex);
+  return is_possible;
+}
+
+// The kernel takes whole pages only, of a system whose pages are as large as a test says, too.
+static int populate_pages(void *memory, size_t place, size_t size) {
+  if (place % page_size() != 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  return madvise(memory, size, MADV_POPULATE_WRITE);
+}
+
 // Sees to it that a part of the board that is mapped at `base` can be written to.
-static int populate_in(const crl_board *base, void *memory, size_t size) {
-  if (madvise(memory, size, MADV_POPULATE_WRITE) == 0) return 1;
+static int populate_in(crl_board *base, void *memory, size_t size) {
+  size_t page = page_size(), place = (size_t)((char *)memory - (char *)base);
+  size += place % page;
+  place -= place % page;
+  memory = (char *)base + place;
+  size = (size + page - 1) / page * page;
+  if (populate_pages(memory, place, size) == 0) return 1;
   if (errno != EINVAL) return 0;
   // What the file has room for is there when it is touched.
-  return backing < 0 || posix_fallocate(backing, (const char *)memory - (const char *)base, (off_t)size) == 0;
+  return backing < 0 || posix_fallocate(backing, (off_t)place, (off_t)size) == 0;
 }
 
 static int populate(void *memory, size_t size) { return populate_in(board, memory, size); }
+
+// The pages of the section become those of the file: a tool that has the file can change the level.
+static void share_header(int file) {
+  size_t page = page_size();
+  if (page <= sizeof header_pages && (uintptr_t)&header_pages % page == 0) {
+    int flags = MAP_SHARED | MAP_FIXED;
+    shares_header = mmap(&header_pages, page, PROT_READ | PROT_WRITE, flags, file, 0) != MAP_FAILED;
+  }
+  board->header.is_apart = !shares_header;
+  if (!shares_header)
+    complain("the instruments' level can be changed by the program only, as its header cannot be a page of the file: ",
+             directory);
+}
 
 // Maps the file, or memory that nobody else has.
 static int map_file(int file) {
@@ -289,7 +334,8 @@ static int map_file(int file) {
   // The names of modes, and what the process begins with.
   crl_board *made = memory;
   back(file);
-  int is_good = file < 0 || (populate_in(made, &made->header, 2 * PAGE) &&
+  int is_good = file < 0 || (populate_in(made, &made->header, sizeof made->header) &&
+                             populate_in(made, made->faces, FACES_AT_ONCE * sizeof *made->faces) &&
                              populate_in(made, made->modes, sizeof made->modes));
   if (!is_good) {
     close_backing();
@@ -299,9 +345,7 @@ static int map_file(int file) {
   }
   board = made;
   board->header = crl_instruments;
-  // The page of the section becomes the page of the file: who has the file can change the level.
-  if (file >= 0 && sysconf(_SC_PAGESIZE) == PAGE)
-    mmap(&crl_instruments, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+  if (file >= 0) share_header(file);
   return 1;
 }
 
@@ -328,6 +372,7 @@ static void fill_header(void) {
   header->start = start_time("self", NULL);
   header->pid_namespace = pid_namespace();
   header->image_random = random ? *random : 0;
+  header->page_size = (uint32_t)page_size();
   header->face_count = CRL_FACES;
   header->ring_count = CRL_RINGS;
   header->record_count = CRL_RECORDS;
@@ -373,14 +418,21 @@ static void choose_clock(void) {
 #if defined(__x86_64__)
   char name[16] = "";
   int file = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
+  // Relaxed: the ring that the first record is in is published after it.
   if (file >= 0) {
-    if (read(file, name, sizeof name - 1) > 0) __atomic_store_n(&crl_clock_is_tsc, !strncmp(name, "tsc", 3), __ATOMIC_RELAXED);
+    if (read(file, name, sizeof name - 1) > 0)
+      __atomic_store_n(&crl_clock_is_processors, !strncmp(name, "tsc", 3), __ATOMIC_RELAXED);
     close(file);
   }
+#elif defined(__aarch64__)
+  // The same on all processors, and of one rate, by the architecture; where a processor errs the kernel corrects it.
+  // Relaxed: the ring that the first record is in is published after it.
+  __atomic_store_n(&crl_clock_is_processors, crl_processor_frequency() > 0, __ATOMIC_RELAXED);
 #endif
   struct timespec wall;
   clock_gettime(CLOCK_REALTIME, &wall);
-  crl_instruments.clock = crl_clock_is_tsc ? CRL_CLOCK_TSC : CRL_CLOCK_MONOTONIC;
+  crl_instruments.clock = crl_clock_is_processors ? CRL_CLOCK_PROCESSOR : CRL_CLOCK_MONOTONIC;
+  crl_instruments.frequency = crl_clock_is_processors ? crl_processor_frequency() : 0;
   // The thread may lose its processor between two readings: the closest of several counts.
   uint64_t least = UINT64_MAX;
   for (int turn = 0; turn < 16; turn++) {
@@ -486,9 +538,11 @@ crl_recorder *crl_recorder_take(const void *loop) {
     slot = take_slot(&free_ringed);
   } else if (untaken < CRL_FACES) {
     slot = untaken++;
-    // A page of faces and one of details at a time.
-    if ((slot % 32 == 0 && !populate(&board->faces[slot], PAGE) && has_directory) ||
-        (slot % 8 == 0 && !populate(&board->details[slot], PAGE) && has_directory)) {
+    // Several faces and details at a time: a page of each, where pages are small.
+    if ((slot % FACES_AT_ONCE == 0 && !populate(&board->faces[slot], FACES_AT_ONCE * sizeof(crl_face)) &&
+         has_directory) ||
+        (slot % DETAILS_AT_ONCE == 0 && !populate(&board->details[slot], DETAILS_AT_ONCE * sizeof(crl_details)) &&
+         has_directory)) {
       untaken--;
       slot = CRL_FACES;
     }
@@ -543,11 +597,13 @@ void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags) {
   crl_face *face = recorder->face;
   if (thread == 0) {
     crl_face_set_flags(face, crl_face_flags(face) | CRL_FACE_ENDED);
+    // Relaxed, as everything in a face: each part stands for itself, and a reader takes what it finds.
     __atomic_store_n(&face->level, CRL_OFF, __ATOMIC_RELAXED);
     if (crl_thread_recorder_get() == recorder) crl_thread_recorder_set(NULL);
     return;
   }
   crl_face_set_flags(face, flags);
+  // Relaxed: what is needed of the thread's recorder is its own, and the name is under the mutex.
   __atomic_store_n(&face->thread, thread, __ATOMIC_RELAXED);
   crl_thread_recorder_set(recorder);
   copy_name(recorder);
@@ -582,6 +638,7 @@ void crl_thread_name_set(int thread, const char *name) {
   pthread_mutex_lock(&mutex);
   for (uint32_t slot = 0; slot < untaken; slot++) {
     const crl_face *face = recorders[slot].face;
+    // Relaxed: a thread that has its number only now takes its name itself, under the mutex.
     if (face && face->loop && __atomic_load_n(&face->thread, __ATOMIC_RELAXED) == thread &&
         !(crl_face_flags(face) & CRL_FACE_ENDED))
       snprintf(recorders[slot].details->name, sizeof recorders[slot].details->name, "%s", name ? name : "");
@@ -617,6 +674,7 @@ uint32_t crl_recorder_take_up(crl_recorder *recorder) {
     recorder->face->lost = 1;
     level = CRL_WATCH;
   }
+  // Relaxed: the tool looks at the faces again a while after it has set the word.
   if (__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED)) crl_unpark();
   __atomic_store_n(&recorder->face->level, (uint8_t)level, __ATOMIC_RELEASE);
   return level;
@@ -793,7 +851,8 @@ void crl_instruments_forked(void) {
   crl_header header = crl_instruments;
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   mmap(board, sizeof *board, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (sysconf(_SC_PAGESIZE) == PAGE) mmap(&crl_instruments, PAGE, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (shares_header) mmap(&header_pages, page_size(), PROT_READ | PROT_WRITE, flags, -1, 0);
+  shares_header = 0;
   memset(header.holders, 0, sizeof header.holders);
   crl_instruments = header;
   has_board = has_directory = has_images = 0;

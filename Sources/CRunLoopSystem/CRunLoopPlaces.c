@@ -28,12 +28,13 @@ static void find_stack(void) {
 __attribute__((noinline, no_sanitize("address", "thread"))) void crl_frames_take(crl_frames *frames) {
   if (!stack_end) find_stack();
   uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+  uint64_t mask = crl_code_address_mask();
   int count = 0;
   // The first is the one that asks.
   for (int index = 0; index <= CRL_FRAMES; index++) {
     if (frame < stack_begin || frame + 2 * sizeof(uintptr_t) > stack_end || frame % sizeof(uintptr_t) != 0) break;
     const uintptr_t *words = (const uintptr_t *)frame;
-    if (index > 0) frames->address[count++] = words[1];
+    if (index > 0) frames->address[count++] = words[1] & mask;
     uintptr_t next = words[0] & ~((uintptr_t)1 << 60);
     if (next <= frame) break;
     frame = next;

@@ -10,11 +10,14 @@
 _Thread_local crl_recorder *crl_thread_recorder __attribute__((tls_model("initial-exec")));
 static _Thread_local uint32_t thread_number __attribute__((tls_model("initial-exec")));
 
-uint32_t crl_clock_is_tsc = 0;
+uint32_t crl_clock_is_processors = 0;
 
 // A writer's stores become visible in their order; on x86 this keeps the compiler from moving them.
 static inline void publish(uint64_t *number, uint64_t value) { __atomic_store_n(number, value, __ATOMIC_RELEASE); }
 
+// Relaxed: what is written with these lies between a fence after its number was made invalid and the publishing of the
+// number, and what is read, between two readings of the number. Without a number around it, it is a hint, which is read
+// again under the lock, or one word that stands for itself.
 static inline uint64_t load(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
 static inline void store(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }
 
@@ -65,6 +68,7 @@ static inline __attribute__((always_inline)) entry *place_of(uint64_t key, uint6
 static inline __attribute__((always_inline)) int lock(entry *place, uint64_t *turn) {
   for (int count = 0; count < TRIES; count++) {
     *turn = load(&place->turn);
+    // Relaxed on failure: then nothing of the entry is read.
     if (!(*turn & 1) && __atomic_compare_exchange_n(&place->turn, turn, *turn + 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
       return 1;
     crl_spin_hint();
@@ -85,6 +89,7 @@ static inline __attribute__((always_inline)) void note(
   }
   uint64_t turn;
   if (!lock(place, &turn)) return;
+  // The odd turn is seen before what changes under it.
   __atomic_thread_fence(__ATOMIC_RELEASE);
   store(&place->key, key);
   store(&place->tag, tag);
@@ -123,6 +128,8 @@ void crl_origin_forget(uint64_t key, uint64_t tag) {
   for (int index = 0; index < 2; index++, place++) {
     uint64_t turn;
     if (load(&place->key) != key || load(&place->tag) != tag || !lock(place, &turn)) continue;
+    // The odd turn is seen before what changes under it.
+    __atomic_thread_fence(__ATOMIC_RELEASE);
     if (load(&place->key) == key && load(&place->tag) == tag) {
       store(&place->key, 0);
       store(&place->origin.posted, 0);
@@ -137,6 +144,7 @@ static inline __attribute__((always_inline)) void begin(
   crl_face *face = recorder->face;
   uint64_t number = ++face->number;
   crl_record *record = &recorder->ring->records[number % CRL_RECORDS];
+  // Relaxed: the fence lets it be seen before what follows.
   __atomic_store_n(&record->number, 0, __ATOMIC_RELAXED);
   __atomic_thread_fence(__ATOMIC_RELEASE);
   record->end = 0;
@@ -204,6 +212,8 @@ void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer) {
 
 // Wakes the tool that waits for something to happen, if there is one.
 static inline void unpark(void) {
+  // Relaxed: no order of one word would do, as this must not be read before the face is written. The tool looks at the
+  // faces again a while after it has set the word.
   if (__builtin_expect(__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED), 0)) crl_unpark();
 }
 
@@ -231,6 +241,7 @@ static inline __attribute__((always_inline)) void post_from(
   crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
   if (__builtin_expect(!ring, 0)) return post_to_new_ring(recorder, sequence, site, job);
   crl_post *post = &ring->posts[sequence % CRL_POSTS];
+  // Relaxed: the fence lets it be seen before what follows.
   __atomic_store_n(&post->sequence, 0, __ATOMIC_RELAXED);
   __atomic_thread_fence(__ATOMIC_RELEASE);
   store(&post->site, site);
@@ -261,7 +272,7 @@ void crl_face_note_wait(int thread) {
 }
 
 uint64_t crl_post_site(const crl_recorder *recorder, uint64_t sequence) {
-  const crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_RELAXED);
+  const crl_ring *ring = __atomic_load_n(&recorder->ring, __ATOMIC_ACQUIRE);
   if (!ring) return 0;
   const crl_post *post = &ring->posts[sequence % CRL_POSTS];
   return load(&post->sequence) == sequence ? load(&post->site) : 0;

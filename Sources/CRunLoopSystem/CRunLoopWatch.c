@@ -28,6 +28,7 @@ __attribute__((noinline, cold)) void crl_watcher_wake(void) {
 
 const uint32_t *crl_watcher_park(void) {
   // Each has a number of its own: who has seen another's does not sleep on it.
+  // Relaxed: no more than the number is asked of it, and the word that has it is stored after it.
   static uint32_t turn;
   __atomic_store_n(&crl_watcher_parked, __atomic_add_fetch(&turn, 2, __ATOMIC_RELAXED) | 1, __ATOMIC_SEQ_CST);
   return &crl_watcher_parked;
@@ -52,7 +53,10 @@ int crl_expect_long_call(int expected) {
 #error "the processor's registers are not known"
 #endif
 
-enum { SAMPLER_PAGES = 16, SAMPLER_PAGE = 4096 };
+// How many bytes of samples the kernel keeps, in whole pages whose number is a power of two.
+enum { SAMPLER_BYTES = 65536 };
+
+size_t crl_sampler_size(size_t page) { return page + (page < SAMPLER_BYTES ? SAMPLER_BYTES : page); }
 
 int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period) {
   struct perf_event_attr attributes = {
@@ -74,7 +78,7 @@ int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period) {
     descriptor = syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC);
   }
   if (descriptor < 0) return -errno;
-  size_t size = (1 + SAMPLER_PAGES) * SAMPLER_PAGE;
+  size_t size = crl_sampler_size((size_t)sysconf(_SC_PAGESIZE));
   void *ring = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, (int)descriptor, 0);
   if (ring == MAP_FAILED) {
     int reason = errno;
@@ -82,18 +86,35 @@ int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period) {
     return -reason;
   }
   sampler->ring = ring;
+  sampler->size = size;
   sampler->descriptor = (int)descriptor;
   return 0;
 }
 
-// Copies from the ring, which begins anew at its end.
-static void copy_out(const char *data, uint64_t place, void *target, size_t size) {
-  const uint64_t whole = (uint64_t)SAMPLER_PAGES * SAMPLER_PAGE;
-  for (size_t done = 0; done < size; done += 8)
-    memcpy((char *)target + done, data + (place + done) % whole, 8);
+// The part of the mapping that holds samples.
+typedef struct samples {
+  const char *bytes;
+  uint64_t size;
+} samples;
+
+// Where the kernel says; before Linux 4.1 it does not, and they follow the first page.
+static samples samples_of(const crl_sampler *sampler) {
+  const struct perf_event_mmap_page *page = sampler->ring;
+  uint64_t offset = page->data_offset, size = page->data_size;
+  if (offset == 0) {
+    offset = (uint64_t)sysconf(_SC_PAGESIZE);
+    size = sampler->size - offset;
+  }
+  return (samples){(const char *)sampler->ring + offset, size};
 }
 
-static void copy_sample(const char *data, uint64_t place, crl_sample *sample) {
+// Copies from the ring, which begins anew at its end.
+static void copy_out(samples data, uint64_t place, void *target, size_t size) {
+  for (size_t done = 0; done < size; done += 8)
+    memcpy((char *)target + done, data.bytes + (place + done) % data.size, 8);
+}
+
+static void copy_sample(samples data, uint64_t place, crl_sample *sample) {
   uint64_t count, address, value;
   copy_out(data, place, &count, sizeof count);
   place += 8;
@@ -124,7 +145,7 @@ static void copy_sample(const char *data, uint64_t place, crl_sample *sample) {
 
 int crl_sampler_next(crl_sampler *sampler, crl_sample *sample) {
   struct perf_event_mmap_page *page = sampler->ring;
-  const char *data = (const char *)sampler->ring + SAMPLER_PAGE;
+  samples data = samples_of(sampler);
   int found = 0;
   uint64_t tail = page->data_tail, head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
   while (!found && tail < head) {
@@ -142,7 +163,7 @@ int crl_sampler_next(crl_sampler *sampler, crl_sample *sample) {
 }
 
 void crl_sampler_close(crl_sampler *sampler) {
-  munmap(sampler->ring, (1 + SAMPLER_PAGES) * SAMPLER_PAGE);
+  munmap(sampler->ring, sampler->size);
   close(sampler->descriptor);
 }
 

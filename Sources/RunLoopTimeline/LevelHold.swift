@@ -17,6 +17,11 @@ package final class LevelHold {
 
   package init(_ file: RecordFile, _ level: UInt32) throws(RecordError) {
     self.file = file
+    guard file.header.is_apart == 0 else {
+      throw RecordError(
+        "process \(file.header.process) cannot be asked to record from outside: its pages of \(file.header.page_size) "
+          + "bytes are larger than its header. Start it with RUNLOOP_INSTRUMENTS=record")
+    }
     let start = TargetProcess.start(of: getpid()) ?? 0
     // Nobody knows the processes of another namespace by their numbers.
     let isElsewhere = TargetProcess.namespace != file.header.pid_namespace

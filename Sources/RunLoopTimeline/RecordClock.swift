@@ -14,7 +14,7 @@ package struct RecordClock: Sendable {
 
   package init(_ header: crl_header) {
     let first = header.calibration.0
-    guard header.clock == UInt32(CRL_CLOCK_TSC) else {
+    guard header.clock == UInt32(CRL_CLOCK_PROCESSOR) else {
       (ticks, nanoseconds, rate) = (0, 0, 1)
       return
     }
@@ -23,8 +23,7 @@ package struct RecordClock: Sendable {
     ticks = first.ticks
     // Whatever stands there, times can be reckoned with.
     nanoseconds = max(-RecordClock.most, min(RecordClock.most, first.monotonic))
-    let span = Double(second.ticks) - Double(first.ticks)
-    rate = span > 0 ? (Double(second.monotonic) - Double(first.monotonic)) / span : 1
+    rate = crl_tick_nanoseconds(first, second, header.frequency)
   }
 
   /// The nanoseconds of so many ticks.
@@ -56,6 +55,6 @@ package struct RecordClock: Sendable {
 
   /// Notes the second pair in a file that is kept.
   package static func calibrate(_ header: inout crl_header) {
-    if header.clock == UInt32(CRL_CLOCK_TSC) { header.calibration.1 = pairNow() }
+    if header.clock == UInt32(CRL_CLOCK_PROCESSOR) { header.calibration.1 = pairNow() }
   }
 }

@@ -57,6 +57,6 @@ package final class TimelineWatch {
 
   /// Now, by the clock of the records.
   private var firstTicks: UInt64 {
-    file.header.clock == UInt32(CRL_CLOCK_TSC) ? crl_processor_ticks() : UInt64(crl_monotonic_nanoseconds())
+    file.header.clock == UInt32(CRL_CLOCK_PROCESSOR) ? crl_processor_ticks() : UInt64(crl_monotonic_nanoseconds())
   }
 }

@@ -10,6 +10,8 @@
 //   hang-victim backlog SECONDS   a loop with many posts, each of which takes five milliseconds
 //   hang-victim exec              a loop, until somebody looks and another program takes its place
 //   hang-victim idle              loops that sleep and a watch, until it is killed
+//   hang-victim pages BYTES       forty loops that do something now and then, on a system whose pages have a size
+import CRunLoopSystem
 import Glibc
 import RunLoopCore
 import RunLoopInstruments
@@ -71,6 +73,15 @@ case "idle":
   for worker in workers { while !worker.runLoop.isWaiting { usleep(100) } }
   say("ready")
   withExtendedLifetime((workers, watch)) { while true { pause() } }
+case "pages":
+  let size = Int(arguments.count > 2 ? arguments[2] : "")
+  guard let size, crl_instruments_take_page_for(size) != 0 else { exit(2) }
+  let workers = (0..<40).map { makeWorker("paged \($0)") }
+  say("ready")
+  while true {
+    for worker in workers { worker.runLoop.perform { usleep(100) } }
+    usleep(20_000)
+  }
 default: exit(2)
 }
 exit(0)

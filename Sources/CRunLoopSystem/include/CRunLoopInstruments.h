@@ -14,7 +14,10 @@
 #define CRL_MAGIC 0x3153474e49524c52ull
 
 enum {
-  CRL_LAYOUT_VERSION = 1,
+  CRL_LAYOUT_VERSION = 2,
+  // The largest page of any Linux that Swift runs on. What is shared by pages begins at multiples of it, so that a file
+  // has one layout on all of them.
+  CRL_LARGEST_PAGE = 65536,
   CRL_KIND_SHIFT = 32,
   CRL_FACES = 256,
   // Of the faces only the first have rings; a loop takes one when it first records.
@@ -63,7 +66,8 @@ enum {
   CRL_RECORD_CAUSED = 2,
   // The clocks of `begin`, `end` and `posted`.
   CRL_CLOCK_MONOTONIC = 0,
-  CRL_CLOCK_TSC = 1,
+  // The processor's own: the time stamp counter of x86, the virtual counter of arm64.
+  CRL_CLOCK_PROCESSOR = 1,
 };
 
 // A cause: the record of a loop's call-out, or a thread.
@@ -172,8 +176,16 @@ typedef struct crl_header {
   crl_holder holders[CRL_HOLDERS];  // the tools that hold a level
   uint32_t raised;  // how often the level has become record
   uint32_t parked;  // whether a tool waits here, as on a futex, for a loop to do something
-  uint8_t reserved[4096 - 296];
+  uint64_t frequency;  // ticks of the clock in a second; 0: only the calibration says it
+  uint32_t page_size;  // of the system that the process runs on
+  uint32_t is_apart;  // not 0: the process does not see what a tool writes here, which is not its own header's page
+  uint8_t reserved[4096 - 312];
 } crl_header;
+
+// Room up to the next multiple of the largest page.
+typedef struct crl_room {
+  uint64_t words[512];
+} crl_room;
 
 typedef struct crl_mode_name {
   char name[128];
@@ -185,11 +197,14 @@ typedef struct crl_ring {
 } crl_ring;
 
 typedef struct crl_board {
+  // Alone in its pages: the header of the process is mapped there.
   crl_header header;
+  crl_room header_room[15];
   crl_face faces[CRL_FACES];
   crl_details details[CRL_FACES];
   crl_mode_name modes[CRL_MODES];
   crl_image images[CRL_IMAGES];
+  crl_room front_room[14];
   crl_ring rings[CRL_RINGS];
 } crl_board;
 
@@ -198,24 +213,26 @@ _Static_assert(sizeof(crl_post) == 32, "a post is half a cache line");
 _Static_assert(sizeof(crl_face) == 128, "a face is two cache lines");
 _Static_assert(sizeof(crl_details) == 512, "details");
 _Static_assert(sizeof(crl_image) == 256, "an image");
-_Static_assert(sizeof(crl_header) == 4096, "the header is a page");
+_Static_assert(sizeof(crl_header) == 4096, "the header is a small page");
 _Static_assert(offsetof(crl_header, level) == 20, "the level");
 _Static_assert(offsetof(crl_header, calibration) == 56, "the calibration");
 _Static_assert(offsetof(crl_header, holders) == 160, "the holders");
 _Static_assert(offsetof(crl_header, raised) == 288, "how often the level was raised");
 _Static_assert(offsetof(crl_header, parked) == 292, "where a tool waits");
-_Static_assert(offsetof(crl_board, faces) == 4096, "the faces");
-_Static_assert(offsetof(crl_board, details) == 36864, "the details");
-_Static_assert(offsetof(crl_board, modes) == 167936, "the modes");
-_Static_assert(offsetof(crl_board, images) == 176128, "the images");
-_Static_assert(offsetof(crl_board, rings) == 208896, "the rings");
+_Static_assert(offsetof(crl_header, frequency) == 296, "the clock's frequency");
+_Static_assert(offsetof(crl_board, faces) == CRL_LARGEST_PAGE, "the faces");
+_Static_assert(offsetof(crl_board, details) == 98304, "the details");
+_Static_assert(offsetof(crl_board, modes) == 229376, "the modes");
+_Static_assert(offsetof(crl_board, images) == 237568, "the images");
+_Static_assert(offsetof(crl_board, rings) == 5 * CRL_LARGEST_PAGE, "the rings");
+_Static_assert(sizeof(crl_board) % CRL_LARGEST_PAGE == 0, "whole pages");
 _Static_assert(sizeof(crl_ring) == 256 * 1024, "a ring");
 _Static_assert(offsetof(crl_ring, posts) == 128 * 1024, "the posts");
 _Static_assert(offsetof(crl_face, loop) == 16 && offsetof(crl_face, posted) == 64, "a face's numbers");
 _Static_assert(offsetof(crl_record, outer) == 56 && offsetof(crl_record, kind) == 60, "a record's end");
 
-// The header of this process, in a section by which a tool finds it. It is a page of the file, once a loop has been
-// made.
+// The header of this process, in a section by which a tool finds it. It is the first page of the file, once a loop has
+// been made.
 extern crl_header crl_instruments __attribute__((visibility("hidden")));
 
 // What a loop's thread keeps to itself.
@@ -245,6 +262,7 @@ extern _Thread_local crl_recorder *crl_thread_recorder __attribute__((tls_model(
 static inline crl_recorder *crl_thread_recorder_get(void) { return crl_thread_recorder; }
 static inline void crl_thread_recorder_set(crl_recorder *recorder) { crl_thread_recorder = recorder; }
 
+// Relaxed: nothing is read by what the level says. Who records takes the ring by an acquiring load.
 static inline __attribute__((always_inline)) uint32_t crl_level_get(void) {
   return __atomic_load_n(&crl_instruments.level, __ATOMIC_RELAXED);
 }
@@ -282,25 +300,63 @@ static inline __attribute__((always_inline)) uint64_t crl_return_address(void) {
 }
 
 // Whether the records' clock is the processor's.
-extern uint32_t crl_clock_is_tsc __attribute__((visibility("hidden")));
+extern uint32_t crl_clock_is_processors __attribute__((visibility("hidden")));
 
 // The system's clock. It changes no register of the caller's, so that the processor's clock costs no saving of any.
 uint64_t crl_system_ticks(void) __attribute__((cold, noinline, preserve_most, visibility("hidden")));
 
+// The processor's clock, whether or not records have it; zero on processors whose clock is not known here.
+static inline __attribute__((always_inline)) uint64_t crl_processor_ticks(void) {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+  uint64_t ticks;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+#else
+  return 0;
+#endif
+}
+
+// How often the processor's clock ticks in a second, if the processor says it; else zero.
+static inline uint64_t crl_processor_frequency(void) {
+#if defined(__aarch64__)
+  uint64_t frequency;
+  __asm__("mrs %0, cntfrq_el0" : "=r"(frequency));
+  return frequency;
+#else
+  return 0;
+#endif
+}
+
 // The time by the records' clock.
 static inline __attribute__((always_inline)) uint64_t crl_ticks(void) {
-#if defined(__x86_64__)
-  if (__builtin_expect(crl_clock_is_tsc, 1)) return __builtin_ia32_rdtsc();
+#if defined(__x86_64__) || defined(__aarch64__)
+  if (__builtin_expect(crl_clock_is_processors, 1)) return crl_processor_ticks();
 #endif
   return crl_system_ticks();
 }
 
-// The processor's clock, for those who read records; zero where records have the system's.
-static inline uint64_t crl_processor_ticks(void) {
-#if defined(__x86_64__)
-  return __builtin_ia32_rdtsc();
+// The nanoseconds of a tick of the processor's clock, by two times: `frequency` is taken while they are too close to
+// measure it, and says nothing if it is 0.
+static inline double crl_tick_nanoseconds(crl_times first, crl_times second, uint64_t frequency) {
+  double ticks = (double)second.ticks - (double)first.ticks;
+  double nanoseconds = (double)second.monotonic - (double)first.monotonic;
+  if (frequency > 0 && nanoseconds < 10e6) return 1e9 / (double)frequency;
+  return ticks > 0 ? nanoseconds / ticks : 1;
+}
+
+// A return address as it stands on a stack, without what a signature has put into its upper bits. Every process of the
+// machine signs the same bits, so that it serves for another process's too.
+static inline uint64_t crl_code_address_mask(void) {
+#if defined(__aarch64__)
+  // The bits that are the same in all addresses of a user's: of an address with all others set, the processor leaves
+  // what is not signed, or everything if it signs none.
+  uint64_t mask;
+  __asm__("mov x30, %1\n\thint #7\n\tmov %0, x30" : "=r"(mask) : "r"(0x007fffffffffffffull) : "x30");
+  return mask;
 #else
-  return 0;
+  return UINT64_MAX;
 #endif
 }
 
@@ -310,7 +366,8 @@ void crl_recorder_give_back(crl_recorder *recorder);
 // The loop's thread is known from now on, or has ended (0).
 void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags);
 
-// The flags of a face: the loop's thread changes them, and any thread may read them.
+// The flags of a face: the loop's thread changes them, and any thread may read them. Relaxed: they stand for
+// themselves.
 static inline uint8_t crl_face_flags(const crl_face *face) { return __atomic_load_n(&face->flags, __ATOMIC_RELAXED); }
 static inline void crl_face_set_flags(crl_face *face, int flags) {
   __atomic_store_n(&face->flags, (uint8_t)flags, __ATOMIC_RELAXED);
@@ -353,6 +410,8 @@ void crl_origin_note_here(uint64_t key, uint64_t tag, uint64_t site);
 int crl_origin_find(uint64_t key, uint64_t tag, crl_origin *origin);
 void crl_origin_forget(uint64_t key, uint64_t tag);
 // The tag of items that are distinguished by nothing: it changes when notes may be missing.
+//
+// Relaxed: a thread that reads an earlier number makes a note that is not found, or finds none.
 static inline uint64_t crl_origin_tag(void) {
   return (uint64_t)__atomic_load_n(&crl_instruments.raised, __ATOMIC_RELAXED) | 1ull << 41;
 }
@@ -410,6 +469,10 @@ uint64_t crl_post_site(const crl_recorder *recorder, uint64_t sequence);
 void crl_recorder_name(const crl_recorder *recorder, char name[256]);
 // What the calling thread is doing, as a cause.
 uint64_t crl_cause(void);
+
+// For tests: takes pages to be of a size, a power of two that is larger than theirs, from now on. Whether it was
+// possible: not after the first loop.
+int crl_instruments_take_page_for(size_t size);
 
 // The memory that the faces and records of this process are in, null before the first loop; and whether a slot has
 // records.

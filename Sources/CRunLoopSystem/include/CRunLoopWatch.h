@@ -21,6 +21,9 @@ const uint32_t *crl_watcher_park(void);
 static inline uint32_t crl_watcher_turn(const uint32_t *word) { return __atomic_load_n(word, __ATOMIC_SEQ_CST); }
 
 // Notes that a loop has begun to do something.
+//
+// Relaxed: no order of one word would do, as it must not be read before the face is written. The watcher looks at the
+// loops again a while after it has set the word.
 static inline __attribute__((always_inline)) void crl_watcher_stir(void) {
   if (__builtin_expect(__atomic_load_n(&crl_watcher_parked, __ATOMIC_RELAXED) != 0, 0)) crl_watcher_wake();
 }
@@ -32,6 +35,7 @@ int crl_expect_long_call(int expected);
 // Samples of the stack of a thread while it has a processor, taken by the kernel without a signal.
 typedef struct crl_sampler {
   void *ring;
+  size_t size;  // of what is mapped there
   int descriptor;
 } crl_sampler;
 
@@ -46,6 +50,8 @@ typedef struct crl_sample {
   uint64_t stack[CRL_SAMPLE_WORDS];
 } crl_sample;
 
+// How much is mapped for a sampler on a system with pages of a size.
+size_t crl_sampler_size(size_t page);
 // Opens a sampler of a thread, with a sample for each `period` nanoseconds of processor time.
 int crl_sampler_open(crl_sampler *sampler, int thread, uint64_t period);
 // Copies the next sample; 0: there is none.

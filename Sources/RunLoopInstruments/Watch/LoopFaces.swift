@@ -86,7 +86,9 @@ final class OwnFaces: LoopFaces {
     let earlier = header.calibration.0
     let begin = earlier.ticks != 0 ? earlier : first
     guard ticks > begin.ticks else { return }
-    rate = header.clock == UInt32(CRL_CLOCK_TSC) ? Double(now - begin.monotonic) / Double(ticks - begin.ticks) : 1
+    let end = crl_times(ticks: ticks, monotonic: now, wall: 0)
+    let isProcessors = header.clock == UInt32(CRL_CLOCK_PROCESSOR)
+    rate = isProcessors ? crl_tick_nanoseconds(begin, end, header.frequency) : 1
     isCalibrated = now - begin.monotonic > 1_000_000_000
   }
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Foundation
+import RunLoopTimeline
+import Testing
+
+/// A program that takes the pages of the system to be larger than they are, asks for whole ones, and is refused others,
+/// as by a kernel whose pages have that size.
+@Suite("Systems with larger pages", .ownThread) struct PageSizeTests {
+  @Test("a tool changes the level of a process and sees its records", arguments: [4096, 16384, 65536])
+  func level(page: Int) throws {
+    let victim = try Victim(["pages", "\(page)"], program: "hang-victim", level: "off")
+    let file = try TargetProcess(victim.number).openRecords()
+    #expect(file.header.page_size == page)
+    #expect(file.header.level == 0)
+    let hold = try LevelHold(file, UInt32(CRL_RECORD.rawValue))
+    defer { hold.release() }
+    // More loops than there are faces in a page: each takes the level up when it does something next.
+    let isRecorded = { (slot: Int) in file.face(slot).level == UInt8(CRL_RECORD.rawValue) && file.face(slot).open != 0 }
+    for slot in 0..<40 { while !isRecorded(slot), file.face(slot).lost == 0 { usleep(1000) } }
+    #expect((0..<40).allSatisfy { file.face($0).lost == 0 })
+    #expect(file.header.lost_loops == 0)
+    #expect(file.lostLoops == 0)
+  }
+
+  @Test("where pages are larger than the header can be, a tool says that it cannot change the level")
+  func tooLarge() throws {
+    let victim = try Victim(["pages", "131072"], program: "hang-victim", level: "off")
+    let file = try TargetProcess(victim.number).openRecords()
+    let error = #expect(throws: RecordError.self) { try LevelHold(file, UInt32(CRL_RECORD.rawValue)) }
+    #expect(error?.description.contains("pages of 131072 bytes") == true)
+    #expect(error?.description.contains("RUNLOOP_INSTRUMENTS=record") == true)
+  }
+
+  @Test("what a header says, a process's file begins with, in a page of the largest size")
+  func layout() {
+    #expect(MemoryLayout<crl_header>.size <= Int(CRL_LARGEST_PAGE))
+    #expect(MemoryLayout<crl_board>.offset(of: \.faces) == Int(CRL_LARGEST_PAGE))
+    #expect(MemoryLayout<crl_board>.size % Int(CRL_LARGEST_PAGE) == 0)
+  }
+
+  @Test(
+    "the kernel's samples are read from where it says that they begin, whatever the size of its pages",
+    arguments: [4096, 16384, 65536])
+  func samples(page: Int) {
+    let size = crl_sampler_size(page)
+    // The kernel takes a page and a power of two of pages.
+    #expect((size - page) % page == 0)
+    #expect((size / page - 1).nonzeroBitCount == 1)
+    let ring = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 64)
+    defer { ring.deallocate() }
+    ring.initializeMemory(as: UInt8.self, repeating: 0, count: size)
+    // A sample with two addresses, no registers and no stack, which begins in the last 16 bytes and ends in the first.
+    let words: [UInt64] = [9 | UInt64(8 * 6) << 48, 2, 0x1000, 0x2000, 0, 0]
+    let whole = size - page
+    let tail = UInt64(whole - 16)
+    for (index, word) in words.enumerated() {
+      ring.storeBytes(of: word, toByteOffset: page + (whole - 16 + 8 * index) % whole, as: UInt64.self)
+    }
+    // The kernel's data_head, data_tail, data_offset and data_size.
+    let page0 = [tail + UInt64(8 * words.count), tail, UInt64(page), UInt64(whole)]
+    for (index, word) in page0.enumerated() {
+      ring.storeBytes(of: word, toByteOffset: 1024 + 8 * index, as: UInt64.self)
+    }
+    var sampler = crl_sampler(ring: ring, size: size, descriptor: -1)
+    var sample = crl_sample()
+    #expect(crl_sampler_next(&sampler, &sample) == 1)
+    #expect(sample.frames == 2)
+    #expect([sample.addresses.0, sample.addresses.1] == [0x1000, 0x2000])
+    #expect(crl_sampler_next(&sampler, &sample) == 0)
+  }
+}
