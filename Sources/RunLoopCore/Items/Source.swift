@@ -23,8 +23,12 @@ extension RunLoop {
     /// Its mark says that the source is signalled.
     let reference = HandlerReference(marks: HandlerReference.Bits.unlisted)
     /// The place of the source's first signal in the order of all signals.
+    ///
+    /// Relaxed: it is stored before the mark, which publishes it.
     private let signalSequence = Atomic<UInt64>(0)
     /// The last signal of all when a run that returns after one source last performed this one.
+    ///
+    /// Relaxed: it is compared with other places in the order of signals, and is of no other memory.
     let lastTurn = Atomic<UInt64>(0)
     @exclusivity(unchecked) private var memberships = Memberships<Source>()
     /// The call-outs about modes that are due or running.
@@ -122,7 +126,12 @@ extension RunLoop {
     /// RunLoopPorts there. The corresponding Core Foundation function is `CFRunLoopSourceSignal`.
     @inline(never)
     public func signal() {
-      let word = reference.word.load(ordering: .relaxed)
+      var word = reference.word.load(ordering: .relaxed)
+      // A source that is marked keeps its place. What this thread has stored is for the call-out that clears the mark,
+      // which acquires it by the same word: a load alone would release nothing, and might be of the time before.
+      if word & HandlerReference.Bits.mark != 0 {
+        word = reference.word.bitwiseOr(0, ordering: .acquiringAndReleasing).oldValue
+      }
       let isDone = HandlerReference.Bits.mark | HandlerReference.Bits.closed
       guard word & (isDone | HandlerReference.Bits.noted) == 0 else {
         if word & isDone == 0 { signalNoted(from: crl_return_address()) }
@@ -337,6 +346,7 @@ extension RunLoop.Source: CustomDebugStringConvertible {
 
 /// The order of all first signals of all sources, those of the hand-offs included.
 enum SignalOrder {
+  // Relaxed: each place is given once, and the later of two signals that are ordered by anything else has the greater.
   private static let last = Atomic<UInt64>(0)
 
   static func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
