@@ -109,6 +109,7 @@ int clc_open(char *detail, size_t capacity) {
   if (atomic_load_explicit(&opened_version, memory_order_acquire) != 0) return clc_opened;
   pthread_mutex_lock(&lock);
   int answer = clc_opened;
+  // Relaxed: it is stored under the mutex, too.
   if (atomic_load_explicit(&opened_version, memory_order_relaxed) == 0) {
     functions found;
     unsigned version = 0;

@@ -81,6 +81,7 @@ int cos_open(char *detail, size_t capacity) {
   if (atomic_load_explicit(&is_open, memory_order_acquire)) return cos_opened;
   pthread_mutex_lock(&lock);
   int answer = cos_opened;
+  // Relaxed: it is stored under the mutex, too.
   if (!atomic_load_explicit(&is_open, memory_order_relaxed)) {
     cos_functions found;
     void *libraries[2];

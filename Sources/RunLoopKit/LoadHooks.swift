@@ -40,6 +40,7 @@ func threadWillStart(_ pointer: UnsafeMutableRawPointer) {
 }
 
 private enum MultiThreading {
+  // Relaxed: one thread is the first, whatever else is ordered.
   static let isAnnounced = Atomic<Bool>(false)
 }
 

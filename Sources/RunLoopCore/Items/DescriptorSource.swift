@@ -51,6 +51,9 @@ extension RunLoop {
 
     let lock = Lock()
     /// What the source waits for, and whether it is paused.
+    ///
+    /// Relaxed: the value is all that is read of it, and changes are ordered by the lock. A loop that reads an old one
+    /// is called once more by the kernel, whose set is changed after it.
     let interest: Atomic<Interest>
     private let reference = HandlerReference()
     // Not checked for exclusive access: the memberships are read and changed under the lock, and only by functions that

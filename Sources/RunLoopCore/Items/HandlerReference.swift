@@ -29,6 +29,8 @@ struct HandlerReference: ~Copyable {
     static let callOut: UInt32 = 16
   }
 
+  // Relaxed where a value is the first guess of an exchange, or one that did not succeed, and where only ``Bits/noted``
+  // changes, which says nothing of other memory.
   let word: Atomic<UInt32>
 
   init(marks: UInt32 = 0) { word = Atomic(marks) }

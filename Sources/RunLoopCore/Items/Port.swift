@@ -24,8 +24,12 @@ open class Port: @unchecked Sendable, Hashable {
   /// How many messages wait.
   ///
   /// It is written under the lock; loops read it without the lock.
+  ///
+  /// Relaxed: it only says how many messages a turn may take, and each is taken under the lock.
   private let messageCount = Atomic<Int>(0)
   /// Changes whenever senders that wait for room have to look again; written under the lock.
+  ///
+  /// Relaxed: the lock orders it, and the kernel compares it again before a sender sleeps.
   private let roomWord = Atomic<UInt32>(0)
   /// The observers to notify when the port becomes invalid.
   let invalidationObservers = InvalidationObservers()

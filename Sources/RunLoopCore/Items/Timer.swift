@@ -22,6 +22,9 @@ public final class Timer: @unchecked Sendable, Hashable {
   /// own lock does.
   ///
   /// It changes under the timer's lock, and under the lock of the table that it names.
+  ///
+  /// Relaxed where it is read under both locks that it changes under, and at the end, when no other thread has the
+  /// timer.
   let homeAddress: Atomic<UInt>
   /// Nanoseconds between two dates; zero: the timer fires once.
   let interval: Int64

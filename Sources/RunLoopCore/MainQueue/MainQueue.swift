@@ -22,6 +22,7 @@ enum MainQueue {
     }
     return handle
   }
+  // Relaxed: a thread that does not see it yet makes one descriptor for nothing.
   private static let isHandleMade = Atomic(false)
 
   private static var handle: Int32 { _dispatch_get_main_queue_handle_4CF() }

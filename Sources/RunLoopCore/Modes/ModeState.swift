@@ -26,6 +26,9 @@ final class ModeState: @unchecked Sendable {
 
   // For any thread. Changed under the table lock; read without it by the loop's thread, which looks again under the
   // lock before it sleeps.
+  //
+  // Relaxed: each is a hint that stands for itself, which the lock orders, and the loop goes by what it finds under the
+  // lock. Only the versions and sets that lead to other memory are released and acquired.
 
   /// How many sources, ports and timers keep the mode alive.
   let itemCount = Atomic<Int>(0)

@@ -45,6 +45,7 @@ struct StopFlag: ~Copyable {
     case stopped
   }
 
+  // Relaxed where a stop is answered: it was acquired just before, and nothing is published by the answer.
   private let state = Atomic<State>(.idle)
   private let ending = Atomic<Bool>(false)
 

@@ -14,6 +14,8 @@ final class Inbox: @unchecked Sendable {
   /// A hint for the loop's thread, which may lag behind.
   ///
   /// The loop never sleeps on it: see ``drain(into:)``.
+  ///
+  /// Relaxed: the entries are taken under the lock, under which it is exact.
   private let hasEntries = Atomic<Bool>(false)
   /// The recorder in which posts are noted, under the lock.
   private let recorder: UnsafeMutablePointer<crl_recorder>

@@ -28,12 +28,15 @@ package enum Diagnostic {
   package static let layout = Kind()
 
   /// The number of reports of all kinds, including those that were counted but not written.
+  ///
+  /// Relaxed: a number of reports, as all in this file.
   static let total = Atomic<Int>(0)
 
   /// How many reports of a kind are written without a gap.
   package static let writtenInFull = 8
 
   package final class Kind: Sendable {
+    // Relaxed: the same, of one kind.
     private let counter = Atomic<Int>(0)
 
     /// How often it was reported in this process, for tests that must not depend on reports of other kinds.

@@ -95,6 +95,8 @@ extension RunLoop {
 }
 
 /// The counters, which any thread may increment.
+///
+/// Relaxed: they are numbers for those who ask, and nothing is done by them.
 struct Counters: ~Copyable {
   let savedWakeUps = Atomic<Int>(0)
   let droppedBlocks = Atomic<Int>(0)

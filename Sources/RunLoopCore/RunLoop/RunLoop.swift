@@ -27,20 +27,31 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   let counters = Counters()
   /// The kernel's id of the loop's thread; zero until the thread has asked for the loop.
   package var threadID: Int32 { threadNumber.load(ordering: .relaxed) }
+  // Relaxed: a thread finds its own number, which it has stored itself, or another's; nothing else is read by it.
   let threadNumber: Atomic<Int32>
   /// The mode of the innermost run.
   let current = Atomic<UInt>(0)
+  // Relaxed: it is for those who ask; who wakes the loop reads the word.
   let waiting = Atomic<Bool>(false)
   /// Whether the innermost run is an automatic guest's, which represents a run of another loop.
   let isServedElsewhere = Atomic<Bool>(false)
   let tracer = Tracer()
   /// The timer slack that the thread is to have, in nanoseconds; zero means the slack that it had before.
+  ///
+  /// Relaxed: the value is all that is read of it.
   let slack = Atomic<Int64>(0)
   /// When the loop's thread was last woken, in nanoseconds of the monotonic clock.
+  ///
+  /// Relaxed: a thread that reads an earlier time looks for too long or not at all, once.
   let wakeTime = Atomic<Int64>(.min)
   /// What a call-out does beside the call: ``Tracing``.
+  ///
+  /// Relaxed: the hook is under a lock of its own, and the ring of the records is acquired. What is set from another
+  /// thread is taken up by the level, whose change is ordered.
   let tracing = Atomic<UInt8>(Tracing.off)
   /// The level of the instruments that the loop has taken up; ``Tracing/unknownLevel`` makes it look at ``tracing``.
+  ///
+  /// Relaxed where the loop compares it in each pass: an old value is noticed in the next.
   let takenLevel = Atomic<UInt32>(0)
   /// The records that are left for those who look from outside.
   ///
@@ -56,6 +67,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   /// The place from which work was first handed over; guarded by the table's lock.
   @exclusivity(unchecked) var handOffPlace: AddedPlace?
   /// Whether the place has been noted from which work was first handed over.
+  ///
+  /// Relaxed: the place is stored and read under the lock, under which this is asked again.
   let hasNotedHandOff = Atomic<Bool>(false)
 
   // The loop's thread only.

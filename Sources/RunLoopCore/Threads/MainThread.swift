@@ -28,6 +28,7 @@ extension RunLoop {
     if !RunLoop.mainEndBegan.exchange(true, ordering: .acquiringAndReleasing) { end() }
   }
 
+  // Relaxed where it is forgotten: that is in a forked child, which has one thread.
   private static let mainEndBegan = Atomic<Bool>(false)
 
   static func forgetEndOfMain() { mainEndBegan.store(false, ordering: .relaxed) }

@@ -11,8 +11,12 @@ import Synchronization
 package struct AwaitedWord: ~Copyable {
   private let word: Atomic<UInt32>
   /// How many threads sleep, or are about to.
+  ///
+  /// Relaxed where a sleeper leaves: the thread that reads an old number makes a system call for nothing.
   private let sleepers = Atomic<Int32>(0)
   /// When the sleepers were woken, in nanoseconds of the monotonic clock.
+  ///
+  /// Relaxed: a thread that reads an earlier time looks for too long or not at all, once.
   private let wakeTime = Atomic<Int64>(.min)
 
   package init(_ value: UInt32) { word = Atomic(value) }

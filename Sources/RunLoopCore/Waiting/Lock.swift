@@ -19,6 +19,7 @@ package struct Lock: ~Copyable {
     @inlinable static var awaited: UInt32 { 2 }
   }
 
+  // Relaxed where the lock was not taken: nothing that it guards is read then.
   @usableFromInline let word = Atomic<UInt32>(State.free)
 
   @inlinable

@@ -25,8 +25,13 @@ enum LookPlace: Sendable {
 /// The share of the processors' time that the process's control groups allow it.
 enum ProcessorQuota {
   /// When the quota is read again; negative if it has not been read.
+  ///
+  /// Relaxed: of several threads one reads the files; the others go by the last quota, or by none before the first was
+  /// read.
   private static let nextReading = Atomic<Int64>(-1)
   /// The quota in thousandths of a processor; the largest number if there is no limit.
+  ///
+  /// Relaxed: the value is all that is read of it.
   private static let quota = Atomic<Int64>(.max)
   /// How long a reading holds, because the quota may be changed while the process runs.
   private static let period: Int64 = 10_000_000_000

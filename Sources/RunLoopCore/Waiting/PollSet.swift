@@ -377,6 +377,8 @@ extension PollSet {
   }
 
   /// Set once, if the kernel turns out to have no wait in nanoseconds.
+  ///
+  /// Relaxed: a thread that does not see it yet asks the kernel itself.
   static let countsMilliseconds = Atomic<Bool>(false)
 }
 

@@ -12,6 +12,7 @@ extension RunLoop {
     set { storedWaiting.store(newValue.bits, ordering: .relaxed) }
   }
 
+  // Relaxed: the value is all that is read of it.
   private static let storedWaiting = Atomic<Int64>(Waiting.adaptive.bits)
 
   /// Whether a loop that has nothing to do sleeps at once, or first looks briefly whether there is something to do.

@@ -11,6 +11,9 @@ import Synchronization
 /// called in a signal handler that has interrupted anything.
 final class WakeBell: Sendable {
   /// The counter's number; −1 before it was made.
+  ///
+  /// Relaxed where the loop's thread or one that has taken the sleeper out of the loop's word reads it: the loop has
+  /// acquired what it is watched by before it announced its sleep there.
   private let number = Atomic<Int32>(-1)
   /// The number of the descriptor that wakes the loop that sleeps in this one's place; −1: it watches the counter.
   private let hostNumber = Atomic<Int32>(-1)

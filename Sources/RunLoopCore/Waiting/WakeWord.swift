@@ -9,6 +9,7 @@ import Synchronization
 /// the word still has the announced value. Either the poster's lock came first, and the loop finds the work; or the
 /// loop's did, and the poster, having taken the lock after it, reads the announcement and wakes it.
 struct WakeWord: ~Copyable {
+  // Relaxed where a value is the first guess of an exchange, or one that did not succeed.
   private let word = Atomic<UInt32>(WakeState.idle.bits)
 
   var state: WakeState {

@@ -19,6 +19,8 @@ final class GestureEnvironment {
   private var unsettled: [View] = []
   private var observer: RunLoop.Observer?
   /// Whether the observer has anything to do.
+  ///
+  /// Relaxed: only the loop's thread uses it; it is atomic as the observer's closure is isolated to nothing.
   private nonisolated let isDue = Atomic<Bool>(false)
 
   init(loop: RunLoop) { self.loop = loop }

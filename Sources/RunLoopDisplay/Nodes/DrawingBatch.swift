@@ -24,6 +24,7 @@ final class DrawingBatch: Sendable {
 
   private let items: ContiguousArray<Item>
   private let transaction: AsyncTransaction
+  // Relaxed: the last of those that count cancels, which reads nothing of the others.
   private let unwanted = Atomic<Int>(0)
 
   init(_ items: ContiguousArray<Item>, _ group: AsyncTransactionGroup) {

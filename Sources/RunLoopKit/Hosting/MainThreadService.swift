@@ -28,6 +28,7 @@ final class MainThreadService: MainLoopService, @unchecked Sendable {
   private let isUsed = Atomic<Bool>(false)
   /// Whether our loop has waited in that one, so that a mark stands in the default mode too.
   private let hasHosted = Atomic<Bool>(false)
+  // Relaxed: one thread is the first, whatever else is ordered.
   private let hasReportedLack = Atomic<Bool>(false)
   /// The runs of Core Foundation's loop that are known to be active, the outermost first.
   var runs: [HostRun] = []

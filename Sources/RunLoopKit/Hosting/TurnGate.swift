@@ -13,8 +13,12 @@ final class TurnGate: SleepGate, @unchecked Sendable {
 
   private let mode: ServedMode
   private let loop: RunLoopCore.RunLoop
+  // Relaxed where it is closed: the loop then announces its sleep in its word, and looks for what an opener that was
+  // overwritten has left; the opener has been in the word before.
   private let isOpened = Atomic<Bool>(false)
   /// Core Foundation's loop is about to sleep, or sleeps: its observers have been notified.
+  ///
+  /// Relaxed: only the main thread stores it, and another thread that opens the gate does not go by it.
   private let isHostWaiting = Atomic<Bool>(false)
   private var watched: OwnedDescriptor?
   private var deadline = Tick.never

@@ -8,6 +8,7 @@ import Synchronization
 /// Nobody sleeps for a time here: whoever changes something announces it, and whoever waits looks again. Any thread.
 final class Meeting: Sendable {
   private let changes = Atomic<UInt32>(0)
+  // Relaxed: a thread that does not see it yet waits until its own patience is over.
   private let isHopeless = Atomic<Bool>(false)
   /// How long somebody waits for something that happens at once if all is in order.
   let patience: Duration

@@ -22,6 +22,7 @@ final class Last<Object: AnyObject & Sendable>: Sendable {
 
 /// A number that threads count up.
 final class Tally: Sendable {
+  // Relaxed: the threads that count meet elsewhere before the number is read.
   private let number = Atomic<Int>(0)
 
   func add(_ count: Int = 1) { number.wrappingAdd(count, ordering: .relaxed) }

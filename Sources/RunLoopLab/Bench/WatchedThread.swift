@@ -79,6 +79,7 @@ final class Watch: Sendable {
   let events: Record
   private let name: String
   private let state = Mutex(State())
+  // Relaxed: it is stored before the thread is stopped, by which it is read.
   private let isCutOff = Atomic<Bool>(false)
 
   fileprivate init(name: String, bench: Bench, events: Record) {

@@ -68,6 +68,7 @@ struct LivingThreads: Experiment {
 
 /// Threads that are shared under names which nobody else uses.
 private struct Shared {
+  // Relaxed: each number is given once.
   private static let number = Atomic<Int>(0)
 
   private let bench: Bench

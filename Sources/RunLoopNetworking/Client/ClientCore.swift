@@ -15,6 +15,8 @@ final class ClientCore: @unchecked Sendable {
   private let environment: ProxyChoice
   private let lock = Lock()
   /// Whether there is work that the loop was asked to take.
+  ///
+  /// Relaxed where the loader asks: the work is taken under the lock.
   private let hasWork = Atomic<Bool>(false)
   /// Held while the thread is being started, and by nobody else.
   private let startLock = Lock()

@@ -85,6 +85,7 @@ final class Attempt {
 
   /// What names it, never again; not zero.
   let number: UInt
+  // Relaxed: each number is given once.
   private static let lastNumber = Atomic<UInt>(0)
 
   init(

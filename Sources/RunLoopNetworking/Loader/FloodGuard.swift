@@ -19,6 +19,8 @@ final class FloodGuard: @unchecked Sendable {
     /// What the last look has found: how much was reported, how many bytes had arrived, and for how many looks.
     fileprivate var found: (reports: UInt, bytes: UInt64, looks: Int) = (0, 0, 0)
     private let mark = Atomic<Bool>(false)
+    // Relaxed, as the next: a look that reads an old number finds the new one the next time, and several looks must
+    // agree.
     fileprivate let reports = Atomic<UInt>(1)
     fileprivate let holds = Atomic<Int>(0)
 

@@ -20,6 +20,7 @@ final class DescriptorCloser: @unchecked Sendable {
   /// The one for everything that is on nobody else's, and how many have a thread.
   private final class Shared: Sendable {
     let closer = DescriptorCloser()
+    // Relaxed where a thread is counted before it is made; where it ends, what it has done is released.
     let running = Atomic<Int>(0)
   }
 

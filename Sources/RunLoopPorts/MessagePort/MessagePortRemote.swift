@@ -45,6 +45,8 @@ extension MessagePort {
     /// What the last answer that the reading thread has read says of the time when it was sent.
     @exclusivity(unchecked) var answerTime: Int32?
     /// Changes when threads that follow the reading one have to look again.
+    ///
+    /// Relaxed where it is read under the lock; the kernel compares it again before a thread sleeps.
     let readWord = Atomic<UInt32>(0)
     let undelivered: (@Sendable (Undelivered) -> Void)?
     var isWatchedForReplies = false

@@ -10,6 +10,8 @@ import Synchronization
 struct ReceiveBuffers: @unchecked Sendable {
   // Sendable: the pointer is never changed, and what it leads to is atomic.
 
+  // Relaxed where a place is looked for: it is taken, or filled, by an exchange that acquires or releases what is in
+  // it.
   private typealias Place = Atomic<UnsafeMutableRawPointer?>
 
   /// How many bytes one of them has.

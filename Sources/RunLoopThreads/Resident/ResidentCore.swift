@@ -37,6 +37,8 @@ final class ResidentCore: Awaited, @unchecked Sendable {
   private var hasCalledStop = false
   /// One once the loop takes work.
   private let started = AwaitedWord(0)
+  // The thread that runs the late jobs, zero while none does. Relaxed: a thread finds its own number, which it has
+  // stored itself, or another's.
   let lateThread = Atomic<Int32>(0)
 
   let thread: Thread

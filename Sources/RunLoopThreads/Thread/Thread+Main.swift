@@ -18,6 +18,7 @@ extension Thread {
   /// This is ``main``, in Foundation's other spelling.
   public class var mainThread: Thread { main }
 
+  // Relaxed where these are forgotten: that is in a forked child, which has one thread.
   private static let mainAddress = Atomic<UInt>(0)
   private static let mainEndBegan = Atomic<Bool>(false)
 

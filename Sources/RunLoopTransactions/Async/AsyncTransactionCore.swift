@@ -12,6 +12,8 @@ final class AsyncTransactionCore: Deliverable, @unchecked Sendable {
 
   private let group: AsyncTransactionGroup
   private let workers: WorkerPool
+  // Relaxed: an operation that does not see it yet does its work for nothing; what becomes of it is decided under the
+  // lock.
   private let cancelled = Atomic<Bool>(false)
   private let lock = Lock()
   @exclusivity(unchecked) private var lifecycle = AsyncTransactionState()
