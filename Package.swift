@@ -79,8 +79,9 @@ let package = Package(
     .target(
       name: "RunLoopLab",
       dependencies: [
-        "RunLoopLibC", "CRunLoopSystem", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments", "RunLoopNetworking",
-        "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog", "RunLoopTimeline",
+        "RunLoopLibC", "CRunLoopSystem", "CRunLoopTools", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments",
+        "RunLoopNetworking", "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog",
+        "RunLoopTimeline",
       ],
       swiftSettings: swiftSettings),
     // The socket of the agent, which C opens when the first loop is made, if the environment says so.
