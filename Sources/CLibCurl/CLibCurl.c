@@ -177,6 +177,9 @@ int clc_set_prerequest_function(clc_easy *easy, clc_prerequest_function function
 int clc_set_progress_function(clc_easy *easy, clc_progress_function function) {
   return curl.curl_easy_setopt(easy, clc_option_progress_function, function);
 }
+int clc_set_debug_function(clc_easy *easy, clc_debug_function function) {
+  return curl.curl_easy_setopt(easy, clc_option_debug_function, function);
+}
 int clc_set_open_socket_function(clc_easy *easy, clc_open_socket_function function) {
   return curl.curl_easy_setopt(easy, clc_option_open_socket_function, function);
 }

@@ -18,8 +18,9 @@ enum { own_data = 0, remembered = 256, remembered_ends = 4096 };
 enum { most_fruitless = 2000, fruitless_seconds = 60 };
 // SSL3_RT_HEADER and SSL_RECEIVED_SHUTDOWN.
 enum { record_header = 0x100, received_shutdown = 2 };
-// SSL_CB_READ_ALERT, and the alert close_notify.
-enum { alert_was_read = 0x4004, close_notify = 0 };
+// SSL_CB_READ_ALERT and SSL_CB_WRITE_ALERT; the alerts that only say that somebody leaves, close_notify and user_canceled,
+// and the level of the others.
+enum { alert_was_read = 0x4004, alert_was_sent = 0x4008, close_notify = 0, user_canceled = 90, fatal = 2 };
 
 static void (*set_certificate_function)(void *, int (*)(void *, void **, void **));
 static int (*set_data)(void *, int, void *);
@@ -38,6 +39,13 @@ static _Thread_local unsigned next_wanted;
 // The transfers whose connections have been ended by the server lately.
 static _Thread_local uintptr_t ended[remembered_ends];
 static _Thread_local unsigned next_ended;
+// The alerts that have ended connections lately, with the transfers that have made these.
+static _Thread_local struct {
+  uintptr_t number;
+  int alert;
+  int is_own;
+} alerts[remembered];
+static _Thread_local unsigned next_alert;
 // The transfers whose connections were ended here lately.
 static _Thread_local uintptr_t flooded[remembered];
 static _Thread_local unsigned next_flooded;
@@ -72,10 +80,22 @@ static int note_wanted(void *connection, void **certificate, void **key) {
 
 // Something has happened on a connection.
 static void note_end(const void *connection, int what, int value) {
-  if (what != alert_was_read || (value & 0xff) != close_notify) return;
+  if (what != alert_was_read && what != alert_was_sent) return;
+  int alert = value & 0xff, is_own = what == alert_was_sent;
+  int is_farewell = alert == close_notify || alert == user_canceled;
+  // TLS 1.3 gives every other alert the same meaning, whatever its level.
+  if (is_farewell ? is_own || alert != close_notify : is_own && value >> 8 != fatal) return;
   void *context = context_of(connection);
   uintptr_t number = context == NULL ? 0 : (uintptr_t)get_data(context, own_data);
-  if (number != 0) ended[next_ended++ % remembered_ends] = number;
+  if (number == 0) return;
+  if (is_farewell) {
+    ended[next_ended++ % remembered_ends] = number;
+  } else {
+    unsigned place = next_alert++ % remembered;
+    alerts[place].number = number;
+    alerts[place].alert = alert;
+    alerts[place].is_own = is_own;
+  }
 }
 
 static time_t seconds(void) {
@@ -141,4 +161,16 @@ int clc_wanted_certificate(uintptr_t number) {
     if (wanted[index] == number) return 1;
   }
   return 0;
+}
+
+int clc_alert(uintptr_t number, int *is_own) {
+  unsigned count = next_alert < remembered ? next_alert : remembered;
+  // The peer's comes first, and this side may answer it: the first is the reason.
+  for (unsigned index = 0; index < count; index++) {
+    unsigned place = (next_alert - count + index) % remembered;
+    if (alerts[place].number != number) continue;
+    *is_own = alerts[place].is_own;
+    return alerts[place].alert;
+  }
+  return -1;
 }

@@ -50,25 +50,107 @@ import Testing
     #expect(proxys.allSatisfy { name($0, connected: false, proxy: true) == "proxyFailed" })
   }
 
-  @Test("a head that libcurl finds too large is distinguished from a lost connection by its text")
+  /// A failure of an encrypted connection without a proxy, after the request was sent.
+  private func code(
+    _ code: Int32, system: Int32 = 0, wanted: Bool = false, alert: CurlFailure.Alert? = nil,
+    _ progress: CurlFailure.Progress
+  ) -> HTTP.Error.Code {
+    CurlFailure(
+      code: code, text: "", systemError: system, connectStatus: 0, usesProxy: false, wasConnected: true,
+      isBeforeAnswer: progress == .nothing, wantedCertificate: wanted, alert: alert, progress: progress
+    ).errorCode
+  }
+
+  @Test("a head that libcurl finds too large is distinguished from a lost connection by what of it was received")
   func largeHead() {
-    let failure = CurlFailure(
-      code: 56, text: "Too large response headers: 307300 > 307200", systemError: 0, connectStatus: 0,
-      usesProxy: false, wasConnected: true, isBeforeAnswer: false, wantedCertificate: false)
-    #expect(failure.errorCode == .tooLarge)
+    #expect(code(56, .head(byteCount: 300_000)) == .tooLarge)
+    #expect(code(56, .head(byteCount: 204_801)) == .tooLarge)
+    #expect(code(56, .head(byteCount: 204_800)) == .connectionLost)
+    #expect(code(56, system: 104, .head(byteCount: 300_000)) == .connectionLost)
+    #expect(code(56, alert: .init(number: 50, isOwn: true), .head(byteCount: 300_000)) == .connectionLost)
+    #expect(code(100, .head(byteCount: 10)) == .tooLarge)
+  }
+
+  @Test("chunks that are garbage are no answer, whichever number libcurl has for them, and those that are cut are lost")
+  func chunks() {
+    for number: Int32 in [8, 18, 23, 27, 43, 56, 61, 100] {
+      #expect(code(number, .chunks(.broken)) == .badServerResponse, "\(number)")
+      #expect(code(number, .chunks(.tooLong)) == .tooLarge, "\(number)")
+    }
+    #expect(code(18, .chunks(.incomplete)) == .connectionLost)
+    #expect(code(56, .chunks(.incomplete)) == .connectionLost)
+    #expect(code(56, .chunks(.complete)) == .connectionLost)
+    #expect(code(56, .body) == .connectionLost)
+  }
+
+  @Test("within a head a coding is that of the transfer, and a stream that is reset has a head that is garbage")
+  func withinHead() {
+    #expect(code(61, .head(byteCount: 17)) == .badServerResponse)
+    #expect(code(61, .body) == .cannotDecode)
+    #expect(code(92, .head(byteCount: 17)) == .badServerResponse)
+    #expect(code(92, .nothing) == .connectionLost)
+    #expect(code(92, .body) == .connectionLost)
   }
 
   @Test("an alert of the server is a failure of the encryption, also if the request is on its way when it comes")
   func alerts() {
-    let text = "OpenSSL SSL_read: OpenSSL/3.0.19: error:0A000418:SSL routines::tlsv1 alert unknown ca, errno 0"
-    func code(isBeforeAnswer: Bool) -> HTTP.Error.Code {
+    let unknownCA = CurlFailure.Alert(number: 48, isOwn: false)
+    for number: Int32 in [55, 56] {
+      #expect(code(number, alert: unknownCA, .nothing) == .tlsFailed)
+      #expect(code(number, alert: unknownCA, .body) == .connectionLost)
+      // One of ours says that the connection was cut.
+      #expect(code(number, alert: .init(number: 50, isOwn: true), .nothing) == .connectionLost)
+    }
+    for number: Int32 in [35, 55, 56] {
+      #expect(code(number, alert: .init(number: 116, isOwn: false), .nothing) == .clientCertificateRequired)
+      #expect(code(number, alert: .init(number: 40, isOwn: false), .nothing) == .tlsFailed)
+      #expect(
+        code(number, wanted: true, alert: .init(number: 40, isOwn: false), .nothing) == .clientCertificateRequired)
+    }
+  }
+
+  @Test("an argument that libcurl rejects while it encrypts a connection is the certificate")
+  func certificates() {
+    func code(isSecuring: Bool, proxy: Bool = false, connect: Int = 0) -> HTTP.Error.Code {
       CurlFailure(
-        code: 56, text: text, systemError: 0, connectStatus: 0, usesProxy: false, wasConnected: true,
-        isBeforeAnswer: isBeforeAnswer, wantedCertificate: false
+        code: 43, text: "", systemError: 0, connectStatus: connect, usesProxy: proxy, wasConnected: false,
+        isBeforeAnswer: true, wantedCertificate: false, isSecuring: isSecuring
       ).errorCode
     }
-    #expect(code(isBeforeAnswer: true) == .tlsFailed)
-    #expect(code(isBeforeAnswer: false) == .connectionLost)
+    #expect(code(isSecuring: true) == .tlsFailed)
+    #expect(code(isSecuring: false) == .invalidRequest)
+    #expect(code(isSecuring: true, proxy: true) == .proxyFailed)
+    #expect(code(isSecuring: true, proxy: true, connect: 200) == .tlsFailed)
+  }
+
+  @Test("no text decides, whatever the library writes")
+  func texts() {
+    let texts = [
+      "Illegal or missing hexadecimal sequence in chunked-encoding", "Out of memory in chunked-encoding",
+      "Too large response headers: 307300 > 307200", "CONNECT tunnel failed, response 403",
+      "OpenSSL SSL_read: OpenSSL/3.0.19: error:0A000418:SSL routines::tlsv1 alert unknown ca, errno 0",
+      "tlsv13 alert certificate required", "peer did not return a certificate",
+      "HTTP/2 stream 1 was not closed cleanly: PROTOCOL_ERROR (err 1)", "Es ging etwas schief", "\u{1}",
+    ]
+    let alerts: [CurlFailure.Alert?] = [nil, .init(number: 48, isOwn: false), .init(number: 50, isOwn: true)]
+    let steps: [CurlFailure.Progress] = [
+      .nothing, .head(byteCount: 10), .head(byteCount: 250_000), .body, .chunks(.incomplete), .chunks(.broken),
+    ]
+    for number in Int32(1)...110 {
+      for (alert, progress) in alerts.flatMap({ alert in steps.map { (alert, $0) } }) {
+        for state in 0..<16 {
+          func code(_ text: String) -> HTTP.Error.Code {
+            CurlFailure(
+              code: number, text: text, systemError: state & 1 == 0 ? 0 : 104, connectStatus: state & 2 == 0 ? 0 : 403,
+              usesProxy: state & 4 != 0, wasConnected: state & 8 != 0, isBeforeAnswer: progress == .nothing,
+              wantedCertificate: false, alert: alert, progress: progress
+            ).errorCode
+          }
+          let expected = code("")
+          for text in texts where code(text) != expected { Issue.record("\(number) \(progress) \(state): \(text)") }
+        }
+      }
+    }
   }
 
   @Test("a kept connection of HTTP/2 that takes no more requests is lost", arguments: [true, false])

@@ -54,6 +54,7 @@ enum {
   clc_option_header_data = 10029,
   clc_option_custom_request = 10036,
   clc_option_progress_data = 10057,
+  clc_option_verbose = 41,
   clc_option_no_progress = 43,
   clc_option_no_body = 44,
   clc_option_upload = 46,
@@ -66,6 +67,8 @@ enum {
   clc_option_verify_host = 81,
   clc_option_http_version = 84,
   clc_option_key = 10087,
+  clc_option_debug_function = 20094,
+  clc_option_debug_data = 10095,
   clc_option_ca_directory = 10097,
   clc_option_no_signal = 99,
   clc_option_proxy_authentication = 111,
@@ -146,6 +149,7 @@ enum {
   clc_protocols_web = 3,
   clc_basic = 1,
   clc_digest = 2,
+  clc_debug_data_in = 3,
   clc_url_whole = 0,
   clc_url_path_as_is = 1 << 4,
 };
@@ -211,6 +215,8 @@ typedef int (*clc_prerequest_function)(
   void *context, char *peer, char *own, int peer_port, int own_port);
 typedef int (*clc_progress_function)(
   void *context, int64_t to_receive, int64_t received, int64_t to_send, int64_t sent);
+// What is reported of a transfer that is verbose: the kind of the bytes first, as clc_debug_data_in.
+typedef int (*clc_debug_function)(clc_easy *easy, int kind, char *bytes, size_t count, void *context);
 typedef int (*clc_open_socket_function)(void *context, int purpose, clc_wanted_socket *wanted);
 typedef int (*clc_close_socket_function)(void *context, int descriptor);
 typedef int (*clc_encryption_function)(clc_easy *easy, void *context, void *number);
@@ -234,6 +240,7 @@ int clc_set_data_function(clc_easy *easy, int option, clc_data_function function
 int clc_set_seek_function(clc_easy *easy, clc_seek_function function);
 int clc_set_prerequest_function(clc_easy *easy, clc_prerequest_function function);
 int clc_set_progress_function(clc_easy *easy, clc_progress_function function);
+int clc_set_debug_function(clc_easy *easy, clc_debug_function function);
 int clc_set_open_socket_function(clc_easy *easy, clc_open_socket_function function);
 int clc_set_close_socket_function(clc_easy *easy, clc_close_socket_function function);
 long clc_get_long(clc_easy *easy, int info);
@@ -265,12 +272,16 @@ clc_easy *clc_multi_next_ended(clc_multi *multi, int *code);
 // Whether libcurl encrypts by OpenSSL.
 int clc_uses_openssl(void);
 // Sets a transfer's encryption up, where that is OpenSSL's: it notes whether the server wants a certificate and there
-// is none, and whether the server ends the connection (close_notify).
+// is none, whether the server ends the connection (close_notify), and which alerts end it otherwise.
 // The number names the transfer, and is not zero.
 int clc_set_encryption(clc_easy *easy, uintptr_t number);
 int clc_prepare_encryption(clc_easy *easy, void *context, void *number);
 // Whether that was noted, on this thread.
 int clc_wanted_certificate(uintptr_t number);
+// The alert that has ended the connection that this transfer has made, or tried to make; lately, and on this thread.
+// Returns its number, as RFC 8446 has it, and whether this side has sent it; -1 for none. This side sends one also when
+// the connection is cut.
+int clc_alert(uintptr_t number, int *is_own);
 // Something has come of what was read on this thread, or something is sent.
 void clc_note_progress(void);
 // Whether the connection that this transfer has made was ended because too much came on it of which nothing did;

@@ -162,6 +162,8 @@ extension Attempt {
         check(clc_set_progress_function(easy, attemptProgressFunction))
       }
     }
+    set(Int(clc_option_debug_data), handle.context)
+    check(clc_set_debug_function(easy, attemptDebugFunction))
     set(Int(clc_option_open_socket_data), handle.context)
     check(clc_set_open_socket_function(easy, attemptOpenSocketFunction))
     // A connection outlives the transfer that has made it: its socket is the loader's.
@@ -207,6 +209,12 @@ private let attemptWriteFunction: clc_data_function = { bytes, size, count, cont
   guard let attempt = Handle.attempt(at: context) else { return 0 }
   clc_note_progress()
   return attempt.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
+}
+
+private let attemptDebugFunction: clc_debug_function = { _, kind, bytes, count, context in
+  guard kind == Int32(clc_debug_data_in), let attempt = Handle.attempt(at: context) else { return 0 }
+  attempt.takeWire(UnsafeRawBufferPointer(start: bytes, count: count))
+  return 0
 }
 
 private let attemptReadFunction: clc_data_function = { bytes, size, count, context in

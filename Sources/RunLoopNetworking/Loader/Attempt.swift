@@ -47,6 +47,8 @@ final class Attempt {
   /// Where the loader has it among those that the library has; the loader's.
   @exclusivity(unchecked) var place: Int?
   @exclusivity(unchecked) private(set) var reader: HeadReader
+  /// What the body's chunks are; nil if it has none.
+  @exclusivity(unchecked) private var chunks: ChunkReader?
   private let source: (any BodySource)?
   /// Why we ended it, in the place of what the library says.
   @exclusivity(unchecked) private(set) var failure: HTTP.Error? {
@@ -164,9 +166,26 @@ final class Attempt {
       systemError: Int32(clc_get_long(easy, Int32(clc_info_system_error))),
       connectStatus: clc_get_long(easy, Int32(clc_info_connect_code)), usesProxy: exchange.proxy != nil,
       wasConnected: requests > 0 || reader.hasBegun, isBeforeAnswer: !reader.hasBegun,
-      wantedCertificate: clc_wanted_certificate(number) != 0, wasKept: isKept)
+      wantedCertificate: clc_wanted_certificate(number) != 0, wasKept: isKept, alert: alert,
+      isSecuring: exchange.address.isTLS && !opened.isEmpty && requests == 0 && !reader.hasBegun, progress: progress)
     if said.isEndOfKept, !isOnce { needsFresh = true }
     return HTTP.Error(said.errorCode, socketFailure.map { "\(said.detail); \($0)" } ?? said.detail)
+  }
+
+  /// The alert that has ended its connection; nil if there was none, or it is not known.
+  private var alert: CurlFailure.Alert? {
+    guard exchange.address.isTLS, CurlLibrary.usesOpenSSL else { return nil }
+    var isOwn: Int32 = 0
+    // Those of a kept connection are noted under the attempt that has made it.
+    let opener = connection.map(\.opener) ?? 0
+    let number = clc_alert(opener != 0 ? opener : number, &isOwn)
+    return number < 0 ? nil : CurlFailure.Alert(number: Int(number), isOwn: isOwn != 0)
+  }
+
+  private var progress: CurlFailure.Progress {
+    guard reader.hasBegun else { return .nothing }
+    guard reader.isComplete else { return .head(byteCount: reader.byteCount) }
+    return chunks.map { .chunks($0.state) } ?? .body
   }
 
   /// Whether the end of the connection is the only end of the body, and it is not the server's.
@@ -223,6 +242,7 @@ extension Attempt {
     if isAskedByProxy, reader.isComplete, line.prefix(5).elementsEqual("HTTP/".utf8) {
       // The library has asked again, with the proxy's credential.
       reader = Self.makeReader(transfer.settings, exchange)
+      chunks = nil
     }
     switch reader.take(line) {
     case .more: return true
@@ -236,6 +256,10 @@ extension Attempt {
       } else {
         connection?.speaksHTTP1 = true
       }
+      if reader.isChunked {
+        chunks = ChunkReader()
+        handle.reportsWire = true
+      }
       do throws(HTTP.Error) {
         try transfer.take(head, from: self)
         return true
@@ -245,6 +269,9 @@ extension Attempt {
     }
     return false
   }
+
+  /// Bytes of a body in chunks, as they stand on the wire.
+  func takeWire(_ bytes: UnsafeRawBufferPointer) { if chunks != nil { chunks?.take(bytes) } }
 
   func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
     guard !hasFailed else { return 0 }

@@ -6,7 +6,7 @@ import RunLoopLibC
 /// What libcurl says of a transfer that has ended without success.
 struct CurlFailure {
   var code: Int32
-  /// The text that it has written for this transfer, or none.
+  /// The text that it has written for this transfer, or none; it is for people, and decides nothing.
   var text: String
   /// The error number of the system call that failed last, or zero.
   var systemError: Int32
@@ -21,6 +21,30 @@ struct CurlFailure {
   var wantedCertificate: Bool
   /// Whether an earlier request was answered on the connection by HTTP/2.
   var wasKept = false
+  /// The alert that has ended the encrypted connection.
+  var alert: Alert?
+  /// Whether a connection to the host is being encrypted, as far as is known.
+  var isSecuring = false
+  /// How far the answer was read; nil: no further than `isBeforeAnswer` says.
+  var progress: Progress?
+
+  /// An alert of TLS.
+  struct Alert: Hashable {
+    /// Its number, as RFC 8446 has it.
+    var number: Int
+    /// Whether this side has sent it, because it could not read what it received, or the connection was cut.
+    var isOwn: Bool
+  }
+
+  /// How far an answer was read.
+  enum Progress: Hashable {
+    case nothing
+    /// Within the head, of which lines of so many bytes were received.
+    case head(byteCount: Int)
+    /// Within a body that is not sent in chunks.
+    case body
+    case chunks(ChunkReader.State)
+  }
 
   /// The number, libcurl's words and the system's.
   var detail: String {
@@ -34,15 +58,19 @@ struct CurlFailure {
   var isEndOfKept: Bool { Int(code) == Int(clc_http2) && wasKept && isBeforeAnswer }
 
   /// Which error it is for the program.
+  ///
+  /// It is decided by the numbers, and by what was received and sent: the texts differ between versions.
   var errorCode: HTTP.Error.Code {
     if isBeforeAnswer, wantedCertificate, Self.refusals.contains(Int(code)) { return .clientCertificateRequired }
     if isEndOfKept { return .connectionLost }
+    // Whichever number the library has for them.
+    if case .chunks(.broken)? = progress { return .badServerResponse }
+    if case .chunks(.tooLong)? = progress { return .tooLarge }
     return switch Int(code) {
     case Int(clc_weird_reply), Int(clc_write_error): .badServerResponse
     // A head of HTTP/0.9; before a connection, a library without encryption.
     case Int(clc_unsupported_protocol): wasConnected ? .badServerResponse : .noLibrary
-    // A chunk or a line of a head that it cannot read; before a connection, what it is asked for.
-    case Int(clc_bad_argument): wasConnected ? .badServerResponse : usesProxy ? .proxyFailed : .invalidRequest
+    case Int(clc_bad_argument): argumentCode
     case Int(clc_bad_url): .unsupportedURL
     case Int(clc_not_built_in), Int(clc_upload_failed), Int(clc_read_error): .invalidRequest
     case Int(clc_cannot_resolve_proxy), Int(clc_proxy_failed): .proxyFailed
@@ -53,7 +81,8 @@ struct CurlFailure {
     case Int(clc_out_of_memory): wasConnected ? .tooLarge : .cannotConnect
     case Int(clc_too_large): .tooLarge
     case Int(clc_http2): systemError == 0 ? .badServerResponse : .connectionLost
-    case Int(clc_http2_stream): text.contains("PROTOCOL_ERROR") ? .badServerResponse : .connectionLost
+    // The library resets a stream whose head it cannot read. Another was reset by the server, or its body was cut.
+    case Int(clc_http2_stream): isWithinHead ? .badServerResponse : .connectionLost
     case Int(clc_timed_out): .timedOut
     case Int(clc_tls_connect_error): isAboutOwnCertificate ? .clientCertificateRequired : tlsCode
     case Int(clc_certificate_problem), Int(clc_cipher_problem), Int(clc_tls_engine_missing),
@@ -65,7 +94,8 @@ struct CurlFailure {
       .untrusted
     case Int(clc_pinned_key_mismatch): .pinMismatch
     case Int(clc_client_certificate_required): .clientCertificateRequired
-    case Int(clc_bad_content_encoding): .cannotDecode
+    // Content codings are left to us, so that within a head it is about the transfer coding.
+    case Int(clc_bad_content_encoding): isWithinHead ? .badServerResponse : .cannotDecode
     case Int(clc_receive_error), Int(clc_send_error): connectionCode
     default: .connectionLost
     }
@@ -76,21 +106,35 @@ struct CurlFailure {
     Int(clc_tls_connect_error), Int(clc_receive_error), Int(clc_send_error), Int(clc_got_nothing),
   ]
 
-  /// What is said of a connection means three things: it is lost, its chunks are garbage, or the proxy has refused.
+  /// What the library does not take is a line of a head or, before that, our own certificate or another option.
+  private var argumentCode: HTTP.Error.Code {
+    if wasConnected { return .badServerResponse }
+    if usesProxy, connectStatus == 0 { return .proxyFailed }
+    return isSecuring ? .tlsFailed : usesProxy ? .proxyFailed : .invalidRequest
+  }
+
+  /// What is said of a connection means three things: it is lost, its head is too large, or the proxy has refused.
   private var connectionCode: HTTP.Error.Code {
     if connectStatus != 0, !(200...299).contains(connectStatus) { return .proxyFailed }
     if isAboutOwnCertificate { return .clientCertificateRequired }
     // TLS 1.3 rejects the client's certificate when the request is on its way.
-    if isBeforeAnswer, text.contains("SSL routines"), text.contains(" alert ") { return tlsCode }
-    // A line of a trailer that is longer than the library takes is a lack of memory to it.
-    if text.contains("chunked-encoding") { return text.contains("Out of memory") ? .tooLarge : .badServerResponse }
-    if text.contains("Too large response headers") { return .tooLarge }
+    if isBeforeAnswer, let alert, !alert.isOwn { return tlsCode }
+    if case .head(let byteCount)? = progress, byteCount > Self.mostOfHead - Self.longestLine, systemError == 0,
+      alert == nil
+    {
+      return .tooLarge
+    }
     return usesProxy && !wasConnected ? .proxyFailed : .connectionLost
   }
 
+  /// How many bytes the library takes of all heads of an answer, and of one line, which it reports when it is whole.
+  private static let mostOfHead = 300 * 1024
+  private static let longestLine = 100 * 1024
+
+  private var isWithinHead: Bool { if case .head? = progress { true } else { false } }
+
   private var tlsCode: HTTP.Error.Code { usesProxy && connectStatus == 0 ? .proxyFailed : .tlsFailed }
 
-  private var isAboutOwnCertificate: Bool {
-    text.contains("certificate required") || text.contains("peer did not return a certificate")
-  }
+  /// Whether the server has ended the connection for the lack of a certificate of ours (certificate_required).
+  private var isAboutOwnCertificate: Bool { alert == Alert(number: 116, isOwn: false) }
 }

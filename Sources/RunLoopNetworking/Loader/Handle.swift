@@ -75,9 +75,15 @@ final class Handle {
     errorBuffer.deallocate()
   }
 
+  /// Whether the bytes of the body are reported as they stand on the wire, from the next ones on.
+  var reportsWire = false {
+    didSet { if reportsWire != oldValue { _ = clc_set_long(easy, Int32(clc_option_verbose), reportsWire ? 1 : 0) } }
+  }
+
   /// Forgets what it was set up for.
   func reset() {
     clc_easy_reset(easy)
+    reportsWire = false
     freeURL()
     freeLists()
     shape = nil
@@ -101,6 +107,7 @@ final class Handle {
   /// and an address with a query.
   func rest() {
     guard let shape else { return reset() }
+    reportsWire = false
     if let fields, fields != shape.settings.usualFields {
       _ = clc_set_list(easy, Int32(clc_option_http_header), nil)
       if let head { clc_list_wipe(head) }

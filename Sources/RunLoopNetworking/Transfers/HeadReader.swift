@@ -55,6 +55,10 @@ struct HeadReader {
   var isComplete: Bool { phase == .body }
   /// Whether the end of the connection is that of the body.
   private(set) var endsWithConnection = false
+  /// Whether the body is sent in chunks.
+  private(set) var isChunked = false
+  /// How many bytes the lines have so far.
+  var byteCount: Int { count }
   /// Whether a line has arrived.
   var hasBegun: Bool { count > 0 }
 
@@ -133,6 +137,7 @@ struct HeadReader {
     phase = .body
     endsWithConnection = codings.isEmpty && head.length == nil && status != 204 && status != 304 && head.version != "2"
     head.endsWithConnection = endsWithConnection
+    isChunked = !codings.isEmpty && head.version != "2"
     fields = WireFields()
     return .head(head)
   }
