@@ -118,7 +118,9 @@ final class PlainObservingTests: XCTestCase {
 }
 
 /// Waits that are no runs in the test's own text.
-final class PlainAsyncTests: XCTestCase {
+///
+/// Sendable: it has no state. With Swift 6.2 XCTest's `fulfillment` leaves the main actor with the test.
+final class PlainAsyncTests: XCTestCase, @unchecked Sendable {
   // M33
   @MainActor
   func testFulfillmentIsAwaited() async {
