@@ -78,7 +78,8 @@ static void *open_library(
   if (library == NULL) {
     const char *reason = dlerror();
     snprintf(
-      detail, capacity, "%s cannot be opened (%s); Debian's package is libcurl4", file, reason ? reason : "no reason");
+      detail, capacity, "%s cannot be opened (%s); Debian's package is libcurl4, or libcurl4t64 from Debian 13 on", file,
+      reason ? reason : "no reason");
     *answer = clc_missing;
     return NULL;
   }

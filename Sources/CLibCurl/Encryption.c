@@ -18,8 +18,8 @@ enum { own_data = 0, remembered = 256, remembered_ends = 4096 };
 enum { most_fruitless = 2000, fruitless_seconds = 60 };
 // SSL3_RT_HEADER and SSL_RECEIVED_SHUTDOWN.
 enum { record_header = 0x100, received_shutdown = 2 };
-// SSL_CB_READ_ALERT and SSL_CB_WRITE_ALERT; the alerts that only say that somebody leaves, close_notify and user_canceled,
-// and the level of the others.
+// SSL_CB_READ_ALERT and SSL_CB_WRITE_ALERT; the alerts that announce an end without an error, close_notify and
+// user_canceled; and the level of those that report one.
 enum { alert_was_read = 0x4004, alert_was_sent = 0x4008, close_notify = 0, user_canceled = 90, fatal = 2 };
 
 static void (*set_certificate_function)(void *, int (*)(void *, void **, void **));
