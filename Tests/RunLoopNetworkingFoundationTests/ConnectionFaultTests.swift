@@ -60,17 +60,18 @@
         let server = try LyingServer { $0.answer("hello", "Connection: close") }
         // The library makes what it has once.
         #expect(await ConnectionFaultTests.ends(server) == ["hello", "hello"])
+        // Newer versions of the library try more than once.
         let none = FaultPlan()
-        none.plan(.socket, .fails(EMFILE), .fails(EMFILE))
-        var (ends, isUsedUp) = await ConnectionFaultTests.ends(server, none)
+        for _ in 0..<8 { none.plan(.socket, .fails(EMFILE)) }
+        var ends = await ConnectionFaultTests.ends(server, none).ends[0]
         let code = URLError.Code.cannotConnectToHost.rawValue
-        for end in ends[0] { #expect(end.hasPrefix("\(code) ") && end.contains("socket"), "\(end)") }
-        #expect(isUsedUp && ends[0].count == 2)
+        for end in ends { #expect(end.hasPrefix("\(code) ") && end.contains("socket"), "\(end)") }
+        #expect(none.counts[.socket, default: 0] >= 2 && ends.count == 2)
         let unwatched = FaultPlan()
-        unwatched.plan(.epollControl, .fails(ENOSPC), .fails(ENOSPC))
-        (ends, isUsedUp) = await ConnectionFaultTests.ends(server, unwatched)
-        for end in ends[0] { #expect(end.hasPrefix("\(code) "), "\(end)") }
-        #expect(isUsedUp)
+        for _ in 0..<8 { unwatched.plan(.epollControl, .fails(ENOSPC)) }
+        ends = await ConnectionFaultTests.ends(server, unwatched).ends[0]
+        for end in ends { #expect(end.hasPrefix("\(code) "), "\(end)") }
+        #expect(unwatched.counts[.epollControl, default: 0] >= 2 && ends.count == 2)
         #expect(await ConnectionFaultTests.ends(server) == ["hello", "hello"])
       }
     }

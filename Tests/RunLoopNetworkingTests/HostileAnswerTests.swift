@@ -69,6 +69,34 @@ import Testing
     #expect(try await end(after: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + text) == "badServerResponse")
   }
 
+  @Test("chunks that are garbage are not asked for again, and chunks that are cut are", arguments: [true, false])
+  func retriedChunks(_ isGarbage: Bool) async throws {
+    let server = try LyingServer { exchange in
+      exchange.send(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n" + (isGarbage ? "zz\r\n" : "5\r\nhel"))
+      exchange.end()
+    }
+    defer { server.stop() }
+    try await withClient {
+      $0.retry.limit = 2
+      $0.retry.delay = .milliseconds(1)
+    } _: { client in
+      let end = await RunLoopNetworkingTests.end(client, HTTP.Request(server.url()))
+      #expect(end == (isGarbage ? "badServerResponse" : "connectionLost"))
+    }
+    #expect(server.requests.value.count == (isGarbage ? 1 : 3))
+  }
+
+  @Test("garbage is found behind a body of many chunks, whose bytes are delivered before")
+  func lateGarbage() async throws {
+    let chunk = "4000\r\n" + String(repeating: "a", count: 0x4000) + "\r\n"
+    let whole = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + String(repeating: chunk, count: 40)
+    #expect(try await end(after: whole + "zz" + String(repeating: "x", count: 100_000)) == "badServerResponse")
+    #expect(try await end(after: whole + "40") == "connectionLost")
+    #expect(try await end(after: whole) == "connectionLost")
+    #expect(try await end(after: whole + "0\r\n\r\n").count == 4 + 40 * 0x4000)
+  }
+
   @Test("a reason may be missing, lengths may be repeated, and trailers are passed over")
   func oddities() async throws {
     #expect(try await end(after: "HTTP/1.1 200\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello") == "200 hello")

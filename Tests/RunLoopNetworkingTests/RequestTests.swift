@@ -328,7 +328,8 @@ import Testing
     #expect(
       detail { () throws(HTTP.Error) in try CurlLibrary.tryOpen("libnone.so") }.hasPrefix(
         "noLibrary: libnone.so cannot"))
-    #expect(detail { () throws(HTTP.Error) in try CurlLibrary.tryOpen("libnone.so") }.contains("libcurl4"))
+    #expect(
+      detail { () throws(HTTP.Error) in try CurlLibrary.tryOpen("libnone.so") }.contains("libcurl4, or libcurl4t64"))
     #expect(
       detail { () throws(HTTP.Error) in try CurlLibrary.tryOpen("libz.so.1") }
         == "noLibrary: libz.so.1 has no curl_global_init")

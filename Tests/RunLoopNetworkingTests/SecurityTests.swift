@@ -139,6 +139,18 @@ import Testing
     #expect(try await outcome(server) { $0.certificate = wrong } == "tlsFailed")
   }
 
+  @Test(
+    "encrypted chunks are garbage or cut, with and without the server's farewell", arguments: ["zz\r\n", "5\r\nhel"])
+  func chunks(_ rest: String) async throws {
+    let server = try Self.server("server", { _ in }) { exchange in
+      exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n" + rest)
+      if exchange.path == "/cut" { exchange.cut() } else { exchange.end() }
+    }
+    let expected = rest.hasPrefix("zz") ? "badServerResponse" : "connectionLost"
+    #expect(try await outcome(server, "/cut") == expected)
+    #expect(try await outcome(server, "/end") == expected)
+  }
+
   @Test("a body whose only end is that of the connection has to end with the server's farewell")
   func cutBodies() async throws {
     let server = try Self.server("server", { _ in }) { exchange in
