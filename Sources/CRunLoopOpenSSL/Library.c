@@ -7,6 +7,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#define PACKAGE "Debian's package is libssl3, or libssl3t64 from Debian 13 on"
+
 cos_functions cos_table;
 static _Atomic int is_open;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -15,8 +17,7 @@ static void *open_file(const char *file, char *detail, size_t capacity) {
   void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     const char *reason = dlerror();
-    snprintf(
-      detail, capacity, "%s cannot be opened (%s); Debian's package is libssl3", file, reason ? reason : "no reason");
+    snprintf(detail, capacity, "%s cannot be opened (%s); " PACKAGE, file, reason ? reason : "no reason");
   }
   return library;
 }
@@ -27,7 +28,7 @@ static int find_functions(
 #define FIND(file, library, name) \
   *(void **)&found->name = dlsym(library, #name); \
   if (found->name == NULL) { \
-    snprintf(detail, capacity, "%s has no %s; Debian's package libssl3 has it", file, #name); \
+    snprintf(detail, capacity, "%s has no %s; " PACKAGE, file, #name); \
     return cos_symbol_missing; \
   }
 #define FIND_CRYPTO(result, name, parameters) FIND(crypto_file, crypto, name)
@@ -36,8 +37,8 @@ static int find_functions(
   unsigned long version = found->OpenSSL_version_num();
   if (version < oldest) {
     snprintf(
-      detail, capacity, "%s is version %lu.%lu, and %lu.%lu is the oldest that will do; Debian's package is libssl3",
-      crypto_file, version >> 28, version >> 20 & 0xff, oldest >> 28, oldest >> 20 & 0xff);
+      detail, capacity, "%s is version %lu.%lu, and %lu.%lu is the oldest that will do; " PACKAGE, crypto_file,
+      version >> 28, version >> 20 & 0xff, oldest >> 28, oldest >> 20 & 0xff);
     return cos_too_old;
   }
   COS_SSL_FUNCTIONS(FIND_SSL)
