@@ -80,7 +80,8 @@ let package = Package(
       name: "RunLoopLab",
       dependencies: [
         "RunLoopLibC", "CRunLoopSystem", "CRunLoopTools", "RunLoopCore", "RunLoopDisplay", "RunLoopInstruments",
-        "RunLoopNetworking", "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTransactions", "RunLoopCatalog",
+        "RunLoopNetworking", "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTransactions",
+        "RunLoopCatalog",
         "RunLoopTimeline",
       ],
       swiftSettings: swiftSettings),
@@ -212,7 +213,8 @@ let package = Package(
     // Tests as anybody writes them, with one import.
     .testTarget(name: "PlainTests", dependencies: ["RunLoopKit", "RunLoopTesting"], swiftSettings: swiftSettings),
     .testTarget(
-      name: "RunLoopLabTests", dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads"],
+      name: "RunLoopLabTests",
+      dependencies: ["RunLoopLab", "RunLoopCore", "RunLoopThreads", "RunLoopTool", "CRunLoopSystem", "CRunLoopTools"],
       swiftSettings: swiftSettings),
   ],
   swiftLanguageModes: [.v6]

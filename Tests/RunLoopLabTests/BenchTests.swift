@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopSystem
+import CRunLoopTools
+import Glibc
 import RunLoopCore
 import Testing
+
+import struct Foundation.Data
+import func Foundation.NSTemporaryDirectory
+import struct Foundation.URL
+import class RunLoopCore.RunLoop
+import class RunLoopCore.Timer
 
 @testable import RunLoopLab
 
@@ -66,5 +75,61 @@ struct BenchTests {
     pipe.write()
     pipe.write()
     #expect(pipe.read() == 2)
+  }
+}
+
+@Suite("The names of functions")
+struct FunctionNameTests {
+  /// What a file's table names at the place of a function of this process; nil if it cannot be read.
+  private func name(of address: UInt64, in path: String) -> String? {
+    var code = crl_code()
+    guard crl_code_find(address, &code) != 0, let symbols = crlt_symbols_read(path) else { return nil }
+    defer { crlt_symbols_free(symbols) }
+    return crlt_symbols_find(symbols, address - code.base).map { String(cString: $0) }
+  }
+
+  @Test("a function of the C library is found in its file, and what is no file of a program has no symbols")
+  func files() throws {
+    let open = UInt64(UInt(bitPattern: try #require(dlsym(nil, "getenv"))))
+    var code = crl_code()
+    try #require(crl_code_find(open, &code) != 0)
+    #expect(name(of: open, in: String(cString: code.path)) == "getenv")
+    for path in ["/dev/null", "/", "/etc/passwd", "/nothing", ""] {
+      #expect(name(of: open, in: path) == nil, "\(path)")
+    }
+    // Between functions, and behind the last.
+    let symbols = try #require(crlt_symbols_read(String(cString: code.path)))
+    defer { crlt_symbols_free(symbols) }
+    #expect(crlt_symbols_find(symbols, 0) == nil)
+    #expect(crlt_symbols_find(symbols, .max) == nil)
+  }
+
+  @Test(
+    "a file that is cut, or has anything in its head, is no program or has other names, and nothing is read beside it")
+  func garbage() throws {
+    var code = crl_code()
+    let address = UInt64(UInt(bitPattern: try #require(dlsym(nil, "getenv"))))
+    try #require(crl_code_find(address, &code) != 0)
+    let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: String(cString: code.path))))
+    let path = NSTemporaryDirectory() + "/runloop-symbols-\(getpid())"
+    defer { unlink(path) }
+    for count in [0, 3, 16, 63, 64, 200, whole.count / 2, whole.count - 1] {
+      try Data(whole.prefix(count)).write(to: URL(fileURLWithPath: path))
+      if count < whole.count / 2 { #expect(crlt_symbols_read(path) == nil, "\(count)") }
+      _ = name(of: address, in: path)
+    }
+    // Every number of the head and of the sections' list, as large as it can be.
+    try Data(whole).write(to: URL(fileURLWithPath: path))
+    let descriptor = open(path, O_WRONLY | O_CLOEXEC)
+    try #require(descriptor >= 0)
+    defer { close(descriptor) }
+    let sections = whole[40..<48].reversed().reduce(0) { $0 << 8 | Int($1) }
+    for place in Array(stride(from: 16, to: 64, by: 2)) + stride(from: sections, to: whole.count - 8, by: 8) {
+      let large = [UInt8](repeating: 0xff, count: 8)
+      try #require(pwrite(descriptor, large, 8, place) == 8)
+      _ = name(of: address, in: path)
+      try #require(pwrite(descriptor, Array(whole[place..<(place + 8)]), 8, place) == 8)
+    }
+    #expect(name(of: address, in: path) == "getenv")
   }
 }

@@ -14,7 +14,7 @@ struct CommandTests {
     let complaints: String
   }
 
-  private func capture(_ body: (Output) -> CommandStatus) -> Session {
+  private static func capture(_ body: (Output) -> CommandStatus) -> Session {
     let printed = Record()
     let complaints = Record()
     let status = body(Output(print: { printed.write($0) }, complain: { complaints.write($0) }))
@@ -23,11 +23,13 @@ struct CommandTests {
       complaints: complaints.lines.joined(separator: "\n"))
   }
 
-  private func runloop(_ arguments: String...) -> Session { capture { RunLoopCommand.run(arguments, output: $0) } }
+  private static func runloop(_ arguments: String...) -> Session {
+    capture { RunLoopCommand.run(arguments, output: $0) }
+  }
 
   @Test("without arguments and for help, the tool prints its usage", arguments: [[], ["--help"], ["-h"], ["help"]])
   func usage(_ arguments: [String]) {
-    let session = capture { RunLoopCommand.run(arguments, output: $0) }
+    let session = Self.capture { RunLoopCommand.run(arguments, output: $0) }
     #expect(session.status == .success)
     #expect(session.printed.hasPrefix("usage: runloop <command>"))
     #expect(session.complaints.isEmpty)
@@ -35,55 +37,61 @@ struct CommandTests {
 
   @Test("an unknown command is a usage error that suggests the nearest")
   func unknownCommand() {
-    let session = runloop("lap")
+    let session = Self.runloop("lap")
     #expect(session.status == .usageError)
     #expect(session.printed.isEmpty)
     #expect(session.complaints.hasPrefix("runloop: unknown command lap; did you mean lab?"))
-    #expect(runloop("--hepl").complaints.hasPrefix("runloop: unknown option --hepl; did you mean --help?"))
+    #expect(Self.runloop("--hepl").complaints.hasPrefix("runloop: unknown option --hepl; did you mean --help?"))
   }
 
   @Test("the laboratory prints its own usage, and runs nothing")
   func labUsage() {
-    let session = runloop("lab", "D2", "--help")
+    let session = Self.runloop("lab", "D2", "--help")
     #expect(session.status == .success)
     #expect(session.printed == LabCommand.usage)
   }
 
   @Test("the experiments that are named run in the order given, each once, in either case")
-  func some() {
-    let session = runloop("lab", "D9", "d4", "D9")
-    #expect(session.status == .success)
-    let heads = session.printed.split(separator: "\n").filter { $0.hasPrefix("D") }.map { String($0.prefix(2)) }
-    #expect(heads == ["D9", "D4"])
-    #expect(
-      session.printed.hasSuffix(
-        """
-        2 of 2 experiments hold.
-        The articles' claims about Apple's loop: 1 confirmed, 1 corrected, 0 refuted; otherwise here: 1.
-        """))
+  func some() async {
+    await #expect(processExitsWith: .success) {
+      let session = CommandTests.runloop("lab", "D9", "d4", "D9")
+      #expect(session.status == .success)
+      let heads = session.printed.split(separator: "\n").filter { $0.hasPrefix("D") }.map { String($0.prefix(2)) }
+      #expect(heads == ["D9", "D4"])
+      #expect(
+        session.printed.hasSuffix(
+          """
+          2 of 2 experiments hold.
+          The articles' claims about Apple's loop: 1 confirmed, 1 corrected, 0 refuted; otherwise here: 1.
+          """))
+    }
   }
 
   @Test("the list names every experiment and runs none")
   func list() {
-    let session = runloop("lab", "--list")
+    let session = Self.runloop("lab", "--list")
     #expect(session.status == .success)
     let lines = session.printed.split(separator: "\n")
     #expect(lines.map { String($0.prefix { $0 != " " }) } == Catalog.ids)
     #expect(lines.first == "A1   A one-shot thread in a local variable (Xiong, Yongzhen)")
-    #expect(runloop("lab", "--list", "d16").printed == "D16  A timer that is not added (Xilankong)")
+    #expect(Self.runloop("lab", "--list", "d16").printed == "D16  A timer that is not added (Xilankong)")
   }
 
   @Test("the log is printed on request only")
-  func verbose() {
-    let line = "00:01:00.000  observer call-out -> name = afterWaiting"
-    #expect(runloop("lab", "D15", "--verbose").printed.contains(line))
-    #expect(!runloop("lab", "D15").printed.contains(line))
-    #expect(runloop("lab", "--verbose", "D1").printed.contains("/// 8. The observers are told: the wait is over."))
+  func verbose() async {
+    await #expect(processExitsWith: .success) {
+      let line = "00:01:00.000  observer call-out -> name = afterWaiting"
+      #expect(CommandTests.runloop("lab", "D15", "--verbose").printed.contains(line))
+      #expect(!CommandTests.runloop("lab", "D15").printed.contains(line))
+      #expect(
+        CommandTests.runloop("lab", "--verbose", "D1").printed.contains(
+          "/// 8. The observers are told: the wait is over."))
+    }
   }
 
   @Test("the letter of a group names all of its experiments, each once")
   func group() {
-    let session = runloop("lab", "--list", "c", "C2", "D9")
+    let session = Self.runloop("lab", "--list", "c", "C2", "D9")
     #expect(session.status == .success)
     let ids = session.printed.split(separator: "\n").map { String($0.prefix { $0 != " " }) }
     #expect(ids == Catalog.ids.filter { $0.hasPrefix("C") } + ["D9"])
@@ -91,7 +99,7 @@ struct CommandTests {
 
   @Test("an unknown id names the nearest, and nothing runs")
   func unknownIDs() {
-    let session = runloop("lab", "D4", "D19", "Q", "nothing")
+    let session = Self.runloop("lab", "D4", "D19", "Q", "nothing")
     #expect(session.status == .usageError)
     #expect(session.printed.isEmpty)
     #expect(
@@ -106,7 +114,7 @@ struct CommandTests {
 
   @Test("an unknown option names the nearest, and nothing runs")
   func unknownOption() {
-    let session = runloop("lab", "D4", "--verbos", "-x")
+    let session = Self.runloop("lab", "D4", "--verbos", "-x")
     #expect(session.status == .usageError)
     #expect(session.printed.isEmpty)
     #expect(session.complaints.hasPrefix("runloop lab: unknown option --verbos; did you mean --verbose?\n"))
@@ -115,7 +123,7 @@ struct CommandTests {
 
   @Test("options that contradict each other are a usage error", arguments: ["--json", "--verbose"])
   func contradiction(_ option: String) {
-    let session = runloop("lab", "--list", option)
+    let session = Self.runloop("lab", "--list", option)
     #expect(session.status == .usageError)
     #expect(session.complaints.hasPrefix("runloop lab: --list goes with neither --json nor --verbose"))
   }

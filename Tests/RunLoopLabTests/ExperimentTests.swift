@@ -8,51 +8,33 @@ import class RunLoopCore.RunLoop
 
 @testable import RunLoopLab
 
-/// The experiments that any thread can run; the others are tested by ``MainThreadTests``.
-// The workers of this process run the tests themselves; what looks at workers is tested beside what needs the main
+/// The experiments that any thread can run; the others are tested by ``LaboratoryTests``.
+// The workers of a tests' process run the tests themselves; what looks at workers is tested beside what needs the main
 // thread.
 private let idsForAnyThread =
   Catalog.all.filter { !$0.needsMainThread && !$0.needsFreshWorkers && !$0.needsRecords }.map(\.id)
 
 @Suite("The experiments")
 struct ExperimentTests {
-  @Test("an honest loop does what each experiment requires", arguments: idsForAnyThread)
-  func holds(_ id: String) throws {
-    let report = Report(of: try #require(Catalog.experiment(id)))
-    #expect(!report.outcome.observations.isEmpty)
-    for observation in report.outcome.observations {
-      #expect(observation.observed == observation.required, "\(id): \(observation.subject)")
+  // In a process of their own, so that one that crashes takes no other test with it.
+  @Test("an honest loop does what each experiment requires, and the same again", .timeLimit(.minutes(20)))
+  func holds() async {
+    await #expect(processExitsWith: .success) {
+      #expect(idsForAnyThread.count > 40)
+      for id in idsForAnyThread {
+        let experiment = try #require(Catalog.experiment(id))
+        let first = Report(of: experiment)
+        #expect(!first.outcome.observations.isEmpty)
+        for observation in first.outcome.observations {
+          #expect(observation.observed == observation.required, "\(id): \(observation.subject)")
+        }
+        #expect(first.outcome.holds)
+        let second = Report(of: experiment)
+        #expect(first.outcome == second.outcome, "\(id)")
+        #expect(first.log == second.log, "\(id)")
+        #expect(first.log.count > 1, "\(id)")
+      }
     }
-    #expect(report.outcome.holds)
-  }
-
-  // In a process of their own: in this one live more loops than leave records.
-  @Test("an honest loop does what each experiment with records requires")
-  func holdsWithRecords() async throws {
-    let tool = try #require(builtProgram("runloop"))
-    let process = Foundation.Process()
-    let output = Foundation.Pipe()
-    process.executableURL = tool
-    process.arguments = ["lab"] + Catalog.all.filter(\.needsRecords).map(\.id)
-    process.standardOutput = output
-    // The pool's threads are for other tests meanwhile.
-    let end = AsyncStream.makeStream(of: Void.self)
-    process.terminationHandler = { _ in end.continuation.finish() }
-    try process.run()
-    for await _ in end.stream {}
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    #expect(process.terminationStatus == 0, "\(text)")
-    #expect(text.contains("4 of 4 experiments hold"), "\(text)")
-  }
-
-  @Test("the same experiment observes the same again", arguments: idsForAnyThread)
-  func isDeterministic(_ id: String) throws {
-    let experiment = try #require(Catalog.experiment(id))
-    let first = Report(of: experiment)
-    let second = Report(of: experiment)
-    #expect(first.outcome == second.outcome)
-    #expect(first.log == second.log)
-    #expect(first.log.count > 1)
   }
 
   @Test("the ids are unique and in order")
@@ -122,22 +104,18 @@ struct ExperimentTests {
   }
 
   @Test("a run that makes passes without end at one moment is cut short", .timeLimit(.minutes(20)))
-  func standstill() {
-    let result = Bench().onLoop { rig in
-      postAgain(rig.loop)
-      return rig.loop.run(mode: .default, for: .seconds(10))
+  func standstill() async {
+    await #expect(processExitsWith: .success) {
+      let result = Bench().onLoop { rig in
+        postAgain(rig.loop)
+        return rig.loop.run(mode: .default, for: .seconds(10))
+      }
+      #expect(result == .timedOut)
     }
-    #expect(result == .timedOut)
   }
 }
 
 /// Posts a block that posts itself again, for ever and at one moment.
 private func postAgain(_ loop: RunLoop) {
   loop.perform { postAgain(loop) }
-}
-
-/// A program of this package that was built beside the tests; nil if it was not.
-private func builtProgram(_ name: String) -> URL? {
-  [Bundle.main.bundleURL, URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()]
-    .map { $0.appendingPathComponent(name) }.first { FileManager.default.isExecutableFile(atPath: $0.path) }
 }

@@ -8,15 +8,17 @@ import Testing
 @Suite("JSON reports")
 struct JSONTests {
   @Test("with --verbose the array stays whole and the logs go to the standard error")
-  func verbose() throws {
-    let printed = Record()
-    let complaints = Record()
-    _ = RunLoopCommand.run(
-      ["lab", "--json", "--verbose", "D2"],
-      output: Output(print: { printed.write($0) }, complain: { complaints.write($0) }))
-    let parsed = try JSONSerialization.jsonObject(with: Data(printed.lines.joined(separator: "\n").utf8))
-    #expect((parsed as? [Any])?.count == 1)
-    #expect(complaints.lines.dropFirst().first == "D2  00:00:01.000  kCFRunLoopRun… = 1 // finished")
+  func verbose() async {
+    await #expect(processExitsWith: .success) {
+      let printed = Record()
+      let complaints = Record()
+      _ = RunLoopCommand.run(
+        ["lab", "--json", "--verbose", "D2"],
+        output: Output(print: { printed.write($0) }, complain: { complaints.write($0) }))
+      let parsed = try JSONSerialization.jsonObject(with: Data(printed.lines.joined(separator: "\n").utf8))
+      #expect((parsed as? [Any])?.count == 1)
+      #expect(complaints.lines.dropFirst().first == "D2  00:00:01.000  kCFRunLoopRun… = 1 // finished")
+    }
   }
 
   @Test(
