@@ -220,18 +220,14 @@ static void *listen_on(void *argument) {
 static int make_socket(int place) {
   int file = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (file < 0) return -errno;
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", place, socket_name);
   // What is there is of the program that the process was before, or of a process that has ended.
   unlinkat(place, socket_name, 0);
   // The mode of the socket becomes that of its name.
-  if (fchmod(file, 0600) != 0 || bind(file, (struct sockaddr *)&address, sizeof address) != 0 ||
-      listen(file, CRLA_CONNECTIONS) != 0) {
-    int reason = errno;
-    close(file);
-    return -reason;
-  }
-  return file;
+  int answer = fchmod(file, 0600) < 0 ? -errno : crl_placed_bind(file, place, socket_name);
+  if (answer == 0 && listen(file, CRLA_CONNECTIONS) < 0) answer = -errno;
+  if (answer == 0) return file;
+  close(file);
+  return answer;
 }
 
 static char *place_in(const char *parent) {

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,25 +45,6 @@ int crl_message_connect(int socket, const char *path) {
   struct sockaddr_un name;
   int failure = address(path, &name);
   return failure ? failure : result(connect(socket, (struct sockaddr *)&name, sizeof name));
-}
-
-static int address_at(int directory, const char *name, struct sockaddr_un *address) {
-  memset(address, 0, sizeof *address);
-  address->sun_family = AF_UNIX;
-  int size = snprintf(address->sun_path, sizeof address->sun_path, "/proc/self/fd/%d/%s", directory, name);
-  return size < 0 || (size_t)size >= sizeof address->sun_path ? -ENAMETOOLONG : 0;
-}
-
-int crl_message_bind_at(int socket, int directory, const char *name) {
-  struct sockaddr_un place;
-  int failure = address_at(directory, name, &place);
-  return failure ? failure : result(bind(socket, (struct sockaddr *)&place, sizeof place));
-}
-
-int crl_message_connect_at(int socket, int directory, const char *name) {
-  struct sockaddr_un place;
-  int failure = address_at(directory, name, &place);
-  return failure ? failure : result(connect(socket, (struct sockaddr *)&place, sizeof place));
 }
 
 int crl_message_listen(int socket) { return result(listen(socket, SOMAXCONN)); }
@@ -248,26 +230,73 @@ int crl_message_open_path(int directory, const char *name) {
 
 int crl_message_set_mode(int descriptor, uint32_t mode) { return result(fchmod(descriptor, mode)); }
 
-int crl_message_set_mode_of_path(int descriptor, uint32_t mode) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
-  return result(chmod(path, mode));
-}
-
 const char *crl_message_environment(const char *name) { return secure_getenv(name); }
 
-uint32_t crl_message_overflow_user(void) {
+// The text of a small file; nothing if it cannot be read.
+static void read_text(const char *path, char *text, size_t size) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t count = file < 0 ? -1 : read(file, text, size - 1);
+  if (file >= 0) close(file);
+  text[count > 0 ? count : 0] = 0;
+}
+
+int64_t crl_message_overflow_user(void) {
   unsigned user = 65534;
-  int file = open("/proc/sys/kernel/overflowuid", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return user;
-  char text[16] = "";
-  ssize_t size = read(file, text, sizeof text - 1);
-  close(file);
-  if (size > 0) sscanf(text, "%u", &user);
+  unsigned long first, outside, count;
+  char text[128];
+  // The kernel accepts the whole range only where every number has a user, whatever namespaces are around this one.
+  read_text("/proc/self/uid_map", text, sizeof text);
+  if (sscanf(text, "%lu %lu %lu", &first, &outside, &count) == 3 && first == 0 && count == UINT32_MAX) return -1;
+  read_text("/proc/sys/kernel/overflowuid", text, sizeof text);
+  sscanf(text, "%u", &user);
   return user;
 }
 
 int crl_message_memory(void) { return result(memfd_create("message", MFD_CLOEXEC | MFD_ALLOW_SEALING)); }
+
+enum { TMPFS_KIND = 0x01021994, RAMFS_KIND = 0x858458f6 };
+
+static int is_in_memory(int file) {
+  struct statfs system;
+  return fstatfs(file, &system) == 0 && ((uint32_t)system.f_type == TMPFS_KIND || (uint32_t)system.f_type == RAMFS_KIND);
+}
+
+// A file without a name in a directory of a file system in memory.
+static int nameless_file(const char *directory) {
+  int file = open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+    char path[4096];
+    int size = snprintf(path, sizeof path, "%s/runloop-message-XXXXXX", directory);
+    if (size < 0 || (size_t)size >= sizeof path) return -ENAMETOOLONG;
+    file = mkostemp(path, O_CLOEXEC);
+    if (file >= 0 && unlink(path) != 0) {
+      int error = errno;
+      close(file);
+      return -error;
+    }
+  }
+  if (file < 0) return -errno;
+  if (is_in_memory(file)) return file;
+  close(file);
+  return -EMEDIUMTYPE;
+}
+
+int crl_message_memory_file(void) {
+  const char *places[] = {secure_getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/run/shm", "/tmp"};
+  int answer = -ENOENT;
+  for (size_t index = 0; index < sizeof places / sizeof *places; index++) {
+    if (!places[index] || *places[index] != '/') continue;
+    answer = nameless_file(places[index]);
+    if (answer >= 0) break;
+  }
+  return answer;
+}
+
+int crl_message_memory_is_nameless(int descriptor) {
+  struct stat status;
+  if (fstat(descriptor, &status) < 0) return -errno;
+  return S_ISREG(status.st_mode) && status.st_nlink == 0 && is_in_memory(descriptor);
+}
 
 int crl_message_memory_write(int descriptor, const void *bytes, size_t count) {
   return result(write(descriptor, bytes, count));

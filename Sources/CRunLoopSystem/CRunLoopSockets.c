@@ -54,6 +54,13 @@ int crl_burst_receive(int descriptor, void *memory, void *bytes, size_t size, si
 #else
   long answer = recvmmsg(descriptor, burst->headers, count, MSG_DONTWAIT | MSG_TRUNC, NULL);
 #endif
+  // Some filters do not know the call: then one datagram is received at a time.
+  if (answer < 0 && (errno == ENOSYS || errno == EPERM) && count > 0) {
+    ssize_t length = recvmsg(descriptor, &burst->headers[0].msg_hdr, MSG_DONTWAIT | MSG_TRUNC);
+    if (length < 0) return -errno;
+    burst->headers[0].msg_len = (unsigned)length;
+    return 1;
+  }
   return answer < 0 ? -errno : (int)answer;
 }
 

@@ -212,18 +212,13 @@ int crl_signal_is_handled(int signal) {
 
 int crl_process_wait(int descriptor, int keeps, int32_t *code, int32_t *status) {
   siginfo_t info = {0};
-  if (waitid(P_PIDFD, (id_t)descriptor, &info, WEXITED | WNOHANG | (keeps ? WNOWAIT : 0)) < 0) return -errno;
+  // Linux before 5.4 does not know this kind of number.
+  if (waitid(P_PIDFD, (id_t)descriptor, &info, WEXITED | WNOHANG | (keeps ? WNOWAIT : 0)) < 0)
+    return errno == EINVAL ? -ENOSYS : -errno;
   if (info.si_pid == 0) return 0;
   *code = info.si_code;
   *status = info.si_status;
   return 1;
-}
-
-int crl_watch_add(int queue, int file, uint32_t events) {
-  char path[32];
-  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-  int answer = inotify_add_watch(queue, path, events | IN_MASK_ADD);
-  return answer < 0 ? -errno : answer;
 }
 
 int crl_file_find(int directory, const char *name, int is_directory, int follows_link) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #ifndef CLONE_PIDFD
@@ -44,6 +45,41 @@ static void fail(spawn_state *state, int32_t what, int error) {
   syscall(SYS_exit_group, 127);
 }
 
+// An entry of a directory as the kernel writes it.
+typedef struct {
+  uint64_t number;
+  int64_t offset;
+  uint16_t size;
+  uint8_t type;
+  char name[];
+} kernel_entry;
+
+// Does what `close_range` would do, for Linux before 5.11 and for filters: for the descriptors that /proc lists, or
+// without it for every number below the limit.
+__attribute__((no_sanitize("thread", "address"))) static void close_each_on_exec(void) {
+  int list = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  if (list >= 0) {
+    char buffer[2048] __attribute__((aligned(8)));
+    long count;
+    while ((count = syscall(SYS_getdents64, list, buffer, sizeof buffer)) > 0)
+      for (long place = 0; place < count;) {
+        const kernel_entry *entry = (const kernel_entry *)(buffer + place);
+        place += entry->size;
+        int number = 0;
+        const char *digit = entry->name;
+        while (*digit >= '0' && *digit <= '9') number = 10 * number + (*digit++ - '0');
+        if (*digit == 0 && number > 2) syscall(SYS_fcntl, number, F_SETFD, FD_CLOEXEC);
+      }
+    syscall(SYS_close, list);
+    if (count == 0) return;
+  }
+  // The kernel's form of a limit: two words of 64 bits, of which the second is the highest.
+  uint64_t limit[2] = {1024, 1024};
+  syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, limit);
+  uint64_t end = limit[1] < 1 << 20 ? limit[1] : 1 << 20;
+  for (uint64_t number = 3; number < end; number++) syscall(SYS_fcntl, (int)number, F_SETFD, FD_CLOEXEC);
+}
+
 // In the child. It has the handlers and the memory of its parent: so all signals are blocked, and it calls the kernel
 // alone.
 __attribute__((no_sanitize("thread", "address"))) static int run_child(void *argument) {
@@ -68,8 +104,7 @@ __attribute__((no_sanitize("thread", "address"))) static int run_child(void *arg
     moved[i] = (int32_t)syscall(SYS_fcntl, request->from[i], F_DUPFD_CLOEXEC, first);
     if (moved[i] < 0) fail(state, CRL_SPAWN_DESCRIPTORS | (i << 8), errno);
   }
-  // A kernel that does not know this leaves open what is not closed on exec.
-  syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
+  if (syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) close_each_on_exec();
   for (int32_t i = 0; i < request->count; i++)
     if (syscall(SYS_dup3, moved[i], request->to[i], 0) < 0) fail(state, CRL_SPAWN_DESCRIPTORS | (i << 8), errno);
   if (request->directory && syscall(SYS_chdir, request->directory) < 0) fail(state, CRL_SPAWN_DIRECTORY, errno);
@@ -87,6 +122,11 @@ __attribute__((no_sanitize("thread", "address"))) static int run_child(void *arg
 }
 
 int crl_spawn(const crl_spawn_request *request, int *process, int32_t *failed) {
+  *failed = CRL_SPAWN_WAIT;
+  // Linux before 5.4 would start a child that cannot be waited for, before 5.2 without a descriptor.
+  siginfo_t nothing;
+  if (waitid((idtype_t)3, INT32_MAX, &nothing, WEXITED | WNOHANG) < 0 && errno != EBADF)
+    return errno == EINVAL ? -ENOSYS : -errno;
   *failed = CRL_SPAWN_CLONE;
   if (request->count > 256) return -EINVAL;
   spawn_state state = {.request = request};

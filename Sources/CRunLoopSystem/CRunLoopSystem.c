@@ -98,6 +98,14 @@ int crl_shared_processors(void) {
   return sched_getaffinity(0, sizeof set, &set) < 0 ? 0 : CPU_COUNT(&set);
 }
 
+int crl_usable_processors(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  // More processors than the set has room for, or the call is refused.
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 && online <= INT32_MAX ? (int)online : 1;
+}
+
 void crl_yield(void) { sched_yield(); }
 
 int crl_thread_set_niceness(int thread, int niceness) {

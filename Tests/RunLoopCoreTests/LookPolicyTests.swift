@@ -172,4 +172,14 @@ struct ProcessorQuotaTests {
     let (name, files, processors) = ProcessorQuotaTests.table[row]
     #expect(ProcessorQuota.processorsAllowed { files[$0] } == processors, "\(name)")
   }
+
+  @Test("allows as many threads as there are processors and time for, and one at least", arguments: 0..<table.count)
+  func threads(row: Int) {
+    let (name, files, processors) = ProcessorQuotaTests.table[row]
+    let allowed = processors.map { Int($0.rounded(.up)) } ?? .max
+    for count in [1, 2, 8] {
+      #expect(ProcessorQuota.usableProcessors(of: count) { files[$0] } == min(count, allowed), "\(name), \(count)")
+    }
+    #expect(ProcessorQuota.usableProcessors(of: 0) { files[$0] } == 1)
+  }
 }

@@ -70,6 +70,38 @@ struct MessagePortRefusalTests {
     #expect(server.port.statistics.malformed == 1)
   }
 
+  @Test("a file is read if it is in memory and has no name, whole and not shorter than said", arguments: [true, false])
+  func namelessFile(isWhole: Bool) throws {
+    let number = crl_message_memory_file()
+    try #require(number >= 0)
+    let memory = MessagePort.Descriptor(owning: number)
+    #expect(crl_message_memory_is_nameless(number) == 1)
+    let bytes = [UInt8](repeating: 7, count: isWhole ? 40_000 : 39_999)
+    try #require(crl_message_memory_write(number, bytes, bytes.count) == Int32(bytes.count))
+    let directory = try PortDirectory()
+    let server = try PortServer(directory)
+    let client = try RawClient(directory)
+    client.send(
+      packet(MessageFrame(.oneWay, token: 1, length: 40_000, isOutOfLine: true)), descriptors: [number])
+    withExtendedLifetime(memory) {}
+    if isWhole {
+      while server.port.statistics.received == 0 { sched_yield() }
+      #expect(server.port.statistics.malformed == 0)
+    } else {
+      #expect(client.awaitEnd())
+      #expect(server.port.statistics.malformed == 1)
+    }
+  }
+
+  @Test("a file with a name, or on a disk, is not read")
+  func namedFile() throws {
+    var template = Array("/dev/shm/runloop-named-XXXXXX".utf8CString)
+    let named = MessagePort.Descriptor(owning: mkstemp(&template))
+    defer { unlink(template) }
+    try #require(named.number >= 0)
+    #expect(crl_message_memory_is_nameless(named.number) == 0)
+  }
+
   @Test("an empty packet and a client that goes leave nothing")
   func gone() throws {
     let directory = try PortDirectory()

@@ -32,9 +32,6 @@ int crl_message_socket(void);
 // A path names a socket if it is shorter than this.
 size_t crl_message_path_limit(void);
 int crl_message_bind(int socket, const char *path);
-// The same for a name in an open directory, by the path that the kernel has for that.
-int crl_message_bind_at(int socket, int directory, const char *name);
-int crl_message_connect_at(int socket, int directory, const char *name);
 int crl_message_connect(int socket, const char *path);
 int crl_message_listen(int socket);
 
@@ -92,18 +89,23 @@ int crl_message_lock(int descriptor);
 int crl_message_unlink(int directory, const char *name);
 int crl_message_open_path(int directory, const char *name);
 
-// The permissions of what a descriptor is of; the second is for one that is open as a path.
+// Sets the permissions of an open file.
 int crl_message_set_mode(int descriptor, uint32_t mode);
-int crl_message_set_mode_of_path(int descriptor, uint32_t mode);
 
 // A variable of the environment; NULL too in a program that runs with more rights than who has started it.
 const char *crl_message_environment(const char *name);
 
-// The user id that the kernel tells for users who have none here, those of other user namespaces.
-uint32_t crl_message_overflow_user(void);
+// The user id that the kernel reports for users of other user namespaces who have none here; -1 if this namespace has
+// an id for every user, as the initial one does.
+int64_t crl_message_overflow_user(void);
 
 // Memory that is a file, which can be passed, and sealed so that it can be neither changed nor shortened.
 int crl_message_memory(void);
+// The same for a system that refuses it: a file without a name in a file system that keeps its files in memory. It cannot
+// be sealed.
+int crl_message_memory_file(void);
+// Whether a file is such a file, whose bytes can be read without waiting for anything but memory.
+int crl_message_memory_is_nameless(int descriptor);
 int crl_message_memory_write(int descriptor, const void *bytes, size_t count);
 int crl_message_memory_seal(int descriptor);
 int crl_message_memory_is_sealed(int descriptor);

@@ -70,7 +70,15 @@ typedef struct crl_spawn_request {
 } crl_spawn_request;
 
 // What failed in the child; for descriptors with the place in the arrays above the lowest eight bits.
-enum { CRL_SPAWN_CLONE, CRL_SPAWN_DESCRIPTORS, CRL_SPAWN_DIRECTORY, CRL_SPAWN_GROUP, CRL_SPAWN_SESSION, CRL_SPAWN_EXECUTE };
+enum {
+  CRL_SPAWN_CLONE,
+  CRL_SPAWN_DESCRIPTORS,
+  CRL_SPAWN_DIRECTORY,
+  CRL_SPAWN_GROUP,
+  CRL_SPAWN_SESSION,
+  CRL_SPAWN_EXECUTE,
+  CRL_SPAWN_WAIT
+};
 
 // Starts a program: its number, with a descriptor of the process that is made with it and closed on exec; or a negative
 // errno with what has failed. Signals have their defaults there, but for those that this process ignores (SIGPIPE not),
@@ -82,10 +90,6 @@ static inline int crl_watch_create(void) {
   int answer = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   return answer < 0 ? -errno : answer;
 }
-
-// Watches the file that a descriptor is open for, wherever it is by now; the same file again: the same number. What the
-// queue reports of it already stays reported.
-int crl_watch_add(int queue, int file, uint32_t events);
 
 static inline int crl_watch_remove(int queue, int watch) { return inotify_rm_watch(queue, watch) < 0 ? -errno : 0; }
 

@@ -22,6 +22,7 @@
 #include "CRunLoopMessages.h"
 #include "CRunLoopSleeps.h"
 #include "CRunLoopSources.h"
+#include "CRunLoopPlaced.h"
 #include "CRunLoopWatch.h"
 
 // Sleeps while `*word` reads `expected`, until `deadline` (absolute, CLOCK_MONOTONIC; NULL: without end).
@@ -49,10 +50,30 @@ static inline int crl_epoll_control(int epoll, int operation, int descriptor, ui
   return epoll_ctl(epoll, operation, descriptor, &event) < 0 ? -errno : 0;
 }
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CRL_THREAD_SANITIZER 1
+extern int epoll_pwait2(int, struct epoll_event *, int, const struct timespec *, const sigset_t *);
+#endif
+#endif
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
 // Waits for events, at most for `timeout` (NULL: indefinitely), by the nanosecond.
+//
+// It is called by its number, because the C library has a function for it only since glibc 2.35. The kernel reads two
+// words of 64 bits whatever the size of `time_t`, and the size of the signal mask only if there is a mask.
 static inline int crl_epoll_wait(int epoll, struct epoll_event *events, int count, const struct timespec *timeout) {
-  int answer = epoll_pwait2(epoll, events, count, timeout, NULL);
-  return answer < 0 ? -errno : answer;
+#if CRL_THREAD_SANITIZER
+  // The sanitizer has the function, and learns from it what was ordered by the wait.
+  int result = epoll_pwait2(epoll, events, count, timeout, NULL);
+  return result < 0 ? -errno : result;
+#else
+  int64_t words[2] = {timeout ? timeout->tv_sec : 0, timeout ? timeout->tv_nsec : 0};
+  long answer = syscall(SYS_epoll_pwait2, epoll, events, count, timeout ? words : NULL, NULL, (size_t)0);
+  return answer < 0 ? -errno : (int)answer;
+#endif
 }
 
 // The same by the millisecond, for kernels that have no other (negative: indefinitely).
@@ -160,6 +181,9 @@ static inline void crl_spin_hint(void) {
 // On how many processors the calling thread may run; zero under a real-time policy, under which nobody else might run
 // there.
 int crl_shared_processors(void);
+
+// On how many processors the calling thread may run, under any policy; those that are online if that cannot be read.
+int crl_usable_processors(void);
 
 // Lets other threads run on the calling thread's processor.
 void crl_yield(void);

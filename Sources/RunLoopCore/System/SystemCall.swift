@@ -47,6 +47,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case processDescriptor = "pidfd_open"
   case processWait = "waitid"
   case processSignal = "pidfd_send_signal"
+  case processKill = "kill"
   case processSpawn = "clone"
   case descriptorFlags = "fcntl"
   case watchCreate = "inotify_init1"

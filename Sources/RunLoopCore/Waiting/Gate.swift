@@ -66,7 +66,11 @@ package final class Gate: SleepGate, @unchecked Sendable {
     counter = try WakeDescriptor()
     clock = keepsTime ? OwnedDescriptor(try SystemCall.timerCreate.make { crl_timer_create() }) : nil
     try control(EPOLL_CTL_ADD, counter.descriptor, Token.counter)
-    if let clock { try control(EPOLL_CTL_ADD, clock, Token.clock) }
+    if let clock {
+      try control(EPOLL_CTL_ADD, clock, Token.clock)
+      // A clock that cannot be set is of no use, and that is told to whoever makes the gate.
+      _ = try SystemCall.timerSet.make { crl_timer_set(clock.number, 0) }
+    }
   }
 
   private enum Token {

@@ -23,7 +23,7 @@ enum LookPlace: Sendable {
 }
 
 /// The share of the processors' time that the process's control groups allow it.
-enum ProcessorQuota {
+package enum ProcessorQuota {
   /// When the quota is read again; negative if it has not been read.
   ///
   /// Relaxed: of several threads one reads the files; the others go by the last quota, or by none before the first was
@@ -48,6 +48,15 @@ enum ProcessorQuota {
       quota.store(processorsAllowed(by: smallFile).map { Int64($0 * 1000) } ?? .max, ordering: .relaxed)
     }
     return Double(quota.load(ordering: .relaxed)) < processors * 1000
+  }
+
+  /// How many threads of the caller's kind can work at the same time: as many as there are processors on which it may run,
+  /// and no more than its control groups allow time for; at least one.
+  package static var usableProcessors: Int { usableProcessors(of: Int(crl_usable_processors()), by: smallFile) }
+
+  static func usableProcessors(of processors: Int, by read: (String) -> String?) -> Int {
+    let allowed = processorsAllowed(by: read) ?? .infinity
+    return max(1, Int(min(Double(processors), allowed.rounded(.up))))
   }
 
   /// The least that the process's control groups and those around them allow, in processors; nil if there is no limit.

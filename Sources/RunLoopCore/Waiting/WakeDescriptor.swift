@@ -20,9 +20,17 @@ extension OwnedDescriptor {
   ///
   /// For code that has to call a library that ends the process if it gets none.
   package static func requireSpare(_ count: Int) throws(SystemError) {
+    try requireClock()
     // Held all at once, and then free again.
     var spare: [OwnedDescriptor] = []
     for _ in 0..<count { spare.append(OwnedDescriptor(try SystemCall.eventCreate.make { crl_event_create() })) }
+  }
+
+  /// Checks that a clock can be made and set, which some filters forbid, and without which Core Foundation ends the
+  /// process.
+  private static func requireClock() throws(SystemError) {
+    let clock = OwnedDescriptor(try SystemCall.timerCreate.make { crl_timer_create() })
+    _ = try SystemCall.timerSet.make { crl_timer_set(clock.number, 0) }
   }
 }
 

@@ -73,7 +73,7 @@ struct FileWatcher {
     do throws(SystemError) {
       let file = try OpenFile.root(root, isDirectory: recursive)
       let identity = try OpenFile.identity(file)
-      tree = WatchTree(root: try queue.add(file, inbox), identity)
+      tree = WatchTree(root: try queue.add(file, inbox, path: root), identity)
       if recursive { opened.keep(file, of: tree.root) }
     } catch {
       queue.leave(inbox, [])

@@ -82,10 +82,18 @@ extension WatchQueue {
   /// Watches the file of a descriptor for an inbox; the same file again: the same watch.
   ///
   /// The kernel reports what any of its sources wants; the inbox takes its part.
-  func add(_ file: OwnedDescriptor, _ inbox: WatchInbox) throws(SystemError) -> Int32 {
+  ///
+  /// - Parameter path: The path by which a file was opened that may be no directory: without /proc it is watched by
+  ///   that.
+  func add(
+    _ file: OwnedDescriptor, _ inbox: WatchInbox, path: FileChangeSource.Path? = nil
+  ) throws(SystemError) -> Int32 {
     // One step: a watch that another source gives up in between would be a dead one.
     try lock.withLock { () throws(SystemError) in
-      let watch = try SystemCall.watchAdd.make { crl_watch_add(descriptor.number, file.number, inbox.mask) }
+      let watch = try SystemCall.watchAdd.make {
+        guard let path else { return crl_placed_watch(descriptor.number, file.number, nil, inbox.mask) }
+        return path.withCString { crl_placed_watch(descriptor.number, file.number, $0, inbox.mask) }
+      }
       if subscribers[watch]?.contains(where: { $0 === inbox }) != true { subscribers[watch, default: []].append(inbox) }
       return watch
     }

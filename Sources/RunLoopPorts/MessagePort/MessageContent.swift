@@ -49,7 +49,7 @@ struct MessageContent: Sendable {
   var amount: MessageAccount.Amount { .init(outgoing: bytes.count, descriptors: frame.carriedDescriptors) }
 
   private static func memory(with bytes: [UInt8]) throws(SystemError) -> MessagePort.Descriptor {
-    let memory = MessagePort.Descriptor(owning: try SystemCall.memoryCreate.make { crl_message_memory() })
+    let (memory, canBeSealed) = try newMemory()
     var written = 0
     while written < bytes.count {
       let answer = try SystemCall.memoryWrite.makeUninterrupted {
@@ -61,8 +61,20 @@ struct MessageContent: Sendable {
       guard answer > 0 else { throw SystemError(call: SystemCall.memoryWrite.rawValue, number: ENOSPC) }
       written += Int(answer)
     }
-    _ = try SystemCall.memoryControl.make { crl_message_memory_seal(memory.number) }
+    if canBeSealed { _ = try SystemCall.memoryControl.make { crl_message_memory_seal(memory.number) } }
     return memory
+  }
+
+  /// Makes empty memory: where `memfd_create` is refused, a file without a name on a file system in memory.
+  private static func newMemory() throws(SystemError) -> (MessagePort.Descriptor, canBeSealed: Bool) {
+    do throws(SystemError) {
+      return (MessagePort.Descriptor(owning: try SystemCall.memoryCreate.make { crl_message_memory() }), true)
+    } catch {
+      guard [ENOSYS, EPERM, EACCES].contains(error.number) else { throw error }
+      let file = crl_message_memory_file()
+      guard file >= 0 else { throw error }
+      return (MessagePort.Descriptor(owning: file), false)
+    }
   }
 
   /// Sends the message whole, or throws: `EAGAIN` if there is no room.

@@ -93,7 +93,7 @@ final class MessageName: Sendable {
     let socket = MessagePort.Descriptor(owning: try SystemCall.socket.make { crl_message_socket() }, .listener)
     // The file gets the socket's permissions, without those of the process's mask.
     _ = try SystemCall.descriptorMode.make { crl_message_set_mode(socket.number, mode) }
-    _ = try SystemCall.bind.make { crl_message_bind_at(socket.number, directory.number, name) }
+    _ = try SystemCall.bind.make { crl_placed_bind(socket.number, directory.number, name) }
     do throws(SystemError) {
       try widen(name, in: directory, to: mode)
       _ = try SystemCall.listen.make { crl_message_listen(socket.number) }
@@ -118,6 +118,6 @@ final class MessageName: Sendable {
       throw SystemError(call: SystemCall.bind.rawValue, number: EADDRINUSE)
     }
     guard status.mode & 0o777 != mode else { return }
-    _ = try SystemCall.changeMode.make { crl_message_set_mode_of_path(file.number, mode) }
+    _ = try SystemCall.changeMode.make { crl_placed_set_mode(file.number, directory.number, name, mode) }
   }
 }

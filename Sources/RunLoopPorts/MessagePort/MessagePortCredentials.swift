@@ -23,12 +23,16 @@ extension MessagePort {
 
     /// Whether this is the calling process's effective user.
     ///
-    /// Never, if the kernel reports the overflow user id (65534, as a rule), which stands for every user of another
-    /// user namespace who has no id in this one. So a process that runs as that user itself has to name the users it
-    /// accepts.
+    /// In a user namespace that lacks ids for some users, the kernel reports all of them by one id, the overflow user id
+    /// (65534, as a rule): no process is taken for the same user by that id. A process that runs as that user in such a
+    /// namespace has to name the users it accepts. `/proc/self/uid_map` tells what kind of namespace it is; without
+    /// /proc it is assumed to lack ids.
     public var isSameUser: Bool { Self.isOwn(user) }
 
-    static func isOwn(_ user: UInt32) -> Bool { user == geteuid() && user != overflowUser }
+    static func isOwn(_ user: UInt32) -> Bool { user == geteuid() && !isOverflowUser(user) }
+
+    /// Whether an id stands for every user who has no id in this user namespace.
+    static func isOverflowUser(_ user: UInt32) -> Bool { Int64(user) == overflowUser }
 
     private static let overflowUser = crl_message_overflow_user()
 

@@ -69,6 +69,8 @@ extension MessagePort.Directory.Fault: CustomStringConvertible {
   public var description: String {
     switch self {
     case .notADirectory: "it is no directory"
+    case .foreign(let user) where MessagePort.Credentials.isOverflowUser(user):
+      "it belongs to user \(user), which stands for all users without an id in this user namespace"
     case .foreign(let user): "it belongs to user \(user)"
     case .open(let permissions): "its permissions are \(String(permissions, radix: 8))"
     case .notAbsolute: "the path is not absolute"

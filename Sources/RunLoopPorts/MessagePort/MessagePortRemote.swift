@@ -171,7 +171,7 @@ extension MessagePort.Remote {
       // The shortest time-out is a tick of the kernel's clock. Neither call fails with an open socket.
       let blocks = timeout > .zero
       if !blocks { _ = fcntl(socket.number, F_SETFL, O_NONBLOCK) }
-      _ = try SystemCall.connect.makeUninterrupted { crl_message_connect_at(socket.number, place.number, name) }
+      _ = try SystemCall.connect.makeUninterrupted { crl_placed_connect(socket.number, place.number, name) }
       if !blocks { _ = fcntl(socket.number, F_SETFL, 0) }
       return socket
     } catch {

@@ -109,14 +109,18 @@ final class MessageReader {
 
   /// Reads a payload from the memory that came with the packet.
   ///
-  /// It is sealed memory or it is not read: reading anything else might block, and its bytes might change. It is as
-  /// long as was said, and without holes, which would cost the receiver what they did not cost the sender.
+  /// It must be memory, because reading anything else might block: sealed memory, or a file without a name on a file
+  /// system in memory, which a sender passes whose system refuses `memfd_create`. The bytes of such a file may change
+  /// while they are copied, which the copy does not notice and is not harmed by. The memory is as long as the frame says
+  /// and without holes, which would cost the receiver what they did not cost the sender.
   private func readMemory(
     _ memory: MessagePort.Descriptor, _ frame: MessageFrame, _ descriptors: [MessagePort.Descriptor]
   ) throws(SystemError) -> Incoming {
     let isSealed = (try? SystemCall.memoryControl.make { crl_message_memory_is_sealed(memory.number) }) ?? 0
-    // It is memory: closing it waits for nobody.
-    guard isSealed == 1, let memory = memory.moved() else { return .malformed }
+    // Closing memory waits for no other process.
+    guard isSealed == 1 || crl_message_memory_is_nameless(memory.number) == 1, let memory = memory.moved() else {
+      return .malformed
+    }
     var status = crl_file_status()
     let hasStatus = try? SystemCall.fileStatus.make { crl_message_descriptor_status(memory.number, &status) }
     guard hasStatus != nil else { return .refused(frame, .noResources) }

@@ -76,6 +76,21 @@ final class ChildProcess: @unchecked Sendable {
     return answer != nil
   }
 
+  /// Sends a signal by the child's number, which stays the child's as long as nobody reaps it: no source does meanwhile.
+  func send(signal: Int32) throws(SystemError) {
+    lock.lock()
+    defer { lock.unlock() }
+    var code: Int32 = 0
+    var status: Int32 = 0
+    do throws(SystemError) {
+      guard !isReaped else { throw SystemError(call: SystemCall.processKill.rawValue, number: ESRCH) }
+      _ = try SystemCall.processWait.makeUninterrupted { crl_process_wait(descriptor.number, 1, &code, &status) }
+    } catch {
+      throw SystemError(call: SystemCall.processKill.rawValue, number: error.number == ECHILD ? ESRCH : error.number)
+    }
+    _ = try SystemCall.processKill.make { kill(process, signal) < 0 ? -errno : 0 }
+  }
+
   private static func wait(_ descriptor: OwnedDescriptor, _ process: Int32, leavesStatus: Bool) -> End? {
     var code: Int32 = 0
     var status: Int32 = 0

@@ -97,7 +97,7 @@ struct SpawnRequest {
       let process = try SystemCall.processSpawn.make { call(plumbing, &descriptor, &failed) }
       return (process, OwnedDescriptor(descriptor))
     } catch {
-      let calls = ["clone", "dup3", "chdir", "setpgid", "setsid", "execve"]
+      let calls = ["clone", "dup3", "chdir", "setpgid", "setsid", "execve", "waitid"]
       // For a descriptor its place stands above.
       let (kind, place) = (Int(failed & 0xff), Int(failed >> 8))
       let call = calls.indices.contains(kind) ? calls[kind] : error.call

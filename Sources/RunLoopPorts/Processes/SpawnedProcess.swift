@@ -93,7 +93,7 @@ public final class SpawnedProcess: Sendable {
     }
     let started = try SpawnRequest(program, arguments, options).start(plumbing)
     child = .adopt(started.process, started.descriptor)
-    reference = ProcessReference(started.descriptor)
+    reference = ProcessReference(child)
     standardInput = plumbing.input.map {
       OutputByteStream(ByteStreamCore(.connected(ByteChannel($0, .nonBlocking)), sides: 1), .writable)
     }

@@ -18,7 +18,8 @@ public struct PeerCredentials: Sendable {
   /// report it.
   public let reference: ProcessReference?
 
-  /// Whether this is the calling process's effective user; never true for the overflow user, who may be anybody.
+  /// Whether this is the calling process's effective user; never true for the overflow user id of a user namespace that
+  /// lacks ids for some users.
   public var isSameUser: Bool { MessagePort.Credentials.isOwn(user) }
 
   init(of descriptor: OwnedDescriptor) throws(SystemError) {
@@ -35,7 +36,7 @@ public struct PeerCredentials: Sendable {
     (self.process, self.user, self.group) = (process, user, group)
     do throws(SystemError) {
       let number = try SystemCall.socketOptionRead.make { crl_socket_peer_process(descriptor.number) }
-      reference = ProcessReference(OwnedDescriptor(number))
+      reference = ProcessReference(OwnedDescriptor(number), process: process > 0 ? process : nil)
     } catch {
       guard [ESRCH, ENODATA, EINVAL, ENOPROTOOPT].contains(error.number) else { throw error }
       reference = nil

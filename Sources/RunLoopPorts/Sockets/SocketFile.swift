@@ -43,7 +43,7 @@ struct SocketFile: Sendable {
   func setMode(_ mode: UInt16) throws(SystemError) {
     let found = OwnedDescriptor(try SystemCall.openFile.make { crl_file_find(AT_FDCWD, path, 0, 0) })
     guard Identity(path) == identity else { return }
-    _ = try SystemCall.changeMode.make { chmod("/proc/self/fd/\(found.number)", mode_t(mode)) < 0 ? -errno : 0 }
+    _ = try SystemCall.changeMode.make { crl_placed_set_mode(found.number, AT_FDCWD, path, UInt32(mode)) }
   }
 
   /// Removes the file, unless another is in its place.

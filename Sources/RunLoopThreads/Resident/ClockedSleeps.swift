@@ -67,6 +67,10 @@ final class ClockedSleeps: Sendable {
   ///
   /// If the system has no descriptor left, or cannot report it, the sleeps are late by the time of a suspension.
   private func watch() {
+    // libdispatch ends the process if it cannot make a counter for itself.
+    let spare = crl_event_create()
+    guard spare >= 0 else { return }
+    _ = crl_close(spare)
     let number = crl_clock_watch_create()
     guard number >= 0 else { return }
     let source = DispatchSource.makeReadSource(fileDescriptor: number, queue: .global())

@@ -16,7 +16,7 @@ public final class WorkerPool: Sendable {
   private let core: WorkerPoolCore
   private let generation = ForkGeneration.current
 
-  /// The pool of all transactions that name no other pool, with as many threads as there are processors.
+  /// The pool of all transactions that name no other pool, with as many threads as the process can use processors.
   ///
   /// A forked child has a pool of its own.
   public static var shared: WorkerPool {
@@ -43,9 +43,10 @@ public final class WorkerPool: Sendable {
   /// - Parameters:
   ///   - name: The name of its threads, followed by their numbers.
   ///   - threads: The largest number of threads that it starts; less than one counts as one. By default there are as
-  ///     many as processors.
+  ///     many as processors on which the calling thread may run (`sched_getaffinity`), and no more than the process's
+  ///     control groups allow time for (`cpu.max`), rounded up.
   public init(name: String = "worker", threads: Int? = nil) {
-    core = WorkerPoolCore(name: name, limit: max(1, threads ?? sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+    core = WorkerPoolCore(name: name, limit: max(1, threads ?? ProcessorQuota.usableProcessors))
   }
 
   deinit { core.stop() }
