@@ -124,6 +124,15 @@ static void complain_of(const char *path, const char *wrong) {
   complain(what, path);
 }
 
+// Says why the file of the process cannot be made.
+static void complain_of_file(const char *path) {
+  char what[160];
+  if (errno == ENOSPC || errno == EDQUOT)
+    return complain("the file of the records cannot be made, as there is no room: ", path);
+  snprintf(what, sizeof what, "the file of the records cannot be made (%s): ", strerror(errno));
+  complain(what, path);
+}
+
 // The first of the directories that can be used, whose path is stored; -1 if there is none.
 static int find_directory(char *path, size_t size) {
   const char *given = secure_getenv("RUNLOOP_DIR");
@@ -295,17 +304,33 @@ static int populate_pages(void *memory, size_t place, size_t size) {
   return madvise(memory, size, MADV_POPULATE_WRITE);
 }
 
-// Sees to it that a part of the board that is mapped at `base` can be written to.
+// Writes a byte of each page of the file as it is, which gives the page room.
+static int write_again(off_t place, size_t size) {
+  for (size_t done = 0; done < size; done += page_size()) {
+    char byte = 0;
+    if (pread(backing, &byte, 1, place + (off_t)done) < 0 || pwrite(backing, &byte, 1, place + (off_t)done) != 1) return 0;
+  }
+  return 1;
+}
+
+// Ensures that a part of the board that is mapped at `base` can be written to; else `errno` says why not.
 static int populate_in(crl_board *base, void *memory, size_t size) {
   size_t page = page_size(), place = (size_t)((char *)memory - (char *)base);
   size += place % page;
   place -= place % page;
   memory = (char *)base + place;
   size = (size + page - 1) / page * page;
-  if (populate_pages(memory, place, size) == 0) return 1;
-  if (errno != EINVAL) return 0;
-  // What the file has room for is there when it is touched.
-  return backing < 0 || posix_fallocate(backing, (off_t)place, (off_t)size) == 0;
+  int answer;
+  while ((answer = populate_pages(memory, place, size)) < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+  if (answer == 0) return 1;
+  // The kernel calls it a bad address if there is no room.
+  if (errno == EFAULT) errno = ENOSPC;
+  if (errno == ENOSPC || errno == ENOMEM || errno == EHWPOISON) return 0;
+  // The call is not known, or refused. What the file has room for is there when it is touched.
+  if (backing < 0) return 1;
+  errno = posix_fallocate(backing, (off_t)place, (off_t)size);
+  if (errno == 0) return 1;
+  return errno != ENOSPC && errno != EDQUOT && errno != EFBIG && write_again((off_t)place, size);
 }
 
 static int populate(void *memory, size_t size) { return populate_in(board, memory, size); }
@@ -338,9 +363,11 @@ static int map_file(int file) {
                              populate_in(made, made->faces, FACES_AT_ONCE * sizeof *made->faces) &&
                              populate_in(made, made->modes, sizeof made->modes));
   if (!is_good) {
+    int error = errno;
     close_backing();
     mmap(memory, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     board = made;
+    errno = error;
     return 0;
   }
   board = made;
@@ -395,10 +422,12 @@ static void make_board(void) {
   fill_header();
   int file = open_file();
   int is_made = file >= 0 && map_file(file);
+  int error = errno;
   if (file >= 0) close(file);
   if (!is_made) {
     if (file >= 0) {
-      complain("the file of the records cannot be made, as there is no room: ", directory);
+      errno = error;
+      complain_of_file(directory);
       remove_own_files();
     }
     if (inherited >= 0) is_made = map_file(inherited);
@@ -408,7 +437,10 @@ static void make_board(void) {
   }
   if (inherited >= 0) close(inherited);
   inherited = -1;
-  if (!is_made && !map_file(-1)) abort();
+  if (!is_made && !map_file(-1)) {
+    complain("there is no memory for the records of run loops: ", strerror(errno));
+    abort();
+  }
   free_ringed.head = free_ringed.count = free_bare.head = free_bare.count = untaken = 0;
 }
 
