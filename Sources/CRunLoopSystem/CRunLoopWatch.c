@@ -5,9 +5,11 @@
 #include "CRunLoopSystem.h"
 
 #include <asm/perf_regs.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/perf_event.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -15,6 +17,19 @@
 long crl_memory_read(int process, uint64_t address, void *buffer, size_t size) {
   struct iovec here = {buffer, size}, there = {(void *)(uintptr_t)address, size};
   ssize_t count = process_vm_readv(process, &here, 1, &there, 1, 0);
+  return count < 0 ? -errno : count;
+}
+
+int crl_memory_open(int process) {
+  char path[32] = "/proc/self/mem";
+  if (process != getpid()) snprintf(path, sizeof path, "/proc/%d/mem", process);
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  return file < 0 ? -errno : file;
+}
+
+long crl_memory_read_file(int file, uint64_t address, void *buffer, size_t size) {
+  // An address above the greatest offset is one of the kernel's.
+  ssize_t count = address > INT64_MAX ? 0 : pread(file, buffer, size, (off_t)address);
   return count < 0 ? -errno : count;
 }
 

@@ -27,7 +27,7 @@ struct HangsCommand: ObservingCommand {
                       threshold by default
       --thread NAME   only the loop of the thread of that name
       --json          prints {"hangs": [{"tid", "thread", "begin", "end", "class", "callOut", "cpu",
-                      "blockedIn", "waitsFor", "stack"}]}; with --follow a line for each; times are
+                      "blockedIn", "waitsFor", "stack", "stackProblem"}]}; with --follow a line for each; times are
                       nanoseconds of CLOCK_MONOTONIC; "end" is null if the hang was not over, "callOut" of a
                       backlog and where the kind of the call-out is not known
 
@@ -83,7 +83,7 @@ struct HangsCommand: ObservingCommand {
     let scout = HangScout(process: process, faces: faces, settings: settings) { [thread] slot, _ in
       thread == nil || file.threadName(slot) { target.kernelName(ofThread: $0) } == thread
     }
-    if scout.memory.images.isEmpty { output.complain(HangsCommand.blindness(process)) }
+    if scout.memory.images.isEmpty { output.complain(HangsCommand.blindness(process, scout.memory.problem)) }
     let found = try watch(target, faces, scout, interruption, output)
     if !follows { print(found, output) }
     return CommandStatus.success.rawValue
@@ -126,9 +126,13 @@ struct HangsCommand: ObservingCommand {
   }
 
   /// Why stacks are missing.
-  private static func blindness(_ process: Int32) -> String {
-    "runloop hangs: the stacks of process \(process) may not be read: the kernel allows it for children only, unless "
-      + "/proc/sys/kernel/yama/ptrace_scope is 0"
+  private static func blindness(_ process: Int32, _ problem: String?) -> String {
+    let scope = readWhole("/proc/sys/kernel/yama/ptrace_scope")?.first
+    let reason =
+      scope == "1" && geteuid() != 0
+      ? "the kernel allows it for children only, unless /proc/sys/kernel/yama/ptrace_scope is 0"
+      : problem ?? "/proc/\(process)/maps names no code"
+    return "runloop hangs: the stacks of process \(process) may not be read: \(reason)"
   }
 
   private func print(_ reports: [HangReport], _ output: Output) {
@@ -158,6 +162,7 @@ struct HangsCommand: ObservingCommand {
       ("end", .optional(report.end.map { Int($0) })), ("class", .text(report.isBacklog ? "backlog" : "call-out")),
       ("callOut", callOut ?? .null), ("cpu", .text(report.processor.rawValue)), ("blockedIn", blockedIn ?? .null),
       ("waitsFor", waitsFor ?? .null), ("stack", .list(hang.stack.map { CodePlace.json($0) })),
+      ("stackProblem", .optional(report.stackProblem)),
     ])
   }
 }
@@ -182,6 +187,7 @@ enum HangText {
     for (index, place) in hang.stack.enumerated() {
       lines.append("  \(index == 0 ? "at    " : "      ")  \(place.text)")
     }
+    if let problem = report.stackProblem { lines.append("  stack   is not complete: \(problem)") }
     return lines
   }
 

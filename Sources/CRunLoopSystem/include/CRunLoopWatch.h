@@ -11,6 +11,10 @@
 
 // Reads the memory of a process, this one's too; returns how much could be read.
 long crl_memory_read(int process, uint64_t address, void *buffer, size_t size);
+// The same where `process_vm_readv` is refused: opens the memory as a file of /proc, which is closed on exec, and reads
+// from that file.
+int crl_memory_open(int process);
+long crl_memory_read_file(int file, uint64_t address, void *buffer, size_t size);
 
 // The word that watchers of this process park on: not zero while one parks. A loop that wakes reads it.
 extern uint32_t crl_watcher_parked __attribute__((visibility("hidden")));

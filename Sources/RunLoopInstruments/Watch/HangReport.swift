@@ -59,6 +59,9 @@ public struct HangReport: Sendable, Codable {
   ///
   /// All addresses except the first are return addresses.
   public var stack: [CodeAddress]
+  /// Why the stack is missing, or has only its innermost address, such as
+  /// `perf_event_open: Permission denied (13)`; nil if nothing was refused.
+  public var stackProblem: String?
   /// How often the stack was sampled.
   public var samples: Int
   /// Whether posts wait too long, though no call-out is long.

@@ -198,7 +198,7 @@ package final class HangScout {
       code: code == 0 || code & CRL_CODE_PLACE != 0 ? nil : address(code),
       postedFrom: site == 0 ? nil : address(site), mode: faces.mode(face.mode),
       depth: Int(face.depth), begin: since, end: nil, processor: .blocked, shares: nil, blockedIn: nil, waitsFor: nil,
-      waitsForName: nil, stack: [], samples: 0, isBacklog: false, sites: [], leftOut: 0)
+      waitsForName: nil, stack: [], stackProblem: nil, samples: 0, isBacklog: false, sites: [], leftOut: 0)
     complete(&report, slot, now)
     return report
   }
@@ -214,6 +214,7 @@ package final class HangScout {
   private func complete(_ report: inout HangReport, _ slot: Int, _ now: Int64) {
     guard let loop = watched[slot] else { return }
     report.samples = loop.samples.count
+    report.stackProblem = loop.sampler.problem(hasSamples: !loop.samples.isEmpty)
     if let best = StackSample.mostRepeated(loop.samples) {
       report.stack = best.addresses.map { address($0) }
       report.blockedIn = best.blockedIn

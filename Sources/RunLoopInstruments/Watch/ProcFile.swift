@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopCore
 import RunLoopLibC
 
 /// Small files of the kernel's.
@@ -24,6 +25,16 @@ enum ProcFile {
       guard answer > 0 else { return answer < 0 && known == 0 ? nil : String(decoding: bytes, as: UTF8.self) }
       size = 65536
     }
+  }
+
+  /// Why a file cannot be read; nil if it can.
+  static func failure(_ path: String) -> SystemError? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return SystemError(call: "open (\(path))", number: errno) }
+    defer { close(descriptor) }
+    var byte: UInt8 = 0
+    guard RunLoopLibC.read(descriptor, &byte, 1) < 0 else { return nil }
+    return SystemError(call: "read (\(path))", number: errno)
   }
 
   /// What a link of the kernel's says.

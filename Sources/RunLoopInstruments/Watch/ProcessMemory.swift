@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
+import RunLoopCore
+import RunLoopLibC
 
 /// What can be read of a process's memory.
 package protocol ReadableMemory {
@@ -48,6 +50,10 @@ package final class ProcessMemory: ReadableMemory {
   private var code: [Range<UInt64>] = []
   private var known: [CodeImage] = []
   private var starts: [UInt64: UInt64] = [:]
+  /// The memory as a file, once the call that reads it has been refused.
+  private var file: OwnedDescriptor?
+  private var refusal: SystemError?
+  private var fileFailure: SystemError?
 
   package init(process: Int32) {
     self.process = process
@@ -61,8 +67,32 @@ package final class ProcessMemory: ReadableMemory {
     [UInt8](
       unsafeUninitializedCapacity: count,
       initializingWith: { buffer, filled in
-        filled = buffer.baseAddress.map { max(0, crl_memory_read(process, address, $0, count)) } ?? 0
+        filled = buffer.baseAddress.map { max(0, read(address, $0, count)) } ?? 0
       })
+  }
+
+  /// Why the memory cannot be read; nil if it can.
+  package var problem: String? { refusal.flatMap { refusal in fileFailure.map { "\(refusal); \($0)" } } }
+
+  private func read(_ address: UInt64, _ buffer: UnsafeMutableRawPointer, _ count: Int) -> Int {
+    if refusal == nil {
+      let answer = crl_memory_read(process, address, buffer, count)
+      guard answer < 0, [EPERM, ENOSYS, EACCES].contains(Int32(-answer)) else { return answer }
+      refusal = SystemError(call: "process_vm_readv", number: Int32(-answer))
+      let number = crl_memory_open(process)
+      if number >= 0 {
+        file = OwnedDescriptor(number)
+      } else {
+        fileFailure = SystemError(call: "open (/proc/\(process)/mem)", number: -number)
+      }
+    }
+    guard let file else { return -1 }
+    let answer = crl_memory_read_file(file.number, address, buffer, count)
+    // Some systems let the file be opened, and read by nobody.
+    if answer == -Int(EPERM) || answer == -Int(EACCES) {
+      fileFailure = SystemError(call: "read (/proc/\(process)/mem)", number: Int32(-answer))
+    }
+    return answer
   }
 
   package func isCode(_ address: UInt64) -> Bool { code.contains { $0.contains(address) } }
@@ -98,6 +128,8 @@ package final class ProcessMemory: ReadableMemory {
 
   /// Looks at what is loaded now.
   package func readMap() {
+    // It may be allowed by now.
+    if fileFailure != nil { (refusal, fileFailure, file) = (nil, nil, nil) }
     guard let text = ProcFile.read("/proc/\(process)/maps") else { return }
     code.removeAll()
     var earlier = known

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
+import RunLoopCore
 
 /// What was seen of a thread at a moment of a hang.
 package struct StackSample: Sendable, Hashable {
@@ -44,7 +45,10 @@ package final class StackSampler {
   private let memory: ProcessMemory
   private var sampler = crl_sampler()
   private var isOpen = false
-  private var isRefused = false
+  /// Why the kernel does not sample the thread.
+  private var refusal: SystemError?
+  /// Why it cannot be read where the thread is blocked.
+  private var blindness: SystemError?
   /// What the kernel has sampled since somebody asked.
   private var pending: [StackSample] = []
   private var buffer = crl_sample()
@@ -72,6 +76,7 @@ package final class StackSampler {
       let wait = ThreadWait(of: thread, registers, awaited: awaited, in: memory)
       return StackSample(addresses: addresses, blockedIn: wait.blockedIn, waitsFor: wait.thread)
     }
+    blindness = ProcFile.failure("/proc/\(memory.process)/task/\(thread)/syscall")
     guard ThreadState(thread: thread, of: memory.process) == .runs else { return nil }
     open()
     drain()
@@ -80,10 +85,18 @@ package final class StackSampler {
   }
 
   private func open() {
-    guard !isOpen, !isRefused else { return }
+    guard !isOpen, refusal == nil else { return }
     // A millisecond of its time each.
-    isOpen = crl_sampler_open(&sampler, thread, 1_000_000) == 0
-    isRefused = !isOpen
+    let answer = crl_sampler_open(&sampler, thread, 1_000_000)
+    isOpen = answer == 0
+    if answer < 0 { refusal = SystemError(call: "perf_event_open", number: -answer) }
+  }
+
+  /// Why nothing, or not the whole stack, could be sampled; nil if nothing was refused.
+  func problem(hasSamples: Bool) -> String? {
+    if hasSamples { return memory.problem }
+    let refusals = [blindness, refusal].compactMap { $0.map { "\($0)" } }
+    return refusals.isEmpty ? memory.problem : refusals.joined(separator: "; ")
   }
 
   /// Takes what the kernel has sampled, so that it has room for what follows.
