@@ -125,6 +125,15 @@ let package = Package(
       name: "main-loops", dependencies: ["RunLoopKit", "RunLoopCore", "RunLoopThreads", "TestSupport"],
       path: "Tests/MainLoops",
       swiftSettings: swiftSettings),
+    // Uses everything on a system that refuses something, which C code sets up.
+    .target(name: "CallFilter", path: "Tests/CallFilter", cSettings: [.define("_GNU_SOURCE")]),
+    .executableTarget(
+      name: "refused-calls",
+      dependencies: [
+        "CallFilter", "RunLoopCore", "RunLoopInstruments", "RunLoopKit", "RunLoopNetworking", "RunLoopPorts",
+        "RunLoopThreads", "RunLoopTransactions", "TestSupport",
+      ],
+      path: "Tests/RefusedCalls", swiftSettings: swiftSettings),
     // A program that takes the terminal it runs in, and ends in every way that there is.
     .executableTarget(
       name: "terminal-ends", dependencies: ["RunLoopDisplay", "RunLoopCore", "RunLoopTransactions"],
@@ -207,7 +216,7 @@ let package = Package(
       name: "RunLoopKitTests",
       dependencies: [
         "RunLoopCore", "RunLoopFoundation", "RunLoopInstruments", "RunLoopKit", "RunLoopThreads", "TestSupport",
-        "main-loops", "thread-ends",
+        "main-loops", "refused-calls", "thread-ends",
       ],
       swiftSettings: swiftSettings),
     // Tests as anybody writes them, with one import.

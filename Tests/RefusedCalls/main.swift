@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CallFilter
+import Glibc
+import TestSupport
+
+// Uses each part of the package as its clients do, on a system that refuses something. It prints a line for each part,
+// `PART: works` or `PART: ` with the error that the client has got, and ends with status 0.
+//
+//   refused-calls PART… [CALL=ERRNO]… [CALL/ARGUMENT/VALUE=ERRNO]… [no-proc] [user=NUMBER]
+//   refused-calls all …
+//
+// The status is 77 if the system lets nothing be refused; then the line says why.
+
+/// Ends the program, because what it was to meet cannot be set up here.
+func skip(_ what: String, _ error: Int32) -> Never {
+  say("skipped: \(what): \(String(cString: strerror(-error)))")
+  exit(77)
+}
+
+func refuse(_ call: Substring, _ error: Substring) {
+  let words = call.split(separator: "/")
+  guard let number = Int32(error) else { fatalError("no error number: \(error)") }
+  let known = call_filter_number(String(words[0]))
+  precondition(known >= 0, "the call \(words[0]) has no number in CallFilter.c")
+  let (argument, value) = words.count == 3 ? (Int32(words[1]) ?? -1, UInt32(words[2]) ?? 0) : (-1, 0)
+  let answer = call_filter_refuse(known, argument, value, number)
+  if answer < 0 { skip("seccomp", answer) }
+}
+
+var names: [String] = []
+// In this order: a filter may refuse what the others need.
+var filters: [(Substring, Substring)] = []
+for argument in CommandLine.arguments.dropFirst() {
+  let words = argument.split(separator: "=", maxSplits: 1)
+  switch argument {
+  case "no-proc":
+    let answer = call_filter_hide_proc()
+    if answer < 0 { skip("a namespace without /proc", answer) }
+  case _ where argument.hasPrefix("user="):
+    let answer = call_filter_become(UInt32(words[1]) ?? 0)
+    if answer < 0 { skip("another user", answer) }
+  case _ where words.count == 2: filters.append((words[0], words[1]))
+  case "all": names += Parts.all.map(\.name)
+  default: names.append(argument)
+  }
+}
+for (call, error) in filters { refuse(call, error) }
+// What waits forever is ended, and that is seen.
+alarm(120)
+for name in names {
+  guard let part = Parts.all.first(where: { $0.name == name }) else { fatalError("no part \(name)") }
+  do {
+    try part.body()
+    say("\(name): works")
+  } catch {
+    say("\(name): \(describe(error))")
+  }
+}
+exit(0)

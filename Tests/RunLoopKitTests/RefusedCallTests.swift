@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+
+/// What a system refuses, and what clients see of it.
+struct Refusal: CustomTestStringConvertible, Sendable {
+  /// The arguments of `refused-calls`; `E` stands for the error's number.
+  let setting: String
+  /// The parts that do not work, with what they report, in which `E` stands for the error's number.
+  let failures: [String: String]
+  /// Whether it is tried with every run of the tests, with one of the errors.
+  let isSampled: Bool
+
+  init(_ setting: String, sampled: Bool = false, _ failures: [String: String] = [:]) {
+    self.setting = setting
+    self.failures = failures
+    isSampled = sampled
+  }
+
+  var testDescription: String { setting }
+
+  /// A call that is not known, or forbidden.
+  static let errors = [ENOSYS, EPERM]
+
+  private static let noChildren = ["spawned": "SpawnError waitid E", "killed": "SpawnError waitid E"]
+
+  /// Every call that a part can do without, and those that other libraries make.
+  ///
+  /// With `clone3` forbidden, or `rseq`, glibc makes no thread; both are unknown to old kernels, and then it makes them.
+  static let calls: [Refusal] = [
+    Refusal("epoll_pwait2=E", sampled: true),
+    Refusal("pidfd_open=E", sampled: true, ["children": "ChildProcessError pidfd_open E"]),
+    Refusal("pidfd_send_signal=E", sampled: true),
+    Refusal("close_range=E", sampled: true),
+    Refusal("memfd_create=E", sampled: true),
+    Refusal("process_vm_readv=E", sampled: true),
+    Refusal("sched_getaffinity=E", sampled: true),
+    Refusal("sched_getscheduler=E"),
+    Refusal("membarrier=E", sampled: true),
+    // Core Foundation makes no main loop without. Nothing that libdispatch does works without eventfd2.
+    Refusal(
+      "timerfd_create=E", sampled: true,
+      [
+        "guest": "RunLoopError.cannotBeHosted timerfd_create E",
+        "foundation": "lacks Core Foundation's main loop",
+      ]),
+    Refusal(
+      "timerfd_settime=E", sampled: true,
+      [
+        "guest": "RunLoopError.cannotBeHosted timerfd_settime E",
+        "foundation": "lacks Core Foundation's main loop",
+      ]),
+    Refusal(
+      "inotify_init1=E", sampled: true,
+      ["files": "FileChangeError.noQueue inotify_init1 E", "tree": "FileChangeError.noQueue inotify_init1 E"]),
+    Refusal(
+      "inotify_add_watch=E", sampled: true,
+      [
+        "files": "FileChangeError.cannotWatch inotify_add_watch E",
+        "tree": "FileChangeError.cannotWatch inotify_add_watch E",
+      ]),
+    Refusal("futex_waitv=E", sampled: true),
+    Refusal("perf_event_open=E", ["hangs": "lacks the stack of a running thread: perf_event_open E"]),
+    Refusal("madvise=E"), Refusal("fallocate=E"), Refusal("prctl=E"), Refusal("recvmmsg=E"), Refusal("sendmmsg=E"),
+    Refusal("statx=E"), Refusal("signalfd4=E"), Refusal("getrandom=E"), Refusal("openat2=E"),
+    Refusal("faccessat2=E"), Refusal("fchmodat2=E"), Refusal("copy_file_range=E"), Refusal("io_uring_setup=E"),
+    Refusal("unshare=E"), Refusal("kcmp=E"), Refusal("userfaultfd=E"), Refusal("sched_yield=E"),
+    Refusal("setpriority=E"), Refusal("set_robust_list=E"),
+    Refusal("waitid=E", noChildren.merging(["children": "ChildProcessError waitid E"]) { $1 }),
+  ]
+
+  /// What is no call with one of the two errors.
+  static let settings: [Refusal] = [
+    // The stack of a blocked thread needs the thread's registers, which only /proc has.
+    Refusal("no-proc", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
+    Refusal("no-proc process_vm_readv=1", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
+    Refusal("no-proc close_range=38", ["hangs": "lacks the stack of a blocked thread: open (/proc/…/syscall) 2"]),
+    Refusal("user=65534"),
+    // glibc before 2.34 does not call it, and later ones call the older one where it is not known.
+    Refusal("clone3=38"),
+    // Linux before 5.4, which does not know descriptors of processes there.
+    Refusal(
+      "waitid/0/3=22",
+      [
+        "spawned": "SpawnError waitid 38", "killed": "SpawnError waitid 38",
+        "children": "ChildProcessError waitid 38",
+      ]),
+    // Linux 5.4: what came later is not known.
+    Refusal(
+      "epoll_pwait2=38 close_range=38 openat2=38 faccessat2=38 futex_waitv=38 fchmodat2=38 madvise/2/23=22"),
+  ]
+}
+
+/// What `refused-calls` has printed: for each part what has come of it.
+private func outcomes(_ parts: [String], _ setting: String) throws -> [String: String] {
+  let (status, output) = try runProgram("refused-calls", parts + setting.split(separator: " ").map(String.init))
+  try #require(status == 0, "\(setting): status \(status) after \(output)")
+  var found: [String: String] = [:]
+  for line in output.split(separator: "\n") {
+    guard let colon = line.range(of: ": ") else { continue }
+    found[String(line[..<colon.lowerBound])] = plain(line[colon.upperBound...])
+  }
+  return found
+}
+
+/// A report without numbers of processes and the texts of error numbers.
+private func plain(_ text: Substring) -> String {
+  text.replacing(/\/proc\/[0-9]+\/task\/[0-9]+/, with: "/proc/…")
+    .replacing(/: (?<text>[A-Z][^:;()]*) \((?<number>[0-9]+)\)/) { " \($0.output.number)" }
+}
+
+/// Whether this system lets a process refuse calls, or do without /proc, or become another user.
+private func canSetUp(_ setting: String) -> Bool {
+  (try? runProgram("refused-calls", setting.split(separator: " ").map(String.init)).status) == 0
+}
+
+@Suite("On a system that refuses something", .timeLimit(.minutes(20)), .enabled(if: canSetUp("membarrier=38")))
+struct RefusedCallTests {
+  private static let isFull = ProcessInfo.processInfo.environment["RUNLOOP_REFUSED_CALLS"] == "all"
+
+  /// What does not work here, even though nothing is refused: such as samples of a running thread in a container.
+  private static let here = Result { try outcomes(["all"], "") }
+
+  private static let settings = Refusal.settings.filter { canSetUp($0.setting) }
+
+  private func expect(_ refusal: Refusal, _ error: Int32, _ found: [String: String], _ how: String) throws {
+    for (part, outcome) in found {
+      let expected = refusal.failures[part]?.replacing(/\bE\b/, with: "\(error)")
+      let usual = try Self.here.get()[part]
+      #expect(
+        outcome == expected ?? usual || (expected != nil && usual != "works" && outcome == usual),
+        "\(refusal.setting) with \(error), \(how): \(part)")
+    }
+  }
+
+  private func check(_ refusal: Refusal, _ error: Int32) throws {
+    let setting = refusal.setting.replacing(/=E\b/, with: "=\(error)")
+    let parts = try Self.here.get().keys.sorted()
+    try #require(parts.count > 20)
+    let together = try outcomes(["all"], setting)
+    #expect(together.keys.sorted() == parts)
+    try expect(refusal, error, together, "one after the other")
+    guard Self.isFull else { return }
+    for part in parts { try expect(refusal, error, try outcomes([part], setting), "alone") }
+  }
+
+  @Test(
+    "every part works without a call, or reports which one was refused",
+    arguments: Array(Refusal.calls.filter { isFull || $0.isSampled }.enumerated()).map { ($0.offset, $0.element) })
+  func calls(number: Int, refusal: Refusal) throws {
+    for error in Self.isFull ? Refusal.errors : [Refusal.errors[number % 2]] { try check(refusal, error) }
+  }
+
+  @Test(
+    "every part works without /proc, as user 65534 and on older kernels, or reports what is missing",
+    arguments: settings)
+  func settings(refusal: Refusal) throws { try check(refusal, 0) }
+}
