@@ -101,8 +101,8 @@ int64_t crl_message_overflow_user(void);
 
 // Memory that is a file, which can be passed, and sealed so that it can be neither changed nor shortened.
 int crl_message_memory(void);
-// The same for a system that refuses it: a file without a name in a file system that keeps its files in memory. It cannot
-// be sealed.
+// The same for a system that refuses it: a file without a name in a file system that keeps its files in memory. It
+// cannot be sealed.
 int crl_message_memory_file(void);
 // Whether a file is such a file, whose bytes can be read without waiting for anything but memory.
 int crl_message_memory_is_nameless(int descriptor);

@@ -50,8 +50,8 @@ package enum ProcessorQuota {
     return Double(quota.load(ordering: .relaxed)) < processors * 1000
   }
 
-  /// How many threads of the caller's kind can work at the same time: as many as there are processors on which it may run,
-  /// and no more than its control groups allow time for; at least one.
+  /// How many threads of the caller's kind can work at the same time: as many as there are processors on which it may
+  /// run, and no more than its control groups allow time for; at least one.
   package static var usableProcessors: Int { usableProcessors(of: Int(crl_usable_processors()), by: smallFile) }
 
   static func usableProcessors(of processors: Int, by read: (String) -> String?) -> Int {

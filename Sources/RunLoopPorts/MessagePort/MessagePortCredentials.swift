@@ -23,10 +23,10 @@ extension MessagePort {
 
     /// Whether this is the calling process's effective user.
     ///
-    /// In a user namespace that lacks ids for some users, the kernel reports all of them by one id, the overflow user id
-    /// (65534, as a rule): no process is taken for the same user by that id. A process that runs as that user in such a
-    /// namespace has to name the users it accepts. `/proc/self/uid_map` tells what kind of namespace it is; without
-    /// /proc it is assumed to lack ids.
+    /// In a user namespace that lacks ids for some users, the kernel reports all of them by one id, the overflow user
+    /// id (65534, as a rule): no process is taken for the same user by that id. A process that runs as that user in
+    /// such a namespace has to name the users it accepts. `/proc/self/uid_map` tells what kind of namespace it is;
+    /// without /proc it is assumed to lack ids.
     public var isSameUser: Bool { Self.isOwn(user) }
 
     static func isOwn(_ user: UInt32) -> Bool { user == geteuid() && !isOverflowUser(user) }

@@ -111,8 +111,8 @@ final class MessageReader {
   ///
   /// It must be memory, because reading anything else might block: sealed memory, or a file without a name on a file
   /// system in memory, which a sender passes whose system refuses `memfd_create`. The bytes of such a file may change
-  /// while they are copied, which the copy does not notice and is not harmed by. The memory is as long as the frame says
-  /// and without holes, which would cost the receiver what they did not cost the sender.
+  /// while they are copied, which the copy does not notice and is not harmed by. The memory is as long as the frame
+  /// says and without holes, which would cost the receiver what they did not cost the sender.
   private func readMemory(
     _ memory: MessagePort.Descriptor, _ frame: MessageFrame, _ descriptors: [MessagePort.Descriptor]
   ) throws(SystemError) -> Incoming {
