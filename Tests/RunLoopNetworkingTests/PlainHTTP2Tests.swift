@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CLibCurl
 import Glibc
 import RunLoopCore
 import RunLoopPorts
@@ -30,6 +31,44 @@ import Testing
     #expect(server.broken.value == 0)
     // A library that would begin the protocol anew has a connection for each request.
     if !CurlLibrary.keepsPlainHTTP2 { #expect(server.accepted.value == 23) }
+  }
+
+  @Test("a stream that is reset is a lost connection wherever that happens, and a head that is garbage is no answer")
+  func resets() async throws {
+    @Sendable func frame(_ type: UInt8, _ flags: UInt8, _ stream: UInt32, _ bytes: [UInt8]) -> [UInt8] {
+      FrameServer.frame(type, flags: flags, of: stream, bytes)
+    }
+    func end(_ retries: Int = 0, _ frames: @escaping @Sendable (UInt32) -> [UInt8]) async throws -> String {
+      let server = try FrameServer("", frames: frames)
+      return try await withClient {
+        $0.version = .http2
+        $0.retry.limit = retries
+        $0.retry.delay = .milliseconds(1)
+      } _: { client in
+        "\(await RunLoopNetworkingTests.end(client, HTTP.Request(server.url))) \(server.answered.value)"
+      }
+    }
+    // PROTOCOL_ERROR, INTERNAL_ERROR, CANCEL, and a number that there is not.
+    for reason: UInt8 in [1, 2, 8, 200] {
+      let reset: [UInt8] = [0, 0, 0, reason]
+      #expect(try await end { frame(3, 0, $0, reset) } == "connectionLost 1", "\(reason)")
+      #expect(try await end(2) { frame(3, 0, $0, reset) } == "connectionLost 3", "\(reason)")
+      #expect(
+        try await end { frame(1, 4, $0, [0x88]) + frame(0, 0, $0, [104, 105]) + frame(3, 0, $0, reset) }
+          == "connectionLost 1", "\(reason)")
+    }
+    // A field in upper case, an unknown pseudo field, no status, and what is no block of fields at all. Versions before
+    // 8.0 report nothing of a head that they cannot read whole: to them the stream was reset, or the connection ended.
+    let garbage = clc_version() >= 0x080000 ? "badServerResponse 1" : "connectionLost 3"
+    for block: [UInt8] in [
+      [0x88, 0, 1, 88, 1, 121], [0x88, 0, 2, 58, 120, 1, 121], [0, 1, 120, 1, 121], [0xff, 0xff, 0xff],
+    ] {
+      #expect(try await end(2) { frame(1, 4, $0, block) } == garbage, "\(block)")
+    }
+    // A body that is longer or shorter than its head says.
+    let length: [UInt8] = [0x88, 0x0f, 0x0d, 1, 51]
+    #expect(try await end { frame(1, 4, $0, length) + frame(0, 1, $0, [104, 105, 33, 33]) } == "connectionLost 1")
+    #expect(try await end { frame(1, 4, $0, length) + frame(0, 1, $0, [104, 105]) } == "connectionLost 1")
   }
 
   @Test(

@@ -19,7 +19,10 @@ final class FrameServer: Sendable {
   /// How many connections were no HTTP/2 any more.
   let broken = Counter()
 
-  init(_ text: String) throws {
+  /// A server that answers with a text, or with other frames than those of an answer.
+  ///
+  /// - Parameter frames: The frames that answer a request of a stream; nil: those of an answer.
+  init(_ text: String, frames: (@Sendable (UInt32) -> [UInt8])? = nil) throws {
     thread = try ResidentThread(name: "FrameServer")
     listener = try ListeningSocket(at: .loopback(port: 0))
     let (loop, connections) = (thread.runLoop, connections)
@@ -36,6 +39,10 @@ final class FrameServer: Sendable {
             case .settings: _ = try? socket.write(Self.frame(4, flags: 1, []))
             case .request(let stream):
               answered.add()
+              if let frames {
+                _ = try? socket.write(frames(stream))
+                continue
+              }
               // The status 200 of the static table, and the body with the end of the stream.
               let head = Self.frame(1, flags: 4, of: stream, [0x88])
               _ = try? socket.write(head + Self.frame(0, flags: 1, of: stream, Array(text.utf8)))
@@ -63,7 +70,7 @@ final class FrameServer: Sendable {
     thread.stop()
   }
 
-  private static func frame(_ type: UInt8, flags: UInt8 = 0, of stream: UInt32 = 0, _ bytes: [UInt8]) -> [UInt8] {
+  static func frame(_ type: UInt8, flags: UInt8 = 0, of stream: UInt32 = 0, _ bytes: [UInt8]) -> [UInt8] {
     func four(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } }
     return four(UInt32(bytes.count))[1...] + [type, flags] + four(stream) + bytes
   }
