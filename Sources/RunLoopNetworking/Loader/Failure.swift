@@ -81,8 +81,8 @@ struct CurlFailure {
     case Int(clc_out_of_memory): wasConnected ? .tooLarge : .cannotConnect
     case Int(clc_too_large): .tooLarge
     case Int(clc_http2): systemError == 0 ? .badServerResponse : .connectionLost
-    // The library resets a stream whose head it cannot read. Another was reset by the server, or its body was cut. Before
-    // 8.0 the library reports nothing of a head that it cannot read whole, so that both are one.
+    // The library resets a stream whose head it cannot read. Another was reset by the server, or its body was cut.
+    // Before 8.0 the library reports nothing of a head that it cannot read whole, so that both are one.
     case Int(clc_http2_stream): isWithinHead ? .badServerResponse : .connectionLost
     case Int(clc_timed_out): .timedOut
     case Int(clc_tls_connect_error): isAboutOwnCertificate ? .clientCertificateRequired : tlsCode
