@@ -60,7 +60,7 @@ public struct HangReport: Sendable, Codable {
   /// All addresses except the first are return addresses.
   public var stack: [CodeAddress]
   /// Why the stack is missing, or has only its innermost address, such as
-  /// `perf_event_open: Permission denied (13)`; nil if nothing was refused.
+  /// `perf_event_open: Permission denied (13)`; nil if nothing was rejected.
   public var stackProblem: String?
   /// How often the stack was sampled.
   public var samples: Int

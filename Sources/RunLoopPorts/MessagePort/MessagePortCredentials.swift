@@ -25,7 +25,7 @@ extension MessagePort {
     ///
     /// In a user namespace that lacks ids for some users, the kernel reports all of them by one id, the overflow user
     /// id (65534, as a rule): no process is taken for the same user by that id. A process that runs as that user in
-    /// such a namespace has to name the users it accepts. `/proc/self/uid_map` tells what kind of namespace it is;
+    /// such a namespace has to name the users it accepts. `/proc/self/uid_map` says what kind of namespace it is;
     /// without /proc it is assumed to lack ids.
     public var isSameUser: Bool { Self.isOwn(user) }
 

@@ -37,7 +37,7 @@ public final class ProcessReference: Sendable {
 
   /// Sends a signal to the process.
   ///
-  /// The corresponding system call is `pidfd_send_signal`. Where a system refuses that call, the signal is sent by the
+  /// The corresponding system call is `pidfd_send_signal`. Where a system rejects that call, the signal is sent by the
   /// process's number (`kill`), after a look whether the process exists. For a child that no other code reaps the
   /// number cannot change meanwhile; for any other process it could, if the process ended and was reaped in that
   /// moment.
