@@ -105,7 +105,7 @@ struct LimitTests {
   }
 
   /// Makes a square grid.
-  private static func makeGrid(side: Int) {
+  nonisolated private static func makeGrid(side: Int) {
     _ = Grid(size: Size(width: side, height: side))
   }
 }

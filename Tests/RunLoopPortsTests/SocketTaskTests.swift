@@ -42,7 +42,7 @@ struct SocketTaskTests {
     try thread.loop.add(listener, forMode: .default)
     let client = try Socket(connectingTo: listener.address)
     try thread.loop.add(client, forMode: .default)
-    let accepting = try await #require(listener.accept())
+    let accepting = try #require(try await listener.accept())
     try thread.loop.add(accepting, forMode: .default)
     let waits = [
       Task<SocketError?, Never> { await failure { _ = try await client.receive() } },
