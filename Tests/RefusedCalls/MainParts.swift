@@ -20,7 +20,7 @@ extension Parts {
     }
     DispatchQueue.main.async { note("queue") }
     Task { @MainActor in note("actor") }
-    let result = loop.run(mode: .default, for: .seconds(20))
+    let result = loop.run(mode: .default, for: .seconds(300))
     try check(result == .stopped, "queue and actor, but has \(log.value)")
   }
 
@@ -34,10 +34,10 @@ extension Parts {
       loop.stop()
     }
     Foundation.RunLoop.main.add(timer, forMode: .default)
-    _ = loop.run(mode: .default, for: .seconds(20))
+    _ = loop.run(mode: .default, for: .seconds(300))
     try check(log.value == ["theirs"], "a timer of Core Foundation's in our main loop")
     loop.after(.milliseconds(2)) { _ in log.value.append("ours") }
-    let end = Date(timeIntervalSinceNow: 20)
+    let end = Date(timeIntervalSinceNow: 300)
     while log.value.count < 2, Date() < end {
       _ = CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.01, true)
     }

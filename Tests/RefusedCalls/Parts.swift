@@ -68,7 +68,7 @@ enum Parts {
       observer.invalidate()
       keeper.invalidate()
     }
-    let result = loop.run(mode: .default, for: .seconds(20))
+    let result = loop.run(mode: .default, for: .seconds(300))
     try check(result == .stopped, "an end of the run, which was \(result)")
   }
 }
@@ -138,7 +138,7 @@ extension Parts {
     _ = guest.service()
     while !fired.value {
       var entry = pollfd(fd: guest.descriptor, events: Int16(POLLIN), revents: 0)
-      guard poll(&entry, 1, 60_000) > 0 else { throw Missing(what: "a signal of the guest") }
+      guard poll(&entry, 1, 300_000) > 0 else { throw Missing(what: "a signal of the guest") }
       _ = guest.service()
     }
     guest.invalidate()

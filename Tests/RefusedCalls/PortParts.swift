@@ -28,10 +28,10 @@ extension Parts {
       throw Missing(what: "an error for a port that is not there")
     } catch MessagePortError.noSuchPort {}
     let remote = try MessagePort.Remote(name: "echo", directory: directory)
-    let reply = try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(60))
+    let reply = try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(300))
     try check(reply?.bytes == Array(bytes.reversed()), "the reply")
     // While the loop runs, which waits for the reply by its own means.
-    let second = try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(60), replyMode: .default)
+    let second = try remote.send(id: 1, bytes: bytes, receiveTimeout: .seconds(300), replyMode: .default)
     try check(second?.bytes == Array(bytes.reversed()), "the second reply")
     remote.invalidate()
     port.invalidate()

@@ -47,7 +47,7 @@ for argument in CommandLine.arguments.dropFirst() {
 }
 for (call, error) in filters { refuse(call, error) }
 // What waits forever is ended, and that is seen.
-alarm(120)
+alarm(900)
 for name in names {
   guard let part = Parts.all.first(where: { $0.name == name }) else { fatalError("no part \(name)") }
   do {
