@@ -70,6 +70,8 @@ static int start_thread(void *(*body)(void *), void *argument) {
   pthread_attr_setstacksize(&attributes, STACK_SIZE);
   // A signal of the program's is not for these threads.
   sigfillset(&all);
+  // It reads memory that others can cut off.
+  sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   answer = pthread_create(&thread, &attributes, body, argument);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -113,13 +115,26 @@ int crla_send(crla_connection *connection, const void *bytes, size_t count) {
 }
 
 int crla_permit(crla_connection *connection) {
-  if (connection->process <= 0) return 0;
+  // As long as it holds a level: a connection alone undoes no restriction.
+  if (connection->level == 0) return -EPERM;
+  if (connection->process <= 0) return -ESRCH;
   pthread_mutex_lock(&mutex);
   connection->is_permitted = 1;
   // Where the kernel has no such rule, everybody of the user may anyhow.
   prctl(PR_SET_PTRACER, connection->process, 0, 0, 0);
   pthread_mutex_unlock(&mutex);
-  return 1;
+  return 0;
+}
+
+// Under the lock.
+static void take_permission(crla_connection *connection) {
+  if (!connection->is_permitted) return;
+  // There is one such permission: it goes to another tool that had it, or to nobody.
+  long next = 0;
+  connection->is_permitted = 0;
+  for (int index = 0; index < CRLA_CONNECTIONS; index++)
+    if (connections[index].file >= 0 && connections[index].is_permitted) next = connections[index].process;
+  prctl(PR_SET_PTRACER, next, 0, 0, 0);
 }
 
 void crla_hold(crla_connection *connection, uint32_t level) {
@@ -127,19 +142,16 @@ void crla_hold(crla_connection *connection, uint32_t level) {
   connection->level = level;
   if (level) crl_level_hold(level);
   if (before) crl_level_release(before);
+  if (level) return;
+  pthread_mutex_lock(&mutex);
+  take_permission(connection);
+  pthread_mutex_unlock(&mutex);
 }
 
 static void end_connection(crla_connection *connection) {
   crla_hold(connection, 0);
   pthread_mutex_lock(&mutex);
-  if (connection->is_permitted) {
-    // There is one such permission: it goes to another tool that had it, or to nobody.
-    long next = 0;
-    connection->is_permitted = 0;
-    for (int index = 0; index < CRLA_CONNECTIONS; index++)
-      if (connections[index].file >= 0 && connections[index].is_permitted) next = connections[index].process;
-    prctl(PR_SET_PTRACER, next, 0, 0, 0);
-  }
+  take_permission(connection);
   close(connection->file);
   connection->file = -1;
   pthread_mutex_unlock(&mutex);
@@ -155,7 +167,8 @@ static void *serve(void *argument) {
     if (count == 0 || count > CRLA_FRAME_LIMIT) break;
     uint8_t *bytes = malloc(count);
     if (!bytes) break;
-    int is_whole = receive_all(connection->file, bytes, count);
+    // What has become privileged since answers nobody.
+    int is_whole = receive_all(connection->file, bytes, count) && !crl_is_privileged();
     if (is_whole) rli_answer(bytes, (intptr_t)count, connection);
     free(bytes);
     if (!is_whole) break;
@@ -175,7 +188,7 @@ static int may_ask(int file, int *process) {
 
 static void begin_connection(int file) {
   int process = 0;
-  if (!may_ask(file, &process)) {
+  if (!may_ask(file, &process) || crl_is_privileged()) {
     close(file);
     return;
   }
@@ -273,7 +286,7 @@ int crla_listen(const char *parent) {
 // Called when the records are made, if the environment says that somebody will ask.
 static void listen_if_wanted(void *nothing) {
   (void)nothing;
-  const char *level = secure_getenv("RUNLOOP_INSTRUMENTS"), *directory = secure_getenv("RUNLOOP_DIR");
+  const char *level = crl_environment("RUNLOOP_INSTRUMENTS"), *directory = crl_environment("RUNLOOP_DIR");
   int is_watched = level && (!strcmp(level, "watch") || !strcmp(level, "record"));
   if (!is_watched && !(directory && *directory)) return;
   // Without a directory the records have no file either, and that was said.

@@ -50,6 +50,9 @@ static struct free_slots {
 static uint32_t untaken;
 static uint64_t generation;
 static uint32_t holds[3];
+// What the header and the names of modes are: what others can write to is not read again.
+static crl_header kept;
+static crl_mode_name kept_modes[CRL_MODES];
 static char directory[4096];
 static int has_directory, has_images;
 
@@ -86,10 +89,9 @@ static uint64_t pid_namespace(void) {
 
 // Where to put the file
 
-// Opens a directory that is the user's own, without following a link; makes it if it is not there. -1: cannot be used;
-// `errno` says why, and is zero if it is not the user's own.
-static int open_directory(const char *path) {
-  if (mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
+// Opens a directory that is the user's own, without following a link; the second makes it if it is not there. -1:
+// cannot be used; `errno` says why, and is zero if it is not the user's own.
+static int open_own(const char *path) {
   int file = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return -1;
   struct stat status;
@@ -97,6 +99,11 @@ static int open_directory(const char *path) {
   close(file);
   errno = 0;
   return -1;
+}
+
+static int open_directory(const char *path) {
+  if (mkdir(path, 0700) != 0 && errno != EEXIST) return -1;
+  return open_own(path);
 }
 
 int crl_is_on_tmpfs(const char *path) {
@@ -135,7 +142,7 @@ static void complain_of_file(const char *path) {
 
 // The first of the directories that can be used, whose path is stored; -1 if there is none.
 static int find_directory(char *path, size_t size) {
-  const char *given = secure_getenv("RUNLOOP_DIR");
+  const char *given = crl_environment("RUNLOOP_DIR");
   if (given && *given) {
     char place[3000] = "";
     if (*given != '/' && !getcwd(place, sizeof place - 1)) return -1;
@@ -145,7 +152,7 @@ static int find_directory(char *path, size_t size) {
                                      "of your own that others cannot write to, and no link: ");
     return file;
   }
-  const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+  const char *runtime = crl_environment("XDG_RUNTIME_DIR");
   if (runtime && *runtime == '/' && crl_is_on_tmpfs(runtime)) {
     snprintf(path, size, "%s/runloop-instruments", runtime);
     int file = open_directory(path);
@@ -157,7 +164,19 @@ static int find_directory(char *path, size_t size) {
   int error = errno;
   if (access("/dev/shm", W_OK) != 0) return -1;
   errno = error;
-  complain_of(path, "the records have no file, as this directory is not your own: ");
+  // Another user can take the name. This directory is made by the system, and nobody else can.
+  char taken[64], session[64];
+  snprintf(taken, sizeof taken, "%.60s", path);
+  snprintf(session, sizeof session, "/run/user/%u", (unsigned)geteuid());
+  if (error == 0 || error == ELOOP || error == ENOTDIR || error == EACCES) {
+    int outer = crl_is_on_tmpfs(session) ? open_own(session) : -1;
+    if (outer >= 0) close(outer);
+    snprintf(path, size, "%s/runloop-instruments", session);
+    if (outer >= 0 && (file = open_directory(path)) >= 0) return file;
+  }
+  errno = error;
+  complain_of(taken, "the records have no file, as this directory is not your own, or others can write to it (remove it as "
+                     "root, or set XDG_RUNTIME_DIR or RUNLOOP_DIR): ");
   return -1;
 }
 
@@ -244,7 +263,7 @@ static int open_file(void) {
   if (parent < 0) return -1;
   clean(parent);
   char name[64];
-  snprintf(name, sizeof name, "%d.%llu", getpid(), (unsigned long long)crl_instruments.start);
+  snprintf(name, sizeof name, "%d.%llu", getpid(), (unsigned long long)kept.start);
   int file = -1, place = -1;
   if (mkdirat(parent, name, 0700) == 0 || errno == EEXIST)
     place = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -348,6 +367,61 @@ static void share_header(int file) {
              directory);
 }
 
+// Whether the memory is shared with whoever opens its file.
+enum { IS_PRIVATE, IS_SHARED, IS_LEFT };
+static uint32_t sharing;
+
+static uint32_t own_level(void) {
+  return holds[CRL_RECORD] ? CRL_RECORD : holds[CRL_WATCH] ? CRL_WATCH : CRL_OFF;
+}
+
+// Publishes again what is known of the loops.
+static void publish_faces(void) {
+  for (uint32_t slot = 0; slot < CRL_FACES; slot++) {
+    const crl_recorder *recorder = &recorders[slot];
+    crl_face *face = recorder->face;
+    if (!face) continue;
+    face->generation = recorder->uses;
+    face->loop = recorder->loop;
+    face->thread = recorder->thread;
+    face->level = recorder->level;
+    face->flags = recorder->flags;
+    face->number = recorder->number;
+    face->sleeps = recorder->sleeps;
+    face->served = recorder->served;
+    face->stack = recorder->stack;
+    face->mode = 255;
+  }
+}
+
+// Leaves the file to the others: memory of the process's own takes its place. Calls the kernel only, for a handler of
+// signals.
+static int leave_file(void) {
+  uint32_t before = IS_SHARED;
+  if (!__atomic_compare_exchange_n(&sharing, &before, IS_LEFT, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    // Another thread does it now, and the access is made again until it has.
+    return before == IS_LEFT;
+  }
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (mmap(board, sizeof *board, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) return 0;
+  if (shares_header && mmap(&header_pages, page_size(), PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) return 0;
+  crl_header header = kept;
+  header.level = header.own_level = own_level();
+  board->header = crl_instruments = header;
+  memcpy(board->modes, kept_modes, sizeof kept_modes);
+  publish_faces();
+  return 1;
+}
+
+// Sees to it that nobody cuts the file off, or that this does not end the process.
+static void guard(int file) {
+  __atomic_store_n(&sharing, IS_SHARED, __ATOMIC_SEQ_CST);
+  // Memory without a name can be sealed, if whoever made it allows it.
+  if (fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) return;
+  crl_memory_guard(0, board, sizeof *board, leave_file);
+  if (shares_header) crl_memory_guard(1, &header_pages, page_size(), leave_file);
+}
+
 // Maps the file, or memory that nobody else has.
 static int map_file(int file) {
   int flags = board ? MAP_FIXED : 0;
@@ -372,7 +446,10 @@ static int map_file(int file) {
   }
   board = made;
   board->header = crl_instruments;
-  if (file >= 0) share_header(file);
+  if (file >= 0) {
+    share_header(file);
+    guard(file);
+  }
   return 1;
 }
 
@@ -381,7 +458,7 @@ static int map_file(int file) {
 static int inherited = -1;
 
 static void find_inherited(void) {
-  const char *text = secure_getenv("RUNLOOP_RECORD_MEMORY");
+  const char *text = crl_environment("RUNLOOP_RECORD_MEMORY");
   char *end;
   long number = text && *text ? strtol(text, &end, 10) : -1;
   struct stat status;
@@ -413,6 +490,8 @@ static void fill_header(void) {
   header->used_modes = header->used_images = 0;
   header->lost_loops = 0;
   memset(header->holders, 0, sizeof header->holders);
+  kept = *header;
+  memset(kept_modes, 0, sizeof kept_modes);
 }
 
 static void remove_own_files(void);
@@ -420,8 +499,9 @@ static void remove_own_files(void);
 static void make_board(void) {
   has_board = 1;
   fill_header();
-  int file = open_file();
-  int is_made = file >= 0 && map_file(file);
+  int is_private = crl_is_privileged();
+  int file = is_private ? -1 : open_file();
+  int is_made = is_private ? map_file(-1) : file >= 0 && map_file(file);
   int error = errno;
   if (file >= 0) close(file);
   if (!is_made) {
@@ -431,7 +511,7 @@ static void make_board(void) {
       remove_own_files();
     }
     if (inherited >= 0) is_made = map_file(inherited);
-    int memory = is_made ? -1 : memfd_create("runloop-rings", MFD_CLOEXEC);
+    int memory = is_made ? -1 : memfd_create("runloop-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (!is_made) is_made = memory >= 0 && map_file(memory);
     if (memory >= 0) close(memory);
   }
@@ -463,8 +543,8 @@ static void choose_clock(void) {
 #endif
   struct timespec wall;
   clock_gettime(CLOCK_REALTIME, &wall);
-  crl_instruments.clock = crl_clock_is_processors ? CRL_CLOCK_PROCESSOR : CRL_CLOCK_MONOTONIC;
-  crl_instruments.frequency = crl_clock_is_processors ? crl_processor_frequency() : 0;
+  kept.clock = crl_clock_is_processors ? CRL_CLOCK_PROCESSOR : CRL_CLOCK_MONOTONIC;
+  kept.frequency = crl_clock_is_processors ? crl_processor_frequency() : 0;
   // The thread may lose its processor between two readings: the closest of several counts.
   uint64_t least = UINT64_MAX;
   for (int turn = 0; turn < 16; turn++) {
@@ -473,10 +553,13 @@ static void choose_clock(void) {
     uint64_t after = crl_ticks();
     if (after - before >= least) continue;
     least = after - before;
-    crl_instruments.calibration[0].ticks = before + least / 2;
-    crl_instruments.calibration[0].monotonic = monotonic;
+    kept.calibration[0].ticks = before + least / 2;
+    kept.calibration[0].monotonic = monotonic;
   }
-  crl_instruments.calibration[0].wall = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec;
+  kept.calibration[0].wall = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec;
+  crl_instruments.clock = kept.clock;
+  crl_instruments.frequency = kept.frequency;
+  crl_instruments.calibration[0] = kept.calibration[0];
 }
 
 static void note_build_id(crl_image *image, const struct dl_phdr_info *info, const ElfW(Phdr) *segment) {
@@ -497,7 +580,7 @@ static void note_build_id(crl_image *image, const struct dl_phdr_info *info, con
 
 static int note_image(struct dl_phdr_info *info, size_t size, void *context) {
   (void)size, (void)context;
-  uint32_t index = crl_instruments.used_images;
+  uint32_t index = kept.used_images;
   if (index >= CRL_IMAGES) return 1;
   crl_image image = {.base = info->dlpi_addr};
   if (info->dlpi_name && *info->dlpi_name) {
@@ -513,7 +596,7 @@ static int note_image(struct dl_phdr_info *info, size_t size, void *context) {
     if (segment->p_type == PT_NOTE && !image.build_id_length) note_build_id(&image, info, segment);
   }
   board->images[index] = image;
-  crl_instruments.used_images = index + 1;
+  crl_instruments.used_images = kept.used_images = index + 1;
   return 0;
 }
 
@@ -585,22 +668,22 @@ crl_recorder *crl_recorder_take(const void *loop) {
   if (slot < CRL_FACES) {
     recorder = &recorders[slot];
     crl_face *face = &board->faces[slot];
-    uint32_t earlier = face->generation;
+    uint32_t earlier = recorder->uses;
     memset(recorder, 0, sizeof *recorder);
     memset(face, 0, sizeof *face);
     memset(&board->details[slot], 0, sizeof board->details[slot]);
-    face->generation = earlier + 1;
+    face->generation = recorder->uses = earlier + 1;
     recorder->face = face;
     recorder->details = &board->details[slot];
     recorder->slot = slot;
     recorder->cause = (uint64_t)slot << CRL_CAUSE_SLOT_SHIFT;
   } else {
-    crl_instruments.lost_loops++;
+    crl_instruments.lost_loops = ++kept.lost_loops;
     recorder = private_recorder();
   }
   recorder->generation = (uint32_t)generation;
   recorder->face->mode = 255;
-  recorder->face->loop = (uint64_t)(uintptr_t)loop;
+  crl_recorder_set_loop(recorder, (uint64_t)(uintptr_t)loop);
   pthread_mutex_unlock(&mutex);
   crl_holders_check();
   if (is_first) announce_board();
@@ -612,8 +695,8 @@ void crl_recorder_give_back(crl_recorder *recorder) {
   pthread_mutex_lock(&mutex);
   // A forked child has given all of its parent's back.
   if (recorder->generation == (uint32_t)generation) {
-    recorder->face->loop = 0;
-    crl_face_set_flags(recorder->face, crl_face_flags(recorder->face) | CRL_FACE_ENDED);
+    crl_recorder_set_loop(recorder, 0);
+    crl_recorder_set_flags(recorder, crl_recorder_flags(recorder) | CRL_FACE_ENDED);
     give_slot_back(recorder->slot < CRL_RINGS ? &free_ringed : &free_bare, recorder->slot);
   }
   pthread_mutex_unlock(&mutex);
@@ -628,14 +711,16 @@ static void copy_name(crl_recorder *recorder) {
 void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags) {
   crl_face *face = recorder->face;
   if (thread == 0) {
-    crl_face_set_flags(face, crl_face_flags(face) | CRL_FACE_ENDED);
+    crl_recorder_set_flags(recorder, crl_recorder_flags(recorder) | CRL_FACE_ENDED);
     // Relaxed, as everything in a face: each part stands for itself, and a reader takes what it finds.
+    __atomic_store_n(&recorder->level, CRL_OFF, __ATOMIC_RELAXED);
     __atomic_store_n(&face->level, CRL_OFF, __ATOMIC_RELAXED);
     if (crl_thread_recorder_get() == recorder) crl_thread_recorder_set(NULL);
     return;
   }
-  crl_face_set_flags(face, flags);
+  crl_recorder_set_flags(recorder, flags);
   // Relaxed: what is needed of the thread's recorder is its own, and the name is under the mutex.
+  __atomic_store_n(&recorder->thread, thread, __ATOMIC_RELAXED);
   __atomic_store_n(&face->thread, thread, __ATOMIC_RELAXED);
   crl_thread_recorder_set(recorder);
   copy_name(recorder);
@@ -669,10 +754,11 @@ void crl_thread_name_set(int thread, const char *name) {
   }
   pthread_mutex_lock(&mutex);
   for (uint32_t slot = 0; slot < untaken; slot++) {
-    const crl_face *face = recorders[slot].face;
+    const crl_recorder *recorder = &recorders[slot];
     // Relaxed: a thread that has its number only now takes its name itself, under the mutex.
-    if (face && face->loop && __atomic_load_n(&face->thread, __ATOMIC_RELAXED) == thread &&
-        !(crl_face_flags(face) & CRL_FACE_ENDED))
+    if (recorder->face && __atomic_load_n(&recorder->loop, __ATOMIC_RELAXED) &&
+        __atomic_load_n(&recorder->thread, __ATOMIC_RELAXED) == thread &&
+        !(crl_recorder_flags(recorder) & CRL_FACE_ENDED))
       snprintf(recorders[slot].details->name, sizeof recorders[slot].details->name, "%s", name ? name : "");
   }
   pthread_mutex_unlock(&mutex);
@@ -691,7 +777,7 @@ crl_ring *crl_recorder_ring(crl_recorder *recorder) {
   crl_ring *ring = &board->rings[recorder->slot];
   if (!recorder->ring && prepare_to_record() && (populate(ring, sizeof *ring) || !has_directory)) {
     // Who had it before is gone.
-    if (recorder->face->generation > 1) memset(ring, 0, sizeof *ring);
+    if (recorder->uses > 1) memset(ring, 0, sizeof *ring);
     __atomic_store_n(&recorder->ring, ring, __ATOMIC_RELEASE);
   }
   known = recorder->ring;
@@ -699,7 +785,17 @@ crl_ring *crl_recorder_ring(crl_recorder *recorder) {
   return known;
 }
 
+// A process that has become privileged has nothing to show any more.
+static void leave_if_privileged(void) {
+  if (__atomic_load_n(&sharing, __ATOMIC_SEQ_CST) != IS_SHARED || !crl_is_privileged()) return;
+  pthread_mutex_lock(&mutex);
+  leave_file();
+  remove_own_files();
+  pthread_mutex_unlock(&mutex);
+}
+
 uint32_t crl_recorder_take_up(crl_recorder *recorder) {
+  leave_if_privileged();
   uint32_t level = crl_level_get();
   if (level > CRL_RECORD) level = CRL_RECORD;
   if (level == CRL_RECORD && !crl_recorder_ring(recorder)) {
@@ -708,6 +804,7 @@ uint32_t crl_recorder_take_up(crl_recorder *recorder) {
   }
   // Relaxed: the tool looks at the faces again a while after it has set the word.
   if (__atomic_load_n(&crl_instruments.parked, __ATOMIC_RELAXED)) crl_unpark();
+  __atomic_store_n(&recorder->level, (uint8_t)level, __ATOMIC_RELAXED);
   __atomic_store_n(&recorder->face->level, (uint8_t)level, __ATOMIC_RELEASE);
   return level;
 }
@@ -716,12 +813,11 @@ uint8_t crl_mode_index(const char *name) {
   crl_mode_name cut = {{0}};
   snprintf(cut.name, sizeof cut.name, "%s", name);
   pthread_mutex_lock(&mutex);
-  uint32_t count = crl_instruments.used_modes, index = 0;
-  if (count > CRL_MODES) count = CRL_MODES;
-  while (index < count && strcmp(board->modes[index].name, cut.name) != 0) index++;
+  uint32_t count = kept.used_modes, index = 0;
+  while (index < count && strcmp(kept_modes[index].name, cut.name) != 0) index++;
   if (index == count && count < CRL_MODES) {
-    board->modes[count] = cut;
-    crl_instruments.used_modes = count + 1;
+    board->modes[count] = kept_modes[count] = cut;
+    crl_instruments.used_modes = kept.used_modes = count + 1;
   }
   pthread_mutex_unlock(&mutex);
   return index < CRL_MODES ? (uint8_t)index : 255;
@@ -736,7 +832,8 @@ void crl_unpark(void) {
 // The level
 
 void crl_level_settle(crl_header *header) {
-  for (;;) {
+  // Some settle it at once; one that always changes it is not waited for.
+  for (int turn = 0; turn < 1000; turn++) {
     uint32_t level = __atomic_load_n(&header->own_level, __ATOMIC_SEQ_CST);
     for (int index = 0; index < CRL_HOLDERS; index++) {
       crl_holder *holder = &header->holders[index];
@@ -784,7 +881,7 @@ int crl_holders_drop_ended(crl_header *header, int is_elsewhere) {
     crl_holder *holder = &header->holders[index];
     int32_t number = __atomic_load_n(&holder->process, __ATOMIC_SEQ_CST);
     uint64_t start = __atomic_load_n(&holder->start, __ATOMIC_SEQ_CST);
-    if (number == 0 || (number < 0) != is_elsewhere || !has_ended(number < 0 ? -number : number, start)) continue;
+    if (number == 0 || number == INT32_MIN || (number < 0) != is_elsewhere || !has_ended(number < 0 ? -number : number, start)) continue;
     // Two may find it at once, and a third may have the place by then.
     if (start && !__atomic_compare_exchange_n(&holder->start, &start, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) continue;
     dropped |= __atomic_compare_exchange_n(&holder->process, &number, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -797,8 +894,7 @@ void crl_holders_check(void) {
 }
 
 static void settle_own(void) {
-  uint32_t own = holds[CRL_RECORD] ? CRL_RECORD : holds[CRL_WATCH] ? CRL_WATCH : CRL_OFF;
-  __atomic_store_n(&crl_instruments.own_level, own, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&crl_instruments.own_level, own_level(), __ATOMIC_SEQ_CST);
   crl_level_settle(&crl_instruments);
 }
 
@@ -818,11 +914,19 @@ void crl_level_release(uint32_t level) {
   pthread_mutex_unlock(&mutex);
 }
 
+crl_times crl_times_first(void) {
+  pthread_mutex_lock(&mutex);
+  crl_times times = kept.calibration[0];
+  pthread_mutex_unlock(&mutex);
+  return times;
+}
+
 const char *crl_instruments_directory(void) { return has_directory ? directory : NULL; }
 
-uint64_t crl_instruments_start(void) { return crl_instruments.start; }
+uint64_t crl_instruments_start(void) { return kept.start; }
 
 int crl_instruments_open(const char *parent) {
+  if (crl_is_privileged()) return -EACCES;
   pthread_mutex_lock(&mutex);
   int is_first = !has_board;
   if (is_first) make_board();
@@ -830,7 +934,7 @@ int crl_instruments_open(const char *parent) {
   if (has_directory) snprintf(path, sizeof path, "%s", directory);
   pthread_mutex_unlock(&mutex);
   if (is_first) announce_board();
-  snprintf(name, sizeof name, "%d.%llu", getpid(), (unsigned long long)crl_instruments.start);
+  snprintf(name, sizeof name, "%d.%llu", getpid(), (unsigned long long)kept.start);
   char *last = strrchr(path, '/');
   if (!parent && !last) return -ENOENT;
   if (!parent) *last = 0;
@@ -852,7 +956,7 @@ int crl_instruments_open(const char *parent) {
 
 __attribute__((constructor)) static void read_environment(void) {
   find_inherited();
-  const char *level = secure_getenv("RUNLOOP_INSTRUMENTS");
+  const char *level = crl_environment("RUNLOOP_INSTRUMENTS");
   if (!level || !*level || !strcmp(level, "off")) return;
   if (!strcmp(level, "watch")) return crl_level_hold(CRL_WATCH);
   if (!strcmp(level, "record")) return crl_level_hold(CRL_RECORD);
@@ -861,7 +965,7 @@ __attribute__((constructor)) static void read_environment(void) {
 
 // Also when the file cannot be made.
 __attribute__((destructor)) static void remove_own_files(void) {
-  if (!has_directory || crl_instruments.process != getpid()) return;
+  if (!has_directory || kept.process != getpid()) return;
   has_directory = 0;
   char path[sizeof directory + 8];
   snprintf(path, sizeof path, "%s/rings", directory);
@@ -880,13 +984,12 @@ void crl_instruments_forked(void) {
   crl_thread_number_forget();
   if (!has_board) return;
   close_backing();
-  crl_header header = crl_instruments;
+  __atomic_store_n(&sharing, IS_PRIVATE, __ATOMIC_SEQ_CST);
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   mmap(board, sizeof *board, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (shares_header) mmap(&header_pages, page_size(), PROT_READ | PROT_WRITE, flags, -1, 0);
   shares_header = 0;
-  memset(header.holders, 0, sizeof header.holders);
-  crl_instruments = header;
+  crl_instruments = kept;
   has_board = has_directory = has_images = 0;
   settle_own();
 }

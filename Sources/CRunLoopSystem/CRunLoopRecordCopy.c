@@ -47,8 +47,6 @@ crl_times crl_times_now(void) {
                      .wall = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec};
 }
 
-crl_times crl_times_first(void) { return crl_instruments.calibration[0]; }
-
 static int write_at(int file, const void *bytes, size_t count, size_t offset) {
   const char *place = bytes;
   while (count > 0) {

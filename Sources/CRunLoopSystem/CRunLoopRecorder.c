@@ -32,7 +32,7 @@ void crl_thread_number_forget(void) { thread_number = 0; }
 static inline uint64_t cause(void) {
   crl_recorder *recorder = crl_thread_recorder;
   uint64_t open;
-  if (recorder && (open = recorder->face->open)) return recorder->cause | open;
+  if (recorder && (open = recorder->open)) return recorder->cause | open;
   uint32_t thread = thread_number;
   return CRL_CAUSE_THREAD | (thread ? thread : ask_thread_number());
 }
@@ -141,8 +141,8 @@ void crl_origin_forget(uint64_t key, uint64_t tag) {
 static inline __attribute__((always_inline)) void begin(
   crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, const crl_origin *origin
 ) {
-  crl_face *face = recorder->face;
-  uint64_t number = ++face->number;
+  uint64_t number = ++recorder->number;
+  recorder->face->number = number;
   crl_record *record = &recorder->ring->records[number % CRL_RECORDS];
   // Relaxed: the fence lets it be seen before what follows.
   __atomic_store_n(&record->number, 0, __ATOMIC_RELAXED);
@@ -159,8 +159,7 @@ static inline __attribute__((always_inline)) void begin(
   }
   memcpy(&record->outer, &last, sizeof last);
   recorder->current = record;
-  face->open = number;
-  face->kind = (uint8_t)(kind >> CRL_KIND_SHIFT);
+  crl_recorder_set_open(recorder, number, (uint8_t)(kind >> CRL_KIND_SHIFT));
   record->begin = crl_ticks();
   publish(&record->number, number);
 }
@@ -176,14 +175,12 @@ void crl_record_begin_caused(crl_recorder *recorder, uint64_t kind, uint64_t cod
 }
 
 uint64_t crl_run_begin(crl_recorder *recorder, uint32_t kind, uint64_t site) {
-  crl_face *face = recorder->face;
-  if (face->level < CRL_RECORD) return 0;
+  if (recorder->level < CRL_RECORD) return 0;
   begin(recorder, (uint64_t)kind << CRL_KIND_SHIFT, site, 0, NULL);
-  uint64_t number = face->open;
+  uint64_t number = recorder->open;
   // It is around what follows, and no call-out.
   recorder->run = (uint32_t)number | recorder->run >> 32 << 32;
-  face->open = 0;
-  face->kind = 0;
+  crl_recorder_set_open(recorder, 0, 0);
   return number;
 }
 
@@ -194,20 +191,17 @@ void crl_run_end(crl_recorder *recorder, uint64_t number) {
 }
 
 crl_outer crl_recorder_nest(crl_recorder *recorder) {
-  crl_face *face = recorder->face;
-  crl_outer outer = {recorder->current, face->open, recorder->run, face->stack, face->kind};
-  recorder->run = (uint32_t)face->open | recorder->run >> 32 << 32;
-  face->open = 0;
-  face->kind = 0;
+  crl_outer outer = {recorder->current, recorder->open, recorder->run, recorder->stack, recorder->kind};
+  recorder->run = (uint32_t)recorder->open | recorder->run >> 32 << 32;
+  crl_recorder_set_open(recorder, 0, 0);
   return outer;
 }
 
 void crl_recorder_unnest(crl_recorder *recorder, crl_outer outer) {
   recorder->current = outer.current;
   recorder->run = outer.run;
-  recorder->face->open = outer.open;
-  recorder->face->stack = outer.stack;
-  recorder->face->kind = outer.kind;
+  crl_recorder_set_open(recorder, outer.open, outer.kind);
+  recorder->face->stack = recorder->stack = outer.stack;
 }
 
 // Wakes the tool that waits for something to happen, if there is one.
@@ -220,7 +214,7 @@ static inline void unpark(void) {
 void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth) {
   recorder->face->mode = (uint8_t)mode;
   recorder->face->depth = depth;
-  recorder->face->stack = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+  recorder->face->stack = recorder->stack = (uint64_t)(uintptr_t)__builtin_frame_address(0);
   crl_watcher_stir();
   unpark();
   recorder->run = (uint32_t)recorder->run | (uint64_t)(mode & 255) << 40 | (uint64_t)(depth < 255 ? depth : 255) << 48;
@@ -228,9 +222,9 @@ void crl_recorder_set_run(crl_recorder *recorder, uint32_t mode, uint32_t depth)
 
 void crl_record_name(uint64_t code) {
   crl_recorder *recorder = crl_thread_recorder;
-  if (!recorder || !recorder->face->open) return;
+  if (!recorder || !recorder->open) return;
   crl_record *record = recorder->current;
-  if (record->number == recorder->face->open) record->code = code;
+  if (record->number == recorder->open) record->code = code;
 }
 
 static void post_to_new_ring(crl_recorder *recorder, uint64_t sequence, uint64_t site, uint64_t job);
@@ -282,31 +276,31 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
   crl_face *face = recorder->face;
   face->deadline = deadline;
   face->waits = waits;
-  face->sleeps++;
-  if (face->level >= CRL_RECORD) {
+  face->sleeps = ++recorder->sleeps;
+  if (recorder->level >= CRL_RECORD) {
     crl_record_begin(recorder, (uint64_t)CRL_KIND_SLEEP << CRL_KIND_SHIFT, (uint64_t)deadline, 0);
+    recorder->sleep = recorder->open;
     // A sleep is no call-out.
-    face->kind = 0;
+    face->kind = recorder->kind = 0;
     // A tool that was killed lets nobody go on recording forever.
-    if (__builtin_expect(face->sleeps % 1024 == 0, 0)) crl_holders_check();
+    if (__builtin_expect(recorder->sleeps % 1024 == 0, 0)) crl_holders_check();
   } else {
-    face->number++;
+    face->number = ++recorder->number;
   }
-  int flags = crl_face_flags(face) | CRL_FACE_SLEEPS;
-  crl_face_set_flags(face, is_hosted ? flags | CRL_FACE_HOSTED : flags);
+  int flags = crl_recorder_flags(recorder) | CRL_FACE_SLEEPS;
+  crl_recorder_set_flags(recorder, is_hosted ? flags | CRL_FACE_HOSTED : flags);
 }
 
 void crl_sleep_end(crl_recorder *recorder, int descriptor) {
-  crl_face *face = recorder->face;
-  crl_face_set_flags(face, crl_face_flags(face) & ~(CRL_FACE_SLEEPS | CRL_FACE_HOSTED));
+  crl_recorder_set_flags(recorder, crl_recorder_flags(recorder) & ~(CRL_FACE_SLEEPS | CRL_FACE_HOSTED));
   crl_watcher_stir();
   unpark();
   crl_record *record = recorder->current;
-  if (!face->open || record->number != face->open || record->kind != CRL_KIND_SLEEP) return;
+  if (!recorder->open || recorder->open != recorder->sleep || record->number != recorder->open) return;
   record->cause = load(&recorder->waker);
   if (descriptor >= 0) {
     record->item = (uint64_t)descriptor;
-    record->flags |= CRL_RECORD_DESCRIPTOR;
+    record->flags = CRL_RECORD_DESCRIPTOR;
   }
   crl_record_end(recorder);
 }

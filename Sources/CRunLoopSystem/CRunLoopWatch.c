@@ -52,8 +52,8 @@ const uint32_t *crl_watcher_park(void) {
 int crl_expect_long_call(int expected) {
   crl_recorder *recorder = crl_thread_recorder_get();
   if (!recorder) return 0;
-  int flags = crl_face_flags(recorder->face);
-  crl_face_set_flags(recorder->face, expected ? flags | CRL_FACE_EXPECTS : flags & ~CRL_FACE_EXPECTS);
+  int flags = crl_recorder_flags(recorder);
+  crl_recorder_set_flags(recorder, expected ? flags | CRL_FACE_EXPECTS : flags & ~CRL_FACE_EXPECTS);
   return (flags & CRL_FACE_EXPECTS) != 0;
 }
 
@@ -187,6 +187,8 @@ void crl_sampler_close(crl_sampler *sampler) {
 int crl_thread_start(void *(*body)(void *), void *context) {
   sigset_t all, before;
   sigfillset(&all);
+  // It reads memory that others can cut off.
+  sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);

@@ -112,10 +112,17 @@ import Testing
     while try level() != "off" { usleep(1000) }
   }
 
-  @Test("a peer of the same user may be permitted to read the memory")
+  @Test("a peer of the same user may be permitted to read the memory as long as it holds a level")
   func permission() throws {
     let victim = try victim("resident")
-    #expect(try AgentSocket(victim).answer("{\"request\": \"permit\"}").last?["end"] == .bool(true))
+    let permit = "{\"request\": \"permit\"}"
+    func hold(_ level: Int) -> String { "{\"request\": \"hold\", \"level\": \(level)}" }
+    let socket = try AgentSocket(victim)
+    #expect(socket.answer(permit).last?["error"]?.text?.contains("holds no level") == true)
+    #expect(socket.answer(hold(1)).last?["end"] == .bool(true))
+    #expect(socket.answer(permit).last?["end"] == .bool(true))
+    #expect(socket.answer(hold(0)).last?["end"] == .bool(true))
+    #expect(socket.answer(permit).last?["error"] != nil)
   }
 
   @Test("a forked child answers for itself, and its parent as before")

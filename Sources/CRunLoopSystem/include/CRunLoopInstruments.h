@@ -235,7 +235,8 @@ _Static_assert(offsetof(crl_record, outer) == 56 && offsetof(crl_record, kind) =
 // been made.
 extern crl_header crl_instruments __attribute__((visibility("hidden")));
 
-// What a loop's thread keeps to itself.
+// What a loop's thread keeps to itself. The face and the ring are memory that other processes can write to: what
+// stands there is only published, and nothing that the loop does depends on it.
 typedef struct crl_recorder {
   crl_face *face;
   crl_ring *ring;  // set before the loop records for the first time
@@ -246,6 +247,12 @@ typedef struct crl_recorder {
   crl_details *details;
   uint32_t slot;
   uint32_t generation;  // of forks
+  // What the face shows.
+  uint64_t number, open, sleeps, served, stack, loop;
+  uint64_t sleep;  // the number of the record of the sleep that began last
+  int32_t thread;
+  uint32_t uses;  // how many loops have had the face
+  uint8_t level, flags, kind;
 } crl_recorder;
 
 // What a nested run puts aside of the call-out that it is in.
@@ -369,8 +376,27 @@ void crl_recorder_set_thread(crl_recorder *recorder, int thread, int flags);
 // The flags of a face: the loop's thread changes them, and any thread may read them. Relaxed: they stand for
 // themselves.
 static inline uint8_t crl_face_flags(const crl_face *face) { return __atomic_load_n(&face->flags, __ATOMIC_RELAXED); }
-static inline void crl_face_set_flags(crl_face *face, int flags) {
-  __atomic_store_n(&face->flags, (uint8_t)flags, __ATOMIC_RELAXED);
+static inline uint8_t crl_recorder_flags(const crl_recorder *recorder) {
+  return __atomic_load_n(&recorder->flags, __ATOMIC_RELAXED);
+}
+static inline void crl_recorder_set_flags(crl_recorder *recorder, int flags) {
+  __atomic_store_n(&recorder->flags, (uint8_t)flags, __ATOMIC_RELAXED);
+  __atomic_store_n(&recorder->face->flags, (uint8_t)flags, __ATOMIC_RELAXED);
+}
+// The address of the loop's object, which is known after the recorder was taken.
+static inline void crl_recorder_set_loop(crl_recorder *recorder, uint64_t loop) {
+  __atomic_store_n(&recorder->loop, loop, __ATOMIC_RELAXED);
+  recorder->face->loop = loop;
+}
+// Publishes the number of the call-out that is open, and its kind.
+static inline __attribute__((always_inline)) void crl_recorder_set_open(
+  crl_recorder *recorder, uint64_t open, uint8_t kind
+) {
+  crl_face *face = recorder->face;
+  recorder->open = open;
+  recorder->kind = kind;
+  face->open = open;
+  face->kind = kind;
 }
 // Takes a level up; the loop's thread. Gives the level that the loop has then.
 uint32_t crl_recorder_take_up(crl_recorder *recorder);
@@ -382,12 +408,10 @@ uint8_t crl_mode_index(const char *name);
 // Begins a call-out that is recorded, of a kind in the upper half of a word, and ends it.
 void crl_record_begin(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item);
 static inline __attribute__((always_inline)) void crl_record_end(crl_recorder *recorder) {
-  crl_face *face = recorder->face;
   crl_record *record = recorder->current;
   // What was called in this call-out may have gone all around the ring.
-  if (__builtin_expect(record->number == face->open, 1)) record->end = crl_ticks();
-  face->open = 0;
-  face->kind = 0;
+  if (__builtin_expect(record->number == recorder->open, 1)) record->end = crl_ticks();
+  crl_recorder_set_open(recorder, 0, 0);
 }
 // The same, of an item whose cause is noted under its address and a tag.
 void crl_record_begin_caused(crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, uint64_t tag);
@@ -423,11 +447,20 @@ void crl_job_arrived(uint64_t job);
 void crl_tasks_watch(void);
 
 // Notes that a call-out begins or ends that is only watched.
-static inline __attribute__((always_inline)) void crl_watch_begin(crl_face *face, uint32_t kind) {
-  face->number++;
+static inline __attribute__((always_inline)) void crl_watch_begin(crl_recorder *recorder, uint32_t kind) {
+  crl_face *face = recorder->face;
+  face->number = ++recorder->number;
+  recorder->kind = (uint8_t)kind;
   face->kind = (uint8_t)kind;
 }
-static inline __attribute__((always_inline)) void crl_watch_end(crl_face *face) { face->kind = 0; }
+static inline __attribute__((always_inline)) void crl_watch_end(crl_recorder *recorder) {
+  recorder->kind = 0;
+  recorder->face->kind = 0;
+}
+// Counts an item of work that has been taken from the queues.
+static inline __attribute__((always_inline)) void crl_served_note(crl_recorder *recorder) {
+  recorder->face->served = ++recorder->served;
+}
 
 // Puts the call-out aside that a nested run is in, or a call-out that no run makes, and takes it up again.
 crl_outer crl_recorder_nest(crl_recorder *recorder);
@@ -540,6 +573,21 @@ int crl_records_write(int file, uint64_t since);
 
 // Copies a face that its loop may be writing.
 void crl_face_copy(const crl_face *face, crl_face *copy);
+
+// Whether the process may do more than its caller, or keeps its memory to itself: then it shares no memory, answers
+// nobody, and takes nothing from its environment. A change of the dumpable attribute is noticed when the level changes,
+// and at each question.
+int crl_is_privileged(void);
+// A variable of the environment; null in a process that may do more than its caller.
+const char *crl_environment(const char *name);
+
+// Called when memory that is guarded is not there, by a handler of SIGBUS, in any thread; whether other memory is there
+// now.
+typedef int (*crl_retreat)(void);
+enum { CRL_GUARDED = 2 };
+// Guards memory of a file that others can cut off, at one of `CRL_GUARDED` places. It handles SIGBUS from the first
+// call on, and hands on what is not about that memory.
+void crl_memory_guard(int place, const void *memory, size_t size, crl_retreat retreat);
 
 // Leaves a forked child without what its parent shares.
 void crl_instruments_forked(void);

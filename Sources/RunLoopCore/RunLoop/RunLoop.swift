@@ -130,7 +130,7 @@ public final class RunLoop: @unchecked Sendable, Hashable {
     recorder = RunLoop.takeRecorder()
     face = recorder.face
     inbox = Inbox(recorder)
-    face.pointee.loop = itemAddress(self)
+    crl_recorder_set_loop(recorder, itemAddress(self))
     // Posts may arrive before the first pass.
     takeUpLevel()
   }

@@ -24,7 +24,7 @@ package struct FaceReading: Sendable {
   package let served: UInt64
 
   /// How many blocks, jobs and hand-offs wait.
-  package var waitingBlocks: Int { posted > served ? Int(posted - served) : 0 }
+  package var waitingBlocks: Int { posted > served ? Int(clamping: posted - served) : 0 }
 }
 
 extension RunLoop {

@@ -86,7 +86,7 @@ extension RunLoop {
 
   /// Counts an item of work that has been taken from the queues.
   @inline(__always)
-  func noteServed() { if Instruments.areBuilt { face.pointee.served &+= 1 } }
+  func noteServed() { if Instruments.areBuilt { crl_served_note(recorder) } }
 
   /// Notes that the loop is the calling thread's from now on.
   func noteThread() {
@@ -134,7 +134,7 @@ package enum ThreadFace {
   package static func forgetName() { crl_thread_name_forget() }
 
   /// Whether the calling thread has a loop that is watched.
-  package static var isWatched: Bool { (crl_thread_recorder_get()?.pointee.face.pointee.level ?? 0) > 0 }
+  package static var isWatched: Bool { (crl_thread_recorder_get()?.pointee.level ?? 0) > 0 }
 
   /// Notes that the calling thread waits for another thread's work; zero means that it no longer waits.
   package static func noteWait(forThread thread: Int32) { crl_face_note_wait(thread) }

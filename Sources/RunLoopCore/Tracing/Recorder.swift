@@ -61,9 +61,9 @@ extension RunLoop {
   ) -> Result {
     guard Instruments.areBuilt, _slowPath(isTraced) else { return body() }
     if isOnlyWatched {
-      crl_watch_begin(face, kind.rawValue)
+      crl_watch_begin(recorder, kind.rawValue)
       let result = body()
-      crl_watch_end(face)
+      crl_watch_end(recorder)
       return result
     }
     if tracing.load(ordering: .relaxed) == Tracing.record {
@@ -91,14 +91,14 @@ extension RunLoop {
   ) -> UInt8 {
     let level = tracing.load(ordering: .relaxed) & Tracing.levels
     if let hook { trace(.callOut(hook), mode) }
-    if level == Tracing.watch { crl_watch_begin(face, kind.rawValue) }
+    if level == Tracing.watch { crl_watch_begin(recorder, kind.rawValue) }
     if level == Tracing.record { beginRecord(kind, code, item, tag) }
     return level
   }
 
   @inline(never)
   private func endHooked(_ mode: ModeState, _ hook: CallOutKind?, _ level: UInt8) {
-    if level == Tracing.watch { crl_watch_end(face) }
+    if level == Tracing.watch { crl_watch_end(recorder) }
     if level == Tracing.record { crl_record_end(recorder) }
     if let hook { trace(.callOutEnded(hook), mode) }
   }
@@ -109,20 +109,20 @@ extension RunLoop {
 /// The schedule and cancel call-outs of a source are made by the thread that adds or removes it.
 @inline(__always)
 func callingOnThisThread(_ kind: crl_kind, code: @autoclosure () -> UInt64, item: UInt64, _ body: () -> Void) {
-  guard Instruments.areBuilt, let recorder = crl_thread_recorder_get(), let face = recorder.pointee.face,
-    face.pointee.level > 0
-  else { return body() }
+  guard Instruments.areBuilt, let recorder = crl_thread_recorder_get(), recorder.pointee.level > 0 else {
+    return body()
+  }
   crl_watcher_stir()
   // The call may be made within another call-out.
   let outer = crl_recorder_nest(recorder)
-  if face.pointee.level >= CRL_RECORD.rawValue {
+  if recorder.pointee.level >= CRL_RECORD.rawValue {
     crl_record_begin(recorder, UInt64(kind.rawValue) << UInt64(CRL_KIND_SHIFT), code(), item)
     body()
     crl_record_end(recorder)
   } else {
-    crl_watch_begin(face, kind.rawValue)
+    crl_watch_begin(recorder, kind.rawValue)
     body()
-    crl_watch_end(face)
+    crl_watch_end(recorder)
   }
   crl_recorder_unnest(recorder, outer)
 }

@@ -2,13 +2,15 @@
 
 import CRunLoopAgent
 import RunLoopCore
+import RunLoopLibC
 
 // What the agent answers. It runs on a plain thread of the connection, uses neither tasks nor Dispatch, and takes no
 // lock but those of the items and of the table of a loop, which no call-out holds.
 //
 //   {"request": "reasons"}              for each loop one frame or more with what keeps it; then {"end": true}
 //   {"request": "dump"}                 for each loop its description and the places of its items; then {"end": true}
-//   {"request": "permit"}               the tool may read the memory as a debugger as long as it is connected
+//   {"request": "permit"}               the tool, which holds a level, may read the memory as a debugger as long as it
+//                                       does and is connected
 //   {"request": "hold", "level": 0...2} a level as long as the tool is connected
 //
 // Anything else is answered with {"error": text}.
@@ -24,7 +26,7 @@ private struct Connection {
   let pointer: OpaquePointer
 
   func send(_ bytes: [UInt8]) -> Bool { crla_send(pointer, bytes, bytes.count) != 0 }
-  func permit() -> Bool { crla_permit(pointer) != 0 }
+  func permit() -> Int32 { crla_permit(pointer) }
   func hold(_ level: UInt32) { crla_hold(pointer, level) }
 }
 
@@ -32,7 +34,8 @@ private struct Connection {
 struct AgentAnswers {
   /// Sends a frame; false if nobody is there any more.
   let sendBytes: ([UInt8]) -> Bool
-  let permit: () -> Bool
+  /// Lets the tool read the memory; a negative number of an error.
+  let permit: () -> Int32
   let hold: (UInt32) -> Void
 
   /// How many reasons stand in a frame, so that it is well below the limit.
@@ -45,7 +48,12 @@ struct AgentAnswers {
     switch request {
     case "reasons": sendLoops(sendReasons)
     case "dump": sendLoops(sendDescription)
-    case "permit": end(permit() ? nil : "the tool is in another namespace of processes")
+    case "permit":
+      switch permit() {
+      case 0: end(nil)
+      case -EPERM: fail("the tool holds no level, and only one that does may read the memory")
+      default: fail("the tool is in another namespace of processes")
+      }
     case "hold":
       guard let level = document["level"]?.int, (0...2).contains(level) else { return fail("there is no such level") }
       hold(UInt32(level))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopAgent
+import CRunLoopSystem
 import RunLoopLibC
 public import RunLoopCore
 
@@ -12,6 +13,10 @@ public enum InstrumentsError: Error, Hashable, Sendable {
   case untrustedDirectory(String)
   /// The process listens already, in another directory.
   case alreadyListening
+  /// The process may do more than its caller, or its memory may not be read by others: it answers nobody.
+  ///
+  /// It is a set-user-ID or set-group-ID program, has capabilities of its file, or is not dumpable.
+  case privileged
   /// Nothing has been recorded: no loop was at the level ``Instruments/Level/record``.
   case nothingRecorded
   /// A system call failed.
@@ -27,6 +32,7 @@ extension InstrumentsError: CustomStringConvertible {
     case .untrustedDirectory(let path):
       "\(path) is not used: it must be a directory of your own that others cannot write to, and no link"
     case .alreadyListening: "the process listens to the tool already, in another directory"
+    case .privileged: "the process may do more than its caller, or is not dumpable, and answers no tool"
     case .nothingRecorded: "nothing has been recorded: no loop was at the level record"
     case .system(let error): "\(error)"
     }
@@ -45,13 +51,14 @@ extension Instruments {
   /// - Parameter directory: A directory in which the directory of the process is made, as `RUNLOOP_DIR` names one; nil
   ///   means the directory of the records. The tool finds another directory by its own `RUNLOOP_DIR`.
   /// - Throws: ``InstrumentsError/noDirectory``, ``InstrumentsError/untrustedDirectory(_:)``,
-  ///   ``InstrumentsError/alreadyListening``, or ``InstrumentsError/system(_:)`` if the system has no room, descriptor
-  ///   or thread for it.
+  ///   ``InstrumentsError/alreadyListening``, ``InstrumentsError/privileged``, or ``InstrumentsError/system(_:)`` if the
+  ///   system has no room, descriptor or thread for it.
   public static func listen(in directory: String? = nil) throws(InstrumentsError) {
     let answer = -crla_listen(directory)
     switch answer {
     case ...0: return
     case ENOENT where directory == nil: throw .noDirectory
+    case EACCES where crl_is_privileged() != 0: throw .privileged
     case EPERM, ELOOP, ENOTDIR: throw .untrustedDirectory(directory ?? Instruments.directory ?? "the directory")
     case EALREADY: throw .alreadyListening
     default: throw .system(SystemError(call: "bind", number: answer))

@@ -32,8 +32,12 @@ final class OwnFaces: LoopFaces {
     first = crl_times(ticks: crl_ticks(), monotonic: crl_monotonic_nanoseconds(), wall: 0)
   }
 
-  private func place(_ offset: UInt32, _ index: Int, _ size: Int) -> UnsafeRawPointer {
-    UnsafeRawPointer(board) + Int(offset) + index * size
+  /// Where a part begins by the layout: the offsets in the header could be another process's.
+  private func place(_ part: PartialKeyPath<crl_board>, _ index: Int, _ size: Int) -> UnsafeRawPointer {
+    guard let offset = MemoryLayout<crl_board>.offset(of: part) else {
+      fatalError("a part of C memory has an offset")
+    }
+    return UnsafeRawPointer(board) + offset + index * size
   }
 
   private var header: crl_header { UnsafeRawPointer(board).load(as: crl_header.self) }
@@ -41,11 +45,17 @@ final class OwnFaces: LoopFaces {
   var faceCount: Int { Int(CRL_FACES) }
 
   func face(_ slot: Int) -> crl_face {
-    place(header.face_offset, slot, MemoryLayout<crl_face>.size).load(as: crl_face.self)
+    var face = place(\.faces, slot, MemoryLayout<crl_face>.size).load(as: crl_face.self)
+    // The number of a record has so many bits in a cause, and more of anything cannot be reckoned with.
+    let most: UInt64 = 1 << UInt64(CRL_CAUSE_SLOT_SHIFT)
+    for count in [\crl_face.number, \.posted, \.served, \.waits, \.sleeps] {
+      face[keyPath: count] = min(face[keyPath: count], most)
+    }
+    return face
   }
 
   private func ring(_ slot: Int) -> UnsafeRawPointer? {
-    slot < Int(CRL_RINGS) ? place(header.ring_offset, slot, Int(header.ring_size)) : nil
+    slot < Int(CRL_RINGS) ? place(\.rings, slot, MemoryLayout<crl_ring>.size) : nil
   }
 
   func record(_ number: UInt64, of slot: Int) -> crl_record? {
@@ -65,11 +75,11 @@ final class OwnFaces: LoopFaces {
     return isWhole && post.sequence == sequence ? post : nil
   }
 
-  func name(_ slot: Int) -> String { text(place(header.details_offset, slot, MemoryLayout<crl_details>.size), 256) }
+  func name(_ slot: Int) -> String { text(place(\.details, slot, MemoryLayout<crl_details>.size), 256) }
 
   func mode(_ index: UInt8) -> String? {
     guard Int(index) < min(Int(header.used_modes), Int(CRL_MODES)) else { return nil }
-    return text(place(header.mode_offset, Int(index), MemoryLayout<crl_mode_name>.size), 128)
+    return text(place(\.modes, Int(index), MemoryLayout<crl_mode_name>.size), 128)
   }
 
   func nanoseconds(_ ticks: UInt64) -> Int64 {
@@ -83,7 +93,7 @@ final class OwnFaces: LoopFaces {
     let ticks = crl_ticks()
     guard ticks > first.ticks else { return }
     // The header's pair is of the process's first record, where the span is longest.
-    let earlier = header.calibration.0
+    let earlier = crl_times_first()
     let begin = earlier.ticks != 0 ? earlier : first
     guard ticks > begin.ticks else { return }
     let end = crl_times(ticks: ticks, monotonic: now, wall: 0)

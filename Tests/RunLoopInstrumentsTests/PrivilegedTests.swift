@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CRunLoopSystem
+import Foundation
+import Glibc
+import RunLoopCore
+import RunLoopInstruments
+import Testing
+
+/// A program that runs as a user who is nobody else here, with the rights of a group that the user does not have.
+private final class PrivilegedProgram {
+  static let user = 65533
+  let folder: URL
+  private let process = Process()
+  private let output = Pipe()
+
+  /// Starts a copy of a victim, by root; `isPrivileged`: the copy is set-group-ID.
+  init(_ arguments: [String], isPrivileged: Bool, environment: [String: String] = [:]) throws {
+    folder = URL(fileURLWithPath: "/tmp/runloop-privileged-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+    chmod(folder.path, 0o755)
+    let program = folder.appendingPathComponent("victim")
+    try FileManager.default.copyItem(at: Victim.program(), to: program)
+    chown(program.path, 0, isPrivileged ? 65532 : 0)
+    chmod(program.path, isPrivileged ? 0o2755 : 0o755)
+    let user = "\(Self.user)"
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/setpriv")
+    process.arguments = ["--reuid", user, "--regid", user, "--clear-groups", program.path] + arguments
+    process.environment = environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { first, _ in first }
+    process.currentDirectoryURL = URL(fileURLWithPath: "/")
+    process.standardOutput = output
+    try process.run()
+    var text = ""
+    while !text.contains("ready") {
+      let data = output.fileHandleForReading.availableData
+      if data.isEmpty { throw VictimError(text: "the program ended and said \"\(text)\"") }
+      text += String(decoding: data, as: UTF8.self)
+    }
+  }
+
+  deinit {
+    if process.isRunning { kill(number, SIGKILL) }
+    process.waitUntilExit()
+    try? FileManager.default.removeItem(at: folder)
+  }
+
+  var number: Int32 { process.processIdentifier }
+
+  /// The directories with its records in another directory.
+  func records(in directory: String) -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    return names.filter { $0.hasPrefix("\(number).") }
+  }
+
+  /// The lines of its map of memory that others may share.
+  var sharedMemory: [Substring] {
+    let maps = (try? String(contentsOfFile: "/proc/\(number)/maps", encoding: .utf8)) ?? ""
+    return maps.split(separator: "\n").filter { $0.split(separator: " ").dropFirst().first?.hasSuffix("s") ?? false }
+  }
+}
+
+@Suite("A program that may do more than its caller", .ownThread) struct PrivilegedTests {
+  private static let canMakeOne = geteuid() == 0 && access("/usr/bin/setpriv", X_OK) == 0
+
+  @Test(
+    "shares no memory with its caller, and takes nothing from the caller's environment",
+    .enabled(if: canMakeOne, "only root can make a set-group-ID program and run it as another user"))
+  func setGroupID() throws {
+    let given = "/dev/shm/runloop-tests-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: given, withIntermediateDirectories: false)
+    chown(given, UInt32(PrivilegedProgram.user), UInt32(PrivilegedProgram.user))
+    chmod(given, 0o700)
+    defer { try? FileManager.default.removeItem(atPath: given) }
+    let usual = "/dev/shm/runloop-\(PrivilegedProgram.user)"
+    let environment = ["RUNLOOP_DIR": given, "RUNLOOP_INSTRUMENTS": "record"]
+    // The same program without the bit shows itself, so that the look is one that finds something.
+    let plain = try PrivilegedProgram(["last"], isPrivileged: false, environment: environment)
+    #expect(!plain.records(in: given).isEmpty)
+    #expect(!plain.sharedMemory.isEmpty)
+    for environment in [environment, [:]] {
+      let program = try PrivilegedProgram(["last"], isPrivileged: true, environment: environment)
+      #expect(program.records(in: given).isEmpty)
+      #expect(program.records(in: usual).isEmpty)
+      #expect(program.sharedMemory.isEmpty)
+      let session = runloop("ps", "\(program.number)")
+      #expect(session.status == 1)
+      #expect(session.complaints.first?.contains("may do more than its caller") == true)
+    }
+  }
+
+  @Test("a process that is not dumpable shares no memory, and answers nobody")
+  func notDumpable() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try Victim.makeDirectory()
+      defer { try? FileManager.default.removeItem(atPath: directory) }
+      setenv("RUNLOOP_DIR", directory, 1)
+      prctl(PR_SET_DUMPABLE, 0)
+      #expect(RunLoop.current.run(mode: .default, for: .zero) == .finished)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
+      for given in [nil, directory] {
+        #expect(throws: InstrumentsError.privileged) { try Instruments.listen(in: given) }
+      }
+    }
+  }
+
+  @Test("a process that becomes so later takes its memory back when the level changes, and answers nobody any more")
+  func laterNotDumpable() async {
+    await #expect(processExitsWith: .success) {
+      let directory = try Victim.makeDirectory()
+      defer { try? FileManager.default.removeItem(atPath: directory) }
+      setenv("RUNLOOP_DIR", directory, 1)
+      let loop = RunLoop.current
+      _ = loop.run(mode: .default, for: .zero)
+      try #require(try FileManager.default.contentsOfDirectory(atPath: directory).count == 1)
+      prctl(PR_SET_DUMPABLE, 0)
+      let holder = Instruments.hold(.record)
+      var count = 0
+      for _ in 0..<10 {
+        loop.perform { count += 1 }
+        _ = loop.run(mode: .default, for: .zero)
+      }
+      #expect(count == 10)
+      #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)
+      // The loop goes on to record in memory of its own.
+      #expect(Instruments.metrics(of: loop) != nil)
+      holder.release()
+    }
+  }
+}
+
+@Suite("A process whose records another one damages", .ownThread) struct DamagedBoardTests {
+  @Test("goes on when its file is cut off, at each level", arguments: ["off", "watch", "record"])
+  func truncated(level: String) throws {
+    let victim = try Victim(["wakes"], level: level)
+    #expect(truncate(try #require(victim.file), 0) == 0)
+    try waitForWakes(of: victim)
+  }
+
+  @Test("goes on when its file is cut off while its agent reads it")
+  func truncatedBesideAgent() throws {
+    let victim = try Victim(["resident"], program: "kept-victim", level: "record")
+    #expect(truncate(try #require(victim.file), 0) == 0)
+    for request in ["dump", "reasons", "dump"] {
+      #expect(try AgentSocket(victim).answer("{\"request\": \"\(request)\"}").last?["end"] == .bool(true))
+    }
+  }
+
+  @Test(
+    "goes on whatever is written into its file, again and again",
+    arguments: ["off", "watch", "record"], [UInt8(0), 2, 0x7f, 0xff])
+  func overwritten(level: String, byte: UInt8) throws {
+    let victim = try Victim(["wakes"], level: level)
+    let file = open(try #require(victim.file), O_RDWR | O_CLOEXEC)
+    defer { close(file) }
+    try #require(file >= 0)
+    // The header from the level on, the faces, the details, the names of modes and the images; and the first rings.
+    let front = [UInt8](repeating: byte, count: MemoryLayout<crl_board>.offset(of: \.rings).unsafelyUnwrapped - 20)
+    let rings = [UInt8](repeating: byte, count: 4 * MemoryLayout<crl_ring>.size)
+    for _ in 0..<50 {
+      #expect(pwrite(file, front, front.count, 20) == front.count)
+      #expect(pwrite(file, rings, rings.count, off_t(20 + front.count)) == rings.count)
+      usleep(1000)
+    }
+    try waitForWakes(of: victim)
+  }
+
+  /// Waits until the threads of a process have slept often; throws if it ends.
+  private func waitForWakes(of victim: Victim) throws {
+    let first = try sleeps(of: victim)
+    while try sleeps(of: victim) < first + 50 { usleep(1000) }
+  }
+
+  /// How often its threads have given their processors up.
+  private func sleeps(of victim: Victim) throws -> Int {
+    // A process that has ended is a zombie until it was waited for.
+    let state = try String(contentsOfFile: "/proc/\(victim.number)/stat", encoding: .utf8)
+    try #require(state.split(separator: ")").last?.hasPrefix(" Z") == false)
+    let threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(victim.number)/task")
+    return threads.reduce(0) { sum, thread in
+      let path = "/proc/\(victim.number)/task/\(thread)/status"
+      let status = try? String(contentsOfFile: path, encoding: .utf8)
+      let line = status?.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches") }
+      return sum + (line?.split(separator: "\t").last.flatMap { Int($0) } ?? 0)
+    }
+  }
+}
