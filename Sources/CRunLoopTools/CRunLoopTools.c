@@ -28,14 +28,22 @@ long crlt_write(int process, uint64_t address, const void *buffer, size_t size) 
   return count < 0 ? -errno : count;
 }
 
-void crlt_store(uint32_t *word, uint32_t value) { __atomic_store_n(word, value, __ATOMIC_SEQ_CST); }
+static void store(void *context) {
+  void **both = context;
+  __atomic_store_n((uint32_t *)both[0], (uint32_t)(uintptr_t)both[1], __ATOMIC_SEQ_CST);
+}
+
+int crlt_store(uint32_t *word, uint32_t value) {
+  void *both[2] = {word, (void *)(uintptr_t)value};
+  return crlt_guarded(store, both);
+}
 
 void crlt_futex_wait(uint32_t *word, uint32_t expected, int milliseconds) {
   struct timespec limit = {milliseconds / 1000, milliseconds % 1000 * 1000000l};
   syscall(SYS_futex, word, FUTEX_WAIT, expected, &limit, NULL, 0);
 }
 
-int crlt_memory(void) { return memfd_create("runloop-rings", MFD_CLOEXEC); }
+int crlt_memory(void) { return memfd_create("runloop-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING); }
 
 int crlt_spawn_held(const char *const arguments[], const char *variable, const char *value, int memory, int *gate) {
   int ends[2];

@@ -27,13 +27,22 @@ static struct guarded {
 static int count;
 static struct sigaction before[ENDING];
 
-// Frees the places of this process in a header; whether it had one.
-static int let_go(crl_header *header) {
+typedef struct letting_go {
+  crl_header *header;
+  int found;
+} letting_go;
+
+static void free_places(void *context) {
+  letting_go *what = context;
   int32_t own = getpid();
-  int found = 0;
-  for (int index = 0; index < CRL_HOLDERS; index++) found |= crl_holder_free(&header->holders[index], own);
-  if (found) crl_level_settle(header);
-  return found;
+  for (int index = 0; index < CRL_HOLDERS; index++) what->found |= crl_holder_free(&what->header->holders[index], own);
+  if (what->found) crl_level_settle(what->header);
+}
+
+// Frees the places of this process in a header; whether it had one. A file that was cut off holds nothing.
+static int let_go(crl_header *header) {
+  letting_go what = {header, 0};
+  return crlt_guarded(free_places, &what) && what.found;
 }
 
 static void let_go_of_remote(int process, uint64_t address) {
@@ -74,6 +83,8 @@ static int is_ours(const struct sigaction *action) {
 static void install(void) {
   struct sigaction action = {.sa_handler = handle, .sa_flags = SA_ONSTACK};
   sigfillset(&action.sa_mask);
+  // The memory may not be there.
+  sigdelset(&action.sa_mask, SIGBUS);
   for (int index = 0; index < ENDING; index++) {
     struct sigaction now;
     sigaction(ending[index], NULL, &now);

@@ -11,8 +11,9 @@ final class AgentConnection {
   private let socket: Int32
   private let target: TargetProcess
 
-  /// How many seconds an answer may take of a process that runs.
+  /// How many seconds an answer may take of a process that runs, and how many bytes it may have.
   static let patience = 30
+  static let most = 32 << 20
 
   /// Connects; throws one sentence if nobody answers.
   init(_ target: TargetProcess) throws(RecordError) {
@@ -22,7 +23,10 @@ final class AgentConnection {
     var directories = target.directories
     if let own = getenv("RUNLOOP_DIR"), own.pointee != 0 { directories.append(String(cString: own)) }
     for directory in directories {
-      if let socket = try AgentConnection.connect(directory, target) {
+      let socket = try target.rights.openingFiles { () throws(RecordError) -> Int32? in
+        try AgentConnection.connect(directory, target)
+      }
+      if let socket {
         self.socket = socket
         return
       }
@@ -33,6 +37,12 @@ final class AgentConnection {
         + "/proc/sys/kernel/yama/ptrace_scope allows")
   }
 
+  /// Takes over a socket that is connected, for the fuzzer.
+  init(socket: Int32, to target: TargetProcess) {
+    self.socket = socket
+    self.target = target
+  }
+
   deinit { close(socket) }
 
   /// Asks a process to let its memory be read, where the kernel allows that for children only.
@@ -40,7 +50,10 @@ final class AgentConnection {
   /// It does as long as what is given lasts. Nil: that need not be, or nobody answers.
   static func permission(of target: TargetProcess) -> AgentConnection? {
     guard geteuid() != 0, readWhole("/proc/sys/kernel/yama/ptrace_scope")?.hasPrefix("1") ?? false,
-      let agent = try? AgentConnection(target), (try? agent.ask(["request": .text("permit")])) != nil
+      let agent = try? AgentConnection(target),
+      // The process permits it to a tool that holds a level, and as long as that does.
+      (try? agent.ask(["request": .text("hold"), "level": .int(1)])) != nil,
+      (try? agent.ask(["request": .text("permit")])) != nil
     else { return nil }
     return agent
   }
@@ -98,18 +111,25 @@ final class AgentConnection {
 
   /// Why nothing comes.
   private static func silence(_ target: TargetProcess) -> RecordError {
-    let reason = target.isStopped ? "it is stopped, by a signal or a debugger" : "it has not for \(patience) s"
+    let reason = target.isStopped ? "it is stopped, by a signal or a debugger" : "it has not within \(patience) s"
     return RecordError("process \(target.number) does not answer: \(reason)")
   }
 
   /// Sends a request and returns the frames of the answer; a process that ends meanwhile gives what came.
   func ask(_ request: [String: AgentDocument]) throws(RecordError) -> [AgentDocument] {
-    guard send(AgentDocument.object(request).bytes) else { throw ended() }
+    // A process that sends a little at a time is waited for no longer than one that sends nothing.
+    let deadline = crl_monotonic_nanoseconds() + Int64(AgentConnection.patience) * 1_000_000_000
+    guard send(AgentDocument.object(request).bytes, by: deadline) else { throw ended() }
     var frames: [AgentDocument] = []
+    var size = 0
     while true {
-      guard let bytes = try receiveFrame() else {
+      guard let bytes = try receiveFrame(by: deadline) else {
         if !target.isAlive { return frames }
         throw ended()
+      }
+      size += bytes.count
+      guard size <= AgentConnection.most else {
+        throw RecordError("process \(target.number) answers with more than \(AgentConnection.most >> 20) MiB")
       }
       guard let frame = AgentDocument(bytes: bytes) else {
         throw RecordError("process \(target.number) answers something that this tool does not understand")
@@ -122,7 +142,7 @@ final class AgentConnection {
 
   private func ended() -> RecordError { RecordError("process \(target.number) has ended the conversation") }
 
-  private func send(_ bytes: [UInt8]) -> Bool {
+  private func send(_ bytes: [UInt8], by deadline: Int64) -> Bool {
     let length = UInt32(bytes.count)
     let frame = (0..<4).map { UInt8(truncatingIfNeeded: length >> (8 * $0)) } + bytes
     var sent = 0
@@ -130,34 +150,34 @@ final class AgentConnection {
       let count = frame.withUnsafeBytes {
         RunLoopLibC.send(socket, $0.baseAddress.map { $0 + sent }, frame.count - sent, Int32(MSG_NOSIGNAL))
       }
-      if count < 0, errno == EINTR { continue }
+      if count < 0, errno == EINTR, crl_monotonic_nanoseconds() < deadline { continue }
       guard count > 0 else { return false }
       sent += count
     }
     return true
   }
 
-  private func receiveFrame() throws(RecordError) -> [UInt8]? {
-    guard let head = try receive(4) else { return nil }
+  private func receiveFrame(by deadline: Int64) throws(RecordError) -> [UInt8]? {
+    guard let head = try receive(4, by: deadline) else { return nil }
     let length = head.enumerated().reduce(0) { $0 | Int($1.element) << (8 * $1.offset) }
     guard length > 0, length <= Int(CRLA_FRAME_LIMIT) else {
       throw RecordError("process \(target.number) answers with a frame of \(length) bytes, which is none")
     }
-    return try receive(length)
+    return try receive(length, by: deadline)
   }
 
-  private func receive(_ count: Int) throws(RecordError) -> [UInt8]? {
+  private func receive(_ count: Int, by deadline: Int64) throws(RecordError) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: count)
     var received = 0
-    var seconds = 0
     while received < count {
+      // A call waits for a second.
+      guard crl_monotonic_nanoseconds() < deadline else { throw AgentConnection.silence(target) }
       let number = bytes.withUnsafeMutableBytes {
         recv(socket, $0.baseAddress.map { $0 + received }, count - received, 0)
       }
       if number < 0, errno == EINTR { continue }
       if number < 0, errno == EAGAIN {
-        seconds += 1
-        if target.isStopped || seconds >= AgentConnection.patience { throw AgentConnection.silence(target) }
+        if target.isStopped { throw AgentConnection.silence(target) }
         continue
       }
       guard number > 0 else { return nil }

@@ -34,7 +34,7 @@ struct DumpCommand: ObservingCommand {
   func run(_ output: Output) throws(RecordError) -> Int32 {
     let target = try TargetProcess(process)
     let loops = try LoopAnswer.read("dump", target, thread: thread)
-    let symbolizer = Symbolizer(target.loadedImages)
+    let symbolizer = Symbolizer(target.loadedImages, source: ExternalSymbolizer(of: target.user))
     let described = loops.map { ($0, NamedDescription($0, symbolizer).text) }
     if isJSON {
       let entries = described.map { loop, text in

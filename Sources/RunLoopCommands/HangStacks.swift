@@ -9,12 +9,14 @@ import RunLoopTimeline
 final class HangStacks {
   private let faces: FileFaces
   private let scout: HangScout
+  private let user: UInt32
   private var ended: [HangReport] = []
 
   /// A call-out that a timeline shows as a hang.
   private static let threshold: Int64 = 250_000_000
 
   init(of target: TargetProcess, _ file: RecordFile) {
+    user = target.user
     faces = FileFaces(file)
     let settings = HangJudge.Settings(threshold: Self.threshold, tolerance: Self.threshold)
     scout = HangScout(process: target.number, faces: faces, settings: settings)
@@ -28,7 +30,7 @@ final class HangStacks {
 
   /// What was seen, with names.
   func hangs() -> [Timeline.Hang] {
-    HangNames().name(ended + scout.lasting).map { hang in
+    HangNames(ExternalSymbolizer(of: user)).name(ended + scout.lasting).map { hang in
       Timeline.Hang(
         thread: hang.report.thread, threadName: hang.report.threadName, begin: hang.report.begin,
         end: hang.report.end, state: HangText.was(hang.report), stack: hang.stack.map { TimelineName($0) })

@@ -85,7 +85,7 @@ struct HangsCommand: ObservingCommand {
     }
     if scout.memory.images.isEmpty { output.complain(HangsCommand.blindness(process, scout.memory.problem)) }
     let found = try watch(target, faces, scout, interruption, output)
-    if !follows { print(found, output) }
+    if !follows { print(found, target, output) }
     return CommandStatus.success.rawValue
   }
 
@@ -114,14 +114,14 @@ struct HangsCommand: ObservingCommand {
       for finding in scout.look(at: now) {
         if case .ended(let report) = finding {
           ended.append(report)
-          if follows { print([report], output) }
+          if follows { print([report], target, output) }
         }
       }
       lasting = scout.lasting
       if now >= end || interruption.hasCome { break }
       usleep(UInt32(period / 1000))
     }
-    if follows { print(lasting, output) }
+    if follows { print(lasting, target, output) }
     return (ended + lasting).sorted { $0.begin < $1.begin }
   }
 
@@ -135,9 +135,9 @@ struct HangsCommand: ObservingCommand {
     return "runloop hangs: the stacks of process \(process) may not be read: \(reason)"
   }
 
-  private func print(_ reports: [HangReport], _ output: Output) {
+  private func print(_ reports: [HangReport], _ target: TargetProcess, _ output: Output) {
     guard !(follows && reports.isEmpty) else { return }
-    let named = HangNames().name(reports)
+    let named = HangNames(ExternalSymbolizer(of: target.user)).name(reports)
     if follows, isJSON {
       for hang in named { output.print(json(hang).line) }
     } else if isJSON {

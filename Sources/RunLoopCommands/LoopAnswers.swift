@@ -57,7 +57,14 @@ struct LoopAnswer {
   static func read(
     _ request: String, _ target: TargetProcess, thread: String?
   ) throws(RecordError) -> [LoopAnswer] {
-    let frames = try AgentConnection(target).ask(["request": .text(request)])
+    try read(request, from: AgentConnection(target), target, thread: thread)
+  }
+
+  /// The same, from an agent that is connected.
+  static func read(
+    _ request: String, from agent: AgentConnection, _ target: TargetProcess, thread: String?
+  ) throws(RecordError) -> [LoopAnswer] {
+    let frames = try agent.ask(["request": .text(request)])
     var answers: [LoopAnswer] = []
     for frame in frames {
       guard let made = LoopAnswer(frame) else { continue }

@@ -11,7 +11,7 @@ final class RecordNames {
 
   init(_ file: RecordFile) {
     self.file = file
-    symbolizer = Symbolizer(file.images)
+    symbolizer = Symbolizer(file.images, source: ExternalSymbolizer(of: file.owner))
   }
 
   /// Whether a record is of a call-out, which has code.

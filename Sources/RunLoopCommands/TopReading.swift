@@ -18,7 +18,7 @@ final class TopReader {
   init(_ target: TargetProcess, _ file: RecordFile) {
     self.target = target
     self.file = file
-    symbolizer = { Symbolizer(file.images) }
+    symbolizer = { Symbolizer(file.images, source: ExternalSymbolizer(of: file.owner)) }
   }
 
   /// What a row shows.

@@ -154,7 +154,7 @@ extension TimelineNames {
         if item.site != 0 { places.insert(item.site) }
       }
     }
-    let symbolizer = Symbolizer(file.images)
+    let symbolizer = Symbolizer(file.images, source: ExternalSymbolizer(of: file.owner))
     symbolizer.prepare(functions: Array(codes), sites: Array(places))
     self.init()
     for code in codes { functions[code] = symbolizer.place(.function, code).map(TimelineName.init) }

@@ -37,7 +37,8 @@ struct WhyAliveCommand: ObservingCommand {
   func run(_ output: Output) throws(RecordError) -> Int32 {
     let target = try TargetProcess(process)
     let loops = try LoopAnswer.read("reasons", target, thread: thread)
-    let names = ReasonNames(Symbolizer(target.loadedImages), loops.flatMap(\.reasons))
+    let names = ReasonNames(
+      Symbolizer(target.loadedImages, source: ExternalSymbolizer(of: target.user)), loops.flatMap(\.reasons))
     if isJSON {
       output.print(JSON.object([("loops", .list(loops.map { json($0, names) }))]).line)
     } else {

@@ -18,14 +18,16 @@ enum BuildID {
     let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
-    guard let header = bytes(descriptor, 0, 64), header[0..<6] == [0x7f, 0x45, 0x4c, 0x46, 2, 1] else { return nil }
+    guard let header = ElfBytes.read(descriptor, 0, 64), header[0..<6] == [0x7f, 0x45, 0x4c, 0x46, 2, 1] else {
+      return nil
+    }
     let (offset, size, count) = (header.number(32, 8), header.number(54, 2), header.number(56, 2))
-    guard size >= 56, let segments = bytes(descriptor, offset, size * count) else { return nil }
+    guard size >= 56, let segments = ElfBytes.read(descriptor, offset, size * count) else { return nil }
     for index in 0..<count {
       let segment = segments[(index * size)..<((index + 1) * size)]
       let start = index * size
       guard segments.number(start, 4) == 4, segment.count == size else { continue }
-      guard let notes = bytes(descriptor, segments.number(start + 8, 8), segments.number(start + 32, 8)) else {
+      guard let notes = ElfBytes.read(descriptor, segments.number(start + 8, 8), segments.number(start + 32, 8)) else {
         continue
       }
       if let found = find(notes) { return found }
@@ -45,18 +47,5 @@ enum BuildID {
       place = data + (size + 3) & ~3
     }
     return nil
-  }
-
-  private static func bytes(_ descriptor: Int32, _ offset: Int, _ count: Int) -> [UInt8]? {
-    guard count > 0, count < 1 << 20 else { return nil }
-    var bytes = [UInt8](repeating: 0, count: count)
-    return pread(descriptor, &bytes, count, offset) == count ? bytes : nil
-  }
-}
-
-extension [UInt8] {
-  /// A little-endian number at a place.
-  fileprivate func number(_ place: Int, _ size: Int) -> Int {
-    Int(truncatingIfNeeded: (0..<size).reduce(UInt64(0)) { $0 | UInt64(self[place + $1]) << UInt64(8 * $1) })
   }
 }

@@ -1,17 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
+import CRunLoopTools
 import RunLoopLibC
 import RunLoopTimeline
 
 /// Asks the toolchain's `llvm-symbolizer`, or another that is in the path.
-package struct ExternalSymbolizer: FrameSource {
+///
+/// What it is asked about may have been made by anyone. The program runs with the rights of the user whom that belongs
+/// to, without an environment and a terminal, with limits of memory and time, and ends with all that it has started: when
+/// it takes too long, and when the thread that asks ends. One thread.
+package final class ExternalSymbolizer: FrameSource {
   private let program: String?
+  private let rights: UserRights
+  private let limit: Int64
+  /// What is left of the time that all questions may take, and whether one took too long.
+  private var budget: Int64
+  private var isGivenUp = false
 
-  package init() { program = ExternalSymbolizer.find() }
+  private static let second: Int64 = 1_000_000_000
+  /// The most bytes of an answer, and of addresses that the program uses.
+  private static let mostBytes = 64 << 20
+  private static let mostMemory: UInt64 = 8 << 30
+
+  /// - Parameters:
+  ///   - user: Whom the programs belong to that it is asked about; nil means the user of this process.
+  ///   - seconds: How long one question may take; all questions together, five times as long.
+  package init(of user: UInt32? = nil, seconds: Int = 60) {
+    program = ExternalSymbolizer.find()
+    rights = UserRights(of: user ?? geteuid())
+    limit = Int64(seconds) * Self.second
+    budget = 5 * limit
+  }
 
   /// Whether there is one.
   package var isThere: Bool { program != nil }
+
+  package func isKept(_ path: String, _ identity: [UInt8]) -> Bool {
+    let isKept = try? rights.openingFiles { () throws(RecordError) -> Bool in
+      BuildID.isKept(path, identity) && DebugLink.isHarmless(path)
+    }
+    return isKept ?? false
+  }
 
   package func frames(at addresses: [UInt64], in path: String) -> [[CodeFrame]] {
     var found: [[CodeFrame]] = []
@@ -26,11 +56,14 @@ package struct ExternalSymbolizer: FrameSource {
   }
 
   package func frames(ofSymbol symbol: String, in path: String) -> [CodeFrame] {
-    ask(["--obj=\(path)", symbol]).first ?? []
+    // It stands in the program's file: what is no name of a function could be an option.
+    let begins = symbol.first.map { $0.isLetter || "_$".contains($0) } ?? false
+    let isName = begins && symbol.utf8.allSatisfy { $0 > 32 && $0 != 127 }
+    return isName ? ask(["--obj=\(path)", symbol]).first ?? [] : []
   }
 
   private func ask(_ arguments: [String]) -> [[CodeFrame]] {
-    guard let program else { return [] }
+    guard let program, !isGivenUp else { return [] }
     let options = ["--no-demangle", "--functions=linkage", "--output-style=LLVM"]
     guard let text = run(program, options + arguments) else { return [] }
     var answers: [[CodeFrame]] = []
@@ -61,7 +94,7 @@ package struct ExternalSymbolizer: FrameSource {
 
   private static func find() -> String? {
     guard let path = getenv("PATH").map({ String(cString: $0) }) else { return nil }
-    let directories = path.split(separator: ":")
+    let directories = path.split(separator: ":").filter { $0.hasPrefix("/") }
     for directory in directories {
       // The toolchain's may be reached through a link.
       guard let resolved = realpath("\(directory)/swift", nil) else { continue }
@@ -73,35 +106,42 @@ package struct ExternalSymbolizer: FrameSource {
     return directories.map { "\($0)/llvm-symbolizer" }.first { access($0, X_OK) == 0 }
   }
 
-  /// What a program writes; nil if it cannot be run.
+  /// What a program writes; nil if it cannot be run, fails, writes too much or takes too long.
   private func run(_ program: String, _ arguments: [String]) -> String? {
-    var ends: [Int32] = [0, 0]
-    // A child that another thread starts meanwhile does not keep the end open, for which the reading waits.
-    guard crl_pipe(&ends) == 0 else { return nil }
-    var actions = posix_spawn_file_actions_t()
-    posix_spawn_file_actions_init(&actions)
-    defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-    var words: [UnsafeMutablePointer<CChar>?] = ([program] + arguments).map { strdup($0) }
+    var words: [UnsafePointer<CChar>?] = ([program] + arguments).map { UnsafePointer(strdup($0)) }
     words.append(nil)
-    defer { for word in words { free(word) } }
-    var child = pid_t()
-    let failure = posix_spawn(&child, program, &actions, nil, words, environ)
-    close(ends[1])
-    defer { close(ends[0]) }
-    guard failure == 0 else { return nil }
+    defer { for word in words { free(UnsafeMutablePointer(mutating: word)) } }
+    let begin = crl_monotonic_nanoseconds()
+    let end = begin + min(limit, budget)
+    var limits = crlt_limits(memory: Self.mostMemory, seconds: UInt64(max(1, limit / Self.second)))
+    var output: Int32 = -1
+    let child = crlt_run_restricted(words, &limits, rights.user, rights.group, &output)
+    guard child > 0 else { return nil }
+    let bytes = read(output, until: end)
+    close(output)
+    // What has written all ends soon.
+    let rest = bytes == nil ? 0 : max(100, (end - crl_monotonic_nanoseconds()) / 1_000_000)
+    let status = crlt_end_restricted(child, Int32(clamping: rest))
+    budget -= crl_monotonic_nanoseconds() - begin
+    if bytes == nil || budget <= 0 { isGivenUp = true }
+    return bytes.flatMap { status == 0 ? String(decoding: $0, as: UTF8.self) : nil }
+  }
+
+  /// What can be read up to the end of a pipe; nil if that takes too long, or is too much.
+  private func read(_ pipe: Int32, until end: Int64) -> [UInt8]? {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65536)
     while true {
-      let count = read(ends[0], &chunk, chunk.count)
+      let rest = (end - crl_monotonic_nanoseconds()) / 1_000_000
+      guard rest > 0 else { return nil }
+      var entry = pollfd(fd: pipe, events: Int16(POLLIN), revents: 0)
+      let answer = poll(&entry, 1, Int32(clamping: rest))
+      if answer == 0 || (answer < 0 && errno == EINTR) { continue }
+      let count = RunLoopLibC.read(pipe, &chunk, chunk.count)
       if count < 0, errno == EINTR { continue }
-      guard count > 0 else { break }
+      guard count > 0 else { return count == 0 ? bytes : nil }
       bytes += chunk[..<count]
+      guard bytes.count <= Self.mostBytes else { return nil }
     }
-    var status: Int32 = 0
-    while waitpid(child, &status, 0) < 0, errno == EINTR {}
-    return status == 0 ? String(decoding: bytes, as: UTF8.self) : nil
   }
 }

@@ -82,7 +82,7 @@ package final class HangNames {
     stack.enumerated().map { index, address in
       guard let image = address.image, let offset = address.offset else { return nil }
       let identity = bytes(address.buildID)
-      let isUsable = usable[image] ?? BuildID.isKept(image, identity)
+      let isUsable = usable[image] ?? source.isKept(image, identity)
       usable[image] = isUsable
       // A call returns behind itself.
       return isUsable ? Query(image: image, offset: index == 0 ? offset : offset &- 1) : nil

@@ -42,6 +42,12 @@ package protocol FrameSource {
   func frames(at addresses: [UInt64], in path: String) -> [[CodeFrame]]
   /// Where a function begins in its source.
   func frames(ofSymbol symbol: String, in path: String) -> [CodeFrame]
+  /// Whether a file can be asked for the names of a build; empty: of whichever it is.
+  func isKept(_ path: String, _ identity: [UInt8]) -> Bool
+}
+
+extension FrameSource {
+  package func isKept(_ path: String, _ identity: [UInt8]) -> Bool { BuildID.isKept(path, identity) }
 }
 
 /// Names the code of a process, alive or dead, from the files of its program and libraries.
@@ -139,7 +145,7 @@ package final class Symbolizer {
   }
 
   private func isUsable(_ image: LoadedImage) -> Bool {
-    let isUsable = usable[image.path] ?? BuildID.isKept(image.path, image.buildID)
+    let isUsable = usable[image.path] ?? source.isKept(image.path, image.buildID)
     usable[image.path] = isUsable
     return isUsable
   }

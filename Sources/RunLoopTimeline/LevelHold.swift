@@ -10,7 +10,7 @@ import RunLoopLibC
 /// one that was killed is freed by the next, or by the process.
 package final class LevelHold {
   private let file: RecordFile
-  private var place: Int?
+  private var place: Int32?
   private var process: Int32 = 0
   /// Where it stands among what a signal lets go of.
   private let guardPlace: Int32
@@ -26,28 +26,17 @@ package final class LevelHold {
     // Nobody knows the processes of another namespace by their numbers.
     let isElsewhere = TargetProcess.namespace != file.header.pid_namespace
     let own = isElsewhere ? -getpid() : getpid()
-    var taken: Int?
+    let taken: Int32
     guardPlace = file.guardLevel()
     do throws(RecordError) {
-      try file.changeHeader { header in
-        withUnsafeMutablePointer(to: &header.pointee.holders) { holders in
-          holders.withMemoryRebound(to: crl_holder.self, capacity: Int(CRL_HOLDERS)) { holders in
-            _ = crl_holders_drop_ended(header, isElsewhere ? 1 : 0)
-            for index in 0..<Int(CRL_HOLDERS) where crl_holder_take(holders + index, own, start, level) != 0 {
-              taken = index
-              break
-            }
-          }
-        }
-        crl_level_settle(header)
-      }
+      taken = try file.changeHeader { crlt_hold_take($0, own, start, level, isElsewhere ? 1 : 0) }
     } catch {
       crlt_level_unguard(guardPlace)
       throw error
     }
     process = own
-    place = taken
-    guard taken != nil else {
+    place = taken >= 0 ? taken : nil
+    guard taken >= 0 else {
       crlt_level_unguard(guardPlace)
       throw RecordError("\(CRL_HOLDERS) tools look at the process already")
     }
@@ -57,14 +46,8 @@ package final class LevelHold {
   package func release() {
     guard let place else { return }
     self.place = nil
-    try? file.changeHeader { header in
-      withUnsafeMutablePointer(to: &header.pointee.holders) { holders in
-        holders.withMemoryRebound(to: crl_holder.self, capacity: Int(CRL_HOLDERS)) {
-          _ = crl_holder_free($0 + place, process)
-        }
-      }
-      crl_level_settle(header)
-    }
+    // Of a file that was cut off nothing is held.
+    _ = try? file.changeHeader { crlt_hold_free($0, place, process) }
     crlt_level_unguard(guardPlace)
   }
 

@@ -33,10 +33,14 @@ package final class Parking: @unchecked Sendable {
   ///
   /// The process wakes whoever waits, once, and neither has anything to do meanwhile.
   package func wait() {
-    crlt_store(word, 1)
+    // A file that was cut off wakes nobody.
+    guard crlt_store(word, 1) != 0 else {
+      usleep(1_000_000)
+      return
+    }
     // Whoever has not seen the word by now is seen awake.
     usleep(2000)
     if isQuiet { crlt_futex_wait(word, 1, 60_000) }
-    crlt_store(word, 0)
+    _ = crlt_store(word, 0)
   }
 }

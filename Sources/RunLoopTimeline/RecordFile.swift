@@ -21,6 +21,8 @@ package final class RecordFile {
   /// Reads the memory of a process that has no file anew, and writes its level; nil: the file is mapped.
   private let remote: RemoteRecords?
   private let isWritable: Bool
+  /// The user whom the records belong to, and with whose rights is read what they name.
+  package let owner: UInt32
 
   /// Maps a file.
   ///
@@ -36,6 +38,7 @@ package final class RecordFile {
       throw RecordError("\(path) is no file")
     }
     guard status.st_size >= MemoryLayout<crl_header>.size else { throw RecordError("\(path) holds no records") }
+    owner = status.st_uid
     size = MemoryLayout<crl_board>.size
     let protection = isWritable ? PROT_READ | PROT_WRITE : PROT_READ
     guard let memory = mmap(nil, size, protection, MAP_SHARED, descriptor, 0), memory != MAP_FAILED else {
@@ -59,7 +62,8 @@ package final class RecordFile {
   }
 
   /// Copies the records of a process that has no file.
-  package init(_ remote: RemoteRecords) throws(RecordError) {
+  package init(_ remote: RemoteRecords, owner: UInt32) throws(RecordError) {
+    self.owner = owner
     path = "the memory of process \(remote.process)"
     self.remote = remote
     isWritable = true
@@ -88,11 +92,16 @@ package final class RecordFile {
   /// Looks again, if what is here is a copy.
   package func refresh() throws(RecordError) { try remote?.copy(into: UnsafeMutableRawPointer(board)) }
 
-  /// Changes the header, and lets the process see it.
-  package func changeHeader(_ change: (UnsafeMutablePointer<crl_header>) -> Void) throws(RecordError) {
-    let header = UnsafeMutableRawPointer(board).assumingMemoryBound(to: crl_header.self)
-    change(header)
-    try remote?.write(header)
+  /// Changes the header by a function that returns no negative number unless it fails, and lets the process see it.
+  ///
+  /// - Parameter change: A function that touches the header under the guard of `crlt_guarded`.
+  /// - Returns: What the function has returned.
+  package func changeHeader(_ change: (UnsafeMutableRawPointer) -> Int32) throws(RecordError) -> Int32 {
+    let header = UnsafeMutableRawPointer(board)
+    let answer = change(header)
+    if answer == -EFAULT { throw RecordError("\(path) was cut off while it was read") }
+    try remote?.write(header.assumingMemoryBound(to: crl_header.self))
+    return answer
   }
 
   /// Lets a signal that ends this process let go of what it holds; gives what that is taken back with.

@@ -78,10 +78,12 @@ package func readWhole(_ path: String) -> String? {
   defer { close(descriptor) }
   var bytes: [UInt8] = []
   var chunk = [UInt8](repeating: 0, count: 65536)
-  while true {
+  // A process can make some of them as long as it likes.
+  while bytes.count < 64 << 20 {
     let count = RunLoopLibC.read(descriptor, &chunk, chunk.count)
     if count < 0, errno == EINTR { continue }
     guard count > 0 else { return count < 0 ? nil : String(decoding: bytes, as: UTF8.self) }
     bytes += chunk[..<count]
   }
+  return nil
 }

@@ -17,11 +17,23 @@ package struct TargetProcess: Sendable {
       throw RecordError("there is no process \(number)")
     }
     self.start = start
-    user = status.st_uid
+    // The owner of what /proc shows of a process that is not dumpable is root, whoever's it is.
+    guard let user = TargetProcess.user(of: number) else { throw RecordError("there is no process \(number)") }
+    self.user = user
     guard geteuid() == user || geteuid() == 0 else {
       throw RecordError("process \(number) is another user's (\(user)): only that user and root can look at it")
     }
   }
+
+  /// The user as whom a process runs.
+  private static func user(of number: Int32) -> UInt32? {
+    let line = readWhole("/proc/\(number)/status")?.split(separator: "\n").first { $0.hasPrefix("Uid:") }
+    let fields = line?.split { $0 == "\t" || $0 == " " } ?? []
+    return fields.count > 2 ? UInt32(fields[2]) : nil
+  }
+
+  /// With which its files are opened.
+  package var rights: UserRights { UserRights(of: user) }
 
   /// When a process began, as the kernel has it; nil if there is none, or if it has ended and nobody has noticed.
   package static func start(of number: Int32) -> UInt64? {
@@ -63,8 +75,7 @@ package struct TargetProcess: Sendable {
     if let runtime = environment("XDG_RUNTIME_DIR"), runtime.hasPrefix("/") {
       found.append("\(runtime)/runloop-instruments")
     }
-    found.append("/dev/shm/runloop-\(user)")
-    return found
+    return found + RecordDirectory.usual(of: user)
   }
 
   /// The programs and libraries that it has loaded by now.
@@ -98,17 +109,23 @@ package struct TargetProcess: Sendable {
   /// Opens its records.
   package func openRecords() throws(RecordError) -> RecordFile {
     var reason: RecordError?
-    for directory in directories where reason == nil {
+    let rights = rights
+    for directory in directories {
       do throws(RecordError) {
-        let found = try RecordDirectory.open(directory, "\(number).\(start)", owner: user, isWritable: true)
+        let found = try rights.openingFiles { () throws(RecordError) -> RecordFile? in
+          try RecordDirectory.open(directory, "\(number).\(start)", owner: user, isWritable: true)
+        }
         if let found { return found }
       } catch {
-        // The process has not trusted it either, if it could look.
-        reason = error
+        // The process has not trusted it either, if it could look, and may have taken another.
+        reason = reason ?? error
       }
     }
-    if let remote = RemoteRecords(process: number) { return try RecordFile(remote) }
-    throw reason ?? RecordError("process \(number) has no run loop of RunLoopKit, or has not made one yet")
+    if let remote = RemoteRecords(process: number) { return try RecordFile(remote, owner: user) }
+    throw reason
+      ?? RecordError(
+        "process \(number) has no run loop of RunLoopKit, or has not made one yet, or shows nothing of it, as a process "
+          + "does that may do more than its caller or is not dumpable")
   }
 
   /// The kernel's name of one of its threads.
@@ -126,8 +143,18 @@ package enum RecordDirectory {
     if let runtime = getenv("XDG_RUNTIME_DIR"), runtime.pointee == 47, crl_is_on_tmpfs(runtime) != 0 {
       found.append("\(String(cString: runtime))/runloop-instruments")
     }
-    found.append("/dev/shm/runloop-\(geteuid())")
-    return found
+    return found + usual(of: geteuid())
+  }
+
+  /// Where a user's processes leave records that have no directory of the session.
+  fileprivate static func usual(of user: UInt32) -> [String] {
+    let first = "/dev/shm/runloop-\(user)"
+    var status = stat()
+    let isTaken =
+      lstat(first, &status) == 0
+      && (status.st_uid != user || status.st_mode & S_IFMT != S_IFDIR || status.st_mode & 0o022 != 0)
+    // Another user can take the name, and processes use the directory that the system has made.
+    return isTaken ? [first, "/run/user/\(user)/runloop-instruments"] : [first]
   }
 
   /// Opens the records in a directory's directory; nil if there are none.

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 // Reads and writes the memory of another process.
 long crlt_read(int process, uint64_t address, void *buffer, size_t size);
@@ -16,8 +17,19 @@ long crlt_write(int process, uint64_t address, const void *buffer, size_t size);
 // first call on.
 int crlt_copy(const void *source, void *target, size_t size, int is_numbered);
 
-// Stores a word that another process reads, and waits as long as it keeps a value, or so many milliseconds.
-void crlt_store(uint32_t *word, uint32_t value);
+// Calls a function of C that touches such memory; 0 if the memory is not there, and then it was left where it touched
+// that.
+int crlt_guarded(void (*work)(void *context), void *context);
+
+// Takes a place for this process among the holders of a header in such memory, after it has freed those of tools that
+// have ended, and settles the level. Returns the place; -EBUSY: none is free; -EFAULT: the memory is not there.
+int crlt_hold_take(void *header, int process, uint64_t start, uint32_t level, int is_elsewhere);
+// Frees it; -EFAULT: the memory is not there.
+int crlt_hold_free(void *header, int place, int process);
+
+// Stores a word that another process reads, and waits as long as it keeps a value, or so many milliseconds. Storing
+// returns 0 if the memory is not there.
+int crlt_store(uint32_t *word, uint32_t value);
 void crlt_futex_wait(uint32_t *word, uint32_t expected, int milliseconds);
 
 // Memory in which a process can leave its records; returns its descriptor.
@@ -40,6 +52,28 @@ void crlt_interruption_end(void);
 // signals INT, TERM, HUP, PIPE and QUIT ends it; gives what it is taken back with, -1 if too many are guarded.
 int crlt_level_guard(int process, uint64_t address);
 void crlt_level_unguard(int place);
+
+// What the calling thread could do with files before.
+typedef struct crlt_files {
+  uint32_t user, group;
+  int count;
+  gid_t *groups;
+} crlt_files;
+// Lets the calling thread, of a process of root's, open files as a user does, and end that.
+int crlt_files_begin(uint32_t user, uint32_t group, crlt_files *before);
+void crlt_files_end(crlt_files *before);
+
+// How many bytes of addresses and how many seconds of a processor a program may use.
+typedef struct crlt_limits {
+  uint64_t memory, seconds;
+} crlt_limits;
+// Runs a program with the rights of a user, who is another only if this process is root's: without an environment, a
+// terminal or descriptors, in a session of its own, and not longer than the calling thread lives. Returns its number,
+// and a descriptor of what it writes.
+int crlt_run_restricted(
+  const char *const arguments[], const crlt_limits *limits, uint32_t user, uint32_t group, int *output);
+// Waits for it for so long, and ends it and all that it has started; returns the status as `waitpid` has it.
+int crlt_end_restricted(int process, int milliseconds);
 
 // The name that a mangled name of Swift stands for, to be freed; null if it is none.
 char *crlt_demangle(const char *name);

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What belongs to another user is touched with that user's rights: files by the thread that opens them, and programs
+// that read them by a child that can do nothing else.
+
+#include "CRunLoopTools.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+// The calls of the kernel, which are for the calling thread alone.
+int crlt_files_begin(uint32_t user, uint32_t group, crlt_files *before) {
+  int count = getgroups(0, NULL);
+  if (count < 0) return -errno;
+  before->groups = calloc((size_t)count + 1, sizeof *before->groups);
+  if (!before->groups) return -ENOMEM;
+  before->count = getgroups(count, before->groups);
+  gid_t one = group;
+  if (before->count < 0 || syscall(SYS_setgroups, 1ul, &one) != 0) {
+    int reason = errno;
+    free(before->groups);
+    return -reason;
+  }
+  before->group = (uint32_t)setfsgid(group);
+  before->user = (uint32_t)setfsuid(user);
+  // Neither says whether it has changed anything.
+  if ((uint32_t)setfsgid((gid_t)-1) == group && (uint32_t)setfsuid((uid_t)-1) == user) return 0;
+  crlt_files_end(before);
+  return -EPERM;
+}
+
+void crlt_files_end(crlt_files *before) {
+  setfsuid(before->user);
+  setfsgid(before->group);
+  // A thread that does not get its groups back has fewer rights than before, and not more.
+  syscall(SYS_setgroups, (long)before->count, before->groups);
+  free(before->groups);
+}
+
+static void limit(int resource, rlim_t most) {
+  struct rlimit limits = {most, most};
+  // A lower limit stays.
+  struct rlimit now;
+  if (getrlimit(resource, &now) == 0 && now.rlim_max < most) limits.rlim_cur = limits.rlim_max = now.rlim_max;
+  setrlimit(resource, &limits);
+}
+
+// Whether the child has the rights of a user, and no others.
+static int become(uint32_t user, uint32_t group) {
+  if (geteuid() != 0) return user == geteuid();
+  if (user != 0) {
+    gid_t one = group;
+    return setgroups(1, &one) == 0 && setresgid(group, group, group) == 0 && setresuid(user, user, user) == 0 &&
+           getuid() == user && geteuid() == user;
+  }
+  // Root's own files are root's without any capability.
+  prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED, 0, 0, 0);
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct none[2] = {{0}};
+  return syscall(SYS_capset, &header, none) == 0;
+}
+
+__attribute__((noreturn)) static void run(
+  const char *const arguments[], const crlt_limits *limits, uint32_t user, uint32_t group, int output, pid_t parent
+) {
+  sigset_t none;
+  sigemptyset(&none);
+  // A group of its own can be ended with all that it has started, and has no terminal to write into.
+  if (setsid() < 0 || !become(user, group)) _exit(126);
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  // After the user, which takes it back.
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent) _exit(126);
+  limit(RLIMIT_AS, limits->memory);
+  limit(RLIMIT_CPU, limits->seconds);
+  limit(RLIMIT_FSIZE, 0);
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_NOFILE, 64);
+  int nothing = open("/dev/null", O_RDWR);
+  if (chdir("/") != 0 || nothing < 0 || dup2(output, 1) < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 2) < 0) _exit(126);
+  syscall(SYS_close_range, 3u, ~0u, 0u);
+  for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  char *const environment[] = {NULL};
+  execve(arguments[0], (char *const *)arguments, environment);
+  _exit(127);
+}
+
+int crlt_run_restricted(
+  const char *const arguments[], const crlt_limits *limits, uint32_t user, uint32_t group, int *output
+) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -errno;
+  pid_t parent = getpid(), child = fork();
+  if (child == 0) run(arguments, limits, user, group, ends[1], parent);
+  int reason = errno;
+  close(ends[1]);
+  if (child < 0) {
+    close(ends[0]);
+    return -reason;
+  }
+  *output = ends[0];
+  return child;
+}
+
+int crlt_end_restricted(int process, int milliseconds) {
+  siginfo_t info = {0};
+  for (int waited = 0; waited < milliseconds; waited++) {
+    int answer = waitid(P_PID, (id_t)process, &info, WEXITED | WNOWAIT | WNOHANG);
+    if ((answer != 0 && errno != EINTR) || info.si_pid != 0) break;
+    usleep(1000);
+  }
+  // The group first: as long as its leader was not waited for, the number is nobody else's.
+  kill(-process, SIGKILL);
+  kill(process, SIGKILL);
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0)
+    if (errno != EINTR) return -errno;
+  return status;
+}
