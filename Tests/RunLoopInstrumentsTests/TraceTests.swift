@@ -114,7 +114,8 @@ import Testing
     #expect(session.status == 0, "\(session.complaints)")
     let line = session.output.split(separator: "\n").first { $0.contains("found no room") }
     // Those of the threads that the program has besides may have room or not.
-    #expect((line?.split(separator: " ").first).flatMap { Int($0) } ?? 0 >= 80 - 64, "\(session.output)")
+    let count = line?.split(separator: " ").first.flatMap { Int($0) }
+    #expect(count ?? 0 >= 80 - 64, "\(session.output)")
   }
 
   @Test("a process is looked at while it runs, and its level is what it was afterwards", arguments: ["off", "record"])
