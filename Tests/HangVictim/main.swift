@@ -10,7 +10,7 @@
 //   hang-victim backlog SECONDS   a loop with many posts, each of which takes five milliseconds
 //   hang-victim exec              a loop, until somebody looks and another program takes its place
 //   hang-victim idle              loops that sleep and a watch, until it is killed
-//   hang-victim pages BYTES       forty loops that do something now and then, on a system whose pages have a size
+//   hang-victim pages KIB         forty loops that do something now and then, on a system whose pages have a size
 import CRunLoopSystem
 import Glibc
 import RunLoopCore
@@ -75,7 +75,7 @@ case "idle":
   withExtendedLifetime((workers, watch)) { while true { pause() } }
 case "pages":
   let size = Int(arguments.count > 2 ? arguments[2] : "")
-  guard let size, crl_instruments_take_page_for(size) != 0 else { exit(2) }
+  guard let size, crl_instruments_take_page_for(size * 1024) != 0 else { exit(2) }
   let workers = (0..<40).map { makeWorker("paged \($0)") }
   say("ready")
   while true {
