@@ -984,6 +984,8 @@ void crl_instruments_forked(void) {
   crl_thread_number_forget();
   if (!has_board) return;
   close_backing();
+  // What was noted before is told apart by it.
+  kept.raised = crl_instruments.raised;
   __atomic_store_n(&sharing, IS_PRIVATE, __ATOMIC_SEQ_CST);
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   mmap(board, sizeof *board, PROT_READ | PROT_WRITE, flags, -1, 0);

@@ -141,8 +141,9 @@ void crl_origin_forget(uint64_t key, uint64_t tag) {
 static inline __attribute__((always_inline)) void begin(
   crl_recorder *recorder, uint64_t kind, uint64_t code, uint64_t item, const crl_origin *origin
 ) {
+  crl_face *face = recorder->face;
   uint64_t number = ++recorder->number;
-  recorder->face->number = number;
+  face->number = number;
   crl_record *record = &recorder->ring->records[number % CRL_RECORDS];
   // Relaxed: the fence lets it be seen before what follows.
   __atomic_store_n(&record->number, 0, __ATOMIC_RELAXED);
@@ -159,7 +160,9 @@ static inline __attribute__((always_inline)) void begin(
   }
   memcpy(&record->outer, &last, sizeof last);
   recorder->current = record;
-  crl_recorder_set_open(recorder, number, (uint8_t)(kind >> CRL_KIND_SHIFT));
+  recorder->open = number;
+  face->open = number;
+  face->kind = (uint8_t)(kind >> CRL_KIND_SHIFT);
   record->begin = crl_ticks();
   publish(&record->number, number);
 }
@@ -191,7 +194,9 @@ void crl_run_end(crl_recorder *recorder, uint64_t number) {
 }
 
 crl_outer crl_recorder_nest(crl_recorder *recorder) {
-  crl_outer outer = {recorder->current, recorder->open, recorder->run, recorder->stack, recorder->kind};
+  crl_outer outer = {recorder->current, recorder->open, recorder->run, recorder->stack,
+                     // For the face again; nothing depends on it.
+                     recorder->face->kind};
   recorder->run = (uint32_t)recorder->open | recorder->run >> 32 << 32;
   crl_recorder_set_open(recorder, 0, 0);
   return outer;
@@ -281,7 +286,7 @@ void crl_sleep_begin(crl_recorder *recorder, int64_t deadline, uint64_t waits, i
     crl_record_begin(recorder, (uint64_t)CRL_KIND_SLEEP << CRL_KIND_SHIFT, (uint64_t)deadline, 0);
     recorder->sleep = recorder->open;
     // A sleep is no call-out.
-    face->kind = recorder->kind = 0;
+    face->kind = 0;
     // A tool that was killed lets nobody go on recording forever.
     if (__builtin_expect(recorder->sleeps % 1024 == 0, 0)) crl_holders_check();
   } else {

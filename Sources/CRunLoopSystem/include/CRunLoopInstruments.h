@@ -252,7 +252,7 @@ typedef struct crl_recorder {
   uint64_t sleep;  // the number of the record of the sleep that began last
   int32_t thread;
   uint32_t uses;  // how many loops have had the face
-  uint8_t level, flags, kind;
+  uint8_t level, flags;
 } crl_recorder;
 
 // What a nested run puts aside of the call-out that it is in.
@@ -394,7 +394,6 @@ static inline __attribute__((always_inline)) void crl_recorder_set_open(
 ) {
   crl_face *face = recorder->face;
   recorder->open = open;
-  recorder->kind = kind;
   face->open = open;
   face->kind = kind;
 }
@@ -450,13 +449,9 @@ void crl_tasks_watch(void);
 static inline __attribute__((always_inline)) void crl_watch_begin(crl_recorder *recorder, uint32_t kind) {
   crl_face *face = recorder->face;
   face->number = ++recorder->number;
-  recorder->kind = (uint8_t)kind;
   face->kind = (uint8_t)kind;
 }
-static inline __attribute__((always_inline)) void crl_watch_end(crl_recorder *recorder) {
-  recorder->kind = 0;
-  recorder->face->kind = 0;
-}
+static inline __attribute__((always_inline)) void crl_watch_end(crl_face *face) { face->kind = 0; }
 // Counts an item of work that has been taken from the queues.
 static inline __attribute__((always_inline)) void crl_served_note(crl_recorder *recorder) {
   recorder->face->served = ++recorder->served;

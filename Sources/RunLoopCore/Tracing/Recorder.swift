@@ -63,7 +63,7 @@ extension RunLoop {
     if isOnlyWatched {
       crl_watch_begin(recorder, kind.rawValue)
       let result = body()
-      crl_watch_end(recorder)
+      crl_watch_end(face)
       return result
     }
     if tracing.load(ordering: .relaxed) == Tracing.record {
@@ -98,7 +98,7 @@ extension RunLoop {
 
   @inline(never)
   private func endHooked(_ mode: ModeState, _ hook: CallOutKind?, _ level: UInt8) {
-    if level == Tracing.watch { crl_watch_end(recorder) }
+    if level == Tracing.watch { crl_watch_end(face) }
     if level == Tracing.record { crl_record_end(recorder) }
     if let hook { trace(.callOutEnded(hook), mode) }
   }
@@ -122,7 +122,7 @@ func callingOnThisThread(_ kind: crl_kind, code: @autoclosure () -> UInt64, item
   } else {
     crl_watch_begin(recorder, kind.rawValue)
     body()
-    crl_watch_end(recorder)
+    crl_watch_end(recorder.face)
   }
   crl_recorder_unnest(recorder, outer)
 }
