@@ -286,7 +286,7 @@ int crla_listen(const char *parent) {
 // Called when the records are made, if the environment says that somebody will ask.
 static void listen_if_wanted(void *nothing) {
   (void)nothing;
-  const char *level = crl_environment("RUNLOOP_INSTRUMENTS"), *directory = crl_environment("RUNLOOP_DIR");
+  const char *level = crl_instruments_environment("RUNLOOP_INSTRUMENTS"), *directory = crl_instruments_environment("RUNLOOP_DIR");
   int is_watched = level && (!strcmp(level, "watch") || !strcmp(level, "record"));
   if (!is_watched && !(directory && *directory)) return;
   // Without a directory the records have no file either, and that was said.

@@ -142,7 +142,7 @@ static void complain_of_file(const char *path) {
 
 // The first of the directories that can be used, whose path is stored; -1 if there is none.
 static int find_directory(char *path, size_t size) {
-  const char *given = crl_environment("RUNLOOP_DIR");
+  const char *given = crl_instruments_environment("RUNLOOP_DIR");
   if (given && *given) {
     char place[3000] = "";
     if (*given != '/' && !getcwd(place, sizeof place - 1)) return -1;
@@ -152,7 +152,7 @@ static int find_directory(char *path, size_t size) {
                                      "of your own that others cannot write to, and no link: ");
     return file;
   }
-  const char *runtime = crl_environment("XDG_RUNTIME_DIR");
+  const char *runtime = crl_instruments_environment("XDG_RUNTIME_DIR");
   if (runtime && *runtime == '/' && crl_is_on_tmpfs(runtime)) {
     snprintf(path, size, "%s/runloop-instruments", runtime);
     int file = open_directory(path);
@@ -272,7 +272,7 @@ static int open_file(void) {
     // An empty file was made for this process by who started it; another is of the program that it was before.
     if (fstatat(place, "rings", &status, AT_SYMLINK_NOFOLLOW) == 0 && (status.st_size > 0 || !S_ISREG(status.st_mode)))
       unlinkat(place, "rings", 0);
-    file = openat(place, "rings", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    file = crl_file_make_or_open(place, "rings", 0600);
     if (file >= 0 && (fstat(file, &status) != 0 || status.st_uid != geteuid() || !S_ISREG(status.st_mode))) {
       close(file);
       file = -1;
@@ -458,7 +458,7 @@ static int map_file(int file) {
 static int inherited = -1;
 
 static void find_inherited(void) {
-  const char *text = crl_environment("RUNLOOP_RECORD_MEMORY");
+  const char *text = crl_instruments_environment("RUNLOOP_RECORD_MEMORY");
   char *end;
   long number = text && *text ? strtol(text, &end, 10) : -1;
   struct stat status;
@@ -956,7 +956,7 @@ int crl_instruments_open(const char *parent) {
 
 __attribute__((constructor)) static void read_environment(void) {
   find_inherited();
-  const char *level = crl_environment("RUNLOOP_INSTRUMENTS");
+  const char *level = crl_instruments_environment("RUNLOOP_INSTRUMENTS");
   if (!level || !*level || !strcmp(level, "off")) return;
   if (!strcmp(level, "watch")) return crl_level_hold(CRL_WATCH);
   if (!strcmp(level, "record")) return crl_level_hold(CRL_RECORD);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "CRunLoopMessages.h"
+#include "CRunLoopSafety.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -218,7 +219,7 @@ int crl_message_descriptor_status(int descriptor, crl_file_status *status) {
 }
 
 int crl_message_open_lock(int directory, const char *name) {
-  return result(openat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
+  return crl_file_make_or_open(directory, name, 0600);
 }
 
 int crl_message_lock(int descriptor) { return result(flock(descriptor, LOCK_EX | LOCK_NB)); }
@@ -230,7 +231,7 @@ int crl_message_open_path(int directory, const char *name) {
 
 int crl_message_set_mode(int descriptor, uint32_t mode) { return result(fchmod(descriptor, mode)); }
 
-const char *crl_message_environment(const char *name) { return secure_getenv(name); }
+const char *crl_message_environment(const char *name) { return crl_environment(name); }
 
 // The text of a small file; nothing if it cannot be read.
 static void read_text(const char *path, char *text, size_t size) {

@@ -574,7 +574,7 @@ void crl_face_copy(const crl_face *face, crl_face *copy);
 // and at each question.
 int crl_is_privileged(void);
 // A variable of the environment; null in a process that may do more than its caller.
-const char *crl_environment(const char *name);
+const char *crl_instruments_environment(const char *name);
 
 // Called when memory that is guarded is not there, by a handler of SIGBUS, in any thread; whether other memory is there
 // now.

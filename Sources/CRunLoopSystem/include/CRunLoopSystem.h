@@ -21,6 +21,7 @@
 #include "CRunLoopSockets.h"
 #include "CRunLoopMessages.h"
 #include "CRunLoopSleeps.h"
+#include "CRunLoopSafety.h"
 #include "CRunLoopSources.h"
 #include "CRunLoopPlaced.h"
 #include "CRunLoopWatch.h"

@@ -58,6 +58,8 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case directoryRead = "readdir"
   case makeDirectory = "mkdir"
   case unlink
+  case rename
+  case link = "linkat"
   case fileStatus = "stat"
   case openFile = "open"
   case lockFile = "flock"
