@@ -97,7 +97,9 @@ let package = Package(
       swiftSettings: swiftSettings),
     .target(
       name: "RunLoopSymbols",
-      dependencies: ["RunLoopLibC", "RunLoopInstruments", "RunLoopTimeline", "CRunLoopSystem", "CRunLoopTools"],
+      dependencies: [
+        "RunLoopLibC", "RunLoopCore", "RunLoopInstruments", "RunLoopTimeline", "CRunLoopSystem", "CRunLoopTools",
+      ],
       swiftSettings: swiftSettings),
     .target(
       name: "RunLoopCommands",
