@@ -71,6 +71,9 @@ final class FileSource: BodySource {
 
   init(_ path: String) throws(HTTP.Error) {
     self.path = path
+    guard !path.utf8.contains(0) else {
+      throw .init(.invalidRequest, "the body's path \(path.debugDescription) contains a zero byte")
+    }
     descriptor = RunLoopLibC.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       throw .init(.invalidRequest, "the body \(path) cannot be opened: \(systemText(errno))")

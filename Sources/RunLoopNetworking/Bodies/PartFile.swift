@@ -4,28 +4,60 @@ import RunLoopLibC
 import RunLoopCore
 
 /// A file that is being received: `NAME.part`, and beside it `NAME.part.json`, which says what it is a part of.
+///
+/// Others may be able to make files in the directory, and know the names. Only a file of this user is continued, which
+/// has no other name and which others can neither write to nor read: everything else is neither written to nor believed.
+/// If something else has the name, what is received goes to a file of another name, which others cannot foresee, and
+/// which is removed if the request ends early.
 final class PartFile: @unchecked Sendable {
   // Sendable: used by one thread at a time: by the loader's, and at the end by the one that puts it away.
 
   private let path: String
   private let url: String
-  private var descriptor: Int32
+  /// What it is to be called when it is complete.
+  private let target: FilePlace
+  private let note: FilePlace
+  private let part: FilePlace
+  /// What is written if something else has the name of the part; it is not continued.
+  private let other: NewFile?
+  private var file: OwnedDescriptor?
+  private var descriptor: Int32 { file?.number ?? -1 }
   /// What is there from an earlier request.
   private(set) var kept = OperationState.Part()
   private var partPath: String { path + ".part" }
-  private var notePath: String { path + ".part.json" }
 
   /// - Parameter resumes: Whether what is there from an earlier request is gone on with.
   init(_ path: String, url: String, resumes: Bool) throws(HTTP.Error) {
     self.path = path
     self.url = url
-    var status = stat()
-    // It would take the place of a device such as /dev/null, or fail when all has come.
-    guard stat(path, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
-      throw HTTP.Error(.fileFailed, "\(path) is there, and is no regular file")
+    guard !path.utf8.contains(0) else {
+      throw HTTP.Error(.fileFailed, "the path \(path.debugDescription) contains a zero byte")
     }
-    descriptor = try Self.openLocked(path + ".part")
-    guard resumes, fstat(descriptor, &status) == 0, status.st_size > 0, let note = PartNote(path: notePath),
+    do throws(SystemError) {
+      target = try FilePlace(path)
+      // It would take the place of a device such as /dev/null, or fail when all has come.
+      guard try target.status(followsLink: true).map({ $0.kind == S_IFREG }) ?? true else {
+        throw SystemError(call: SystemCall.fileStatus.rawValue, number: EEXIST)
+      }
+    } catch {
+      if error.number == EEXIST { throw HTTP.Error(.fileFailed, "\(path) is there, and is no regular file") }
+      throw HTTP.Error(.fileFailed, "\(path).part cannot be opened: \(systemText(error.number))")
+    }
+    note = FilePlace(target, name: target.name + ".part.json")
+    part = FilePlace(target, name: target.name + ".part")
+    do throws(SystemError) {
+      if let own = try Self.openOwn(part) {
+        (file, other) = (own, nil)
+      } else {
+        let made = try NewFile(at: target, replacesLink: true)
+        (file, other) = (made.descriptor, made)
+      }
+    } catch {
+      let what = error.call == SystemCall.lockFile.rawValue ? "is used by another download" : "cannot be opened"
+      throw HTTP.Error(.fileFailed, "\(path).part \(what): \(systemText(error.number))")
+    }
+    var status = stat()
+    guard resumes, other == nil, fstat(descriptor, &status) == 0, status.st_size > 0, let note = PartNote(at: note),
       note.url == url, Int64(status.st_size) <= note.total, let validator = Validator(text: note.validator)
     else { return }
     kept.received = Int64(status.st_size)
@@ -33,26 +65,41 @@ final class PartFile: @unchecked Sendable {
     kept.total = note.total
   }
 
-  /// Opens a file that nobody else has locked.
+  /// Opens the file of a name, or makes it, and locks it; nil if something is there that is not this user's alone.
   ///
   /// Another download may have given the file its last name, or removed it, before it was locked here; then there is,
   /// or has to be, another of the name.
-  private static func openLocked(_ path: String) throws(HTTP.Error) -> Int32 {
+  ///
+  /// - Throws: `flock` if another download has it.
+  private static func openOwn(_ place: FilePlace) throws(SystemError) -> OwnedDescriptor? {
     while true {
-      let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
-      guard descriptor >= 0 else { throw failure("\(path) cannot be opened") }
-      guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-        let error = failure("\(path) is used by another download")
-        close(descriptor)
+      let file: OwnedDescriptor
+      do throws(SystemError) {
+        file = try place.open(O_RDWR)
+      } catch {
+        switch error.number {
+        case ENOENT: break
+        // A link, a directory, a socket, a file of somebody else's.
+        case ELOOP, EISDIR, ENXIO, EACCES, EPERM, ENOTDIR: return nil
+        default: throw error
+        }
+        do throws(SystemError) {
+          file = try place.make(mode: 0o600)
+        } catch {
+          if error.number == EEXIST { continue }
+          throw error
+        }
+      }
+      let status = try FileStatus(of: file)
+      guard status.isOwn(canBeRead: true) else { return nil }
+      do throws(SystemError) {
+        _ = try SystemCall.lockFile.makeUninterrupted { flock(file.number, LOCK_EX | LOCK_NB) < 0 ? -errno : 0 }
+      } catch {
+        // Whoever can read a file can lock it.
+        guard status.isOwn(canBeRead: false) else { return nil }
         throw error
       }
-      var (locked, named) = (stat(), stat())
-      if fstat(descriptor, &locked) == 0, stat(path, &named) == 0, locked.st_ino == named.st_ino,
-        locked.st_dev == named.st_dev
-      {
-        return descriptor
-      }
-      close(descriptor)
+      if status.isSame(as: try place.status()) { return file }
     }
   }
 
@@ -62,9 +109,7 @@ final class PartFile: @unchecked Sendable {
   ///
   /// What comes after it has no effect.
   func letGo() {
-    guard descriptor >= 0 else { return }
-    close(descriptor)
-    descriptor = -1
+    file = nil
   }
 
   /// Begins to write at an offset; zero: afresh.
@@ -72,12 +117,12 @@ final class PartFile: @unchecked Sendable {
     guard ftruncate(descriptor, off_t(offset)) == 0, lseek(descriptor, off_t(offset), SEEK_SET) >= 0 else {
       throw Self.failure("\(partPath) cannot be written")
     }
-    guard offset == 0 else { return }
-    unlink(notePath)
+    guard offset == 0, other == nil else { return }
+    note.remove()
     guard response.status == 200, response.headers["Content-Encoding"] == nil,
       let validator = Validator(response.headers), let total = response.contentLength
     else { return }
-    try PartNote(url: url, validator: validator.text, total: total).write(to: notePath)
+    try PartNote(url: url, validator: validator.text, total: total).write(at: note)
   }
 
   func write(_ bytes: UnsafeRawBufferPointer) throws(HTTP.Error) {
@@ -101,20 +146,32 @@ final class PartFile: @unchecked Sendable {
   /// It may take long.
   func putAway(unless isUnwanted: () -> Bool) -> HTTP.Error? {
     guard !isUnwanted() else { return nil }
-    guard fsync(descriptor) == 0 else { return Self.failure("\(partPath) cannot be made safe") }
+    // Until now it was this user's alone.
+    guard fchmod(descriptor, mode_t(filePermissions())) == 0, fsync(descriptor) == 0 else {
+      return Self.failure("\(partPath) cannot be made safe")
+    }
     guard !isUnwanted() else { return nil }
-    guard rename(partPath, path) == 0 else { return Self.failure("\(path) cannot be made") }
-    unlink(notePath)
+    do throws(SystemError) {
+      if let other {
+        try other.finish()
+        return nil
+      }
+      try part.rename(to: target.name)
+    } catch {
+      return HTTP.Error(.fileFailed, "\(path) cannot be made: \(systemText(error.number))")
+    }
+    note.remove()
     return nil
   }
 
   /// Leaves what can be gone on with, and removes what cannot.
   func leave() {
+    if let other { return other.discard() }
     var status = stat()
-    let canGoOn = fstat(descriptor, &status) == 0 && status.st_size > 0 && access(notePath, F_OK) == 0
+    let canGoOn = fstat(descriptor, &status) == 0 && status.st_size > 0 && PartNote(at: note) != nil
     if !canGoOn {
-      unlink(partPath)
-      unlink(notePath)
+      part.remove()
+      note.remove()
     }
   }
 
@@ -123,22 +180,25 @@ final class PartFile: @unchecked Sendable {
   }
 }
 
-/// What stands in `NAME.part.json`: one object of texts and a number.
-struct PartNote: Equatable {
-  var url: String
-  var validator: String
-  var total: Int64
-
-  var text: String {
-    "{\"url\": \(Self.quoted(url)), \"validator\": \(Self.quoted(validator)), \"total\": \(total)}\n"
-  }
-
-  func write(to path: String) throws(HTTP.Error) {
-    let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-    defer { if file >= 0 { close(file) } }
-    let bytes = Array(text.utf8)
-    guard file >= 0, RunLoopLibC.write(file, bytes, bytes.count) == bytes.count else {
-      throw HTTP.Error(.fileFailed, "\(path) cannot be written: \(systemText(errno))")
+extension PartNote {
+  /// Writes the note in the place of what is there; if somebody else's file is there and cannot be replaced, there is
+  /// no note, and the part is not continued.
+  func write(at place: FilePlace) throws(HTTP.Error) {
+    do throws(SystemError) {
+      let (made, file) = try place.makeRandom(".runloop-%.part", mode: 0o600)
+      let bytes = Array(text.utf8)
+      do throws(SystemError) {
+        _ = try SystemCall.fileWrite.makeUninterrupted {
+          let count = RunLoopLibC.write(file.number, bytes, bytes.count)
+          return count == bytes.count ? 0 : count < 0 ? -errno : -ENOSPC
+        }
+        try made.rename(to: place.name)
+      } catch {
+        made.remove()
+        guard error.call == SystemCall.rename.rawValue else { throw error }
+      }
+    } catch {
+      throw HTTP.Error(.fileFailed, "the note \(place.name) cannot be written: \(systemText(error.number))")
     }
   }
 
@@ -147,86 +207,15 @@ struct PartNote: Equatable {
     "\(WebAddress.safeText(of: url)) \(hexadecimal(SHA256.digest(Array(url.utf8))).prefix(32))"
   }
 
-  init(url: String, validator: String, total: Int64) {
-    (self.url, self.validator, self.total) = (url, validator, total)
-  }
-
-  /// Reads a file; nil if it is none of ours.
-  init?(path: String) {
-    let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { return nil }
-    defer { close(file) }
+  /// Reads a file; nil if it is none of this user's, or others can write to it.
+  init?(at place: FilePlace) {
+    guard let file = try? place.open(O_RDONLY) else { return nil }
+    guard let status = try? FileStatus(of: file), status.isOwn(canBeRead: true) else { return nil }
     var bytes = [UInt8](repeating: 0, count: 16 * 1024)
-    let count = read(file, &bytes, bytes.count)
+    let count = read(file.number, &bytes, bytes.count)
     guard count > 0, count < bytes.count, let text = String(validating: bytes[..<count], as: UTF8.self) else {
       return nil
     }
     self.init(text: text)
-  }
-
-  init?(text: String) {
-    var rest = text.unicodeScalars[...]
-    func skip() { rest = rest.drop { $0 == " " || $0 == "\n" || $0 == "\r" || $0 == "\t" } }
-    func take(_ scalar: Unicode.Scalar) -> Bool {
-      skip()
-      guard rest.first == scalar else { return false }
-      rest = rest.dropFirst()
-      return true
-    }
-    func string() -> String? {
-      guard take("\"") else { return nil }
-      var result = ""
-      while let scalar = rest.popFirst() {
-        if scalar == "\"" { return result }
-        guard scalar == "\\" else {
-          result.unicodeScalars.append(scalar)
-          continue
-        }
-        guard let next = rest.popFirst() else { return nil }
-        switch next {
-        case "\"", "\\", "/": result.unicodeScalars.append(next)
-        case "u":
-          guard rest.count >= 4, let value = UInt32(String(rest.prefix(4)), radix: 16),
-            let scalar = Unicode.Scalar(value)
-          else { return nil }
-          result.unicodeScalars.append(scalar)
-          rest = rest.dropFirst(4)
-        default: return nil
-        }
-      }
-      return nil
-    }
-    var texts: [String: String] = [:]
-    var number: Int64?
-    guard take("{") else { return nil }
-    repeat {
-      guard let name = string(), take(":") else { return nil }
-      skip()
-      if rest.first == "\"" {
-        guard let value = string() else { return nil }
-        texts[name] = value
-      } else {
-        let digits = rest.prefix { ("0"..."9").contains($0) }
-        guard name == "total", let value = Int64(String(digits)) else { return nil }
-        number = value
-        rest = rest.dropFirst(digits.count)
-      }
-    } while take(",")
-    guard take("}"), let url = texts["url"], let validator = texts["validator"], let number else { return nil }
-    self.init(url: url, validator: validator, total: number)
-  }
-
-  private static func quoted(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"", "\\": result += "\\\(scalar)"
-      case "\u{0}"..."\u{1f}":
-        let digits = String(scalar.value, radix: 16)
-        result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result + "\""
   }
 }

@@ -9,13 +9,16 @@ extension HTTP.Client {
   /// body (a strong tag or a date) and reports its length; otherwise it begins afresh. An answer whose status is not a
   /// success leaves `NAME` as it is: check the status.
   ///
+  /// Only a part of the process's user that others cannot write is continued. In a directory in which others can make
+  /// files, what they have put at these names is neither written to nor believed.
+  ///
   /// - Parameters:
   ///   - request: The request to make.
   ///   - path: The file to make; an existing file is replaced.
   ///   - resuming: Whether to go on with the bytes that an earlier download has left.
   /// - Returns: The head of the answer. If the download went on with what an earlier one has left, its status is 206.
-  /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/fileFailed`` if the file cannot be written or another download
-  ///   writes it.
+  /// - Throws: Always ``HTTP/Error``; ``HTTP/Error/Code/fileFailed`` if the file cannot be written, another download
+  ///   writes it, or the path contains a zero byte.
   public func download(
     _ request: HTTP.Request, to path: String, resuming: Bool = true
   ) async throws -> HTTP.Response {

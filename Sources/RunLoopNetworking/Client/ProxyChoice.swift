@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLibC
+import RunLoopCore
 
 /// Which proxy is asked for an address.
 struct ProxyChoice: Sendable {
@@ -12,7 +12,7 @@ struct ProxyChoice: Sendable {
 
   private let choice: Choice
 
-  init(_ proxy: HTTP.Proxy, environment: (String) -> String? = { getenv($0).map { String(cString: $0) } }) {
+  init(_ proxy: HTTP.Proxy, environment: (String) -> String? = Environment.value) {
     switch proxy {
     case .none: choice = .none
     case .url(let text): choice = .all(text)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CLibCurl
+import RunLoopLibC
 import RunLoopCore
 import RunLoopPorts
 
@@ -13,7 +14,7 @@ extension Attempt {
     var failed: Int32 = 0
     func check(_ code: Int32) { if code != 0, failed == 0 { failed = code } }
     // A handle that is set up is one for requests of this shape.
-    if handle.isSetUp { check(handle.setAddressesAgain()) } else { setUpAll(check) }
+    if handle.isSetUp { check(handle.setAddressesAgain()) } else { try setUpAll(check) }
     handle.errorText.pointee = 0
     check(handle.set(url: exchange.address.requestText))
     check(
@@ -37,9 +38,14 @@ extension Attempt {
   }
 
   /// Sets what requests of the same shape have in common, and all of one that has none.
-  private func setUpAll(_ check: (Int32) -> Void) {
+  private func setUpAll(_ check: (Int32) -> Void) throws(HTTP.Error) {
+    var isCut = false
     func set(_ option: some BinaryInteger, _ value: Int) { check(clc_set_long(easy, Int32(option), value)) }
-    func set(_ option: some BinaryInteger, _ text: String) { check(clc_set_text(easy, Int32(option), text)) }
+    func set(_ option: some BinaryInteger, _ text: String) {
+      // The library would take what is before a zero byte: another file, socket or name.
+      guard let whole = try? CText(text) else { return isCut = true }
+      check(whole.withPointer { clc_set_text(easy, Int32(option), $0) })
+    }
     func set(_ option: some BinaryInteger, pointer: UnsafeMutableRawPointer?) {
       check(clc_set_pointer(easy, Int32(option), pointer))
     }
@@ -101,6 +107,10 @@ extension Attempt {
 
     setTrust(configuration.trust, set)
     setFunctions(set, check)
+    // Which one is not said: it may be a password.
+    if isCut {
+      throw HTTP.Error(.invalidRequest, "a path, name or password of the configuration contains a zero byte")
+    }
   }
 
   /// A timeout as the library takes it, whose zero would be its own five minutes.
