@@ -229,7 +229,7 @@ struct FileChangeTests {
   func bytes() {
     watching { watched in
       let path = FileChangeSource.Path(watched.scratch.path).appending([0xff, 0x41])
-      let number = path.withCString { open($0, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600) }
+      let number = open(path.bytes.map { CChar(bitPattern: $0) } + [0], O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
       precondition(number >= 0)
       close(number)
       _ = watched.told()

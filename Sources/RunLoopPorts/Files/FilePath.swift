@@ -28,17 +28,6 @@ extension FileChangeSource {
     func appending(_ name: [UInt8]) -> Path {
       Path(bytes: bytes.last == UInt8(ascii: "/") ? bytes + name : bytes + [UInt8(ascii: "/")] + name)
     }
-
-    /// Calls `body` with the path as a C string.
-    func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
-      (bytes + [0]).withUnsafeBufferPointer { buffer in
-        buffer.withMemoryRebound(to: CChar.self) { pointer in
-          // The end mark makes it never empty.
-          guard let start = pointer.baseAddress else { fatalError("a path without bytes") }
-          return body(start)
-        }
-      }
-    }
   }
 }
 

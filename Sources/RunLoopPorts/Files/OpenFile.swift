@@ -9,14 +9,14 @@ enum OpenFile {
   /// Finds the root of a source, whose links are the caller's and are followed.
   static func root(_ path: FileChangeSource.Path, isDirectory: Bool) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(
-      try SystemCall.openFile.make { path.withCString { crl_file_find_path($0, isDirectory ? 1 : 0) } })
+      try SystemCall.openFile.make { CText.answer(bytes: path.bytes) { crl_file_find_path($0, isDirectory ? 1 : 0) } })
   }
 
   /// Finds a directory in another by its name, itself and not where a link leads.
   static func directory(_ name: [UInt8], in parent: OwnedDescriptor) throws(SystemError) -> OwnedDescriptor {
     OwnedDescriptor(
       try SystemCall.openFile.make {
-        FileChangeSource.Path(bytes: name).withCString { crl_file_find(parent.number, $0, 1, 0) }
+        CText.answer(bytes: name) { crl_file_find(parent.number, $0, 1, 0) }
       })
   }
 
@@ -82,7 +82,7 @@ enum DirectoryScan {
     guard type == UInt8(DT_UNKNOWN) else { return type == UInt8(DT_DIR) }
     // Some file systems do not say.
     var status = stat()
-    let answer = FileChangeSource.Path(bytes: name).withCString { fstatat(parent, $0, &status, AT_SYMLINK_NOFOLLOW) }
+    let answer = CText.answer(bytes: name) { fstatat(parent, $0, &status, AT_SYMLINK_NOFOLLOW) }
     return answer == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 }

@@ -63,30 +63,36 @@ struct SpawnPlumbing {
 /// The words of a program that is started.
 struct SpawnRequest {
   private let program: String
-  private let paths: [String]
-  private let arguments: [String]
-  private let environment: [String]?
+  private let paths: [CText]
+  private let arguments: [CText]
+  private let environment: [CText]?
+  private let directory: CText?
   private let options: SpawnedProcess.Options
 
   init(_ program: String, _ arguments: [String], _ options: SpawnedProcess.Options) throws(SpawnError) {
-    let environment = options.environment?.map { "\($0.key)=\($0.value)" }
-    for word in [program, options.directory ?? ""] + arguments + (environment ?? []) where word.utf8.contains(0) {
-      throw .zeroByte(word)
+    self.arguments = try Self.texts([program] + arguments)
+    environment = try options.environment.map { variables throws(SpawnError) in
+      try Self.texts(variables.map { "\($0.key)=\($0.value)" })
     }
+    directory = try options.directory.map { path throws(SpawnError) in try Self.text(path) }
     guard !program.isEmpty else { throw .notFound(program: program) }
     self.program = program
-    self.arguments = [program] + arguments
-    self.environment = environment
     self.options = options
     if program.utf8.contains(UInt8(ascii: "/")) {
-      paths = [program]
+      paths = try Self.texts([program])
     } else {
-      let directories = getenv("PATH").map { String(cString: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
-      // An empty one is the working directory.
-      paths = directories.split(separator: ":", omittingEmptySubsequences: false).map { directory in
-        directory.isEmpty ? "./\(program)" : "\(directory)/\(program)"
-      }
+      paths = try Self.texts(Environment.programDirectories.map { "\($0)/\(program)" })
     }
+  }
+
+  private static func text(_ word: String) throws(SpawnError) -> CText {
+    do throws(CText.ZeroByte) { return try CText(word) } catch { throw .zeroByte(word) }
+  }
+
+  private static func texts(_ words: [String]) throws(SpawnError) -> [CText] {
+    var texts: [CText] = []
+    for word in words { texts.append(try text(word)) }
+    return texts
   }
 
   /// Starts it.
@@ -115,7 +121,7 @@ struct SpawnRequest {
   private func call(_ plumbing: SpawnPlumbing, _ descriptor: inout Int32, _ failed: inout Int32) -> Int32 {
     let (paths, arguments) = (CStrings(paths), CStrings(arguments))
     let environment = environment.map(CStrings.init)
-    let directory = options.directory.map { CStrings([$0]) }
+    let directory = directory.map { CStrings([$0]) }
     defer { withExtendedLifetime((paths, arguments, environment, directory, plumbing)) {} }
     return plumbing.from.withUnsafeBufferPointer { from in
       plumbing.to.withUnsafeBufferPointer { to in
@@ -140,10 +146,10 @@ struct SpawnRequest {
     let pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
     private let count: Int
 
-    init(_ strings: [String]) {
+    init(_ strings: [CText]) {
       count = strings.count
       pointers = .allocate(capacity: count + 1)
-      for (index, string) in strings.enumerated() { (pointers + index).initialize(to: strdup(string)) }
+      for (index, string) in strings.enumerated() { (pointers + index).initialize(to: string.copy()) }
       (pointers + count).initialize(to: nil)
     }
 

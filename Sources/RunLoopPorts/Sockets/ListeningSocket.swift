@@ -44,9 +44,11 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
     /// it.
     ///
     /// To find out whether a program listens, the socket connects, which a listening program sees as a connection that
-    /// ends at once. Programs that set this exclude each other by a lock (`flock`) on the file's directory, which they
-    /// must be allowed to read, and for which they wait a tenth of a second at most. A socket that another program has
-    /// bound but does not listen with yet is mistaken for an abandoned one.
+    /// ends at once. Programs that set this exclude each other by a lock (`flock`), for which they wait a tenth of a
+    /// second at most: on the file's directory, which they must be allowed to read, if it is their user's alone.
+    /// Otherwise, as everyone who can read a directory can hold its lock, on a file in the directory of the user's
+    /// message ports, and on the file's directory only if that succeeds in the same time. A socket that another program
+    /// has bound but does not listen with yet is mistaken for an abandoned one.
     public var replacesStaleFile = false
     /// How long to wait before trying again when the system lacks resources for a connection.
     public var retryInterval: Duration = .milliseconds(100)
@@ -115,7 +117,7 @@ public final class ListeningSocket: @unchecked Sendable, Hashable {
   ///   - handler: Called when the socket is in a loop. It is released when the socket is invalidated.
   /// - Throws: ``SocketError/system(_:address:)``: `socket`, `setsockopt`, `bind` (`EADDRINUSE`, `EACCES`,
   ///   `EADDRNOTAVAIL`), `listen` or `getsockname`; with ``Options/fileMode`` also `fchmod` and `chmod`; with
-  ///   ``Options/replacesStaleFile`` also `open` and `flock` of the directory, and `unlink`.
+  ///   ``Options/replacesStaleFile`` also `open` of the directory, `flock`, and `unlink`.
   ///   ``SocketError/option(_:_:)``.
   public init(at address: SocketAddress, options: Options = Options(), handler: Handler? = nil) throws(SocketError) {
     let descriptor: OwnedDescriptor

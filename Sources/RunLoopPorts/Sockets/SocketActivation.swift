@@ -31,7 +31,7 @@ public enum SocketActivation {
   /// - Throws: ``SocketActivationError``; the descriptors stay as they are, and a further call tries again.
   public static func take() throws(SocketActivationError) -> [Descriptor] {
     guard !isTaken.load(ordering: .acquiring) else { return [] }
-    let taken = try read(process: getpid(), first: first) { name in getenv(name).map { String(cString: $0) } }
+    let taken = try read(process: getpid(), first: first) { name in Environment.value(name) }
     // Of two at the same time one has them.
     return isTaken.exchange(true, ordering: .acquiringAndReleasing) ? [] : taken
   }

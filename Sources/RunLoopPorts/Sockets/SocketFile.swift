@@ -41,7 +41,8 @@ struct SocketFile: Sendable {
 
   /// Sets the file's mode; another that is in its place is not touched.
   func setMode(_ mode: UInt16) throws(SystemError) {
-    let found = OwnedDescriptor(try SystemCall.openFile.make { crl_file_find(AT_FDCWD, path, 0, 0) })
+    let found = OwnedDescriptor(
+      try SystemCall.openFile.make { CText.answer(path) { crl_file_find(AT_FDCWD, $0, 0, 0) } })
     guard Identity(path) == identity else { return }
     _ = try SystemCall.changeMode.make { crl_placed_set_mode(found.number, AT_FDCWD, path, UInt32(mode)) }
   }
@@ -59,21 +60,22 @@ struct SocketFile: Sendable {
 extension SocketFile {
   /// Binds a socket, if need be in the place of a file at which nobody listens any more.
   ///
-  /// Those who do so at the same time come one after the other, by a lock on the directory: else one would remove the
-  /// file that another has just made, and does not listen at yet.
+  /// Those who do so at the same time come one after the other, by a lock: else one would remove the file that another
+  /// has just made, and does not listen at yet. The lock is on a file of this user's that others cannot open
+  /// (``ReplacementLock``). The directory is locked too, for other users who may replace the file, but somebody who does
+  /// not release that lock keeps nobody from listening.
   ///
   /// - Parameters:
   ///   - address: Where to listen.
   ///   - path: The path of the address.
   ///   - body: Binds and begins to listen.
-  /// - Throws: `bind` with `EADDRINUSE` if somebody listens there, or the file is no socket; `flock` if others have
-  ///   held the lock for a tenth of a second; what `body` throws.
+  /// - Throws: `bind` with `EADDRINUSE` if somebody listens there, or the file is no socket; `flock` if other processes
+  ///   of this user have held the lock for a tenth of a second; what `body` throws.
   static func replacing(
     _ address: SocketAddress, _ path: String, _ body: () throws(SystemError) -> Void
   ) throws(SystemError) {
-    let lock = try lockDirectory(of: path)
-    // The lock goes with its descriptor.
-    defer { withExtendedLifetime(lock) {} }
+    let locks = try ReplacementLock(path)
+    defer { withExtendedLifetime(locks) {} }
     do throws(SystemError) {
       return try body()
     } catch {
@@ -83,28 +85,6 @@ extension SocketFile {
     }
     _ = try SystemCall.unlink.make { unlink(path) < 0 ? -errno : 0 }
     try body()
-  }
-
-  private static func lockDirectory(of path: String) throws(SystemError) -> OwnedDescriptor {
-    let end = path.lastIndex(of: "/")
-    let directory = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    let lock = OwnedDescriptor(
-      try SystemCall.openFile.make {
-        let answer = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        return answer < 0 ? -errno : answer
-      })
-    var attempts = 0
-    while true {
-      do throws(SystemError) {
-        _ = try SystemCall.lockFile.make { flock(lock.number, LOCK_EX | LOCK_NB) < 0 ? -errno : 0 }
-        return lock
-      } catch {
-        // Nobody is waited for without an end: whoever may read the directory may hold its lock.
-        attempts += 1
-        guard error.number == EWOULDBLOCK || error.number == EINTR, attempts < 100 else { throw error }
-        usleep(1000)
-      }
-    }
   }
 
   /// Whether nobody listens at an address.
