@@ -2,6 +2,7 @@
 
 import CRunLoopAgent
 import CRunLoopSystem
+import RunLoopCore
 import RunLoopLibC
 import RunLoopInstruments
 import RunLoopTimeline
@@ -21,7 +22,7 @@ final class AgentConnection {
     // Whoever has no loop, or another layout, is distinguished by the records.
     _ = try target.openRecords()
     var directories = target.directories
-    if let own = getenv("RUNLOOP_DIR"), own.pointee != 0 { directories.append(String(cString: own)) }
+    if let own = Environment.value("RUNLOOP_DIR"), !own.isEmpty { directories.append(own) }
     for directory in directories {
       let socket = try target.rights.openingFiles { () throws(RecordError) -> Int32? in
         try AgentConnection.connect(directory, target)

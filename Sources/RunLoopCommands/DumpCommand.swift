@@ -42,7 +42,9 @@ struct DumpCommand: ObservingCommand {
       }
       output.print(JSON.object([("loops", .list(entries))]).line)
     } else {
-      for (_, text) in described { output.print(text) }
+      for (_, text) in described {
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) { output.print(String(line)) }
+      }
       if loops.isEmpty { output.print("No thread of process \(process) has a run loop.") }
     }
     return CommandStatus.success.rawValue

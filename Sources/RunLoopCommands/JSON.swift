@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopTimeline
+
 /// A document for programs.
 indirect enum JSON: Sendable {
   case null
@@ -18,25 +20,10 @@ indirect enum JSON: Sendable {
     case .null: "null"
     case .bool(let value): value ? "true" : "false"
     case .int(let value): "\(value)"
-    case .text(let value): JSON.quoted(value)
+    case .text(let value): ForeignText.quoted(value)
     case .list(let values): "[" + values.map(\.line).joined(separator: ", ") + "]"
     case .object(let members):
-      "{" + members.map { "\(JSON.quoted($0.0)): \($0.1.line)" }.joined(separator: ", ") + "}"
+      "{" + members.map { "\(ForeignText.quoted($0.0)): \($0.1.line)" }.joined(separator: ", ") + "}"
     }
-  }
-
-  private static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
-      case "\u{0}"..<" ":
-        let digits = String(scalar.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: quoted.unicodeScalars.append(scalar)
-      }
-    }
-    return quoted + "\""
   }
 }

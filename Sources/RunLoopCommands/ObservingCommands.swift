@@ -44,11 +44,11 @@ package enum ObservingCommands {
         return CommandStatus.success.rawValue
       }
       let request = try command.init(arguments)
-      // In documents for programs what is no text is written as numbers.
-      let isJSON = arguments.isJSON
+      // A line is one line, whatever is in it. Documents for programs have no hidden characters, so that they stay as
+      // they are.
       let output = Output(
-        print: { [output] in output.print(isJSON ? $0 : Text.shown($0)) },
-        complain: { [output] in output.complain(Text.shown($0)) })
+        print: { [output] in output.print(ForeignText.shown($0)) },
+        complain: { [output] in output.complain(ForeignText.shown($0)) })
       do throws(RecordError) {
         return try request.run(output)
       } catch {
@@ -56,7 +56,7 @@ package enum ObservingCommands {
         return CommandStatus.failure.rawValue
       }
     } catch {
-      for message in error.messages { output.complain("runloop \(command.name): \(message)") }
+      for message in error.messages { output.complain(ForeignText.shown("runloop \(command.name): \(message)")) }
       output.complain("\"runloop \(command.name) --help\" says more.")
       return CommandStatus.usageError.rawValue
     }

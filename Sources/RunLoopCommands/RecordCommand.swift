@@ -2,6 +2,7 @@
 
 import CRunLoopSystem
 import CRunLoopTools
+import RunLoopCore
 import RunLoopLibC
 import RunLoopLab
 import RunLoopTimeline
@@ -37,7 +38,8 @@ struct RecordCommand: ObservingCommand {
 
   func run(_ output: Output) throws(RecordError) -> Int32 {
     var gate: Int32 = -1
-    var words: [UnsafePointer<CChar>?] = command.map { UnsafePointer(strdup($0)) }
+    // Arguments of a program have no zero byte.
+    var words: [UnsafePointer<CChar>?] = command.map { word in (try? CText(word))?.copy().map { UnsafePointer($0) } }
     words.append(nil)
     defer { for word in words { free(UnsafeMutablePointer(mutating: word)) } }
     // For a program that finds no directory for its file.
@@ -88,7 +90,7 @@ struct RecordCommand: ObservingCommand {
       else { continue }
       let directory = "\(parent)/\(child).\(start)"
       guard mkdir(directory, 0o700) == 0 else { continue }
-      let file = open("\(directory)/rings", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      let file = CText.answer("\(directory)/rings") { crl_file_make(AT_FDCWD, $0, 0o600) }
       if file >= 0 { return Place(directory: directory, descriptor: file) }
       rmdir(directory)
     }
@@ -103,10 +105,21 @@ struct RecordCommand: ObservingCommand {
   /// Keeps the record of a program that had no directory for it.
   private func keep(_ memory: Int32, _ child: Int32, isKilled: Bool) throws(RecordError) -> String? {
     guard path != nil || isKilled else { return nil }
-    let directory = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-    let target = path ?? "\(directory)/runloop-\(child).record"
+    let target = path ?? RecordCommand.fallbackPath(child)
     try RecordCopy.write(memory, to: target)
     return target
+  }
+
+  /// Where the record of a killed program is kept that had no directory for it, under a name that others cannot foresee:
+  /// they could put a file of theirs there, or a directory.
+  static func fallbackPath(_ child: Int32) -> String {
+    var status = stat()
+    let own = Environment.value("XDG_RUNTIME_DIR").flatMap { directory in
+      directory.hasPrefix("/") && stat(directory, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+        && status.st_uid == geteuid() && status.st_mode & 0o022 == 0 ? directory : nil
+    }
+    let directory = own ?? Environment.value("TMPDIR") ?? "/tmp"
+    return "\(directory)/runloop-\(child).\(String(UInt64.random(in: .min ... .max), radix: 36)).record"
   }
 
   /// Keeps the record, if there is one and it was asked for; returns where it is.

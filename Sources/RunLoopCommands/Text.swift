@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import RunLoopTimeline
+
 /// Text for people.
 enum Text {
   /// A span of time in the unit that suits it.
@@ -13,18 +15,6 @@ enum Text {
     }
   }
 
-  /// Text that only shows: what is in names of threads and functions may be another user's, and would reach the
-  /// terminal of root as commands.
-  static func shown(_ text: String) -> String {
-    func isCommand(_ scalar: Unicode.Scalar) -> Bool {
-      scalar.value < 0x20 && scalar != "\n" && scalar != "\t" || 0x7f...0x9f ~= scalar.value
-    }
-    guard text.unicodeScalars.contains(where: isCommand) else { return text }
-    var shown = String.UnicodeScalarView()
-    for scalar in text.unicodeScalars { shown.append(isCommand(scalar) ? "\u{fffd}" : scalar) }
-    return String(shown)
-  }
-
   private static func tenths(_ value: Double) -> String {
     let scaled = Int((value * 10).rounded())
     return "\(scaled / 10).\(scaled % 10)"
@@ -32,6 +22,8 @@ enum Text {
 
   /// Rows whose columns are aligned.
   static func table(_ rows: [[String]], rightAligned: Set<Int> = []) -> [String] {
+    // Before they are measured.
+    let rows = rows.map { $0.map(ForeignText.shown) }
     let columns = rows.map(\.count).max() ?? 0
     let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
     return rows.map { row in

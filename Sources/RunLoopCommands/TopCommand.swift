@@ -159,7 +159,7 @@ package final class Top {
       screen.detailTitle.text = ""
       return screen.show([TopReader.Line]())
     }
-    screen.detailTitle.text = "what \(loop.name) has called in the last 10 s"
+    screen.detailTitle.text = "what \(ForeignText.shown(loop.name)) has called in the last 10 s"
     screen.detailHead.text = TopScreen.columns("COUNT", "TOTAL", "LONGEST", "KIND", "CODE")
     screen.show(reader.lines(of: slot, most: 100))
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopDisplay
+import RunLoopTimeline
 
 /// The screen of `runloop top`: the loops, and below them what the selected one has called.
 @MainActor
@@ -173,14 +174,14 @@ extension TopScreen {
   private static func cell(_ loop: TopReader.Loop, _ column: Column) -> String {
     switch column {
     case .thread: "\(loop.thread)"
-    case .name: loop.name
+    case .name: ForeignText.shown(loop.name)
     case .state: loop.state
-    case .mode: loop.mode
+    case .mode: ForeignText.shown(loop.mode)
     case .rate: Text.grouped(loop.rate)
     case .busy: "\(loop.busy) %"
     case .queue: Text.grouped(loop.queued)
     case .delay: loop.delay.map { Text.duration($0) } ?? "–"
-    case .callOut: loop.callOut
+    case .callOut: ForeignText.shown(loop.callOut)
     }
   }
 
@@ -201,7 +202,8 @@ extension TopScreen {
     guard index < lines.count else { return "" }
     let line = lines[index]
     return TopScreen.columns(
-      Text.grouped(line.count), Text.duration(line.total), Text.duration(line.longest), line.kind, line.code)
+      Text.grouped(line.count), Text.duration(line.total), Text.duration(line.longest), line.kind,
+      ForeignText.shown(line.code))
   }
 
   static func columns(_ count: String, _ total: String, _ longest: String, _ kind: String, _ code: String) -> String {

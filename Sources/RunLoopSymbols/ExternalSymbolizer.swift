@@ -3,6 +3,7 @@
 import CRunLoopSystem
 import CRunLoopTools
 import RunLoopLibC
+import RunLoopCore
 import RunLoopTimeline
 
 /// Asks the toolchain's `llvm-symbolizer`, or another that is in the path.
@@ -93,8 +94,7 @@ package final class ExternalSymbolizer: FrameSource {
   }
 
   private static func find() -> String? {
-    guard let path = getenv("PATH").map({ String(cString: $0) }) else { return nil }
-    let directories = path.split(separator: ":").filter { $0.hasPrefix("/") }
+    let directories = Environment.programDirectories
     for directory in directories {
       // The toolchain's may be reached through a link.
       guard let resolved = realpath("\(directory)/swift", nil) else { continue }
@@ -108,7 +108,8 @@ package final class ExternalSymbolizer: FrameSource {
 
   /// What a program writes; nil if it cannot be run, fails, writes too much or takes too long.
   private func run(_ program: String, _ arguments: [String]) -> String? {
-    var words: [UnsafePointer<CChar>?] = ([program] + arguments).map { UnsafePointer(strdup($0)) }
+    guard let texts = try? ([program] + arguments).map({ try CText($0) }) else { return nil }
+    var words: [UnsafePointer<CChar>?] = texts.map { UnsafePointer($0.copy()) }
     words.append(nil)
     defer { for word in words { free(UnsafeMutablePointer(mutating: word)) } }
     let begin = crl_monotonic_nanoseconds()

@@ -139,8 +139,8 @@ package enum RecordDirectory {
   /// Where this user's processes leave their records, the likeliest first, by the same rule as theirs.
   package static var own: [String] {
     var found: [String] = []
-    if let given = getenv("RUNLOOP_DIR"), given.pointee != 0 { found.append(String(cString: given)) }
-    if let runtime = getenv("XDG_RUNTIME_DIR"), runtime.pointee == 47, crl_is_on_tmpfs(runtime) != 0 {
+    if let given = crl_environment("RUNLOOP_DIR"), given.pointee != 0 { found.append(String(cString: given)) }
+    if let runtime = crl_environment("XDG_RUNTIME_DIR"), runtime.pointee == 47, crl_is_on_tmpfs(runtime) != 0 {
       found.append("\(String(cString: runtime))/runloop-instruments")
     }
     return found + usual(of: geteuid())

@@ -8,6 +8,7 @@
 //   named-victim foundation     streams, notifications, delegates, observers in Foundation's spelling
 //   named-victim network        what an operation asks and reports, and connections in Foundation's spelling
 //   named-victim display        views, actions, gestures and nodes, on the main thread
+//   named-victim environment    prints what each layer believes of its environment, and ends
 import Glibc
 import RunLoopCore
 import RunLoopThreads
@@ -35,6 +36,7 @@ func call(_ body: (ResidentThread) -> Void) {
 }
 
 switch CommandLine.arguments.dropFirst().first {
+case "environment": printEnvironment()
 case "transactions": call { Transactions(on: $0).run() }
 case "ports": call { Ports(on: $0).run() }
 case "foundation": call { Foundations(on: $0).run() }

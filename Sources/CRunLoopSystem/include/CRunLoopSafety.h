@@ -19,7 +19,7 @@ const char *crl_environment(const char *name);
 const char *crl_environment_word(const char *name);
 
 // Whether the process has more rights than the user who started it.
-int crl_is_privileged(void);
+int crl_has_more_rights(void);
 
 // Makes a file that was not there, for reading and writing, closed on exec; a link of that name is not followed. Returns a
 // descriptor, or a negative errno.

@@ -29,7 +29,7 @@ public final class ServiceWatchdog: Sendable {
   ///
   /// - Parameter loops: The loops that must go on, which the watchdog holds; nil means all loops of the process.
   public convenience init?(loops: [RunLoop]? = nil) {
-    func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+    let variable = Environment.value
     if let process = variable("WATCHDOG_PID"), process != "\(getpid())" { return nil }
     guard let socket = variable("NOTIFY_SOCKET"), let time = variable("WATCHDOG_USEC").flatMap({ Int64($0) }) else {
       return nil

@@ -201,24 +201,11 @@ extension TimelineName {
 // Text in the page.
 extension TimelinePage {
   /// A text as JSON has it, that ends no element of the page either.
-  static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"": quoted += "\\\""
-      case "\\": quoted += "\\\\"
-      case "<", ">", "&", "\u{0}"..<" ", "\u{2028}", "\u{2029}":
-        let digits = String(scalar.value, radix: 16)
-        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: quoted.unicodeScalars.append(scalar)
-      }
-    }
-    return quoted + "\""
-  }
+  static func quoted(_ text: String) -> String { ForeignText.quoted(text, isInPage: true) }
 
   static func escaped(_ text: String) -> String {
     var escaped = ""
-    for character in text {
+    for character in ForeignText.shown(text) {
       switch character {
       case "&": escaped += "&amp;"
       case "<": escaped += "&lt;"
