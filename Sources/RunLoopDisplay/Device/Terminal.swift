@@ -62,7 +62,7 @@ public final class Terminal: DisplayDevice {
       size: size,
       capabilities: TerminalCapabilities { variable in
         if variable == "TERM", let name { return name }
-        return getenv(variable).map { String(cString: $0) }
+        return Environment.word(variable)
       })
   }
 
@@ -87,7 +87,7 @@ public final class Terminal: DisplayDevice {
     for descriptor in [input, output] where crl_terminal_is_one(descriptor) != 1 {
       throw .notATerminal(descriptor: descriptor)
     }
-    let name = name ?? getenv("TERM").map { String(cString: $0) }
+    let name = name ?? Environment.word("TERM")
     guard let name, !name.isEmpty, name != "dumb" else { throw .unusableTerminal(name: name) }
     let connection = try TerminalConnection(input: input, output: output)
     self.connection = connection

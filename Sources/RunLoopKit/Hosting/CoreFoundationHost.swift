@@ -298,7 +298,10 @@ extension RunLoopCore.RunLoop.Mode {
     switch self {
     case .default: kCFRunLoopDefaultMode
     case .common: kCFRunLoopCommonModes
-    default: rawValue.withCString { CFStringCreateWithCString(nil, $0, CFStringBuiltInEncodings.UTF8.rawValue) }
+    default:
+      // Whole, whatever is in it.
+      CFStringCreateWithBytes(
+        nil, Array(rawValue.utf8), rawValue.utf8.count, CFStringBuiltInEncodings.UTF8.rawValue, false)
     }
   }
 }
