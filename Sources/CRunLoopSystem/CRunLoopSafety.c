@@ -6,14 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 
 const char *crl_environment(const char *name) { return secure_getenv(name); }
 
 const char *crl_environment_word(const char *name) { return getenv(name); }
-
-int crl_has_more_rights(void) { return getauxval(AT_SECURE) != 0; }
 
 int crl_file_make(int directory, const char *name, uint32_t mode) {
   int file = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);

@@ -18,9 +18,6 @@ const char *crl_environment(const char *name);
 // path, no address, no list of either and no number of a descriptor.
 const char *crl_environment_word(const char *name);
 
-// Whether the process has more rights than the user who started it.
-int crl_has_more_rights(void);
-
 // Makes a file that was not there, for reading and writing, closed on exec; a link of that name is not followed. Returns a
 // descriptor, or a negative errno.
 int crl_file_make(int directory, const char *name, uint32_t mode);
