@@ -10,8 +10,8 @@ import RunLoopTimeline
 
 /// What libFuzzer calls with bytes of its own.
 ///
-/// The bytes are what an agent answers. Each line is sent as a frame, with its length, but for the last, which is sent as
-/// it is. Whatever it is, the tool has an answer that it can show, or says in one sentence why not.
+/// The bytes are what an agent answers. Each line is sent as a frame, with its length, but for the last, which is sent
+/// as it is. Whatever it is, the tool has an answer that it can show, or says in one sentence why not.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = Array(UnsafeBufferPointer(start: start, count: count))

@@ -2,7 +2,8 @@
 
 /// What libFuzzer calls with bytes of its own.
 ///
-/// Whatever is in `NAME.part.json`: it is rejected, or it is a note that is the same when it was written and read again.
+/// Whatever is in `NAME.part.json`: it is rejected, or it is a note that is the same when it was written and read
+/// again.
 @c(LLVMFuzzerTestOneInput)
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = UnsafeRawBufferPointer(start: start, count: count)

@@ -113,10 +113,10 @@ static void *open_library(
 // writes, or a library that it uses: libcurl reads these variables with getenv(3), and has no option for them. The
 // keys of all connections go to the file SSLKEYLOGFILE, and logs of HTTP/3 to the directory QLOGDIR.
 //
-// This happens as early as the system's loader takes away LD_PRELOAD and its like: before main(), when there is no other
-// thread that unsetenv(3) could disturb. In a library that dlopen(3) has loaded there may be one, which finds a variable
-// missing for a moment at worst: glibc moves the pointers of the environment and releases nothing. What the program
-// itself sets later is its own decision, and stays.
+// This happens as early as the system's loader takes away LD_PRELOAD and its like: before main(), when there is no
+// other thread that unsetenv(3) could disturb. In a library that dlopen(3) has loaded there may be one, which finds a
+// variable missing for a moment at worst: glibc moves the pointers of the environment and releases nothing. What the
+// program itself sets later is its own decision, and stays.
 __attribute__((constructor)) static void distrust_environment(void) {
   if (getauxval(AT_SECURE) == 0) return;
   static const char *const names[] = {"SSLKEYLOGFILE", "QLOGDIR", "SSL_DIR", "CURL_SSL_BACKEND", "CURL_CA_BUNDLE"};

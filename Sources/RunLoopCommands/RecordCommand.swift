@@ -110,8 +110,8 @@ struct RecordCommand: ObservingCommand {
     return target
   }
 
-  /// Where the record of a killed program is kept that had no directory for it, under a name that others cannot foresee:
-  /// they could put a file of theirs there, or a directory.
+  /// Where the record of a killed program is kept that had no directory for it, under a name that others cannot
+  /// foresee: they could put a file of theirs there, or a directory.
   static func fallbackPath(_ child: Int32) -> String {
     var status = stat()
     let own = Environment.value("XDG_RUNTIME_DIR").flatMap { directory in

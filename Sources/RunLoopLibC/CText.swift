@@ -4,8 +4,8 @@
 ///
 /// C ends a text at its first zero byte. A path that Swift passes to C as a `String` therefore names another file than
 /// the caller has checked: `evil.sh\0.jpg` is `evil.sh`. Whatever reaches C as a path is made by this type, which
-/// rejects the byte. ``Paths.swift`` declares the C library's calls for texts of Swift in this way, and hides those that
-/// cut.
+/// rejects the byte. ``Paths.swift`` declares the C library's calls for texts of Swift in this way, and hides those
+/// that cut.
 package struct CText: Hashable, Sendable {
   /// A text contains a zero byte.
   package struct ZeroByte: Error, Hashable, Sendable {

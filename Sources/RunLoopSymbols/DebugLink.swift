@@ -7,8 +7,8 @@ import RunLoopLibC
 /// A symbolizer opens the file that is named there. The name is chosen by whoever has made the program: it may lead
 /// anywhere, and to a pipe that is opened without end.
 enum DebugLink {
-  /// Whether a symbolizer can be given a program: it names no such file, or one in the directories that are usual, which
-  /// is missing or a regular file.
+  /// Whether a symbolizer can be given a program: it names no such file, or one in the directories that are usual,
+  /// which is missing or a regular file.
   static func isHarmless(_ path: String) -> Bool {
     guard let names = names(in: path) else { return false }
     let directory = path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")

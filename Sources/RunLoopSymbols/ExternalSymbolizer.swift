@@ -9,8 +9,8 @@ import RunLoopTimeline
 /// Asks the toolchain's `llvm-symbolizer`, or another that is in the path.
 ///
 /// What it is asked about may have been made by anyone. The program runs with the rights of the user whom that belongs
-/// to, without an environment and a terminal, with limits of memory and time, and ends with all that it has started: when
-/// it takes too long, and when the thread that asks ends. One thread.
+/// to, without an environment and a terminal, with limits of memory and time, and ends with all that it has started:
+/// when it takes too long, and when the thread that asks ends. One thread.
 package final class ExternalSymbolizer: FrameSource {
   private let program: String?
   private let rights: UserRights

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Texts of other processes, such as names of threads, modes and functions: they may be another user's, who wants them to
-/// reach the terminal of root as commands, or to be read as lines of the tool.
+/// Texts of other processes, such as names of threads, modes and functions: they may be another user's, who wants them
+/// to reach the terminal of root as commands, or to be read as lines of the tool.
 ///
 /// Everything that the tool writes goes through here: what is for people by ``shown(_:)``, documents by ``quoted(_:)``.
 package enum ForeignText {

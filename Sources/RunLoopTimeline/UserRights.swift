@@ -5,8 +5,8 @@ import RunLoopLibC
 
 /// The rights with which the tool touches what belongs to a user.
 ///
-/// A tool that root has started could read every file and follow every path that another user has written into a record.
-/// It opens that user's files with no other rights than the user has.
+/// A tool that root has started could read every file and follow every path that another user has written into a
+/// record. It opens that user's files with no other rights than the user has.
 package struct UserRights: Sendable, Hashable {
   package let user: UInt32
   /// The user's group by the system's list of users; that of nobody for a user who is not listed.

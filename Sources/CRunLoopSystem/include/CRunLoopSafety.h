@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What a program must not take from others: files that they have put at a name, and the environment in which they start
-// a program that has more rights than they have. The calls that make files, and those that read the environment, are here
-// and nowhere else, which `.ci/lint` sees to.
+// a program that has more rights than they have. The calls that make files, and those that read the environment, are
+// here and nowhere else, which `.ci/lint` sees to.
 
 #ifndef CRUNLOOPSAFETY_H
 #define CRUNLOOPSAFETY_H
@@ -18,23 +18,23 @@ const char *crl_environment(const char *name);
 // path, no address, no list of either and no number of a descriptor.
 const char *crl_environment_word(const char *name);
 
-// Makes a file that was not there, for reading and writing, closed on exec; a link of that name is not followed. Returns a
-// descriptor, or a negative errno.
+// Makes a file that was not there, for reading and writing, closed on exec; a link of that name is not followed.
+// Returns a descriptor, or a negative errno.
 int crl_file_make(int directory, const char *name, uint32_t mode);
 
 // Makes a file for reading and writing, or opens the one that is there, in a directory in which only this user can make
 // files. A link is not followed, and nothing else than a file of this user's with one name is opened (EPERM).
 int crl_file_make_or_open(int directory, const char *name, uint32_t mode);
 
-// Makes a file without a name, for reading and writing, closed on exec. Returns a descriptor, or a negative errno: also if
-// it could have no name later, as there is no /proc.
+// Makes a file without a name, for reading and writing, closed on exec. Returns a descriptor, or a negative errno: also
+// if it could have no name later, as there is no /proc.
 int crl_file_make_unnamed(int directory, uint32_t mode);
 
 // Lets such a file have a name that no other has.
 int crl_file_name(int file, int directory, const char *name);
 
-// The mode that a file would get that is made with `mode` now; the mask is not changed. Without /proc: without all rights
-// of others.
+// The mode that a file would get that is made with `mode` now; the mask is not changed. Without /proc: without all
+// rights of others.
 uint32_t crl_file_masked_mode(uint32_t mode);
 
 #endif

@@ -51,8 +51,8 @@ extension Instruments {
   /// - Parameter directory: A directory in which the directory of the process is made, as `RUNLOOP_DIR` names one; nil
   ///   means the directory of the records. The tool finds another directory by its own `RUNLOOP_DIR`.
   /// - Throws: ``InstrumentsError/noDirectory``, ``InstrumentsError/untrustedDirectory(_:)``,
-  ///   ``InstrumentsError/alreadyListening``, ``InstrumentsError/privileged``, or ``InstrumentsError/system(_:)`` if the
-  ///   system has no room, descriptor or thread for it.
+  ///   ``InstrumentsError/alreadyListening``, ``InstrumentsError/privileged``, or ``InstrumentsError/system(_:)`` if
+  ///   the system has no room, descriptor or thread for it.
   public static func listen(in directory: String? = nil) throws(InstrumentsError) {
     let answer = directory.map { path in CText.answer(path) { -crla_listen($0) } } ?? -crla_listen(nil)
     switch answer {

@@ -6,9 +6,9 @@ import RunLoopCore
 /// A file that is being received: `NAME.part`, and beside it `NAME.part.json`, which says what it is a part of.
 ///
 /// Others may be able to make files in the directory, and know the names. Only a file of this user is continued, which
-/// has no other name and which others can neither write to nor read: everything else is neither written to nor believed.
-/// If something else has the name, what is received goes to a file of another name, which others cannot foresee, and
-/// which is removed if the request ends early.
+/// has no other name and which others can neither write to nor read: everything else is neither written to nor
+/// believed. If something else has the name, what is received goes to a file of another name, which others cannot
+/// foresee, and which is removed if the request ends early.
 final class PartFile: @unchecked Sendable {
   // Sendable: used by one thread at a time: by the loader's, and at the end by the one that puts it away.
 

@@ -7,9 +7,10 @@ import RunLoopCore
 /// The locks under which a file that nobody listens at is replaced; they are released with the object.
 ///
 /// A lock on the directory alone would let everyone who may read the directory keep everyone else from listening there:
-/// `flock` needs no right to write. Therefore the lock that must be had is on the directory only if it is this user's and
-/// others cannot open it. Otherwise it is on a file in the directory of the user's message ports, which others cannot open
-/// either. Then the directory is locked as well, if that can be done soon: another user who replaces files there waits.
+/// `flock` needs no right to write. Therefore the lock that must be had is on the directory only if it is this user's
+/// and others cannot open it. Otherwise it is on a file in the directory of the user's message ports, which others
+/// cannot open either. Then the directory is locked as well, if that can be done soon: another user who replaces files
+/// there waits.
 struct ReplacementLock {
   /// How often it is tried, every millisecond.
   private static let attempts = 100

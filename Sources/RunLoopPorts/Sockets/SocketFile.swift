@@ -62,8 +62,8 @@ extension SocketFile {
   ///
   /// Those who do so at the same time come one after the other, by a lock: else one would remove the file that another
   /// has just made, and does not listen at yet. The lock is on a file of this user's that others cannot open
-  /// (``ReplacementLock``). The directory is locked too, for other users who may replace the file, but somebody who does
-  /// not release that lock keeps nobody from listening.
+  /// (``ReplacementLock``). The directory is locked too, for other users who may replace the file, but somebody who
+  /// does not release that lock keeps nobody from listening.
   ///
   /// - Parameters:
   ///   - address: Where to listen.
