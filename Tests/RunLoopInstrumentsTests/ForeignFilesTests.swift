@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopSystem
 import Foundation
 import Glibc
 import RunLoopCore
@@ -129,11 +128,11 @@ import Testing
       let descriptor = open(path, O_RDWR | O_CLOEXEC)
       defer { close(descriptor) }
       let file = try RecordFile(descriptor: descriptor, path: path, isWritable: true)
-      let hold = try LevelHold(file, CRL_WATCH.rawValue)
+      let hold = try LevelHold(file, 1)
       victim.kill()
       try #require(ftruncate(descriptor, 0) == 0)
       hold.release()
-      #expect(throws: RecordError.self) { try LevelHold(file, CRL_RECORD.rawValue) }
+      #expect(throws: RecordError.self) { try LevelHold(file, 2) }
       Parking(file)?.wait()
     }
   }
@@ -143,7 +142,7 @@ import Testing
   /// Takes the place of this process's own agent; `answer` writes to what was connected.
   private static func listen(_ answer: @escaping @Sendable (Int32) -> Void) throws {
     setenv("RUNLOOP_DIR", try Victim.makeDirectory(), 1)
-    _ = RunLoop.current.run(mode: .default, for: .zero)
+    _ = RunLoopCore.RunLoop.current.run(mode: .default, for: .zero)
     let directory = try #require(Instruments.directory)
     let socket = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_un()
