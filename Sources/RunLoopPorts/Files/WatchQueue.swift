@@ -92,7 +92,7 @@ extension WatchQueue {
     try lock.withLock { () throws(SystemError) in
       let watch = try SystemCall.watchAdd.make {
         guard let path else { return crl_placed_watch(descriptor.number, file.number, nil, inbox.mask) }
-        return path.withCString { crl_placed_watch(descriptor.number, file.number, $0, inbox.mask) }
+        return CText.answer(bytes: path.bytes) { crl_placed_watch(descriptor.number, file.number, $0, inbox.mask) }
       }
       if subscribers[watch]?.contains(where: { $0 === inbox }) != true { subscribers[watch, default: []].append(inbox) }
       return watch
