@@ -108,7 +108,7 @@ private func outcomes(_ parts: [String], _ setting: String) throws -> [String: S
 
 /// A report without numbers of processes and the texts of error numbers.
 private func plain(_ text: Substring) -> String {
-  text.replacing(/\/proc\/[0-9]+\/task\/[0-9]+/, with: "/proc/…")
+  String(text).replacing(/\/proc\/[0-9]+\/task\/[0-9]+/, with: "/proc/…")
     .replacing(/: (?<text>[A-Z][^:;()]*) \((?<number>[0-9]+)\)/) { " \($0.output.number)" }
 }
 
@@ -124,7 +124,7 @@ struct RefusedCallTests {
   /// What does not work here, even though nothing is refused: such as samples of a running thread in a container.
   private static let here = Result { try outcomes(["all"], "") }
 
-  private static let settings = Refusal.settings.filter { canSetUp($0.setting) }
+  private static let possibleSettings = Refusal.settings.filter { canSetUp($0.setting) }
 
   private func expect(_ refusal: Refusal, _ error: Int32, _ found: [String: String], _ how: String) throws {
     for (part, outcome) in found {
@@ -156,6 +156,6 @@ struct RefusedCallTests {
 
   @Test(
     "every part works without /proc, as user 65534 and on older kernels, or reports what is missing",
-    arguments: settings)
+    arguments: possibleSettings)
   func settings(refusal: Refusal) throws { try check(refusal, 0) }
 }
