@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RunLoopCore
+import RunLoopThreads
 
 /// The reason why a test on virtual time cannot go on.
 public enum VirtualTimeError: Error, Hashable, Sendable {
@@ -32,7 +33,7 @@ extension VirtualTimeError: CustomStringConvertible {
     switch self {
     case .sleepsIndefinitely(let limit, let awaiting):
       "the test would sleep indefinitely: nothing is due at any time, and nobody has woken a loop for \(limit.text) of real time; "
-        + Self.list(awaiting, "no loop is left on this time")
+        + Self.list(awaiting, "no loop is left on this time") + Self.sleepHint
     case .neverSleeps(let thread, let time, let passes):
       "\(thread) has made \(passes) passes \(time) after the beginning and still finds something to do, so that the time "
         + "cannot go on: something posts itself again, or a descriptor is ready that nobody serves"
@@ -49,6 +50,14 @@ extension VirtualTimeError: CustomStringConvertible {
     case .noLoop(let thread): "\(thread) has no loop on this time: use `VirtualTime.onThisThread` or `asMain`"
     case .threadIsEnding(let thread): "the loop of \(thread) cannot be run any more: the thread is ending"
     }
+  }
+
+  /// What may be the reason where the runtime ends the sleeps of tasks.
+  private static var sleepHint: String {
+    guard !ResidentThread.endsSleeps else { return "" }
+    return
+      "; with Swift 6.2 a task's plain sleep is no timer of a loop and takes real time: sleep on `VirtualTime.clock`, "
+      + "or build with Swift 6.3"
   }
 
   private static func list(_ entries: [String], _ none: String) -> String {

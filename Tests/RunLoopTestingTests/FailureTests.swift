@@ -127,7 +127,9 @@ struct FailureTests {
     try worker.value?.join()
   }
 
-  @Test("a thread that is blocked keeps a body's tasks from going on, and the body is cancelled")
+  @Test(
+    "a thread that is blocked keeps a body's tasks from going on, and the body is cancelled",
+    .enabled(if: ResidentThread.endsSleeps, "needs Swift 6.3: before, the runtime ends sleeps in real time"))
   func busyBesidesTask() async throws {
     let (held, worker) = (Thread.Gate(), Box<ResidentThread?>(nil))
     let error = await #expect(throws: VirtualTimeError.self) {
@@ -141,6 +143,19 @@ struct FailureTests {
     held.open()
     #expect(error == .busy(threads: ["thread \"worker\""], after: .milliseconds(500)))
     _ = await worker.value?.finished()
+  }
+
+  @Test(
+    "where a sleep is no timer of a loop, a test that waits for one ends with the reason",
+    .enabled(if: !ResidentThread.endsSleeps, "from Swift 6.3 on, sleeps are timers"))
+  func realSleep() async throws {
+    let error = await #expect(throws: VirtualTimeError.self) {
+      try await VirtualTime.onResidentThread(realTimeLimit: .milliseconds(500)) { _ in
+        try await Task.sleep(for: .seconds(1_000_000))
+      }
+    }
+    let text = error.map { "\($0)" } ?? ""
+    #expect(text.contains("with Swift 6.2 a task's plain sleep is no timer of a loop and takes real time"), "\(text)")
   }
 
   @Test("a thread that does not own the time cannot move it")

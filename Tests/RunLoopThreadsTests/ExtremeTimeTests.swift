@@ -87,7 +87,9 @@ struct ExtremeTimeTests {
   @Test("the runtime's sleeps may last until any instant of the system's clocks")
   func sleeps() async throws {
     let thread = try ResidentThread(name: "extreme")
-    for duration in Self.durations {
+    // The clocks of Swift 6.2 end the process for an instant whose seconds do not fit into 64 bits.
+    for duration in Self.durations
+    where ResidentThread.endsSleeps || (.seconds(Int64.min) ... .seconds(Int64.max)).contains(duration) {
       let continuous = unsafeBitCast(duration, to: ContinuousClock.Instant.self)
       let sleepers = [
         Task(executorPreference: thread) { try await Task.sleep(until: continuous, clock: .continuous) },

@@ -20,7 +20,6 @@
 #include "CRunLoopInstruments.h"
 #include "CRunLoopSockets.h"
 #include "CRunLoopMessages.h"
-#include "CRunLoopSleeps.h"
 #include "CRunLoopSafety.h"
 #include "CRunLoopSources.h"
 #include "CRunLoopPlaced.h"

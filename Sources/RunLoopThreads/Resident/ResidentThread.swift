@@ -47,9 +47,6 @@ public final class ResidentThread: Sendable, Hashable {
 
   /// Sets how the jobs of tasks that prefer this executor are run and counted.
   private func setUpTaskRunner() {
-    #if compiler(<6.3)
-      Self.takesSleeps
-    #endif
     let (serial, task) = (core.asUnownedSerialExecutor(), UnownedTaskExecutor(ordinary: self))
     taskRunner.runs { [jobCount = core.jobCount] job in
       jobCount.add()
