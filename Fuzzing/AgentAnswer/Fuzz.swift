@@ -34,7 +34,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 
 private func send(_ socket: Int32, _ bytes: [UInt8]) {
   // What is longer than what the kernel keeps is cut off.
-  _ = Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT.rawValue))
+  _ = Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
 }
 
 private func show(_ request: String, _ agent: AgentConnection, _ target: TargetProcess) {

@@ -72,9 +72,9 @@ private final class Record: @unchecked Sendable {
 
   init() {
     let holder = Instruments.hold(.record)
-    let loop = RunLoop.current
+    let loop = RunLoopCore.RunLoop.current
     for _ in 0..<50 { loop.perform {} }
-    let timer = Timer(after: .zero, repeating: .milliseconds(1), on: loop) { _ in loop.perform {} }
+    let timer = RunLoopCore.Timer(after: .zero, repeating: .milliseconds(1), on: loop) { _ in loop.perform {} }
     _ = loop.run(mode: .default, for: .milliseconds(20))
     timer.invalidate()
     guard let directory = Instruments.directory, directory.hasPrefix("/dev/shm/") else {
