@@ -446,15 +446,16 @@ void crl_job_arrived(uint64_t job);
 void crl_tasks_watch(void);
 
 // Notes that a call-out begins or ends that is only watched.
-static inline __attribute__((always_inline)) void crl_watch_begin(crl_recorder *recorder, uint32_t kind) {
-  crl_face *face = recorder->face;
+static inline __attribute__((always_inline)) void crl_watch_begin(
+  crl_recorder *recorder, crl_face *face, uint32_t kind
+) {
   face->number = ++recorder->number;
   face->kind = (uint8_t)kind;
 }
 static inline __attribute__((always_inline)) void crl_watch_end(crl_face *face) { face->kind = 0; }
 // Counts an item of work that has been taken from the queues.
-static inline __attribute__((always_inline)) void crl_served_note(crl_recorder *recorder) {
-  recorder->face->served = ++recorder->served;
+static inline __attribute__((always_inline)) void crl_served_note(crl_recorder *recorder, crl_face *face) {
+  face->served = ++recorder->served;
 }
 
 // Puts the call-out aside that a nested run is in, or a call-out that no run makes, and takes it up again.

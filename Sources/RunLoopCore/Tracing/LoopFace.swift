@@ -86,7 +86,7 @@ extension RunLoop {
 
   /// Counts an item of work that has been taken from the queues.
   @inline(__always)
-  func noteServed() { if Instruments.areBuilt { crl_served_note(recorder) } }
+  func noteServed() { if Instruments.areBuilt { crl_served_note(recorder, face) } }
 
   /// Notes that the loop is the calling thread's from now on.
   func noteThread() {

@@ -61,7 +61,7 @@ extension RunLoop {
   ) -> Result {
     guard Instruments.areBuilt, _slowPath(isTraced) else { return body() }
     if isOnlyWatched {
-      crl_watch_begin(recorder, kind.rawValue)
+      crl_watch_begin(recorder, face, kind.rawValue)
       let result = body()
       crl_watch_end(face)
       return result
@@ -91,7 +91,7 @@ extension RunLoop {
   ) -> UInt8 {
     let level = tracing.load(ordering: .relaxed) & Tracing.levels
     if let hook { trace(.callOut(hook), mode) }
-    if level == Tracing.watch { crl_watch_begin(recorder, kind.rawValue) }
+    if level == Tracing.watch { crl_watch_begin(recorder, face, kind.rawValue) }
     if level == Tracing.record { beginRecord(kind, code, item, tag) }
     return level
   }
@@ -120,7 +120,7 @@ func callingOnThisThread(_ kind: crl_kind, code: @autoclosure () -> UInt64, item
     body()
     crl_record_end(recorder)
   } else {
-    crl_watch_begin(recorder, kind.rawValue)
+    crl_watch_begin(recorder, recorder.face, kind.rawValue)
     body()
     crl_watch_end(recorder.face)
   }
