@@ -2,6 +2,7 @@
 
 import RunLoopCore
 import RunLoopTesting
+import RunLoopThreads
 import Testing
 
 @Suite("A debouncer of thirty seconds, tested in milliseconds")
