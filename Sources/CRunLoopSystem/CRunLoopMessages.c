@@ -296,6 +296,9 @@ int crl_message_memory_file(void) {
 int crl_message_memory_is_nameless(int descriptor) {
   struct stat status;
   if (fstat(descriptor, &status) < 0) return -errno;
+  // Memory that could have been sealed has to be.
+  int seals = fcntl(descriptor, F_GET_SEALS);
+  if (seals >= 0 && !(seals & F_SEAL_SEAL)) return 0;
   return S_ISREG(status.st_mode) && status.st_nlink == 0 && is_in_memory(descriptor);
 }
 

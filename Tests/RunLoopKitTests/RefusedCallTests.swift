@@ -28,8 +28,7 @@ struct Refusal: CustomTestStringConvertible, Sendable {
 
   /// Every call that a part can do without, and those that other libraries make.
   ///
-  /// With `clone3` forbidden, or `rseq`, glibc makes no thread; both are unknown to old kernels, and then it makes
-  /// them.
+  /// With `clone3` forbidden, or `rseq`, glibc makes no thread; both are unknown to old kernels, and then it makes them.
   static let calls: [Refusal] = [
     Refusal("epoll_pwait2=E", sampled: true),
     Refusal("pidfd_open=E", sampled: true, ["children": "ChildProcessError pidfd_open E"]),
@@ -108,8 +107,8 @@ private func outcomes(_ parts: [String], _ setting: String) throws -> [String: S
 
 /// A report without numbers of processes and the texts of error numbers.
 private func plain(_ text: Substring) -> String {
-  String(text).replacing(/\/proc\/[0-9]+\/task\/[0-9]+/, with: "/proc/…")
-    .replacing(/: (?<text>[A-Z][^:;()]*) \((?<number>[0-9]+)\)/) { " \($0.output.number)" }
+  let known = text.replacing(/\/proc\/[0-9]+\/task\/[0-9]+/, with: "/proc/…")
+  return String(known.replacing(/: [A-Z][^:;()]* \(([0-9]+)\)/) { " \($0.output.1)" })
 }
 
 /// Whether this system lets a process refuse calls, or do without /proc, or become another user.
@@ -119,12 +118,12 @@ private func canSetUp(_ setting: String) -> Bool {
 
 @Suite("On a system that refuses something", .timeLimit(.minutes(20)), .enabled(if: canSetUp("membarrier=38")))
 struct RefusedCallTests {
-  private static let isFull = ProcessInfo.processInfo.environment["RUNLOOP_REFUSED_CALLS"] == "all"
+  fileprivate static let isFull = ProcessInfo.processInfo.environment["RUNLOOP_REFUSED_CALLS"] == "all"
 
   /// What does not work here, even though nothing is refused: such as samples of a running thread in a container.
   private static let here = Result { try outcomes(["all"], "") }
 
-  private static let possibleSettings = Refusal.settings.filter { canSetUp($0.setting) }
+  fileprivate static let possibleSettings = Refusal.settings.filter { canSetUp($0.setting) }
 
   private func expect(_ refusal: Refusal, _ error: Int32, _ found: [String: String], _ how: String) throws {
     for (part, outcome) in found {
@@ -149,13 +148,15 @@ struct RefusedCallTests {
 
   @Test(
     "every part works without a call, or reports which one was refused",
-    arguments: Array(Refusal.calls.filter { isFull || $0.isSampled }.enumerated()).map { ($0.offset, $0.element) })
-  func calls(number: Int, refusal: Refusal) throws {
+    arguments: Array(Refusal.calls.filter { RefusedCallTests.isFull || $0.isSampled }.enumerated()).map {
+      ($0.offset, $0.element)
+    })
+  func call(number: Int, refusal: Refusal) throws {
     for error in Self.isFull ? Refusal.errors : [Refusal.errors[number % 2]] { try check(refusal, error) }
   }
 
   @Test(
     "every part works without /proc, as user 65534 and on older kernels, or reports what is missing",
-    arguments: possibleSettings)
-  func settings(refusal: Refusal) throws { try check(refusal, 0) }
+    arguments: RefusedCallTests.possibleSettings)
+  func setting(refusal: Refusal) throws { try check(refusal, 0) }
 }

@@ -320,13 +320,35 @@ struct SpawnTests {
       SourceRig.onThread { loop in
         let plan = FaultPlan()
         plan.plan(.processSignal, .fails(EPERM), .fails(ESRCH))
+        plan.plan(.processKill, .fails(EPERM))
         plan.rule {
           #expect(throws: error) { try spawned.terminate(within: .zero, on: loop) }
           #expect((try? spawned.terminate(within: .zero, on: loop)) == false)
         }
+        #expect(plan.isUsedUp)
       }
       try spawned.send(signal: SIGKILL)
       _ = reap(spawned.process)
+    }
+
+    @Test("where pidfd_send_signal is refused, a child gets signals by its number until it is reaped, a zombie too")
+    func signalByNumber() throws {
+      let spawned = try SpawnedProcess("sleep", ["1000"])
+      let other = try ProcessReference(process: spawned.process)
+      let plan = FaultPlan()
+      plan.plan(.processSignal, .fails(ENOSYS), .fails(EPERM), .fails(ENOSYS), .fails(ENOSYS), .fails(ENOSYS))
+      try plan.rule {
+        try spawned.send(signal: SIGKILL)
+        awaitEnd(of: spawned.process)
+        try spawned.send(signal: SIGKILL)
+        // A process that may be anybody's is not signalled once it has ended.
+        let gone = SystemError(call: "kill", number: ESRCH)
+        #expect(throws: gone) { try other.send(signal: SIGKILL) }
+        _ = reap(spawned.process)
+        #expect(throws: gone) { try spawned.send(signal: SIGKILL) }
+        #expect(throws: gone) { try other.send(signal: SIGKILL) }
+      }
+      #expect(plan.isUsedUp)
     }
   #endif
 }

@@ -104,7 +104,8 @@ int crl_message_memory(void);
 // The same for a system that refuses it: a file without a name in a file system that keeps its files in memory. It
 // cannot be sealed.
 int crl_message_memory_file(void);
-// Whether a file is such a file, whose bytes can be read without waiting for anything but memory.
+// Whether a file is such a file, whose bytes can be read without waiting for anything but memory; not memory that could
+// be sealed and is not.
 int crl_message_memory_is_nameless(int descriptor);
 int crl_message_memory_write(int descriptor, const void *bytes, size_t count);
 int crl_message_memory_seal(int descriptor);

@@ -42,18 +42,27 @@ public final class ProcessReference: Sendable {
   /// number cannot change meanwhile; for any other process it could, if the process ended and was reaped in that
   /// moment.
   ///
-  /// - Throws: `ESRCH` if the process has been reaped, `EPERM` if it may not be signalled, `EINVAL` if there is no such
-  ///   signal.
+  /// - Throws: `pidfd_send_signal`, or `kill`, with `ESRCH` if the process has been reaped, with `EPERM` if it may not be
+  ///   signalled, with `EINVAL` if there is no such signal.
   public func send(signal: Int32) throws(SystemError) {
     do throws(SystemError) {
       _ = try SystemCall.processSignal.make { crl_process_signal(descriptor.number, signal) }
     } catch {
       // EPERM is the answer of some filters, and that of the kernel for another user's process: `kill` knows.
       guard error.number == ENOSYS || error.number == EPERM, let process else { throw error }
-      if let child { return try child.send(signal: signal) }
-      guard !hasEnded else { throw SystemError(call: error.call, number: ESRCH) }
-      _ = try SystemCall.processKill.make { kill(process, signal) < 0 ? -errno : 0 }
+      let refusal = error
+      do throws(SystemError) {
+        try kill(process, signal)
+      } catch {
+        throw error.number == EPERM ? refusal : error
+      }
     }
+  }
+
+  private func kill(_ process: Int32, _ signal: Int32) throws(SystemError) {
+    if let child { return try child.send(signal: signal) }
+    guard !hasEnded else { throw SystemError(call: SystemCall.processKill.rawValue, number: ESRCH) }
+    _ = try SystemCall.processKill.make { RunLoopLibC.kill(process, signal) < 0 ? -errno : 0 }
   }
 
   /// Whether the process has ended, reaped or not.
