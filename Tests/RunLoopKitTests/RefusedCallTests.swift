@@ -28,7 +28,8 @@ struct Refusal: CustomTestStringConvertible, Sendable {
 
   /// Every call that a part can do without, and those that other libraries make.
   ///
-  /// With `clone3` forbidden, or `rseq`, glibc makes no thread; both are unknown to old kernels, and then it makes them.
+  /// With `clone3` forbidden, or `rseq`, glibc makes no thread; both are unknown to old kernels, and then it makes
+  /// them.
   static let calls: [Refusal] = [
     Refusal("epoll_pwait2=E", sampled: true),
     Refusal("pidfd_open=E", sampled: true, ["children": "ChildProcessError pidfd_open E"]),

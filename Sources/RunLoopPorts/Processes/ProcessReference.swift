@@ -42,7 +42,8 @@ public final class ProcessReference: Sendable {
   /// number cannot change meanwhile; for any other process it could, if the process ended and was reaped in that
   /// moment.
   ///
-  /// - Throws: `pidfd_send_signal`, or `kill`, with `ESRCH` if the process has been reaped, with `EPERM` if it may not be
+  /// - Throws: `pidfd_send_signal`, or `kill`, with `ESRCH` if the process has been reaped, with `EPERM` if it may not
+  /// be
   ///   signalled, with `EINVAL` if there is no such signal.
   public func send(signal: Int32) throws(SystemError) {
     do throws(SystemError) {

@@ -7,8 +7,8 @@ import Synchronization
 extension ResidentThread {
   /// Whether the sleeps of tasks that prefer a resident thread are timers of its loop.
   ///
-  /// With Swift 6.2 they are not: the executors that its runtime asks cannot be made outside the library, and as long as
-  /// it has one, it does not call its hooks for sleeps.
+  /// With Swift 6.2 they are not: the executors that its runtime asks cannot be made outside the library, and as long
+  /// as it has one, it does not call its hooks for sleeps.
   package static var endsSleeps: Bool {
     #if compiler(>=6.3)
       true
