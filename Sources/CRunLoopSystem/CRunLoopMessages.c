@@ -283,7 +283,7 @@ static int nameless_file(const char *directory) {
 }
 
 int crl_message_memory_file(void) {
-  const char *places[] = {secure_getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/run/shm", "/tmp"};
+  const char *places[] = {crl_environment("XDG_RUNTIME_DIR"), "/dev/shm", "/run/shm", "/tmp"};
   int answer = -ENOENT;
   for (size_t index = 0; index < sizeof places / sizeof *places; index++) {
     if (!places[index] || *places[index] != '/') continue;

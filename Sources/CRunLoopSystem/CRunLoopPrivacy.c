@@ -15,7 +15,7 @@ int crl_is_privileged(void) {
   return getauxval(AT_SECURE) != 0 || prctl(PR_GET_DUMPABLE, 0UL, 0UL, 0UL, 0UL) != 1;
 }
 
-const char *crl_instruments_environment(const char *name) { return crl_is_privileged() ? NULL : getenv(name); }
+const char *crl_instruments_environment(const char *name) { return crl_is_privileged() ? NULL : crl_environment(name); }
 
 // Memory that others can cut off
 

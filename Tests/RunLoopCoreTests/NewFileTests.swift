@@ -37,7 +37,8 @@ import Testing
     guard file >= 0 else { return nil }
     defer { close(file) }
     var bytes = [UInt8](repeating: 0, count: 100)
-    return String(decoding: bytes.prefix(max(0, Glibc.read(file, &bytes, 100))), as: UTF8.self)
+    let count = Glibc.read(file, &bytes, 100)
+    return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
   }
 
   /// What it is that fails, or "nothing".

@@ -43,12 +43,12 @@ import enum RunLoopInstruments.Instruments
   func commands() async {
     await #expect(processExitsWith: .success) {
       let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
-      let holder = Instruments.hold(.record)
-      defer { holder.release() }
       try FileManager.default.createDirectory(
         atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
       defer { try? FileManager.default.removeItem(atPath: path) }
       setenv("RUNLOOP_DIR", path, 1)
+      let holder = Instruments.hold(.record)
+      defer { holder.release() }
       let worker = try ResidentThread(name: ForeignTextTests.name)
       try worker.performAndWait {}
       while !worker.runLoop.isWaiting { usleep(100) }

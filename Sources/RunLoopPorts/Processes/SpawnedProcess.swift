@@ -112,7 +112,7 @@ public final class SpawnedProcess: Sendable {
 
   /// Sends a signal.
   ///
-  /// - Throws: `pidfd_send_signal`, or `kill` on a system that refuses that, with `ESRCH` if the child has been reaped,
+  /// - Throws: `pidfd_send_signal`, or `kill` on a system that rejects that, with `ESRCH` if the child has been reaped,
   ///   `EINVAL` if there is no such signal.
   public func send(signal: Int32) throws(SystemError) { try reference.send(signal: signal) }
 
