@@ -216,11 +216,11 @@ import Testing
     let path = try #require(victim.file)
     let file = try #require(FileHandle(forUpdatingAtPath: path))
     try file.seek(toOffset: 8)
-    file.write(Data([2]))
+    file.write(Data([3]))
     let session = runloop("why-alive", "\(victim.number)")
     #expect(session.status == 1)
     #expect(session.complaints.count == 1)
-    #expect(session.complaints.first?.contains("layout 2") == true)
+    #expect(session.complaints.first?.contains("layout 3") == true)
   }
 
   @Test("another user's process is reported in one sentence, and its agent is silent", .enabled(if: geteuid() == 0))
