@@ -89,10 +89,11 @@ __attribute__((noreturn)) static void run(
   limit(RLIMIT_CPU, limits->seconds);
   limit(RLIMIT_FSIZE, 0);
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_NOFILE, 64);
   int nothing = open("/dev/null", O_RDWR);
   if (chdir("/") != 0 || nothing < 0 || dup2(output, 1) < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 2) < 0) _exit(126);
   syscall(SYS_close_range, 3u, ~0u, 0u);
+  // Not before: the parent may have more files open than that.
+  limit(RLIMIT_NOFILE, 64);
   for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, NULL);
   char *const environment[] = {NULL};
