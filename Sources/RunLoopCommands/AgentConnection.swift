@@ -21,9 +21,7 @@ final class AgentConnection {
     self.target = target
     // Whoever has no loop, or another layout, is distinguished by the records.
     _ = try target.openRecords()
-    var directories = target.directories
-    if let own = Environment.value("RUNLOOP_DIR"), !own.isEmpty { directories.append(own) }
-    for directory in directories {
+    for directory in target.directories {
       let socket = try target.rights.openingFiles { () throws(RecordError) -> Int32? in
         try AgentConnection.connect(directory, target)
       }

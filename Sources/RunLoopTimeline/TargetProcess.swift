@@ -75,6 +75,8 @@ package struct TargetProcess: Sendable {
     if let runtime = environment("XDG_RUNTIME_DIR"), runtime.hasPrefix("/") {
       found.append("\(runtime)/runloop-instruments")
     }
+    // A process that sets the variable itself does not show it.
+    if let own = RecordDirectory.given { found.append(own) }
     return found + RecordDirectory.usual(of: user)
   }
 
@@ -136,10 +138,16 @@ package struct TargetProcess: Sendable {
 
 /// A directory of records.
 package enum RecordDirectory {
+  /// The directory that the tool's own environment names.
+  fileprivate static var given: String? {
+    guard let given = crl_environment("RUNLOOP_DIR"), given.pointee != 0 else { return nil }
+    return String(cString: given)
+  }
+
   /// Where this user's processes leave their records, the likeliest first, by the same rule as theirs.
   package static var own: [String] {
     var found: [String] = []
-    if let given = crl_environment("RUNLOOP_DIR"), given.pointee != 0 { found.append(String(cString: given)) }
+    if let given { found.append(given) }
     if let runtime = crl_environment("XDG_RUNTIME_DIR"), runtime.pointee == 47, crl_is_on_tmpfs(runtime) != 0 {
       found.append("\(String(cString: runtime))/runloop-instruments")
     }

@@ -23,6 +23,7 @@ func makeWorker(_ name: String) -> ResidentThread { sure(try ResidentThread(name
 /// Waits until somebody looks at the process.
 func waitForWatcher() { while Instruments.level < .record { usleep(5000) } }
 
+endWithTest()
 let arguments = CommandLine.arguments
 let microseconds = UInt32((Double(arguments.count > 2 ? arguments[2] : "") ?? 1) * 1e6)
 

@@ -20,6 +20,7 @@ import RunLoopInstruments
 import RunLoopThreads
 import TestSupport
 
+endWithTest()
 let arguments = CommandLine.arguments
 switch arguments.dropFirst().first {
 case "items": Importer().start()

@@ -35,6 +35,7 @@ func call(_ body: (ResidentThread) -> Void) {
   withExtendedLifetime(worker) { waitForEnd() }
 }
 
+endWithTest()
 switch CommandLine.arguments.dropFirst().first {
 case "environment": printEnvironment()
 case "transactions": call { Transactions(on: $0).run() }

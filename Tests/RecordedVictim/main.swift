@@ -19,6 +19,7 @@ import RunLoopCore
 import RunLoopThreads
 import TestSupport
 
+endWithTest()
 let arguments = CommandLine.arguments
 switch arguments.dropFirst().first {
 case "last": lastWork()

@@ -38,4 +38,46 @@ import enum RunLoopInstruments.Instruments
       #expect(!ForeignText.quoted("\(value)").unicodeScalars.contains(value))
     }
   }
+
+  @Test("every command that prints names prints none of what they would do")
+  func commands() async {
+    await #expect(processExitsWith: .success) {
+      let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+      defer { try? FileManager.default.removeItem(atPath: path) }
+      setenv("RUNLOOP_DIR", path, 1)
+      let holder = Instruments.hold(.record)
+      defer { holder.release() }
+      let worker = try ResidentThread(name: ForeignTextTests.name)
+      try worker.performAndWait {}
+      while !worker.runLoop.isWaiting { usleep(100) }
+      try Instruments.listen()
+      try Instruments.writeRecord(to: path + "/flight", last: .seconds(3600))
+      let own = "\(getpid())"
+      for command in [
+        ["ps", own], ["why-alive", own], ["dump", own], ["hangs", own, "--for", "0.2", "--threshold", "50"],
+        ["postmortem", path + "/flight"],
+      ] {
+        let text = runloop(command)
+        #expect(text.status == 0, "\(command): \(text.complaints)")
+        for line in text.output.split(separator: "\n") {
+          #expect(ForeignTextTests().isHarmless(String(line)), "\(command): \(line.debugDescription)")
+          if command[0] != "dump" { #expect(!line.hasPrefix("FAKE"), "\(command)") }
+        }
+        let document = runloop(command + ["--json"])
+        #expect(document.status == 0, "\(command): \(document.complaints)")
+        #expect(ForeignTextTests().isHarmless(document.output), "\(command)")
+        // What scripts read is the name itself.
+        let lists = try document.json().values.compactMap { $0 as? [[String: Any]] }.joined()
+        if command[0] != "hangs" { #expect(lists.contains { $0["thread"] as? String == ForeignTextTests.name }) }
+      }
+      let page = path + "/page.html"
+      let trace = runloop("trace", "--from", path + "/flight", "--output", page)
+      #expect(trace.status == 0, "\(trace.complaints)")
+      let lines = try String(contentsOfFile: page, encoding: .utf8).split(separator: "\n")
+      #expect(lines.contains { $0.contains("\\u009b31mRED") })
+      for line in lines { #expect(ForeignTextTests().isHarmless(String(line).replacing("\t", with: ""))) }
+    }
+  }
 }

@@ -112,6 +112,30 @@ import struct RunLoopTimeline.RecordError
     }
   }
 
+  @Test("the flight recorder replaces a file, whoever has that open, and no link")
+  func flightRecorder() async {
+    await #expect(processExitsWith: .success) {
+      let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
+      let holder = Instruments.hold(.record)
+      defer { holder.release() }
+      let worker = try ResidentThread(name: "recorded")
+      try worker.performAndWait {}
+      let held = open(path, O_RDWR | O_CREAT, 0o666)
+      defer {
+        close(held)
+        unlink(path)
+      }
+      try Instruments.writeRecord(to: path, last: .seconds(3600))
+      var status = stat()
+      #expect(fstat(held, &status) == 0 && status.st_size == 0 && status.st_nlink == 0)
+      #expect(stat(path, &status) == 0 && status.st_size > 0 && status.st_mode & 0o777 == 0o600)
+      for wrong in ["/dev/null", "/dev/shm", path + "\0.record", path + "/none"] {
+        #expect(throws: InstrumentsError.self) { try Instruments.writeRecord(to: wrong, last: .zero) }
+      }
+      #expect(throws: InstrumentsError.self) { try Instruments.listen(in: "/dev/shm\0/other") }
+    }
+  }
+
   @Test("the record of a killed program that has no directory has a name that nobody can foresee")
   func fallback() async {
     await #expect(processExitsWith: .success) {

@@ -3,6 +3,7 @@
 import CRunLoopSystem
 import Foundation
 import RunLoopTimeline
+import TestSupport
 import Testing
 
 /// A program that takes the pages of the system to be larger than they are, asks for whole ones, and is refused others,
@@ -21,8 +22,8 @@ import Testing
     let threads = {
       (0..<file.faceCount).map { file.face($0) }.filter { $0.thread != 0 && $0.flags & UInt8(CRL_FACE_MAIN) == 0 }
     }
-    #expect(threads().count == 40)
-    while !threads().allSatisfy({ $0.level == UInt8(CRL_RECORD.rawValue) || $0.lost != 0 }) { usleep(1000) }
+    waitUntil { threads().count == 40 }
+    waitUntil { threads().allSatisfy { $0.level == UInt8(CRL_RECORD.rawValue) || $0.lost != 0 } }
     #expect(threads().allSatisfy { $0.lost == 0 })
     #expect(file.header.lost_loops == 0)
     #expect(file.lostLoops == 0)

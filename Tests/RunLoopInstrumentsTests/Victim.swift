@@ -11,6 +11,8 @@ final class Victim {
   private let ownsDirectory: Bool
   private let process = Process()
   private let output = Pipe()
+  /// Closed by whatever ends this process; the victim ends then.
+  private let input = Pipe()
 
   /// Starts a process and waits until it says that it is ready.
   init(
@@ -26,6 +28,7 @@ final class Victim {
     environment["RUNLOOP_INSTRUMENTS"] = level
     environment["SWIFT_BACKTRACE"] = "enable=no"
     process.environment = environment
+    process.standardInput = input
     process.standardOutput = output
     try process.run()
     if waits { _ = try line(containing: "ready") }
@@ -90,6 +93,15 @@ final class Victim {
   }
 
   func waitForExit() { process.waitUntilExit() }
+
+  /// Does what the end of this process does.
+  func letGo() { try? input.fileHandleForWriting.close() }
+
+  /// The signal that has ended it, which is waited for.
+  func signal() -> Int32? {
+    process.waitUntilExit()
+    return process.terminationReason == .uncaughtSignal ? process.terminationStatus : nil
+  }
 
   /// Where its file is, if it is there.
   var file: String? {

@@ -4,6 +4,23 @@ import Glibc
 
 // What the programs need that are looked at from outside.
 
+/// Ends the process when the test does that has started it, however that ends.
+///
+/// The test holds the writing end of its standard input, and writes nothing.
+package func endWithTest() {
+  var status = stat()
+  guard fstat(0, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return }
+  // The signal of a descriptor that is ready, which no program here handles.
+  var signals = sigset_t()
+  sigemptyset(&signals)
+  sigaddset(&signals, SIGIO)
+  pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+  signal(SIGIO, SIG_DFL)
+  precondition(fcntl(0, F_SETOWN, getpid()) == 0 && fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_ASYNC) == 0)
+  var entry = pollfd(fd: 0, events: Int16(POLLIN), revents: 0)
+  if poll(&entry, 1, 0) > 0 { _exit(1) }
+}
+
 /// Says a line to the test that has started the program, at once.
 package func say(_ text: String) {
   print(text)

@@ -54,7 +54,7 @@ extension Instruments {
   ///   ``InstrumentsError/alreadyListening``, ``InstrumentsError/privileged``, or ``InstrumentsError/system(_:)`` if
   ///   the system has no room, descriptor or thread for it.
   public static func listen(in directory: String? = nil) throws(InstrumentsError) {
-    let answer = directory.map { path in CText.answer(path) { -crla_listen($0) } } ?? -crla_listen(nil)
+    let answer = -(directory.map { path in CText.answer(path) { crla_listen($0) } } ?? crla_listen(nil))
     switch answer {
     case ...0: return
     case ENOENT where directory == nil: throw .noDirectory
