@@ -109,9 +109,9 @@ static void *open_library(
   return library;
 }
 
-// Takes away what lets whoever started a program with more rights than their own (AT_SECURE) choose a file that it
-// writes, or a library that it uses: libcurl reads these variables with getenv(3), and has no option for them. The
-// keys of all connections go to the file SSLKEYLOGFILE, and logs of HTTP/3 to the directory QLOGDIR.
+// Removes the variables by which the user who starts a program that has more rights (AT_SECURE) could choose a file
+// that it writes, or a library that it uses: libcurl reads these variables with getenv(3), and has no option for them.
+// The keys of all connections go to the file SSLKEYLOGFILE, and logs of HTTP/3 to the directory QLOGDIR.
 //
 // This happens as early as the system's loader takes away LD_PRELOAD and its like: before main(), when there is no
 // other thread that unsetenv(3) could disturb. In a library that dlopen(3) has loaded there may be one, which finds a

@@ -129,7 +129,7 @@ int crla_permit(crla_connection *connection) {
 // Under the lock.
 static void take_permission(crla_connection *connection) {
   if (!connection->is_permitted) return;
-  // There is one such permission: it goes to another tool that had it, or to nobody.
+  // There is one such permission: it returns to another tool that had it, or ends.
   long next = 0;
   connection->is_permitted = 0;
   for (int index = 0; index < CRLA_CONNECTIONS; index++)
@@ -167,7 +167,7 @@ static void *serve(void *argument) {
     if (count == 0 || count > CRLA_FRAME_LIMIT) break;
     uint8_t *bytes = malloc(count);
     if (!bytes) break;
-    // What has become privileged since answers nobody.
+    // A process that has become privileged since does not answer.
     int is_whole = receive_all(connection->file, bytes, count) && !crl_is_privileged();
     if (is_whole) rli_answer(bytes, (intptr_t)count, connection);
     free(bytes);

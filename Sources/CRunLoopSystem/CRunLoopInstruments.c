@@ -164,7 +164,7 @@ static int find_directory(char *path, size_t size) {
   int error = errno;
   if (access("/dev/shm", W_OK) != 0) return -1;
   errno = error;
-  // Another user can take the name. This directory is made by the system, and nobody else can.
+  // Another user can take the name. This directory can be made by the system only.
   char taken[64], session[64];
   snprintf(taken, sizeof taken, "%.60s", path);
   snprintf(session, sizeof session, "/run/user/%u", (unsigned)geteuid());
@@ -367,7 +367,7 @@ static void share_header(int file) {
              directory);
 }
 
-// Whether the memory is shared with whoever opens its file.
+// Whether the memory is shared with other processes that open its file.
 enum { IS_PRIVATE, IS_SHARED, IS_LEFT };
 static uint32_t sharing;
 
@@ -413,10 +413,10 @@ static int leave_file(void) {
   return 1;
 }
 
-// Sees to it that nobody cuts the file off, or that this does not end the process.
+// Prevents that the file is truncated, or that a truncation ends the process.
 static void guard(int file) {
   __atomic_store_n(&sharing, IS_SHARED, __ATOMIC_SEQ_CST);
-  // Memory without a name can be sealed, if whoever made it allows it.
+  // Memory without a name can be sealed if it was made so.
   if (fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) return;
   crl_memory_guard(0, board, sizeof *board, leave_file);
   if (shares_header) crl_memory_guard(1, &header_pages, page_size(), leave_file);
@@ -785,7 +785,7 @@ crl_ring *crl_recorder_ring(crl_recorder *recorder) {
   return known;
 }
 
-// A process that has become privileged has nothing to show any more.
+// A process that has become privileged no longer publishes anything.
 static void leave_if_privileged(void) {
   if (__atomic_load_n(&sharing, __ATOMIC_SEQ_CST) != IS_SHARED || !crl_is_privileged()) return;
   pthread_mutex_lock(&mutex);

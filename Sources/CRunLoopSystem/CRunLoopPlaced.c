@@ -59,7 +59,7 @@ enum { STACK_SIZE = 64 * 1024 };
 // Makes a call whose paths begin in an open directory, and not in the process's working directory.
 //
 // The caller's thread waits for the thread that makes the call, like the parent of `vfork`. A thread, and not a
-// process, because the other end of a connection is told the number of the process that connects.
+// process, because the other end of a connection sees the number of the process that connects.
 static int make_in_directory(call_in_directory *call) {
   char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) return -errno;

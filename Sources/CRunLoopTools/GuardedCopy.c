@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <string.h>
 
-// Where the access of the thread that is under way goes on if it cannot.
+// Where the thread continues if its access fails.
 static _Thread_local sigjmp_buf *retreat;
 static struct sigaction earlier;
 

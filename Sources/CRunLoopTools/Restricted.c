@@ -125,7 +125,7 @@ int crlt_end_restricted(int process, int milliseconds) {
     if ((answer != 0 && errno != EINTR) || info.si_pid != 0) break;
     usleep(1000);
   }
-  // The group first: as long as its leader was not waited for, the number is nobody else's.
+  // The group first: as long as its leader was not waited for, no other process has the number.
   kill(-process, SIGKILL);
   kill(process, SIGKILL);
   int status = 0;

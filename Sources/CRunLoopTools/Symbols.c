@@ -52,7 +52,7 @@ struct crlt_symbols {
   uint64_t base;
 };
 
-// Reads a part of a file into memory that is to be freed; null if the file has no such part.
+// Reads a part of a file into memory that the caller frees; null if the file has no such part.
 static void *read_part(int file, uint64_t size_of_file, uint64_t offset, uint64_t size) {
   if (size == 0 || offset > size_of_file || size > size_of_file - offset) return NULL;
   char *bytes = malloc(size);

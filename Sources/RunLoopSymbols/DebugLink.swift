@@ -4,7 +4,7 @@ import RunLoopLibC
 
 /// What a program says about a file that has its debugging information.
 ///
-/// A symbolizer opens the file that is named there. The name is chosen by whoever has made the program: it may lead
+/// A symbolizer opens the file that is named there. The name is chosen by the author of the program: it may lead
 /// anywhere, and to a pipe that is opened without end.
 enum DebugLink {
   /// Whether a symbolizer can be given a program: it names no such file, or one in the directories that are usual,

@@ -120,7 +120,7 @@ package final class ExternalSymbolizer: FrameSource {
     guard child > 0 else { return nil }
     let bytes = read(output, until: end)
     close(output)
-    // What has written all ends soon.
+    // A program that has written everything ends soon.
     let rest = bytes == nil ? 0 : max(100, (end - crl_monotonic_nanoseconds()) / 1_000_000)
     let status = crlt_end_restricted(child, Int32(clamping: rest))
     budget -= crl_monotonic_nanoseconds() - begin

@@ -33,7 +33,7 @@ package final class Parking: @unchecked Sendable {
   ///
   /// The process wakes whoever waits, once, and neither has anything to do meanwhile.
   package func wait() {
-    // A file that was cut off wakes nobody.
+    // With a truncated file no thread is woken.
     guard crlt_store(word, 1) != 0 else {
       usleep(1_000_000)
       return

@@ -78,7 +78,7 @@ package func readWhole(_ path: String) -> String? {
   defer { close(descriptor) }
   var bytes: [UInt8] = []
   var chunk = [UInt8](repeating: 0, count: 65536)
-  // A process can make some of them as long as it likes.
+  // A process can make some of them of any length.
   while bytes.count < 64 << 20 {
     let count = RunLoopLibC.read(descriptor, &chunk, chunk.count)
     if count < 0, errno == EINTR { continue }

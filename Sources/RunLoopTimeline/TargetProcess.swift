@@ -17,7 +17,7 @@ package struct TargetProcess: Sendable {
       throw RecordError("there is no process \(number)")
     }
     self.start = start
-    // The owner of what /proc shows of a process that is not dumpable is root, whoever's it is.
+    // The owner of what /proc shows of a process that is not dumpable is root, whatever the process's user.
     guard let user = TargetProcess.user(of: number) else { throw RecordError("there is no process \(number)") }
     self.user = user
     guard geteuid() == user || geteuid() == 0 else {

@@ -91,7 +91,7 @@ import Testing
     #endif
   }
 
-  @Test("whoever has the file open that was at the path does not see the new one")
+  @Test("a process that has the old file open does not see the new one")
   func held() throws {
     try inScratch { directory in
       let path = directory + "/file"

@@ -8,7 +8,7 @@ import Testing
 import class RunLoopThreads.ResidentThread
 import enum RunLoopInstruments.Instruments
 
-/// Names that another user has made up, so that whoever looks at the process runs or believes them.
+/// Names that another user has made up, so that a user who looks at the process runs or believes them.
 @Suite("Foreign texts", .ownThread) struct ForeignTextTests {
   /// A sequence that a terminal runs (CSI in C1 and in C0), DEL, a mark that reverses what is behind it, and a line.
   static let name = "x\u{9b}31mRED\u{9d}0;owned\u{9c}\u{7f}\u{1b}[2J\u{202e}abc\nFAKE LINE 1234 idle\u{2028}\u{e0041}"
@@ -27,7 +27,7 @@ import enum RunLoopInstruments.Instruments
     let quoted = ForeignText.quoted(Self.name)
     #expect(isHarmless(quoted))
     #expect(quoted.contains("\\u009b31mRED\\u009d0;owned\\u009c\\u007f\\u001b[2J\\u202eabc\\u000aFAKE"))
-    // They are the same text again for whoever reads the document.
+    // A reader of the document has the same text again.
     let read = try JSONSerialization.jsonObject(with: Data("[\(quoted)]".utf8)) as? [String]
     #expect(read == [Self.name])
     #expect(ForeignText.quoted("</script>", isInPage: true) == "\"\\u003c/script\\u003e\"")

@@ -112,7 +112,7 @@ import struct RunLoopTimeline.RecordError
     }
   }
 
-  @Test("the flight recorder replaces a file, whoever has that open, and no link")
+  @Test("the flight recorder replaces a file, even one that is open elsewhere, and no link")
   func flightRecorder() async {
     await #expect(processExitsWith: .success) {
       let path = "/dev/shm/runloop-tests-\(UUID().uuidString)"
@@ -136,7 +136,7 @@ import struct RunLoopTimeline.RecordError
     }
   }
 
-  @Test("the record of a killed program that has no directory has a name that nobody can foresee")
+  @Test("the record of a killed program that has no directory has a name that cannot be foreseen")
   func fallback() async {
     await #expect(processExitsWith: .success) {
       let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path

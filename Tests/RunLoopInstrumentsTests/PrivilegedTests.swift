@@ -6,7 +6,7 @@ import RunLoopCore
 import RunLoopInstruments
 import Testing
 
-/// A program that runs as a user who is nobody else here, with the rights of a group that the user does not have.
+/// A program that runs as a user without other processes here, with the rights of a group that the user does not have.
 private final class PrivilegedProgram {
   static let user = 65533
   let folder: URL
@@ -87,7 +87,7 @@ private final class PrivilegedProgram {
     }
   }
 
-  @Test("a process that is not dumpable shares no memory, and answers nobody")
+  @Test("a process that is not dumpable shares no memory, and does not answer")
   func notDumpable() async {
     await #expect(processExitsWith: .success) {
       let directory = try Victim.makeDirectory()
@@ -102,7 +102,7 @@ private final class PrivilegedProgram {
     }
   }
 
-  @Test("a process that becomes so later takes its memory back when the level changes, and answers nobody any more")
+  @Test("a process that becomes so later takes its memory back when the level changes, and no longer answers")
   func laterNotDumpable() async {
     await #expect(processExitsWith: .success) {
       let directory = try Victim.makeDirectory()
@@ -129,14 +129,14 @@ private final class PrivilegedProgram {
 }
 
 @Suite("A process whose records another one damages", .ownThread) struct DamagedBoardTests {
-  @Test("goes on when its file is cut off, at each level", arguments: ["off", "watch", "record"])
+  @Test("continues when its file is truncated, at each level", arguments: ["off", "watch", "record"])
   func truncated(level: String) throws {
     let victim = try Victim(["wakes"], level: level)
     #expect(truncate(try #require(victim.file), 0) == 0)
     try waitForWakes(of: victim)
   }
 
-  @Test("goes on when its file is cut off while its agent reads it")
+  @Test("continues when its file is truncated while its agent reads it")
   func truncatedBesideAgent() throws {
     let victim = try Victim(["resident"], program: "kept-victim", level: "record")
     #expect(truncate(try #require(victim.file), 0) == 0)
@@ -146,7 +146,7 @@ private final class PrivilegedProgram {
   }
 
   @Test(
-    "goes on whatever is written into its file, again and again",
+    "continues whatever is written into its file, repeatedly",
     arguments: ["off", "watch", "record"], [UInt8(0), 2, 0x7f, 0xff])
   func overwritten(level: String, byte: UInt8) throws {
     let victim = try Victim(["wakes"], level: level)

@@ -94,7 +94,7 @@ struct Refusal: CustomTestStringConvertible, Sendable {
   ]
 }
 
-/// What `refused-calls` has printed: for each part what has come of it.
+/// What `refused-calls` has printed: the outcome of each part.
 private func outcomes(_ parts: [String], _ setting: String) throws -> [String: String] {
   let (status, output) = try runProgram("refused-calls", parts + setting.split(separator: " ").map(String.init))
   try #require(status == 0, "\(setting): status \(status) after \(output)")

@@ -72,7 +72,7 @@ import Testing
       } == "timedOut 7")
   }
 
-  @Test("a time that no clock can count to never comes; one that has passed has come at once")
+  @Test("a time that no clock can count to never comes; one that has passed ends the request at once")
   func extremes() throws {
     let long = [Duration(attoseconds: .max), .seconds(Int64.max), .nanoseconds(Int64.max)]
     let past = [Duration(attoseconds: .min), .seconds(Int64.min), .nanoseconds(Int64.min), .seconds(-1)]

@@ -66,7 +66,7 @@ import Testing
     }
   }
 
-  @Test("a lock on a directory that is not one's own alone keeps nobody from replacing a stale file there")
+  @Test("a lock on a shared directory does not prevent that a stale file there is replaced")
   func heldDirectory() throws {
     let scratch = Scratch()
     chmod(scratch.path, 0o1777)

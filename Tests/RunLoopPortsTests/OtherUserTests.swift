@@ -159,7 +159,7 @@ struct OtherUserTests {
         defer { loop.perform { RunLoop.current.stop() } }
         let child = try? asUser(hostile, beside: loop) {
           let remote = try MessagePort.Remote(name: "a", directory: place, accepts: { _ in true })
-          // A long message comes as memory, whoever sends it.
+          // A long message arrives as memory from every user.
           let long = try remote.send(id: 1, bytes: [UInt8](repeating: 5, count: 1 << 20), receiveTimeout: .unlimited)
           guard long?.bytes == [0, 5] else { _exit(4) }
           let error = portError { () throws(MessagePortError) in
@@ -229,7 +229,7 @@ struct OtherUserTests {
           guard setgid(65_534) == 0, setuid(65_534) == 0 else { return 1 }
           return MessagePort.Credentials(process: 1, user: 65_534, group: 65_534).isSameUser == all ? 0 : 2
         } == .exited(0))
-      // A namespace of the child's own, in which nobody has an id; some systems allow none.
+      // A namespace of the child's own, in which no user has an id; some systems allow none.
       #expect(
         inForkedChild {
           guard leaveNamespaces(0x1000_0000) == 0 else { return 0 }

@@ -341,7 +341,7 @@ struct SpawnTests {
         try spawned.send(signal: SIGKILL)
         awaitEnd(of: spawned.process)
         try spawned.send(signal: SIGKILL)
-        // A process that may be anybody's is not signalled once it has ended.
+        // A process whose parent is unknown is not signalled once it has ended.
         let gone = SystemError(call: "kill", number: ESRCH)
         #expect(throws: gone) { try other.send(signal: SIGKILL) }
         _ = reap(spawned.process)

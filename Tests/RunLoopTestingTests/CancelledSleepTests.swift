@@ -49,7 +49,7 @@ struct CancelledSleepTests {
     #expect(time == .zero)
   }
 
-  @Test("a sleep that the end of its thread leaves behind goes on in real time")
+  @Test("a sleep that outlives its thread continues in real time")
   func leftBehind() async throws {
     try await VirtualTime.onResidentThread { time in
       let worker = try ResidentThread(name: "worker", on: time)

@@ -69,7 +69,7 @@ struct ExtremeTimeTests {
     }
   }
 
-  @Test("a limit of real time may be as long as it likes", arguments: [durations[0], durations[2], durations[4]])
+  @Test("a limit of real time may have any length", arguments: [durations[0], durations[2], durations[4]])
   func limits(_ duration: Duration) throws {
     try VirtualTime.onThisThread(realTimeLimit: duration) { time in
       let loop = RunLoop.current

@@ -53,7 +53,7 @@ struct OrphanedSleepTests {
     }
   }
 
-  @Test("a sleep on a time that a test keeps goes on until its own instant, not for as long as that time made it")
+  @Test("a sleep on a time that a test keeps continues until its own instant, not for the length of that time")
   func kept() async throws {
     for isContinuous in [true, false] {
       let thread = try ResidentThread(

@@ -571,8 +571,8 @@ int crl_records_write(int file, uint64_t since);
 void crl_face_copy(const crl_face *face, crl_face *copy);
 
 // Whether the process may do more than its caller, or keeps its memory to itself: then it shares no memory, answers
-// nobody, and takes nothing from its environment. A change of the dumpable attribute is noticed when the level changes,
-// and at each question.
+// no tool, and takes nothing from its environment. A change of the dumpable attribute is noticed when the level
+// changes, and at each question.
 int crl_is_privileged(void);
 // A variable of the environment; null in a process that may do more than its caller.
 const char *crl_instruments_environment(const char *name);

@@ -2,7 +2,7 @@
 
 // What a program must not take from others: files that they have put at a name, and the environment in which they start
 // a program that has more rights than they have. The calls that make files, and those that read the environment, are
-// here and nowhere else, which `.ci/lint` sees to.
+// here and nowhere else, which `.ci/lint` checks.
 
 #ifndef CRUNLOOPSAFETY_H
 #define CRUNLOOPSAFETY_H

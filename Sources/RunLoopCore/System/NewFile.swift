@@ -157,7 +157,7 @@ package struct FileStatus: Sendable {
 /// A file that has its name when it is whole, and none that others can foresee before.
 ///
 /// It is the one way in which the project makes files at paths of its callers. What is at the path meanwhile is neither
-/// opened nor followed: a file that somebody else has put there and holds open is replaced. Until it is whole the file
+/// opened nor followed: a file that another user has put there and holds open is replaced. Until it is whole the file
 /// has no name at all, where the file system can do that, so that nothing is left of it if the process is killed.
 ///
 /// One thread at a time.

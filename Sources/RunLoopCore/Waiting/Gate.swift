@@ -68,7 +68,7 @@ package final class Gate: SleepGate, @unchecked Sendable {
     try control(EPOLL_CTL_ADD, counter.descriptor, Token.counter)
     if let clock {
       try control(EPOLL_CTL_ADD, clock, Token.clock)
-      // A clock that cannot be set is of no use, and that is told to whoever makes the gate.
+      // A clock that cannot be set is useless, and is reported to the caller who makes the gate.
       _ = try SystemCall.timerSet.make { crl_timer_set(clock.number, 0) }
     }
   }

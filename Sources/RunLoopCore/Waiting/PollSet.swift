@@ -381,22 +381,3 @@ extension PollSet {
   /// Relaxed: a thread that does not see it yet asks the kernel itself.
   static let countsMilliseconds = Atomic<Bool>(false)
 }
-
-extension RunLoop.DescriptorSource.Events {
-  @inline(__always)
-  fileprivate init(epollBits: UInt32) {
-    self = []
-    if epollBits & EPOLLIN.rawValue != 0 { insert(.readable) }
-    if epollBits & EPOLLOUT.rawValue != 0 { insert(.writable) }
-    if epollBits & EPOLLHUP.rawValue != 0 { insert(.hangUp) }
-    if epollBits & EPOLLERR.rawValue != 0 { insert(.error) }
-  }
-
-  fileprivate var epollBits: UInt32 {
-    var bits: UInt32 = 0
-    if contains(.readable) { bits |= EPOLLIN.rawValue }
-    if contains(.writable) { bits |= EPOLLOUT.rawValue }
-    if contains(.hangUp) { bits |= EPOLLRDHUP.rawValue }
-    return bits
-  }
-}

@@ -13,7 +13,7 @@ public enum InstrumentsError: Error, Hashable, Sendable {
   case untrustedDirectory(String)
   /// The process listens already, in another directory.
   case alreadyListening
-  /// The process may do more than its caller, or its memory may not be read by others: it answers nobody.
+  /// The process may do more than its caller, or its memory may not be read by others: its agent does not answer.
   ///
   /// It is a set-user-ID or set-group-ID program, has capabilities of its file, or is not dumpable.
   case privileged

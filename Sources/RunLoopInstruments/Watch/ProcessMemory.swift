@@ -88,7 +88,7 @@ package final class ProcessMemory: ReadableMemory {
     }
     guard let file else { return -1 }
     let answer = crl_memory_read_file(file.number, address, buffer, count)
-    // Some systems let the file be opened, and read by nobody.
+    // On some systems the file can be opened, but not read.
     if answer == -Int(EPERM) || answer == -Int(EACCES) {
       fileFailure = SystemError(call: "read (/proc/\(process)/mem)", number: Int32(-answer))
     }

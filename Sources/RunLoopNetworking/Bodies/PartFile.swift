@@ -14,7 +14,7 @@ final class PartFile: @unchecked Sendable {
 
   private let path: String
   private let url: String
-  /// What it is to be called when it is complete.
+  /// The name of the complete file.
   private let target: FilePlace
   private let note: FilePlace
   private let part: FilePlace
@@ -35,7 +35,7 @@ final class PartFile: @unchecked Sendable {
     }
     do throws(SystemError) {
       target = try FilePlace(path)
-      // It would take the place of a device such as /dev/null, or fail when all has come.
+      // It would take the place of a device such as /dev/null, or fail when everything has arrived.
       guard try target.status(followsLink: true).map({ $0.kind == S_IFREG }) ?? true else {
         throw SystemError(call: SystemCall.fileStatus.rawValue, number: EEXIST)
       }
@@ -79,7 +79,7 @@ final class PartFile: @unchecked Sendable {
       } catch {
         switch error.number {
         case ENOENT: break
-        // A link, a directory, a socket, a file of somebody else's.
+        // A link, a directory, a socket, or another user's file.
         case ELOOP, EISDIR, ENXIO, EACCES, EPERM, ENOTDIR: return nil
         default: throw error
         }
@@ -181,7 +181,7 @@ final class PartFile: @unchecked Sendable {
 }
 
 extension PartNote {
-  /// Writes the note in the place of what is there; if somebody else's file is there and cannot be replaced, there is
+  /// Writes the note in the place of what is there; if another user's file is there and cannot be replaced, there is
   /// no note, and the part is not continued.
   func write(at place: FilePlace) throws(HTTP.Error) {
     do throws(SystemError) {

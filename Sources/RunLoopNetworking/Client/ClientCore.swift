@@ -383,20 +383,3 @@ extension ClientCore.Home {
     loop.wakeUp()
   }
 }
-
-private struct MultiplexerKey: Hashable {
-  let loop: ObjectIdentifier
-  let modes: [RunLoop.Mode]
-  let isForCookies: Bool
-}
-
-/// An object, as a weak reference costs more to copy than another.
-private final class WeakMultiplexer {
-  let key: MultiplexerKey
-  private(set) weak var source: MultiplexerSource?
-
-  init(_ key: MultiplexerKey, _ source: MultiplexerSource) {
-    self.key = key
-    self.source = source
-  }
-}

@@ -76,7 +76,7 @@ final class ChildProcess: @unchecked Sendable {
     return answer != nil
   }
 
-  /// Sends a signal by the child's number, which stays the child's as long as nobody reaps it: no source does
+  /// Sends a signal by the child's number, which stays the child's until it is reaped: no source does
   /// meanwhile.
   func send(signal: Int32) throws(SystemError) {
     lock.lock()

@@ -4,7 +4,7 @@ import CRunLoopSystem
 import RunLoopLibC
 import RunLoopCore
 
-/// The locks under which a file that nobody listens at is replaced; they are released with the object.
+/// The locks under which a socket's file without a listener is replaced; they are released with the object.
 ///
 /// A lock on the directory alone would let everyone who may read the directory keep everyone else from listening there:
 /// `flock` needs no right to write. Therefore the lock that must be had is on the directory only if it is this user's

@@ -62,14 +62,14 @@ extension SocketFile {
   ///
   /// Those who do so at the same time come one after the other, by a lock: else one would remove the file that another
   /// has just made, and does not listen at yet. The lock is on a file of this user's that others cannot open
-  /// (``ReplacementLock``). The directory is locked too, for other users who may replace the file, but somebody who
-  /// does not release that lock keeps nobody from listening.
+  /// (``ReplacementLock``). The directory is locked too, for other users who may replace the file, but a process that
+  /// does not release that lock prevents no listener.
   ///
   /// - Parameters:
   ///   - address: Where to listen.
   ///   - path: The path of the address.
   ///   - body: Binds and begins to listen.
-  /// - Throws: `bind` with `EADDRINUSE` if somebody listens there, or the file is no socket; `flock` if other processes
+  /// - Throws: `bind` with `EADDRINUSE` if there is a listener, or the file is no socket; `flock` if other processes
   ///   of this user have held the lock for a tenth of a second; what `body` throws.
   static func replacing(
     _ address: SocketAddress, _ path: String, _ body: () throws(SystemError) -> Void

@@ -32,7 +32,7 @@ extension ResidentThread {
       let rest = left()
       // On a loop whose time a test keeps, the time since the task read its own clock does not count.
       let delay = runLoop.hasSystemTime ? rest : runLoop.duration(ofRealRest: rest)
-      // If the loop ends first, the sleep goes on until its own instant, whatever a test's time made of the rest.
+      // If the loop ends first, the sleep continues until its own instant, however long a test's time made it.
       let sleep = Sleep(of: UnownedJob(job), until: .after(rest), deriving: isLoopsClock ? nil : left, on: self)
       // The loop of a thread that has ended would reject the timer.
       guard !runLoop.takesNoItems else { return }
@@ -102,9 +102,9 @@ extension ResidentThread {
 
     /// Runs the job here and at once.
     ///
-    /// It belongs to a task of the runtime's own, which prefers no executor: as one of the thread's jobs it would go on
-    /// in the pool, where it can wait behind other tasks, and where a test's time would not wait for it. Run without an
-    /// executor, it queues the task that sleeps, and that is all it does.
+    /// It belongs to a task of the runtime's own, which prefers no executor: as one of the thread's jobs it would
+    /// continue in the pool, where it can wait behind other tasks, and where a test's time would not wait for it. Run
+    /// without an executor, it queues the task that sleeps, and that is all it does.
     private static func wake(_ job: UnownedJob) {
       // The generic executor, which has no identity.
       job.runSynchronously(on: unsafeBitCast((0, 0) as (Int, Int), to: UnownedSerialExecutor.self))
