@@ -13,8 +13,9 @@ let package = Package(
   targets: [
     // Links to the core's own sources. The comparison puts the core on virtual time. What the core declares for that
     // has `package` access, which ends at a package's border: a client is not to see it.
+    .target(name: "RunLoopLibC", swiftSettings: swiftSettings),
     .target(name: "CRunLoopSystem", cSettings: [.define("_GNU_SOURCE")]),
-    .target(name: "RunLoopCore", dependencies: ["CRunLoopSystem"], swiftSettings: swiftSettings),
+    .target(name: "RunLoopCore", dependencies: ["RunLoopLibC", "CRunLoopSystem"], swiftSettings: swiftSettings),
     // Takes libc's clocks and waits away from every program that links it: no other package may come near it.
     .target(name: "CVirtualCalls", cSettings: [.define("_GNU_SOURCE")]),
     .target(name: "RunLoopConformance", dependencies: ["CVirtualCalls", "RunLoopCore"], swiftSettings: swiftSettings),
