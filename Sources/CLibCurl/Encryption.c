@@ -21,6 +21,8 @@ enum { record_header = 0x100, received_shutdown = 2 };
 // SSL_CB_READ_ALERT and SSL_CB_WRITE_ALERT; the alerts that announce an end without an error, close_notify and
 // user_canceled; and the level of those that report one.
 enum { alert_was_read = 0x4004, alert_was_sent = 0x4008, close_notify = 0, user_canceled = 90, fatal = 2 };
+// TLS1_3_VERSION; and the warning that a server sends in place of a new handshake, which OpenSSL takes for an end.
+enum { tls_1_3 = 0x0304, no_renegotiation = 100 };
 
 static void (*set_certificate_function)(void *, int (*)(void *, void **, void **));
 static int (*set_data)(void *, int, void *);
@@ -30,6 +32,7 @@ static void (*set_information_function)(void *, void (*)(const void *, int, int)
 static void (*set_message_function)(
   void *, void (*)(int, int, int, const void *, size_t, void *, void *));
 static void (*set_shutdown)(void *, int);
+static int (*version_of)(const void *);
 static int is_usable;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -64,8 +67,9 @@ static void open_library(void) {
   *(void **)&set_information_function = dlsym(library, "SSL_CTX_set_info_callback");
   *(void **)&set_message_function = dlsym(library, "SSL_CTX_set_msg_callback");
   *(void **)&set_shutdown = dlsym(library, "SSL_set_shutdown");
+  *(void **)&version_of = dlsym(library, "SSL_version");
   is_usable = set_certificate_function && set_data && get_data && context_of && set_information_function &&
-    set_message_function && set_shutdown;
+    set_message_function && set_shutdown && version_of;
 }
 
 // The server wants a certificate, and there is none.
@@ -83,8 +87,9 @@ static void note_end(const void *connection, int what, int value) {
   if (what != alert_was_read && what != alert_was_sent) return;
   int alert = value & 0xff, is_own = what == alert_was_sent;
   int is_farewell = alert == close_notify || alert == user_canceled;
-  // TLS 1.3 gives every other alert the same meaning, whatever its level.
-  if (is_farewell ? is_own || alert != close_notify : is_own && value >> 8 != fatal) return;
+  // TLS 1.3 gives every other alert the same meaning, whatever its level; before, a server's warning ends nothing.
+  int is_error = value >> 8 == fatal || (!is_own && (version_of(connection) >= tls_1_3 || alert == no_renegotiation));
+  if (is_farewell ? is_own || alert != close_notify : !is_error) return;
   void *context = context_of(connection);
   uintptr_t number = context == NULL ? 0 : (uintptr_t)get_data(context, own_data);
   if (number == 0) return;

@@ -151,7 +151,6 @@ void crla_hold(crla_connection *connection, uint32_t level) {
 static void end_connection(crla_connection *connection) {
   crla_hold(connection, 0);
   pthread_mutex_lock(&mutex);
-  take_permission(connection);
   close(connection->file);
   connection->file = -1;
   pthread_mutex_unlock(&mutex);

@@ -273,10 +273,6 @@ static int open_file(void) {
     if (fstatat(place, "rings", &status, AT_SYMLINK_NOFOLLOW) == 0 && (status.st_size > 0 || !S_ISREG(status.st_mode)))
       unlinkat(place, "rings", 0);
     file = crl_file_make_or_open(place, "rings", 0600);
-    if (file >= 0 && (fstat(file, &status) != 0 || status.st_uid != geteuid() || !S_ISREG(status.st_mode))) {
-      close(file);
-      file = -1;
-    }
   }
   if (file >= 0) {
     snprintf(directory, sizeof directory, "%s/%s", path, name);
@@ -377,7 +373,8 @@ static uint32_t own_level(void) {
 
 // Publishes again what is known of the loops.
 static void publish_faces(void) {
-  for (uint32_t slot = 0; slot < CRL_FACES; slot++) {
+  // Not those of a process that this was forked from.
+  for (uint32_t slot = 0; slot < untaken; slot++) {
     const crl_recorder *recorder = &recorders[slot];
     crl_face *face = recorder->face;
     if (!face) continue;
@@ -405,9 +402,10 @@ static int leave_file(void) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
   if (mmap(board, sizeof *board, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) return 0;
   if (shares_header && mmap(&header_pages, page_size(), PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) return 0;
-  crl_header header = kept;
-  header.level = header.own_level = own_level();
-  board->header = crl_instruments = header;
+  // Without a copy of its own: the stack of a handler may be short.
+  board->header = kept;
+  board->header.level = board->header.own_level = own_level();
+  crl_instruments = board->header;
   memcpy(board->modes, kept_modes, sizeof kept_modes);
   publish_faces();
   return 1;
@@ -500,6 +498,9 @@ static void make_board(void) {
   has_board = 1;
   fill_header();
   int is_private = crl_is_privileged();
+  if (is_private && own_level() > CRL_OFF)
+    complain("the instruments show nothing, as the process may do more than its caller or is not dumpable ",
+             "(see prctl(2), PR_SET_DUMPABLE)");
   int file = is_private ? -1 : open_file();
   int is_made = is_private ? map_file(-1) : file >= 0 && map_file(file);
   int error = errno;
@@ -557,9 +558,10 @@ static void choose_clock(void) {
     kept.calibration[0].monotonic = monotonic;
   }
   kept.calibration[0].wall = (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec;
-  crl_instruments.clock = kept.clock;
-  crl_instruments.frequency = kept.frequency;
-  crl_instruments.calibration[0] = kept.calibration[0];
+  // Of a header apart from its file the file has these, too.
+  board->header.clock = crl_instruments.clock = kept.clock;
+  board->header.frequency = crl_instruments.frequency = kept.frequency;
+  board->header.calibration[0] = crl_instruments.calibration[0] = kept.calibration[0];
 }
 
 static void note_build_id(crl_image *image, const struct dl_phdr_info *info, const ElfW(Phdr) *segment) {
@@ -596,7 +598,7 @@ static int note_image(struct dl_phdr_info *info, size_t size, void *context) {
     if (segment->p_type == PT_NOTE && !image.build_id_length) note_build_id(&image, info, segment);
   }
   board->images[index] = image;
-  crl_instruments.used_images = kept.used_images = index + 1;
+  board->header.used_images = crl_instruments.used_images = kept.used_images = index + 1;
   return 0;
 }
 
@@ -678,7 +680,7 @@ crl_recorder *crl_recorder_take(const void *loop) {
     recorder->slot = slot;
     recorder->cause = (uint64_t)slot << CRL_CAUSE_SLOT_SHIFT;
   } else {
-    crl_instruments.lost_loops = ++kept.lost_loops;
+    board->header.lost_loops = crl_instruments.lost_loops = ++kept.lost_loops;
     recorder = private_recorder();
   }
   recorder->generation = (uint32_t)generation;
@@ -789,7 +791,11 @@ crl_ring *crl_recorder_ring(crl_recorder *recorder) {
 static void leave_if_privileged(void) {
   if (__atomic_load_n(&sharing, __ATOMIC_SEQ_CST) != IS_SHARED || !crl_is_privileged()) return;
   pthread_mutex_lock(&mutex);
-  leave_file();
+  if (!leave_file()) {
+    complain("there is no memory for the records of run loops: ", strerror(errno));
+    abort();
+  }
+  close_backing();
   remove_own_files();
   pthread_mutex_unlock(&mutex);
 }
@@ -817,7 +823,7 @@ uint8_t crl_mode_index(const char *name) {
   while (index < count && strcmp(kept_modes[index].name, cut.name) != 0) index++;
   if (index == count && count < CRL_MODES) {
     board->modes[count] = kept_modes[count] = cut;
-    crl_instruments.used_modes = kept.used_modes = count + 1;
+    board->header.used_modes = crl_instruments.used_modes = kept.used_modes = count + 1;
   }
   pthread_mutex_unlock(&mutex);
   return index < CRL_MODES ? (uint8_t)index : 255;
@@ -984,7 +990,9 @@ void crl_instruments_forked(void) {
   crl_thread_number_forget();
   if (!has_board) return;
   close_backing();
-  // What was noted before is told apart by it.
+  // A thread of the parent that was about to map other memory is not here.
+  if (__atomic_load_n(&sharing, __ATOMIC_SEQ_CST) == IS_LEFT) __atomic_store_n(&sharing, IS_SHARED, __ATOMIC_SEQ_CST);
+  // It distinguishes what was noted before.
   kept.raised = crl_instruments.raised;
   __atomic_store_n(&sharing, IS_PRIVATE, __ATOMIC_SEQ_CST);
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;

@@ -231,8 +231,6 @@ int crl_message_open_path(int directory, const char *name) {
 
 int crl_message_set_mode(int descriptor, uint32_t mode) { return result(fchmod(descriptor, mode)); }
 
-const char *crl_message_environment(const char *name) { return crl_environment(name); }
-
 // The text of a small file; nothing if it cannot be read.
 static void read_text(const char *path, char *text, size_t size) {
   int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -264,19 +262,8 @@ static int is_in_memory(int file) {
 
 // A file without a name in a directory of a file system in memory.
 static int nameless_file(const char *directory) {
-  int file = open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-  if (file < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-    char path[4096];
-    int size = snprintf(path, sizeof path, "%s/runloop-message-XXXXXX", directory);
-    if (size < 0 || (size_t)size >= sizeof path) return -ENAMETOOLONG;
-    file = mkostemp(path, O_CLOEXEC);
-    if (file >= 0 && unlink(path) != 0) {
-      int error = errno;
-      close(file);
-      return -error;
-    }
-  }
-  if (file < 0) return -errno;
+  int file = crl_file_make_nameless(directory);
+  if (file < 0) return file;
   if (is_in_memory(file)) return file;
   close(file);
   return -EMEDIUMTYPE;

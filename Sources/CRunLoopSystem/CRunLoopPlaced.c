@@ -150,5 +150,6 @@ int crl_placed_set_mode(int file, int directory, const char *name, uint32_t mode
   struct stat wanted, found;
   if (fstat(file, &wanted) != 0 || fstatat(directory, name, &found, AT_SYMLINK_NOFOLLOW) != 0) return -errno;
   if (!is_same(&wanted, &found)) return -ENOENT;
+  // Between the two calls another file can get the name, where other users can make files.
   return result(fchmodat(directory, name, mode, 0));
 }

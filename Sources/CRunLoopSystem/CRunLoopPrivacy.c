@@ -42,6 +42,8 @@ static void handle(int number, siginfo_t *info, void *context) {
   if (is_ours) return;
   if (earlier.sa_flags & SA_SIGINFO) return earlier.sa_sigaction(number, info, context);
   if (earlier.sa_handler != SIG_DFL && earlier.sa_handler != SIG_IGN) return earlier.sa_handler(number);
+  // A signal that is sent, and ignored as it was before.
+  if (info->si_code <= 0 && earlier.sa_handler == SIG_IGN) return;
   // The access that is made again, or the signal that is sent again, ends the process as it would have without this.
   sigaction(number, &earlier, NULL);
   if (info->si_code <= 0) raise(number);

@@ -43,6 +43,21 @@ int crl_file_make_unnamed(int directory, uint32_t mode) {
   return -EOPNOTSUPP;
 }
 
+int crl_file_make_nameless(const char *directory) {
+  int file = open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (file >= 0) return file;
+  if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) return -errno;
+  char path[4096];
+  int size = snprintf(path, sizeof path, "%s/runloop-XXXXXX", directory);
+  if (size < 0 || (size_t)size >= sizeof path) return -ENAMETOOLONG;
+  file = mkostemp(path, O_CLOEXEC);
+  if (file < 0) return -errno;
+  if (unlink(path) == 0) return file;
+  int error = errno;
+  close(file);
+  return -error;
+}
+
 int crl_file_name(int file, int directory, const char *name) {
   char path[64];
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);

@@ -105,6 +105,8 @@ static _Thread_local sigset_t mask_before_fork;
 static void prepare_fork(void) {
   sigset_t all;
   sigfillset(&all);
+  // Blocked, it would end the process that touches records whose file was truncated.
+  sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &mask_before_fork);
   pthread_mutex_lock(&mutex);
 }

@@ -82,6 +82,8 @@ __attribute__((noreturn)) static void run(
   sigemptyset(&none);
   // A group of its own can be ended with all that it has started, and has no terminal to write into.
   if (setsid() < 0 || !become(user, group)) _exit(126);
+  // What a tool has besides its user would be kept by the program.
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // After the user, which takes it back.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != parent) _exit(126);
@@ -91,7 +93,11 @@ __attribute__((noreturn)) static void run(
   limit(RLIMIT_CORE, 0);
   int nothing = open("/dev/null", O_RDWR);
   if (chdir("/") != 0 || nothing < 0 || dup2(output, 1) < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 2) < 0) _exit(126);
-  syscall(SYS_close_range, 3u, ~0u, 0u);
+  if (syscall(SYS_close_range, 3u, ~0u, 0u) != 0) {
+    struct rlimit files;
+    rlim_t end = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max < 1 << 20 ? files.rlim_max : 1 << 20;
+    for (rlim_t number = 3; number < end; number++) close((int)number);
+  }
   // Not before: the parent may have more files open than that.
   limit(RLIMIT_NOFILE, 64);
   for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);

@@ -21,19 +21,26 @@ final class AgentConnection {
     self.target = target
     // Whoever has no loop, or another layout, is distinguished by the records.
     _ = try target.openRecords()
+    var reason: RecordError?
     for directory in target.directories {
-      let socket = try target.rights.openingFiles { () throws(RecordError) -> Int32? in
-        try AgentConnection.connect(directory, target)
-      }
-      if let socket {
-        self.socket = socket
-        return
+      do throws(RecordError) {
+        let socket = try target.rights.openingFiles { () throws(RecordError) -> Int32? in
+          try AgentConnection.connect(directory, target)
+        }
+        if let socket {
+          self.socket = socket
+          return
+        }
+      } catch {
+        // As with the records: the process may have taken another.
+        reason = reason ?? error
       }
     }
-    throw RecordError(
-      "process \(target.number) has no agent to answer: build it with RunLoopInstruments or RunLoopKit and start it with "
-        + "RUNLOOP_INSTRUMENTS=watch, or let it call Instruments.listen(), as no other process can ask for it, whatever "
-        + "/proc/sys/kernel/yama/ptrace_scope allows")
+    throw reason
+      ?? RecordError(
+        "process \(target.number) has no agent to answer: build it with RunLoopInstruments or RunLoopKit and start it with "
+          + "RUNLOOP_INSTRUMENTS=watch, or let it call Instruments.listen(), as no other process can ask for it, whatever "
+          + "/proc/sys/kernel/yama/ptrace_scope allows")
   }
 
   /// Takes over a socket that is connected, for the fuzzer.

@@ -2,7 +2,8 @@
 
 // The C library's calls that take paths, for texts of Swift. They fail with `EINVAL` if the text contains a zero byte,
 // where C would use what is before it. A call with a `String` finds these before the C library's own, which take
-// pointers: there is no way round them but a pointer, and `.ci/lint` finds what makes one.
+// pointers; `.ci/lint` finds what makes a pointer. Functions of the project's own C code take a `String` as it is:
+// their callers check names and paths before.
 
 package func open(_ path: String, _ flags: Int32) -> Int32 {
   CText.call(path, failing: -1) { open($0, flags) }

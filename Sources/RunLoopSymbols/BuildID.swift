@@ -22,14 +22,14 @@ enum BuildID {
       return nil
     }
     let (offset, size, count) = (header.number(32, 8), header.number(54, 2), header.number(56, 2))
-    guard size >= 56, let segments = ElfBytes.read(descriptor, offset, size * count) else { return nil }
+    // Programs have some twelve, and short notes: more would only take time.
+    guard size >= 56, count <= 256, let segments = ElfBytes.read(descriptor, offset, size * count) else { return nil }
     for index in 0..<count {
       let segment = segments[(index * size)..<((index + 1) * size)]
       let start = index * size
       guard segments.number(start, 4) == 4, segment.count == size else { continue }
-      guard let notes = ElfBytes.read(descriptor, segments.number(start + 8, 8), segments.number(start + 32, 8)) else {
-        continue
-      }
+      let length = Swift.min(segments.number(start + 32, 8), 1 << 16)
+      guard let notes = ElfBytes.read(descriptor, segments.number(start + 8, 8), length) else { continue }
       if let found = find(notes) { return found }
     }
     return nil

@@ -32,13 +32,16 @@ enum DebugLink {
     let (offset, size, count) = (header.number(40, 8), header.number(58, 2), header.number(60, 2))
     // A program without sections.
     if offset == 0 { return [] }
-    guard size == 64, count > 0, let table = ElfBytes.read(descriptor, offset, size * count) else { return nil }
+    // Programs have some forty: more would only take time.
+    guard size == 64, 0 < count, count <= 4096, let table = ElfBytes.read(descriptor, offset, size * count) else {
+      return nil
+    }
     let last = header.number(62, 2)
     func content(_ section: Int, most: Int = .max) -> [UInt8]? {
       let (place, length) = (table.number(section * size + 24, 8), table.number(section * size + 32, 8))
       return ElfBytes.read(descriptor, place, min(most, length))
     }
-    guard last < count, let texts = content(last) else { return nil }
+    guard last < count, let texts = content(last), texts.count <= 1 << 16 else { return nil }
     var found: [String] = []
     for section in 0..<count {
       let name = table.number(section * size, 4)

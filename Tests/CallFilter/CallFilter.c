@@ -56,7 +56,7 @@ static const struct { const char *name; int number; } calls[] = {
   {"prctl", SYS_prctl},
   {"process_vm_readv", SYS_process_vm_readv},
   {"recvmmsg", SYS_recvmmsg},
-  {"rseq", 334},
+  {"rseq", SYS_rseq},
   {"sched_getaffinity", SYS_sched_getaffinity},
   {"sched_getscheduler", SYS_sched_getscheduler},
   {"sched_yield", SYS_sched_yield},

@@ -43,6 +43,7 @@ case "fork":
   Residents().start(says: false)
   let child = forkProcess()
   if child == 0 {
+    endWithTest()
     Residents().start(says: false)
     print(getpid())
     ready()

@@ -62,6 +62,7 @@ func forkWithin() {
   worker.runLoop.perform {
     let child = forkProcess()
     if child == 0 {
+      endWithTest()
       // The child's loop has a file of its own.
       let loop = RunLoop.current
       loop.perform {

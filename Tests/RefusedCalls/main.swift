@@ -40,6 +40,8 @@ for argument in CommandLine.arguments.dropFirst() {
   case _ where argument.hasPrefix("user="):
     let answer = call_filter_become(UInt32(words[1]) ?? 0)
     if answer < 0 { skip("another user", answer) }
+    // A checkout in a home directory is its owner's.
+    if access(CommandLine.arguments[0], X_OK) != 0 { skip("its own program as another user", -errno) }
   case _ where words.count == 2: filters.append((words[0], words[1]))
   case "all": names += Parts.all.map(\.name)
   default: names.append(argument)

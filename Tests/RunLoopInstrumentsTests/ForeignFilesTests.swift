@@ -46,7 +46,7 @@ import Testing
   func deadline() async {
     await #expect(processExitsWith: .success) {
       alarm(900)
-      let mark = "\(UInt32.random(in: 1_000_000...UInt32.max))"
+      let mark = "1000.\(UInt32.random(in: 1_000_000...UInt32.max))"
       let folder = try ForeignFilesTests.symbolizer("PATH=/usr/bin:/bin\nsleep \(mark) &\nsleep \(mark)")
       defer { try? FileManager.default.removeItem(at: folder) }
       let symbolizer = ExternalSymbolizer(seconds: 1)

@@ -12,7 +12,7 @@ import Testing
     chmod(directory, 0o755)
     defer { try? FileManager.default.removeItem(atPath: directory) }
     let program = directory + "/program"
-    try FileManager.default.copyItem(atPath: Victim.program(named: "named-victim").path, toPath: program)
+    try Victim.copy(program: "named-victim", to: program)
     try #require(chown(program, 0, 54_399) == 0)
     chmod(program, isPrivileged ? 0o2755 : 0o755)
     let process = Process()

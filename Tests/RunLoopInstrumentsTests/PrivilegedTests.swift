@@ -12,6 +12,8 @@ private final class PrivilegedProgram {
   let folder: URL
   private let process = Process()
   private let output = Pipe()
+  /// Closed by whatever ends this process; the program ends then.
+  private let input = Pipe()
 
   /// Starts a copy of a victim, by root; `isPrivileged`: the copy is set-group-ID.
   init(_ arguments: [String], isPrivileged: Bool, environment: [String: String] = [:]) throws {
@@ -19,7 +21,7 @@ private final class PrivilegedProgram {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
     chmod(folder.path, 0o755)
     let program = folder.appendingPathComponent("victim")
-    try FileManager.default.copyItem(at: Victim.program(), to: program)
+    try Victim.copy(to: program.path)
     chown(program.path, 0, isPrivileged ? 65532 : 0)
     chmod(program.path, isPrivileged ? 0o2755 : 0o755)
     let user = "\(Self.user)"
@@ -27,6 +29,8 @@ private final class PrivilegedProgram {
     process.arguments = ["--reuid", user, "--regid", user, "--clear-groups", program.path] + arguments
     process.environment = environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { first, _ in first }
     process.currentDirectoryURL = URL(fileURLWithPath: "/")
+    process.standardInput = input
+    _ = fcntl(input.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
     process.standardOutput = output
     try process.run()
     var text = ""

@@ -29,6 +29,8 @@ final class Victim {
     environment["SWIFT_BACKTRACE"] = "enable=no"
     process.environment = environment
     process.standardInput = input
+    // Programs that other threads start meanwhile do not hold it.
+    _ = fcntl(input.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
     process.standardOutput = output
     try process.run()
     if waits { _ = try line(containing: "ready") }
@@ -45,6 +47,19 @@ final class Victim {
     if FileManager.default.isExecutableFile(atPath: beside.path) { return beside }
     return URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
       .appendingPathComponent(name)
+  }
+
+  /// Copies a program.
+  ///
+  /// By a process of its own: a child that another thread forks meanwhile would hold the copy open for writing, and it
+  /// could not be executed.
+  static func copy(program name: String = "recorded-victim", to path: String) throws {
+    let copy = Process()
+    copy.executableURL = URL(fileURLWithPath: "/bin/cp")
+    copy.arguments = [program(named: name).path, path]
+    try copy.run()
+    copy.waitUntilExit()
+    guard copy.terminationStatus == 0 else { throw VictimError(text: "\(name) cannot be copied to \(path)") }
   }
 
   deinit {

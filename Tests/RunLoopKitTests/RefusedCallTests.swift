@@ -114,7 +114,8 @@ private func plain(_ text: Substring) -> String {
 
 /// Whether this system lets a process refuse calls, or do without /proc, or become another user.
 private func canSetUp(_ setting: String) -> Bool {
-  (try? runProgram("refused-calls", setting.split(separator: " ").map(String.init)).status) == 0
+  // A program that is missing or ends otherwise is a failure, which the tests show.
+  (try? runProgram("refused-calls", setting.split(separator: " ").map(String.init)).status) != 77
 }
 
 @Suite("On a system that refuses something", .timeLimit(.minutes(20)), .enabled(if: canSetUp("membarrier=38")))
@@ -145,6 +146,13 @@ struct RefusedCallTests {
     try expect(refusal, error, together, "one after the other")
     guard Self.isFull else { return }
     for part in parts { try expect(refusal, error, try outcomes([part], setting), "alone") }
+  }
+
+  @Test("where nothing is refused every part works, except that a running thread's stack may need rights")
+  func unfiltered() throws {
+    for (part, outcome) in try Self.here.get() {
+      #expect(outcome == "works" || (part == "hangs" && outcome.contains("perf_event_open")), "\(part): \(outcome)")
+    }
   }
 
   @Test(

@@ -27,10 +27,11 @@ import Testing
       ("5\r\nhello\r\n", .incomplete), ("0\r\nX: y\r\n", .incomplete), ("ffffff\r\n", .incomplete),
       ("7fffffffffffffff\r\nx", .incomplete), ("zz\r\nhello\r\n", .broken), ("-5\r\nhello\r\n", .broken),
       ("\r\n", .broken), (" 5\r\n", .broken), ("fffffffffffffffff\r\n", .broken), ("ffffffffffffffff\r\n", .broken),
+      ("0\r\nX: y\rZ", .broken), ("0\r\n\rZ", .broken), ("0\r\nX: y\r\r\n", .broken), ("0\r\n\r", .incomplete),
       ("5\r\nhelloX\r\n", .broken), ("5\r\nhello\r\n\r\n", .broken),
       ("zz" + String(repeating: "x", count: 100_000), .broken),
-      ("0\r\nX: " + String(repeating: "a", count: 4093) + "\r\n\r\n", .complete),
-      ("0\r\nX: " + String(repeating: "a", count: 4094) + "\r\n\r\n", .tooLong),
+      ("0\r\nX: " + String(repeating: "a", count: 4090) + "\r\n\r\n", .complete),
+      ("0\r\nX: " + String(repeating: "a", count: 4091) + "\r\n\r\n", .tooLong),
       ("5\r\nhello\r\n0\r\nX: " + String(repeating: "a", count: 400_000), .tooLong),
     ] as [(String, ChunkReader.State)])
   func states(_ text: String, _ expected: ChunkReader.State) {

@@ -4,9 +4,9 @@ import Glibc
 
 // What the programs need that are looked at from outside.
 
-/// Ends the process when the test does that has started it, however that ends.
+/// Ends the process, and its forked children, when the test does that has started it, however that ends.
 ///
-/// The test holds the writing end of its standard input, and writes nothing.
+/// The test holds the writing end of its standard input, and writes nothing. A forked child calls it, too.
 package func endWithTest() {
   var status = stat()
   guard fstat(0, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return }
@@ -16,7 +16,9 @@ package func endWithTest() {
   sigaddset(&signals, SIGIO)
   pthread_sigmask(SIG_UNBLOCK, &signals, nil)
   signal(SIGIO, SIG_DFL)
-  precondition(fcntl(0, F_SETOWN, getpid()) == 0 && fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_ASYNC) == 0)
+  // Foundation starts each program in a group of its own.
+  let owner = getpgrp() == getpid() || getpgrp() == getppid() ? -getpgrp() : getpid()
+  precondition(fcntl(0, F_SETOWN, owner) == 0 && fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_ASYNC) == 0)
   var entry = pollfd(fd: 0, events: Int16(POLLIN), revents: 0)
   if poll(&entry, 1, 0) > 0 { _exit(1) }
 }

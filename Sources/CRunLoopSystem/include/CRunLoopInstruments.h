@@ -577,8 +577,8 @@ int crl_is_privileged(void);
 // A variable of the environment; null in a process that may do more than its caller.
 const char *crl_instruments_environment(const char *name);
 
-// Called when memory that is guarded is not there, by a handler of SIGBUS, in any thread; whether other memory is there
-// now.
+// A thread that blocks SIGBUS has no guard. Called when memory that is guarded is not there, by a handler of SIGBUS, in
+// any thread; whether other memory is there now.
 typedef int (*crl_retreat)(void);
 enum { CRL_GUARDED = 2 };
 // Guards memory of a file that others can cut off, at one of `CRL_GUARDED` places. It handles SIGBUS from the first

@@ -30,7 +30,10 @@ int crl_file_make_or_open(int directory, const char *name, uint32_t mode);
 // if it could have no name later, as there is no /proc.
 int crl_file_make_unnamed(int directory, uint32_t mode);
 
-// Lets such a file have a name that no other has.
+// Makes a file that can have no name, for this user alone, closed on exec. Returns a descriptor, or a negative errno.
+int crl_file_make_nameless(const char *directory);
+
+// Lets a file of crl_file_make_unnamed have a name that no other has.
 int crl_file_name(int file, int directory, const char *name);
 
 // The mode that a file would get that is made with `mode` now; the mask is not changed. Without /proc: without all

@@ -5,7 +5,7 @@ import RunLoopLibC
 
 /// The environment of the process, as far as it can be believed.
 ///
-/// Whoever starts a program sets its environment. If the program has more rights than that user (a set-user-id or
+/// The user who starts a program sets its environment. If the program has more rights than that user (a set-user-id or
 /// set-group-id program, or one whose file has capabilities: `AT_SECURE`), a variable must not choose the files that it
 /// writes, the programs that it runs, or whom it speaks with. All parts of the project read variables here.
 package enum Environment {
@@ -28,9 +28,9 @@ package enum Environment {
 
   /// Where programs without a slash in their name are looked for: the directories of `PATH`.
   ///
-  /// An empty one, which would be the working directory, is none: the program that is found must not depend on where
-  /// the process happens to be.
+  /// Those that are not absolute are left out: the program that is found must not depend on the working directory.
   package static var programDirectories: [String] {
-    (value("PATH") ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").map(String.init)
+    (value("PATH") ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":").filter { $0.hasPrefix("/") }
+      .map(String.init)
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import RunLoopLibC
+import CRunLoopSystem
 
 // A descriptor's events as `epoll` has them.
 extension RunLoop.DescriptorSource.Events {

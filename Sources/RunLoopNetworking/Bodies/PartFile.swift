@@ -6,7 +6,7 @@ import RunLoopCore
 /// A file that is being received: `NAME.part`, and beside it `NAME.part.json`, which says what it is a part of.
 ///
 /// Others may be able to make files in the directory, and know the names. Only a file of this user is continued, which
-/// has no other name and which others can neither write to nor read: everything else is neither written to nor
+/// has no other name and which others cannot write to: everything else is neither written to nor
 /// believed. If something else has the name, what is received goes to a file of another name, which others cannot
 /// foresee, and which is removed if the request ends early.
 final class PartFile: @unchecked Sendable {
@@ -91,11 +91,16 @@ final class PartFile: @unchecked Sendable {
         }
       }
       let status = try FileStatus(of: file)
-      guard status.isOwn(canBeRead: true) else { return nil }
+      guard status.isOwn(canBeRead: true) else {
+        // A part of this user's that others can write to is not continued, and does not stay in the way.
+        guard status.kind == S_IFREG, status.owner == geteuid(), status.names == 1 else { return nil }
+        place.remove()
+        continue
+      }
       do throws(SystemError) {
         _ = try SystemCall.lockFile.makeUninterrupted { flock(file.number, LOCK_EX | LOCK_NB) < 0 ? -errno : 0 }
       } catch {
-        // Whoever can read a file can lock it.
+        // Another user who can read a file can lock it.
         guard status.isOwn(canBeRead: false) else { return nil }
         throw error
       }
@@ -146,11 +151,12 @@ final class PartFile: @unchecked Sendable {
   /// It may take long.
   func putAway(unless isUnwanted: () -> Bool) -> HTTP.Error? {
     guard !isUnwanted() else { return nil }
+    guard fsync(descriptor) == 0 else { return Self.failure("\(partPath) cannot be made safe") }
+    guard !isUnwanted() else { return nil }
     // Until now it was this user's alone.
-    guard fchmod(descriptor, mode_t(filePermissions())) == 0, fsync(descriptor) == 0 else {
+    guard fchmod(descriptor, mode_t(filePermissions())) == 0 else {
       return Self.failure("\(partPath) cannot be made safe")
     }
-    guard !isUnwanted() else { return nil }
     do throws(SystemError) {
       if let other {
         try other.finish()
@@ -158,6 +164,8 @@ final class PartFile: @unchecked Sendable {
       }
       try part.rename(to: target.name)
     } catch {
+      // It may be continued later.
+      _ = fchmod(descriptor, 0o600)
       return HTTP.Error(.fileFailed, "\(path) cannot be made: \(systemText(error.number))")
     }
     note.remove()

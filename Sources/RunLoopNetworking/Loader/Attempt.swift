@@ -178,13 +178,15 @@ final class Attempt {
     var isOwn: Int32 = 0
     // Those of a kept connection are noted under the attempt that has made it.
     let opener = connection.map(\.opener) ?? 0
-    let number = clc_alert(opener != 0 ? opener : number, &isOwn)
+    // Unless libcurl has opened another in the place of a kept one that was dead.
+    let number = clc_alert(opened.isEmpty && opener != 0 ? opener : number, &isOwn)
     return number < 0 ? nil : CurlFailure.Alert(number: Int(number), isOwn: isOwn != 0)
   }
 
   private var progress: CurlFailure.Progress {
     guard reader.hasBegun else { return .nothing }
-    guard reader.isComplete else { return .head(byteCount: reader.byteCount) }
+    // After an interim response nothing of the next has arrived.
+    guard reader.isComplete else { return reader.isWithinHead ? .head(byteCount: reader.byteCount) : .nothing }
     return chunks.map { .chunks($0.state) } ?? .body
   }
 
@@ -229,7 +231,8 @@ final class Attempt {
   }
 }
 
-// What the library calls. Nothing here calls the library.
+// What the library calls. Nothing here calls the library, except for an option of the attempt's own handle, which it
+// reads with the next bytes.
 extension Attempt {
   var uploadSize: Int64? { source?.length }
   var hasBody: Bool { source != nil }

@@ -23,10 +23,12 @@ struct ChunkReader {
     case data
     case dataEnd
     case trailer(count: Int)
+    case trailerEnd
+    case last
   }
 
-  /// The longest line of a trailer that libcurl takes.
-  static let longestTrailerLine = 4096
+  /// The longest line of a trailer that libcurl takes: it has 4096 bytes for the line, its end and a zero byte.
+  static let longestTrailerLine = 4093
   /// The most digits that a length has.
   private static let mostDigits = 16
 
@@ -77,13 +79,19 @@ struct ChunkReader {
         state = .broken
       }
     case .trailer(let count):
-      if byte == lineFeed {
-        if count == 0 { state = .complete }
-        place = .trailer(count: 0)
-      } else if byte != carriageReturn {
+      if byte != lineFeed, byte != carriageReturn {
         place = .trailer(count: count + 1)
         if count >= Self.longestTrailerLine { state = .tooLong }
+      } else if count > 0 {
+        place = byte == lineFeed ? .trailer(count: 0) : .trailerEnd
+      } else if byte == lineFeed {
+        state = .complete
+      } else {
+        place = .last
       }
+    case .trailerEnd:
+      if byte == lineFeed { place = .trailer(count: 0) } else { state = .broken }
+    case .last: state = byte == lineFeed ? .complete : .broken
     }
   }
 

@@ -53,6 +53,8 @@ struct HeadReader {
 
   /// Whether the head of the answer is complete.
   var isComplete: Bool { phase == .body }
+  /// Whether a status line was read, and the end of its head was not.
+  var isWithinHead: Bool { phase == .fields }
   /// Whether the end of the connection is that of the body.
   private(set) var endsWithConnection = false
   /// Whether the body is sent in chunks.

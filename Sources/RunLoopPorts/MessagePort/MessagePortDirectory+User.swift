@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRunLoopSystem
+import RunLoopCore
 import RunLoopLibC
 
 extension MessagePort.Directory {
@@ -14,7 +15,7 @@ extension MessagePort.Directory {
   /// - Complexity: O(*n*) in the entries of `/tmp` if this user has no directory there yet; otherwise constant.
   public static var user: MessagePort.Directory {
     for name in ["XDG_RUNTIME_DIR", "RUNTIME_DIRECTORY"] {
-      guard let value = crl_message_environment(name).map({ String(cString: $0) }) else { continue }
+      guard let value = Environment.value(name) else { continue }
       let path = name == "RUNTIME_DIRECTORY" ? String(value.prefix { $0 != ":" }) : value
       if path.hasPrefix("/") { return MessagePort.Directory(path: path + "/runloop") }
     }

@@ -42,9 +42,8 @@ public final class ProcessReference: Sendable {
   /// number cannot change meanwhile; for any other process it could, if the process ended and was reaped in that
   /// moment.
   ///
-  /// - Throws: `pidfd_send_signal`, or `kill`, with `ESRCH` if the process has been reaped, with `EPERM` if it may not
-  /// be
-  ///   signalled, with `EINVAL` if there is no such signal.
+  /// - Throws: `pidfd_send_signal`, or `kill`, with `ESRCH` if the process has been reaped or, with `kill`, has ended;
+  ///   with `EPERM` if it may not be signalled; with `EINVAL` if there is no such signal.
   public func send(signal: Int32) throws(SystemError) {
     do throws(SystemError) {
       _ = try SystemCall.processSignal.make { crl_process_signal(descriptor.number, signal) }

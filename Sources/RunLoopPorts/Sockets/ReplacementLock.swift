@@ -6,11 +6,12 @@ import RunLoopCore
 
 /// The locks under which a socket's file without a listener is replaced; they are released with the object.
 ///
-/// A lock on the directory alone would let everyone who may read the directory keep everyone else from listening there:
+/// A lock on the directory alone would let any user who may read the directory prevent others from listening there:
 /// `flock` needs no right to write. Therefore the lock that must be had is on the directory only if it is this user's
 /// and others cannot open it. Otherwise it is on a file in the directory of the user's message ports, which others
 /// cannot open either. Then the directory is locked as well, if that can be done soon: another user who replaces files
-/// there waits.
+/// there waits. Two processes of a user whose environments name different directories for message ports exclude each
+/// other by that lock only.
 struct ReplacementLock {
   /// How often it is tried, every millisecond.
   private static let attempts = 100
@@ -21,7 +22,7 @@ struct ReplacementLock {
   /// - Throws: `flock` with `EWOULDBLOCK` if other processes of this user do not release it; `open` if there is no such
   ///   directory.
   init(_ path: String) throws(SystemError) {
-    let end = path.lastIndex(of: "/")
+    let end = path.utf8.lastIndex(of: UInt8(ascii: "/"))
     let name = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     let opened = OwnedDescriptor(
       try SystemCall.openFile.make {
@@ -33,15 +34,16 @@ struct ReplacementLock {
       crl_message_descriptor_status(opened.number, &status) == 0 && status.user == geteuid()
       && status.mode & 0o077 == 0
     if isOwn {
-      try Self.lock(opened, attempts: Self.attempts)
+      _ = try Self.lock(opened, attempts: Self.attempts)
       (directory, file) = (opened, nil)
       return
     }
     let own = try Self.ownFile()
-    if let own { try Self.lock(own, attempts: Self.attempts) }
+    var left = Self.attempts
+    if let own { left = try Self.lock(own, attempts: left) }
     file = own
     directory = opened
-    try? Self.lock(opened, attempts: Self.attempts)
+    _ = try? Self.lock(opened, attempts: left)
   }
 
   /// A file that others cannot open; nil if there is no directory for one.
@@ -50,6 +52,8 @@ struct ReplacementLock {
     do throws(MessagePortError) {
       place = try MessagePort.Directory.user.open(making: true)
     } catch {
+      // Without a descriptor nothing is known of the directory.
+      if case .system(let error) = error, [EMFILE, ENFILE].contains(error.number) { throw error }
       return nil
     }
     return OwnedDescriptor(
@@ -58,12 +62,13 @@ struct ReplacementLock {
       })
   }
 
-  private static func lock(_ file: OwnedDescriptor, attempts: Int) throws(SystemError) {
+  /// Locks a file, and returns how many attempts are left.
+  private static func lock(_ file: OwnedDescriptor, attempts: Int) throws(SystemError) -> Int {
     var attempt = 0
     while true {
       do throws(SystemError) {
         _ = try SystemCall.lockFile.make { flock(file.number, LOCK_EX | LOCK_NB) < 0 ? -errno : 0 }
-        return
+        return attempts - attempt
       } catch {
         attempt += 1
         guard error.number == EWOULDBLOCK || error.number == EINTR, attempt < attempts else { throw error }

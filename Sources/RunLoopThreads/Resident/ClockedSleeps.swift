@@ -65,14 +65,14 @@ final class ClockedSleeps: Sendable {
 
   /// Watches for the end of a suspension.
   ///
-  /// If the system has no descriptor left, or cannot report it, the sleeps are late by the time of a suspension.
+  /// If the system has no descriptor left, or cannot report it, the sleeps until the next one that is added are late by
+  /// the time of a suspension.
   private func watch() {
     // libdispatch ends the process if it cannot make a counter for itself.
-    let spare = crl_event_create()
-    guard spare >= 0 else { return }
-    _ = crl_close(spare)
-    let number = crl_clock_watch_create()
-    guard number >= 0 else { return }
+    let hasSpare = (try? OwnedDescriptor.requireSpare(1)) != nil
+    let number = hasSpare ? crl_clock_watch_create() : -1
+    // The next sleep tries again.
+    guard number >= 0 else { return state.withLock { $0.hasWatch = false } }
     let source = DispatchSource.makeReadSource(fileDescriptor: number, queue: .global())
     source.setEventHandler { [weak self] in
       crl_clock_watch_renew(number)
