@@ -27,7 +27,9 @@ private final class PrivilegedProgram {
     let user = "\(Self.user)"
     process.executableURL = URL(fileURLWithPath: "/usr/bin/setpriv")
     process.arguments = ["--reuid", user, "--regid", user, "--clear-groups", program.path] + arguments
-    process.environment = environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { first, _ in first }
+    process.environment = environment.merging(["SWIFT_BACKTRACE": "enable=no", "TEST_HOLDS_INPUT": "1"]) {
+      first, _ in first
+    }
     process.currentDirectoryURL = URL(fileURLWithPath: "/")
     process.standardInput = input
     _ = fcntl(input.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)

@@ -27,6 +27,7 @@ final class Victim {
     environment["RUNLOOP_DIR"] = hasDirectory ? self.directory : nil
     environment["RUNLOOP_INSTRUMENTS"] = level
     environment["SWIFT_BACKTRACE"] = "enable=no"
+    environment["TEST_HOLDS_INPUT"] = "1"
     process.environment = environment
     process.standardInput = input
     // Programs that other threads start meanwhile do not hold it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Glibc
+import Foundation
 import Testing
 
 @Suite("The programs that tests look at", .ownThread) struct VictimTests {
@@ -11,5 +11,19 @@ import Testing
     let victim = try Victim([mode], program: program)
     victim.letGo()
     #expect(victim.signal() == SIGIO)
+  }
+
+  @Test("and one that the test does not hold goes on, whatever its standard input is")
+  func notHeld() throws {
+    let process = Process()
+    process.executableURL = Victim.program()
+    process.arguments = ["exit"]
+    process.environment = ["RUNLOOP_INSTRUMENTS": "off"]
+    let input = Pipe()
+    try input.fileHandleForWriting.close()
+    process.standardInput = input
+    try process.run()
+    process.waitUntilExit()
+    #expect(process.terminationReason == .exit && process.terminationStatus == 0)
   }
 }

@@ -51,9 +51,13 @@ final class LingeringSocket {
 
   /// Resets the connection, so that a close that lingers ends.
   ///
-  /// The peer has unread bytes: closing it sends a reset.
+  /// Dissolving the peer's association sends it, also while a child that another test has just forked holds copies of
+  /// both ends, and is closing one of them.
   func release() {
     guard peer >= 0 else { return }
+    var nowhere = sockaddr_in()
+    nowhere.sin_family = sa_family_t(AF_UNSPEC)
+    _ = Self.with(&nowhere) { connect(peer, $0, $1) }
     close(peer)
     peer = -1
   }
