@@ -174,7 +174,7 @@ let package = Package(
       dependencies: [
         "RunLoopInstruments", "RunLoopCore", "RunLoopCommands", "RunLoopDisplay", "RunLoopDisplayTesting", "RunLoopLab",
         "RunLoopPorts", "RunLoopSymbols", "RunLoopThreads", "RunLoopTimeline", "CRunLoopAgent", "CRunLoopSystem",
-        "TestSupport", "hang-victim", "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
+        "CRunLoopTools", "TestSupport", "hang-victim", "kept-victim", "named-victim", "recorded-victim", "RunLoopTool",
       ],
       swiftSettings: swiftSettings),
     .testTarget(name: "RunLoopCoreTests", dependencies: ["RunLoopCore", "TestSupport"], swiftSettings: swiftSettings),

@@ -106,21 +106,3 @@ int crlt_interruption_has_come(void) { return interruption; }
 void crlt_interruption_end(void) {
   for (int index = 0; index < 3; index++) sigaction(interrupting[index], &before_interruption[index], NULL);
 }
-
-// Both are exported by Swift's standard library and declared in no header; the first gives the short names that
-// backtraces have.
-extern char *_swift_backtrace_demangle(const char *name, size_t length, char *buffer, size_t *size)
-    __attribute__((weak));
-extern char *swift_demangle(const char *name, size_t length, char *buffer, size_t *size, uint32_t flags)
-    __attribute__((weak));
-
-char *crlt_demangle(const char *name) {
-  size_t length = strlen(name);
-  char *answer = _swift_backtrace_demangle ? _swift_backtrace_demangle(name, length, NULL, NULL) : NULL;
-  if (!answer && swift_demangle) answer = swift_demangle(name, length, NULL, NULL, 0);
-  return answer;
-}
-
-char *crlt_demangle_qualified(const char *name) {
-  return swift_demangle ? swift_demangle(name, strlen(name), NULL, NULL, 0) : NULL;
-}

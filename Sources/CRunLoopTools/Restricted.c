@@ -75,9 +75,8 @@ static int become(uint32_t user, uint32_t group) {
   return syscall(SYS_capset, &header, none) == 0;
 }
 
-__attribute__((noreturn)) static void run(
-  const char *const arguments[], const crlt_limits *limits, uint32_t user, uint32_t group, int output, pid_t parent
-) {
+// Takes from a forked child everything but its standard output, which is a pipe, and a few resources.
+static void restrict_child(const crlt_limits *limits, uint32_t user, uint32_t group, int output, pid_t parent) {
   sigset_t none;
   sigemptyset(&none);
   // A group of its own can be ended with all that it has started, and has no terminal to write into.
@@ -102,18 +101,19 @@ __attribute__((noreturn)) static void run(
   limit(RLIMIT_NOFILE, 64);
   for (int number = 1; number < NSIG; number++) signal(number, SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, NULL);
-  char *const environment[] = {NULL};
-  execve(arguments[0], (char *const *)arguments, environment);
-  _exit(127);
 }
 
-int crlt_run_restricted(
-  const char *const arguments[], const crlt_limits *limits, uint32_t user, uint32_t group, int *output
+int crlt_do_restricted(
+  void (*work)(void *context), void *context, const crlt_limits *limits, uint32_t user, uint32_t group, int *output
 ) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return -errno;
   pid_t parent = getpid(), child = fork();
-  if (child == 0) run(arguments, limits, user, group, ends[1], parent);
+  if (child == 0) {
+    restrict_child(limits, user, group, ends[1], parent);
+    work(context);
+    _exit(0);
+  }
   int reason = errno;
   close(ends[1]);
   if (child < 0) {
@@ -122,6 +122,19 @@ int crlt_run_restricted(
   }
   *output = ends[0];
   return child;
+}
+
+static void execute(void *context) {
+  char *const *arguments = context;
+  char *const environment[] = {NULL};
+  execve(arguments[0], arguments, environment);
+  _exit(127);
+}
+
+int crlt_run_restricted(
+  const char *const arguments[], const crlt_limits *limits, uint32_t user, uint32_t group, int *output
+) {
+  return crlt_do_restricted(execute, (void *)arguments, limits, user, group, output);
 }
 
 int crlt_end_restricted(int process, int milliseconds) {

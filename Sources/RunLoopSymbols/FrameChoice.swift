@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CRunLoopTools
-import RunLoopLibC
-
 /// Which of the functions at an address is the user's.
 package enum FrameChoice: Equatable {
   case place(CodePlace)
@@ -94,9 +91,8 @@ package enum FrameChoice: Equatable {
   static func isOurs(_ symbol: String) -> Bool {
     for prefix in ["crl_", "swift_", "_dispatch", "_swift"] where symbol.hasPrefix(prefix) { return true }
     guard symbol.hasPrefix("$s") else { return false }
-    if let text = crlt_demangle_qualified(String(bare(symbol))) {
-      defer { free(text) }
-      if let module = declaringModule(String(cString: text)) { return modules.contains(module) }
+    if let text = SwiftNames.text(String(bare(symbol)), isQualified: true), let module = declaringModule(text) {
+      return modules.contains(module)
     }
     // A module stands first, as its length and its name; a name within it that begins likewise is written shorter.
     return ["$ss", "$sSc"].contains { symbol.hasPrefix($0) }
@@ -149,9 +145,9 @@ package enum FrameChoice: Equatable {
 
   /// A symbol as people read it; what is no name of Swift stays.
   static func demangled(_ symbol: String) -> String {
-    guard symbol.hasPrefix("$s"), let text = crlt_demangle(String(bare(symbol))) else { return symbol }
-    defer { free(text) }
-    var name = String(cString: text)
+    guard symbol.hasPrefix("$s"), var name = SwiftNames.text(String(bare(symbol)), isQualified: false) else {
+      return symbol
+    }
     // The parts of an asynchronous function are identified by the function.
     for part in ["suspend resume partial function for ", "await resume partial function for "] {
       if let range = name.firstRange(of: part) { name = String(name[range.upperBound...]) }

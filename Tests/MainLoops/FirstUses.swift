@@ -8,6 +8,7 @@ import RunLoopCore
 import RunLoopKit
 import RunLoopThreads
 import TestSupport
+import XCTest
 
 /// What may be the first thing in a process that has to do with a main loop.
 ///
@@ -84,8 +85,11 @@ enum FirstUse: String, CaseIterable {
 
 /// How the main thread runs one of its loops.
 enum WayOfRunning: String, CaseIterable {
-  case cfRun, cfRunInMode, cfLooks, foundationUntil, foundationMode, process
+  case cfRun, cfRunInMode, cfLooks, foundationUntil, foundationMode, process, xctest
   case run, runMode, looks, runUntilStopped, mainLoop, guest
+
+  /// What a wait of XCTest's waits for.
+  private static let done = XCTestExpectation(description: "each use was answered")
 
   /// Runs until `isDone`; the last call ends the runs that have no end of their own, by ``end()``.
   func run(until isDone: @escaping @Sendable () -> Bool) {
@@ -98,6 +102,9 @@ enum WayOfRunning: String, CaseIterable {
     case .process:
       let process = startedProcess("/bin/cat", until: isDone)
       process.waitUntilExit()
+    case .xctest:
+      guard !isDone() else { return }
+      guard XCTWaiter.wait(for: [Self.done], timeout: 3600) == .completed else { fail("the wait has ended") }
     case .run: RunLoop.main.run()
     case .runMode: while !isDone() { RunLoop.main.run(mode: .default, for: .seconds(3600)) }
     case .looks: while !isDone() { RunLoop.main.run(mode: .default, before: .distantPast) }
@@ -125,6 +132,7 @@ enum WayOfRunning: String, CaseIterable {
     case .runMode, .runUntilStopped: RunLoop.main.stop()
     // A timer, a block and a wake-up end no run of Foundation's; a run without an end is ended by a stop.
     case .foundationMode: CoreFoundation.CFRunLoopStop(CFRunLoopGetMain())
+    case .xctest: Self.done.fulfill()
     case .run: succeed()
     default: break
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import CRunLoopTools
+import Glibc
 import RunLoopSymbols
 import Testing
 
@@ -60,5 +62,29 @@ import Testing
         == .forwards(symbol: closure, CodePlace(function: "closure #1 in hangDispatch(_:)")))
     #expect(FrameChoice.function([frame(closure), frame("\(closure)TA.1")]) == .place(place))
     #expect(FrameChoice.function([frame("\(closure).2")]) == .place(place))
+  }
+
+  /// `f(_:)` of module `m`, whose argument is the metatype of a type that has two of the next, as often as given.
+  private func symbol(depth: Int) -> String {
+    let letters = (0..<depth - 1).map { String(UnicodeScalar(UInt8(ascii: "E") + UInt8($0))) }
+    return "$s1m1fyyAA1PVy" + String(repeating: "ADy", count: depth - 1) + "S2iG" + letters.map { "A\($0)G" }.joined()
+      + "mF"
+  }
+
+  /// The text of a mangled name; nil if it has none, or one that is too long.
+  private func text(depth: Int, isQualified: Bool) -> String? {
+    let bytes = crlt_demangle(symbol(depth: depth), isQualified ? 1 : 0)
+    defer { free(bytes) }
+    return bytes.map { String(cString: $0) }
+  }
+
+  @Test("a name is read, by a child if its text could be long, and one whose text is too long is not")
+  func longNames() {
+    for depth in [2, 5, 12] {
+      let whole = text(depth: depth, isQualified: true)
+      #expect(whole?.split(separator: "Swift.Int").count == 1 << depth + 1)
+      #expect(text(depth: depth, isQualified: false) == "f(_:)")
+    }
+    #expect(text(depth: 20, isQualified: true) == nil)
   }
 }

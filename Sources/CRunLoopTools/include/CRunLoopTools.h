@@ -72,13 +72,17 @@ typedef struct crlt_limits {
 // and a descriptor of what it writes.
 int crlt_run_restricted(
   const char *const arguments[], const crlt_limits *limits, uint32_t user, uint32_t group, int *output);
+// The same for a function of this program, of which the child has a copy; what it calls must be safe after a fork.
+int crlt_do_restricted(
+  void (*work)(void *context), void *context, const crlt_limits *limits, uint32_t user, uint32_t group, int *output);
 // Waits for it for so long, and ends it and all that it has started; returns the status as `waitpid` has it.
 int crlt_end_restricted(int process, int milliseconds);
 
-// The name that a mangled name of Swift stands for, to be freed; null if it is none.
-char *crlt_demangle(const char *name);
-// The same with all modules, those of extensions too.
-char *crlt_demangle_qualified(const char *name);
+// The name that a mangled name of Swift stands for, to be freed; null if it is none, or its text has more than 1 MiB.
+// With all modules, those of extensions too, if it is qualified.
+//
+// What may have a long text is the work of a child with limits.
+char *crlt_demangle(const char *name, int is_qualified);
 
 // The calling thread's stack: the addresses that its calls return to, the innermost first, which is in the caller of
 // this function. Returns how many there are, at most `capacity`.

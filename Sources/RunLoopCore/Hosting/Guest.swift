@@ -132,6 +132,7 @@ extension RunLoop {
       loop.innermost = Run(
         mode: table, polls: true, returnsAfterSource: true, isServedByHost: isAutomatic, depth: outerRun.depth + 1)
       loop.noteRun()
+      loop.hasRun = true
       loop.guest = self
       gate.open()
     }

@@ -93,6 +93,7 @@ extension RunLoop {
   ) -> RunResult? {
     if mainService != nil { askForHost(in: name) }
     tellUnreadItem()
+    hasRun = true
     if hostLink != nil { beginsWithoutLimit = timeout == .max && !polls }
     guard let mode = staysWhenEmpty ? enterableMode(name, making: true) : runnableMode(name),
       staysWhenEmpty || !isEmpty(mode)

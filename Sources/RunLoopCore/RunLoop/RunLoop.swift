@@ -106,6 +106,8 @@ public final class RunLoop: @unchecked Sendable, Hashable {
   @exclusivity(unchecked) package var servesOtherLoop = true
   /// Whether a run that begins has no time limit; nil if none is about to begin.
   @exclusivity(unchecked) var beginsWithoutLimit: Bool?
+  /// Whether a run was ever asked for, or a guest has run the loop.
+  @exclusivity(unchecked) var hasRun = false
   /// How many runs in a row have found their mode empty.
   @exclusivity(unchecked) var emptyRuns = 0
   /// The innermost guest that the loop is in another loop.

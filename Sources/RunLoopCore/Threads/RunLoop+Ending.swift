@@ -17,6 +17,7 @@ extension RunLoop {
       table.die()
       return (table.allItems, table.addedPorts.values.map(\.port))
     }
+    reportUnservedItems(items)
     for item in items where item.hold() {
       expel(item)
       item.letGo()
@@ -31,6 +32,18 @@ extension RunLoop {
     while !sources.isEmpty { _ = sources.removeLast() }
     releaseDueTimers(from: 0)
     waiter.loopHasEnded()
+  }
+
+  /// Reports items of a loop that was never run, if the thread has used another library's loop, whose runs serve none.
+  private func reportUnservedItems(_ items: [any RunLoopItem]) {
+    guard !hasRun, servesOtherLoop, isOnSystemTime else { return }
+    let count = items.count { !($0 is Observer) }
+    guard count > 0 else { return }
+    if threadService == nil { LoadHook.loopLooksForOther.call(self) }
+    guard threadService != nil else { return }
+    Diagnostic.unservedItems.report(
+      "\(threadDescription) ends, and nothing has served the \(count) items of its run loop, which was never run: runs "
+        + "of Foundation's loop do not serve them on this thread; run RunLoopKit's RunLoop.current, which serves both")
   }
 
   /// Rejects blocks and jobs from now on, drops the blocks that wait, and hands the jobs over in the order of their

@@ -113,7 +113,7 @@ final class FunctionNames: Sendable {
   }
 
   private static func demangled(_ symbol: String) -> String {
-    guard let text = crlt_demangle(symbol) else { return symbol }
+    guard let text = crlt_demangle(symbol, 0) else { return symbol }
     defer { free(text) }
     return String(cString: text)
   }

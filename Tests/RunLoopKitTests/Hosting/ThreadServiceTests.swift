@@ -102,6 +102,30 @@ struct ThreadServiceTests {
   }
 
   // M33
+  @Test("items that only a run of Foundation's could have served are reported when their thread ends")
+  func reverse() async throws {
+    let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+      // Nothing but ours: nobody has expected anything of Foundation's.
+      onNewThread { RunLoop.current.add(Timer(timeInterval: 0.01, repeats: true) { _ in }, forMode: .default) }
+      guard Diagnostic.unservedItems.count == 0 else { exit(2) }
+      // Served by ours.
+      onNewThread {
+        RunLoop.current.add(Timer(timeInterval: 0.01, repeats: true) { _ in }, forMode: .default)
+        CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0, false)
+        RunLoop.current.run(mode: .default, for: .zero)
+      }
+      guard Diagnostic.unservedItems.count == 0 else { exit(3) }
+      onNewThread {
+        RunLoop.current.add(Timer(timeInterval: 0.01, repeats: true) { _ in }, forMode: .default)
+        CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.05, false)
+      }
+      guard Diagnostic.unservedItems.count == 1 else { exit(4) }
+    }
+    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(text.contains("nothing has served the 1 items of its run loop"), "\(text)")
+  }
+
+  // M33
   @Test("a timer that another thread adds to Core Foundation's loop ends a sleep that began before it had items")
   func addedWhileAsleep() {
     let log = Log()

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "CRunLoopTools.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Both are exported by Swift's standard library and declared in no header; the first gives the short names that
+// backtraces have.
+extern char *_swift_backtrace_demangle(const char *name, size_t length, char *buffer, size_t *size)
+    __attribute__((weak));
+extern char *swift_demangle(const char *name, size_t length, char *buffer, size_t *size, uint32_t flags)
+    __attribute__((weak));
+
+// A name in which substitutions stand for substitutions can have a text as long as a power of two with their number,
+// and stands in a file that anyone may have made.
+enum { most_text = 1 << 20, most_bound = 1 << 24, most_name = 1 << 14, most_type = 64 };
+// What a child may use for a name, and who it is if it is started by root.
+enum { most_memory = 256 << 20, most_seconds = 2, nobody = 65534 };
+
+static int is_digit(char character) { return character >= '0' && character <= '9'; }
+static int is_lower(char character) { return character >= 'a' && character <= 'z'; }
+static int is_upper(char character) { return character >= 'A' && character <= 'Z'; }
+
+// The number at a place, which is moved behind it; one if there is none.
+static size_t repeats(const char **place) {
+  size_t number = !is_digit(**place);
+  for (; is_digit(**place); ++*place)
+    if (number < most_bound) number = number * 10 + (size_t)(**place - '0');
+  return number;
+}
+
+// Whether the text of a mangled name has a bound, whatever the name means.
+//
+// Each use of a part or a word that was there before can make the text twice as long. A character counts as one
+// wherever it could be one, in an identifier too: where those end only the whole grammar knows.
+static int is_bounded(const char *name) {
+  size_t length = strnlen(name, most_name + 1), uses = 0, types = 0;
+  if (length > most_name) return 0;
+  for (const char *start = name; *start; start++) {
+    const char *place = start + 1;
+    switch (*start) {
+    case 'S':
+      if (is_digit(*place)) types += repeats(&place);
+      break;
+    case '0':
+      for (; is_lower(*place); place++) uses++;
+      uses += is_upper(*place);
+      break;
+    case 'A':
+      // Small letters, each of which may have a number, and at the end a capital or an underscore.
+      for (int goes_on = 1; goes_on; place++) {
+        size_t number = repeats(&place);
+        goes_on = is_lower(*place);
+        if (goes_on || is_upper(*place)) uses += number;
+        if (*place == '_') uses++;
+        if (!*place) break;
+      }
+      break;
+    default: break;
+    }
+  }
+  return uses < 20 && length + types < most_bound && (length + types) * most_type <= (size_t)most_bound >> uses;
+}
+
+// Without the name of a module if the library can do that, and else with it.
+static char *demangle(const char *name, int is_qualified) {
+  size_t length = strlen(name);
+  char *text = NULL;
+  if (!is_qualified && _swift_backtrace_demangle) text = _swift_backtrace_demangle(name, length, NULL, NULL);
+  return text || !swift_demangle ? text : swift_demangle(name, length, NULL, NULL, 0);
+}
+
+typedef struct {
+  const char *name;
+  int is_qualified;
+} question;
+
+static void answer(void *context) {
+  question *asked = context;
+  char *text = demangle(asked->name, asked->is_qualified);
+  size_t length = text ? strlen(text) : 0;
+  for (size_t start = 0; start < length;) {
+    ssize_t count = write(1, text + start, length - start);
+    if (count <= 0) _exit(1);
+    start += (size_t)count;
+  }
+  _exit(text == NULL);
+}
+
+// How much memory this process has; zero if that cannot be seen.
+static uint64_t own_memory(void) {
+  unsigned long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "re");
+  if (!file) return 0;
+  if (fscanf(file, "%lu", &pages) != 1) pages = 0;
+  fclose(file);
+  return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+// By a child that has few seconds, little memory and no rights.
+static char *demangle_apart(const char *name, int is_qualified) {
+  question asked = {name, is_qualified};
+  uint64_t memory = own_memory();
+  crlt_limits limits = {.memory = memory ? memory + most_memory : UINT64_MAX, .seconds = most_seconds};
+  uint32_t user = geteuid() == 0 ? nobody : geteuid(), group = geteuid() == 0 ? nobody : getegid();
+  int output;
+  int child = crlt_do_restricted(answer, &asked, &limits, user, group, &output);
+  if (child < 0) return NULL;
+  char *text = malloc(most_text);
+  size_t length = 0;
+  int is_whole = 0;
+  for (struct pollfd entry = {output, POLLIN, 0}; text && length < most_text - 1;) {
+    int count = poll(&entry, 1, most_seconds * 1000);
+    if (count < 0 && errno == EINTR) continue;
+    ssize_t read_count = count > 0 ? read(output, text + length, most_text - 1 - length) : -1;
+    if (read_count < 0 && errno == EINTR) continue;
+    is_whole = read_count == 0;
+    if (read_count <= 0) break;
+    length += (size_t)read_count;
+  }
+  close(output);
+  if (crlt_end_restricted(child, is_whole ? 1000 : 0) == 0 && is_whole && length > 0) {
+    text[length] = 0;
+    return text;
+  }
+  free(text);
+  return NULL;
+}
+
+char *crlt_demangle(const char *name, int is_qualified) {
+  return is_bounded(name) ? demangle(name, is_qualified) : demangle_apart(name, is_qualified);
+}
