@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 // Both are exported by Swift's standard library and declared in no header; the first gives the short names that
@@ -103,14 +104,14 @@ static uint64_t own_memory(void) {
   return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-// By a child that has few seconds, little memory and no rights.
-static char *demangle_apart(const char *name, int is_qualified) {
+// By a child that has few seconds, little memory and the rights of a user; sets its status.
+static char *demangle_as(uint32_t user, uint32_t group, const char *name, int is_qualified, int *status) {
   question asked = {name, is_qualified};
   uint64_t memory = own_memory();
   crlt_limits limits = {.memory = memory ? memory + most_memory : UINT64_MAX, .seconds = most_seconds};
-  uint32_t user = geteuid() == 0 ? nobody : geteuid(), group = geteuid() == 0 ? nobody : getegid();
   int output;
   int child = crlt_do_restricted(answer, &asked, &limits, user, group, &output);
+  *status = -1;
   if (child < 0) return NULL;
   char *text = malloc(most_text);
   size_t length = 0;
@@ -125,12 +126,22 @@ static char *demangle_apart(const char *name, int is_qualified) {
     length += (size_t)read_count;
   }
   close(output);
-  if (crlt_end_restricted(child, is_whole ? 1000 : 0) == 0 && is_whole && length > 0) {
+  *status = crlt_end_restricted(child, is_whole ? 1000 : 0);
+  if (*status == 0 && is_whole && length > 0) {
     text[length] = 0;
     return text;
   }
   free(text);
   return NULL;
+}
+
+static char *demangle_apart(const char *name, int is_qualified) {
+  int status;
+  if (geteuid() != 0) return demangle_as(geteuid(), getegid(), name, is_qualified, &status);
+  char *text = demangle_as(nobody, nobody, name, is_qualified, &status);
+  // A namespace may have no such user: then root, without what root may do.
+  int is_without_user = WIFEXITED(status) && WEXITSTATUS(status) == 126;
+  return is_without_user ? demangle_as(0, 0, name, is_qualified, &status) : text;
 }
 
 char *crlt_demangle(const char *name, int is_qualified) {
