@@ -35,8 +35,8 @@ extension Parts {
 
   /// A program with pipes, which inherits no descriptor that is not passed to it.
   @Sendable static func spawned() throws {
-    // Not closed on exec by itself.
-    let inherited = open("/dev/null", O_RDONLY)
+    // Not closed on exec by itself, and of a number that the program takes for nothing else before it looks.
+    let inherited = fcntl(STDERR_FILENO, F_DUPFD, 100)
     defer { close(inherited) }
     var options = SpawnedProcess.Options()
     options.standardOutput = .pipe

@@ -64,7 +64,9 @@ struct Refusal: CustomTestStringConvertible, Sendable {
       ]),
     Refusal("futex_waitv=E", sampled: true),
     Refusal("perf_event_open=E", ["hangs": "lacks the stack of a running thread: perf_event_open E"]),
-    Refusal("madvise=E"), Refusal("fallocate=E"), Refusal("prctl=E"), Refusal("recvmmsg=E"), Refusal("sendmmsg=E"),
+    // A process that cannot be told from a privileged one shows nothing.
+    Refusal("prctl=E", ["metrics": "lacks a directory of the records"]),
+    Refusal("madvise=E"), Refusal("fallocate=E"), Refusal("recvmmsg=E"), Refusal("sendmmsg=E"),
     Refusal("statx=E"), Refusal("signalfd4=E"), Refusal("getrandom=E"), Refusal("openat2=E"),
     Refusal("faccessat2=E"), Refusal("fchmodat2=E"), Refusal("copy_file_range=E"), Refusal("io_uring_setup=E"),
     Refusal("unshare=E"), Refusal("kcmp=E"), Refusal("userfaultfd=E"), Refusal("sched_yield=E"),

@@ -97,4 +97,45 @@ import Testing
       #expect(try wait { $0.totalTimeout = time } == "timedOut 0")
     }
   }
+
+  /// Two requests to a silent server that may have one connection: how each has ended, and after how many seconds.
+  private func takeTurns(_ afterASecond: @escaping @Sendable (HTTP.Operation) -> Void = { _ in }) throws -> [String] {
+    let server = try LyingServer { _ in }
+    defer { server.stop() }
+    var configuration = HTTP.Configuration()
+    configuration.connectionsPerHost = 1
+    configuration.idleTimeout = .seconds(60)
+    // While a request waits for its turn no other time passes for it.
+    configuration.totalTimeout = .seconds(3600)
+    return try VirtualTime.onThisThread { time in
+      let loop = RunLoop.current
+      let client = HTTP.Client(configuration, on: loop)
+      let ends = Box(["", ""])
+      let operations = (0..<2).map { _ in client.operation(HTTP.Request(server.url())) }
+      for (number, operation) in operations.enumerated() {
+        operation.onCompletion { result in
+          guard case .failure(let error) = result else { return }
+          ends.update { $0[number] = "\(error.code.name) \(time.elapsed.components.seconds)" }
+          if !ends.value.contains("") { loop.stop() }
+        }
+        operation.start()
+      }
+      let first = operations[0]
+      let timer = Timer(timeInterval: 1, repeats: false) { _ in afterASecond(first) }
+      loop.add(timer, forMode: .default)
+      loop.runUntilStopped()
+      client.stop()
+      loop.run(mode: .default, for: .zero)
+      return ends.value
+    }
+  }
+
+  // libcurl 8.10 to 8.18 asks for no time for those that may begin when a transfer without a time of its own is taken
+  // away.
+  @Test("a request that waits for a connection begins when the one that has it times out, is cancelled or paused")
+  func turns() throws {
+    #expect(try takeTurns() == ["timedOut 60", "timedOut 120"])
+    #expect(try takeTurns { $0.cancel() } == ["cancelled 1", "timedOut 61"])
+    #expect(try takeTurns { $0.pause() } == ["timedOut 3600", "timedOut 61"])
+  }
 }
