@@ -191,11 +191,9 @@ final class Loader: @unchecked Sendable {
     guard leave(attempt) else { return }
     inside(asksTime: false) { _ = clc_multi_remove(multi, attempt.easy) }
     // Others may have waited for its connection. The library lets them go on, but from 8.10 to 8.18 it asks for no time
-    // for that unless what is taken away had one: nobody would call it again.
-    if !keepsHandle, !attempts.isEmpty {
-      libraryDue = min(libraryDue, entered)
-      hasStarted = true
-    }
+    // for that unless what is taken away had one: nobody would call it again. By the timer, so that those whose own
+    // time is over now end first.
+    if !keepsHandle, !attempts.isEmpty { libraryDue = min(libraryDue, entered) }
     attempt.handle.attempt = nil
     if keepsHandle {
       spare.put(attempt.handle, now: entered)
