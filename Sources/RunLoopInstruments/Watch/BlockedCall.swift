@@ -94,10 +94,33 @@ private struct FutexWord {
       } else if word == expected, let found = other(word) {
         // The number of a thread is cleared when it ends; a lock of dispatch's holds its owner's.
         (owner, text) = (found, arguments[1] & 128 == 0 ? "end of thread \(found)" : "lock \(place)")
+      } else if word == expected, let found = FutexWord.thread(around: address, in: memory).flatMap(other) {
+        (owner, text) = (found, "end of thread \(found)")
       } else {
         (owner, text) = (nil, "word \(place)")
       }
     default: (owner, text) = (nil, "word \(place)")
     }
+  }
+
+  /// The number of the thread whose record in the C library has a word; nil if the word is in none.
+  ///
+  /// In glibc 2.43 a join waits for a state beside the number. Such a record begins with its own address, which is
+  /// repeated in its third word.
+  private static func thread(around address: UInt64, in memory: ProcessMemory) -> UInt32? {
+    #if arch(x86_64)
+      let (length, alignment, number) = (2048, 64, 720)
+      let last = address & ~UInt64(alignment - 1)
+      guard last > UInt64(length) else { return nil }
+      let first = last - UInt64(length)
+      let bytes = memory.bytes(at: first, count: length + alignment)
+      for start in stride(from: bytes.count - alignment, through: 0, by: -alignment) {
+        let own = first + UInt64(start)
+        guard bytes.number(start, 8) == own, bytes.number(start + 16, 8) == own else { continue }
+        let field = memory.bytes(at: own + UInt64(number), count: 4)
+        return field.count == 4 ? UInt32(truncatingIfNeeded: field.number(0, 4)) : nil
+      }
+    #endif
+    return nil
   }
 }
