@@ -6,7 +6,7 @@ import Synchronization
 
 /// The names that mangled names of Swift stand for.
 ///
-/// Some are the work of a child, so that what was found is kept. Any thread.
+/// Some are read by a child process, so the texts are cached. Any thread.
 enum SwiftNames {
   private struct Name: Hashable {
     let symbol: String
@@ -14,7 +14,7 @@ enum SwiftNames {
   }
 
   private static let known = Mutex<[Name: String?]>([:])
-  /// More are forgotten.
+  /// How many names are cached before the cache is emptied.
   private static let mostKnown = 10_000
 
   /// A symbol as people read it, with all modules if it is qualified; nil if it is none of Swift's, or too long.

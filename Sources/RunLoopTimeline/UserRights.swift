@@ -9,7 +9,7 @@ import RunLoopLibC
 /// record. It opens that user's files with no other rights than the user has.
 package struct UserRights: Sendable, Hashable {
   package let user: UInt32
-  /// The user's group by the system's list of users; that of `nobody` for a user who is not listed.
+  /// The user's primary group in the system's list of users; 65534 for a user who is not listed.
   package let group: UInt32
 
   package init(of user: UInt32) {

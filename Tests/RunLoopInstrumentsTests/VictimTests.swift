@@ -13,7 +13,7 @@ import Testing
     #expect(victim.signal() == SIGIO)
   }
 
-  @Test("and one that the test does not hold goes on, whatever its standard input is")
+  @Test("a program whose input no test holds runs to its end, whatever its standard input is")
   func notHeld() throws {
     let process = Process()
     process.executableURL = Victim.program()

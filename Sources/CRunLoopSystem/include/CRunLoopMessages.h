@@ -92,8 +92,6 @@ int crl_message_open_path(int directory, const char *name);
 // Sets the permissions of an open file.
 int crl_message_set_mode(int descriptor, uint32_t mode);
 
-// A variable of the environment; NULL too in a program that runs with more rights than who has started it.
-
 // The user id that the kernel reports for users of other user namespaces who have none here; -1 if this namespace has
 // an id for every user, as the initial one does.
 int64_t crl_message_overflow_user(void);

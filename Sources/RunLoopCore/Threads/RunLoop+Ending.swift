@@ -17,14 +17,15 @@ extension RunLoop {
       table.die()
       return (table.allItems, table.addedPorts.values.map(\.port))
     }
-    reportUnservedItems(items)
     for item in items where item.hold() {
       expel(item)
       item.letGo()
     }
     // The ports that have added sources of their own.
     for port in ports { expel(port) }
+    let droppedBefore = counters.droppedBlocks.load(ordering: .relaxed)
     discardRemainingBlocks()
+    reportUnserved(items, blockCount: counters.droppedBlocks.load(ordering: .relaxed) - droppedBefore)
     endDeferredWork()
     endAttachments()
     for mode in table.withLock({ $0.modes.values }) { mode.dropObserverLists() }
@@ -34,15 +35,16 @@ extension RunLoop {
     waiter.loopHasEnded()
   }
 
-  /// Reports items of a loop that was never run, if the thread has used another library's loop, whose runs serve none.
-  private func reportUnservedItems(_ items: [any RunLoopItem]) {
+  /// Reports what was in a loop that was never run, if the thread has used another library's loop, whose runs do not
+  /// serve it.
+  private func reportUnserved(_ items: [any RunLoopItem], blockCount: Int) {
     guard !hasRun, servesOtherLoop, isOnSystemTime else { return }
-    let count = items.count { !($0 is Observer) }
-    guard count > 0 else { return }
+    let itemCount = items.count { !($0 is Observer) }
+    guard itemCount + blockCount > 0 else { return }
     if threadService == nil { LoadHook.loopLooksForOther.call(self) }
     guard threadService != nil else { return }
     Diagnostic.unservedItems.report(
-      "\(threadDescription) ends, and nothing has served the \(count) items of its run loop, which was never run: runs "
+      "\(Self.callingThreadDescription) ends, and its run loop was never run, with \(itemCount) items and \(blockCount) blocks: runs "
         + "of Foundation's loop do not serve them on this thread; run RunLoopKit's RunLoop.current, which serves both")
   }
 

@@ -105,8 +105,8 @@ private struct FutexWord {
 
   /// The number of the thread whose record in the C library has a word; nil if the word is in none.
   ///
-  /// In glibc 2.43 a join waits for a state beside the number. Such a record begins with its own address, which is
-  /// repeated in its third word.
+  /// In glibc 2.43 a join waits for a state beside the number. On x86-64 such a record begins with its own address,
+  /// which is repeated in its third word, and has the number at 720.
   private static func thread(around address: UInt64, in memory: ProcessMemory) -> UInt32? {
     #if arch(x86_64)
       let (length, alignment, number) = (2048, 64, 720)

@@ -190,9 +190,8 @@ final class Loader: @unchecked Sendable {
   private func remove(_ attempt: Attempt, keepsHandle: Bool) {
     guard leave(attempt) else { return }
     inside(asksTime: false) { _ = clc_multi_remove(multi, attempt.easy) }
-    // Others may have waited for its connection. The library lets them go on, but from 8.10 to 8.18 it asks for no time
-    // for that unless what is taken away had one: nobody would call it again. By the timer, so that those whose own
-    // time is over now end first.
+    // Others may wait for its connection. From 8.10 to 8.18 libcurl does not ask to be called for them if the removed
+    // one had no timeout. They begin by the timer, after those have ended whose own timeout is due now.
     if !keepsHandle, !attempts.isEmpty { libraryDue = min(libraryDue, entered) }
     attempt.handle.attempt = nil
     if keepsHandle {

@@ -105,7 +105,7 @@ struct ThreadServiceTests {
   @Test("items that only a run of Foundation's could have served are reported when their thread ends")
   func reverse() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
-      // Nothing but ours: nobody has expected anything of Foundation's.
+      // A thread that has not used Foundation's loop.
       onNewThread { RunLoop.current.add(Timer(timeInterval: 0.01, repeats: true) { _ in }, forMode: .default) }
       guard Diagnostic.unservedItems.count == 0 else { exit(2) }
       // Served by ours.
@@ -120,9 +120,16 @@ struct ThreadServiceTests {
         CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.05, false)
       }
       guard Diagnostic.unservedItems.count == 1 else { exit(4) }
+      // Work that was posted to it is lost in the same way.
+      onNewThread {
+        RunLoop.current.perform {}
+        CFRunLoopRunInMode(kCFRunLoopDefaultMode, 0.05, false)
+      }
+      guard Diagnostic.unservedItems.count == 2 else { exit(5) }
     }
     let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
-    #expect(text.contains("nothing has served the 1 items of its run loop"), "\(text)")
+    #expect(text.contains("its run loop was never run, with 1 items and 0 blocks"), "\(text)")
+    #expect(text.contains("its run loop was never run, with 0 items and 1 blocks"), "\(text)")
   }
 
   // M33
